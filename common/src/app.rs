@@ -1,0 +1,191 @@
+//! What every function shares: configuration, clock, tables, blobs and the chain; and who is calling.
+
+use std::sync::Arc;
+
+use http::HeaderMap;
+
+use crate::auth::nonce;
+use crate::auth::proof::{Proof, ProofError, Scope};
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::config::SettlementConfig;
+use crate::evm::Address;
+use crate::gate::Gate;
+use crate::http::{ApiError, headers};
+use crate::ids::AgentId;
+use crate::jobs::Engine;
+use crate::net::{FetchPolicy, PlainHttp};
+use crate::payments::settle::{Facilitator, Relayer, Settler};
+use crate::providers::Chain;
+use crate::secrets::{self, ServiceKeys};
+use crate::store::aws::{Aws, SignedHttp};
+use crate::store::blob::S3Blobs;
+use crate::store::queue::SqsQueue;
+use crate::store::{Blobs, Db, Queue, StoreError};
+use crate::tools::{Runner, Toolbox};
+
+/// The collaborators of a function that only reads.
+#[derive(Clone)]
+pub struct App {
+    pub config: Arc<Config>,
+    pub clock: Clock,
+    pub db: Db,
+    pub blobs: Arc<dyn Blobs>,
+    pub chain: Chain,
+}
+
+/// A caller that proved its wallet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caller {
+    pub agent: AgentId,
+    pub wallet: Address,
+}
+
+/// The connections an [`App`] is made of, for functions that need more than it.
+pub struct Connections {
+    pub aws: Aws,
+    pub http: PlainHttp,
+    pub signed: SignedHttp,
+}
+
+impl Connections {
+    pub fn open(config: &Config) -> Result<Connections, StoreError> {
+        let roots = match &config.aws.ca_bundle {
+            Some(path) => Some(
+                std::fs::read(path).map_err(|error| StoreError::new(format_args!("AWS_CA_BUNDLE {path}: {error}")))?,
+            ),
+            None => None,
+        };
+        let http = PlainHttp::new(roots);
+        let signed = SignedHttp::new(http.clone(), &config.aws);
+        Ok(Connections { aws: Aws::new(&config.aws)?, http, signed })
+    }
+}
+
+impl App {
+    /// The app of a deployed function.
+    pub fn new(config: Arc<Config>, connections: &Connections) -> App {
+        let bucket = config.aws.bucket.as_deref().unwrap_or("agora");
+        App {
+            clock: Clock::system(),
+            db: Db::new(connections.aws.dynamodb(), config.tables.clone()),
+            blobs: Arc::new(S3Blobs::new(connections.signed.clone(), bucket)),
+            chain: Chain::new(connections.http.clone(), &config.chain),
+            config,
+        }
+    }
+
+    /// The full URL of a request, as its caller sees it: the configured origin, or the host the request names.
+    pub fn resource_url(&self, request: &http::request::Parts) -> String {
+        let path = request.uri.path();
+        if let Some(base) = &self.config.base_url {
+            return format!("{base}{path}");
+        }
+        let host =
+            request.headers.get(http::header::HOST).and_then(|host| host.to_str().ok()).filter(|host| is_host(host));
+        format!("https://{}{path}", host.unwrap_or("localhost"))
+    }
+
+    /// The wallet that signed the request's proof. Routes that read or change what belongs to an agent need one.
+    pub async fn proven(&self, headers: &HeaderMap, needed: Scope) -> Result<Caller, ApiError> {
+        if headers::has_bearer(headers)? {
+            return Err(ApiError::AccessTokenInvalid);
+        }
+        let wallet = self.proof_if_given(headers, needed).await?.ok_or(ApiError::ProofRequired)?;
+        Ok(Caller { agent: AgentId::of(wallet), wallet })
+    }
+
+    /// The wallet behind the proof, if there is a proof. A bad one is an error wherever it is sent.
+    pub async fn proof_if_given(&self, headers: &HeaderMap, needed: Scope) -> Result<Option<Address>, ApiError> {
+        let Some(header) = headers::text(headers, "x-agent-proof")? else { return Ok(None) };
+        let named = headers::agent_name(headers)?;
+        let proof = Proof::parse(header).map_err(ApiError::InvalidProof)?;
+        proof.check(self.clock.now(), needed, named).map_err(ApiError::InvalidProof)?;
+        if !self.is_signed(&proof).await? {
+            return Err(ApiError::InvalidProof(ProofError::Invalid));
+        }
+        // Only a good proof is used up.
+        nonce::burn(&self.db, &proof).await?.map_err(ApiError::InvalidProof)?;
+        Ok(Some(proof.agent))
+    }
+
+    async fn is_signed(&self, proof: &Proof) -> Result<bool, ApiError> {
+        let service = &self.config.service_name;
+        if proof.signed_by_key(service) {
+            return Ok(true);
+        }
+        // A contract wallet signs in its own way, and only the chain can tell.
+        let asked = async {
+            Ok::<bool, crate::providers::chain::ChainError>(
+                self.chain.has_code(proof.agent).await?
+                    && self.chain.is_valid_signature(proof.agent, &proof.digest(service), &proof.signature).await?,
+            )
+        };
+        asked.await.map_err(|error| ApiError::Unavailable(StoreError::new(error)))
+    }
+}
+
+/// A host header is the caller's text: only what can be a host is repeated.
+fn is_host(text: &str) -> bool {
+    text.len() <= 255 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte))
+}
+
+/// The engine of a deployed function that settles and finishes jobs.
+pub async fn engine(
+    app: &App,
+    connections: &Connections,
+    runners: &'static [&'static Runner],
+) -> Result<(Engine, ServiceKeys), StoreError> {
+    let config = &app.config;
+    let keys = ServiceKeys::load(config, &connections.signed).await?;
+    let settler = settler(app, connections).await?;
+    let queue = job_queue(config, connections)?;
+    let toolbox = Toolbox::new(app.clock.clone(), FetchPolicy::default(), &config.service_name)?;
+    let engine = Engine {
+        db: app.db.clone(),
+        blobs: app.blobs.clone(),
+        queue,
+        clock: app.clock.clone(),
+        chain: config.chain.clone(),
+        settler,
+        signer: keys.receipts.clone(),
+        runners,
+        toolbox: Arc::new(toolbox),
+    };
+    Ok((engine, keys))
+}
+
+/// The deployed job queue.
+pub fn job_queue(config: &Config, connections: &Connections) -> Result<Arc<dyn Queue>, StoreError> {
+    let url = config.aws.queue_url.as_deref().ok_or_else(|| StoreError::new("JOB_QUEUE_URL is not set"))?;
+    Ok(Arc::new(SqsQueue::new(connections.aws.sqs(), url)))
+}
+
+/// The configured way to put payments on chain.
+pub async fn settler(app: &App, connections: &Connections) -> Result<Box<dyn Settler>, StoreError> {
+    let config = &app.config;
+    Ok(match &config.settlement {
+        SettlementConfig::Facilitator { url, token } => Box::new(Facilitator::new(
+            connections.http.clone(),
+            url,
+            token.clone(),
+            config.chain.clone(),
+            app.chain.clone(),
+            app.clock.clone(),
+        )),
+        SettlementConfig::Relayer => {
+            let key = secrets::relayer_key(config, &connections.signed).await?;
+            Box::new(Relayer::new(app.chain.clone(), app.db.clone(), app.clock.clone(), key))
+        }
+    })
+}
+
+impl Gate {
+    /// The gate of a deployed function that sells tools.
+    pub async fn open(config: Arc<Config>, runners: &'static [&'static Runner]) -> Result<Gate, StoreError> {
+        let connections = Connections::open(&config)?;
+        let app = App::new(config, &connections);
+        let (engine, keys) = engine(&app, &connections, runners).await?;
+        Ok(Gate { app, engine, quote_key: keys.quotes, fetch_policy: FetchPolicy::default() })
+    }
+}

@@ -1,0 +1,41 @@
+//! Who is calling: the wallet behind a signed proof.
+//!
+//! [`proof`] holds the rules and knows neither storage nor HTTP; [`nonce`] makes a proof usable once.
+
+pub mod nonce;
+pub mod proof;
+
+pub use proof::{Proof, ProofError, Scope};
+
+use std::str::FromStr;
+
+use crate::evm::Address;
+use crate::ids::AgentId;
+
+/// What `X-Agent-ID` says: a wallet, or the agent id that follows from one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgentName {
+    Wallet(Address),
+    Id(AgentId),
+}
+
+impl AgentName {
+    pub fn agent(&self) -> AgentId {
+        match self {
+            AgentName::Wallet(wallet) => AgentId::of(*wallet),
+            AgentName::Id(agent) => *agent,
+        }
+    }
+}
+
+impl FromStr for AgentName {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<AgentName, &'static str> {
+        let text = text.trim();
+        if let Ok(wallet) = text.parse() {
+            return Ok(AgentName::Wallet(wallet));
+        }
+        text.parse().map(AgentName::Id).map_err(|_| "must be a wallet address (0x and 40 hex digits) or an agent UUID")
+    }
+}

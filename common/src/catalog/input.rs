@@ -1,0 +1,293 @@
+//! What a tool accepts, described once: the same [`Field`]s validate a body and print its JSON Schema, so that the
+//! 400 an agent gets and the schema it was shown cannot disagree.
+//!
+//! Tools are described here in Rust and checked by this module; schemas that strangers write (services of souls)
+//! are another matter and go through the `jsonschema` crate with its limits.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+/// A member of an object.
+pub struct Field {
+    pub name: &'static str,
+    pub required: bool,
+    pub kind: Kind,
+    pub about: &'static str,
+}
+
+/// What a value may be.
+pub enum Kind {
+    /// A string of `min..=max` Unicode characters, perhaps of a format.
+    Text { min: usize, max: usize, format: Option<&'static Format> },
+    /// A whole number in `min..=max`.
+    Integer { min: i64, max: i64 },
+    /// A number within bounds that may be open.
+    Number(Range),
+    /// One of these strings.
+    Choice(&'static [&'static str]),
+    /// An array of at most `max` items.
+    List { of: &'static Kind, max: usize },
+    /// An object with these members; others are dropped, unless `open` lets them through.
+    Object { fields: &'static [Field], open: bool },
+}
+
+/// Bounds of a number. `above` is exclusive, `min` and `max` inclusive.
+#[derive(Default)]
+pub struct Range {
+    pub above: Option<f64>,
+    pub min: Option<f64>,
+    pub max: Option<f64>,
+}
+
+/// A rule for text beyond its length, as a function and as the schema's words for the same.
+pub struct Format {
+    /// JSON Schema `format`, if it has a name there.
+    pub name: Option<&'static str>,
+    /// JSON Schema `pattern`, if it can be written as one.
+    pub pattern: Option<&'static str>,
+    pub matches: fn(&str) -> bool,
+    /// What is wrong when it does not match: "must be …".
+    pub message: &'static str,
+}
+
+/// One thing wrong with a body: where, and what.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FieldError {
+    /// Dotted path from the body's root, such as `valueTag.amount`.
+    pub path: String,
+    pub message: String,
+}
+
+impl FieldError {
+    pub fn new(path: impl Into<String>, message: impl Into<String>) -> FieldError {
+        FieldError { path: path.into(), message: message.into() }
+    }
+}
+
+impl Field {
+    pub const fn required(name: &'static str, kind: Kind, about: &'static str) -> Field {
+        Field { name, required: true, kind, about }
+    }
+
+    pub const fn optional(name: &'static str, kind: Kind, about: &'static str) -> Field {
+        Field { name, required: false, kind, about }
+    }
+}
+
+/// Keeps the members the fields name and drops the rest. Every problem is reported, not only the first.
+pub fn validate(fields: &[Field], body: &Map<String, Value>) -> Result<Map<String, Value>, Vec<FieldError>> {
+    let mut errors = Vec::new();
+    let kept = check_object(fields, false, body, "", &mut errors);
+    if errors.is_empty() { Ok(kept) } else { Err(errors) }
+}
+
+fn check_object(
+    fields: &[Field],
+    open: bool,
+    object: &Map<String, Value>,
+    path: &str,
+    errors: &mut Vec<FieldError>,
+) -> Map<String, Value> {
+    let mut kept = if open { object.clone() } else { Map::new() };
+    for field in fields {
+        let path = if path.is_empty() { field.name.to_owned() } else { format!("{path}.{}", field.name) };
+        match object.get(field.name) {
+            None if field.required => errors.push(FieldError::new(path, "is required")),
+            None => {}
+            Some(value) => {
+                if let Some(value) = check(&field.kind, value, &path, errors) {
+                    kept.insert(field.name.to_owned(), value);
+                }
+            }
+        }
+    }
+    kept
+}
+
+fn check(kind: &Kind, value: &Value, path: &str, errors: &mut Vec<FieldError>) -> Option<Value> {
+    let mut wrong = |message: String| {
+        errors.push(FieldError::new(path, message));
+        None
+    };
+    match (kind, value) {
+        (Kind::Text { min, max, format }, Value::String(text)) => {
+            let length = text.chars().count();
+            if length < *min || length > *max {
+                return wrong(if min == max {
+                    format!("must have exactly {min} characters, has {length}")
+                } else {
+                    format!("must have {min} to {max} characters, has {length}")
+                });
+            }
+            match format {
+                Some(format) if !(format.matches)(text) => wrong(format.message.to_owned()),
+                _ => Some(value.clone()),
+            }
+        }
+        (Kind::Text { .. }, _) => wrong("must be a string".to_owned()),
+        (Kind::Integer { min, max }, Value::Number(number)) => {
+            // JSON Schema counts 2003.0 as an integer.
+            let integer = number.as_i64().or_else(|| whole(number.as_f64()?));
+            match integer {
+                Some(integer) if (*min..=*max).contains(&integer) => Some(Value::from(integer)),
+                _ => wrong(format!("must be a whole number from {min} to {max}")),
+            }
+        }
+        (Kind::Integer { .. }, _) => wrong("must be a whole number".to_owned()),
+        (Kind::Number(range), Value::Number(number)) => {
+            let fits = number.as_f64().is_some_and(|number| range.contains(number));
+            if fits { Some(value.clone()) } else { wrong(range.message()) }
+        }
+        (Kind::Number(_), _) => wrong("must be a number".to_owned()),
+        (Kind::Choice(choices), Value::String(text)) if choices.contains(&text.as_str()) => Some(value.clone()),
+        (Kind::Choice(choices), _) => wrong(format!("must be one of {}", choices.join(", "))),
+        (Kind::List { of, max }, Value::Array(items)) => {
+            if items.len() > *max {
+                return wrong(format!("must have at most {max} items, has {}", items.len()));
+            }
+            let kept = items
+                .iter()
+                .enumerate()
+                .filter_map(|(index, item)| check(of, item, &format!("{path}.{index}"), errors));
+            Some(Value::Array(kept.collect()))
+        }
+        (Kind::List { .. }, _) => wrong("must be an array".to_owned()),
+        (Kind::Object { fields, open }, Value::Object(object)) => {
+            Some(Value::Object(check_object(fields, *open, object, path, errors)))
+        }
+        (Kind::Object { .. }, _) => wrong("must be an object".to_owned()),
+    }
+}
+
+fn whole(number: f64) -> Option<i64> {
+    // Beyond 2^53 a float no longer names one whole number.
+    (number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0).then_some(number as i64)
+}
+
+impl Range {
+    fn contains(&self, number: f64) -> bool {
+        self.above.is_none_or(|above| number > above)
+            && self.min.is_none_or(|min| number >= min)
+            && self.max.is_none_or(|max| number <= max)
+    }
+
+    fn message(&self) -> String {
+        let mut bounds = Vec::new();
+        bounds.extend(self.above.map(|above| format!("above {above}")));
+        bounds.extend(self.min.map(|min| format!("at least {min}")));
+        bounds.extend(self.max.map(|max| format!("at most {max}")));
+        format!("must be a number {}", bounds.join(" and "))
+    }
+}
+
+/// The JSON Schema (2020-12) of an object with these members.
+pub fn schema(fields: &[Field]) -> Value {
+    object_schema(fields, true)
+}
+
+fn object_schema(fields: &[Field], open: bool) -> Value {
+    let properties: Map<String, Value> =
+        fields.iter().map(|field| (field.name.to_owned(), described(kind_schema(&field.kind), field.about))).collect();
+    let required: Vec<&str> = fields.iter().filter(|field| field.required).map(|field| field.name).collect();
+    let mut schema = json!({"type": "object", "properties": properties});
+    if !required.is_empty() {
+        schema["required"] = json!(required);
+    }
+    if !open {
+        schema["additionalProperties"] = json!(false);
+    }
+    schema
+}
+
+fn described(mut schema: Value, about: &str) -> Value {
+    schema["description"] = json!(about);
+    schema
+}
+
+fn kind_schema(kind: &Kind) -> Value {
+    match kind {
+        Kind::Text { min, max, format } => {
+            let mut schema = json!({"type": "string", "minLength": min, "maxLength": max});
+            if let Some(name) = format.and_then(|format| format.name) {
+                schema["format"] = json!(name);
+            }
+            if let Some(pattern) = format.and_then(|format| format.pattern) {
+                schema["pattern"] = json!(pattern);
+            }
+            schema
+        }
+        Kind::Integer { min, max } => json!({"type": "integer", "minimum": min, "maximum": max}),
+        Kind::Number(range) => {
+            let mut schema = json!({"type": "number"});
+            for (word, bound) in [("exclusiveMinimum", range.above), ("minimum", range.min), ("maximum", range.max)] {
+                if let Some(bound) = bound {
+                    schema[word] = json!(bound);
+                }
+            }
+            schema
+        }
+        Kind::Choice(choices) => json!({"type": "string", "enum": choices}),
+        Kind::List { of, max } => json!({"type": "array", "items": kind_schema(of), "maxItems": max}),
+        // Unknown members are dropped, not refused, so every object is open to the schema's reader.
+        Kind::Object { fields, .. } => object_schema(fields, true),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UPPER: Format = Format {
+        name: None,
+        pattern: Some("^[A-Z]*$"),
+        matches: |text| text.bytes().all(|byte| byte.is_ascii_uppercase()),
+        message: "must be upper-case letters",
+    };
+
+    const FIELDS: &[Field] = &[
+        Field::required("code", Kind::Text { min: 2, max: 3, format: Some(&UPPER) }, "a code"),
+        Field::optional("year", Kind::Integer { min: 1981, max: 2100 }, "a year"),
+        Field::optional("share", Kind::Number(Range { above: Some(0.0), min: None, max: Some(1.0) }), "a share"),
+        Field::optional("kind", Kind::Choice(&["a", "b"]), "a kind"),
+        Field::optional("names", Kind::List { of: &Kind::Text { min: 1, max: 5, format: None }, max: 2 }, "names"),
+        Field::optional(
+            "open",
+            Kind::Object { fields: &[Field::optional("n", Kind::Integer { min: 0, max: 9 }, "n")], open: true },
+            "open",
+        ),
+    ];
+
+    fn problems(body: Value) -> Vec<String> {
+        match validate(FIELDS, body.as_object().unwrap()) {
+            Ok(_) => Vec::new(),
+            Err(errors) => errors.into_iter().map(|error| error.path).collect(),
+        }
+    }
+
+    #[test]
+    fn keeps_what_is_named_and_drops_the_rest() {
+        let body = json!({"code": "AB", "year": 2003.0, "extra": 1, "open": {"n": 1, "more": [1]}, "names": []});
+        let kept = validate(FIELDS, body.as_object().unwrap()).unwrap();
+        assert_eq!(
+            Value::Object(kept),
+            json!({"code": "AB", "year": 2003, "open": {"n": 1, "more": [1]}, "names": []})
+        );
+    }
+
+    #[test]
+    fn names_the_path_of_every_problem() {
+        assert_eq!(problems(json!({})), ["code"]);
+        assert_eq!(
+            problems(
+                json!({"code": "ab", "year": 1980, "share": 0, "kind": "c", "names": ["", "x"], "open": {"n": "1"}})
+            ),
+            ["code", "year", "share", "kind", "names.0", "open.n"]
+        );
+        assert_eq!(
+            problems(json!({"code": 5, "year": 2000.5, "share": "x", "kind": 1, "names": ["a", "b", "c"], "open": []}))
+                .len(),
+            6
+        );
+        assert_eq!(problems(json!({"code": null})), ["code"]);
+    }
+}

@@ -1,0 +1,145 @@
+//! The catalog: everything an agent can buy, described once.
+//!
+//! Routes, 402 challenges, price probes, the API description and the route table are projections of [`CATALOG`], so
+//! they cannot disagree. Adding a tool is one file under `tools/` and one word in that list. What a tool *does* is
+//! reached separately (`tools::Runner`), so that a function which only needs prices does not link every provider.
+
+pub mod input;
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::money::Usdc;
+use crate::net::FetchPolicy;
+use input::{Field, FieldError, Format, Kind, Range};
+
+/// Every entry, in the order agents see it.
+pub static CATALOG: &[&ToolSpec] = &[&crate::tools::vehicle_identification::SPEC, &crate::tools::web_read::SPEC];
+
+/// One thing an agent can buy.
+pub struct ToolSpec {
+    /// The wire name, as in `{"tool": "web_read"}`.
+    pub name: &'static str,
+    pub title: &'static str,
+    pub summary: &'static str,
+    /// The route group (and so the function) that answers its paths.
+    pub group: &'static str,
+    /// Paths it is posted to; the first is the one to advertise, the others are older names for the same.
+    pub paths: &'static [&'static str],
+    pub price: Usdc,
+    pub answer: Answer,
+    /// Receipt category (contract §22) and the finer word beside it.
+    pub category: &'static str,
+    /// Longest the work may take before it is given up and paid back.
+    pub deadline: Duration,
+    pub input: &'static [Field],
+    /// What a schema cannot say about the input, checked before any price is quoted.
+    pub check: fn(&serde_json::Map<String, Value>, &FetchPolicy) -> Vec<FieldError>,
+    /// An input that works, shown to agents.
+    pub example: fn() -> Value,
+    /// JSON Schema of the result.
+    pub output: fn() -> Value,
+}
+
+/// How the result reaches the caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// In the answer to the paid call.
+    Direct,
+    /// By polling: the paid call answers 202 with a request id.
+    Queued,
+}
+
+impl ToolSpec {
+    pub fn path(&self) -> &'static str {
+        self.paths[0]
+    }
+
+    /// JSON Schema of the body.
+    pub fn input_schema(&self) -> Value {
+        input::schema(self.input)
+    }
+}
+
+/// The entry of this wire name.
+pub fn find(name: &str) -> Option<&'static ToolSpec> {
+    CATALOG.iter().copied().find(|tool| tool.name == name)
+}
+
+/// Members every paid body may carry. They go on the receipt and never to the tool (contract §0).
+pub static RECEIPT_FIELDS: &[Field] = &[
+    Field::optional("memo", Kind::Text { min: 0, max: 1000, format: None }, "A note for the receipt"),
+    Field::optional(
+        "decisionContext",
+        Kind::Object {
+            fields: &[
+                Field::optional("goal", Kind::Text { min: 0, max: 1000, format: None }, "What the agent is after"),
+                Field::optional("goalId", Kind::Text { min: 0, max: 255, format: None }, "Groups receipts by goal"),
+                Field::optional(
+                    "alternatives",
+                    Kind::List { of: &Kind::Text { min: 0, max: 1000, format: None }, max: 50 },
+                    "What else was considered",
+                ),
+                Field::optional(
+                    "confidence",
+                    Kind::Number(Range { above: None, min: Some(0.0), max: Some(1.0) }),
+                    "0 to 1",
+                ),
+            ],
+            open: true,
+        },
+        "Why the agent bought this",
+    ),
+    Field::optional(
+        "valueTag",
+        Kind::Object {
+            fields: &[
+                Field::required(
+                    "type",
+                    Kind::Choice(&["revenue", "lead", "conversion", "savings", "engagement"]),
+                    "Kind of value",
+                ),
+                Field::optional(
+                    "amount",
+                    Kind::Number(Range { above: Some(0.0), min: None, max: Some(1_000_000.0) }),
+                    "Value in USD",
+                ),
+                Field::optional("label", Kind::Text { min: 0, max: 200, format: None }, "A label"),
+            ],
+            open: false,
+        },
+        "The value this call is expected to bring",
+    ),
+];
+
+/// An absolute http or https URL. What may be fetched is judged separately, by the guard.
+pub static URI: Format = Format {
+    name: Some("uri"),
+    pattern: None,
+    matches: |text| url::Url::parse(text).is_ok(),
+    message: "must be an absolute URL",
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_paths_are_unique_and_examples_are_valid() {
+        let mut names = std::collections::HashSet::new();
+        let mut paths = std::collections::HashSet::new();
+        for tool in CATALOG {
+            assert!(names.insert(tool.name), "{}", tool.name);
+            for path in tool.paths {
+                assert!(paths.insert(*path), "{path}");
+                assert!(path.starts_with("/v1/"), "{path}");
+            }
+            assert!(tool.price > Usdc::ZERO);
+            let example = (tool.example)();
+            let kept = input::validate(tool.input, example.as_object().unwrap()).unwrap();
+            assert_eq!((tool.check)(&kept, &FetchPolicy::default()), Vec::new());
+            assert_eq!(find(tool.name).map(|found| found.name), Some(tool.name));
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Time as an argument: pure functions take [`Timestamp`]s, only the edge asks the [`Clock`].
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+/// A moment, in milliseconds since 1970-01-01T00:00:00Z. Stored as an integer, printed as ISO 8601 in UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Timestamp(i64);
+
+impl Timestamp {
+    pub const fn from_millis(millis: i64) -> Timestamp {
+        Timestamp(millis)
+    }
+
+    pub const fn from_secs(secs: i64) -> Timestamp {
+        Timestamp(secs.saturating_mul(1000))
+    }
+
+    pub const fn millis(self) -> i64 {
+        self.0
+    }
+
+    /// Whole seconds, rounded down.
+    pub const fn secs(self) -> i64 {
+        self.0.div_euclid(1000)
+    }
+
+    /// The calendar year in UTC.
+    pub fn year(self) -> u16 {
+        use chrono::Datelike;
+        chrono::DateTime::from_timestamp_millis(self.0).and_then(|time| u16::try_from(time.year()).ok()).unwrap_or(1970)
+    }
+
+    pub fn plus(self, duration: Duration) -> Timestamp {
+        Timestamp(self.0.saturating_add(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)))
+    }
+
+    pub fn minus(self, duration: Duration) -> Timestamp {
+        Timestamp(self.0.saturating_sub(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)))
+    }
+}
+
+/// `2026-11-21T08:15:30.250Z`
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match chrono::DateTime::from_timestamp_millis(self.0) {
+            Some(time) => write!(f, "{}", time.format("%Y-%m-%dT%H:%M:%S%.3fZ")),
+            None => write!(f, "{} ms", self.0),
+        }
+    }
+}
+
+/// Where the edge gets the time: the machine's clock, or in tests a hand that is moved on purpose.
+#[derive(Clone, Debug, Default)]
+pub struct Clock {
+    pinned: Option<Arc<AtomicI64>>,
+}
+
+impl Clock {
+    /// The machine's clock.
+    pub fn system() -> Clock {
+        Clock::default()
+    }
+
+    /// A clock that stands still until [`Clock::advance`] moves it.
+    pub fn pinned(at: Timestamp) -> Clock {
+        Clock { pinned: Some(Arc::new(AtomicI64::new(at.0))) }
+    }
+
+    pub fn now(&self) -> Timestamp {
+        match &self.pinned {
+            Some(hand) => Timestamp(hand.load(Ordering::SeqCst)),
+            None => {
+                let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                Timestamp(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
+            }
+        }
+    }
+
+    /// Moves a pinned clock; the machine's clock cannot be moved.
+    pub fn advance(&self, by: Duration) {
+        if let Some(hand) = &self.pinned {
+            hand.fetch_add(i64::try_from(by.as_millis()).unwrap_or(i64::MAX), Ordering::SeqCst);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prints_iso_8601_with_milliseconds() {
+        assert_eq!(Timestamp::from_millis(1_795_249_530_250).to_string(), "2026-11-21T08:25:30.250Z");
+        assert_eq!(Timestamp::from_secs(0).to_string(), "1970-01-01T00:00:00.000Z");
+    }
+
+    #[test]
+    fn a_pinned_clock_moves_only_by_hand() {
+        let clock = Clock::pinned(Timestamp::from_secs(100));
+        assert_eq!(clock.now(), clock.now());
+        clock.clone().advance(Duration::from_secs(5));
+        assert_eq!(clock.now(), Timestamp::from_secs(105));
+    }
+}

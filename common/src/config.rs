@@ -1,0 +1,397 @@
+//! Configuration, read once from the environment before anything starts.
+//!
+//! Every variable is named in the doc comment of the field it fills and in the README's table. A bad value stops the
+//! start, and all bad values are listed at once.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::evm::signature::PrivateKey;
+use crate::evm::{Address, Word, eip712};
+use crate::money::Usdc;
+
+/// The whole configuration of a process.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// `SERVICE_NAME`: shown to agents; the agent proof is signed for `<name> Agent Auth`. Default `Agora`.
+    pub service_name: String,
+    /// `PUBLIC_BASE_URL`: origin agents use, without a trailing slash. Default: taken from each request's host.
+    pub base_url: Option<String>,
+    pub chain: ChainConfig,
+    pub payments: PaymentConfig,
+    pub settlement: SettlementConfig,
+    pub aws: AwsConfig,
+    pub tables: Tables,
+}
+
+/// The network payments are made on, and its token.
+#[derive(Clone, Debug)]
+pub struct ChainConfig {
+    /// `CHAIN_ID`: 8453 (production) or 84532 (staging, local); others need the token's variables. Default 84532.
+    pub chain_id: u64,
+    /// `CHAIN_RPC_URL`: JSON-RPC endpoint. Default: the network's public one.
+    pub rpc_url: String,
+    /// `USDC_ADDRESS`, with `USDC_NAME` and `USDC_VERSION` for its EIP-712 domain. Default: the network's USDC.
+    pub token: Token,
+}
+
+/// The token contract and what its signatures are bound to.
+#[derive(Clone, Debug)]
+pub struct Token {
+    pub address: Address,
+    pub name: String,
+    pub version: String,
+    /// The EIP-712 domain hash, computed once.
+    pub domain: Word,
+}
+
+/// Rules of the payment gate.
+#[derive(Clone, Debug)]
+pub struct PaymentConfig {
+    /// `PAY_TO`: the address every payment goes to. Required.
+    pub pay_to: Address,
+    /// `QUOTE_TTL_SECONDS`: validity of every quote. Default 900.
+    pub quote_ttl: Duration,
+    /// `OVERLAP_BELOW_USDC`: below this price the work need not wait for settlement. Default 0.002.
+    pub overlap_below: Usdc,
+    /// `OVERLAP_EXPOSURE_USDC`: most that may be unsettled of one payer's overlapping calls. Default 0.05.
+    pub overlap_exposure: Usdc,
+    /// `PAYMENT_HOLD_MS`: how long an accepted call waits for its settlement, so that its answer can carry the
+    /// transaction. Default 800.
+    pub hold: Duration,
+}
+
+/// Who puts payments on chain.
+#[derive(Clone, Debug)]
+pub enum SettlementConfig {
+    /// `FACILITATOR_URL` (with `FACILITATOR_TOKEN` as bearer, if it wants one): an x402 facilitator.
+    Facilitator { url: String, token: Option<Redacted> },
+    /// Our own relayer, whose key comes from `RELAYER_PRIVATE_KEY` or the secret store.
+    Relayer,
+}
+
+/// Where AWS is, or what stands in for it.
+#[derive(Clone, Debug)]
+pub struct AwsConfig {
+    /// `AWS_REGION`. Default `us-east-1`.
+    pub region: String,
+    /// `AWS_ENDPOINT_URL`: one endpoint for every AWS service, for stand-ins.
+    pub endpoint: Option<String>,
+    /// `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`: set by Lambda.
+    pub credentials: aws_credential_types::Credentials,
+    /// `AWS_CA_BUNDLE`: PEM file of roots to trust instead of Amazon's.
+    pub ca_bundle: Option<String>,
+    /// `JOB_QUEUE_URL`.
+    pub queue_url: Option<String>,
+    /// `BLOB_BUCKET`.
+    pub bucket: Option<String>,
+    /// `SERVICE_SECRET_ARN`: the generated secret that quotes and receipts are signed with.
+    pub service_secret_arn: Option<String>,
+    /// `RELAYER_SECRET_ARN`: the relayer's own secret.
+    pub relayer_secret_arn: Option<String>,
+    /// `SERVICE_SECRET`: the same as the secret behind `SERVICE_SECRET_ARN`, given directly (local runs).
+    pub service_secret: Option<Redacted>,
+    /// `RELAYER_PRIVATE_KEY`: 32 bytes of hex, given directly (local runs).
+    pub relayer_key: Option<PrivateKey>,
+}
+
+/// `TABLE_PREFIX` and the table's own word: `agora-jobs`, `agora-ledger`, `agora-agents`. Default prefix `agora`.
+#[derive(Clone, Debug)]
+pub struct Tables {
+    pub jobs: String,
+    pub ledger: String,
+    pub agents: String,
+}
+
+/// A secret that does not show in logs.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Redacted(String);
+
+impl Redacted {
+    pub fn new(text: impl Into<String>) -> Redacted {
+        Redacted(text.into())
+    }
+
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Redacted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(redacted)")
+    }
+}
+
+/// Everything that is wrong with the environment.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ConfigErrors(pub Vec<String>);
+
+impl fmt::Display for ConfigErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "the configuration has {} problem(s):", self.0.len())?;
+        for problem in &self.0 {
+            writeln!(f, "  - {problem}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ConfigErrors {}
+
+impl ChainConfig {
+    /// CAIP-2 name, as x402 v2 writes it.
+    pub fn caip2(&self) -> String {
+        format!("eip155:{}", self.chain_id)
+    }
+
+    /// The name x402 v1 uses; networks without one keep the CAIP-2 name.
+    pub fn v1_name(&self) -> String {
+        match self.chain_id {
+            8453 => "base".to_owned(),
+            84532 => "base-sepolia".to_owned(),
+            _ => self.caip2(),
+        }
+    }
+}
+
+impl Token {
+    pub fn new(chain_id: u64, address: Address, name: &str, version: &str) -> Token {
+        let domain = eip712::token_domain(name, version, chain_id, address);
+        Token { address, name: name.to_owned(), version: version.to_owned(), domain }
+    }
+}
+
+/// A network this service knows: its public endpoint and its USDC. The token's EIP-712 name differs per network.
+struct KnownNetwork {
+    chain_id: u64,
+    rpc_url: &'static str,
+    usdc: &'static str,
+    usdc_name: &'static str,
+}
+
+const KNOWN_NETWORKS: [KnownNetwork; 2] = [
+    KnownNetwork {
+        chain_id: 8453,
+        rpc_url: "https://mainnet.base.org",
+        usdc: "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+        usdc_name: "USD Coin",
+    },
+    KnownNetwork {
+        chain_id: 84532,
+        rpc_url: "https://sepolia.base.org",
+        usdc: "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
+        usdc_name: "USDC",
+    },
+];
+
+impl Config {
+    /// Reads the process environment.
+    pub fn from_env() -> Result<Config, ConfigErrors> {
+        Config::read(|name| std::env::var(name).ok())
+    }
+
+    /// Reads variables through `lookup`; an empty value counts as not set.
+    pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Config, ConfigErrors> {
+        let mut env = Reader { lookup: &lookup, problems: Vec::new() };
+        let chain = env.chain();
+        let payments = PaymentConfig {
+            pay_to: env.required("PAY_TO").unwrap_or(Address::ZERO),
+            quote_ttl: Duration::from_secs(env.number("QUOTE_TTL_SECONDS", 900, 1..=86_400)),
+            overlap_below: env.parsed("OVERLAP_BELOW_USDC").unwrap_or(Usdc::from_micro(2_000)),
+            overlap_exposure: env.parsed("OVERLAP_EXPOSURE_USDC").unwrap_or(Usdc::from_micro(50_000)),
+            hold: Duration::from_millis(env.number("PAYMENT_HOLD_MS", 800, 0..=10_000)),
+        };
+        if payments.pay_to == Address::ZERO && env.text("PAY_TO").is_some() {
+            env.problem("PAY_TO", "must not be the zero address");
+        }
+        let settlement = match env.url("FACILITATOR_URL") {
+            Some(url) => SettlementConfig::Facilitator { url, token: env.text("FACILITATOR_TOKEN").map(Redacted) },
+            None => SettlementConfig::Relayer,
+        };
+        let relayer_key = env.text("RELAYER_PRIVATE_KEY").and_then(|text| {
+            let key = PrivateKey::parse(&text);
+            if key.is_none() {
+                // The value itself is a secret and stays out of the message.
+                env.problem("RELAYER_PRIVATE_KEY", "must be 32 bytes of hex");
+            }
+            key
+        });
+        let service_secret = env.text("SERVICE_SECRET").map(Redacted);
+        if service_secret.as_ref().is_some_and(|secret| secret.expose().len() < 32) {
+            env.problem("SERVICE_SECRET", "must have at least 32 characters");
+        }
+        let aws = AwsConfig {
+            region: env.text("AWS_REGION").unwrap_or_else(|| "us-east-1".to_owned()),
+            endpoint: env.url("AWS_ENDPOINT_URL"),
+            credentials: aws_credential_types::Credentials::new(
+                env.text("AWS_ACCESS_KEY_ID").unwrap_or_default(),
+                env.text("AWS_SECRET_ACCESS_KEY").unwrap_or_default(),
+                env.text("AWS_SESSION_TOKEN"),
+                None,
+                "environment",
+            ),
+            ca_bundle: env.text("AWS_CA_BUNDLE"),
+            queue_url: env.url("JOB_QUEUE_URL"),
+            bucket: env.text("BLOB_BUCKET"),
+            service_secret_arn: env.text("SERVICE_SECRET_ARN"),
+            relayer_secret_arn: env.text("RELAYER_SECRET_ARN"),
+            service_secret,
+            relayer_key,
+        };
+        let prefix = env.text("TABLE_PREFIX").unwrap_or_else(|| "agora".to_owned());
+        let service_name = env.service_name();
+        let config = Config {
+            service_name,
+            base_url: env.url("PUBLIC_BASE_URL"),
+            chain,
+            payments,
+            settlement,
+            aws,
+            tables: Tables {
+                jobs: format!("{prefix}-jobs"),
+                ledger: format!("{prefix}-ledger"),
+                agents: format!("{prefix}-agents"),
+            },
+        };
+        if env.problems.is_empty() { Ok(config) } else { Err(ConfigErrors(env.problems)) }
+    }
+}
+
+/// Reads variables and remembers what was wrong with them.
+struct Reader<'a> {
+    lookup: &'a dyn Fn(&str) -> Option<String>,
+    problems: Vec<String>,
+}
+
+impl Reader<'_> {
+    fn problem(&mut self, name: &str, what: impl fmt::Display) {
+        self.problems.push(format!("{name} {what}"));
+    }
+
+    fn text(&self, name: &str) -> Option<String> {
+        (self.lookup)(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+    }
+
+    fn parsed<T: FromStr<Err: fmt::Display>>(&mut self, name: &str) -> Option<T> {
+        let text = self.text(name)?;
+        match text.parse() {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.problem(name, format_args!("{error} (got {text:?})"));
+                None
+            }
+        }
+    }
+
+    fn required<T: FromStr<Err: fmt::Display>>(&mut self, name: &str) -> Option<T> {
+        if self.text(name).is_none() {
+            self.problem(name, "is required");
+        }
+        self.parsed(name)
+    }
+
+    fn number(&mut self, name: &str, default: u64, bounds: std::ops::RangeInclusive<u64>) -> u64 {
+        match self.parsed::<u64>(name) {
+            Some(number) if !bounds.contains(&number) => {
+                self.problem(name, format_args!("must be from {} to {} (got {number})", bounds.start(), bounds.end()));
+                default
+            }
+            Some(number) => number,
+            None => default,
+        }
+    }
+
+    /// An http or https URL, kept without its trailing slash.
+    fn url(&mut self, name: &str) -> Option<String> {
+        let text = self.text(name)?;
+        match url::Url::parse(&text) {
+            Ok(url) if matches!(url.scheme(), "http" | "https") => Some(text.trim_end_matches('/').to_owned()),
+            _ => {
+                self.problem(name, format_args!("must be an http or https URL (got {text:?})"));
+                None
+            }
+        }
+    }
+
+    fn service_name(&mut self) -> String {
+        let name = self.text("SERVICE_NAME").unwrap_or_else(|| "Agora".to_owned());
+        // It becomes part of header names and paths.
+        if name.len() > 40 || !name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-') {
+            self.problem("SERVICE_NAME", format_args!("must be at most 40 letters, digits and hyphens (got {name:?})"));
+        }
+        name
+    }
+
+    fn chain(&mut self) -> ChainConfig {
+        let chain_id = self.number("CHAIN_ID", 84532, 1..=u64::from(u32::MAX));
+        let known = KNOWN_NETWORKS.iter().find(|network| network.chain_id == chain_id);
+        let address = self.parsed("USDC_ADDRESS").or_else(|| known?.usdc.parse().ok());
+        let name = self.text("USDC_NAME").or_else(|| known.map(|network| network.usdc_name.to_owned()));
+        let rpc_url = self.url("CHAIN_RPC_URL").or_else(|| known.map(|network| network.rpc_url.to_owned()));
+        for (variable, missing) in
+            [("USDC_ADDRESS", address.is_none()), ("USDC_NAME", name.is_none()), ("CHAIN_RPC_URL", rpc_url.is_none())]
+        {
+            if missing && known.is_none() {
+                self.problem(variable, format_args!("is required for chain {chain_id}"));
+            }
+        }
+        let version = self.text("USDC_VERSION").unwrap_or_else(|| "2".to_owned());
+        ChainConfig {
+            chain_id,
+            rpc_url: rpc_url.unwrap_or_default(),
+            token: Token::new(chain_id, address.unwrap_or(Address::ZERO), &name.unwrap_or_default(), &version),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(variables: &[(&str, &str)]) -> Result<Config, ConfigErrors> {
+        Config::read(|name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
+    }
+
+    const PAY_TO: (&str, &str) = ("PAY_TO", "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266");
+
+    #[test]
+    fn defaults_need_only_a_payee() {
+        let config = read(&[PAY_TO]).unwrap();
+        assert_eq!(config.service_name, "Agora");
+        assert_eq!(config.chain.caip2(), "eip155:84532");
+        assert_eq!(config.chain.v1_name(), "base-sepolia");
+        assert_eq!(config.chain.token.name, "USDC");
+        assert_eq!(config.tables.jobs, "agora-jobs");
+        assert_eq!(read(&[PAY_TO, ("CHAIN_ID", "8453")]).unwrap().chain.token.name, "USD Coin");
+    }
+
+    #[test]
+    fn lists_every_problem_at_once_and_no_secret() {
+        let errors = read(&[
+            ("CHAIN_ID", "1"),
+            ("QUOTE_TTL_SECONDS", "soon"),
+            ("FACILITATOR_URL", "ftp://x"),
+            ("RELAYER_PRIVATE_KEY", "0xsecret"),
+            ("SERVICE_NAME", "two words"),
+            ("OVERLAP_BELOW_USDC", "-1"),
+        ])
+        .unwrap_err();
+        let text = errors.to_string();
+        for name in [
+            "PAY_TO is required",
+            "USDC_ADDRESS",
+            "USDC_NAME",
+            "CHAIN_RPC_URL",
+            "QUOTE_TTL_SECONDS",
+            "FACILITATOR_URL",
+            "RELAYER_PRIVATE_KEY",
+            "SERVICE_NAME",
+            "OVERLAP_BELOW_USDC",
+        ] {
+            assert!(text.contains(name), "{name} in {text}");
+        }
+        assert!(!text.contains("0xsecret"));
+    }
+}

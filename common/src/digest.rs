@@ -1,0 +1,100 @@
+//! SHA-256, HMAC and randomness, over `ring`, and the canonical form of a JSON value.
+
+use std::fmt::Write;
+
+use ring::rand::SecureRandom;
+use serde_json::Value;
+
+/// SHA-256 over the parts, each preceded by its length, so that no two lists of parts share a digest.
+pub fn sha256_parts(parts: &[&[u8]]) -> [u8; 32] {
+    let mut context = ring::digest::Context::new(&ring::digest::SHA256);
+    for part in parts {
+        context.update(&(part.len() as u64).to_be_bytes());
+        context.update(part);
+    }
+    to_array(context.finish().as_ref())
+}
+
+/// Plain SHA-256.
+pub fn sha256(bytes: &[u8]) -> [u8; 32] {
+    to_array(ring::digest::digest(&ring::digest::SHA256, bytes).as_ref())
+}
+
+/// HMAC-SHA256.
+pub fn hmac(key: &ring::hmac::Key, message: &[u8]) -> [u8; 32] {
+    to_array(ring::hmac::sign(key, message).as_ref())
+}
+
+/// `N` bytes from the operating system.
+pub fn random<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    // The operating system's generator fails only before it is seeded, which a running Lambda is long past;
+    // going on without randomness would be worse than stopping.
+    ring::rand::SystemRandom::new().fill(&mut bytes).expect("the operating system has no randomness");
+    bytes
+}
+
+fn to_array(digest: &[u8]) -> [u8; 32] {
+    let mut array = [0; 32];
+    array.copy_from_slice(digest);
+    array
+}
+
+/// JSON without spaces, the members of every object sorted by name: equal values give equal text.
+pub fn canonical_json(value: &Value) -> String {
+    let mut text = String::new();
+    write_canonical(value, &mut text);
+    text
+}
+
+fn write_canonical(value: &Value, text: &mut String) {
+    match value {
+        Value::Object(members) => {
+            let mut names: Vec<&String> = members.keys().collect();
+            names.sort_unstable();
+            text.push('{');
+            for (index, name) in names.into_iter().enumerate() {
+                if index > 0 {
+                    text.push(',');
+                }
+                write_scalar(&Value::String(name.clone()), text);
+                text.push(':');
+                write_canonical(&members[name], text);
+            }
+            text.push('}');
+        }
+        Value::Array(items) => {
+            text.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    text.push(',');
+                }
+                write_canonical(item, text);
+            }
+            text.push(']');
+        }
+        scalar => write_scalar(scalar, text),
+    }
+}
+
+fn write_scalar(value: &Value, text: &mut String) {
+    // Writing into a String cannot fail.
+    let _ = write!(text, "{value}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn parts_do_not_run_together() {
+        assert_ne!(sha256_parts(&[b"ab", b"c"]), sha256_parts(&[b"a", b"bc"]));
+    }
+
+    #[test]
+    fn canonical_json_sorts_at_every_depth() {
+        let value = json!({"b": [ {"y": 1, "x": "ü\n"} ], "a": null});
+        assert_eq!(canonical_json(&value), r#"{"a":null,"b":[{"x":"ü\n","y":1}]}"#);
+    }
+}

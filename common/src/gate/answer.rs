@@ -1,0 +1,92 @@
+//! The answer to a paid call, made from nothing but the job: so the tenth copy of a payment gets what the first got,
+//! today or tomorrow.
+
+use axum::response::Response;
+use http::{HeaderName, HeaderValue, StatusCode};
+use serde_json::{Value, json};
+
+use crate::catalog::Answer;
+use crate::config::ChainConfig;
+use crate::encoding::base64_standard;
+use crate::http::private_json;
+use crate::jobs::{Job, Settlement};
+
+const PAYMENT_RESPONSE: HeaderName = HeaderName::from_static("payment-response");
+const X_PAYMENT_RESPONSE: HeaderName = HeaderName::from_static("x-payment-response");
+
+/// 202: accepted, and to be polled. The same for every copy, so it says nothing that changes.
+pub fn accepted(job: &Job) -> Value {
+    json!({
+        "request_id": job.request_id,
+        "tool": job.tool,
+        "status": "processing",
+        "receipt_id": job.receipt_id,
+        "settlement_status": "pending",
+        "message": format!("accepted; poll GET /v1/requests/{}", job.request_id),
+    })
+}
+
+/// The answer to a direct call whose work is done.
+pub fn completed(job: &Job, result: Value) -> Value {
+    let mut data = json!({
+        "request_id": job.request_id,
+        "receipt_id": job.receipt_id,
+        "status": "completed",
+        "tool": job.tool,
+        "result": result,
+    });
+    if let Some(stored) = &job.result {
+        data["provider"] = json!(stored.provider);
+        data["mode"] = json!(stored.mode);
+    }
+    json!({"success": true, "data": data})
+}
+
+/// 503: the work failed after it was paid, and the price was credited back (contract §1.3).
+pub fn credited_back(job: &Job) -> Response {
+    let message = job.error.as_ref().map_or("the work failed", |error| error.message.as_str());
+    let body = json!({
+        "error": "provider_unavailable",
+        "message": format!("{message}; the price was credited back"),
+        "reason": job.error.as_ref().and_then(|error| error.reason.as_deref()),
+        "request_id": job.request_id,
+        "receipt_id": job.receipt_id,
+        "credited_usdc": job.credited.unwrap_or_default().to_string(),
+    });
+    private_json(StatusCode::SERVICE_UNAVAILABLE, &body)
+}
+
+/// Says what became of the payment, in the headers of both x402 versions.
+pub fn with_settlement(mut response: Response, job: &Job, chain: &ChainConfig) -> Response {
+    for (name, network) in [(PAYMENT_RESPONSE, chain.caip2()), (X_PAYMENT_RESPONSE, chain.v1_name())] {
+        let settled = job.settlement == Settlement::Settled;
+        let mut settlement = json!({
+            "success": settled,
+            "transaction": job.transaction.as_deref().unwrap_or_default(),
+            "network": network,
+            "payer": job.wallet.to_string(),
+        });
+        if !settled {
+            // Not a failure: on its way, and to be asked for at GET /v1/payments/{nonce}.
+            settlement["errorReason"] = json!("settlement_pending");
+        }
+        if let Ok(value) = HeaderValue::from_str(&base64_standard(settlement.to_string().as_bytes())) {
+            response.headers_mut().insert(name, value);
+        }
+    }
+    response
+}
+
+/// Whether the caller of this kind of answer still has something to wait for.
+pub fn is_worth_waiting(job: &Job, answer: Answer) -> bool {
+    let decided = job.outcome.is_some() || matches!(job.settlement, Settlement::Refused | Settlement::Void);
+    match answer {
+        Answer::Direct => !decided,
+        Answer::Queued => !decided && job.settlement != Settlement::Settled,
+    }
+}
+
+/// 202 for a job that goes on without its caller.
+pub fn pending(job: &Job) -> Response {
+    private_json(StatusCode::ACCEPTED, &accepted(job))
+}

@@ -1,0 +1,131 @@
+//! The 402 answer: one body and one header that serve every client.
+//!
+//! The body holds the product's own quote fields, `payment_request` and `context` for its SDKs, and `x402Version: 1`
+//! with `accepts` for x402 v1 clients; the header `PAYMENT-REQUIRED` is for x402 v2. Quote ids ride in `extra`, which v2
+//! clients echo without knowing us.
+
+use axum::response::Response;
+use http::{HeaderName, HeaderValue, StatusCode};
+use serde_json::{Value, json};
+
+use crate::catalog::ToolSpec;
+use crate::clock::Timestamp;
+use crate::config::Config;
+use crate::encoding::base64_standard;
+use crate::http::error::{PaymentContext, merge};
+use crate::http::private_json;
+use crate::money::Usdc;
+use crate::payments::reason::Reason;
+use crate::payments::wire::MAX_TIMEOUT_SECS;
+
+pub const PAYMENT_REQUIRED: HeaderName = HeaderName::from_static("payment-required");
+
+/// Stock clients refuse to pay more than this without their owner's word.
+const CLIENT_DEFAULT_CAP: Usdc = Usdc::from_micro(1_000_000);
+
+/// A price for one request, ready to be shown.
+pub struct Offer<'a> {
+    pub config: &'a Config,
+    pub tool: &'static ToolSpec,
+    /// Full URL of the request.
+    pub resource: &'a str,
+    pub amount: Usdc,
+    pub quote_id: &'a str,
+    pub expires: Timestamp,
+}
+
+impl Offer<'_> {
+    /// 402 for a request without payment.
+    pub fn unpaid(&self) -> Response {
+        let mut message =
+            format!("{} costs {} USDC: repeat the request with a signed payment", self.tool.title, self.amount);
+        if self.amount > CLIENT_DEFAULT_CAP {
+            message.push_str("; above 1 USD, x402 clients need their own spending cap raised first");
+        }
+        let mut body = json!({"error": "payment_required", "code": 402, "message": message});
+        merge(&mut body, self.members());
+        self.response(&body, "payment_required")
+    }
+
+    /// 402 for a payment that was refused, with the terms under which a new one is taken.
+    pub fn refused(&self, reason: Reason, context: &PaymentContext) -> Response {
+        let mut body = json!({
+            "error": "payment_verification_failed",
+            "code": 402,
+            "message": format!("the payment was refused: {reason}; nothing was charged"),
+            "reason": reason.as_str(),
+            "stage": reason.stage(),
+            "diagnostics": {"hint": reason.to_string()},
+        });
+        let mut members = self.members();
+        merge(&mut members, context.members());
+        // The quote to use from now on, not the one that failed.
+        members["quote_id"] = json!(self.quote_id);
+        merge(&mut body, members);
+        self.response(&body, reason.as_str())
+    }
+
+    fn members(&self) -> Value {
+        let chain = &self.config.chain;
+        let pay_to = self.config.payments.pay_to.to_string();
+        json!({
+            "quote_id": self.quote_id,
+            "amount_usdc": self.amount.to_string(),
+            "pay_to": pay_to,
+            "network": chain.caip2(),
+            "expires_at": self.expires.to_string(),
+            "payment_request": {
+                "chain_id": chain.chain_id,
+                "token_address": chain.token.address.to_string(),
+                "amount": self.amount.to_string(),
+                "recipient": pay_to,
+            },
+            "context": {
+                "tool": self.tool.name,
+                "quote_id": self.quote_id,
+                "total": self.amount.to_string(),
+                "expires_at": self.expires.to_string(),
+            },
+            "x402Version": 1,
+            "accepts": [{
+                "scheme": "exact",
+                "network": chain.v1_name(),
+                "maxAmountRequired": self.amount.micro().to_string(),
+                "resource": self.resource,
+                "description": self.tool.summary,
+                "mimeType": "application/json",
+                "payTo": pay_to,
+                "maxTimeoutSeconds": MAX_TIMEOUT_SECS,
+                "asset": chain.token.address.to_string(),
+                "extra": {"name": chain.token.name, "version": chain.token.version},
+            }],
+        })
+    }
+
+    fn header(&self, error: &str) -> String {
+        let chain = &self.config.chain;
+        let challenge = json!({
+            "x402Version": 2,
+            "error": error,
+            "resource": {"url": self.resource, "description": self.tool.summary, "mimeType": "application/json"},
+            "accepts": [{
+                "scheme": "exact",
+                "network": chain.caip2(),
+                "amount": self.amount.micro().to_string(),
+                "asset": chain.token.address.to_string(),
+                "payTo": self.config.payments.pay_to.to_string(),
+                "maxTimeoutSeconds": MAX_TIMEOUT_SECS,
+                "extra": {"name": chain.token.name, "version": chain.token.version, "quoteId": self.quote_id},
+            }],
+        });
+        base64_standard(challenge.to_string().as_bytes())
+    }
+
+    fn response(&self, body: &Value, error: &str) -> Response {
+        let mut response = private_json(StatusCode::PAYMENT_REQUIRED, body);
+        if let Ok(header) = HeaderValue::from_str(&self.header(error)) {
+            response.headers_mut().insert(PAYMENT_REQUIRED, header);
+        }
+        response
+    }
+}

@@ -1,0 +1,83 @@
+//! What became of a payment, asked by its nonce or by a transaction.
+//!
+//! A nonce is found in its claim's partition. A transaction is not indexed at all: the chain says which authorizations
+//! it carried, and their nonces lead to the claims.
+
+use serde_json::{Value, json};
+
+use crate::config::ChainConfig;
+use crate::evm::{Word, hex0x};
+use crate::jobs::{Job, Settlement, store};
+use crate::payments::claim::{self, Claim};
+use crate::providers::Chain;
+use crate::store::{Db, StoreError};
+
+/// A claimed payment and its state, one of `claimed`, `pending`, `settled`, `credited_back`, `refused`, `released`.
+pub struct PaymentStatus {
+    pub state: &'static str,
+    nonce: Word,
+    claim: Claim,
+    job: Option<Job>,
+    network: String,
+}
+
+/// Every payment that the nonce or transaction hash leads to. None were never seen.
+pub async fn find(
+    db: &Db,
+    chain: &Chain,
+    config: &ChainConfig,
+    reference: &Word,
+) -> Result<Vec<PaymentStatus>, StoreError> {
+    let mut found = of_nonce(db, config, reference).await?;
+    if found.is_empty() {
+        let carried = chain.authorizations_in(&hex0x(reference)).await.map_err(StoreError::new)?;
+        for (payer, nonce) in carried {
+            let claims = of_nonce(db, config, &nonce).await?;
+            found.extend(claims.into_iter().filter(|payment| payment.claim.payer == payer));
+        }
+    }
+    Ok(found)
+}
+
+async fn of_nonce(db: &Db, config: &ChainConfig, nonce: &Word) -> Result<Vec<PaymentStatus>, StoreError> {
+    let mut found = Vec::new();
+    for claim in claim::of_nonce(db, nonce).await? {
+        let job = store::load(db, claim.request_id).await?;
+        found.push(PaymentStatus { state: state(job.as_ref()), nonce: *nonce, claim, job, network: config.caip2() });
+    }
+    Ok(found)
+}
+
+fn state(job: Option<&Job>) -> &'static str {
+    let Some(job) = job else { return "settled" };
+    match (job.settlement, job.credited) {
+        (_, Some(_)) => "credited_back",
+        (Settlement::Settled, None) => "settled",
+        (Settlement::Claimed, _) => "claimed",
+        (Settlement::Submitted, _) => "pending",
+        (Settlement::Refused, _) => "refused",
+        (Settlement::Void, _) => "released",
+    }
+}
+
+impl PaymentStatus {
+    pub fn to_json(&self) -> Value {
+        let mut body = json!({
+            "nonce": hex0x(&self.nonce),
+            "state": self.state,
+            "payer": self.claim.payer.to_string(),
+            "network": self.network,
+            "claimed_at": self.claim.claimed_at.to_string(),
+            "request_id": self.claim.request_id,
+        });
+        if let Some(job) = &self.job {
+            body["amount_usdc"] = json!(job.price.to_string());
+            body["transaction"] = json!(job.transaction);
+            body["job_status"] = json!(job.status());
+            body["credited_usdc"] = json!(job.credited.map(|credited| credited.to_string()));
+            body["reason"] = json!(job.refusal);
+            body["updated_at"] = json!(job.updated.to_string());
+        }
+        body
+    }
+}

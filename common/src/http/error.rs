@@ -1,0 +1,247 @@
+//! The one error of the edge: a variant for every row of the contract's table, and one place that says which status
+//! and code a row has.
+//!
+//! Domain modules have their own small errors without status codes; handlers turn them into these. What the caller
+//! reads and what the log keeps are two texts: a [`ApiError::Unavailable`] shows its cause only to the log.
+
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode, header};
+use serde_json::{Value, json};
+
+use super::private_json;
+use crate::auth::ProofError;
+use crate::catalog::input::FieldError;
+use crate::money::Usdc;
+use crate::store::StoreError;
+
+#[derive(Debug)]
+pub enum ApiError {
+    /// The body, a query or a header does not have the form asked for.
+    InvalidRequest(Vec<FieldError>),
+    /// The quote is not ours, has expired or was used.
+    InvalidQuote,
+    /// The quote is open, but for another body, tool or agent.
+    QuoteMismatch,
+    /// The price is above the caller's own `X-Max-Cost-USDC`.
+    ExceedsCallerBudget {
+        price: Usdc,
+        cap: Usdc,
+    },
+    /// A route that needs to know the wallet, called without a proof.
+    ProofRequired,
+    InvalidProof(ProofError),
+    /// A bearer token nobody minted.
+    AccessTokenInvalid,
+    /// The payment was used for another request.
+    PaymentAlreadyUsed,
+    NotFound,
+    MethodNotAllowed {
+        allow: String,
+    },
+    PayloadTooLarge {
+        limit_bytes: usize,
+    },
+    UnsupportedMediaType,
+    /// The payment could not be processed, and nothing was broadcast: the same payment may be sent again.
+    PaymentProcessing(Box<PaymentContext>),
+    /// A dependency of ours is not there.
+    Unavailable(StoreError),
+}
+
+/// What a refusal says of the payment (contract §1.3).
+#[derive(Clone, Debug)]
+pub struct PaymentContext {
+    pub amount: Usdc,
+    pub asset: String,
+    pub network: String,
+    pub pay_to: String,
+    /// The signed value, if it is one this service can count.
+    pub received: Option<Usdc>,
+    pub quote_id: Option<String>,
+    /// The payer's own name for this attempt: the authorization's nonce.
+    pub attempt_id: String,
+}
+
+impl PaymentContext {
+    /// The members `expected`, `received`, `quote_id` and `payment_attempt_id` of a refusal.
+    pub fn members(&self) -> Value {
+        json!({
+            "expected": {"amount": self.amount.to_string(), "asset": self.asset, "network": self.network, "pay_to": self.pay_to},
+            "received": {"amount": self.received.map(|amount| amount.to_string())},
+            "quote_id": self.quote_id,
+            "payment_attempt_id": self.attempt_id,
+        })
+    }
+}
+
+impl ApiError {
+    /// A single wrong field.
+    pub fn field(path: &str, message: impl Into<String>) -> ApiError {
+        ApiError::InvalidRequest(vec![FieldError::new(path, message)])
+    }
+
+    pub fn status(&self) -> StatusCode {
+        match self {
+            ApiError::InvalidRequest(_)
+            | ApiError::InvalidQuote
+            | ApiError::QuoteMismatch
+            | ApiError::ExceedsCallerBudget { .. } => StatusCode::BAD_REQUEST,
+            ApiError::ProofRequired | ApiError::InvalidProof(_) | ApiError::AccessTokenInvalid => {
+                StatusCode::UNAUTHORIZED
+            }
+            ApiError::PaymentAlreadyUsed => StatusCode::CONFLICT,
+            ApiError::NotFound => StatusCode::NOT_FOUND,
+            ApiError::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
+            ApiError::PayloadTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            ApiError::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            ApiError::PaymentProcessing(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            ApiError::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+
+    pub fn code(&self) -> &'static str {
+        match self {
+            ApiError::InvalidRequest(_) => "invalid_request",
+            ApiError::InvalidQuote => "invalid_quote",
+            ApiError::QuoteMismatch => "quote_mismatch",
+            ApiError::ExceedsCallerBudget { .. } => "exceeds_caller_budget",
+            ApiError::ProofRequired => "proof_required",
+            ApiError::InvalidProof(_) => "invalid_proof",
+            ApiError::AccessTokenInvalid => "access_token_invalid",
+            ApiError::PaymentAlreadyUsed => "payment_already_used",
+            ApiError::NotFound => "not_found",
+            ApiError::MethodNotAllowed { .. } => "method_not_allowed",
+            ApiError::PayloadTooLarge { .. } => "payload_too_large",
+            ApiError::UnsupportedMediaType => "unsupported_media_type",
+            ApiError::PaymentProcessing(_) => "payment_processing_error",
+            ApiError::Unavailable(_) => "provider_unavailable",
+        }
+    }
+
+    fn message(&self) -> String {
+        match self {
+            ApiError::InvalidRequest(errors) => match errors.as_slice() {
+                [error] if error.path.is_empty() => error.message.clone(),
+                [error] => format!("{} {}", error.path, error.message),
+                errors => format!("{} fields are wrong; see details", errors.len()),
+            },
+            ApiError::InvalidQuote => {
+                "the quote is unknown, has expired or was used; call without payment for a new one".to_owned()
+            }
+            ApiError::QuoteMismatch => {
+                "the quote was given for another body, tool or agent; repeat the quoted request unchanged".to_owned()
+            }
+            ApiError::ExceedsCallerBudget { price, cap } => {
+                format!("the price {price} USDC is above your X-Max-Cost-USDC of {cap}; raise it to go on")
+            }
+            ApiError::ProofRequired => "this route needs the header x-agent-proof, signed by your wallet".to_owned(),
+            ApiError::InvalidProof(error) => error.to_string(),
+            ApiError::AccessTokenInvalid => "the access token is unknown".to_owned(),
+            ApiError::PaymentAlreadyUsed => {
+                "this payment was used for another request; repeat that request, or sign a new payment".to_owned()
+            }
+            ApiError::NotFound => "there is nothing here".to_owned(),
+            ApiError::MethodNotAllowed { allow } => format!("this path takes {allow}"),
+            ApiError::PayloadTooLarge { limit_bytes } => format!("the body may have at most {limit_bytes} bytes"),
+            ApiError::UnsupportedMediaType => "send the body as application/json".to_owned(),
+            ApiError::PaymentProcessing(_) => {
+                "the payment could not be processed; nothing was broadcast, and the same payment may be sent again"
+                    .to_owned()
+            }
+            ApiError::Unavailable(_) => "a service this one depends on is not answering; try again shortly".to_owned(),
+        }
+    }
+
+    fn body(&self) -> Value {
+        let mut body = json!({"error": self.code(), "message": self.message()});
+        match self {
+            ApiError::InvalidRequest(errors) => body["details"] = json!(errors),
+            ApiError::InvalidProof(error) => body["reason"] = json!(error.reason()),
+            ApiError::ExceedsCallerBudget { price, cap } => {
+                body["details"] = json!({"price_usdc": price.to_string(), "max_cost_usdc": cap.to_string()});
+            }
+            ApiError::PaymentProcessing(context) => {
+                body["code"] = json!(500);
+                merge(&mut body, context.members());
+            }
+            _ => {}
+        }
+        body
+    }
+}
+
+/// Adds the members of one object to another.
+pub fn merge(into: &mut Value, from: Value) {
+    if let (Value::Object(into), Value::Object(from)) = (into, from) {
+        into.extend(from);
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let mut response = private_json(self.status(), &self.body());
+        match &self {
+            ApiError::MethodNotAllowed { allow } => {
+                if let Ok(allow) = HeaderValue::from_str(allow) {
+                    response.headers_mut().insert(header::ALLOW, allow);
+                }
+            }
+            ApiError::Unavailable(cause) => {
+                super::log::failure("dependency unavailable", cause);
+                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("2"));
+            }
+            ApiError::PaymentProcessing(_) => {
+                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("2"));
+            }
+            _ => {}
+        }
+        response
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> ApiError {
+        ApiError::Unavailable(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_of_the_table() {
+        let context = PaymentContext {
+            amount: Usdc::from_micro(2_000),
+            asset: "0xa".to_owned(),
+            network: "eip155:84532".to_owned(),
+            pay_to: "0xb".to_owned(),
+            received: None,
+            quote_id: None,
+            attempt_id: "0xc".to_owned(),
+        };
+        let rows: [(ApiError, u16, &str); 14] = [
+            (ApiError::field("vin", "is required"), 400, "invalid_request"),
+            (ApiError::InvalidQuote, 400, "invalid_quote"),
+            (ApiError::QuoteMismatch, 400, "quote_mismatch"),
+            (ApiError::ExceedsCallerBudget { price: Usdc::ZERO, cap: Usdc::ZERO }, 400, "exceeds_caller_budget"),
+            (ApiError::ProofRequired, 401, "proof_required"),
+            (ApiError::InvalidProof(ProofError::Expired), 401, "invalid_proof"),
+            (ApiError::AccessTokenInvalid, 401, "access_token_invalid"),
+            (ApiError::PaymentAlreadyUsed, 409, "payment_already_used"),
+            (ApiError::NotFound, 404, "not_found"),
+            (ApiError::MethodNotAllowed { allow: "POST".to_owned() }, 405, "method_not_allowed"),
+            (ApiError::PayloadTooLarge { limit_bytes: 1 }, 413, "payload_too_large"),
+            (ApiError::UnsupportedMediaType, 415, "unsupported_media_type"),
+            (ApiError::PaymentProcessing(Box::new(context)), 500, "payment_processing_error"),
+            (ApiError::Unavailable(StoreError::new("secret cause")), 503, "provider_unavailable"),
+        ];
+        for (error, status, code) in rows {
+            assert_eq!((error.status().as_u16(), error.code()), (status, code));
+            let body = error.body();
+            assert_eq!(body["error"], code);
+            assert!(body["message"].as_str().is_some_and(|message| !message.is_empty()));
+            assert!(!body.to_string().contains("secret cause"));
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The table of routes: which group answers which path. Paid paths come from the catalog, the rest are listed here.
+//!
+//! `template.yaml` names the same routes and a test compares the two. The table also answers what no route answers:
+//! 404 for unknown paths, 405 with `Allow` for known ones.
+
+use axum::Router;
+use axum::extract::Request;
+use axum::middleware;
+use axum::response::{IntoResponse, Response};
+
+use super::{ApiError, log};
+use crate::catalog::CATALOG;
+
+/// One route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Route {
+    pub group: &'static str,
+    pub method: &'static str,
+    /// With `{name}` for a segment that varies.
+    pub path: &'static str,
+}
+
+/// Routes that are not tools.
+const FREE: [Route; 9] = [
+    Route { group: "account", method: "GET", path: "/v1/agents/me" },
+    Route { group: "account", method: "GET", path: "/v1/tools/balance" },
+    Route { group: "requests", method: "GET", path: "/v1/requests/{id}" },
+    Route { group: "requests", method: "GET", path: "/v1/payments/{reference}" },
+    Route { group: "meta", method: "GET", path: "/" },
+    Route { group: "meta", method: "GET", path: "/health" },
+    Route { group: "meta", method: "GET", path: "/v1/stats" },
+    Route { group: "meta", method: "GET", path: "/.well-known/jwks.json" },
+    Route { group: "meta", method: "GET", path: "/.well-known/{document}" },
+];
+
+/// Every route of the service.
+pub fn all() -> impl Iterator<Item = Route> {
+    let paid =
+        CATALOG.iter().flat_map(|tool| tool.paths.iter().map(|path| Route { group: tool.group, method: "POST", path }));
+    FREE.into_iter().chain(paid)
+}
+
+/// Finishes a group's router: JSON for what it does not answer, and one log line a request.
+pub fn finish(router: Router) -> Router {
+    router.fallback(unrouted).method_not_allowed_fallback(unrouted).layer(middleware::from_fn(log::requests))
+}
+
+/// The answer to a request that no route takes.
+async fn unrouted(request: Request) -> Response {
+    let mut allowed: Vec<&str> =
+        all().filter(|route| matches(route.path, request.uri().path())).map(|route| route.method).collect();
+    if allowed.contains(&"GET") {
+        allowed.push("HEAD");
+    }
+    allowed.sort_unstable();
+    allowed.dedup();
+    if allowed.is_empty() {
+        ApiError::NotFound.into_response()
+    } else {
+        ApiError::MethodNotAllowed { allow: allowed.join(", ") }.into_response()
+    }
+}
+
+fn matches(pattern: &str, path: &str) -> bool {
+    let (mut pattern, mut path) = (pattern.split('/'), path.split('/'));
+    loop {
+        match (pattern.next(), path.next()) {
+            (None, None) => return true,
+            (Some(pattern), Some(segment)) if pattern == segment || pattern.starts_with('{') && !segment.is_empty() => {
+            }
+            _ => return false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_whole_segments() {
+        assert!(matches("/v1/requests/{id}", "/v1/requests/abc"));
+        assert!(!matches("/v1/requests/{id}", "/v1/requests/"));
+        assert!(!matches("/v1/requests/{id}", "/v1/requests/a/b"));
+        assert!(matches("/", "/"));
+        assert!(!matches("/health", "/health/"));
+    }
+
+    #[test]
+    fn no_route_is_named_twice() {
+        let mut seen = std::collections::HashSet::new();
+        for route in all() {
+            assert!(seen.insert((route.method, route.path)), "{route:?}");
+        }
+    }
+}

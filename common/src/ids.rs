@@ -1,0 +1,128 @@
+//! Names of things. Each is a newtype, so that one cannot be passed for another.
+//!
+//! Two of them are derived and not drawn, which saves a lookup on every call:
+//! an [`AgentId`] follows from the wallet, and a [`RequestId`] follows from what paid for it, so that the same
+//! payment always means the same job.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::clock::Timestamp;
+use crate::digest::sha256_parts;
+use crate::evm::Address;
+
+/// The agent behind a wallet: a UUID computed from the address, the same in every deployment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct AgentId(Uuid);
+
+impl AgentId {
+    pub fn of(wallet: Address) -> AgentId {
+        AgentId(uuid_from(&sha256_parts(&[b"agent", wallet.bytes()])))
+    }
+
+    pub fn bytes(&self) -> &[u8; 16] {
+        self.0.as_bytes()
+    }
+}
+
+/// The id of a job, which callers poll.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RequestId(Uuid);
+
+impl RequestId {
+    /// The id of the job that is bought with what these bytes name (a quote, or a payment without a quote).
+    pub fn bought_with(kind: &str, parts: &[&[u8]]) -> RequestId {
+        let mut all = vec![b"request".as_slice(), kind.as_bytes()];
+        all.extend_from_slice(parts);
+        RequestId(uuid_from(&sha256_parts(&all)))
+    }
+
+    pub fn bytes(&self) -> &[u8; 16] {
+        self.0.as_bytes()
+    }
+}
+
+/// A version-8 UUID (custom content) from the first bytes of a digest.
+fn uuid_from(digest: &[u8; 32]) -> Uuid {
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&digest[..16]);
+    uuid::Builder::from_custom_bytes(bytes).into_uuid()
+}
+
+macro_rules! uuid_text {
+    ($name:ident) => {
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.hyphenated().fmt(f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = uuid::Error;
+
+            fn from_str(text: &str) -> Result<$name, uuid::Error> {
+                Uuid::try_parse(text).map($name)
+            }
+        }
+    };
+}
+
+uuid_text!(AgentId);
+uuid_text!(RequestId);
+
+/// The id of a receipt, `rcpt_<ulid>`: sorts by the time of the charge, and follows from the job, so that
+/// writing it twice writes the same.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ReceiptId(String);
+
+impl ReceiptId {
+    pub fn of(request: RequestId, charged_at: Timestamp) -> ReceiptId {
+        let millis = u64::try_from(charged_at.millis()).unwrap_or_default();
+        let digest = sha256_parts(&[b"receipt", request.bytes(), &millis.to_be_bytes()]);
+        let mut random = [0; 16];
+        random[6..].copy_from_slice(&digest[..10]);
+        ReceiptId(format!("rcpt_{}", ulid::Ulid::from_parts(millis, u128::from_be_bytes(random))))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ReceiptId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_id_follows_from_the_wallet() {
+        let wallet: Address = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266".parse().unwrap();
+        let agent = AgentId::of(wallet);
+        assert_eq!(agent, AgentId::of(wallet));
+        assert_ne!(agent, AgentId::of(Address::ZERO));
+        assert_eq!(agent.to_string().parse::<AgentId>().unwrap(), agent);
+        // Published: agents may compute it themselves, so it must never change.
+        assert_eq!(agent.to_string(), "540aa72d-1863-849b-8f70-3815c11f323d");
+    }
+
+    #[test]
+    fn receipt_ids_sort_by_time() {
+        let request = RequestId::bought_with("quote", &[b"q"]);
+        let early = ReceiptId::of(request, Timestamp::from_secs(1));
+        let late = ReceiptId::of(request, Timestamp::from_secs(2));
+        assert!(early < late);
+        assert_eq!(early, ReceiptId::of(request, Timestamp::from_secs(1)));
+        assert_eq!(early.as_str().len(), "rcpt_".len() + 26);
+    }
+}

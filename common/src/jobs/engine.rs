@@ -1,0 +1,238 @@
+//! The engine: brings a job from its claim to its end, wherever it is picked up.
+//!
+//! The same code runs a direct call in the function that took it, a queued one in the worker, and whatever either left
+//! behind after a crash. It decides nothing that [`super::job::next_step`] does not say, and every move is written down
+//! before the next is made.
+//!
+//! | what dies | what is found | what happens |
+//! |---|---|---|
+//! | before the claim is written | nothing | nothing was charged |
+//! | claim written, queue send lost | claimed, no lease | the sweeper sends it again |
+//! | before the intent is written | claimed, lease expired | settled as if new |
+//! | between intent and broadcast | submitted, unknown on chain | the same bytes are broadcast |
+//! | between broadcast and mark | submitted, known on chain | read off the chain |
+//! | during the work | settled, no outcome | the work runs again, at most five times, then is paid back |
+//! | between work and mark | settled, no outcome | as above: tools may run twice, charges never |
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use super::job::{Job, MAX_ATTEMPTS, Place, Settlement, Step, StoredResult};
+use super::store::{self, MoveError};
+use crate::clock::Clock;
+use crate::config::ChainConfig;
+use crate::digest;
+use crate::evm::hex0x;
+use crate::http::log;
+use crate::ids::RequestId;
+use crate::ledger::signing::ReceiptSigner;
+use crate::payments::settle::{Settled, Settler};
+use crate::store::queue;
+use crate::store::{Blobs, Db, Queue, StoreError};
+use crate::tools::{Output, Runner, ToolError, Toolbox};
+
+/// Results up to this size lie in the job's item; a larger item would cost more than a blob.
+const INLINE_RESULT_BYTES: usize = 8 * 1024;
+/// How long until a settlement that is pending, or could not be sent, is looked at again.
+const SETTLEMENT_PAUSE: Duration = Duration::from_secs(15);
+/// How often an account nonce that another process took is asked for again.
+const ALLOCATION_RETRIES: u32 = 20;
+
+/// Everything a job needs to be brought to its end.
+pub struct Engine {
+    pub db: Db,
+    pub blobs: Arc<dyn Blobs>,
+    pub queue: Arc<dyn Queue>,
+    pub clock: Clock,
+    pub chain: ChainConfig,
+    pub settler: Box<dyn Settler>,
+    pub signer: ReceiptSigner,
+    pub runners: &'static [&'static Runner],
+    pub toolbox: Arc<Toolbox>,
+}
+
+/// Who waits for the job while it is advanced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// A caller, on the line: what cannot be had now is given up, and settlement is left to the worker once the work is
+    /// done.
+    Caller,
+    /// Nobody: what cannot be had now is tried again later.
+    Worker,
+}
+
+impl Engine {
+    /// Takes a job up and brings it as far as it goes now. `Ok` also if there was nothing to do.
+    pub async fn run(&self, request_id: RequestId) -> Result<(), StoreError> {
+        let holder = hex0x(&digest::random::<8>());
+        match store::take_up(&self.db, request_id, &holder, self.clock.now()).await? {
+            Some(job) => self.advance(job, Patience::Worker).await.map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Brings a job that is held as far as it goes now, and returns it as it then is.
+    pub async fn advance(&self, mut job: Job, patience: Patience) -> Result<Job, StoreError> {
+        loop {
+            let moved = match job.next_step() {
+                Step::Rest => return Ok(job),
+                Step::Settle if patience == Patience::Caller && job.outcome.is_some() => {
+                    let moved = store::postpone(&self.db, &mut job, Duration::ZERO, self.clock.now()).await;
+                    queue::send_or_log(&*self.queue, job.request_id, None).await;
+                    moved.map(|()| Progress::Paused)
+                }
+                Step::Settle => self.settle(&mut job, patience).await,
+                Step::Reconcile => self.reconcile(&mut job).await,
+                Step::Work => self.work(&mut job).await,
+            };
+            match moved {
+                Ok(Progress::Moved) => {}
+                Ok(Progress::Paused) => return Ok(job),
+                // Another attempt has the job; whatever it makes of it stands.
+                Err(MoveError::LostLease) => {
+                    return Ok(store::load_latest(&self.db, job.request_id).await?.unwrap_or(job));
+                }
+                Err(MoveError::Failed(error)) => return Err(error),
+            }
+        }
+    }
+
+    async fn settle(&self, job: &mut Job, patience: Patience) -> Result<Progress, MoveError> {
+        if job.attempt > MAX_ATTEMPTS && job.outcome.is_none() {
+            let error =
+                ToolError { code: crate::tools::ErrorCode::PaymentFailed, reason: None, message: gave_up_settling() };
+            return self.fail(job, error).await;
+        }
+        for _ in 0..ALLOCATION_RETRIES {
+            let prepared = match self.settler.prepare(&job.payment).await {
+                Ok(prepared) => prepared,
+                Err(settled) => return self.record(job, settled, patience).await,
+            };
+            if store::submitting(&self.db, job, prepared, self.clock.now()).await? {
+                let settled = self.settler.submit(&job.payment, job.intent.as_ref()).await;
+                return self.record(job, settled, patience).await;
+            }
+        }
+        self.record(job, Settled::NotSent("the fee wallet is contended".to_owned()), patience).await
+    }
+
+    async fn reconcile(&self, job: &mut Job) -> Result<Progress, MoveError> {
+        let settled = self.settler.reconcile(&job.payment, job.intent.as_ref()).await?;
+        self.record(job, settled, Patience::Worker).await
+    }
+
+    /// Writes down what became of the money.
+    async fn record(&self, job: &mut Job, settled: Settled, patience: Patience) -> Result<Progress, MoveError> {
+        let now = self.clock.now();
+        match settled {
+            Settled::Yes { transaction } => store::settled(&self.db, &self.signer, job, transaction, now).await?,
+            Settled::No(reason) => store::refused(&self.db, &self.signer, job, reason, now).await?,
+            Settled::Dropped => store::dropped(&self.db, job, now).await?,
+            Settled::Pending { .. } => {
+                store::postpone(&self.db, job, SETTLEMENT_PAUSE, now).await?;
+                return Ok(Progress::Paused);
+            }
+            Settled::NotSent(cause) => {
+                log::failure("a payment could not be sent", &cause);
+                // An intent written down for a facilitator that was not reached: nothing is on its way.
+                if job.settlement == Settlement::Submitted {
+                    store::dropped(&self.db, job, now).await?;
+                }
+                if patience == Patience::Caller {
+                    let error = ToolError {
+                        code: crate::tools::ErrorCode::PaymentFailed,
+                        reason: None,
+                        message: gave_up_settling(),
+                    };
+                    return self.fail(job, error).await;
+                }
+                store::postpone(&self.db, job, SETTLEMENT_PAUSE, now).await?;
+                return Ok(Progress::Paused);
+            }
+        }
+        Ok(Progress::Moved)
+    }
+
+    async fn work(&self, job: &mut Job) -> Result<Progress, MoveError> {
+        if job.attempt > MAX_ATTEMPTS {
+            return self.fail(job, ToolError::internal("the work was tried several times and did not finish")).await;
+        }
+        match self.run_tool(job).await {
+            Ok(output) => {
+                let result = self.keep(job.request_id, output).await?;
+                store::completed(&self.db, &self.signer, job, result, self.clock.now()).await?;
+            }
+            Err(error) => return self.fail(job, error).await,
+        }
+        Ok(Progress::Moved)
+    }
+
+    async fn fail(&self, job: &mut Job, error: ToolError) -> Result<Progress, MoveError> {
+        store::failed(&self.db, &self.signer, &self.chain, job, error, self.clock.now()).await?;
+        Ok(Progress::Moved)
+    }
+
+    /// Runs the tool under its deadline. A panic in it is its own failure and nobody else's.
+    async fn run_tool(&self, job: &Job) -> Result<Output, ToolError> {
+        let runner = self.runners.iter().find(|runner| runner.spec.name == job.tool);
+        let runner = runner.ok_or_else(|| ToolError::internal("this deployment does not run the tool"))?;
+        let input: Map<String, Value> =
+            serde_json::from_str(&job.input).map_err(|_| ToolError::internal("the stored input cannot be read"))?;
+        let work = tokio::spawn((runner.run)(self.toolbox.clone(), input));
+        let abort = work.abort_handle();
+        match tokio::time::timeout(runner.spec.deadline, work).await {
+            Ok(Ok(output)) => output,
+            Ok(Err(panic)) => {
+                log::failure("a tool panicked", &panic);
+                Err(ToolError::internal("the tool failed unexpectedly"))
+            }
+            Err(_) => {
+                abort.abort();
+                Err(ToolError::unavailable(
+                    "deadline_exceeded",
+                    format!("the work took longer than {} s", runner.spec.deadline.as_secs()),
+                ))
+            }
+        }
+    }
+
+    /// Keeps a result in the job's item, or beside it if it is large.
+    async fn keep(&self, request_id: RequestId, output: Output) -> Result<StoredResult, StoreError> {
+        let json = output.result.to_string();
+        let place = if json.len() <= INLINE_RESULT_BYTES {
+            Place::Inline(json)
+        } else {
+            let key = format!("results/{request_id}.json");
+            self.blobs.put(&key, "application/json", json.into_bytes()).await?;
+            Place::Blob(key)
+        };
+        Ok(StoredResult {
+            place,
+            provider: output.provider.to_owned(),
+            provider_request_id: output.provider_request_id,
+            mode: output.mode,
+        })
+    }
+}
+
+/// A stored result as JSON. A blob that is gone is a fault of ours.
+pub async fn read_result(blobs: &dyn Blobs, result: &StoredResult) -> Result<Value, StoreError> {
+    let bytes = match &result.place {
+        Place::Inline(json) => json.clone().into_bytes(),
+        Place::Blob(key) => {
+            blobs.get(key).await?.ok_or_else(|| StoreError::new(format_args!("the result {key} is missing")))?
+        }
+    };
+    serde_json::from_slice(&bytes).map_err(StoreError::new)
+}
+
+enum Progress {
+    Moved,
+    Paused,
+}
+
+fn gave_up_settling() -> String {
+    "the payment could not be sent to the chain; nothing was charged".to_owned()
+}

@@ -1,0 +1,284 @@
+//! The job: one paid piece of work, from its claim to its end. The record, its states, and the rule that says what has
+//! to be done next. Nothing here asks a database.
+//!
+//! Two things move independently: the *work* (an [`Outcome`], absent until it ends) and the *money* (a [`Settlement`]).
+//!
+//! ```text
+//! work   (none) ──────────────► completed | failed
+//! money  claimed ─► submitted ─► settled | refused
+//!           │           └─► claimed (the transaction can no longer land)
+//!           └─► void (given up before anything was broadcast)
+//! ```
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::evm::authorization::Authorization;
+use crate::evm::{Address, Word};
+use crate::ids::{AgentId, ReceiptId, RequestId};
+use crate::money::Usdc;
+use crate::payments::reason::Reason;
+use crate::payments::settle::Intent;
+use crate::store::Key;
+use crate::tools::{Mode, ToolError};
+
+/// A worker that has not come back after this long is taken for dead.
+pub const LEASE: std::time::Duration = std::time::Duration::from_secs(40);
+/// A job is tried this often before it is given up.
+pub const MAX_ATTEMPTS: u32 = 5;
+/// Finished jobs can be read for this long (contract §0).
+pub const RETENTION: std::time::Duration = std::time::Duration::from_secs(30 * 24 * 3600);
+/// Open jobs are spread over this many partitions of their index.
+pub const OPEN_SHARDS: u8 = 8;
+
+/// Where the money is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Settlement {
+    /// Ours to settle; nothing was broadcast.
+    Claimed,
+    /// An intent is written down: a transaction may be on its way.
+    Submitted,
+    /// The money arrived.
+    Settled,
+    /// It will not arrive.
+    Refused,
+    /// Given up before anything was broadcast; the payer may use the authorization again.
+    Void,
+}
+
+/// How the work ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    Completed,
+    Failed,
+}
+
+/// What polling reports (contract §23).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    Pending,
+    Processing,
+    Completed,
+    Failed,
+}
+
+/// What has to be done next for a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Put the payment on chain.
+    Settle,
+    /// Find out what became of a payment that may be on chain.
+    Reconcile,
+    /// Run the tool.
+    Work,
+    /// Nothing.
+    Rest,
+}
+
+/// The stored job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Job {
+    pub request_id: RequestId,
+    pub tool: String,
+    pub agent: AgentId,
+    pub wallet: Address,
+    /// JSON of the validated input.
+    pub input: String,
+    /// SHA-256 of tool and canonical body: what the payment was claimed for.
+    #[serde(with = "serde_bytes")]
+    pub purchase: Word,
+    /// micro-USDC
+    pub price: Usdc,
+    pub receipt_id: ReceiptId,
+    pub payment: Authorization,
+    pub settlement: Settlement,
+    /// The work need not wait for the settlement (see `payments::policy`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub overlap: bool,
+    /// What may be on chain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intent: Option<Intent>,
+    /// The transaction that moved the money, or the one that is expected to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transaction: Option<String>,
+    /// Why the money will not arrive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Outcome>,
+    /// JSON of the result, or of where it is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<StoredResult>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ToolError>,
+    /// Paid back as credits, in micro-USDC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credited: Option<Usdc>,
+    /// How often the job was taken up. Also the fencing token: who holds an older number may no longer write.
+    pub attempt: u32,
+    /// Until then nobody else takes the job up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease_until: Option<Timestamp>,
+    /// Who took it up last: tells our own write, retried after a lost answer, from another's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holder: Option<String>,
+    pub created: Timestamp,
+    pub updated: Timestamp,
+    /// Shard of the index of open jobs; absent once neither work nor money is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open: Option<String>,
+    /// When the sweeper looks at an open job (milliseconds).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due: Option<Timestamp>,
+    /// Unix seconds after which the row may go.
+    pub expires: i64,
+}
+
+/// A result and where it came from (providers.md §1.2).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredResult {
+    pub place: Place,
+    pub provider: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_request_id: Option<String>,
+    pub mode: Mode,
+}
+
+/// Small results lie in the job's own item; large ones beside it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// The JSON itself.
+    Inline(String),
+    /// Key in the blob store.
+    Blob(String),
+}
+
+impl Job {
+    pub fn status(&self) -> Status {
+        match self.outcome {
+            Some(Outcome::Completed) => Status::Completed,
+            Some(Outcome::Failed) => Status::Failed,
+            None if self.attempt == 0 => Status::Pending,
+            None => Status::Processing,
+        }
+    }
+
+    /// Where the money is (contract §23), independent of how the work went.
+    pub fn settlement_status(&self) -> &'static str {
+        match self.settlement {
+            Settlement::Claimed | Settlement::Submitted => "pending",
+            Settlement::Settled => "settled",
+            Settlement::Refused | Settlement::Void => "failed",
+        }
+    }
+
+    pub fn next_step(&self) -> Step {
+        next_step(self.outcome, self.settlement, self.overlap)
+    }
+
+    pub fn refusal(&self) -> Option<Reason> {
+        self.refusal.as_deref().and_then(Reason::parse)
+    }
+
+    pub fn key(&self) -> Key {
+        key(self.request_id)
+    }
+}
+
+/// The rule behind [`Job::next_step`], over nothing but the states.
+pub fn next_step(outcome: Option<Outcome>, settlement: Settlement, overlap: bool) -> Step {
+    match (outcome, settlement) {
+        (_, Settlement::Submitted) => Step::Reconcile,
+        (None, Settlement::Claimed) if overlap => Step::Work,
+        (None, Settlement::Claimed) => Step::Settle,
+        (None, Settlement::Settled) => Step::Work,
+        // Done with the work, and only then with the money.
+        (Some(Outcome::Completed), Settlement::Claimed) => Step::Settle,
+        // Failed before it was settled: it never will be.
+        (Some(Outcome::Failed), Settlement::Claimed) => Step::Rest,
+        (Some(_), Settlement::Settled) | (_, Settlement::Refused | Settlement::Void) => Step::Rest,
+    }
+}
+
+/// Moves the money may make. Everything else is a bug, and a test walks the whole table.
+pub fn may_move(from: Settlement, to: Settlement) -> bool {
+    use Settlement::{Claimed, Refused, Settled, Submitted, Void};
+    matches!(
+        (from, to),
+        (Claimed, Submitted | Settled | Refused | Void) | (Submitted, Settled | Refused | Claimed | Submitted)
+    )
+}
+
+pub fn key(request_id: RequestId) -> Key {
+    Key::new(format!("JOB#{request_id}"), "JOB")
+}
+
+/// The job named by a key, as the index of open jobs gives it.
+pub fn request_id_of(pk: &str) -> Option<RequestId> {
+    pk.strip_prefix("JOB#")?.parse().ok()
+}
+
+/// The shard of the open index a job is found in.
+pub fn open_shard(request_id: RequestId) -> String {
+    shard_name(request_id.bytes()[0] % OPEN_SHARDS)
+}
+
+pub fn shard_name(shard: u8) -> String {
+    format!("OPEN#{shard}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OUTCOMES: [Option<Outcome>; 3] = [None, Some(Outcome::Completed), Some(Outcome::Failed)];
+    const SETTLEMENTS: [Settlement; 5] =
+        [Settlement::Claimed, Settlement::Submitted, Settlement::Settled, Settlement::Refused, Settlement::Void];
+
+    #[test]
+    fn a_job_rests_exactly_when_neither_work_nor_money_is_open() {
+        for outcome in OUTCOMES {
+            for settlement in SETTLEMENTS {
+                for overlap in [false, true] {
+                    let step = next_step(outcome, settlement, overlap);
+                    let money_is_open = settlement == Settlement::Submitted
+                        || settlement == Settlement::Claimed && outcome != Some(Outcome::Failed);
+                    let work_is_open = outcome.is_none() && settlement == Settlement::Settled;
+                    assert_eq!(
+                        step == Step::Rest,
+                        !money_is_open && !work_is_open,
+                        "{outcome:?} {settlement:?} {overlap}"
+                    );
+                    if step == Step::Work {
+                        assert!(outcome.is_none(), "work runs once");
+                        assert!(settlement == Settlement::Settled || overlap, "work waits for the money");
+                    }
+                    if step == Step::Settle {
+                        assert_eq!(settlement, Settlement::Claimed, "nothing is broadcast twice");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn final_settlements_never_move() {
+        for from in [Settlement::Settled, Settlement::Refused, Settlement::Void] {
+            for to in SETTLEMENTS {
+                assert!(!may_move(from, to), "{from:?} -> {to:?}");
+            }
+        }
+        assert!(!may_move(Settlement::Submitted, Settlement::Void), "what may be on chain is not given up");
+    }
+
+    #[test]
+    fn keys_read_back() {
+        let request_id = RequestId::bought_with("quote", &[b"q"]);
+        assert_eq!(request_id_of(&key(request_id).pk), Some(request_id));
+        assert_eq!(request_id_of("PAYMENT#1"), None);
+    }
+}

@@ -1,0 +1,356 @@
+//! Every move of a job, as the writes that make it. Each is conditional on the attempt that makes it still being the
+//! latest, so that a worker which lost its lease can no longer change anything; and whatever belongs together (job,
+//! receipt, balance, claim) is written together.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::job::{self, Job, LEASE, Outcome, Settlement, StoredResult};
+use crate::clock::Timestamp;
+use crate::config::ChainConfig;
+use crate::evm::hex0x;
+use crate::ids::RequestId;
+use crate::ledger::receipt::{self, ExecutionStatus, Receipt, ReceiptStatus};
+use crate::ledger::{credit, signing::ReceiptSigner};
+use crate::payments::reason::Reason;
+use crate::payments::settle::Prepared;
+use crate::payments::{claim, policy};
+use crate::store::db::{self, Query, value};
+use crate::store::table::OPEN_INDEX;
+use crate::store::{Db, StoreError, Write, WriteError};
+use crate::tools::{ErrorCode, ToolError};
+
+/// A move that was not made because another attempt has the job now.
+#[derive(Debug)]
+pub enum MoveError {
+    LostLease,
+    Failed(StoreError),
+}
+
+impl From<StoreError> for MoveError {
+    fn from(error: StoreError) -> MoveError {
+        MoveError::Failed(error)
+    }
+}
+
+impl From<WriteError> for MoveError {
+    fn from(error: WriteError) -> MoveError {
+        match error {
+            WriteError::Refused(_) => MoveError::LostLease,
+            WriteError::Failed(error) => MoveError::Failed(error),
+        }
+    }
+}
+
+/// The job, a little behind the latest write.
+pub async fn load(db: &Db, request_id: RequestId) -> Result<Option<Job>, StoreError> {
+    db.get(&db.tables.jobs, job::key(request_id)).await
+}
+
+/// The job as the latest write left it.
+pub async fn load_latest(db: &Db, request_id: RequestId) -> Result<Option<Job>, StoreError> {
+    db.get_latest(&db.tables.jobs, job::key(request_id)).await
+}
+
+/// The write that makes a job. Refused if the id exists, unless what is there was given up before it cost anything.
+pub fn create(db: &Db, job: &Job) -> Result<Write, StoreError> {
+    Write::put(&db.tables.jobs, job.key(), job)?
+        .only_if("attribute_not_exists(#pk) OR #settlement = :void")
+        .bind("void", Settlement::Void)
+}
+
+/// Takes a job up for a while. `None` if there is nothing to do, or somebody alive is at it.
+pub async fn take_up(db: &Db, request_id: RequestId, holder: &str, now: Timestamp) -> Result<Option<Job>, StoreError> {
+    let expression = "SET #attempt = #attempt + :one, #lease_until = :until, #holder = :holder, #updated = :now";
+    let write = Write::update(&db.tables.jobs, job::key(request_id), expression)
+        .only_if("attribute_exists(#open) AND (attribute_not_exists(#lease_until) OR #lease_until < :now)")
+        .bind("one", 1)?
+        .bind("until", now.plus(LEASE))?
+        .bind("holder", holder)?
+        .bind("now", now)?;
+    match db.write(write).await {
+        Ok(item) => db::parse(item).map(Some),
+        Err(refused @ WriteError::Refused(_)) => {
+            // Our own write, sent again by the SDK after its answer was lost, meets itself.
+            let old = refused.refused(0).and_then(|refused| refused.old.clone());
+            let job: Option<Job> = old.map(db::parse).transpose()?;
+            Ok(job.filter(|job| job.holder.as_deref() == Some(holder) && job.open.is_some()))
+        }
+        Err(WriteError::Failed(error)) => Err(error),
+    }
+}
+
+/// Starts a change of a job under its current attempt.
+fn change(db: &Db, job: &Job, expression: &str, now: Timestamp) -> Result<Write, StoreError> {
+    Write::update(&db.tables.jobs, job.key(), &expression.replacen("SET ", "SET #updated = :updated, ", 1))
+        .only_if("#attempt = :attempt AND attribute_exists(#open)")
+        .bind("attempt", job.attempt)?
+        .bind("updated", now)
+}
+
+/// The end of every change after which nothing is open.
+const CLOSE: &str = " REMOVE #open, #due, #lease_until, #intent";
+
+/// Writes down what is about to be broadcast. `Ok(false)` if the fee wallet's nonce was taken by another process.
+pub async fn submitting(db: &Db, job: &mut Job, prepared: Prepared, now: Timestamp) -> Result<bool, MoveError> {
+    let mut write = change(db, job, "SET #settlement = :submitted, #lease_until = :until", now)?;
+    let transaction = prepared.intent.as_ref().map(|intent| hex0x(&intent.hash));
+    if let Some(intent) = &prepared.intent {
+        let expression =
+            "SET #settlement = :submitted, #lease_until = :until, #intent = :intent, #transaction = :transaction";
+        write = change(db, job, expression, now)?.bind("intent", intent)?.bind("transaction", &transaction)?;
+    }
+    let write = write.bind("submitted", Settlement::Submitted)?.bind("until", now.plus(LEASE))?;
+    match prepared.allocation {
+        None => drop(db.write(write).await?),
+        Some(allocation) => match db.transact(&[write, allocation]).await {
+            Err(refused) if refused.refused(0).is_none() && refused.refused(1).is_some() => return Ok(false),
+            outcome => outcome?,
+        },
+    }
+    job.settlement = Settlement::Submitted;
+    job.intent = prepared.intent;
+    job.transaction = transaction.or(job.transaction.take());
+    Ok(true)
+}
+
+/// What was submitted can no longer land, and nothing else was: back to the beginning.
+pub async fn dropped(db: &Db, job: &mut Job, now: Timestamp) -> Result<(), MoveError> {
+    let write = change(db, job, "SET #settlement = :claimed REMOVE #intent, #transaction", now)?
+        .bind("claimed", Settlement::Claimed)?;
+    db.write(write).await?;
+    job.settlement = Settlement::Claimed;
+    job.intent = None;
+    job.transaction = None;
+    Ok(())
+}
+
+/// The money arrived.
+pub async fn settled(
+    db: &Db,
+    signer: &ReceiptSigner,
+    job: &mut Job,
+    transaction: String,
+    now: Timestamp,
+) -> Result<(), MoveError> {
+    let set = "SET #settlement = :settled, #transaction = :transaction";
+    let mut next = Job { settlement: Settlement::Settled, transaction: Some(transaction), intent: None, ..job.clone() };
+    let transaction = next.transaction.clone();
+    let bind = |write: Write| write.bind("settled", Settlement::Settled)?.bind("transaction", &transaction);
+    let mut writes = Vec::new();
+    if job.outcome.is_some() {
+        close(&mut next);
+        writes.push(bind(change(db, job, &format!("{set}{CLOSE}"), now)?)?);
+        writes.push(revised(db, signer, &next, now).await?);
+    } else {
+        writes.push(bind(change(db, job, &format!("{set} REMOVE #intent"), now)?)?);
+    }
+    if job.overlap {
+        writes.push(policy::unexpose(db, job.agent, job.price)?);
+    }
+    db.transact_or_write(writes).await?;
+    *job = next;
+    Ok(())
+}
+
+/// The money will not arrive. Work that was not done yet is not done.
+pub async fn refused(
+    db: &Db,
+    signer: &ReceiptSigner,
+    job: &mut Job,
+    reason: Reason,
+    now: Timestamp,
+) -> Result<(), MoveError> {
+    let mut next = Job { settlement: Settlement::Refused, refusal: Some(reason.as_str().to_owned()), ..job.clone() };
+    close(&mut next);
+    let mut set = "SET #settlement = :refused, #refusal = :refusal".to_owned();
+    if job.outcome.is_none() {
+        next.outcome = Some(Outcome::Failed);
+        next.error = Some(payment_failed(reason));
+        set.push_str(", #outcome = :outcome, #error = :error");
+    }
+    let mut write = change(db, job, &format!("{set}{CLOSE}"), now)?
+        .bind("refused", Settlement::Refused)?
+        .bind("refusal", reason.as_str())?;
+    if job.outcome.is_none() {
+        write = write.bind("outcome", next.outcome)?.bind("error", &next.error)?;
+    }
+    let mut writes = vec![write, revised(db, signer, &next, now).await?];
+    // Work that was done and will never be paid stays on its payer's exposure.
+    if job.overlap && job.outcome.is_none() {
+        writes.push(policy::unexpose(db, job.agent, job.price)?);
+    }
+    db.transact(&writes).await?;
+    *job = next;
+    Ok(())
+}
+
+/// The work is done.
+pub async fn completed(
+    db: &Db,
+    signer: &ReceiptSigner,
+    job: &mut Job,
+    result: StoredResult,
+    now: Timestamp,
+) -> Result<(), MoveError> {
+    let mut next = Job { outcome: Some(Outcome::Completed), result: Some(result), ..job.clone() };
+    let set = "SET #outcome = :completed, #result = :result";
+    let bind = |write: Write| write.bind("completed", Outcome::Completed)?.bind("result", &next.result);
+    if job.settlement == Settlement::Settled {
+        let write = bind(change(db, job, &format!("{set}{CLOSE}"), now)?)?;
+        close(&mut next);
+        db.transact(&[write, revised(db, signer, &next, now).await?]).await?;
+    } else {
+        db.write(bind(change(db, job, set, now)?)?).await?;
+    }
+    *job = next;
+    Ok(())
+}
+
+/// The work failed. Money that arrived is paid back as credits, at once; money that was not asked for yet never is,
+/// and the payer may use the payment again.
+pub async fn failed(
+    db: &Db,
+    signer: &ReceiptSigner,
+    chain: &ChainConfig,
+    job: &mut Job,
+    error: ToolError,
+    now: Timestamp,
+) -> Result<(), MoveError> {
+    let mut next = Job { outcome: Some(Outcome::Failed), error: Some(error), ..job.clone() };
+    close(&mut next);
+    let set = "SET #outcome = :failed, #error = :error";
+    let bind = |write: Write| write.bind("failed", Outcome::Failed)?.bind("error", &next.error);
+    let mut writes = if job.settlement == Settlement::Settled {
+        next.credited = Some(job.price);
+        let write = bind(change(db, job, &format!("{set}, #credited = :credited{CLOSE}"), now)?)?
+            .bind("credited", job.price)?;
+        let mut writes = vec![write];
+        writes.extend(credit::refund(db, job.agent, job.request_id, &job.receipt_id, job.price, now)?);
+        writes
+    } else {
+        next.settlement = Settlement::Void;
+        let write = bind(change(db, job, &format!("{set}, #settlement = :void{CLOSE}"), now)?.only_unsubmitted()?)?;
+        let mut writes =
+            vec![write.bind("void", Settlement::Void)?, claim::release(db, &job.payment, chain, job.request_id)?];
+        if job.overlap {
+            writes.push(policy::unexpose(db, job.agent, job.price)?);
+        }
+        writes
+    };
+    writes.push(revised(db, signer, &next, now).await?);
+    db.transact(&writes).await?;
+    *job = next;
+    Ok(())
+}
+
+/// Puts the job down until later.
+pub async fn postpone(db: &Db, job: &mut Job, delay: Duration, now: Timestamp) -> Result<(), MoveError> {
+    let due = now.plus(delay);
+    db.write(change(db, job, "SET #due = :due REMOVE #lease_until", now)?.bind("due", due)?).await?;
+    job.due = Some(due);
+    job.lease_until = None;
+    Ok(())
+}
+
+/// An open job the sweeper found, as its index holds it.
+#[derive(Clone, Debug, Deserialize)]
+pub struct OpenJob {
+    pub pk: String,
+    pub due: Timestamp,
+    pub created: Timestamp,
+}
+
+/// Open jobs of a shard that are due, the longest waiting first.
+pub async fn due(db: &Db, shard: u8, now: Timestamp, limit: i32) -> Result<Vec<OpenJob>, StoreError> {
+    let values = [value("open", job::shard_name(shard))?, value("now", now)?].into();
+    let (table, index) = (&db.tables.jobs, Some(OPEN_INDEX.name));
+    db.query(Query { table, index, condition: "#open = :open AND #due <= :now", values, limit }).await
+}
+
+/// Moves a due job's next look into the future. `false` if somebody else did.
+pub async fn look_again_at(
+    db: &Db,
+    request_id: RequestId,
+    was_due: Timestamp,
+    due: Timestamp,
+) -> Result<bool, StoreError> {
+    let write = Write::update(&db.tables.jobs, job::key(request_id), "SET #due = :due")
+        .only_if("#due = :was AND attribute_exists(#open)")
+        .bind("due", due)?
+        .bind("was", was_due)?;
+    match db.write(write).await {
+        Ok(_) => Ok(true),
+        Err(WriteError::Refused(_)) => Ok(false),
+        Err(WriteError::Failed(error)) => Err(error),
+    }
+}
+
+fn close(job: &mut Job) {
+    job.open = None;
+    job.due = None;
+    job.lease_until = None;
+    job.intent = None;
+}
+
+fn payment_failed(reason: Reason) -> ToolError {
+    let code =
+        if reason == Reason::InsufficientFunds { ErrorCode::InsufficientFunds } else { ErrorCode::PaymentFailed };
+    ToolError {
+        code,
+        reason: Some(reason.as_str().to_owned()),
+        message: format!("the payment failed: {reason}; nothing was charged"),
+    }
+}
+
+/// The next revision of a job's receipt, saying what the job says; signed once it is terminal.
+async fn revised(db: &Db, signer: &ReceiptSigner, job: &Job, now: Timestamp) -> Result<Write, StoreError> {
+    let receipt = receipt::load(db, job.agent, &job.receipt_id).await?;
+    let mut receipt = receipt.ok_or_else(|| StoreError::new(format_args!("job {} has no receipt", job.request_id)))?;
+    revise(&mut receipt, job, now);
+    if receipt.is_terminal() {
+        receipt.seal(signer);
+    }
+    receipt::revise(db, &receipt)
+}
+
+fn revise(receipt: &mut Receipt, job: &Job, now: Timestamp) {
+    receipt.revision += 1;
+    receipt.status = match job.settlement {
+        Settlement::Claimed | Settlement::Submitted => ReceiptStatus::Pending,
+        Settlement::Settled => ReceiptStatus::Settled,
+        Settlement::Refused | Settlement::Void => ReceiptStatus::Failed,
+    };
+    receipt.execution_status = match job.outcome {
+        None => ExecutionStatus::Pending,
+        Some(Outcome::Completed) => ExecutionStatus::Completed,
+        Some(Outcome::Failed) => ExecutionStatus::Failed,
+    };
+    if job.settlement == Settlement::Settled {
+        receipt.settlement_tx = job.transaction.clone();
+        receipt.settled_at.get_or_insert(now);
+    }
+}
+
+impl Write {
+    /// A job is only given up while nothing of its payment was broadcast.
+    fn only_unsubmitted(self) -> Result<Write, StoreError> {
+        self.only_if("#attempt = :attempt AND attribute_exists(#open) AND #settlement = :claimed")
+            .bind("claimed", Settlement::Claimed)
+    }
+}
+
+impl Db {
+    /// One write alone, several as a transaction: alone is half the price.
+    async fn transact_or_write(&self, mut writes: Vec<Write>) -> Result<(), WriteError> {
+        match (writes.pop(), writes.is_empty()) {
+            (Some(write), true) => self.write(write).await.map(drop),
+            (Some(write), false) => {
+                writes.push(write);
+                self.transact(&writes).await
+            }
+            (None, _) => Ok(()),
+        }
+    }
+}

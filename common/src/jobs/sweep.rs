@@ -1,0 +1,46 @@
+//! The sweeper: finds jobs that should have moved and asks for them again. It runs every minute, reads an index that
+//! holds only open jobs, and so costs the same whether there were a thousand jobs before or a billion.
+
+use std::time::Duration;
+
+use super::job::{self, OPEN_SHARDS};
+use super::store;
+use crate::clock::Timestamp;
+use crate::http::log;
+use crate::store::queue::{self, Queue};
+use crate::store::{Db, StoreError};
+
+/// Jobs taken from one shard in one sweep.
+const PER_SHARD: i32 = 200;
+/// A job that was asked for again is left alone for this long.
+const LOOK_AGAIN: Duration = Duration::from_secs(60);
+
+/// What a sweep found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Jobs asked for again.
+    pub sent: u32,
+    /// Age of the oldest of them, in seconds since it was made.
+    pub oldest_secs: u64,
+}
+
+/// Sends every due job again.
+pub async fn sweep(db: &Db, queue: &dyn Queue, now: Timestamp) -> Result<Swept, StoreError> {
+    let mut swept = Swept::default();
+    for shard in 0..OPEN_SHARDS {
+        for open in store::due(db, shard, now, PER_SHARD).await? {
+            let Some(request_id) = job::request_id_of(&open.pk) else { continue };
+            // Moved first: of two sweepers one sends, and a job whose message is lost again comes back.
+            if store::look_again_at(db, request_id, open.due, now.plus(LOOK_AGAIN)).await? {
+                queue::send_or_log(queue, request_id, None).await;
+                swept.sent += 1;
+                swept.oldest_secs =
+                    swept.oldest_secs.max(now.secs().saturating_sub(open.created.secs()).unsigned_abs());
+            }
+        }
+    }
+    if swept.sent > 0 {
+        log::event("swept", serde_json::json!({"sent": swept.sent, "oldest_secs": swept.oldest_secs}));
+    }
+    Ok(swept)
+}

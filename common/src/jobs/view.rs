@@ -1,0 +1,39 @@
+//! A job as its owner polls it (contract §23).
+
+use serde_json::{Value, json};
+
+use super::engine::read_result;
+use super::job::Job;
+use crate::store::{Blobs, StoreError};
+
+/// The body of `GET /v1/requests/{id}`. A result is there only when there is one: a falsy one would be taken by a
+/// public client for no result at all.
+pub async fn poll(blobs: &dyn Blobs, job: &Job) -> Result<Value, StoreError> {
+    let mut body = json!({
+        "request_id": job.request_id,
+        "tool": job.tool,
+        "status": job.status(),
+        "receipt_id": job.receipt_id,
+        "settlement_status": job.settlement_status(),
+        "created_at": job.created.to_string(),
+        "updated_at": job.updated.to_string(),
+    });
+    if let Some(stored) = &job.result {
+        body["result"] = read_result(blobs, stored).await?;
+        body["provider"] = json!(stored.provider);
+        body["provider_request_id"] = json!(stored.provider_request_id);
+        body["mode"] = json!(stored.mode);
+    }
+    if let Some(error) = &job.error {
+        let (category, status) = error.category();
+        body["error"] = json!(error.message);
+        body["error_code"] = json!(error.code);
+        body["error_reason"] = json!(error.reason);
+        body["error_category"] = json!(category);
+        body["error_status"] = json!(status);
+    }
+    if let Some(credited) = job.credited {
+        body["credited_usdc"] = json!(credited.to_string());
+    }
+    Ok(body)
+}

@@ -1,0 +1,31 @@
+//! Everything with meaning, in layers that only look down.
+//!
+//! ```text
+//! app -> gate -> jobs -> tools, payments -> ledger, auth, providers, net -> http, store -> catalog, config -> evm, money, ids, clock, digest
+//! ```
+//!
+//! The functions under `functions/` are thin: they name the routes of their group and call in here.
+
+pub mod app;
+pub mod auth;
+pub mod catalog;
+pub mod clock;
+pub mod config;
+pub mod digest;
+pub mod encoding;
+pub mod evm;
+pub mod gate;
+pub mod http;
+pub mod ids;
+pub mod jobs;
+pub mod ledger;
+pub mod money;
+pub mod net;
+pub mod payments;
+pub mod providers;
+pub mod read;
+pub mod secrets;
+pub mod stats;
+pub mod store;
+pub mod tools;
+pub mod vin;

@@ -1,0 +1,154 @@
+//! Money: USDC as an integer count of millionths of a dollar.
+//!
+//! [`Usdc`] is the only type that holds money. Arithmetic is checked, there is no float anywhere, and the
+//! decimal form ("0.002000") exists only at the edge: six decimals out, a seventh digit in is refused.
+
+use std::fmt;
+use std::str::FromStr;
+
+use rust_decimal::Decimal;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// An amount of USDC, counted in micro-USDC (10⁻⁶ USDC, the token's own atomic unit).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Usdc(u64);
+
+/// Why a text is not an amount.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AmountError {
+    /// Not a decimal number at all.
+    NotANumber,
+    /// Below zero.
+    Negative,
+    /// More than six decimals: finer than the token can carry.
+    TooFine,
+    /// More than a 64-bit count of micro-USDC.
+    TooLarge,
+}
+
+impl fmt::Display for AmountError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            AmountError::NotANumber => "must be a decimal number",
+            AmountError::Negative => "must not be negative",
+            AmountError::TooFine => "must not have more than six decimals",
+            AmountError::TooLarge => "is too large",
+        })
+    }
+}
+
+impl std::error::Error for AmountError {}
+
+impl Usdc {
+    pub const ZERO: Usdc = Usdc(0);
+
+    pub const fn from_micro(micro: u64) -> Usdc {
+        Usdc(micro)
+    }
+
+    /// The count of micro-USDC, which is also the token's atomic amount.
+    pub const fn micro(self) -> u64 {
+        self.0
+    }
+
+    pub const fn checked_add(self, other: Usdc) -> Option<Usdc> {
+        match self.0.checked_add(other.0) {
+            Some(sum) => Some(Usdc(sum)),
+            None => None,
+        }
+    }
+
+    pub const fn checked_sub(self, other: Usdc) -> Option<Usdc> {
+        match self.0.checked_sub(other.0) {
+            Some(rest) => Some(Usdc(rest)),
+            None => None,
+        }
+    }
+
+    /// Reads a decimal amount, also in exponent form (`1e-05`), which some clients send in headers.
+    pub fn parse(text: &str) -> Result<Usdc, AmountError> {
+        let text = text.trim();
+        let decimal = Decimal::from_str_exact(text)
+            .or_else(|_| Decimal::from_scientific(text))
+            .map_err(|_| AmountError::NotANumber)?;
+        Usdc::from_decimal(decimal)
+    }
+
+    fn from_decimal(decimal: Decimal) -> Result<Usdc, AmountError> {
+        if decimal.is_sign_negative() && !decimal.is_zero() {
+            return Err(AmountError::Negative);
+        }
+        let micro = decimal.checked_mul(Decimal::from(1_000_000)).ok_or(AmountError::TooLarge)?;
+        if !micro.fract().is_zero() {
+            return Err(AmountError::TooFine);
+        }
+        u64::try_from(micro).map(Usdc).map_err(|_| AmountError::TooLarge)
+    }
+}
+
+/// Six decimals, always: `0.002000`.
+impl fmt::Display for Usdc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:06}", self.0 / 1_000_000, self.0 % 1_000_000)
+    }
+}
+
+impl FromStr for Usdc {
+    type Err = AmountError;
+
+    fn from_str(text: &str) -> Result<Usdc, AmountError> {
+        Usdc::parse(text)
+    }
+}
+
+/// In storage an amount is a plain integer of micro-USDC; answers print it with [`fmt::Display`].
+impl Serialize for Usdc {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Usdc {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Usdc, D::Error> {
+        u64::deserialize(deserializer).map(Usdc)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn six_decimals_out_and_back() {
+        for (text, micro) in [("0.002", 2_000), ("1", 1_000_000), ("0.000001", 1), ("1e-05", 10), ("2.5E1", 25_000_000)]
+        {
+            assert_eq!(Usdc::parse(text).map(Usdc::micro), Ok(micro), "{text}");
+        }
+        assert_eq!(Usdc::from_micro(2_000).to_string(), "0.002000");
+        assert_eq!(Usdc::from_micro(12_345_678).to_string(), "12.345678");
+        assert_eq!(Usdc::parse(&Usdc::from_micro(u64::MAX).to_string()), Ok(Usdc::from_micro(u64::MAX)));
+    }
+
+    #[test]
+    fn refuses_what_is_not_an_amount() {
+        for (text, error) in [
+            ("0.0000001", AmountError::TooFine),
+            ("1e-7", AmountError::TooFine),
+            ("-1", AmountError::Negative),
+            ("", AmountError::NotANumber),
+            ("NaN", AmountError::NotANumber),
+            ("1 000", AmountError::NotANumber),
+            ("0x10", AmountError::NotANumber),
+            ("99999999999999999999999", AmountError::TooLarge),
+        ] {
+            assert_eq!(Usdc::parse(text), Err(error), "{text}");
+        }
+        assert_eq!(Usdc::parse("-0"), Ok(Usdc::ZERO));
+    }
+
+    #[test]
+    fn arithmetic_is_checked() {
+        assert_eq!(Usdc::ZERO.checked_sub(Usdc::from_micro(1)), None);
+        assert_eq!(Usdc::from_micro(u64::MAX).checked_add(Usdc::from_micro(1)), None);
+    }
+}

@@ -1,0 +1,267 @@
+//! One GET on behalf of a stranger: redirects followed by hand, everything
+//! checked at every hop, the whole bounded in time and space.
+
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+
+use http_body_util::{BodyExt, Empty};
+use hyper::body::{Bytes, Incoming};
+use hyper::client::conn::http1;
+use hyper::header::{
+    ACCEPT, ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue,
+    InvalidHeaderValue, LOCATION, USER_AGENT,
+};
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use tokio::time::timeout;
+use tokio_rustls::rustls::RootCertStore;
+use url::{Position, Url};
+
+use super::body::{BodyReader, ReceivedBody};
+use super::connect::{Connector, Names, Transport};
+use super::guard::{UrlRefused, check_parsed, check_url};
+use super::policy::FetchPolicy;
+
+/// What a page reader likes best, with everything else as a last resort.
+const ACCEPTED: &str = "text/html,application/xhtml+xml,text/markdown;q=0.9,text/plain;q=0.8,*/*;q=0.5";
+
+/// Header fields that a response may have; sites with many cookies have dozens.
+const MAX_HEADER_FIELDS: usize = 256;
+
+/// Fetches URLs that nobody has vetted. See the [module](super) for what holds.
+///
+/// Cheap to keep and safe to share; it holds configuration only. Make one at
+/// start-up.
+pub struct Fetcher {
+    policy: FetchPolicy,
+    user_agent: HeaderValue,
+    connector: Connector,
+}
+
+/// A final response, whatever its status.
+#[derive(Clone, Debug)]
+pub struct Page {
+    /// Where the last redirect led.
+    pub final_url: Url,
+    pub status: u16,
+    /// The `Content-Type` header as sent.
+    pub content_type: Option<String>,
+    /// The body, unpacked but still in the page's own character set.
+    pub body: Vec<u8>,
+    /// The body was cut at a cap or broke off.
+    pub truncated: bool,
+    /// How many redirects were followed.
+    pub redirects: usize,
+}
+
+/// Why there is no page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FetchError {
+    /// No name, no connection, no TLS, or no complete answer in time.
+    NotReachable(String),
+    /// The guard refused the URL, an address behind it, or a redirect's target.
+    NotAllowed(UrlRefused),
+    TooManyRedirects,
+    /// The body is a decompression bomb.
+    DecompressionLimit,
+    /// The policy does not accept this content type.
+    UnsupportedContent(String),
+    /// The answer is not HTTP as it should be.
+    Protocol(&'static str),
+}
+
+impl fmt::Display for FetchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotReachable(detail) => write!(f, "the page cannot be reached: {detail}"),
+            Self::NotAllowed(reason) => write!(f, "the page may not be fetched: {reason}"),
+            Self::TooManyRedirects => f.write_str("the page redirects too many times"),
+            Self::DecompressionLimit => f.write_str("the page unpacks to far more than it sends"),
+            Self::UnsupportedContent(kind) => write!(f, "content of type {kind} cannot be read"),
+            Self::Protocol(detail) => write!(f, "the server's answer is not usable: {detail}"),
+        }
+    }
+}
+
+impl std::error::Error for FetchError {}
+
+/// One answer on the way to the page.
+enum Hop {
+    MovedTo(String),
+    Arrived { status: StatusCode, content_type: Option<String>, body: ReceivedBody },
+}
+
+impl Fetcher {
+    /// A client that names itself `user_agent`, which should say whom to
+    /// contact. Certificates are judged by Mozilla's roots, compiled in.
+    pub fn new(policy: FetchPolicy, user_agent: &str) -> Result<Self, InvalidHeaderValue> {
+        let roots = webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect();
+        Self::build(policy, user_agent, Names::System, roots)
+    }
+
+    pub(super) fn build(
+        policy: FetchPolicy,
+        user_agent: &str,
+        names: Names,
+        roots: RootCertStore,
+    ) -> Result<Self, InvalidHeaderValue> {
+        Ok(Self { policy, user_agent: HeaderValue::from_str(user_agent)?, connector: Connector::new(names, roots) })
+    }
+
+    /// The policy this client works under, for checks before a price is quoted.
+    pub fn policy(&self) -> &FetchPolicy {
+        &self.policy
+    }
+
+    /// Fetches the page at `url`, which is checked again even if the caller
+    /// checked it before. Dropping the future closes the connection.
+    pub async fn get(&self, url: &str) -> Result<Page, FetchError> {
+        let url = check_url(url, &self.policy).map_err(FetchError::NotAllowed)?;
+        match timeout(self.policy.deadline, self.follow(url)).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(FetchError::NotReachable("no complete answer in time".to_owned())),
+        }
+    }
+
+    async fn follow(&self, mut url: Url) -> Result<Page, FetchError> {
+        for redirects in 0..=self.policy.max_redirects {
+            match self.hop(&url).await? {
+                Hop::MovedTo(location) => url = self.next_url(&url, &location)?,
+                Hop::Arrived { status, content_type, body } => {
+                    return Ok(Page {
+                        final_url: url,
+                        status: status.as_u16(),
+                        content_type,
+                        body: body.bytes,
+                        truncated: body.truncated,
+                        redirects,
+                    });
+                }
+            }
+        }
+        Err(FetchError::TooManyRedirects)
+    }
+
+    fn next_url(&self, current: &Url, location: &str) -> Result<Url, FetchError> {
+        let refused = FetchError::NotAllowed;
+        let next = current.join(location).map_err(|_| refused(UrlRefused::Malformed))?;
+        check_parsed(&next, &self.policy).map_err(refused)?;
+        Ok(next)
+    }
+
+    async fn hop(&self, url: &Url) -> Result<Hop, FetchError> {
+        let request = self.request(url)?;
+        let transport = self.connector.open(url, &self.policy).await?;
+        let (mut sender, connection) = http1::Builder::new()
+            .max_headers(MAX_HEADER_FIELDS)
+            .max_header_size(self.policy.max_header_bytes)
+            .handshake::<_, Empty<Bytes>>(TokioIo::new(transport))
+            .await
+            .map_err(http_error)?;
+        let exchange = async {
+            let response = sender.send_request(request).await.map_err(http_error)?;
+            self.receive(response).await
+        };
+        while_driving(connection, exchange).await
+    }
+
+    fn request(&self, url: &Url) -> Result<Request<Empty<Bytes>>, FetchError> {
+        let invalid = |_| FetchError::NotAllowed(UrlRefused::Malformed);
+        let host = &url[Position::BeforeHost..Position::AfterPort];
+        let target = &url[Position::BeforePath..Position::AfterQuery];
+        Request::get(target)
+            .header(HOST, host)
+            .header(USER_AGENT, &self.user_agent)
+            .header(ACCEPT, ACCEPTED)
+            .header(ACCEPT_ENCODING, "gzip, deflate")
+            .header(CONNECTION, "close")
+            .body(Empty::new())
+            .map_err(invalid)
+    }
+
+    async fn receive(&self, response: Response<Incoming>) -> Result<Hop, FetchError> {
+        let (head, mut incoming) = response.into_parts();
+        if let Some(location) = redirect_target(head.status, &head.headers) {
+            return Ok(Hop::MovedTo(location));
+        }
+        let content_type = text_of(&head.headers, CONTENT_TYPE);
+        self.check_content_type(content_type.as_deref())?;
+
+        let encoding = text_of(&head.headers, CONTENT_ENCODING).unwrap_or_default();
+        let mut reader = BodyReader::new(&encoding, &self.policy)?;
+        while let Some(frame) = incoming.frame().await {
+            let frame = frame.map_err(|_| FetchError::Protocol("its body breaks off"))?;
+            if let Some(piece) = frame.data_ref()
+                && !reader.push(piece)?
+            {
+                break;
+            }
+        }
+        Ok(Hop::Arrived { status: head.status, content_type, body: reader.finish()? })
+    }
+
+    fn check_content_type(&self, content_type: Option<&str>) -> Result<(), FetchError> {
+        let Some(content_type) = content_type else {
+            return Ok(());
+        };
+        let essence = essence(content_type);
+        if essence.is_empty() || (self.policy.accepts)(&essence) {
+            return Ok(());
+        }
+        Err(FetchError::UnsupportedContent(essence))
+    }
+}
+
+/// A content type in lower case without its parameters.
+pub(crate) fn essence(content_type: &str) -> String {
+    let essence = content_type.split(';').next().unwrap_or_default();
+    essence.trim().to_ascii_lowercase()
+}
+
+/// Where a redirect points. One without a target is a page like any other.
+fn redirect_target(status: StatusCode, headers: &HeaderMap) -> Option<String> {
+    match status.as_u16() {
+        301 | 302 | 303 | 307 | 308 => text_of(headers, LOCATION),
+        _ => None,
+    }
+}
+
+/// A header field as text. Servers put UTF-8 into fields that should be ASCII.
+fn text_of(headers: &HeaderMap, name: HeaderName) -> Option<String> {
+    let value = headers.get(name)?;
+    Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
+}
+
+/// Runs `exchange` while keeping the connection moving, in one task: when the
+/// caller goes away, the connection goes with it.
+async fn while_driving<F: Future>(
+    connection: http1::Connection<TokioIo<Box<dyn Transport>>, Empty<Bytes>>,
+    exchange: F,
+) -> F::Output {
+    let mut connection = pin!(connection);
+    let mut exchange = pin!(exchange);
+    let mut open = true;
+    poll_fn(move |cx| {
+        // How the connection ended is the exchange's to report.
+        if open && connection.as_mut().poll(cx).is_ready() {
+            open = false;
+        }
+        match exchange.as_mut().poll(cx) {
+            Poll::Ready(output) => Poll::Ready(output),
+            Poll::Pending => Poll::Pending,
+        }
+    })
+    .await
+}
+
+fn http_error(error: hyper::Error) -> FetchError {
+    if error.is_parse() {
+        FetchError::Protocol("its head is not HTTP, or is too large")
+    } else if error.is_incomplete_message() || error.is_closed() {
+        FetchError::Protocol("it breaks off")
+    } else {
+        FetchError::NotReachable(format!("the connection failed: {error}"))
+    }
+}

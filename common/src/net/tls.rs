@@ -1,0 +1,33 @@
+//! TLS for the clients that are not the AWS SDK's: rustls over `ring`, with compiled-in roots.
+//!
+//! No certificate is read from disk unless `AWS_CA_BUNDLE` names a file: reading the system's store costs hundreds of
+//! system calls at start.
+
+use std::sync::Arc;
+
+use tokio_rustls::rustls::pki_types::CertificateDer;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
+
+/// The client configuration, trusting the web's roots and those of `extra_pem`.
+pub fn client_config(extra_pem: Option<&[u8]>) -> Result<ClientConfig, String> {
+    let mut roots = web_roots();
+    for certificate in CertificateDer::pem_slice_iter(extra_pem.unwrap_or_default()) {
+        let certificate = certificate.map_err(|error| format!("not a PEM certificate: {error}"))?;
+        roots.add(certificate).map_err(|error| format!("not a root certificate: {error}"))?;
+    }
+    Ok(with_roots(roots))
+}
+
+/// The roots browsers trust, compiled in.
+pub(super) fn web_roots() -> RootCertStore {
+    RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() }
+}
+
+pub(super) fn with_roots(roots: RootCertStore) -> ClientConfig {
+    ClientConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("ring supports the default TLS versions")
+        .with_root_certificates(roots)
+        .with_no_client_auth()
+}

@@ -1,0 +1,110 @@
+//! Getting an authorization on chain. Two adapters behind one trait: an x402 [`facilitator`] over HTTP, and our own
+//! [`relayer`].
+//!
+//! The protocol with the caller (the jobs engine) is: *prepare* says what will be broadcast, the engine writes that
+//! down, *submit* broadcasts, the engine writes down what came of it. Whoever finds an intent without an outcome calls
+//! *reconcile*, which never broadcasts anything new unless the old can no longer land.
+
+pub mod facilitator;
+pub mod relayer;
+
+use serde::{Deserialize, Serialize};
+
+pub use facilitator::Facilitator;
+pub use relayer::Relayer;
+
+use super::reason::Reason;
+use crate::evm::authorization::Authorization;
+use crate::evm::{Address, Word};
+use crate::providers::chain::{Chain, ChainError, NonceUse};
+use crate::store::{BoxFuture, StoreError, Write};
+
+/// A transaction of our relayer, written down before it is broadcast. With a facilitator there is none: what it does
+/// is found on chain by payer and nonce.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Intent {
+    /// Fee wallet.
+    pub relayer: Address,
+    /// Its account nonce.
+    pub account_nonce: u64,
+    #[serde(with = "serde_bytes")]
+    pub raw: Vec<u8>,
+    #[serde(with = "serde_bytes")]
+    pub hash: Word,
+}
+
+/// What must be written down together before anything is broadcast.
+pub struct Prepared {
+    pub intent: Option<Intent>,
+    /// The allocation of the fee wallet's account nonce. If it is refused, another process took that nonce: prepare
+    /// again.
+    pub allocation: Option<Write>,
+}
+
+/// What is known of a payment after trying, or after asking again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// The money arrived, in this transaction.
+    Yes { transaction: String },
+    /// It may still arrive; the hash, if there is one.
+    Pending { transaction: Option<String> },
+    /// It did not and will not arrive.
+    No(Reason),
+    /// Nothing was broadcast, and the cause may pass.
+    NotSent(String),
+    /// What was prepared can no longer land, and nothing else was broadcast: begin again.
+    Dropped,
+}
+
+/// Whether a payment would go through now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Good,
+    Refused(Reason),
+    /// Somebody has put exactly this payment on chain already.
+    AlreadyPaid {
+        transaction: String,
+    },
+    /// Nobody could be asked.
+    Unknown(String),
+}
+
+/// A way to settle.
+pub trait Settler: Send + Sync {
+    /// Whether the payment would go through now, before it is claimed.
+    fn check<'a>(&'a self, authorization: &'a Authorization) -> BoxFuture<'a, Verdict>;
+
+    /// Says what would be broadcast. Broadcasts nothing.
+    fn prepare<'a>(&'a self, authorization: &'a Authorization) -> BoxFuture<'a, Result<Prepared, Settled>>;
+
+    /// Broadcasts, and waits a while for the outcome.
+    fn submit<'a>(&'a self, authorization: &'a Authorization, intent: Option<&'a Intent>) -> BoxFuture<'a, Settled>;
+
+    /// Finds out what became of something submitted earlier.
+    fn reconcile<'a>(
+        &'a self,
+        authorization: &'a Authorization,
+        intent: Option<&'a Intent>,
+    ) -> BoxFuture<'a, Result<Settled, StoreError>>;
+}
+
+/// What the chain itself says of a payment that somebody refused: it knows whether the money came another way.
+async fn explain(chain: &Chain, authorization: &Authorization, fallback: Reason) -> Result<Verdict, ChainError> {
+    match chain.nonce_use(authorization, 1).await? {
+        NonceUse::ByThisTransfer(transaction) => return Ok(Verdict::AlreadyPaid { transaction }),
+        NonceUse::Otherwise | NonceUse::Untraceable => return Ok(Verdict::Refused(Reason::NonceUsed)),
+        NonceUse::Unused => {}
+    }
+    let balance = chain.balance_of(authorization.from).await?;
+    // Big-endian words compare as numbers.
+    Ok(Verdict::Refused(if balance < authorization.value { Reason::InsufficientFunds } else { fallback }))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn words_compare_as_numbers() {
+        assert!(crate::evm::word_from_u64(255) < crate::evm::word_from_u64(256));
+        assert!(crate::evm::word_from_u64(u64::MAX) < [1; 32]);
+    }
+}

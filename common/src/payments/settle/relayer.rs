@@ -1,0 +1,269 @@
+//! Our own relayer: a fee wallet that sends `transferWithAuthorization`.
+//!
+//! The wallet's account nonces are handed out by one item in the database, in the same transaction that writes down the
+//! signed transaction. So a nonce is never taken without bytes that anybody can broadcast again, and no gap can open
+//! that would hold up everything behind it.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Intent, Prepared, Settled, Settler, Verdict, explain};
+use crate::clock::Clock;
+use crate::evm::authorization::Authorization;
+use crate::evm::hex0x;
+use crate::evm::signature::PrivateKey;
+use crate::evm::transaction::Transaction;
+use crate::payments::reason::Reason;
+use crate::payments::verify;
+use crate::providers::chain::{self, Chain, ChainError, NonceUse, TransactionReceipt};
+use crate::store::{BoxFuture, Db, Key, StoreError, Write};
+
+/// A transfer costs about 90,000 gas; wallets with code may take more, and are not given more than this.
+const MAX_GAS: u64 = 500_000;
+/// How long a broadcast is waited for before it is left to reconciliation.
+const WAIT: Duration = Duration::from_secs(12);
+/// How many ranges of blocks reconciliation looks back over for a lost transfer: more than two days on an L2.
+const LOOK_BACK_RANGES: u64 = 20;
+
+pub struct Relayer {
+    chain: Chain,
+    db: Db,
+    clock: Clock,
+    key: PrivateKey,
+    /// The next account nonce, as this process last saw it. Only a hint: the database decides.
+    next_nonce: Mutex<Option<NextNonce>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct NextNonce {
+    /// What the database's item holds, if there is one.
+    stored: Option<u64>,
+    /// The nonce to take.
+    nonce: u64,
+}
+
+/// The item that hands out account nonces.
+#[derive(Serialize, Deserialize)]
+struct AccountNonces {
+    next: u64,
+}
+
+impl Relayer {
+    pub fn new(chain: Chain, db: Db, clock: Clock, key: PrivateKey) -> Relayer {
+        Relayer { chain, db, clock, key, next_nonce: Mutex::new(None) }
+    }
+
+    fn nonces_key(&self) -> Key {
+        Key::new(format!("RELAYER#{}#{}", self.chain.chain_id, self.key.address().lower()), "NONCES")
+    }
+
+    /// The account nonce to take next: what the database says, or the chain where the wallet was used elsewhere.
+    async fn next_nonce(&self) -> Result<NextNonce, Settled> {
+        // Taken out, and put back only when the allocation is known to be written: one that was refused leaves no hint.
+        if let Some(known) = self.hint().take() {
+            return Ok(known);
+        }
+        let stored = self.db.get_latest::<AccountNonces>(&self.db.tables.ledger, self.nonces_key()).await;
+        let stored = stored.map_err(|error| Settled::NotSent(error.to_string()))?.map(|nonces| nonces.next);
+        let on_chain = self.chain.transaction_count(self.key.address()).await.map_err(not_sent)?;
+        Ok(NextNonce { stored, nonce: stored.unwrap_or_default().max(on_chain) })
+    }
+
+    fn hint(&self) -> std::sync::MutexGuard<'_, Option<NextNonce>> {
+        self.next_nonce.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn allocation(&self, next: NextNonce) -> Result<Write, StoreError> {
+        let write = Write::update(&self.db.tables.ledger, self.nonces_key(), "SET #next = :after")
+            .bind("after", next.nonce + 1)?;
+        match next.stored {
+            Some(stored) => write.only_if("#next = :stored").bind("stored", stored),
+            None => Ok(write.only_if("attribute_not_exists(#next)")),
+        }
+    }
+
+    async fn prepare(&self, authorization: &Authorization) -> Result<Prepared, Settled> {
+        let fees = match self.chain.fees_for_transfer(authorization, self.key.address()).await {
+            Ok(fees) if fees.gas > MAX_GAS => return Err(Settled::No(Reason::Reverted)),
+            Ok(fees) => fees,
+            Err(ChainError::Rejected { .. }) => return Err(self.refused(authorization).await),
+            Err(unavailable) => return Err(not_sent(unavailable)),
+        };
+        let next = self.next_nonce().await?;
+        let transaction = Transaction {
+            chain_id: self.chain.chain_id,
+            nonce: next.nonce,
+            max_priority_fee_per_gas: fees.priority_fee,
+            // Twice the base fee outlasts six full blocks of rising fees.
+            max_fee_per_gas: fees.base_fee.saturating_mul(2).saturating_add(fees.priority_fee),
+            gas_limit: (fees.gas + fees.gas / 5).min(MAX_GAS),
+            to: self.chain.token(),
+            data: self.chain.transfer_data(authorization),
+        };
+        let signed = transaction.sign(&self.key);
+        let intent =
+            Intent { relayer: self.key.address(), account_nonce: next.nonce, raw: signed.raw, hash: signed.hash };
+        let allocation = self.allocation(next).map_err(|error| Settled::NotSent(error.to_string()))?;
+        Ok(Prepared { intent: Some(intent), allocation: Some(allocation) })
+    }
+
+    /// The node says the transfer would revert. Why, and did the money come another way?
+    async fn refused(&self, authorization: &Authorization) -> Settled {
+        match explain(&self.chain, authorization, self.likely_reason(authorization)).await {
+            Ok(Verdict::AlreadyPaid { transaction }) => Settled::Yes { transaction },
+            Ok(Verdict::Refused(reason)) => Settled::No(reason),
+            Ok(Verdict::Good | Verdict::Unknown(_)) => Settled::NotSent("the node refuses the transfer".to_owned()),
+            Err(error) => not_sent(error),
+        }
+    }
+
+    /// What is wrong with a transfer that reverts although nonce and balance are good.
+    fn likely_reason(&self, authorization: &Authorization) -> Reason {
+        verify::check_window(authorization, self.clock.now()).err().unwrap_or(Reason::BadSignature)
+    }
+
+    async fn submit(&self, authorization: &Authorization, intent: &Intent) -> Settled {
+        let hash = hex0x(&intent.hash);
+        match self.chain.broadcast(&intent.raw).await {
+            Ok(()) => self.wait_for(authorization, &hash).await,
+            Err(ChainError::Rejected { message, .. }) if chain::is_nonce_spent(&message) => {
+                self.hint().take();
+                self.after_spent_nonce(authorization, &hash).await
+            }
+            // The node has refused it (fees too low, no gas money): the bytes stay and are tried again.
+            Err(ChainError::Rejected { .. }) => Settled::Pending { transaction: None },
+            Err(ChainError::Unavailable(_)) => Settled::Pending { transaction: Some(hash) },
+        }
+    }
+
+    async fn wait_for(&self, authorization: &Authorization, hash: &str) -> Settled {
+        let deadline = tokio::time::Instant::now() + WAIT;
+        let mut pause = Duration::from_millis(20);
+        loop {
+            match self.chain.receipt(hash).await {
+                Ok(Some(receipt)) => return self.judge(authorization, hash, &receipt).await,
+                _ if tokio::time::Instant::now() + pause > deadline => {
+                    return Settled::Pending { transaction: Some(hash.to_owned()) };
+                }
+                _ => tokio::time::sleep(pause).await,
+            }
+            pause = (pause * 3 / 2).min(Duration::from_millis(500));
+        }
+    }
+
+    /// Our transaction is in a block. Did it move the money? If not, did another?
+    async fn judge(&self, authorization: &Authorization, hash: &str, receipt: &TransactionReceipt) -> Settled {
+        if self.chain.carries(receipt, authorization) {
+            return Settled::Yes { transaction: hash.to_owned() };
+        }
+        match explain(&self.chain, authorization, Reason::Reverted).await {
+            Ok(Verdict::AlreadyPaid { transaction }) => Settled::Yes { transaction },
+            Ok(Verdict::Refused(reason)) => Settled::No(reason),
+            _ => Settled::Pending { transaction: Some(hash.to_owned()) },
+        }
+    }
+
+    /// The account nonce went to another transaction. If that is not ours, ours can never land.
+    async fn after_spent_nonce(&self, authorization: &Authorization, hash: &str) -> Settled {
+        match self.chain.receipt(hash).await {
+            Ok(Some(receipt)) => self.judge(authorization, hash, &receipt).await,
+            Ok(None) => Settled::Dropped,
+            Err(_) => Settled::Pending { transaction: Some(hash.to_owned()) },
+        }
+    }
+
+    async fn reconcile(&self, authorization: &Authorization, intent: &Intent) -> Result<Settled, ChainError> {
+        let hash = hex0x(&intent.hash);
+        if let Some(receipt) = self.chain.receipt(&hash).await? {
+            return Ok(self.judge(authorization, &hash, &receipt).await);
+        }
+        match self.chain.nonce_use(authorization, LOOK_BACK_RANGES).await? {
+            NonceUse::ByThisTransfer(transaction) => return Ok(Settled::Yes { transaction }),
+            NonceUse::Otherwise => return Ok(Settled::No(Reason::NonceUsed)),
+            // Used, by what we cannot see: a person has to look (the alarm on stuck settlements fires).
+            NonceUse::Untraceable => return Ok(Settled::Pending { transaction: Some(hash) }),
+            NonceUse::Unused => {}
+        }
+        if self.chain.transaction_count(intent.relayer).await? > intent.account_nonce {
+            // Asked once more, because the receipt may have come between the two questions.
+            return Ok(self.after_spent_nonce(authorization, &hash).await);
+        }
+        if self.chain.knows_transaction(&hash).await? {
+            return Ok(Settled::Pending { transaction: Some(hash) });
+        }
+        // Nobody knows it: the same bytes again. Even if the authorization has expired by now, the account nonce has
+        // to be spent, or everything behind it waits.
+        Ok(self.submit(authorization, intent).await)
+    }
+}
+
+impl Settler for Relayer {
+    fn check<'a>(&'a self, authorization: &'a Authorization) -> BoxFuture<'a, Verdict> {
+        Box::pin(async move {
+            match self.chain.simulate_transfer(authorization, self.key.address()).await {
+                Ok(()) => Verdict::Good,
+                Err(ChainError::Rejected { .. }) => {
+                    let verdict = explain(&self.chain, authorization, self.likely_reason(authorization)).await;
+                    verdict.unwrap_or_else(|error| Verdict::Unknown(error.to_string()))
+                }
+                Err(error) => Verdict::Unknown(error.to_string()),
+            }
+        })
+    }
+
+    fn prepare<'a>(&'a self, authorization: &'a Authorization) -> BoxFuture<'a, Result<Prepared, Settled>> {
+        Box::pin(self.prepare(authorization))
+    }
+
+    fn submit<'a>(&'a self, authorization: &'a Authorization, intent: Option<&'a Intent>) -> BoxFuture<'a, Settled> {
+        Box::pin(async move {
+            let Some(intent) = intent else { return Settled::Dropped };
+            let after = intent.account_nonce + 1;
+            *self.hint() = Some(NextNonce { stored: Some(after), nonce: after });
+            self.submit(authorization, intent).await
+        })
+    }
+
+    fn reconcile<'a>(
+        &'a self,
+        authorization: &'a Authorization,
+        intent: Option<&'a Intent>,
+    ) -> BoxFuture<'a, Result<Settled, StoreError>> {
+        Box::pin(async move {
+            match intent {
+                Some(intent) => self.reconcile(authorization, intent).await.map_err(StoreError::new),
+                // Submitted through a facilitator before the operator changed to a relayer.
+                None => reconcile_on_chain(&self.chain, authorization, &self.clock).await.map_err(StoreError::new),
+            }
+        })
+    }
+}
+
+/// What the chain alone says of a payment that somebody else was to broadcast.
+pub(super) async fn reconcile_on_chain(
+    chain: &Chain,
+    authorization: &Authorization,
+    clock: &Clock,
+) -> Result<Settled, ChainError> {
+    Ok(match chain.nonce_use(authorization, LOOK_BACK_RANGES).await? {
+        NonceUse::ByThisTransfer(transaction) => Settled::Yes { transaction },
+        NonceUse::Otherwise => Settled::No(Reason::NonceUsed),
+        NonceUse::Untraceable => Settled::Pending { transaction: None },
+        NonceUse::Unused => {
+            // A block's time may lag behind ours a little.
+            const BLOCK_LAG_SECS: u64 = 120;
+            let now = u64::try_from(clock.now().secs()).unwrap_or_default();
+            if authorization.valid_before_secs().saturating_add(BLOCK_LAG_SECS) < now {
+                Settled::No(Reason::Expired)
+            } else {
+                Settled::Pending { transaction: None }
+            }
+        }
+    })
+}
+
+fn not_sent(error: ChainError) -> Settled {
+    Settled::NotSent(error.to_string())
+}

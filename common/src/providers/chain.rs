@@ -1,0 +1,429 @@
+//! The chain, over JSON-RPC: what a token says of an authorization, and what became of a transaction.
+
+use serde_json::{Value, json};
+
+use crate::config::ChainConfig;
+use crate::evm::abi::{self, Argument};
+use crate::evm::authorization::Authorization;
+use crate::evm::{Address, Word, hex0x, parse_hex0x, parse_word};
+use crate::net::PlainHttp;
+
+/// Public endpoints answer logs for a limited range of blocks at a time.
+const LOG_RANGE_BLOCKS: u64 = 5_000;
+
+/// A token and the node that knows it.
+#[derive(Clone, Debug)]
+pub struct Chain {
+    http: PlainHttp,
+    rpc_url: String,
+    pub chain_id: u64,
+    token: Address,
+}
+
+/// The chain could not be asked, or refused the question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChainError {
+    /// No usable answer: try again later.
+    Unavailable(String),
+    /// The node answered with an error of its own (such as a revert).
+    Rejected { code: i64, message: String },
+}
+
+impl std::fmt::Display for ChainError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ChainError::Unavailable(cause) => write!(f, "the chain cannot be asked: {cause}"),
+            ChainError::Rejected { code, message } => write!(f, "the node answered error {code}: {message}"),
+        }
+    }
+}
+
+impl std::error::Error for ChainError {}
+
+/// What became of the nonce of an authorization.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NonceUse {
+    Unused,
+    /// Used by exactly this transfer, in this transaction.
+    ByThisTransfer(String),
+    /// Used for something else, or cancelled.
+    Otherwise,
+    /// Used, but by what cannot be found any more.
+    Untraceable,
+}
+
+/// How a transaction ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TransactionReceipt {
+    pub succeeded: bool,
+    pub logs: Vec<Log>,
+}
+
+/// An event of a contract.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Log {
+    pub address: Address,
+    pub topics: Vec<Word>,
+    pub data: Vec<u8>,
+    pub index: u64,
+    pub transaction: String,
+}
+
+/// What a new transaction of the relayer needs to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fees {
+    pub gas: u64,
+    /// wei
+    pub base_fee: u128,
+    /// wei
+    pub priority_fee: u128,
+}
+
+impl Chain {
+    pub fn new(http: PlainHttp, config: &ChainConfig) -> Chain {
+        Chain { http, rpc_url: config.rpc_url.clone(), chain_id: config.chain_id, token: config.token.address }
+    }
+
+    /// The token's balance of an account, in its atomic unit.
+    pub async fn balance_of(&self, account: Address) -> Result<Word, ChainError> {
+        let data = abi::call("balanceOf(address)", &[Argument::Word(account.word())]);
+        word(&self.call(self.token, &data, None).await?)
+    }
+
+    /// Whether the account has code, which makes it the judge of its own signatures.
+    pub async fn has_code(&self, account: Address) -> Result<bool, ChainError> {
+        let code = self.request("eth_getCode", json!([account.lower(), "latest"])).await?;
+        Ok(code.as_str().is_some_and(|code| code.len() > 2))
+    }
+
+    /// Asks a contract wallet whether a signature is good (EIP-1271).
+    pub async fn is_valid_signature(
+        &self,
+        wallet: Address,
+        digest: &Word,
+        signature: &[u8],
+    ) -> Result<bool, ChainError> {
+        const MAGIC: [u8; 4] = [0x16, 0x26, 0xba, 0x7e];
+        let data = abi::call("isValidSignature(bytes32,bytes)", &[Argument::Word(*digest), Argument::Bytes(signature)]);
+        match self.call(wallet, &data, None).await {
+            Ok(answer) => Ok(answer.len() >= 32 && answer.starts_with(&MAGIC)),
+            Err(ChainError::Rejected { .. }) => Ok(false),
+            Err(unavailable) => Err(unavailable),
+        }
+    }
+
+    /// Whether the transfer would go through now, sent by `sender`: signature, window, nonce and balance in one call.
+    pub async fn simulate_transfer(&self, authorization: &Authorization, sender: Address) -> Result<(), ChainError> {
+        self.call(self.token, &transfer_call(authorization), Some(sender)).await.map(|_| ())
+    }
+
+    /// Gas and fees for putting the transfer on chain now. A transfer that would revert is an error.
+    pub async fn fees_for_transfer(&self, authorization: &Authorization, sender: Address) -> Result<Fees, ChainError> {
+        let call =
+            json!({"from": sender.lower(), "to": self.token.lower(), "data": hex0x(&transfer_call(authorization))});
+        let answers = self
+            .batch(&[
+                ("eth_estimateGas", json!([call])),
+                ("eth_getBlockByNumber", json!(["latest", false])),
+                ("eth_maxPriorityFeePerGas", json!([])),
+            ])
+            .await?;
+        let [gas, block, priority] = <[Result<Value, ChainError>; 3]>::try_from(answers).map_err(|_| short_batch())?;
+        Ok(Fees {
+            gas: number(&gas?)? as u64,
+            base_fee: number(&block?["baseFeePerGas"])?,
+            priority_fee: number(&priority?)?,
+        })
+    }
+
+    /// How many transactions of the account are in blocks.
+    pub async fn transaction_count(&self, account: Address) -> Result<u64, ChainError> {
+        let count = self.request("eth_getTransactionCount", json!([account.lower(), "latest"])).await?;
+        Ok(number(&count)? as u64)
+    }
+
+    /// Hands a signed transaction to the node. One the node already knows is no error.
+    pub async fn broadcast(&self, raw: &[u8]) -> Result<(), ChainError> {
+        match self.request("eth_sendRawTransaction", json!([hex0x(raw)])).await {
+            Err(ChainError::Rejected { message, .. }) if is_already_known(&message) => Ok(()),
+            Err(error) => Err(error),
+            Ok(_) => Ok(()),
+        }
+    }
+
+    /// Whether the node knows the transaction, mined or waiting.
+    pub async fn knows_transaction(&self, hash: &str) -> Result<bool, ChainError> {
+        Ok(!self.request("eth_getTransactionByHash", json!([hash])).await?.is_null())
+    }
+
+    /// `None` while the transaction is not in a block.
+    pub async fn receipt(&self, hash: &str) -> Result<Option<TransactionReceipt>, ChainError> {
+        let receipt = self.request("eth_getTransactionReceipt", json!([hash])).await?;
+        if receipt.is_null() {
+            return Ok(None);
+        }
+        let succeeded = receipt["status"].as_str() == Some("0x1");
+        Ok(Some(TransactionReceipt { succeeded, logs: logs(&receipt["logs"])? }))
+    }
+
+    /// The payments a transaction carried: payer and nonce of every authorization of our token it used.
+    pub async fn authorizations_in(&self, hash: &str) -> Result<Vec<(Address, Word)>, ChainError> {
+        let Some(receipt) = self.receipt(hash).await? else { return Ok(Vec::new()) };
+        let used = abi::event(AUTHORIZATION_USED);
+        let ours = receipt.logs.iter().filter(|log| log.address == self.token && log.topics.first() == Some(&used));
+        Ok(ours.filter_map(|log| Some((Address::from_word(log.topics.get(1)?)?, *log.topics.get(2)?))).collect())
+    }
+
+    /// What became of an authorization's nonce, looking back over `ranges` times 5,000 blocks.
+    pub async fn nonce_use(&self, authorization: &Authorization, ranges: u64) -> Result<NonceUse, ChainError> {
+        let arguments = [Argument::Word(authorization.from.word()), Argument::Word(authorization.nonce)];
+        let state = self.call(self.token, &abi::call("authorizationState(address,bytes32)", &arguments), None).await?;
+        if word(&state)? == [0; 32] {
+            return Ok(NonceUse::Unused);
+        }
+        let latest = number(&self.request("eth_blockNumber", json!([])).await?)? as u64;
+        let mut to = latest;
+        for _ in 0..ranges {
+            let from = to.saturating_sub(LOG_RANGE_BLOCKS - 1);
+            if let Some(found) = self.nonce_use_in(authorization, from, to).await? {
+                return Ok(found);
+            }
+            if from == 0 {
+                break;
+            }
+            to = from - 1;
+        }
+        Ok(NonceUse::Untraceable)
+    }
+
+    async fn nonce_use_in(
+        &self,
+        authorization: &Authorization,
+        from: u64,
+        to: u64,
+    ) -> Result<Option<NonceUse>, ChainError> {
+        let (used, cancelled) = (abi::event(AUTHORIZATION_USED), abi::event(AUTHORIZATION_CANCELED));
+        let filter = json!({
+            "address": self.token.lower(), "fromBlock": format!("0x{from:x}"), "toBlock": format!("0x{to:x}"),
+            "topics": [[hex0x(&used), hex0x(&cancelled)], hex0x(&authorization.from.word()), hex0x(&authorization.nonce)],
+        });
+        let found = logs(&self.request("eth_getLogs", json!([filter])).await?)?;
+        let Some(log) = found.first() else { return Ok(None) };
+        if log.topics.first() == Some(&cancelled) {
+            return Ok(Some(NonceUse::Otherwise));
+        }
+        let receipt = self.receipt(&log.transaction).await?;
+        let carried = receipt.is_some_and(|receipt| self.carries(&receipt, authorization));
+        Ok(Some(if carried { NonceUse::ByThisTransfer(log.transaction.clone()) } else { NonceUse::Otherwise }))
+    }
+
+    /// Whether a transaction moved exactly this payment: the nonce's event, and directly after it the transfer from
+    /// payer to payee of the signed value. A transaction may carry several payments, so nothing looser will do.
+    pub fn carries(&self, receipt: &TransactionReceipt, authorization: &Authorization) -> bool {
+        let used = [abi::event(AUTHORIZATION_USED), authorization.from.word(), authorization.nonce];
+        let moved =
+            [abi::event("Transfer(address,address,uint256)"), authorization.from.word(), authorization.to.word()];
+        let of_token: Vec<&Log> = receipt.logs.iter().filter(|log| log.address == self.token).collect();
+        receipt.succeeded
+            && of_token.windows(2).any(|pair| {
+                pair[0].topics == used
+                    && pair[1].topics == moved
+                    && pair[1].index == pair[0].index + 1
+                    && pair[1].data == authorization.value
+            })
+    }
+
+    /// The call data of the transfer, for a transaction of ours.
+    pub fn transfer_data(&self, authorization: &Authorization) -> Vec<u8> {
+        transfer_call(authorization)
+    }
+
+    pub fn token(&self) -> Address {
+        self.token
+    }
+
+    async fn call(&self, to: Address, data: &[u8], from: Option<Address>) -> Result<Vec<u8>, ChainError> {
+        // The gas cap is what stops a hostile wallet contract from burning the node's patience.
+        let mut call = json!({"to": to.lower(), "data": hex0x(data), "gas": "0x7a120"});
+        if let Some(from) = from {
+            call["from"] = json!(from.lower());
+        }
+        let answer = self.request("eth_call", json!([call, "latest"])).await?;
+        answer.as_str().and_then(parse_hex0x).ok_or_else(|| malformed("eth_call"))
+    }
+
+    async fn request(&self, method: &str, params: Value) -> Result<Value, ChainError> {
+        self.batch(&[(method, params)]).await?.pop().unwrap_or_else(|| Err(short_batch()))
+    }
+
+    /// Several questions in one round trip, answered in order.
+    async fn batch(&self, requests: &[(&str, Value)]) -> Result<Vec<Result<Value, ChainError>>, ChainError> {
+        let body: Vec<Value> = requests
+            .iter()
+            .enumerate()
+            .map(|(id, (method, params))| json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+            .collect();
+        // A single question goes alone: not every endpoint takes batches of one.
+        let body = if body.len() == 1 { body.into_iter().next().unwrap_or_default() } else { Value::Array(body) };
+        let (_, answer) = self
+            .http
+            .post_json(&self.rpc_url, None, &body)
+            .await
+            .map_err(|error| ChainError::Unavailable(error.to_string()))?;
+        let mut answers = match answer {
+            Value::Array(answers) => answers,
+            single => vec![single],
+        };
+        answers.sort_by_key(|answer| answer["id"].as_u64());
+        if answers.len() != requests.len() {
+            return Err(short_batch());
+        }
+        Ok(answers.into_iter().map(outcome).collect())
+    }
+}
+
+const AUTHORIZATION_USED: &str = "AuthorizationUsed(address,bytes32)";
+const AUTHORIZATION_CANCELED: &str = "AuthorizationCanceled(address,bytes32)";
+
+/// `transferWithAuthorization`, in the overload that fits the signature: v, r, s for a key's 65 bytes, which every
+/// EIP-3009 token has, and bytes for a contract wallet's.
+fn transfer_call(authorization: &Authorization) -> Vec<u8> {
+    use crate::evm::signature::RecoverableSignature;
+    let head = [
+        authorization.from.word(),
+        authorization.to.word(),
+        authorization.value,
+        authorization.valid_after,
+        authorization.valid_before,
+        authorization.nonce,
+    ];
+    let mut arguments: Vec<Argument<'_>> = head.into_iter().map(Argument::Word).collect();
+    match RecoverableSignature::parse(&authorization.signature) {
+        Ok(signature) => {
+            let v = crate::evm::word_from_u64(27 + u64::from(signature.y_parity()));
+            arguments.extend([v, signature.r(), signature.s()].map(Argument::Word));
+            abi::call(
+                "transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32)",
+                &arguments,
+            )
+        }
+        Err(_) => {
+            arguments.push(Argument::Bytes(&authorization.signature));
+            abi::call("transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)", &arguments)
+        }
+    }
+}
+
+fn outcome(answer: Value) -> Result<Value, ChainError> {
+    match answer.get("error").filter(|error| !error.is_null()) {
+        Some(error) => {
+            let message = error["message"].as_str().unwrap_or_default().to_owned();
+            Err(ChainError::Rejected { code: error["code"].as_i64().unwrap_or_default(), message })
+        }
+        None if answer.get("result").is_some() => Ok(answer["result"].clone()),
+        None => Err(malformed("request")),
+    }
+}
+
+fn is_already_known(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    message.contains("already known") || message.contains("already imported") || message.contains("alreadyknown")
+}
+
+/// Whether a node's refusal of a transaction says that its account nonce is spent.
+pub fn is_nonce_spent(message: &str) -> bool {
+    message.to_ascii_lowercase().contains("nonce too low")
+}
+
+fn malformed(method: &str) -> ChainError {
+    ChainError::Unavailable(format!("the node's answer to {method} cannot be read"))
+}
+
+fn short_batch() -> ChainError {
+    ChainError::Unavailable("the node left questions unanswered".to_owned())
+}
+
+fn word(bytes: &[u8]) -> Result<Word, ChainError> {
+    abi::word_at(bytes, 0).ok_or_else(|| malformed("eth_call"))
+}
+
+/// A quantity such as `0x1b4`.
+fn number(value: &Value) -> Result<u128, ChainError> {
+    let digits = value.as_str().and_then(|text| text.strip_prefix("0x"));
+    digits.and_then(|digits| u128::from_str_radix(digits, 16).ok()).ok_or_else(|| malformed("a quantity"))
+}
+
+fn logs(value: &Value) -> Result<Vec<Log>, ChainError> {
+    let log = |log: &Value| -> Option<Log> {
+        Some(Log {
+            address: log["address"].as_str()?.parse().ok()?,
+            topics: log["topics"].as_array()?.iter().map(|topic| parse_word(topic.as_str()?)).collect::<Option<_>>()?,
+            data: parse_hex0x(log["data"].as_str()?)?,
+            index: number(&log["logIndex"]).ok()? as u64,
+            transaction: log["transactionHash"].as_str()?.to_owned(),
+        })
+    };
+    value.as_array().and_then(|logs| logs.iter().map(log).collect()).ok_or_else(|| malformed("logs"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Token;
+    use crate::evm::word_from_u64;
+
+    fn chain() -> Chain {
+        let token = Token::new(84532, Address::from_bytes([6; 20]), "USDC", "2");
+        let config = ChainConfig { chain_id: 84532, rpc_url: "http://127.0.0.1:9".to_owned(), token };
+        Chain::new(PlainHttp::new(None), &config)
+    }
+
+    fn authorization(signature: Vec<u8>) -> Authorization {
+        Authorization {
+            from: Address::from_bytes([1; 20]),
+            to: Address::from_bytes([2; 20]),
+            value: word_from_u64(2_000),
+            valid_after: [0; 32],
+            valid_before: word_from_u64(9),
+            nonce: [5; 32],
+            signature,
+        }
+    }
+
+    fn log(index: u64, topics: Vec<Word>, data: Vec<u8>) -> Log {
+        Log { address: chain().token, topics, data, index, transaction: "0x1".to_owned() }
+    }
+
+    #[test]
+    fn only_the_transfer_next_to_the_nonce_counts() {
+        let payment = authorization(Vec::new());
+        let used = |nonce: Word, index| {
+            log(index, vec![abi::event(AUTHORIZATION_USED), payment.from.word(), nonce], Vec::new())
+        };
+        let moved = |value: u64, index| {
+            let topics = vec![abi::event("Transfer(address,address,uint256)"), payment.from.word(), payment.to.word()];
+            log(index, topics, word_from_u64(value).to_vec())
+        };
+        let carries = |succeeded, logs| chain().carries(&TransactionReceipt { succeeded, logs }, &payment);
+        assert!(carries(true, vec![used(payment.nonce, 3), moved(2_000, 4)]));
+        assert!(carries(true, vec![used([9; 32], 0), moved(2_000, 1), used(payment.nonce, 2), moved(2_000, 3)]));
+        assert!(!carries(false, vec![used(payment.nonce, 3), moved(2_000, 4)]), "reverted");
+        assert!(!carries(true, vec![used(payment.nonce, 3), moved(1_999, 4)]), "another value");
+        assert!(
+            !carries(true, vec![used(payment.nonce, 3), used([9; 32], 4), moved(2_000, 5)]),
+            "another nonce's transfer"
+        );
+        assert!(!carries(true, vec![moved(2_000, 2), used(payment.nonce, 3)]), "wrong order");
+        assert!(!carries(true, vec![used(payment.nonce, 3), moved(2_000, 5)]), "not adjacent");
+    }
+
+    #[test]
+    fn the_overload_follows_the_signature() {
+        let key = crate::evm::signature::PrivateKey::from_bytes(&[7; 32]).unwrap();
+        let by_key = transfer_call(&authorization(key.sign(&[1; 32]).to_bytes().to_vec()));
+        assert_eq!(hex0x(&by_key[..4]), "0xe3ee160e");
+        assert_eq!(by_key.len(), 4 + 9 * 32);
+        let by_contract = transfer_call(&authorization(vec![1; 100]));
+        assert_eq!(hex0x(&by_contract[..4]), "0xcf092995");
+    }
+}

@@ -1,0 +1,123 @@
+//! Picks the part of a cleaned page that is worth reading and writes it as
+//! Markdown.
+//!
+//! The article that readability finds is preferred. It is made for articles,
+//! though: of a list of links, a forum thread or a product page it may keep one
+//! corner. If it leaves out most of the page's prose, the page's main part is
+//! written instead, without its navigation.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use dom_query::{Document, NodeRef};
+use dom_smoothie::{Config, Readability, TextMode};
+
+use super::clean::Work;
+use super::text::line;
+
+/// Above this, readability would take too long; see [`Work`].
+const MAX_WORK: usize = 40_000_000;
+/// The least share of the page's prose that an article must hold, in percent.
+const MIN_SHARE_PERCENT: usize = 40;
+/// A part with fewer characters than this is not the main one.
+const MIN_MAIN_CHARS: usize = 200;
+
+/// A main heading is cut here.
+const MAX_HEADING_CHARS: usize = 300;
+
+/// What surrounds the content of a page.
+const SURROUNDINGS: &str = "nav, footer, aside, body > header, [role=navigation], \
+    [role=banner], [role=contentinfo], [role=complementary], [role=search], \
+    [role=dialog], [role=alertdialog], [aria-modal=true]";
+
+/// An extracted article.
+struct Article {
+    markdown: String,
+    prose: usize,
+}
+
+pub(super) fn to_markdown(document: Document, work: Work) -> String {
+    // The libraries below have been seen to hold up, but they meet every page
+    // of the web here; a page they trip over is still worth its plain text.
+    let attempt = catch_unwind(AssertUnwindSafe(|| written(&document, work)));
+    attempt.unwrap_or_else(|_| document.formatted_text().to_string())
+}
+
+fn written(document: &Document, work: Work) -> String {
+    let heading = only_heading(document);
+    let markdown = main_markdown(document, work);
+    match heading {
+        Some(heading) if !starts_with_heading(&markdown, &heading) => {
+            format!("# {heading}\n\n{markdown}")
+        }
+        _ => markdown,
+    }
+}
+
+/// The text of the page's one main heading. Readability takes it away, because
+/// it repeats the title; but what is read should say what it is.
+fn only_heading(document: &Document) -> Option<String> {
+    let headings = document.select("body h1");
+    let [heading] = headings.nodes() else {
+        return None;
+    };
+    let heading = line(&heading.text(), MAX_HEADING_CHARS);
+    (!heading.is_empty()).then_some(heading)
+}
+
+/// Whether the heading, at whatever level, is among the first lines.
+fn starts_with_heading(markdown: &str, heading: &str) -> bool {
+    let mut headings = markdown.lines().take(10).filter_map(|line| {
+        let text = line.trim_start_matches('#');
+        (text.len() < line.len()).then(|| text.replace('\\', ""))
+    });
+    headings.any(|text| text.contains(heading))
+}
+
+fn main_markdown(document: &Document, work: Work) -> String {
+    let article = if work.0 <= MAX_WORK { extract(document) } else { None };
+    let Some(body) = document.body() else {
+        return String::new();
+    };
+    drop_surroundings(document, &body);
+    let main = main_part(document).unwrap_or(body);
+    match article {
+        Some(article) if article.prose * 100 >= prose_in(&main) * MIN_SHARE_PERCENT => article.markdown,
+        _ => main.md(None).to_string(),
+    }
+}
+
+fn extract(document: &Document) -> Option<Article> {
+    let config =
+        Config { keep_classes: true, disable_json_ld: true, text_mode: TextMode::Markdown, ..Config::default() };
+    let mut readability = Readability::with_document(document.clone(), None, Some(config)).ok()?;
+    let article = readability.parse().ok()?;
+    let root = readability.doc.select_single("#readability-page-1");
+    let prose = prose_in(root.nodes().first()?);
+    (prose > 0).then(|| Article { markdown: article.text_content.to_string(), prose })
+}
+
+/// Removes what surrounds the content, unless the page is nothing else.
+fn drop_surroundings(document: &Document, body: &NodeRef) {
+    let surroundings = document.select(SURROUNDINGS);
+    let outermost = surroundings.nodes().iter().map(NodeRef::normalized_char_count).sum::<usize>();
+    let whole = body.normalized_char_count();
+    if whole.saturating_sub(outermost) >= MIN_MAIN_CHARS.min(whole / 5) {
+        surroundings.remove();
+    }
+}
+
+/// The element that the page itself marks as its main part.
+fn main_part(document: &Document) -> Option<NodeRef<'_>> {
+    let marked = document.select("main, [role=main], #content, #main, article");
+    let candidates = marked.nodes().iter().copied();
+    let largest = candidates.take(100).max_by_key(NodeRef::normalized_char_count)?;
+    (largest.normalized_char_count() >= MIN_MAIN_CHARS).then_some(largest)
+}
+
+/// Characters of text that are not in links: menus and lists of related pages
+/// are made of links.
+fn prose_in(node: &NodeRef) -> usize {
+    let links = node.descendants_it().filter(|inner| inner.has_name("a") && inner.has_attr("href"));
+    let in_links: usize = links.map(|link| link.normalized_char_count()).sum();
+    node.normalized_char_count().saturating_sub(in_links)
+}

@@ -1,0 +1,440 @@
+//! Strips the tree of what a visitor does not see and of what is not text, and
+//! evens out what is left, so that any later stage may take it as it is.
+//!
+//! Walks with a stack of its own: the tree may be as deep as the parser let it
+//! become. When it is done, it is no deeper than [`MAX_DEPTH`].
+
+use dom_query::{Document, NodeData, NodeRef};
+use url::Url;
+
+use super::hidden::{Shown, StyleRules};
+
+/// Deeper elements become plain text. Far more than pages written by anyone
+/// have, far less than what overflows a stack in the recursive stages.
+const MAX_DEPTH: usize = 100;
+/// Deeper lists and quotes become plain text. Each level is written out as
+/// indentation on every line below it.
+const MAX_INDENT_DEPTH: usize = 10;
+/// Cells that a table is filled up to, per row and in all.
+const MAX_COLUMNS: usize = 50;
+const MAX_FILLED_CELLS: usize = 5_000;
+/// What looking at a node costs, in characters of text.
+const NODE_WORK: usize = 20;
+/// An alternative text is cut here.
+const MAX_ALT_CHARS: usize = 300;
+
+/// Elements that go with their content.
+const DROPPED: [&str; 25] = [
+    "applet", "area", "audio", "canvas", "datalist", "embed", "frame", "frameset", "iframe", "input", "link", "map",
+    "meta", "meter", "noscript", "object", "option", "progress", "script", "select", "style", "svg", "template",
+    "textarea", "video",
+];
+
+/// Classes of the line numbers that highlighters put beside code.
+const LINE_NUMBERS: [&str; 5] = ["gutter", "lineno", "linenos", "linenodiv", "line-numbers-rows"];
+
+/// Texts of links that lead to their own heading.
+const ANCHOR_MARKS: [&str; 6] = ["", "#", "¶", "§", "🔗", "Permalink"];
+
+/// How much work a cleaned tree makes for stages that look at every element's
+/// whole content: each piece of text counts once for every element around it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Work(pub(super) usize);
+
+/// The URL that the page's links are relative to.
+pub(super) fn base_url(document: &Document, page_url: &Url) -> Url {
+    let declared = document.base_uri();
+    let joined = declared.and_then(|base| page_url.join(&base).ok());
+    joined.filter(|base| matches!(base.scheme(), "http" | "https")).unwrap_or_else(|| page_url.clone())
+}
+
+pub(super) fn clean(document: &Document, styles: &str, base: &Url) -> Work {
+    let Some(body) = document.body() else {
+        return Work::default();
+    };
+    let linked_sheets = document.select("link[rel~=stylesheet]");
+    let has_style_sheets = !styles.trim().is_empty() || linked_sheets.exists();
+    let mut cleaner = Cleaner { rules: StyleRules::parse(styles), base, flat: Vec::new(), work: 0 };
+    cleaner.walk(body, Shown::at_top(has_style_sheets));
+    for node in &cleaner.flat {
+        node.set_text(node.formatted_text());
+    }
+    even_out_tables(document);
+    Work(cleaner.work)
+}
+
+struct Cleaner<'a> {
+    rules: StyleRules,
+    base: &'a Url,
+    /// Elements to be replaced by their text.
+    flat: Vec<NodeRef<'a>>,
+    work: usize,
+}
+
+/// A node that is still to be looked at, and where it stands.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    node: NodeRef<'a>,
+    shown: Shown,
+    depth: usize,
+    indent_depth: usize,
+    in_flat: bool,
+    in_heading: bool,
+}
+
+impl<'a> Cleaner<'a> {
+    fn walk(&mut self, body: NodeRef<'a>, shown: Shown) {
+        let mut places =
+            vec![Place { node: body, shown, depth: 0, indent_depth: 0, in_flat: false, in_heading: false }];
+        while let Some(place) = places.pop() {
+            if place.node.is_text() {
+                self.look_at_text(place);
+            } else if place.node.is_element() {
+                self.look_at_element(place, &mut places);
+            } else {
+                place.node.remove_from_parent();
+            }
+        }
+    }
+
+    fn look_at_text(&mut self, place: Place<'a>) {
+        if place.shown.text_shows() {
+            let length = place.node.query_or(0, |node| match &node.data {
+                NodeData::Text { contents } => contents.len(),
+                _ => 0,
+            });
+            self.work += (length + NODE_WORK) * place.depth;
+        } else {
+            place.node.remove_from_parent();
+        }
+    }
+
+    fn look_at_element(&mut self, place: Place<'a>, places: &mut Vec<Place<'a>>) {
+        let node = place.node;
+        let Some(name) = node.qual_name_ref().map(|name| name.local.to_string()) else {
+            return;
+        };
+        let shown = node.element_ref().and_then(|element| self.rules.inside(&element, place.shown));
+        let Some(shown) = shown else {
+            node.remove_from_parent();
+            return;
+        };
+        if is_dropped(node, &name, place.in_heading) {
+            node.remove_from_parent();
+            return;
+        }
+        self.settle(node, &name);
+        let indents = matches!(name.as_str(), "ul" | "ol" | "dl" | "blockquote");
+        let indent_depth = place.indent_depth + usize::from(indents);
+        let is_flat = place.depth >= MAX_DEPTH || indent_depth > MAX_INDENT_DEPTH;
+        if is_flat && !place.in_flat {
+            self.flat.push(node);
+        }
+        self.work += NODE_WORK * place.depth;
+        let is_heading = matches!(name.as_str(), "h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "summary");
+        places.extend(node.children_it(false).map(|child| Place {
+            node: child,
+            shown,
+            depth: place.depth + 1,
+            indent_depth,
+            in_flat: place.in_flat || is_flat,
+            in_heading: place.in_heading || is_heading,
+        }));
+    }
+
+    /// Puts right what is particular to one kind of element.
+    fn settle(&self, node: NodeRef<'a>, name: &str) {
+        match name {
+            "a" => self.settle_link(node),
+            "img" => self.settle_image(node),
+            "pre" => settle_code(node),
+            // The rest are in headings; see `is_dropped`.
+            "button" => node.rename("span"),
+            _ => {}
+        }
+    }
+
+    fn settle_link(&self, node: NodeRef<'a>) {
+        let Some(href) = node.attr("href") else {
+            return;
+        };
+        if href.trim_start().starts_with('#') {
+            let has_image = node.descendants_it().any(|inner| inner.has_name("img"));
+            if !has_image && ANCHOR_MARKS.contains(&node.text().trim()) {
+                node.set_text("");
+            }
+            node.remove_attr("href");
+            return;
+        }
+        match self.base.join(href.trim()) {
+            Ok(url) if matches!(url.scheme(), "http" | "https" | "mailto" | "tel") => {
+                node.set_attr("href", url.as_str());
+            }
+            _ => node.remove_attr("href"),
+        }
+    }
+
+    /// Gives the image the address it will have once scripts have run, or
+    /// removes it.
+    fn settle_image(&self, node: NodeRef<'a>) {
+        let is_dot = |name: &str| node.attr(name).is_some_and(|value| matches!(&*value, "0" | "1"));
+        let first_of_set = |name: &str| {
+            let set = node.attr(name)?;
+            set.split_ascii_whitespace().next().map(|url| url.trim_end_matches(',').to_owned())
+        };
+        let own = |name: &str| node.attr(name).map(|value| value.to_string());
+        let sources = [own("data-src"), own("src"), first_of_set("data-srcset"), first_of_set("srcset")];
+        let address = sources.into_iter().flatten().find_map(|source| {
+            let source = source.trim();
+            let url = self.base.join(source).ok()?;
+            (!source.is_empty() && matches!(url.scheme(), "http" | "https")).then_some(url)
+        });
+        let Some(address) = address.filter(|_| !(is_dot("width") && is_dot("height"))) else {
+            node.remove_from_parent();
+            return;
+        };
+        node.remove_attrs(&["data-src", "srcset", "data-srcset"]);
+        node.set_attr("src", address.as_str());
+        if let Some(alt) = node.attr("alt") {
+            node.set_attr("alt", &super::text::line(&alt, MAX_ALT_CHARS));
+        }
+    }
+}
+
+/// Buttons are controls, except in headings, where they open what the heading
+/// is for.
+fn is_dropped(node: NodeRef, name: &str, in_heading: bool) -> bool {
+    DROPPED.contains(&name)
+        || (name == "button" && !in_heading)
+        || LINE_NUMBERS.iter().any(|class| node.has_class(class))
+}
+
+/// Notes the language of a block of code where the Markdown writer looks for it.
+fn settle_code(pre: NodeRef) {
+    let code = pre.element_children().into_iter().find(|child| child.has_name("code"));
+    let places = std::iter::once(pre).chain(code).chain(pre.ancestors_it(Some(2)));
+    let language = places
+        .filter_map(|place| place.class())
+        .find_map(|class| class.split_ascii_whitespace().find_map(language_of_class));
+    if let Some(language) = language {
+        pre.set_attr("data-lang", &language);
+    }
+}
+
+/// The language that a class such as `language-rust` names.
+fn language_of_class(class: &str) -> Option<String> {
+    let prefixes = ["language-", "lang-", "highlight-source-", "highlight-"];
+    let language = prefixes.iter().find_map(|prefix| class.strip_prefix(prefix))?;
+    let is_named = !matches!(language, "" | "none" | "text" | "default" | "plaintext");
+    is_named.then(|| language.to_owned())
+}
+
+/// Makes data tables regular, so that each can be written as a Markdown table,
+/// and turns those that only arrange the page into plain boxes.
+fn even_out_tables(document: &Document) {
+    let mut filled = 0;
+    for table in document.select("table").nodes() {
+        lift_captions(table);
+        let rows = table.find(&["tr"]);
+        if is_layout(table, &rows) {
+            unmake_table(table);
+        } else {
+            filled += fill_rows(&rows, MAX_FILLED_CELLS - filled);
+        }
+    }
+}
+
+fn cells<'a>(row: &NodeRef<'a>) -> Vec<NodeRef<'a>> {
+    let mut cells = row.element_children();
+    cells.retain(|cell| cell.has_name("td") || cell.has_name("th"));
+    cells
+}
+
+/// Captions stand before their table in Markdown.
+fn lift_captions(table: &NodeRef) {
+    for caption in table.element_children() {
+        if caption.has_name("caption") {
+            caption.rename("p");
+            table.insert_before(&caption);
+        }
+    }
+}
+
+fn is_layout(table: &NodeRef, rows: &[NodeRef]) -> bool {
+    let says_so = table.attr("role").is_some_and(|role| matches!(&*role, "presentation" | "none"));
+    let has_table = || table.descendants_it().any(|inner| inner.has_name("table"));
+    let is_line = || rows.len() < 2 || rows.iter().all(|row| cells(row).len() < 2);
+    says_so || is_line() || has_table()
+}
+
+/// Renames the parts of this table, but not of tables inside it.
+fn unmake_table(table: &NodeRef) {
+    let mut parts = vec![*table];
+    while let Some(part) = parts.pop() {
+        let inner = part.element_children();
+        let parts_of_table = ["thead", "tbody", "tfoot", "tr", "td", "th"];
+        parts.extend(inner.into_iter().filter(|child| parts_of_table.iter().any(|name| child.has_name(name))));
+        part.rename("div");
+    }
+}
+
+/// Puts empty cells where cells of other columns or rows reach, and at the ends
+/// of short rows. Adds at most `room` cells; tells how many it added.
+fn fill_rows(rows: &[NodeRef], room: usize) -> usize {
+    let mut added = 0;
+    // For each column, how many more rows a cell from above reaches into.
+    let mut reaching = [0; MAX_COLUMNS];
+    let mut widths = Vec::with_capacity(rows.len());
+    for row in rows {
+        let mut column = 0;
+        for cell in cells(row) {
+            while column < MAX_COLUMNS && reaching[column] > 0 && added < room {
+                reaching[column] -= 1;
+                cell.insert_before(&row.tree.new_element("td"));
+                (column, added) = (column + 1, added + 1);
+            }
+            let span = |name: &str| cell.attr(name).and_then(|n| n.trim().parse::<usize>().ok());
+            let rows_below = span("rowspan").unwrap_or(1).clamp(1, 1_000) - 1;
+            let columns = span("colspan").unwrap_or(1).clamp(1, MAX_COLUMNS);
+            for part in 0..columns {
+                if part > 0 && added < room {
+                    cell.insert_after(&row.tree.new_element("td"));
+                    added += 1;
+                }
+                if column < MAX_COLUMNS {
+                    reaching[column] = rows_below;
+                }
+                column += 1;
+            }
+            cell.remove_attrs(&["rowspan", "colspan"]);
+        }
+        // Cells that reach in behind the row's own last one are padding as well.
+        for below in reaching.iter_mut().skip(column) {
+            *below = below.saturating_sub(1);
+        }
+        widths.push(column);
+    }
+    let widest = widths.iter().copied().max().unwrap_or(0).min(MAX_COLUMNS);
+    for (row, width) in rows.iter().zip(widths) {
+        // A row without cells of its own stays one: it is not written at all.
+        for _ in width..widest {
+            if width > 0 && added < room {
+                row.append_child(&row.tree.new_element("td"));
+                added += 1;
+            }
+        }
+    }
+    added
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cleaned(html: &str) -> Document {
+        let document = Document::from(html);
+        let page_url = Url::parse("https://site.example/dir/page").unwrap();
+        let base = base_url(&document, &page_url);
+        clean(&document, "", &base);
+        document
+    }
+
+    fn body(html: &str) -> String {
+        cleaned(html).body().unwrap().inner_html().to_string()
+    }
+
+    #[test]
+    fn what_is_not_seen_or_not_text_goes() {
+        for html in [
+            "a<script>x</script>b",
+            "a<!-- x -->b",
+            "a<p hidden>x</p>b",
+            "a<div style='display:none'><p>x</p></div>b",
+            "a<svg><text>x</text></svg>b",
+            "a<select><option>x</select>b",
+            "a<button>x</button>b",
+            "a<template><p>x</p></template>b",
+            "a<object>x</object>b",
+            "a<img src=data:image/png;base64,AAAA>b",
+            "a<img src=/dot.gif width=1 height=1>b",
+            "a<img alt=x>b",
+        ] {
+            assert_eq!(body(html), "ab", "{html}");
+        }
+        assert_eq!(body("<h2><button>Question?</button></h2>"), "<h2><span>Question?</span></h2>");
+    }
+
+    #[test]
+    fn addresses_become_absolute_or_go() {
+        for (html, expected) in [
+            ("<a href=other?x#y>t</a>", "<a href=\"https://site.example/dir/other?x#y\">t</a>"),
+            ("<a href=//cdn.example/>t</a>", "<a href=\"https://cdn.example/\">t</a>"),
+            ("<a href=mailto:a@b.example>t</a>", "<a href=\"mailto:a@b.example\">t</a>"),
+            ("<a href=javascript:x()>t</a>", "<a>t</a>"),
+            ("<a href=' JavaScript:x()'>t</a>", "<a>t</a>"),
+            ("<a href='data:text/html,x'>t</a>", "<a>t</a>"),
+            ("<a href=#part>t</a>", "<a>t</a>"),
+            ("<h2>t<a href=#part>¶</a></h2>", "<h2>t<a></a></h2>"),
+            ("<img src=/a.png alt=' two\nwords '>", "<img src=\"https://site.example/a.png\" alt=\"two words\">"),
+            ("<img src=data:x data-src=b.png>", "<img src=\"https://site.example/dir/b.png\">"),
+            ("<img srcset='c.png 1x, d.png 2x'>", "<img src=\"https://site.example/dir/c.png\">"),
+        ] {
+            assert_eq!(body(html), expected, "{html}");
+        }
+        let html = body("<base href=https://other.example/x/><a href=y>t</a>");
+        assert!(html.contains("https://other.example/x/y"));
+        let html = body("<base href=ftp://other.example/><a href=y>t</a>");
+        assert!(html.contains("https://site.example/dir/y"));
+    }
+
+    #[test]
+    fn code_keeps_its_language() {
+        for html in [
+            "<pre class=language-rust>x</pre>",
+            "<pre><code class='hljs lang-rust'>x</code></pre>",
+            "<div class='highlight highlight-source-rust'><pre>x</pre></div>",
+            "<div class=highlight-rust><div class=highlight><pre>x</pre></div></div>",
+        ] {
+            assert!(body(html).contains("data-lang=\"rust\""), "{html}");
+        }
+        assert!(!body("<pre class=language-none>x</pre>").contains("data-lang"));
+        assert_eq!(body("<pre><span class=lineno>1</span>x</pre>"), "<pre>x</pre>");
+    }
+
+    #[test]
+    fn tables_become_regular() {
+        let markdown = |html: &str| super::super::text::tidy(&cleaned(html).md(None));
+        assert_eq!(
+            markdown("<table><caption>C</caption><tr><th>a<th>b<th>c<tr><td colspan=2>d<td>e<tr><td>f</table>"),
+            "C\n\n| a | b | c |\n| - | - | - |\n| d |  | e |\n| f |  |  |"
+        );
+        assert_eq!(
+            markdown("<table><tr><th>a<th>b<tr><td rowspan=2>c<td>d<tr><td>e<tr><td>f<td>g</table>"),
+            "| a | b |\n| - | - |\n| c | d |\n|  | e |\n| f | g |"
+        );
+        assert_eq!(markdown("<table role=presentation><tr><td>a<td>b<tr><td>c<td>d</table>"), "a\n\nb\n\nc\n\nd");
+        assert_eq!(markdown("<table><tr><td><p>a</p></table>"), "a");
+        let outer = "<table><tr><td>x<table><tr><th>a<th>b<tr><td>c<td>d</table></table>";
+        assert!(markdown(outer).contains("| a | b |\n| - | - |\n| c | d |"));
+    }
+
+    #[test]
+    fn spans_cannot_make_tables_grow_without_bound() {
+        let rows = "<tr><td colspan=1000 rowspan=65534>x<td>y".repeat(2_000);
+        let document = cleaned(&format!("<table>{rows}</table>"));
+        assert!(document.select("td").length() <= 4_000 + MAX_FILLED_CELLS);
+    }
+
+    #[test]
+    fn the_tree_becomes_shallow() {
+        let deep = format!("{}text{}", "<div>".repeat(400), "<i hidden>not</i>".repeat(3));
+        let document = cleaned(&deep);
+        let root = document.root();
+        let depths = root.descendants_it().map(|node| node.ancestors_it(None).count());
+        assert!(depths.max().unwrap() <= MAX_DEPTH + 5);
+        assert_eq!(&*document.text(), "text");
+        let lists = body(&"<ul><li>item".repeat(50));
+        assert_eq!(lists.matches("<ul>").count(), MAX_INDENT_DEPTH + 1);
+        assert_eq!(lists.matches("item").count(), 50);
+    }
+}

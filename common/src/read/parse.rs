@@ -1,0 +1,101 @@
+//! Builds the tree, and stops building when it grows out of hand.
+//!
+//! The parser looks through all open elements for many a tag, and opens all
+//! pending formatting elements again for many a paragraph, so deep nesting
+//! makes it slow and its tree large. It is therefore fed in small pieces and
+//! watched in between; what has been read when it is stopped is the page.
+
+use std::cell::Cell;
+
+use dom_query::{Document, NodeId};
+use html5ever::driver::Parser;
+use html5ever::interface::Tracer;
+use html5ever::tendril::{StrTendril, TendrilSink};
+use html5ever::tree_builder::TreeBuilderOpts;
+use html5ever::{ParseOpts, parse_document};
+
+/// Elements that may be open at once; browsers stop nesting at this depth.
+const MAX_OPEN: usize = 512;
+/// Elements, texts and all in the tree.
+const MAX_NODES: usize = 100_000;
+/// Markup given to the parser at once. Small: one piece of it can add
+/// [`MAX_OPEN`] nodes for every three bytes.
+const PIECE_BYTES: usize = 256;
+
+pub(super) struct Parsed {
+    pub(super) document: Document,
+    /// The page goes on beyond the tree.
+    pub(super) cut: bool,
+}
+
+pub(super) fn parse(markup: &str) -> Parsed {
+    let options = ParseOpts {
+        tree_builder: TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() },
+        ..ParseOpts::default()
+    };
+    let mut parser = parse_document(Document::default(), options);
+    let mut rest = markup;
+    while !rest.is_empty() && !is_full(&parser) {
+        let (piece, after) = rest.split_at(rest.ceil_char_boundary(PIECE_BYTES));
+        parser.process(StrTendril::from_slice(piece));
+        // Nobody reads them, and there may be one for every tag.
+        parser.tokenizer.sink.sink.errors.borrow_mut().clear();
+        rest = after;
+    }
+    Parsed { document: parser.finish(), cut: !rest.is_empty() }
+}
+
+fn is_full(parser: &Parser<Document>) -> bool {
+    let builder = &parser.tokenizer.sink;
+    if builder.sink.tree.len() > MAX_NODES {
+        return true;
+    }
+    let open = OpenElements(Cell::new(0));
+    builder.trace_handles(&open);
+    open.0.get() > MAX_OPEN
+}
+
+/// Counts the elements that the parser has open or will open again.
+struct OpenElements(Cell<usize>);
+
+impl Tracer for OpenElements {
+    type Handle = NodeId;
+
+    fn trace_handle(&self, _: &NodeId) {
+        self.0.set(self.0.get() + 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ordinary_pages_are_parsed_whole() {
+        let parsed = parse(&"<div><p>text</p></div>".repeat(1_000));
+        assert!(!parsed.cut);
+        assert_eq!(parsed.document.select("p").length(), 1_000);
+    }
+
+    #[test]
+    fn unclosed_items_do_not_count_as_depth() {
+        let items = format!("<ul>{}</ul>{}", "<li>x".repeat(5_000), "<p>y".repeat(5_000));
+        assert!(!parse(&items).cut);
+    }
+
+    #[test]
+    fn depth_is_limited_and_the_beginning_is_kept() {
+        let parsed = parse(&format!("<p>start</p>{}", "<div>".repeat(100_000)));
+        assert!(parsed.cut);
+        assert!(parsed.document.tree.len() < 1_000);
+        assert_eq!(&*parsed.document.select("p").text(), "start");
+    }
+
+    #[test]
+    fn reopened_formatting_is_limited() {
+        let open: String = (0..400).map(|n| format!("<b id=\"{n}\">")).collect();
+        let parsed = parse(&format!("{open}{}", "<p>".repeat(100_000)));
+        assert!(parsed.cut);
+        assert!(parsed.document.tree.len() < 2 * MAX_NODES);
+    }
+}

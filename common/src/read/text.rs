@@ -1,0 +1,253 @@
+//! Finished text: invisible characters out, blank lines evened, cut to length.
+
+/// `text` without characters that show nothing, or that change how their
+/// neighbours show: zero-width and bidirectional controls, tag characters,
+/// variation selector sequences that can spell out bytes, other controls.
+///
+/// The two joiners stay between letters of scripts that are written with them,
+/// and between emoji.
+pub(super) fn visible(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    while let Some(c) = characters.next() {
+        match c {
+            '\r' if characters.peek() == Some(&'\n') => {}
+            '\r' | '\u{2028}' | '\u{2029}' | '\u{85}' | '\u{c}' => kept.push('\n'),
+            '\u{200c}' | '\u{200d}' => {
+                let before = kept.chars().next_back();
+                let after = characters.peek().copied();
+                if before.is_some_and(takes_joiner) && after.is_some_and(takes_joiner) {
+                    kept.push(c);
+                }
+            }
+            '\u{fe0e}' | '\u{fe0f}' => {
+                let after_selector = kept.ends_with(['\u{fe0e}', '\u{fe0f}']);
+                if !after_selector {
+                    kept.push(c);
+                }
+            }
+            _ if is_invisible(c) => {}
+            _ => kept.push(c),
+        }
+    }
+    kept
+}
+
+/// [`visible`] on one line, at most `max_chars` long. For titles and the like.
+pub(super) fn line(text: &str, max_chars: usize) -> String {
+    let visible = visible(text);
+    let mut line = String::new();
+    for word in visible.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    if let Some((end, _)) = line.char_indices().nth(max_chars) {
+        line.truncate(end);
+    }
+    line
+}
+
+/// Whether a joiner next to this character can have a meaning: not in Latin,
+/// Greek or Cyrillic, not in punctuation.
+fn takes_joiner(c: char) -> bool {
+    c >= '\u{590}' && !is_invisible(c) && !matches!(c, '\u{2000}'..='\u{206f}') || c == '\u{fe0f}'
+}
+
+fn is_invisible(c: char) -> bool {
+    match c {
+        '\n' | '\t' => false,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' => true,
+        '\u{180b}'..='\u{180f}' | '\u{200b}' | '\u{200e}' | '\u{200f}' => true,
+        '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => true,
+        '\u{3164}' | '\u{fe00}'..='\u{fe0d}' | '\u{feff}' | '\u{ffa0}' => true,
+        '\u{fff0}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}' => true,
+        '\u{e0000}'..='\u{e0fff}' => true,
+        _ => c.is_control(),
+    }
+}
+
+/// Text that is data rather than prose, as a fenced block.
+pub(super) fn fenced(text: &str, language: &str) -> String {
+    let text = visible(text);
+    let longest_run = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest_run.max(2) + 1);
+    format!("{fence}{language}\n{}\n{fence}", text.trim())
+}
+
+/// Evens out blank lines, except inside fenced blocks.
+pub(super) fn tidy(markdown: &str) -> String {
+    let mut tidy = String::with_capacity(markdown.len());
+    let mut fence = Fence::default();
+    let mut blank_lines = 0;
+    for line in markdown.trim().lines() {
+        let inside = fence.is_open();
+        fence.pass(line);
+        if line.trim().is_empty() && !inside {
+            blank_lines += 1;
+            continue;
+        }
+        if blank_lines > 0 {
+            tidy.push('\n');
+            blank_lines = 0;
+        }
+        tidy.push_str(line);
+        tidy.push('\n');
+    }
+    tidy.truncate(tidy.trim_end().len());
+    tidy
+}
+
+/// Cuts to at most `max_bytes`: before the last paragraph that does not fit, or
+/// the last line, or the last word, whichever loses little. A fenced block that
+/// is cut open is closed again. Tells whether it cut.
+pub(super) fn cut(mut markdown: String, max_bytes: usize) -> (String, bool) {
+    if markdown.len() <= max_bytes {
+        return (markdown, false);
+    }
+    markdown.truncate(cutting_point(&markdown, max_bytes));
+    if let Some(closing) = open_fence(&markdown) {
+        let room = max_bytes.saturating_sub(closing.len() + 1);
+        markdown.truncate(cutting_point(&markdown, room));
+        // The shorter text may have lost the fence as well.
+        if let Some(closing) = open_fence(&markdown) {
+            markdown.push('\n');
+            markdown.push_str(&closing);
+        }
+    }
+    (markdown, true)
+}
+
+fn cutting_point(markdown: &str, max_bytes: usize) -> usize {
+    let window = &markdown[..markdown.floor_char_boundary(max_bytes)];
+    if window.len() == markdown.len() {
+        return window.len();
+    }
+    // Whole blocks if that costs at most a quarter, whole lines or words if half.
+    let boundaries = [("\n\n", 3, 4), ("\n", 1, 2), (" ", 1, 2)];
+    let fitting = boundaries.iter().find_map(|&(boundary, part, whole)| {
+        let at = window.rfind(boundary)?;
+        (at >= window.len() * part / whole).then_some(at)
+    });
+    window[..fitting.unwrap_or(window.len())].trim_end().len()
+}
+
+/// The line that would close the fenced block the text ends in.
+fn open_fence(markdown: &str) -> Option<String> {
+    let mut fence = Fence::default();
+    for line in markdown.lines() {
+        fence.pass(line);
+    }
+    fence.is_open().then(|| {
+        let indent = " ".repeat(fence.indent);
+        format!("{indent}{}", "`".repeat(fence.length))
+    })
+}
+
+/// Follows fenced code blocks through the lines of a text.
+#[derive(Default)]
+struct Fence {
+    /// Backticks of the open fence; none open if zero.
+    length: usize,
+    indent: usize,
+}
+
+impl Fence {
+    fn is_open(&self) -> bool {
+        self.length > 0
+    }
+
+    fn pass(&mut self, line: &str) {
+        // A list item's first block shares the line with the item's mark.
+        let bare = line.trim_start_matches([' ', '-', '>']);
+        let run = bare.len() - bare.trim_start_matches('`').len();
+        if run < 3 {
+            return;
+        }
+        if !self.is_open() {
+            if !bare[run..].contains('`') {
+                self.length = run;
+                self.indent = line.len() - line.trim_start_matches(' ').len();
+            }
+        } else if run >= self.length && bare[run..].trim().is_empty() {
+            self.length = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn invisible_characters_go() {
+        for (text, kept) in [
+            ("plain text\n\ttab", "plain text\n\ttab"),
+            ("zero\u{200b}width\u{2060}\u{feff}\u{ad}", "zerowidth"),
+            ("a\u{202e}cba\u{202c}\u{2066}x\u{2069}\u{200f}", "acbax"),
+            ("nul\0bell\u{7}esc\u{1b}[0m", "nulbellesc[0m"),
+            ("tags\u{e0049}\u{e0067}\u{e01ef}", "tags"),
+            ("selectors\u{fe00}\u{fe01}\u{fe0f}\u{fe0f}", "selectors\u{fe0f}"),
+            ("lines\r\nand\rmore\u{2028}", "lines\nand\nmore\n"),
+            ("in\u{200d}visi\u{200c}ble", "invisible"),
+            ("می\u{200c}خواهم", "می\u{200c}خواهم"),
+            ("क्\u{200d}ष", "क्\u{200d}ष"),
+            ("👩\u{200d}👩\u{200d}👧", "👩\u{200d}👩\u{200d}👧"),
+            ("❤\u{fe0f}\u{200d}🔥", "❤\u{fe0f}\u{200d}🔥"),
+            ("\u{200d}\u{200c}\u{200d}\u{200c}", ""),
+            ("م\u{200c}\u{200d}\u{200c}م", "م\u{200c}م"),
+        ] {
+            assert_eq!(visible(text), kept, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn lines_are_single_and_short() {
+        assert_eq!(line(" two\n\twords\u{200b} ", 100), "two words");
+        assert_eq!(line("äöü", 2), "äö");
+    }
+
+    #[test]
+    fn fences_are_longer_than_what_they_hold() {
+        assert_eq!(fenced(" {} ", "json"), "```json\n{}\n```");
+        assert_eq!(fenced("a```b", "xml"), "````xml\na```b\n````");
+    }
+
+    #[test]
+    fn blank_lines_are_evened_outside_code() {
+        assert_eq!(tidy("\n\na  \nb\n\n\n\n```\nx\n\n\n\ny\n```\n\n\n \nc\n"), "a  \nb\n\n```\nx\n\n\n\ny\n```\n\nc");
+    }
+
+    #[test]
+    fn short_text_is_not_cut() {
+        assert_eq!(cut("abc".to_owned(), 3), ("abc".to_owned(), false));
+    }
+
+    #[test]
+    fn long_text_is_cut_where_it_hurts_least() {
+        let cut_to = |text: &str, max| {
+            let (cut, was_cut) = cut(text.to_owned(), max);
+            assert!(was_cut && cut.len() <= max);
+            cut
+        };
+        assert_eq!(cut_to("one two\n\nthree four five", 10), "one two");
+        assert_eq!(cut_to("one\n\ntwo three\nfour five", 20), "one\n\ntwo three");
+        assert_eq!(cut_to("one two three", 12), "one two");
+        assert_eq!(cut_to("ééééé", 5), "éé");
+        assert_eq!(cut_to("日本語の文章", 10), "日本語");
+    }
+
+    #[test]
+    fn a_cut_code_block_is_closed() {
+        let code = format!("intro\n\n```rust\n{}```\n\nend", "let x = 1;\n".repeat(20));
+        let (text, _) = cut(code, 100);
+        assert!(text.ends_with("let x = 1;\n```"), "{text}");
+        assert!(text.len() <= 100);
+        let nested = format!("- ````\n  {}", "```\n  ".repeat(40));
+        let (text, _) = cut(nested, 60);
+        assert!(text.ends_with("\n````"), "{text}");
+        let (text, _) = cut(format!("0123456789\n```{}", "x".repeat(50)), 14);
+        assert!(!text.contains("```") && text.len() <= 14, "{text}");
+    }
+}

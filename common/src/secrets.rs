@@ -1,0 +1,60 @@
+//! The service's own secrets: what quotes are authenticated with, what receipts are signed with, and the relayer's key.
+//!
+//! One generated text is enough: every key is derived from it for its purpose, so that a deployment needs no key
+//! ceremony. Locally the text comes from the environment, deployed from AWS Secrets Manager.
+
+use ring::hmac;
+
+use crate::config::Config;
+use crate::digest;
+use crate::evm::Word;
+use crate::evm::signature::PrivateKey;
+use crate::ledger::signing::ReceiptSigner;
+use crate::store::StoreError;
+use crate::store::aws::SignedHttp;
+
+/// Keys of the functions that sell and finish work.
+pub struct ServiceKeys {
+    /// Authenticates quotes.
+    pub quotes: hmac::Key,
+    /// Signs receipts.
+    pub receipts: ReceiptSigner,
+}
+
+impl ServiceKeys {
+    /// Derives the keys from the secret text.
+    pub fn derive(secret: &str) -> Result<ServiceKeys, StoreError> {
+        Ok(ServiceKeys {
+            quotes: hmac::Key::new(hmac::HMAC_SHA256, &derived(secret, "quotes")),
+            receipts: ReceiptSigner::from_seed(&derived(secret, "receipts")).map_err(StoreError::new)?,
+        })
+    }
+
+    /// From `SERVICE_SECRET`, or from the secret that `SERVICE_SECRET_ARN` names.
+    pub async fn load(config: &Config, http: &SignedHttp) -> Result<ServiceKeys, StoreError> {
+        match (&config.aws.service_secret, &config.aws.service_secret_arn) {
+            (Some(secret), _) => ServiceKeys::derive(secret.expose()),
+            (None, Some(arn)) => ServiceKeys::derive(&http.secret(arn).await?),
+            (None, None) => Err(StoreError::new("neither SERVICE_SECRET nor SERVICE_SECRET_ARN is set")),
+        }
+    }
+}
+
+/// The relayer's key: `RELAYER_PRIVATE_KEY`, or the secret that `RELAYER_SECRET_ARN` names. That secret may hold a key
+/// in hex, or any generated text from which the key is derived.
+pub async fn relayer_key(config: &Config, http: &SignedHttp) -> Result<PrivateKey, StoreError> {
+    match (&config.aws.relayer_key, &config.aws.relayer_secret_arn) {
+        (Some(key), _) => Ok(key.clone()),
+        (None, Some(arn)) => {
+            let secret = http.secret(arn).await?;
+            PrivateKey::parse(&secret)
+                .or_else(|| PrivateKey::from_bytes(&derived(&secret, "relayer")))
+                .ok_or_else(|| StoreError::new("the relayer's secret gives no key"))
+        }
+        (None, None) => Err(StoreError::new("neither RELAYER_PRIVATE_KEY nor RELAYER_SECRET_ARN is set")),
+    }
+}
+
+fn derived(secret: &str, purpose: &str) -> Word {
+    digest::hmac(&hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes()), purpose.as_bytes())
+}

@@ -1,0 +1,416 @@
+//! DynamoDB: one small language for writes, so that the same write can stand alone or in a transaction.
+//!
+//! A refused condition hands back the item that stood in the way, which is what lets a repeated payment be answered
+//! without a read. Collisions of transactions are retried here; nothing else is.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::time::Duration;
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::error::{DisplayErrorContext, SdkError};
+use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
+use aws_sdk_dynamodb::operation::put_item::PutItemError;
+use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_sdk_dynamodb::types::{
+    AttributeValue, CancellationReason, Delete, Put, ReturnValue, ReturnValuesOnConditionCheckFailure,
+    TransactWriteItem, Update,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::StoreError;
+use crate::config::Tables;
+use crate::digest;
+
+/// The attributes of an item.
+pub type Item = HashMap<String, AttributeValue>;
+
+/// How often a transaction that collided with another is tried again before it is given up.
+const CONFLICT_RETRIES: u32 = 8;
+
+/// A connection to the tables.
+#[derive(Clone, Debug)]
+pub struct Db {
+    client: Client,
+    pub tables: Tables,
+}
+
+/// The primary key of an item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    pub pk: String,
+    pub sk: String,
+}
+
+impl Key {
+    pub fn new(pk: impl Into<String>, sk: impl Into<String>) -> Key {
+        Key { pk: pk.into(), sk: sk.into() }
+    }
+
+    fn attributes(self) -> Item {
+        HashMap::from([("pk".to_owned(), AttributeValue::S(self.pk)), ("sk".to_owned(), AttributeValue::S(self.sk))])
+    }
+}
+
+/// A write that did not happen.
+#[derive(Debug)]
+pub enum WriteError {
+    /// A condition did not hold: one entry for each action, in order.
+    Refused(Vec<Option<Refused>>),
+    /// The database could not be asked, or collided too often.
+    Failed(StoreError),
+}
+
+/// The condition of one action did not hold; the item that stood in its way, if there was one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Refused {
+    pub old: Option<Item>,
+}
+
+impl WriteError {
+    /// What refused the nth action, if it was that one.
+    pub fn refused(&self, action: usize) -> Option<&Refused> {
+        match self {
+            WriteError::Refused(actions) => actions.get(action)?.as_ref(),
+            WriteError::Failed(_) => None,
+        }
+    }
+
+    pub fn is_refused(&self) -> bool {
+        matches!(self, WriteError::Refused(_))
+    }
+}
+
+impl fmt::Display for WriteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WriteError::Refused(_) => f.write_str("a condition of the write did not hold"),
+            WriteError::Failed(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for WriteError {}
+
+impl From<WriteError> for StoreError {
+    fn from(error: WriteError) -> StoreError {
+        StoreError::new(error)
+    }
+}
+
+/// One write: put, update or delete, with its condition.
+///
+/// Attribute names in expressions are written `#name`, so that DynamoDB's reserved words never matter; values are
+/// written `:name` and bound with [`Write::bind`].
+#[derive(Clone, Debug)]
+pub struct Write {
+    table: String,
+    kind: WriteKind,
+    condition: Option<String>,
+    names: HashMap<String, String>,
+    values: Item,
+}
+
+#[derive(Clone, Debug)]
+enum WriteKind {
+    Put(Item),
+    Update { key: Item, expression: String },
+    Delete { key: Item },
+}
+
+impl Write {
+    /// Puts a whole item.
+    pub fn put(table: &str, key: Key, record: &impl Serialize) -> Result<Write, StoreError> {
+        let mut item: Item = serde_dynamo::to_item(record).map_err(StoreError::new)?;
+        item.retain(|_, value| !matches!(value, AttributeValue::Null(_)));
+        item.extend(key.attributes());
+        Ok(Write::new(table, WriteKind::Put(item)))
+    }
+
+    /// Changes attributes: `expression` is an update expression such as `SET #status = :status REMOVE #open`.
+    pub fn update(table: &str, key: Key, expression: &str) -> Write {
+        let mut write =
+            Write::new(table, WriteKind::Update { key: key.attributes(), expression: expression.to_owned() });
+        write.name_attributes(expression);
+        write
+    }
+
+    pub fn delete(table: &str, key: Key) -> Write {
+        Write::new(table, WriteKind::Delete { key: key.attributes() })
+    }
+
+    fn new(table: &str, kind: WriteKind) -> Write {
+        Write { table: table.to_owned(), kind, condition: None, names: HashMap::new(), values: HashMap::new() }
+    }
+
+    /// The condition without which nothing is written.
+    pub fn only_if(mut self, condition: &str) -> Write {
+        self.name_attributes(condition);
+        self.condition = Some(condition.to_owned());
+        self
+    }
+
+    /// The item must not exist yet.
+    pub fn only_if_new(self) -> Write {
+        self.only_if("attribute_not_exists(#pk)")
+    }
+
+    /// Binds `:name` to a value.
+    pub fn bind(mut self, name: &str, value: impl Serialize) -> Result<Write, StoreError> {
+        let value = serde_dynamo::to_attribute_value(value).map_err(StoreError::new)?;
+        self.values.insert(format!(":{name}"), value);
+        Ok(self)
+    }
+
+    fn name_attributes(&mut self, expression: &str) {
+        for part in expression.split('#').skip(1) {
+            let end =
+                part.find(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_')).unwrap_or(part.len());
+            self.names.insert(format!("#{}", &part[..end]), part[..end].to_owned());
+        }
+    }
+
+    fn names(&self) -> Option<HashMap<String, String>> {
+        (!self.names.is_empty()).then(|| self.names.clone())
+    }
+
+    fn values(&self) -> Option<Item> {
+        (!self.values.is_empty()).then(|| self.values.clone())
+    }
+
+    fn action(&self) -> Result<TransactWriteItem, StoreError> {
+        const ALL_OLD: ReturnValuesOnConditionCheckFailure = ReturnValuesOnConditionCheckFailure::AllOld;
+        let action = TransactWriteItem::builder();
+        let action = match &self.kind {
+            WriteKind::Put(item) => action.put(
+                Put::builder()
+                    .table_name(&self.table)
+                    .set_item(Some(item.clone()))
+                    .set_condition_expression(self.condition.clone())
+                    .set_expression_attribute_names(self.names())
+                    .set_expression_attribute_values(self.values())
+                    .return_values_on_condition_check_failure(ALL_OLD)
+                    .build()
+                    .map_err(StoreError::new)?,
+            ),
+            WriteKind::Update { key, expression } => action.update(
+                Update::builder()
+                    .table_name(&self.table)
+                    .set_key(Some(key.clone()))
+                    .update_expression(expression)
+                    .set_condition_expression(self.condition.clone())
+                    .set_expression_attribute_names(self.names())
+                    .set_expression_attribute_values(self.values())
+                    .return_values_on_condition_check_failure(ALL_OLD)
+                    .build()
+                    .map_err(StoreError::new)?,
+            ),
+            WriteKind::Delete { key } => action.delete(
+                Delete::builder()
+                    .table_name(&self.table)
+                    .set_key(Some(key.clone()))
+                    .set_condition_expression(self.condition.clone())
+                    .set_expression_attribute_names(self.names())
+                    .set_expression_attribute_values(self.values())
+                    .return_values_on_condition_check_failure(ALL_OLD)
+                    .build()
+                    .map_err(StoreError::new)?,
+            ),
+        };
+        Ok(action.build())
+    }
+}
+
+impl Db {
+    pub fn new(client: Client, tables: Tables) -> Db {
+        Db { client, tables }
+    }
+
+    /// The client itself, for what only one place needs (creating tables locally, reading a stream).
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Opens the connection the first call would otherwise wait for: a read of nothing.
+    pub async fn warm(&self) {
+        let key = Key::new("WARM", "WARM");
+        let _ = self.get::<serde_json::Value>(&self.tables.agents, key).await;
+    }
+
+    /// Reads an item eventually consistently: half the price, and a little behind the latest write.
+    pub async fn get<T: DeserializeOwned>(&self, table: &str, key: Key) -> Result<Option<T>, StoreError> {
+        self.read(table, key, false).await
+    }
+
+    /// Reads the item as the latest write left it.
+    pub async fn get_latest<T: DeserializeOwned>(&self, table: &str, key: Key) -> Result<Option<T>, StoreError> {
+        self.read(table, key, true).await
+    }
+
+    async fn read<T: DeserializeOwned>(
+        &self,
+        table: &str,
+        key: Key,
+        consistent: bool,
+    ) -> Result<Option<T>, StoreError> {
+        let request =
+            self.client.get_item().table_name(table).set_key(Some(key.attributes())).consistent_read(consistent);
+        let answer = request.send().await.map_err(failed)?;
+        answer.item.map(parse).transpose()
+    }
+
+    /// One page of the items of a partition, in the order of their sort key.
+    pub async fn query<T: DeserializeOwned>(&self, query: Query<'_>) -> Result<Vec<T>, StoreError> {
+        let mut request = self
+            .client
+            .query()
+            .table_name(query.table)
+            .set_index_name(query.index.map(str::to_owned))
+            .key_condition_expression(query.condition)
+            .set_expression_attribute_values(Some(query.values))
+            .limit(query.limit);
+        for part in query.condition.split('#').skip(1) {
+            let end =
+                part.find(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_')).unwrap_or(part.len());
+            request = request.expression_attribute_names(format!("#{}", &part[..end]), &part[..end]);
+        }
+        let answer = request.send().await.map_err(failed)?;
+        answer.items.unwrap_or_default().into_iter().map(parse).collect()
+    }
+
+    /// One write on its own. Of an update, the item as it now is.
+    pub async fn write(&self, write: Write) -> Result<Item, WriteError> {
+        let (names, values, condition) = (write.names(), write.values(), write.condition.clone());
+        let all_old = ReturnValuesOnConditionCheckFailure::AllOld;
+        match write.kind {
+            WriteKind::Put(item) => {
+                let request = self
+                    .client
+                    .put_item()
+                    .table_name(&write.table)
+                    .set_item(Some(item))
+                    .set_condition_expression(condition);
+                let request = request.set_expression_attribute_names(names).set_expression_attribute_values(values);
+                let answer = request.return_values_on_condition_check_failure(all_old).send().await;
+                answer.map(|_| Item::new()).map_err(|error| match error.as_service_error() {
+                    Some(PutItemError::ConditionalCheckFailedException(refused)) => one_refused(refused.item()),
+                    _ => WriteError::Failed(failed(error)),
+                })
+            }
+            WriteKind::Update { key, expression } => {
+                let request =
+                    self.client.update_item().table_name(&write.table).set_key(Some(key)).update_expression(expression);
+                let request = request.set_condition_expression(condition).set_expression_attribute_names(names);
+                let request = request.set_expression_attribute_values(values).return_values(ReturnValue::AllNew);
+                let answer = request.return_values_on_condition_check_failure(all_old).send().await;
+                answer.map(|answer| answer.attributes.unwrap_or_default()).map_err(|error| {
+                    match error.as_service_error() {
+                        Some(UpdateItemError::ConditionalCheckFailedException(refused)) => one_refused(refused.item()),
+                        _ => WriteError::Failed(failed(error)),
+                    }
+                })
+            }
+            WriteKind::Delete { key } => {
+                let request = self
+                    .client
+                    .delete_item()
+                    .table_name(&write.table)
+                    .set_key(Some(key))
+                    .set_condition_expression(condition);
+                let request = request.set_expression_attribute_names(names).set_expression_attribute_values(values);
+                let answer = request.return_values_on_condition_check_failure(all_old).send().await;
+                answer.map(|_| Item::new()).map_err(|error| match error.as_service_error() {
+                    Some(DeleteItemError::ConditionalCheckFailedException(refused)) => one_refused(refused.item()),
+                    _ => WriteError::Failed(failed(error)),
+                })
+            }
+        }
+    }
+
+    /// All of the writes or none of them.
+    pub async fn transact(&self, writes: &[Write]) -> Result<(), WriteError> {
+        let actions: Vec<TransactWriteItem> =
+            writes.iter().map(Write::action).collect::<Result<_, _>>().map_err(WriteError::Failed)?;
+        let mut attempt = 0;
+        loop {
+            // The SDK adds a token of its own to each call, so that its retry of a lost answer cannot apply it twice.
+            let Err(error) = self.client.transact_write_items().set_transact_items(Some(actions.clone())).send().await
+            else {
+                return Ok(());
+            };
+            let reasons = match error.as_service_error() {
+                Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) => {
+                    cancelled.cancellation_reasons()
+                }
+                Some(TransactWriteItemsError::TransactionInProgressException(_)) => &[],
+                _ => return Err(WriteError::Failed(failed(error))),
+            };
+            if reasons.iter().any(|reason| reason.code() == Some("ConditionalCheckFailed")) {
+                return Err(WriteError::Refused(reasons.iter().map(refusal).collect()));
+            }
+            let passing = ["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded", "None"];
+            let may_pass = reasons.iter().all(|reason| reason.code().is_none_or(|code| passing.contains(&code)));
+            if !may_pass || attempt == CONFLICT_RETRIES {
+                return Err(WriteError::Failed(failed(error)));
+            }
+            tokio::time::sleep(backoff(attempt)).await;
+            attempt += 1;
+        }
+    }
+}
+
+/// What to read with [`Db::query`].
+pub struct Query<'a> {
+    pub table: &'a str,
+    pub index: Option<&'a str>,
+    /// A key condition such as `#pk = :pk AND #sk <= :now`.
+    pub condition: &'a str,
+    pub values: Item,
+    pub limit: i32,
+}
+
+/// Binds one value of a [`Query`].
+pub fn value(name: &str, value: impl Serialize) -> Result<(String, AttributeValue), StoreError> {
+    Ok((format!(":{name}"), serde_dynamo::to_attribute_value(value).map_err(StoreError::new)?))
+}
+
+/// Reads a record out of an item.
+pub fn parse<T: DeserializeOwned>(item: Item) -> Result<T, StoreError> {
+    serde_dynamo::from_item(item).map_err(StoreError::new)
+}
+
+fn one_refused(item: Option<&Item>) -> WriteError {
+    WriteError::Refused(vec![Some(Refused { old: item.filter(|item| !item.is_empty()).cloned() })])
+}
+
+fn refusal(reason: &CancellationReason) -> Option<Refused> {
+    (reason.code() == Some("ConditionalCheckFailed"))
+        .then(|| Refused { old: reason.item.clone().filter(|item| !item.is_empty()) })
+}
+
+/// The cause in words, for the log; never shown to callers.
+fn failed<E: std::error::Error + 'static, R: fmt::Debug + 'static>(error: SdkError<E, R>) -> StoreError {
+    StoreError::new(DisplayErrorContext(&error))
+}
+
+/// Full jitter: anything up to 10 ms · 2ⁿ, so that those who collided do not meet again.
+fn backoff(attempt: u32) -> Duration {
+    let ceiling = 10u64 << attempt;
+    Duration::from_millis(u64::from_be_bytes(digest::random()) % ceiling + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attribute_names_are_found_in_expressions() {
+        let write = Write::update("t", Key::new("p", "s"), "SET #status = :s, #lease_until = :l REMOVE #open")
+            .only_if("#attempt=:a");
+        let mut names: Vec<&String> = write.names.values().collect();
+        names.sort();
+        assert_eq!(names, ["attempt", "lease_until", "open", "status"]);
+    }
+}

@@ -1,0 +1,39 @@
+//! Where things are kept: items in DynamoDB, large texts in a blob store, work in a queue.
+//!
+//! This layer knows how to write and read, not what it means. Keys are built beside the entity they belong to
+//! (`jobs::job`, `payments::claim`, `ledger::receipt`, …), and every rule that must hold under concurrency is a
+//! condition of a write, never a read followed by a write.
+
+pub mod aws;
+pub mod blob;
+pub mod db;
+pub mod queue;
+pub mod table;
+
+use std::fmt;
+use std::pin::Pin;
+
+pub use blob::Blobs;
+pub use db::{Db, Item, Key, Refused, Write, WriteError};
+pub use queue::Queue;
+
+/// A boxed future, for the traits of this layer that are chosen at run time.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A dependency did not do what it was asked. The caller did nothing wrong and may try again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoreError(String);
+
+impl StoreError {
+    pub fn new(what: impl fmt::Display) -> StoreError {
+        StoreError(what.to_string())
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for StoreError {}

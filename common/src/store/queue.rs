@@ -1,0 +1,81 @@
+//! The job queue. Messages are small and versioned; what they mean is in the job they name.
+
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::error::DisplayErrorContext;
+use serde::{Deserialize, Serialize};
+
+use super::{BoxFuture, StoreError};
+use crate::ids::RequestId;
+
+/// A message of the job queue. Losing one loses nothing (the sweeper sends it again), and a repeated one changes
+/// nothing (a job is leased before it is worked on).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Message {
+    /// Bring this job further: settle, work, finish.
+    Job {
+        request_id: RequestId,
+        /// X-Ray trace of the call that asked for it, to follow it through the worker's log.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trace: Option<String>,
+    },
+}
+
+impl Message {
+    pub fn to_json(&self) -> String {
+        // An enum of strings always serialises.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    pub fn parse(text: &str) -> Result<Message, StoreError> {
+        serde_json::from_str(text).map_err(StoreError::new)
+    }
+}
+
+/// A queue to send jobs to: SQS when deployed, in process when local.
+pub trait Queue: Send + Sync {
+    fn send<'a>(&'a self, message: &'a Message) -> BoxFuture<'a, Result<(), StoreError>>;
+}
+
+/// Asks for a job to be brought further. A message that could not be sent is the sweeper's to send again, so this
+/// never fails its caller.
+pub async fn send_or_log(queue: &dyn Queue, request_id: RequestId, trace: Option<String>) {
+    if let Err(error) = queue.send(&Message::Job { request_id, trace }).await {
+        crate::http::log::failure("could not queue a job; the sweeper will", &error);
+    }
+}
+
+/// Amazon SQS.
+pub struct SqsQueue {
+    client: Client,
+    url: String,
+}
+
+impl SqsQueue {
+    pub fn new(client: Client, url: &str) -> SqsQueue {
+        SqsQueue { client, url: url.to_owned() }
+    }
+}
+
+impl Queue for SqsQueue {
+    fn send<'a>(&'a self, message: &'a Message) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            let request = self.client.send_message().queue_url(&self.url).message_body(message.to_json());
+            request.send().await.map_err(|error| StoreError::new(DisplayErrorContext(&error)))?;
+            Ok(())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_survive_the_queue() {
+        let message = Message::Job { request_id: RequestId::bought_with("quote", &[b"q"]), trace: None };
+        assert_eq!(Message::parse(&message.to_json()), Ok(message));
+        assert!(Message::parse("{}").is_err());
+        assert!(Message::parse(r#"{"kind":"unknown"}"#).is_err());
+    }
+}

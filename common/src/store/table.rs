@@ -1,0 +1,33 @@
+//! The tables, defined once: the local stack and the tests create them from here, and a test holds `template.yaml`
+//! to the same definition.
+
+/// A table with a string partition key `pk` and a string sort key `sk`.
+pub struct TableDefinition {
+    /// The word behind the prefix: `agora-<word>`.
+    pub word: &'static str,
+    pub indexes: &'static [IndexDefinition],
+    /// A stream of old and new images feeds the aggregator.
+    pub stream: bool,
+}
+
+/// A global secondary index that holds keys and a few attributes that never change, so that most writes leave it alone.
+pub struct IndexDefinition {
+    pub name: &'static str,
+    pub partition: &'static str,
+    /// A number.
+    pub sort: &'static str,
+    pub included: &'static [&'static str],
+}
+
+/// The attribute DynamoDB deletes by. It only cleans up: no rule depends on a row being gone.
+pub const TTL_ATTRIBUTE: &str = "expires";
+
+/// Unfinished jobs, by shard and due time (see `jobs::open`). Sparse: a finished job leaves it.
+pub const OPEN_INDEX: IndexDefinition =
+    IndexDefinition { name: "open", partition: "open", sort: "due", included: &["created"] };
+
+pub const TABLES: [TableDefinition; 3] = [
+    TableDefinition { word: "jobs", indexes: &[OPEN_INDEX], stream: true },
+    TableDefinition { word: "ledger", indexes: &[], stream: false },
+    TableDefinition { word: "agents", indexes: &[], stream: false },
+];

@@ -1,0 +1,93 @@
+//! The tools: one file each, with its catalog entry, its input, its result and its work.
+//!
+//! A tool's entry ([`crate::catalog::ToolSpec`]) says what is sold; its [`Runner`] does it. A function links only the
+//! runners it names.
+
+pub mod vehicle_identification;
+pub mod web_read;
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::catalog::ToolSpec;
+use crate::clock::Clock;
+use crate::net::{FetchPolicy, Fetcher};
+use crate::store::{BoxFuture, StoreError};
+
+/// Does a tool's work.
+pub struct Runner {
+    pub spec: &'static ToolSpec,
+    pub run: fn(Arc<Toolbox>, Map<String, Value>) -> BoxFuture<'static, Result<Output, ToolError>>,
+}
+
+/// What tools work with.
+pub struct Toolbox {
+    pub clock: Clock,
+    pub fetcher: Fetcher,
+}
+
+impl Toolbox {
+    /// `service_name` is who we say we are to the servers we read from.
+    pub fn new(clock: Clock, policy: FetchPolicy, service_name: &str) -> Result<Toolbox, StoreError> {
+        let fetcher = Fetcher::new(policy, &format!("{service_name}/1.0 (agent tools)")).map_err(StoreError::new)?;
+        Ok(Toolbox { clock, fetcher })
+    }
+}
+
+/// A result, and where it came from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Output {
+    pub result: Value,
+    pub provider: &'static str,
+    pub provider_request_id: Option<String>,
+    pub mode: Mode,
+}
+
+/// Whether this service did the work itself or had it done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    Embedded,
+    Upstream,
+}
+
+/// The closed set of codes a failed job can carry (contract §0).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorCode {
+    PaymentFailed,
+    InsufficientFunds,
+    ProviderUnavailable,
+    InternalError,
+}
+
+/// Why a job failed: what its owner reads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolError {
+    pub code: ErrorCode,
+    /// The finer word beside the code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    pub message: String,
+}
+
+impl ToolError {
+    pub fn unavailable(reason: &str, message: impl Into<String>) -> ToolError {
+        ToolError { code: ErrorCode::ProviderUnavailable, reason: Some(reason.to_owned()), message: message.into() }
+    }
+
+    pub fn internal(message: impl Into<String>) -> ToolError {
+        ToolError { code: ErrorCode::InternalError, reason: None, message: message.into() }
+    }
+
+    /// The coarser word (contract §0), and a status like HTTP's.
+    pub fn category(&self) -> (&'static str, u16) {
+        match self.code {
+            ErrorCode::PaymentFailed | ErrorCode::InsufficientFunds => ("payment_required", 402),
+            ErrorCode::ProviderUnavailable => ("upstream_rejected", 503),
+            ErrorCode::InternalError => ("internal_error", 500),
+        }
+    }
+}

@@ -1,0 +1,17 @@
+use std::sync::Arc;
+
+use common::app::{App, Connections};
+use common::config::Config;
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    let config = Arc::new(Config::from_env()?);
+    let connections = Connections::open(&config)?;
+    let app = App::new(config, &connections);
+    let app = &app;
+    let handler = |event: LambdaEvent<aggregator::StreamEvent>| async move {
+        aggregator::handle(&app.db, event.payload, app.clock.now().secs()).await.map_err(Error::from)
+    };
+    lambda_runtime::run(service_fn(handler)).await
+}

@@ -1,0 +1,40 @@
+//! Knowledge tools: web read and lookups. Every path comes from the catalog.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use axum::routing::post;
+use common::catalog::{CATALOG, ToolSpec};
+use common::gate::{self, Call, Gate};
+use common::tools::{Runner, vehicle_identification};
+
+/// The group's name in the catalog and in the table of routes.
+pub const GROUP: &str = "knowledge";
+
+/// Tools this function runs itself; queued ones are the worker's.
+pub const RUNNERS: &[&Runner] = &[&vehicle_identification::RUNNER];
+
+/// One route for each path of each tool of the group.
+pub fn router(gate: Arc<Gate>) -> Router {
+    let mut router = Router::new();
+    for tool in CATALOG.iter().copied().filter(|tool| tool.group == GROUP) {
+        for path in tool.paths {
+            let handler = move |State(gate): State<Arc<Gate>>, request: Request| call(gate, tool, request);
+            router = router.route(path, post(handler));
+        }
+    }
+    common::http::routes::finish(router.with_state(gate))
+}
+
+async fn call(gate: Arc<Gate>, tool: &'static ToolSpec, request: Request<Body>) -> Response {
+    let (parts, body) = request.into_parts();
+    let resource = gate.app.resource_url(&parts);
+    let answer = async {
+        let body = common::http::read_body(&parts.headers, body, gate::MAX_BODY_BYTES).await?;
+        gate.call(Call { tool, resource: &resource, headers: &parts.headers, body }).await
+    };
+    gate::respond(answer.await)
+}

@@ -1,0 +1,12 @@
+use std::sync::Arc;
+
+use common::config::Config;
+use common::gate::Gate;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), lambda_http::Error> {
+    let config = Arc::new(Config::from_env()?);
+    let gate = Gate::open(config, knowledge::RUNNERS).await?;
+    gate.app.db.warm().await;
+    lambda_http::run(knowledge::router(Arc::new(gate))).await
+}

@@ -1,0 +1,13 @@
+use std::sync::Arc;
+
+use common::app::{App, Connections};
+use common::config::Config;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), lambda_http::Error> {
+    let config = Arc::new(Config::from_env()?);
+    let connections = Connections::open(&config)?;
+    let app = App::new(config, &connections);
+    app.db.warm().await;
+    lambda_http::run(meta::router(app)).await
+}

@@ -1,0 +1,22 @@
+use std::sync::Arc;
+
+use common::app::{self, App, Connections};
+use common::config::Config;
+use common::secrets::ServiceKeys;
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+use serde_json::{Value, json};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    let config = Arc::new(Config::from_env()?);
+    let connections = Connections::open(&config)?;
+    let receipt_key = ServiceKeys::load(&config, &connections.signed).await?.receipts.public();
+    let queue = app::job_queue(&config, &connections)?;
+    let app = App::new(config, &connections);
+    let (app, queue, receipt_key) = (&app, &*queue, &receipt_key);
+    let handler = |_: LambdaEvent<Value>| async move {
+        let swept = scheduler::run(&app.db, queue, &app.clock, receipt_key).await?;
+        Ok::<_, Error>(json!({"sent": swept.sent, "oldest_secs": swept.oldest_secs}))
+    };
+    lambda_runtime::run(service_fn(handler)).await
+}
