@@ -1,7 +1,8 @@
-//! Log lines: one JSON object a line, on standard output, where Lambda and the local runner pick them up.
+//! Log lines: one JSON object a line, on standard output, where Lambda picks them up; or, locally, a line for people.
 //!
 //! A request is one line. A failure is logged once, where it is handled. Never a signature, a token or a body.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request};
@@ -11,10 +12,28 @@ use serde_json::{Value, json};
 
 use crate::clock::Clock;
 
+static FOR_PEOPLE: AtomicBool = AtomicBool::new(false);
+
+/// From now on, lines are for people to read.
+pub fn for_people() {
+    FOR_PEOPLE.store(true, Ordering::Relaxed);
+}
+
 fn line(level: &str, message: &str, fields: Value) {
-    let mut line = json!({"at": Clock::system().now().to_string(), "level": level, "message": message});
-    super::error::merge(&mut line, fields);
-    println!("{line}");
+    let at = Clock::system().now().to_string();
+    if FOR_PEOPLE.load(Ordering::Relaxed) {
+        let fields = fields.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
+        let fields: String = fields.map(|(name, value)| format!("  {name}={}", unquoted(value))).collect();
+        println!("{}  {level:5}  {message}{fields}", at.get(11..23).unwrap_or_default());
+    } else {
+        let mut line = json!({"at": at, "level": level, "message": message});
+        super::error::merge(&mut line, fields);
+        println!("{line}");
+    }
+}
+
+fn unquoted(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// Something happened that is worth a line.
@@ -27,8 +46,11 @@ pub fn failure(message: &str, cause: &dyn std::fmt::Display) {
     line("error", message, json!({"cause": cause.to_string()}));
 }
 
-/// A CloudWatch metric in embedded metric format, with the service's one dimension.
+/// A CloudWatch metric in embedded metric format. No dimensions: each stack has its own namespace of functions.
 pub fn metric(name: &str, unit: &str, value: u64) {
+    if FOR_PEOPLE.load(Ordering::Relaxed) {
+        return;
+    }
     let at = Clock::system().now().millis();
     let definition = json!([{"Namespace": "Agora", "Dimensions": [[]], "Metrics": [{"Name": name, "Unit": unit}]}]);
     println!("{}", json!({"_aws": {"Timestamp": at, "CloudWatchMetrics": definition}, name: value}));
@@ -39,13 +61,14 @@ pub async fn requests(request: Request, next: Next) -> Response {
     let started = Instant::now();
     let method = request.method().clone();
     // The route's pattern and not the path: ids in paths would make every line its own kind.
-    let route = request.extensions().get::<MatchedPath>().map_or("-".to_owned(), |path| path.as_str().to_owned());
+    let matched = request.extensions().get::<MatchedPath>();
+    let route = matched.map_or("(no route)".to_owned(), |path| path.as_str().to_owned());
     let trace = request.headers().get("x-amzn-trace-id").and_then(|trace| trace.to_str().ok()).map(str::to_owned);
     let response = next.run(request).await;
-    let mut fields = json!({"method": method.as_str(), "route": route, "status": response.status().as_u16(), "ms": started.elapsed().as_millis() as u64});
-    if let Some(trace) = trace {
-        fields["trace"] = json!(trace);
-    }
-    event("request", fields);
+    let ms = started.elapsed().as_millis() as u64;
+    event(
+        "request",
+        json!({"method": method.as_str(), "route": route, "status": response.status().as_u16(), "ms": ms, "trace": trace}),
+    );
     response
 }

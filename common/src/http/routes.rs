@@ -40,6 +40,15 @@ pub fn all() -> impl Iterator<Item = Route> {
     FREE.into_iter().chain(paid)
 }
 
+/// The route that takes a request, if one does. A path without placeholders wins over one with.
+pub fn find(method: &str, path: &str) -> Option<Route> {
+    let method = if method == "HEAD" { "GET" } else { method };
+    let mut candidates: Vec<Route> =
+        all().filter(|route| route.method == method && matches(route.path, path)).collect();
+    candidates.sort_by_key(|route| route.path.contains('{'));
+    candidates.first().copied()
+}
+
 /// Finishes a group's router: JSON for what it does not answer, and one log line a request.
 pub fn finish(router: Router) -> Router {
     router.fallback(unrouted).method_not_allowed_fallback(unrouted).layer(middleware::from_fn(log::requests))

@@ -135,6 +135,14 @@ async fn an_ordinary_page_arrives_whole() {
     assert!(page.final_url.as_str().ends_with("#part"));
 }
 
+#[test]
+fn calls_can_move_between_threads() {
+    fn assert_send<T: Send>(_: &T) {}
+    let fetcher = fetcher(FetchPolicy::default());
+    assert_send(&fetcher);
+    assert_send(&fetcher.get("http://example.org/"));
+}
+
 #[tokio::test]
 async fn the_request_is_honest_and_bare() {
     let server = Server::start(|head| at_once(response("200 OK", head.as_bytes()))).await;

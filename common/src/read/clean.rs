@@ -18,6 +18,9 @@ const MAX_INDENT_DEPTH: usize = 10;
 /// Cells that a table is filled up to, per row and in all.
 const MAX_COLUMNS: usize = 50;
 const MAX_FILLED_CELLS: usize = 5_000;
+/// Longer texts are divided. Writing one out as HTML, which readability does,
+/// takes time that grows with the square of its length if it is full of `&`.
+const MAX_TEXT_BYTES: usize = 4_096;
 /// What looking at a node costs, in characters of text.
 const NODE_WORK: usize = 20;
 /// An alternative text is cut here.
@@ -58,6 +61,7 @@ pub(super) fn clean(document: &Document, styles: &str, base: &Url) -> Work {
     cleaner.walk(body, Shown::at_top(has_style_sheets));
     for node in &cleaner.flat {
         node.set_text(node.formatted_text());
+        node.children().into_iter().for_each(split_if_long);
     }
     even_out_tables(document);
     Work(cleaner.work)
@@ -83,9 +87,19 @@ struct Place<'a> {
 }
 
 impl<'a> Cleaner<'a> {
-    fn walk(&mut self, body: NodeRef<'a>, shown: Shown) {
-        let mut places =
-            vec![Place { node: body, shown, depth: 0, indent_depth: 0, in_flat: false, in_heading: false }];
+    fn walk(&mut self, body: NodeRef<'a>, top: Shown) {
+        // A body that is hidden as a whole waits for a script to show it.
+        let inside = body.element_ref().and_then(|body| self.rules.inside(&body, top));
+        let shown = inside.filter(Shown::text_shows).unwrap_or(top);
+        let children = body.children_it(false).map(|node| Place {
+            node,
+            shown,
+            depth: 1,
+            indent_depth: 0,
+            in_flat: false,
+            in_heading: false,
+        });
+        let mut places: Vec<Place> = children.collect();
         while let Some(place) = places.pop() {
             if place.node.is_text() {
                 self.look_at_text(place);
@@ -98,15 +112,12 @@ impl<'a> Cleaner<'a> {
     }
 
     fn look_at_text(&mut self, place: Place<'a>) {
-        if place.shown.text_shows() {
-            let length = place.node.query_or(0, |node| match &node.data {
-                NodeData::Text { contents } => contents.len(),
-                _ => 0,
-            });
-            self.work += (length + NODE_WORK) * place.depth;
-        } else {
+        if !place.shown.text_shows() {
             place.node.remove_from_parent();
+            return;
         }
+        self.work += (text_length(place.node) + NODE_WORK) * place.depth;
+        split_if_long(place.node);
     }
 
     fn look_at_element(&mut self, place: Place<'a>, places: &mut Vec<Place<'a>>) {
@@ -199,6 +210,28 @@ impl<'a> Cleaner<'a> {
             node.set_attr("alt", &super::text::line(&alt, MAX_ALT_CHARS));
         }
     }
+}
+
+fn text_length(node: NodeRef) -> usize {
+    node.query_or(0, |node| match &node.data {
+        NodeData::Text { contents } => contents.len(),
+        _ => 0,
+    })
+}
+
+/// Divides a long text into several that follow each other.
+fn split_if_long(node: NodeRef) {
+    if text_length(node) <= MAX_TEXT_BYTES {
+        return;
+    }
+    let text = node.text();
+    let mut rest: &str = &text;
+    while !rest.is_empty() {
+        let (piece, after) = rest.split_at(rest.floor_char_boundary(MAX_TEXT_BYTES));
+        node.insert_before(&node.tree.new_text(piece));
+        rest = after;
+    }
+    node.remove_from_parent();
 }
 
 /// Buttons are controls, except in headings, where they open what the heading
@@ -362,6 +395,14 @@ mod tests {
             assert_eq!(body(html), "ab", "{html}");
         }
         assert_eq!(body("<h2><button>Question?</button></h2>"), "<h2><span>Question?</span></h2>");
+    }
+
+    #[test]
+    fn a_hidden_body_is_read() {
+        for html in ["<body hidden>x", "<body style='visibility:hidden'>x", "<body style=opacity:0>x"] {
+            assert_eq!(body(html), "x", "{html}");
+        }
+        assert_eq!(body("<body bgcolor=black>a<font color='#000'>b</font>"), "a<font color=\"#000\"></font>");
     }
 
     #[test]

@@ -32,8 +32,6 @@ mod squeeze;
 mod text;
 
 #[cfg(test)]
-mod probe_tests;
-#[cfg(test)]
 mod tests;
 
 use std::fmt;
@@ -72,6 +70,8 @@ pub struct ReadResult {
 }
 
 /// What the page says about itself. Empty or absent where it says nothing.
+/// Like the Markdown it is a stranger's text; unlike it, most of it is never
+/// shown to a visitor.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Metadata {

@@ -32,7 +32,7 @@ const MAX_TITLE_BYTES: usize = 2_000;
 /// A longer address is a data URL or worse.
 const MAX_ADDRESS_BYTES: usize = 4_096;
 /// Other values. Nobody writes longer ones by hand.
-const MAX_VALUE_BYTES: usize = 8_192;
+const MAX_VALUE_BYTES: usize = 4_096;
 
 /// Attributes that something later looks at.
 const KEPT_ATTRIBUTES: [&str; 40] = [

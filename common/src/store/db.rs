@@ -233,10 +233,10 @@ impl Db {
         &self.client
     }
 
-    /// Opens the connection the first call would otherwise wait for: a read of nothing.
-    pub async fn warm(&self) {
-        let key = Key::new("WARM", "WARM");
-        let _ = self.get::<serde_json::Value>(&self.tables.agents, key).await;
+    /// Opens the connection the first call would otherwise wait for: a read of nothing, from a table the function may
+    /// read.
+    pub async fn warm(&self, table: &str) {
+        let _ = self.get::<serde_json::Value>(table, Key::new("WARM", "WARM")).await;
     }
 
     /// Reads an item eventually consistently: half the price, and a little behind the latest write.

@@ -19,8 +19,11 @@ use crate::store::{BoxFuture, StoreError};
 /// Does a tool's work.
 pub struct Runner {
     pub spec: &'static ToolSpec,
-    pub run: fn(Arc<Toolbox>, Map<String, Value>) -> BoxFuture<'static, Result<Output, ToolError>>,
+    pub run: fn(Arc<Toolbox>, Map<String, Value>) -> Running,
 }
+
+/// Work under way.
+pub type Running = BoxFuture<'static, Result<Output, ToolError>>;
 
 /// What tools work with.
 pub struct Toolbox {

@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::{Mode, Output, Runner, ToolError, Toolbox};
+use super::{Mode, Output, Runner, Running, ToolError, Toolbox};
 use crate::catalog::input::{Field, Format, Kind};
 use crate::catalog::{Answer, ToolSpec};
 use crate::money::Usdc;
-use crate::store::BoxFuture;
 use crate::vin::{self, Vin};
 
 pub static SPEC: ToolSpec = ToolSpec {
@@ -44,7 +43,7 @@ static VIN: Format = Format {
     message: "must be digits and letters without I, O and Q",
 };
 
-fn run(toolbox: Arc<Toolbox>, input: Map<String, Value>) -> BoxFuture<'static, Result<Output, ToolError>> {
+fn run(toolbox: Arc<Toolbox>, input: Map<String, Value>) -> Running {
     Box::pin(async move {
         let vin = input["vin"].as_str().and_then(|text| Vin::parse(text).ok());
         let vin = vin.ok_or_else(|| ToolError::internal("the stored input is not a VIN"))?;

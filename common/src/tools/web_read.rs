@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::{Mode, Output, Runner, ToolError, Toolbox};
+use super::{Mode, Output, Runner, Running, ToolError, Toolbox};
 use crate::catalog::input::{Field, FieldError, Kind};
 use crate::catalog::{Answer, ToolSpec, URI};
 use crate::money::Usdc;
 use crate::net::{FetchError, FetchPolicy, check_url};
 use crate::read::{self, ReadOptions};
-use crate::store::BoxFuture;
 
 pub static SPEC: ToolSpec = ToolSpec {
     name: "web_read",
@@ -45,7 +44,7 @@ fn refuse_unreachable(input: &Map<String, Value>, policy: &FetchPolicy) -> Vec<F
     }
 }
 
-fn run(toolbox: Arc<Toolbox>, input: Map<String, Value>) -> BoxFuture<'static, Result<Output, ToolError>> {
+fn run(toolbox: Arc<Toolbox>, input: Map<String, Value>) -> Running {
     Box::pin(async move {
         let url = input.get("url").and_then(Value::as_str).unwrap_or_default();
         let page = toolbox.fetcher.get(url).await.map_err(explain)?;

@@ -8,6 +8,6 @@ async fn main() -> Result<(), lambda_http::Error> {
     let config = Arc::new(Config::from_env()?);
     let connections = Connections::open(&config)?;
     let app = App::new(config, &connections);
-    app.db.warm().await;
+    app.db.warm(&app.config.tables.ledger).await;
     lambda_http::run(account::router(app)).await
 }

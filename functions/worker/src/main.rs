@@ -10,7 +10,7 @@ async fn main() -> Result<(), Error> {
     let connections = Connections::open(&config)?;
     let app = App::new(config, &connections);
     let (engine, _) = app::engine(&app, &connections, worker::RUNNERS).await?;
-    app.db.warm().await;
+    app.db.warm(&app.config.tables.jobs).await;
     let engine = &engine;
     let handler = |event: LambdaEvent<worker::SqsEvent>| async move {
         Ok::<_, Error>(worker::handle(engine, event.payload).await)

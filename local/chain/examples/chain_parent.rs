@@ -1,0 +1,30 @@
+//! Holds a chain until it is killed: the victim of the lifetime tests.
+//!
+//! usage: chain_parent <anvil> <state folder>
+//!
+//! Prints the RPC address on one line and then only waits. Killing it, by whatever signal, is the way to end it.
+
+use std::sync::Arc;
+
+use devchain::{DevChain, Options};
+
+#[tokio::main]
+async fn main() {
+    if let Err(error) = run().await {
+        eprintln!("{error}");
+        std::process::exit(1);
+    }
+}
+
+async fn run() -> Result<(), devchain::ChainError> {
+    let mut args = std::env::args().skip(1);
+    let (Some(binary), Some(folder)) = (args.next(), args.next()) else {
+        eprintln!("usage: chain_parent <anvil> <state folder>");
+        std::process::exit(2);
+    };
+    let options =
+        Options { state_dir: Some(folder.into()), say: Arc::new(|line| eprintln!("{line}")), ..Options::new(binary) };
+    let mut chain = DevChain::start(options).await?;
+    println!("{}", chain.rpc_url());
+    Err(chain.ended().await)
+}

@@ -1,0 +1,93 @@
+//! `make run`: builds nothing, starts everything, says where to go.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use common::clock::Clock;
+use local::chain::{self, DevChain};
+use local::{Error, Options, Stack, report, settings};
+
+/// Where the state lies, below the working directory.
+const STATE: &str = ".local";
+/// Where tools are installed that a `make reset` need not fetch again.
+const TOOLS: &str = ".tools";
+/// The gateway's port if `PORT` does not say otherwise.
+const DEFAULT_PORT: &str = "8402";
+
+#[tokio::main]
+async fn main() -> std::process::ExitCode {
+    match run().await {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("cannot start: {error}");
+            std::process::ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run() -> Result<(), Error> {
+    common::http::log::for_people();
+    let mut environment: HashMap<String, String> = std::env::vars().collect();
+    environment.entry("PORT".to_owned()).or_insert_with(|| DEFAULT_PORT.to_owned());
+    settings::check(&environment)?;
+
+    let state = PathBuf::from(STATE);
+    std::fs::create_dir_all(&state)?;
+    let lock = std::fs::File::create(state.join("lock"))?;
+    lock.try_lock().map_err(|_| format!("another stack is running on {STATE}; stop it first"))?;
+    let announcement = state.join("stack.json");
+    let _ = std::fs::remove_file(&announcement);
+
+    let chain = match environment.contains_key("CHAIN_RPC_URL") {
+        true => None,
+        false => Some(Arc::new(start_chain(&environment, &state).await?)),
+    };
+    let options =
+        Options { environment, state: Some(state), chain: chain.clone(), clock: Clock::system(), workers: true };
+    let mut stack = Stack::start(options).await?;
+    announce(&stack, &announcement)?;
+
+    tokio::select! {
+        () = stopped() => eprintln!("stopping"),
+        () = stack.wait() => eprintln!("a part of the stack ended by itself; stopping"),
+    }
+    let _ = std::fs::remove_file(&announcement);
+    stack.kill().await;
+    if let Some(chain) = chain.and_then(Arc::into_inner) {
+        chain.stop().await?;
+    }
+    Ok(())
+}
+
+async fn start_chain(environment: &HashMap<String, String>, state: &Path) -> Result<DevChain, Error> {
+    let binary = chain::install::ensure(&Path::new(TOOLS).join("anvil"), &|line| eprintln!("{line}")).await?;
+    let chain_id = environment.get("CHAIN_ID").and_then(|id| id.parse().ok()).unwrap_or(chain::node::BASE_SEPOLIA);
+    let token = environment.get("USDC_ADDRESS").cloned();
+    let options =
+        chain::Options { chain_id, token, state_dir: Some(state.join("chain")), ..chain::Options::new(binary) };
+    Ok(DevChain::start(options).await?)
+}
+
+/// Writes `stack.json` whole, and prints the same on one line.
+fn announce(stack: &Stack, path: &Path) -> Result<(), Error> {
+    let line = report::json(stack).to_string();
+    let draft = path.with_extension("draft");
+    std::fs::write(&draft, &line)?;
+    std::fs::rename(&draft, path)?;
+    println!("{line}");
+    println!("{}", report::human(stack));
+    Ok(())
+}
+
+/// Ctrl-C or a polite kill.
+async fn stopped() {
+    let mut terminate = match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+        Ok(terminate) => terminate,
+        Err(_) => return std::future::pending().await,
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminate.recv() => {}
+    }
+}

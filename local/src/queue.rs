@@ -1,0 +1,144 @@
+//! The job queue, in process: messages become visible, are handed to the worker as the event Lambda would hand it,
+//! come back when they failed, and end on the dead-letter list after too many failures.
+//!
+//! It is kept in memory on purpose: a message lost with the process is what the sweeper is for.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use common::http::log;
+use common::jobs::Engine;
+use common::store::queue::{Message, Queue};
+use common::store::{BoxFuture, StoreError};
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// How long a message that failed stays invisible. (Deployed: minutes; here somebody is watching.)
+const VISIBILITY: Duration = Duration::from_secs(5);
+/// After this many failures a message is dead, as in the template.
+const MAX_RECEIVES: u32 = 5;
+/// Messages handed over at once, as in the template.
+const BATCH: usize = 5;
+
+#[derive(Default)]
+pub struct LocalQueue {
+    state: Mutex<State>,
+    arrived: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Waiting>,
+    dead: Vec<String>,
+    next_id: u64,
+}
+
+struct Waiting {
+    id: String,
+    body: String,
+    receives: u32,
+    visible_at: Instant,
+}
+
+impl LocalQueue {
+    /// Puts a message in, whatever it says.
+    pub fn push(&self, body: String) {
+        let mut state = self.lock();
+        state.next_id += 1;
+        let id = format!("local-{}", state.next_id);
+        state.waiting.push_back(Waiting { id, body, receives: 0, visible_at: Instant::now() });
+        drop(state);
+        self.arrived.notify_one();
+    }
+
+    /// Messages that failed too often.
+    pub fn dead(&self) -> Vec<String> {
+        self.lock().dead.clone()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hands messages to the worker until the task is dropped.
+    pub async fn work(self: Arc<Self>, engine: Arc<Engine>) {
+        loop {
+            let batch = self.receive();
+            if batch.is_empty() {
+                let _ = tokio::time::timeout(Duration::from_millis(100), self.arrived.notified()).await;
+                continue;
+            }
+            // Another worker may find more while this one is busy.
+            self.arrived.notify_one();
+            let failed = hand_over(&engine, &batch).await;
+            self.give_back(batch, &failed);
+        }
+    }
+
+    fn receive(&self) -> Vec<Waiting> {
+        let mut state = self.lock();
+        let now = Instant::now();
+        let mut batch = Vec::new();
+        let mut index = 0;
+        while batch.len() < BATCH && index < state.waiting.len() {
+            if state.waiting[index].visible_at <= now {
+                batch.extend(state.waiting.remove(index));
+            } else {
+                index += 1;
+            }
+        }
+        batch
+    }
+
+    fn give_back(&self, batch: Vec<Waiting>, failed: &[String]) {
+        let mut state = self.lock();
+        for mut message in batch {
+            if !failed.contains(&message.id) {
+                continue;
+            }
+            message.receives += 1;
+            if message.receives >= MAX_RECEIVES {
+                log::failure("a message is dead", &message.body);
+                state.dead.push(message.body);
+            } else {
+                message.visible_at = Instant::now() + VISIBILITY;
+                state.waiting.push_back(message);
+            }
+        }
+    }
+}
+
+/// Builds the event as Lambda would, and reads the worker's answer as SQS would.
+async fn hand_over(engine: &Engine, batch: &[Waiting]) -> Vec<String> {
+    let records: Vec<Value> = batch
+        .iter()
+        .map(|message| {
+            json!({
+                "messageId": message.id,
+                "receiptHandle": message.id,
+                "body": message.body,
+                "attributes": {"ApproximateReceiveCount": (message.receives + 1).to_string()},
+                "messageAttributes": {},
+                "eventSource": "aws:sqs",
+                "eventSourceARN": "arn:aws:sqs:us-east-1:000000000000:agora-jobs",
+                "awsRegion": "us-east-1",
+            })
+        })
+        .collect();
+    let all: Vec<String> = batch.iter().map(|message| message.id.clone()).collect();
+    let Ok(event) = serde_json::from_value(json!({"Records": records})) else { return all };
+    let answer = serde_json::to_value(worker::handle(engine, event).await).unwrap_or_default();
+    let failures = answer["batchItemFailures"].as_array().cloned().unwrap_or_default();
+    failures.iter().filter_map(|failure| failure["itemIdentifier"].as_str().map(str::to_owned)).collect()
+}
+
+impl Queue for LocalQueue {
+    fn send<'a>(&'a self, message: &'a Message) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            self.push(message.to_json());
+            Ok(())
+        })
+    }
+}

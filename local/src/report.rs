@@ -1,0 +1,41 @@
+//! What a running stack says of itself: one line of JSON for programs, and a few lines for people.
+
+use serde_json::{Value, json};
+
+use crate::Stack;
+
+/// `.local/stack.json`.
+pub fn json(stack: &Stack) -> Value {
+    let payers: Vec<Value> =
+        stack.payers.iter().map(|payer| json!({"address": payer.address, "private_key": payer.private_key})).collect();
+    json!({
+        "base_url": stack.base_url,
+        "soul_base_url": stack.base_url,
+        "ws_url": stack.base_url.replacen("http", "ws", 1),
+        "site_url": stack.site_url,
+        "chain": {
+            "rpc_url": stack.config.chain.rpc_url,
+            "chain_id": stack.config.chain.chain_id,
+            "token": stack.config.chain.token.address.to_string(),
+            "pay_to": stack.config.payments.pay_to.to_string(),
+        },
+        "payers": payers,
+        "pid": std::process::id(),
+    })
+}
+
+/// Where to go next.
+pub fn human(stack: &Stack) -> String {
+    let base = &stack.base_url;
+    let site = &stack.site_url;
+    format!(
+        "\n{name} is up: {base}\n\
+         \n  what is sold    curl {base}/\
+         \n  what it costs   curl -i -X POST {base}/v1/tools/web-read\
+         \n  a page to read  {site}/article\
+         \n  who can pay     the payers in .local/stack.json, 100,000 test USDC each\
+         \n  pay and read    node examples/pay.mjs {site}/article\
+         \n\nCtrl-C stops it and keeps its state; make reset forgets everything.\n",
+        name = stack.config.service_name,
+    )
+}

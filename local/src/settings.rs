@@ -1,0 +1,76 @@
+//! The variables only the local stack reads, checked together with the service's own, before anything starts.
+
+use std::collections::HashMap;
+
+use common::config::{Config, ConfigErrors};
+use tokio::net::TcpListener;
+
+use crate::Error;
+
+pub struct Settings {
+    /// `PORT`: the gateway's port; any free one if not set.
+    pub port: u16,
+    /// `LOCAL_FETCH_ALLOW`: host:port pairs that may be read although their address is private.
+    pub fetch_allow: Vec<(String, u16)>,
+}
+
+impl Settings {
+    pub fn read(environment: &HashMap<String, String>) -> Result<Settings, ConfigErrors> {
+        let mut problems = Vec::new();
+        let text = |name: &str| environment.get(name).map(|text| text.trim()).filter(|text| !text.is_empty());
+        let port = text("PORT").map_or(0, |port| {
+            port.parse().unwrap_or_else(|_| {
+                problems.push(format!("PORT must be a port number (got {port:?})"));
+                0
+            })
+        });
+        let mut fetch_allow = Vec::new();
+        for pair in
+            text("LOCAL_FETCH_ALLOW").unwrap_or_default().split(',').map(str::trim).filter(|pair| !pair.is_empty())
+        {
+            match pair.rsplit_once(':').and_then(|(host, port)| Some((host.to_ascii_lowercase(), port.parse().ok()?))) {
+                Some(pair) => fetch_allow.push(pair),
+                None => problems.push(format!("LOCAL_FETCH_ALLOW must be host:port pairs (got {pair:?})")),
+            }
+        }
+        if problems.is_empty() { Ok(Settings { port, fetch_allow }) } else { Err(ConfigErrors(problems)) }
+    }
+
+    pub async fn listen(&self) -> Result<TcpListener, Error> {
+        TcpListener::bind(("127.0.0.1", self.port))
+            .await
+            .map_err(|error| format!("cannot listen on port {} ({error}); set PORT to another", self.port).into())
+    }
+}
+
+/// Every problem of the environment, the service's and the local stack's, before anything is started. What the local
+/// chain will provide is taken for given.
+pub fn check(environment: &HashMap<String, String>) -> Result<(), ConfigErrors> {
+    let mut problems = Settings::read(environment).err().map(|errors| errors.0).unwrap_or_default();
+    let provided = [("PAY_TO", "0x00000000000000000000000000000000000000ff"), ("CHAIN_RPC_URL", "http://127.0.0.1:1")];
+    let has_own_chain = environment.contains_key("CHAIN_RPC_URL");
+    let config = Config::read(|name| {
+        let given = environment.get(name).cloned();
+        let provided = provided.iter().find(|(provided, _)| *provided == name && !has_own_chain);
+        given.or_else(|| provided.map(|(_, value)| (*value).to_owned()))
+    });
+    problems.extend(config.err().into_iter().flat_map(|errors| errors.0));
+    if problems.is_empty() { Ok(()) } else { Err(ConfigErrors(problems)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_problem_is_listed_at_once() {
+        let environment =
+            [("PORT", "99999"), ("LOCAL_FETCH_ALLOW", "localhost"), ("QUOTE_TTL_SECONDS", "x"), ("PAY_TO", "me")];
+        let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let problems = check(&environment).unwrap_err().0;
+        assert_eq!(problems.len(), 4, "{problems:?}");
+        assert!(check(&HashMap::new()).is_ok());
+        let own_chain = HashMap::from([("CHAIN_RPC_URL".to_owned(), "http://127.0.0.1:8545".to_owned())]);
+        assert_eq!(check(&own_chain).unwrap_err().0, ["PAY_TO is required"]);
+    }
+}

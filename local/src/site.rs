@@ -1,0 +1,19 @@
+//! A small web site to read: an article, a table, and the ways of a page that a reader has to cope with.
+
+use axum::Router;
+use axum::response::{Html, IntoResponse, Redirect};
+use axum::routing::get;
+
+/// The site's pages.
+pub fn router() -> Router {
+    Router::new()
+        .route("/", get(|| async { Html(include_str!("site/index.html")) }))
+        .route("/article", get(|| async { Html(include_str!("site/article.html")) }))
+        .route("/prices", get(|| async { Html(include_str!("site/prices.html")) }))
+        .route("/moved", get(|| async { Redirect::permanent("/article") }))
+        .route("/plain", get(|| async { "A page of plain text.\nIts second line.\n" }))
+        .route(
+            "/away",
+            get(|| async { Redirect::temporary("http://169.254.169.254/latest/meta-data/").into_response() }),
+        )
+}

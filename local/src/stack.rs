@@ -1,0 +1,224 @@
+//! Puts the stack together and takes it down again.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::app::{self, App, Connections};
+use common::clock::{Clock, Timestamp};
+use common::config::Config;
+use common::gate::Gate;
+use common::jobs::{Engine, job, store};
+use common::net::FetchPolicy;
+use common::secrets::ServiceKeys;
+use common::store::aws::SignedHttp;
+use common::store::{Blobs, Db, Queue, Write};
+use common::tools::Toolbox;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+use crate::blobs::FolderBlobs;
+use crate::chain::{Account, DevChain};
+use crate::queue::LocalQueue;
+use crate::settings::Settings;
+use crate::{Error, database, gateway, site, stream};
+
+/// How often the scheduler runs here; deployed, every minute.
+const SCHEDULE: Duration = Duration::from_secs(2);
+/// How many batches are worked on at once.
+const WORKERS: usize = 4;
+
+/// What a stack is started with.
+pub struct Options {
+    /// Environment variables, by name.
+    pub environment: HashMap<String, String>,
+    /// Folder that keeps everything over restarts; `None` keeps nothing.
+    pub state: Option<PathBuf>,
+    /// The local chain, if there is one. Without it, `CHAIN_RPC_URL` must be set.
+    pub chain: Option<Arc<DevChain>>,
+    pub clock: Clock,
+    /// Whether the queue is worked on. Tests that crash things on purpose switch it off.
+    pub workers: bool,
+}
+
+/// A running stack.
+pub struct Stack {
+    pub base_url: String,
+    pub site_url: String,
+    pub config: Arc<Config>,
+    pub app: App,
+    pub gate: Arc<Gate>,
+    pub queue: Arc<LocalQueue>,
+    pub chain: Option<Arc<DevChain>>,
+    /// Test payers, if there is a local chain.
+    pub payers: Vec<Account>,
+    tasks: JoinSet<()>,
+}
+
+impl Options {
+    /// Nothing kept, everything default.
+    pub fn in_memory(chain: Arc<DevChain>) -> Options {
+        Options { environment: HashMap::new(), state: None, chain: Some(chain), clock: Clock::system(), workers: true }
+    }
+
+    /// Sets an environment variable.
+    pub fn with(mut self, name: &str, value: impl Into<String>) -> Options {
+        self.environment.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// The environment with what the local chain and the embedded database stand in for.
+    fn completed(&self, endpoint: &str, secret: &str) -> HashMap<String, String> {
+        let mut environment = self.environment.clone();
+        let mut default = |name: &str, value: &str| {
+            environment.entry(name.to_owned()).or_insert_with(|| value.to_owned());
+        };
+        default("AWS_ENDPOINT_URL", endpoint);
+        default("AWS_ACCESS_KEY_ID", "local");
+        default("AWS_SECRET_ACCESS_KEY", "local");
+        default("SERVICE_SECRET", secret);
+        if let Some(chain) = &self.chain {
+            default("CHAIN_ID", &chain.chain_id().to_string());
+            default("CHAIN_RPC_URL", chain.rpc_url());
+            default("PAY_TO", &chain.treasury().address);
+            default("RELAYER_PRIVATE_KEY", &chain.relayer().private_key);
+        }
+        environment
+    }
+}
+
+impl Stack {
+    pub async fn start(options: Options) -> Result<Stack, Error> {
+        let settings = Settings::read(&options.environment)?;
+        let site_listener = TcpListener::bind("127.0.0.1:0").await?;
+        let site_address = site_listener.local_addr()?;
+        let file = options.state.as_ref().map(|state| state.join("dynamodb.sqlite"));
+        let endpoint = match options.environment.get("AWS_ENDPOINT_URL") {
+            Some(endpoint) => endpoint.clone(),
+            None => database::start(file.as_deref()).await?,
+        };
+        let environment = options.completed(&endpoint, &secret(&options)?);
+        let listener = settings.listen().await?;
+        let base_url = format!("http://{}", listener.local_addr()?);
+        let mut config = Config::read(|name| environment.get(name).cloned())?;
+        config.base_url.get_or_insert_with(|| base_url.clone());
+        let config = Arc::new(config);
+
+        let connections = Connections::open(&config)?;
+        let db = Db::new(connections.aws.dynamodb(), config.tables.clone());
+        database::create_tables(&db).await?;
+        if options.state.is_some() {
+            release_leases(&db, options.clock.now()).await?;
+        }
+        let blob_folder = options.state.clone().unwrap_or_else(scratch_folder).join("blobs");
+        let blobs: Arc<dyn Blobs> = Arc::new(FolderBlobs::new(blob_folder));
+        let app = App { db, blobs, clock: options.clock.clone(), ..App::new(config.clone(), &connections) };
+
+        let site = (site_address.ip().to_string(), site_address.port());
+        let policy = FetchPolicy::default().allowing_local(settings.fetch_allow.into_iter().chain([site]));
+        let queue = Arc::new(LocalQueue::default());
+        let keys = ServiceKeys::load(&config, &connections.signed).await?;
+        let toolbox = Arc::new(Toolbox::new(app.clock.clone(), policy.clone(), &config.service_name)?);
+        let engine = Parts { app: &app, connections: &connections, keys: &keys, queue: queue.clone(), toolbox };
+        let worker_engine = Arc::new(engine.build(worker::RUNNERS).await?);
+        let gate_engine = engine.build(knowledge::RUNNERS).await?;
+        let receipt_key = keys.receipts.public();
+        let gate =
+            Arc::new(Gate { app: app.clone(), engine: gate_engine, quote_key: keys.quotes, fetch_policy: policy });
+
+        let mut tasks = JoinSet::new();
+        let router = gateway::router(gateway::groups(&app, gate.clone()));
+        tasks.spawn(async move { drop(axum::serve(listener, router).await) });
+        tasks.spawn(async move { drop(axum::serve(site_listener, site::router()).await) });
+        if options.workers {
+            for _ in 0..WORKERS {
+                tasks.spawn(queue.clone().work(worker_engine.clone()));
+            }
+            tasks.spawn(schedule(app.clone(), queue.clone(), receipt_key));
+            let place = options.state.as_ref().map(|state| state.join("stream-position"));
+            let http = SignedHttp::new(connections.http.clone(), &config.aws);
+            tasks.spawn(stream::follow(app.clone(), http, endpoint, place));
+        }
+        let payers = options.chain.as_ref().map(|chain| chain.payers().to_vec()).unwrap_or_default();
+        let site_url = format!("http://{site_address}");
+        Ok(Stack { base_url, site_url, config, app, gate, queue, chain: options.chain, payers, tasks })
+    }
+
+    /// Stops everything at once, without letting anything finish: what a killed process leaves behind.
+    pub async fn kill(mut self) {
+        self.tasks.shutdown().await;
+    }
+
+    /// Waits for ever, or until a part of the stack ends by itself.
+    pub async fn wait(&mut self) {
+        self.tasks.join_next().await;
+    }
+}
+
+/// What engines are made of.
+struct Parts<'a> {
+    app: &'a App,
+    connections: &'a Connections,
+    keys: &'a ServiceKeys,
+    queue: Arc<LocalQueue>,
+    toolbox: Arc<Toolbox>,
+}
+
+impl Parts<'_> {
+    async fn build(&self, runners: &'static [&'static common::tools::Runner]) -> Result<Engine, Error> {
+        Ok(Engine {
+            db: self.app.db.clone(),
+            blobs: self.app.blobs.clone(),
+            queue: self.queue.clone() as Arc<dyn Queue>,
+            clock: self.app.clock.clone(),
+            chain: self.app.config.chain.clone(),
+            settler: app::settler(self.app, self.connections).await?,
+            signer: self.keys.receipts.clone(),
+            runners,
+            toolbox: self.toolbox.clone(),
+        })
+    }
+}
+
+/// Takes every lease off. Only this process works on a kept state, so whoever held one is dead; deployed, where nobody
+/// can know that, a lease is waited for.
+pub async fn release_leases(db: &Db, now: Timestamp) -> Result<(), Error> {
+    let far = now.plus(Duration::from_secs(365 * 24 * 3600));
+    for shard in 0..job::OPEN_SHARDS {
+        for open in store::due(db, shard, far, 1000).await? {
+            let Some(request_id) = job::request_id_of(&open.pk) else { continue };
+            let write = Write::update(&db.tables.jobs, job::key(request_id), "SET #due = :now REMOVE #lease_until");
+            db.write(write.only_if("attribute_exists(#open)").bind("now", now)?).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn schedule(app: App, queue: Arc<LocalQueue>, receipt_key: common::ledger::signing::PublicKey) {
+    loop {
+        if let Err(error) = scheduler::run(&app.db, &*queue, &app.clock, &receipt_key).await {
+            common::http::log::failure("the scheduler failed", &error);
+        }
+        tokio::time::sleep(SCHEDULE).await;
+    }
+}
+
+/// The service's secret: made at the first start and kept with the state.
+fn secret(options: &Options) -> Result<String, Error> {
+    let fresh = || common::evm::hex0x(&common::digest::random::<32>());
+    let Some(state) = &options.state else { return Ok(fresh()) };
+    let path = state.join("service-secret");
+    match std::fs::read_to_string(&path) {
+        Ok(secret) => Ok(secret),
+        Err(_) => {
+            let secret = fresh();
+            std::fs::write(&path, &secret)?;
+            Ok(secret)
+        }
+    }
+}
+
+fn scratch_folder() -> PathBuf {
+    std::env::temp_dir().join(format!("agora-{}", common::evm::hex0x(&common::digest::random::<8>())))
+}
