@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use common::clock::Clock;
 use local::chain::{self, DevChain};
+use local::stack::Background;
 use local::{Error, Options, Stack, report, settings};
 
 /// Where the state lies, below the working directory.
@@ -43,8 +44,13 @@ async fn run() -> Result<(), Error> {
         true => None,
         false => Some(Arc::new(start_chain(&environment, &state).await?)),
     };
-    let options =
-        Options { environment, state: Some(state), chain: chain.clone(), clock: Clock::system(), workers: true };
+    let options = Options {
+        environment,
+        state: Some(state),
+        chain: chain.clone(),
+        clock: Clock::system(),
+        background: Background::Everything,
+    };
     let mut stack = Stack::start(options).await?;
     announce(&stack, &announcement)?;
 

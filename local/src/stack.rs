@@ -38,14 +38,24 @@ pub struct Options {
     /// The local chain, if there is one. Without it, `CHAIN_RPC_URL` must be set.
     pub chain: Option<Arc<DevChain>>,
     pub clock: Clock,
-    /// Whether the queue is worked on. Tests that crash things on purpose switch it off.
-    pub workers: bool,
+    pub background: Background,
+}
+
+/// What runs beside the gateway. Tests that count or crash things switch some of it off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Background {
+    /// The worker, the scheduler and the aggregator.
+    Everything,
+    /// The worker only.
+    Worker,
 }
 
 /// A running stack.
 pub struct Stack {
     pub base_url: String,
     pub site_url: String,
+    /// The variables it was started with, defaults included.
+    pub environment: HashMap<String, String>,
     pub config: Arc<Config>,
     pub app: App,
     pub gate: Arc<Gate>,
@@ -59,7 +69,13 @@ pub struct Stack {
 impl Options {
     /// Nothing kept, everything default.
     pub fn in_memory(chain: Arc<DevChain>) -> Options {
-        Options { environment: HashMap::new(), state: None, chain: Some(chain), clock: Clock::system(), workers: true }
+        Options {
+            environment: HashMap::new(),
+            state: None,
+            chain: Some(chain),
+            clock: Clock::system(),
+            background: Background::Everything,
+        }
     }
 
     /// Sets an environment variable.
@@ -131,10 +147,10 @@ impl Stack {
         let router = gateway::router(gateway::groups(&app, gate.clone()));
         tasks.spawn(async move { drop(axum::serve(listener, router).await) });
         tasks.spawn(async move { drop(axum::serve(site_listener, site::router()).await) });
-        if options.workers {
-            for _ in 0..WORKERS {
-                tasks.spawn(queue.clone().work(worker_engine.clone()));
-            }
+        for _ in 0..WORKERS {
+            tasks.spawn(queue.clone().work(worker_engine.clone()));
+        }
+        if options.background == Background::Everything {
             tasks.spawn(schedule(app.clone(), queue.clone(), receipt_key));
             let place = options.state.as_ref().map(|state| state.join("stream-position"));
             let http = SignedHttp::new(connections.http.clone(), &config.aws);
@@ -142,7 +158,7 @@ impl Stack {
         }
         let payers = options.chain.as_ref().map(|chain| chain.payers().to_vec()).unwrap_or_default();
         let site_url = format!("http://{site_address}");
-        Ok(Stack { base_url, site_url, config, app, gate, queue, chain: options.chain, payers, tasks })
+        Ok(Stack { base_url, site_url, environment, config, app, gate, queue, chain: options.chain, payers, tasks })
     }
 
     /// Stops everything at once, without letting anything finish: what a killed process leaves behind.

@@ -64,7 +64,7 @@ pub fn with_settlement(mut response: Response, job: &Job, chain: &ChainConfig) -
             "success": settled,
             "transaction": job.transaction.as_deref().unwrap_or_default(),
             "network": network,
-            "payer": job.wallet.to_string(),
+            "payer": job.wallet().to_string(),
         });
         if !settled {
             // Not a failure: on its way, and to be asked for at GET /v1/payments/{nonce}.

@@ -211,8 +211,8 @@ impl Gate {
         let authorization = &payment.authorization;
         let judged = self.judge(order, payment);
         let signer = verify::signer(authorization, &self.app.config.chain);
-        let quote = match judged {
-            Ok(quote) => quote,
+        let (quote, terms) = match judged {
+            Ok(judged) => judged,
             Err(refusal) => {
                 // What is no good now may have been good when it was claimed.
                 if let Some(answer) = self.answer_known(order, payment, signer).await? {
@@ -232,29 +232,30 @@ impl Gate {
                 Err(error) => return Err(self.could_not_check(order, payment, amount, &error)),
             }
         }
-        let settlement = match self.engine.settler.check(authorization).await {
-            Verdict::Good => None,
-            Verdict::Unknown(cause) => return Err(self.could_not_check(order, payment, amount, &cause)),
-            Verdict::Refused(reason) => {
-                let known = self.answer_known(order, payment, signer).await?;
-                return Ok(known.unwrap_or_else(|| self.refuse(order, payment, amount, reason)));
-            }
-            Verdict::AlreadyPaid { transaction } => {
+        let refused = match (self.engine.settler.check(authorization).await, terms) {
+            (Verdict::Good, Ok(())) => return self.claim(order, payment, quote, amount, signer, None).await,
+            (Verdict::Unknown(cause), _) => return Err(self.could_not_check(order, payment, amount, &cause)),
+            (Verdict::AlreadyPaid { transaction }, _) => {
                 if let Some(answer) = self.answer_known(order, payment, signer).await? {
                     return Ok(answer);
                 }
                 // A stranger broadcast it, and the money is here: it is honoured, once, while it is fresh.
-                if !self.may_honour(payment, signer).await? {
-                    return Ok(self.refuse(order, payment, amount, Reason::NonceUsed));
+                if self.may_honour(payment, signer).await? {
+                    return self.claim(order, payment, quote, amount, signer, Some(transaction)).await;
                 }
-                Some(transaction)
+                Reason::NonceUsed
+            }
+            (Verdict::Good, Err(reason)) | (Verdict::Refused(_), Err(reason)) | (Verdict::Refused(reason), Ok(())) => {
+                reason
             }
         };
-        self.claim(order, payment, quote, amount, signer, settlement).await
+        let known = self.answer_known(order, payment, signer).await?;
+        Ok(known.unwrap_or_else(|| self.refuse(order, payment, amount, refused)))
     }
 
-    /// Everything about a payment that can be judged without asking anybody.
-    fn judge(&self, order: &Order<'_>, payment: &Payment) -> Result<Option<Quote>, Refusal> {
+    /// Everything about a payment that can be judged without asking anybody: the quote it is for, and whether its terms
+    /// are met. An expired authorization is not refused here yet, because it may have been broadcast in time.
+    fn judge(&self, order: &Order<'_>, payment: &Payment) -> Result<(Option<Quote>, Result<(), Reason>), Refusal> {
         let config = &self.app.config;
         let now = self.app.clock.now();
         let payer = AgentId::of(payment.authorization.from);
@@ -272,8 +273,10 @@ impl Gate {
         };
         let amount = quote.map_or(order.tool.price, |quote| quote.amount);
         check_cap(order, amount).map_err(Refusal::Error)?;
-        verify::check_terms(payment, Terms { amount, pay_to: config.payments.pay_to }, now)?;
-        Ok(quote)
+        match verify::check_terms(payment, Terms { amount, pay_to: config.payments.pay_to }, now) {
+            terms @ (Ok(()) | Err(Reason::Expired)) => Ok((quote, terms)),
+            Err(reason) => Err(Refusal::Reason(reason)),
+        }
     }
 
     /// The answer to a payment that was claimed before, if it was.
@@ -344,7 +347,8 @@ impl Gate {
         let request_id =
             quote.map_or_else(|| claim::request_id(&payment.authorization, &config.chain), |quote| quote.request_id());
         let mut job = self.new_job(order, payment, request_id, amount, paid, now);
-        let claim = Claim::new(&payment.authorization, &config.chain, job.purchase, request_id, now, job.expires);
+        let claim =
+            Claim::new(&payment.authorization, &config.chain, order.purchase_digest(), request_id, now, job.expires);
         loop {
             let mut writes = vec![
                 claim::put(db, &claim, &payment.authorization, &config.chain)?,
@@ -401,9 +405,7 @@ impl Gate {
             request_id,
             tool: order.tool.name.to_owned(),
             agent: AgentId::of(payment.authorization.from),
-            wallet: payment.authorization.from,
             input: Value::Object(order.input.clone()).to_string(),
-            purchase: order.purchase_digest(),
             price: amount,
             receipt_id: ReceiptId::of(request_id, now),
             payment: payment.authorization.clone(),

@@ -13,8 +13,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
+use crate::evm::Address;
 use crate::evm::authorization::Authorization;
-use crate::evm::{Address, Word};
 use crate::ids::{AgentId, ReceiptId, RequestId};
 use crate::money::Usdc;
 use crate::payments::reason::Reason;
@@ -84,12 +84,8 @@ pub struct Job {
     pub request_id: RequestId,
     pub tool: String,
     pub agent: AgentId,
-    pub wallet: Address,
     /// JSON of the validated input.
     pub input: String,
-    /// SHA-256 of tool and canonical body: what the payment was claimed for.
-    #[serde(with = "serde_bytes")]
-    pub purchase: Word,
     /// micro-USDC
     pub price: Usdc,
     pub receipt_id: ReceiptId,
@@ -178,6 +174,11 @@ impl Job {
 
     pub fn next_step(&self) -> Step {
         next_step(self.outcome, self.settlement, self.overlap)
+    }
+
+    /// The wallet that paid.
+    pub fn wallet(&self) -> Address {
+        self.payment.from
     }
 
     pub fn refusal(&self) -> Option<Reason> {

@@ -90,7 +90,7 @@ fn change(db: &Db, job: &Job, expression: &str, now: Timestamp) -> Result<Write,
 }
 
 /// The end of every change after which nothing is open.
-const CLOSE: &str = " REMOVE #open, #due, #lease_until, #intent";
+const CLOSE: &str = " REMOVE #open, #due, #lease_until, #holder, #intent";
 
 /// Writes down what is about to be broadcast. `Ok(false)` if the fee wallet's nonce was taken by another process.
 pub async fn submitting(db: &Db, job: &mut Job, prepared: Prepared, now: Timestamp) -> Result<bool, MoveError> {

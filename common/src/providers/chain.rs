@@ -73,10 +73,10 @@ pub struct Log {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fees {
     pub gas: u64,
-    /// wei
-    pub base_fee: u128,
-    /// wei
-    pub priority_fee: u128,
+    /// wei per gas
+    pub base_fee: u64,
+    /// wei per gas
+    pub priority_fee: u64,
 }
 
 impl Chain {
@@ -130,16 +130,16 @@ impl Chain {
             .await?;
         let [gas, block, priority] = <[Result<Value, ChainError>; 3]>::try_from(answers).map_err(|_| short_batch())?;
         Ok(Fees {
-            gas: number(&gas?)? as u64,
-            base_fee: number(&block?["baseFeePerGas"])?,
-            priority_fee: number(&priority?)?,
+            gas: quantity(&gas?)?,
+            base_fee: quantity(&block?["baseFeePerGas"])?,
+            priority_fee: quantity(&priority?)?,
         })
     }
 
     /// How many transactions of the account are in blocks.
     pub async fn transaction_count(&self, account: Address) -> Result<u64, ChainError> {
         let count = self.request("eth_getTransactionCount", json!([account.lower(), "latest"])).await?;
-        Ok(number(&count)? as u64)
+        Ok(quantity(&count)?)
     }
 
     /// Hands a signed transaction to the node. One the node already knows is no error.
@@ -181,7 +181,7 @@ impl Chain {
         if word(&state)? == [0; 32] {
             return Ok(NonceUse::Unused);
         }
-        let latest = number(&self.request("eth_blockNumber", json!([])).await?)? as u64;
+        let latest = quantity(&self.request("eth_blockNumber", json!([])).await?)?;
         let mut to = latest;
         for _ in 0..ranges {
             let from = to.saturating_sub(LOG_RANGE_BLOCKS - 1);
@@ -347,10 +347,10 @@ fn word(bytes: &[u8]) -> Result<Word, ChainError> {
     abi::word_at(bytes, 0).ok_or_else(|| malformed("eth_call"))
 }
 
-/// A quantity such as `0x1b4`.
-fn number(value: &Value) -> Result<u128, ChainError> {
+/// A quantity such as `0x1b4`. Blocks, gas and fees all fit 64 bits with room to spare.
+fn quantity(value: &Value) -> Result<u64, ChainError> {
     let digits = value.as_str().and_then(|text| text.strip_prefix("0x"));
-    digits.and_then(|digits| u128::from_str_radix(digits, 16).ok()).ok_or_else(|| malformed("a quantity"))
+    digits.and_then(|digits| u64::from_str_radix(digits, 16).ok()).ok_or_else(|| malformed("a quantity"))
 }
 
 fn logs(value: &Value) -> Result<Vec<Log>, ChainError> {
@@ -359,7 +359,7 @@ fn logs(value: &Value) -> Result<Vec<Log>, ChainError> {
             address: log["address"].as_str()?.parse().ok()?,
             topics: log["topics"].as_array()?.iter().map(|topic| parse_word(topic.as_str()?)).collect::<Option<_>>()?,
             data: parse_hex0x(log["data"].as_str()?)?,
-            index: number(&log["logIndex"]).ok()? as u64,
+            index: quantity(&log["logIndex"]).ok()?,
             transaction: log["transactionHash"].as_str()?.to_owned(),
         })
     };

@@ -15,6 +15,7 @@ use std::{
 use serde_json::{Value, json};
 use tokio::{
     process::{Child, ChildStdin, Command},
+    sync::Mutex,
     task::JoinHandle,
     time::{Instant, sleep, timeout},
 };
@@ -115,6 +116,8 @@ pub struct DevChain {
     supervisor: Child,
     /// Closing this ends the node.
     lifeline: Option<ChildStdin>,
+    /// Held while the helper account sends: the node gives two transactions at once the same nonce.
+    sending: Mutex<()>,
 }
 
 impl DevChain {
@@ -141,6 +144,7 @@ impl DevChain {
             saver: None,
             supervisor,
             lifeline: Some(lifeline),
+            sending: Mutex::new(()),
         };
         // From here on a failure drops `chain`, which ends the node.
         let (address, accounts) = chain.await_banner(OWN_ACCOUNTS + options.payers).await?;
@@ -202,11 +206,13 @@ impl DevChain {
 
     /// Sends a transaction from an account that nothing else uses and returns its receipt.
     pub async fn send(&self, to: &str, data: &str) -> Result<Value, RpcError> {
+        let _one_at_a_time = self.sending.lock().await;
         self.rpc.send(json!({"from": self.helper(), "to": to, "data": data})).await
     }
 
     /// Deploys a contract and returns its address.
     pub async fn deploy(&self, contract: &Artifact, args: &[Arg]) -> Result<String, RpcError> {
+        let _one_at_a_time = self.sending.lock().await;
         let receipt = self.rpc.send(json!({"from": self.helper(), "data": contract.deployment(args)})).await?;
         Ok(receipt["contractAddress"].as_str().unwrap_or_default().to_owned())
     }

@@ -19,16 +19,21 @@ use crate::evm::{Address, Word};
 use crate::providers::chain::{Chain, ChainError, NonceUse};
 use crate::store::{BoxFuture, StoreError, Write};
 
-/// A transaction of our relayer, written down before it is broadcast. With a facilitator there is none: what it does
-/// is found on chain by payer and nonce.
+/// A transaction of our relayer, written down before it is broadcast: what is needed to sign the same bytes again, since
+/// signing is deterministic. (The bytes themselves would double the price of every write while they are kept.) With a
+/// facilitator there is no intent: what it does is found on chain by payer and nonce.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Intent {
     /// Fee wallet.
     pub relayer: Address,
     /// Its account nonce.
     pub account_nonce: u64,
-    #[serde(with = "serde_bytes")]
-    pub raw: Vec<u8>,
+    pub gas_limit: u64,
+    /// wei per gas
+    pub max_fee: u64,
+    /// wei per gas
+    pub priority_fee: u64,
+    /// Hash of the signed transaction.
     #[serde(with = "serde_bytes")]
     pub hash: Word,
 }

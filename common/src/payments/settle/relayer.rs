@@ -1,8 +1,8 @@
 //! Our own relayer: a fee wallet that sends `transferWithAuthorization`.
 //!
-//! The wallet's account nonces are handed out by one item in the database, in the same transaction that writes down the
-//! signed transaction. So a nonce is never taken without bytes that anybody can broadcast again, and no gap can open
-//! that would hold up everything behind it.
+//! The wallet's account nonces are handed out by one item in the database, in the same transaction that writes down what
+//! is sent with it. So a nonce is never taken without a transaction that can be signed and broadcast again, and no gap
+//! can stay open that would hold up everything behind it.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::clock::Clock;
 use crate::evm::authorization::Authorization;
 use crate::evm::hex0x;
 use crate::evm::signature::PrivateKey;
-use crate::evm::transaction::Transaction;
+use crate::evm::transaction::{SignedTransaction, Transaction};
 use crate::payments::reason::Reason;
 use crate::payments::verify;
 use crate::providers::chain::{self, Chain, ChainError, NonceUse, TransactionReceipt};
@@ -92,21 +92,32 @@ impl Relayer {
             Err(unavailable) => return Err(not_sent(unavailable)),
         };
         let next = self.next_nonce().await?;
+        let mut intent = Intent {
+            relayer: self.key.address(),
+            account_nonce: next.nonce,
+            gas_limit: (fees.gas + fees.gas / 5).min(MAX_GAS),
+            // Twice the base fee outlasts six full blocks of rising fees.
+            max_fee: fees.base_fee.saturating_mul(2).saturating_add(fees.priority_fee),
+            priority_fee: fees.priority_fee,
+            hash: [0; 32],
+        };
+        intent.hash = self.sign(authorization, &intent).hash;
+        let allocation = self.allocation(next).map_err(|error| Settled::NotSent(error.to_string()))?;
+        Ok(Prepared { intent: Some(intent), allocation: Some(allocation) })
+    }
+
+    /// The transaction of an intent: the same bytes whenever it is signed.
+    fn sign(&self, authorization: &Authorization, intent: &Intent) -> SignedTransaction {
         let transaction = Transaction {
             chain_id: self.chain.chain_id,
-            nonce: next.nonce,
-            max_priority_fee_per_gas: fees.priority_fee,
-            // Twice the base fee outlasts six full blocks of rising fees.
-            max_fee_per_gas: fees.base_fee.saturating_mul(2).saturating_add(fees.priority_fee),
-            gas_limit: (fees.gas + fees.gas / 5).min(MAX_GAS),
+            nonce: intent.account_nonce,
+            max_priority_fee_per_gas: u128::from(intent.priority_fee),
+            max_fee_per_gas: u128::from(intent.max_fee),
+            gas_limit: intent.gas_limit,
             to: self.chain.token(),
             data: self.chain.transfer_data(authorization),
         };
-        let signed = transaction.sign(&self.key);
-        let intent =
-            Intent { relayer: self.key.address(), account_nonce: next.nonce, raw: signed.raw, hash: signed.hash };
-        let allocation = self.allocation(next).map_err(|error| Settled::NotSent(error.to_string()))?;
-        Ok(Prepared { intent: Some(intent), allocation: Some(allocation) })
+        transaction.sign(&self.key)
     }
 
     /// The node says the transfer would revert. Why, and did the money come another way?
@@ -126,7 +137,12 @@ impl Relayer {
 
     async fn submit(&self, authorization: &Authorization, intent: &Intent) -> Settled {
         let hash = hex0x(&intent.hash);
-        match self.chain.broadcast(&intent.raw).await {
+        if intent.relayer != self.key.address() {
+            // The operator changed the fee wallet in between: this one cannot sign for the old. The chain will show
+            // what became of it, at the latest when the authorization has expired.
+            return Settled::Pending { transaction: Some(hash) };
+        }
+        match self.chain.broadcast(&self.sign(authorization, intent).raw).await {
             Ok(()) => self.wait_for(authorization, &hash).await,
             Err(ChainError::Rejected { message, .. }) if chain::is_nonce_spent(&message) => {
                 self.hint().take();
@@ -185,6 +201,9 @@ impl Relayer {
             // Used, by what we cannot see: a person has to look (the alarm on stuck settlements fires).
             NonceUse::Untraceable => return Ok(Settled::Pending { transaction: Some(hash) }),
             NonceUse::Unused => {}
+        }
+        if intent.relayer != self.key.address() {
+            return reconcile_on_chain(&self.chain, authorization, &self.clock).await;
         }
         if self.chain.transaction_count(intent.relayer).await? > intent.account_nonce {
             // Asked once more, because the receipt may have come between the two questions.

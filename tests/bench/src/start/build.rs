@@ -1,0 +1,105 @@
+//! The release build of every function, and how large it is.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
+
+use super::cases;
+use crate::Error;
+
+/// Where the built functions lie.
+pub struct Functions {
+    folder: PathBuf,
+}
+
+/// Something that answers events: a function, or a script that Node runs.
+pub struct Program {
+    executable: PathBuf,
+    script: Option<PathBuf>,
+}
+
+impl Functions {
+    /// Builds what is not fresh. Cargo shows its own progress.
+    pub fn build() -> Result<Functions, Error> {
+        // Beside this very program: <target>/release.
+        let folder = std::env::current_exe()?.parent().ok_or("this program lies nowhere")?.to_owned();
+        let target = folder.parent().ok_or("this program lies in no target folder")?;
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command = Command::new(cargo);
+        command.args(["build", "--release", "--target-dir"]).arg(target).current_dir(workspace());
+        for function in cases::functions() {
+            command.args(["-p", function]);
+        }
+        eprintln!("bench: building the functions (link-time optimisation takes about a minute each)");
+        let started = Instant::now();
+        if !command.status()?.success() {
+            return Err("the functions do not build".into());
+        }
+        eprintln!("bench: built in {} s", started.elapsed().as_secs());
+        Ok(Functions { folder })
+    }
+
+    pub fn program(&self, function: &str) -> Program {
+        Program { executable: self.folder.join(function), script: None }
+    }
+
+    /// A folder for what the benches need only for themselves.
+    pub fn scratch(&self) -> Result<PathBuf, Error> {
+        let folder = self.folder.join("bench-scratch");
+        std::fs::create_dir_all(&folder)?;
+        Ok(folder)
+    }
+}
+
+impl Program {
+    pub fn node(script: PathBuf) -> Program {
+        Program { executable: "node".into(), script: Some(script) }
+    }
+
+    pub fn is_node(&self) -> bool {
+        self.script.is_some()
+    }
+
+    /// What is deployed.
+    pub fn file(&self) -> &Path {
+        self.script.as_ref().unwrap_or(&self.executable)
+    }
+
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.executable);
+        command.args(&self.script);
+        command
+    }
+}
+
+/// The workspace's folder.
+pub fn workspace() -> PathBuf {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.ancestors().nth(2).unwrap_or(own).to_owned()
+}
+
+/// Bytes of a file, as it is and packed as a deployment packs it.
+pub fn sizes(file: &Path) -> Result<(u64, u64), Error> {
+    let bytes = std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let mut packed = DeflateEncoder::new(Counter(0), Compression::best());
+    packed.write_all(&bytes)?;
+    Ok((bytes.len() as u64, packed.finish()?.0))
+}
+
+/// Counts what is written and keeps none of it.
+struct Counter(u64);
+
+impl Write for Counter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

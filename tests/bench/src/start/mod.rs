@@ -1,0 +1,142 @@
+//! Every function from its spawn to its first answer, as Lambda starts it: the workspace's release build, one process
+//! for one event, the database behind TLS, keys from Secrets Manager.
+//!
+//! The figure is CPU time of all threads from the spawn until the function waits for its second event; wall time is
+//! shown beside it. Page caches are warm, so what a binary's size costs Lambda (download, unpack) is not in it.
+//!
+//! [`cases`] says what each function is asked, [`process`] starts and measures one, [`build`] and [`node`] make what
+//! is started.
+
+mod build;
+mod cases;
+mod node;
+mod process;
+
+pub use build::Functions;
+pub use cases::{HEALTH, UNPAID, World};
+pub use process::Kept;
+
+use crate::Error;
+use crate::turns::median;
+use build::Program;
+use cases::Case;
+use process::Sample;
+
+/// The most CPU time a function may take to its first answer.
+const CPU_MS: f64 = 8.0;
+const PEAK_MB: f64 = 20.0;
+const BINARY_MB: f64 = 11.0;
+/// How many times more CPU time the bundled Node handler takes, at least.
+const NODE_RATIO: f64 = 25.0;
+
+/// Spawns that count, after those that only warm caches.
+const SPAWNS: usize = 21;
+const DISCARDED: usize = 2;
+
+/// A case, what answers it, and what that took.
+struct Entry {
+    case: &'static Case,
+    program: Program,
+    /// As it lies on disk, and packed.
+    bytes: (u64, u64),
+    samples: Vec<Sample>,
+}
+
+/// Starts everything in turns and prints what it took.
+pub fn measure(world: &World) -> Result<(), Error> {
+    let mut entries = Vec::new();
+    for case in cases::ALL {
+        entries.push(Entry::new(case, world.functions.program(case.function))?);
+    }
+    match node::bundle(&world.functions) {
+        Err(error) => println!("\nno comparison with Node: {error}"),
+        Ok(bundles) => {
+            for case in cases::ALL {
+                if let Some(handler) = case.node {
+                    entries.push(Entry::new(case, bundles.program(handler))?);
+                }
+            }
+        }
+    }
+    eprintln!("bench: starting {} programs {} times each", entries.len(), SPAWNS + DISCARDED);
+    for round in 0..SPAWNS + DISCARDED {
+        for entry in &mut entries {
+            let sample = process::first_answer(world, &entry.program, entry.case)?;
+            if round >= DISCARDED {
+                entry.samples.push(sample);
+            }
+        }
+    }
+    print(&entries);
+    Ok(())
+}
+
+impl Entry {
+    fn new(case: &'static Case, program: Program) -> Result<Entry, Error> {
+        let bytes = build::sizes(program.file())?;
+        Ok(Entry { case, program, bytes, samples: Vec::new() })
+    }
+
+    fn median(&self, of: impl Fn(&Sample) -> f64) -> f64 {
+        median(self.samples.iter().map(of))
+    }
+
+    fn cpu_ms(&self) -> f64 {
+        self.median(|sample| sample.cpu.as_secs_f64() * 1e3)
+    }
+
+    fn peak_mb(&self) -> f64 {
+        self.median(|sample| sample.peak_rss as f64 / 1e6)
+    }
+
+    fn binary_mb(&self) -> f64 {
+        self.bytes.0 as f64 / 1e6
+    }
+
+    /// What is beyond its target.
+    fn over(&self, node_ratio: Option<f64>) -> Vec<&'static str> {
+        let mut over = Vec::new();
+        let checks = [
+            ("CPU", self.cpu_ms() > CPU_MS),
+            ("peak", self.peak_mb() > PEAK_MB),
+            ("size", self.binary_mb() > BINARY_MB),
+            ("Node", node_ratio.is_some_and(|ratio| ratio < NODE_RATIO)),
+        ];
+        over.extend(checks.into_iter().filter(|(_, is_over)| *is_over).map(|(name, _)| name));
+        over
+    }
+}
+
+fn print(entries: &[Entry]) {
+    println!("\nspawn to first answer over TLS, median of {SPAWNS}; MB are 10^6 bytes; calls are made of AWS and chain");
+    println!(
+        "{:37}{:>6}{:>7}{:>8}{:>8}{:>8}{:>7}{:>7}{:>6}",
+        "", "Node/", "/hello", "CPU ms", "wall ms", "peak MB", "MB", "packed", "calls"
+    );
+    println!("{:37}{:>6}{:>7}{:>8}{:>8}{:>8}{:>7}", "target", ">= 25", "", "<= 8", "", "<= 20", "<= 11");
+    let hello = entries.iter().find(|entry| entry.case.function == cases::HELLO).map(Entry::cpu_ms);
+    for entry in entries {
+        let is_node = entry.program.is_node();
+        let of_node = |other: &&Entry| other.program.is_node() && std::ptr::eq(other.case, entry.case);
+        let node_ratio =
+            entries.iter().find(of_node).filter(|_| !is_node).map(|node| node.cpu_ms() / entry.cpu_ms());
+        let over = entry.over(node_ratio);
+        let verdict = match over.as_slice() {
+            _ if is_node || entry.case.function == cases::HELLO => String::new(),
+            [] => "PASS".to_owned(),
+            over => format!("over: {}", over.join(", ")),
+        };
+        println!(
+            "{:37}{:>6}{:>7.1}{:>8.2}{:>8.2}{:>8.1}{:>7.2}{:>7.2}{:>6}  {verdict}",
+            format!("{}{}, {}", if is_node { "Node: " } else { "" }, entry.case.function, entry.case.what),
+            node_ratio.map_or(String::new(), |ratio| format!("{ratio:.1}")),
+            entry.cpu_ms() / hello.unwrap_or(f64::NAN),
+            entry.cpu_ms(),
+            entry.median(|sample| sample.wall.as_secs_f64() * 1e3),
+            entry.peak_mb(),
+            entry.binary_mb(),
+            entry.bytes.1 as f64 / 1e6,
+            entry.median(|sample| sample.calls as f64),
+        );
+    }
+}

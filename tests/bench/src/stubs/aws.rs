@@ -1,0 +1,171 @@
+//! DynamoDB, SQS and Secrets Manager behind one endpoint, over TLS 1.3 with a P-256 certificate made for the run.
+//!
+//! Puts are kept and can be read back; conditions are not judged and updates change nothing: what a function *does*
+//! with an answer is tested elsewhere, here only the road there and back counts.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use common::encoding::base64_standard;
+use serde_json::{Value, json};
+use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use tokio_rustls::rustls::{self, ServerConfig, ServerConnection, StreamOwned};
+
+use super::http::{self, Answer, Request};
+use crate::Error;
+
+/// What every secret holds.
+pub const SECRET: &str = "a generated secret as long as they usually are: 0123456789abcdefghijklmnopqrstuvwxyz";
+
+pub struct Aws {
+    /// A name and not an address, so that names are resolved as they are in production.
+    pub endpoint: String,
+    /// PEM of the root that signed the certificate.
+    pub root: String,
+    state: Arc<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Items by table, partition and sort key.
+    items: Mutex<BTreeMap<(String, String, String), Value>>,
+    requests: AtomicU64,
+}
+
+impl Aws {
+    pub fn start() -> Result<Aws, Error> {
+        let (root, tls) = certificate()?;
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let endpoint = format!("https://localhost:{}", listener.local_addr()?.port());
+        let state = Arc::new(State::default());
+        let serving = state.clone();
+        http::serve(listener, move |stream| {
+            let answer = || -> Result<(), Error> {
+                let stream = StreamOwned::new(ServerConnection::new(tls.clone())?, stream);
+                Ok(http::answer_all(stream, |request| Some(serving.answer(&request)))?)
+            };
+            // A function that is killed breaks its connection, which is no fault.
+            let _ = answer();
+        });
+        Ok(Aws { endpoint, root, state })
+    }
+
+    /// Requests answered so far.
+    pub fn requests(&self) -> u64 {
+        self.state.requests.load(Ordering::Relaxed)
+    }
+
+    /// The item a function put last whose partition key begins so.
+    pub fn item_of(&self, table: &str, partition: &str) -> Option<Value> {
+        let items = self.state.lock();
+        let mut found = items.iter().filter(|((of, pk, _), _)| of == table && pk.starts_with(partition));
+        found.next_back().map(|(_, item)| item.clone())
+    }
+}
+
+impl State {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<(String, String, String), Value>> {
+        self.items.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put(&self, table: &str, item: Value) {
+        let key = key(table, &item);
+        self.lock().insert(key, item);
+    }
+
+    fn answer(&self, request: &Request) -> Answer {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        let asked: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+        let table = asked["TableName"].as_str().unwrap_or_default();
+        let action = request.header("x-amz-target").and_then(|target| target.split('.').nth(1)).unwrap_or_default();
+        let answer = match action {
+            "GetItem" => match self.lock().get(&key(table, &asked["Key"])) {
+                Some(item) => json!({"Item": item}),
+                None => json!({}),
+            },
+            "Query" => {
+                let partition = asked["ExpressionAttributeValues"][":pk"]["S"].as_str();
+                let items = self.lock();
+                let found: Vec<&Value> =
+                    items.iter().filter(|((of, pk, _), _)| of == table && Some(pk.as_str()) == partition).map(|(_, item)| item).collect();
+                json!({"Count": found.len(), "ScannedCount": found.len(), "Items": found})
+            }
+            "PutItem" => {
+                self.put(table, asked["Item"].clone());
+                json!({})
+            }
+            "UpdateItem" => match self.lock().get(&key(table, &asked["Key"])) {
+                Some(item) => json!({"Attributes": taken_up(item)}),
+                None => json!({}),
+            },
+            "DeleteItem" => json!({}),
+            "TransactWriteItems" => {
+                for write in asked["TransactItems"].as_array().into_iter().flatten() {
+                    let put = &write["Put"];
+                    if let Some(table) = put["TableName"].as_str() {
+                        self.put(table, put["Item"].clone());
+                    }
+                }
+                json!({})
+            }
+            "GetSecretValue" => json!({"ARN": asked["SecretId"], "Name": "secret", "SecretString": SECRET}),
+            "SendMessage" => json!({"MessageId": "5fea7756-0ea4-451a-a703-a558b933e274", "MD5OfMessageBody": ""}),
+            unknown => {
+                return Answer::json(400, &json!({"__type": "UnknownOperationException", "message": unknown}));
+            }
+        };
+        let mut answer = Answer::json(200, &answer);
+        answer.headers = [
+            ("content-type", "application/x-amz-json-1.0"),
+            ("x-amzn-requestid", "VNHQUGNIE0GBL5Q24T3LAQ2UTVVV4KQNSO5AEMVJF66Q9ASUAAJG"),
+            ("server", "Server"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into();
+        answer
+    }
+}
+
+fn key(table: &str, attributes: &Value) -> (String, String, String) {
+    let text = |name: &str| attributes[name]["S"].as_str().unwrap_or_default().to_owned();
+    (table.to_owned(), text("pk"), text("sk"))
+}
+
+/// A job as the update that takes it up returns it.
+fn taken_up(item: &Value) -> Value {
+    let mut item = item.clone();
+    if let Some(attempt) = item["attempt"]["N"].as_str().and_then(|attempt| attempt.parse::<u32>().ok()) {
+        item["attempt"]["N"] = json!((attempt + 1).to_string());
+    }
+    item
+}
+
+/// A root of our own and a server that it vouches for.
+fn certificate() -> Result<(String, Arc<ServerConfig>), Error> {
+    use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+    let root_key = KeyPair::generate()?;
+    let mut params = CertificateParams::new(Vec::new())?;
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let root = params.self_signed(&root_key)?;
+    let issuer = Issuer::new(params, root_key);
+
+    let key = KeyPair::generate()?;
+    let certificate = CertificateParams::new(vec!["localhost".to_owned()])?.signed_by(&key, &issuer)?;
+    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])?
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], key)
+        .map_err(io::Error::other)?;
+    Ok((pem(root.der()), Arc::new(config)))
+}
+
+/// A certificate as text, in lines as short as every reader wants them.
+fn pem(der: &[u8]) -> String {
+    let lines: Vec<String> = der.chunks(48).map(base64_standard).collect();
+    format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", lines.join("\n"))
+}

@@ -1,0 +1,137 @@
+//! The Lambda Runtime API: hands out events and takes the answers.
+
+use std::collections::VecDeque;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::http::{self, Answer, Request};
+use crate::Error;
+
+/// How long an event may take, as the function is told.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+pub struct RuntimeApi {
+    pub address: SocketAddr,
+    shared: Arc<Shared>,
+    reports: Receiver<Report>,
+}
+
+/// What a function did.
+pub enum Report {
+    Answered(Vec<u8>),
+    Failed(Vec<u8>),
+    /// It asks for an event, and there is none left.
+    Idle,
+}
+
+struct Shared {
+    events: Mutex<Events>,
+    /// Rings when there may be something to hand out.
+    bell: Condvar,
+    reports: Mutex<Sender<Report>>,
+}
+
+#[derive(Default)]
+struct Events {
+    waiting: VecDeque<String>,
+    handed_out: u64,
+    /// Which process is served: the connections of the ones before are given up.
+    generation: u64,
+}
+
+impl RuntimeApi {
+    pub fn start() -> Result<RuntimeApi, Error> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let address = listener.local_addr()?;
+        let (sender, reports) = mpsc::channel();
+        let shared =
+            Arc::new(Shared { events: Mutex::default(), bell: Condvar::new(), reports: Mutex::new(sender) });
+        let serving = shared.clone();
+        http::serve(listener, move |stream| {
+            // A function that is killed breaks its connection, which is no fault.
+            let _ = http::answer_all(stream, |request| serving.answer(&request));
+        });
+        Ok(RuntimeApi { address, shared, reports })
+    }
+
+    /// Forgets the process before: whatever comes from now on is the next one's.
+    pub fn begin(&self) {
+        let mut state = self.shared.lock();
+        state.generation += 1;
+        state.waiting.clear();
+        drop(state);
+        self.shared.bell.notify_all();
+        while self.reports.try_recv().is_ok() {}
+    }
+
+    /// Has these events answered, one after the other.
+    pub fn hand_out(&self, events: impl IntoIterator<Item = Value>) {
+        // Made before the lock is taken: the function may be asking already.
+        let events: Vec<String> = events.into_iter().map(|event| event.to_string()).collect();
+        self.shared.lock().waiting.extend(events);
+        self.shared.bell.notify_all();
+    }
+
+    /// The next thing the function did, if it does something soon.
+    pub fn report(&self, patience: Duration) -> Option<Report> {
+        self.reports.recv_timeout(patience).ok()
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Events> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn report(&self, report: Report) {
+        // Nobody listens any more when the bench is over.
+        let _ = self.reports.lock().unwrap_or_else(PoisonError::into_inner).send(report);
+    }
+
+    fn answer(&self, request: &Request) -> Option<Answer> {
+        if request.path.ends_with("/invocation/next") {
+            return self.next();
+        }
+        let body = request.body.clone();
+        self.report(if request.path.ends_with("/response") { Report::Answered(body) } else { Report::Failed(body) });
+        Some(Answer { status: 202, headers: Vec::new(), body: Vec::new() })
+    }
+
+    /// The next event, as soon as there is one. `None` once another process is served.
+    fn next(&self) -> Option<Answer> {
+        let mut state = self.lock();
+        let generation = state.generation;
+        if state.waiting.is_empty() {
+            self.report(Report::Idle);
+        }
+        loop {
+            if state.generation != generation {
+                return None;
+            }
+            if let Some(event) = state.waiting.pop_front() {
+                state.handed_out += 1;
+                let deadline = common::clock::Clock::system().now().plus(DEADLINE).millis();
+                let headers = [
+                    ("content-type", "application/json".to_owned()),
+                    ("lambda-runtime-aws-request-id", format!("8476a536-e9f4-11e8-9739-{:012x}", state.handed_out)),
+                    ("lambda-runtime-deadline-ms", deadline.to_string()),
+                    (
+                        "lambda-runtime-invoked-function-arn",
+                        "arn:aws:lambda:us-east-1:123456789012:function:bench".to_owned(),
+                    ),
+                    (
+                        "lambda-runtime-trace-id",
+                        "Root=1-5bef4de7-ad49b0e87f6ef6c87fc2e700;Parent=9a9197af755a6419;Sampled=0".to_owned(),
+                    ),
+                ];
+                let headers = headers.map(|(name, value)| (name.to_owned(), value));
+                return Some(Answer { status: 200, headers: headers.into(), body: event.into_bytes() });
+            }
+            state = self.bell.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Payers that are contracts: their code judges their signatures, as the token does, and nothing else.
+
+use common::digest;
+use common::evm::authorization::Authorization;
+use common::evm::{Address, hex0x};
+use devchain::contracts::{Arg, TEST_WALLET};
+use local::Stack;
+use serde_json::json;
+
+use crate::support::payer::{bare, header};
+use crate::support::{Payer, VIN, VIN_PATH, run, stack};
+
+/// A contract wallet of this owner, with a dollar in it.
+async fn wallet_of(stack: &Stack, owner: &Payer) -> Address {
+    let chain = stack.chain.as_ref().unwrap();
+    let address = chain.deploy(&TEST_WALLET, &[Arg::address(&owner.address().to_string())]).await.expect("a wallet");
+    chain.mint(&address, 1_000_000).await.expect("minting");
+    address.parse().expect("an address")
+}
+
+/// An authorization of the wallet, signed by its owner's key.
+fn authorize(owner: &Payer, wallet: Address, stack: &Stack) -> Authorization {
+    let mut authorization = owner.authorize(5_000);
+    authorization.from = wallet;
+    authorization.nonce = digest::random();
+    authorization.signature = owner.sign(&authorization, &stack.config.chain.token.domain);
+    authorization
+}
+
+#[test]
+fn a_contract_wallet_pays_and_gets_its_stored_answer() {
+    run(async {
+        let stack = stack().await;
+        let owner = Payer::with(&stack, 0).await;
+        let wallet = wallet_of(&stack, &owner).await;
+        let authorization = authorize(&owner, wallet, &stack);
+        let payment = header(&bare(&authorization));
+        let body = json!({"vin": VIN});
+        let answer = owner.client.post(VIN_PATH, &[("x-payment", &payment)], &body).await;
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        assert_eq!(answer.base64_header("payment-response")["payer"], wallet.to_string());
+        let again = owner.client.post(VIN_PATH, &[("x-payment", &payment)], &body).await;
+        assert_eq!((again.status, again.text), (200, answer.text));
+        let balance = stack.chain.as_ref().unwrap().balance_of(&wallet.to_string()).await.unwrap();
+        assert_eq!(balance, 995_000);
+
+        // The nonce and the payer are public now; the signature still has to be the payer's.
+        let mut forged = authorization.clone();
+        forged.signature[5] ^= 1;
+        let answer = owner.client.post(VIN_PATH, &[("x-payment", &header(&bare(&forged)))], &body).await;
+        assert_eq!((answer.status, &answer.json()["reason"]), (402, &json!("invalid_exact_evm_payload_signature")));
+    });
+}
+
+#[test]
+fn somebody_elses_signature_is_refused_by_the_wallet() {
+    run(async {
+        let stack = stack().await;
+        let owner = Payer::with(&stack, 0).await;
+        let thief = Payer::with(&stack, 0).await;
+        let wallet = wallet_of(&stack, &owner).await;
+        for signature in [authorize(&thief, wallet, &stack).signature, vec![1; 100], vec![1]] {
+            let mut authorization = authorize(&owner, wallet, &stack);
+            authorization.signature = signature;
+            let answer = thief
+                .client
+                .post(VIN_PATH, &[("x-payment", &header(&bare(&authorization)))], &json!({"vin": VIN}))
+                .await;
+            assert_eq!((answer.status, &answer.json()["reason"]), (402, &json!("invalid_exact_evm_payload_signature")));
+        }
+        assert_eq!(stack.chain.as_ref().unwrap().balance_of(&wallet.to_string()).await.unwrap(), 1_000_000);
+    });
+}
+
+/// A stranger saw the wallet's transfer on chain: without the wallet's signature it buys the stranger nothing.
+#[test]
+fn a_wallets_transfer_is_honoured_only_for_who_holds_its_signature() {
+    run(async {
+        let stack = stack().await;
+        let owner = Payer::with(&stack, 0).await;
+        let wallet = wallet_of(&stack, &owner).await;
+        let authorization = authorize(&owner, wallet, &stack);
+        crate::front_run::broadcast(stack.chain.as_ref().unwrap(), &authorization).await;
+        let mut stolen = authorization.clone();
+        stolen.signature = vec![7; 65];
+        let body = json!({"vin": VIN});
+        let answer = owner.client.post(VIN_PATH, &[("x-payment", &header(&bare(&stolen)))], &body).await;
+        assert_eq!(answer.status, 402, "{}", answer.text);
+        let answer = owner.client.post(VIN_PATH, &[("x-payment", &header(&bare(&authorization)))], &body).await;
+        assert_eq!(answer.status, 200, "{}", answer.text);
+    });
+}
+
+/// A wallet whose code burns gas without end must not hold up anybody.
+#[test]
+fn gas_bait_is_not_swallowed() {
+    run(async {
+        let stack = stack().await;
+        let owner = Payer::with(&stack, 0).await;
+        let wallet = wallet_of(&stack, &owner).await;
+        let data = TEST_WALLET.call("setAppetite(uint256)", &[Arg::uint(1_000_000_000)]);
+        let receipt = stack.chain.as_ref().unwrap().send(&wallet.to_string(), &data).await.expect("a receipt");
+        assert_eq!(receipt["status"], "0x1");
+        let authorization = authorize(&owner, wallet, &stack);
+        let answer =
+            owner.client.post(VIN_PATH, &[("x-payment", &header(&bare(&authorization)))], &json!({"vin": VIN})).await;
+        assert_eq!(answer.status, 402, "{}", answer.text);
+        assert_eq!(
+            owner.client.get(&format!("/v1/payments/{}", hex0x(&authorization.nonce)), &[]).await.json()["state"],
+            "never_seen"
+        );
+    });
+}

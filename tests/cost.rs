@@ -1,0 +1,169 @@
+//! What a call costs, counted on the wire: requests to the database and the units they consume.
+
+use serde_json::json;
+
+use crate::support::payer::{bare, header};
+use crate::support::proxy::{Life, Proxy, Seen};
+use crate::support::{Payer, READ_PATH, VIN, VIN_PATH, run, stack_with};
+use local::Options;
+use local::stack::Background;
+
+struct Counted {
+    stack: local::Stack,
+    database: Proxy,
+}
+
+async fn counted() -> Counted {
+    let database = local::database::start(None).await.expect("a database");
+    let database = Proxy::start(&database, Life::immortal()).await;
+    let stack = stack_with(|options| {
+        let options = options.with("AWS_ENDPOINT_URL", &database.url).with("PAYMENT_HOLD_MS", "0");
+        Options { background: Background::Worker, ..options }
+    })
+    .await;
+    database.take_seen();
+    Counted { stack, database }
+}
+
+fn operations(seen: &[Seen]) -> Vec<&str> {
+    seen.iter().map(|seen| seen.operation.as_str()).collect()
+}
+
+#[test]
+fn asking_for_a_price_reads_and_writes_nothing() {
+    run(async {
+        let counted = counted().await;
+        let payer = Payer::new(&counted.stack).await;
+        for (path, body) in [(VIN_PATH, json!({"vin": VIN})), (READ_PATH, json!({"url": "http://example.com/"}))] {
+            let address = payer.address().to_string();
+            assert_eq!(payer.client.post(path, &[("x-agent-id", &address)], &body).await.status, 402);
+            assert_eq!(payer.client.send("POST", path, &[], "").await.unwrap().status, 402);
+        }
+        // A payment refused for its form or terms reads nothing; one that may have been good once is looked up, once.
+        let wrong = header(&bare(&payer.authorize_with(5_000, |payment| payment.to = common::evm::Address::ZERO)));
+        assert_eq!(payer.client.post(VIN_PATH, &[("x-payment", "garbage")], &json!({"vin": VIN})).await.status, 400);
+        assert_eq!(counted.database.take_seen(), []);
+        assert_eq!(payer.client.post(VIN_PATH, &[("x-payment", &wrong)], &json!({"vin": VIN})).await.status, 402);
+        assert_eq!(operations(&counted.database.take_seen()), ["GetItem"]);
+    });
+}
+
+#[test]
+fn a_queued_call_is_one_transaction_before_the_queue() {
+    run(async {
+        let counted = counted().await;
+        let payer = Payer::new(&counted.stack).await;
+        let body = json!({"url": format!("{}/plain", counted.stack.site_url)});
+        let payment = header(&bare(&payer.authorize(2_000)));
+        let accepted = payer.client.post(READ_PATH, &[("x-payment", &payment)], &body).await;
+        assert_eq!(accepted.status, 202);
+        let id = accepted.json()["request_id"].as_str().unwrap().to_owned();
+        tokio::time::sleep(std::time::Duration::from_millis(700)).await;
+        let seen = counted.database.take_seen();
+        let claim = &seen[0];
+        assert_eq!(claim.operation, "TransactWriteItems", "{:?}", operations(&seen));
+        assert!(claim.write_units <= 7.0, "claim, job and receipt, and the job's place in its index: {claim:?}");
+        let writes: f64 = seen.iter().map(|seen| seen.write_units).sum();
+        let reads: f64 = seen.iter().map(|seen| seen.read_units).sum();
+        assert!(writes <= 21.0, "{writes} write units: {seen:?}");
+        assert!(reads <= 5.0, "{reads} read units: {seen:?}");
+
+        // Polling: the proof's nonce and one eventually consistent read.
+        assert_eq!(payer.get(&format!("/v1/requests/{id}")).await.json()["status"], "completed");
+        let mut seen = counted.database.take_seen();
+        seen.sort_by(|left, right| left.operation.cmp(&right.operation));
+        assert_eq!(operations(&seen), ["GetItem", "PutItem"]);
+        assert_eq!(
+            (seen[0].read_units, seen[1].write_units),
+            (0.5, 1.0),
+            "half a unit is the mark of eventual consistency"
+        );
+    });
+}
+
+#[test]
+fn a_direct_call_and_its_repeat() {
+    run(async {
+        let counted = counted().await;
+        let payer = Payer::new(&counted.stack).await;
+        let payment = header(&bare(&payer.authorize(5_000)));
+        let body = json!({"vin": VIN});
+        assert_eq!(payer.client.post(VIN_PATH, &[("x-payment", &payment)], &body).await.status, 200);
+        let seen = counted.database.take_seen();
+        let writes: f64 = seen.iter().map(|seen| seen.write_units).sum();
+        assert_eq!(operations(&seen)[0], "TransactWriteItems");
+        assert!(writes <= 20.0, "{writes} write units: {seen:?}");
+
+        assert_eq!(payer.client.post(VIN_PATH, &[("x-payment", &payment)], &body).await.status, 200);
+        let seen = counted.database.take_seen();
+        assert!(seen.iter().all(|seen| seen.write_units == 0.0), "a repeat writes nothing: {seen:?}");
+        assert!(seen.len() <= 2, "the claim and its job: {seen:?}");
+    });
+}
+
+/// The price of a call does not grow with what lies in the tables.
+#[test]
+fn the_hundredth_call_costs_what_the_first_did() {
+    run(async {
+        let counted = counted().await;
+        let payer = Payer::new(&counted.stack).await;
+        let mut first: Option<(usize, f64)> = None;
+        for call in 0..100 {
+            counted.database.take_seen();
+            let answer = payer
+                .client
+                .post(VIN_PATH, &[("x-payment", &header(&bare(&payer.authorize(5_000))))], &json!({"vin": VIN}))
+                .await;
+            assert_eq!(answer.status, 200, "{}", answer.text);
+            let seen = counted.database.take_seen();
+            let cost = (seen.len(), seen.iter().map(|seen| seen.write_units).sum::<f64>());
+            if call == 1 {
+                first = Some(cost);
+            }
+            if call == 99 {
+                assert_eq!(
+                    Some(cost),
+                    first,
+                    "the second call (the fee wallet's nonce is known by then) and the hundredth"
+                );
+            }
+        }
+    });
+}
+
+/// `make bench` prints these (set `PRINT_COST=1`).
+#[test]
+fn print_what_calls_cost() {
+    if std::env::var_os("PRINT_COST").is_none() {
+        return;
+    }
+    run(async {
+        let counted = counted().await;
+        let payer = Payer::new(&counted.stack).await;
+        let read = json!({"url": format!("{}/plain", counted.stack.site_url)});
+        println!(
+            "\n{:34} {:>9} {:>12} {:>12}",
+            "DynamoDB, counted on the wire", "requests", "read units", "write units"
+        );
+        for (name, path, body, price) in [
+            ("direct call, paid", VIN_PATH, json!({"vin": VIN}), 5_000),
+            ("queued call, paid, to its end", READ_PATH, read, 2_000),
+        ] {
+            for attempt in 0..2 {
+                counted.database.take_seen();
+                payer.client.post(path, &[("x-payment", &header(&bare(&payer.authorize(price))))], &body).await;
+                tokio::time::sleep(std::time::Duration::from_millis(800)).await;
+                // The first call of a process also looks up the fee wallet's nonce.
+                if attempt == 1 {
+                    print_row(name, &counted.database.take_seen());
+                }
+            }
+        }
+    });
+}
+
+fn print_row(name: &str, seen: &[Seen]) {
+    let reads: f64 = seen.iter().map(|seen| seen.read_units).sum();
+    let writes: f64 = seen.iter().map(|seen| seen.write_units).sum();
+    println!("{name:34} {:>9} {reads:>12.1} {writes:>12.1}   {}", seen.len(), operations(seen).join(" "));
+}

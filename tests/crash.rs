@@ -1,0 +1,175 @@
+//! The process dies at every step of a call: before a request of it arrives at database or chain, and after. Whatever
+//! step it was, after a restart the call finishes or is paid back, once, and the same payment leads to its answer.
+
+use common::evm::authorization::Authorization;
+use common::ids::{AgentId, RequestId};
+use common::jobs::{Outcome, Settlement};
+use common::ledger::credit;
+use common::ledger::receipt::{self, ExecutionStatus, ReceiptStatus};
+use local::stack::Background;
+use local::{Options, Stack};
+use serde_json::{Value, json};
+
+use crate::support::payer::{bare, header};
+use crate::support::proxy::{Life, Proxy};
+use crate::support::{Payer, READ_PATH, VIN, VIN_PATH, chain, eventually, run, stack_with};
+
+/// No call makes more requests than this.
+const MOST_STEPS: i64 = 60;
+
+struct Call {
+    path: &'static str,
+    body: Value,
+    price: u64,
+}
+
+#[test]
+fn a_direct_call_survives_death_at_every_step() {
+    run(die_at_every_step(|_| Call { path: VIN_PATH, body: json!({"vin": VIN}), price: 5_000 }, |options| options));
+}
+
+#[test]
+fn a_queued_call_survives_death_at_every_step() {
+    run(die_at_every_step(
+        |stack| Call { path: READ_PATH, body: json!({"url": format!("{}/plain", stack.site_url)}), price: 2_000 },
+        |options| options,
+    ));
+}
+
+#[test]
+fn work_that_fails_is_paid_back_whatever_dies() {
+    let call = |_: &Stack| Call { path: READ_PATH, body: json!({"url": "http://no-such-host.invalid/"}), price: 2_000 };
+    run(die_at_every_step(call, |options| options));
+}
+
+#[test]
+fn overlapping_work_survives_death_at_every_step() {
+    let call = |_: &Stack| Call { path: VIN_PATH, body: json!({"vin": VIN}), price: 5_000 };
+    run(die_at_every_step(call, |options| options.with("OVERLAP_BELOW_USDC", "0.01")));
+}
+
+async fn die_at_every_step(call: fn(&Stack) -> Call, change: fn(Options) -> Options) {
+    for last_one_arrives in [false, true] {
+        for step in 1..=MOST_STEPS {
+            if !die_at(step, last_one_arrives, call, change).await {
+                println!("{step} steps, the last one arriving: {last_one_arrives}");
+                assert!(step > 10, "a call has more steps than this");
+                break;
+            }
+            assert!(step < MOST_STEPS, "a call that never ends");
+        }
+    }
+}
+
+/// Runs a call whose process dies at this step, restarts, and checks everything. `false` if the call needed fewer.
+async fn die_at(step: i64, last_one_arrives: bool, call: fn(&Stack) -> Call, change: fn(Options) -> Options) -> bool {
+    let chain = chain().await;
+    let database = local::database::start(None).await.expect("a database");
+    let life = Life::ending_at(i64::MAX, last_one_arrives);
+    let to_database = Proxy::start(&database, life.clone()).await;
+    let to_chain = Proxy::start(chain.rpc_url(), life.clone()).await;
+    let secret = "a secret that two processes of one deployment share";
+    let with_secret = |options: Options| change(options.with("SERVICE_SECRET", secret).with("PAYMENT_HOLD_MS", "300"));
+
+    // The first life. Its scheduler and stream are still, so that every request counted is one of the call.
+    let first = stack_with(|options| {
+        let options =
+            with_secret(options).with("AWS_ENDPOINT_URL", &to_database.url).with("CHAIN_RPC_URL", &to_chain.url);
+        Options { background: Background::Worker, ..options }
+    })
+    .await;
+    let payer = Payer::new(&first).await;
+    let call = call(&first);
+    let authorization = payer.authorize(call.price);
+    let payment = header(&bare(&authorization));
+    life.end_after(step);
+    let before = payer.client.try_post(call.path, &[("x-payment", &payment)], &call.body).await;
+    // A queued call may still be at work when its caller has its answer.
+    tokio::time::sleep(std::time::Duration::from_millis(if life.is_over() { 50 } else { 400 })).await;
+    let died = life.is_over();
+    let site_url = first.site_url.clone();
+    let fee_wallet = first.environment["RELAYER_PRIVATE_KEY"].clone();
+    first.kill().await;
+
+    // The second life.
+    let second = stack_with(|options| {
+        let (host, port) = site_url.trim_start_matches("http://").split_once(':').expect("a port");
+        let options = with_secret(options).with("AWS_ENDPOINT_URL", &database).with("RELAYER_PRIVATE_KEY", fee_wallet);
+        options.with("LOCAL_FETCH_ALLOW", format!("{host}:{port}"))
+    })
+    .await;
+    local::stack::release_leases(&second.app.db, second.app.clock.now()).await.expect("leases");
+    let payer = payer.at(&second);
+    at_rest(&payer, &authorization).await;
+    check_books(&second, &payer, &authorization, call.price).await;
+
+    // Whatever the first answer was, the same payment now gets the answer.
+    let after = payer.client.post(call.path, &[("x-payment", &payment)], &call.body).await;
+    let label = format!("step {step}, arrives: {last_one_arrives}, first answer: {before:?}");
+    assert!(matches!(after.status, 200 | 202 | 503), "{label}: {} {}", after.status, after.text);
+    at_rest(&payer, &authorization).await;
+    let job = check_books(&second, &payer, &authorization, call.price).await.expect(&label);
+    assert_eq!(u64::try_from(payer.balance(&second).await).unwrap(), 1_000_000 - call.price, "{label}: charged once");
+    assert!(job.outcome.is_some(), "{label}");
+    let again = payer.client.post(call.path, &[("x-payment", &payment)], &call.body).await;
+    assert_eq!(again.base64_header("payment-response")["success"], true, "{label}");
+    second.kill().await;
+    died
+}
+
+/// Waits until nothing of the payment is open.
+async fn at_rest(payer: &Payer, authorization: &Authorization) {
+    eventually("the payment to come to rest", || async {
+        let state = payer.payment_state(authorization).await;
+        let job = &state["payments"][0]["job_status"];
+        let word = state["state"].as_str().unwrap_or_default();
+        let resting = match word {
+            "never_seen" | "refused" | "credited_back" | "released" => true,
+            "settled" => job == "completed",
+            _ => false,
+        };
+        resting.then_some(())
+    })
+    .await;
+}
+
+/// Money, job, receipt and credits say the same; entries add up to the balance.
+async fn check_books(
+    stack: &Stack,
+    payer: &Payer,
+    authorization: &Authorization,
+    price: u64,
+) -> Option<common::jobs::Job> {
+    let db = &stack.app.db;
+    let spent = 1_000_000 - u64::try_from(payer.balance(stack).await).unwrap();
+    let agent: AgentId = payer.agent();
+    let entries = credit::entries(db, agent).await.unwrap();
+    let credited: u64 = entries.iter().map(|entry| entry.amount.micro()).sum();
+    assert_eq!(credit::balance(db, agent).await.unwrap().credits.micro(), credited, "entries add up to the balance");
+    let claims = common::payments::claim::of_nonce(db, &authorization.nonce).await.unwrap();
+    let Some(claim) = claims.first() else {
+        assert_eq!((spent, credited), (0, 0), "no claim, no charge");
+        return None;
+    };
+    let request_id: RequestId = claim.request_id;
+    let job = common::jobs::store::load_latest(db, request_id).await.unwrap().expect("a claim has a job");
+    assert_eq!(job.open, None, "nothing is left open");
+    let receipt = receipt::load(db, agent, &job.receipt_id).await.unwrap().expect("a job has a receipt");
+    match (job.settlement, job.outcome) {
+        (Settlement::Settled, Some(Outcome::Completed)) => {
+            assert_eq!((spent, credited), (price, 0));
+            assert_eq!(
+                (receipt.status, receipt.execution_status),
+                (ReceiptStatus::Settled, ExecutionStatus::Completed)
+            );
+        }
+        (Settlement::Settled, Some(Outcome::Failed)) => {
+            assert_eq!((spent, credited), (price, price), "paid back, once");
+            assert_eq!((receipt.status, receipt.execution_status), (ReceiptStatus::Settled, ExecutionStatus::Failed));
+        }
+        other => panic!("a claimed payment ended as {other:?}"),
+    }
+    assert!(receipt.seal.is_some(), "terminal receipts are signed");
+    assert_eq!(receipt.settlement_tx, job.transaction);
+    Some(job)
+}

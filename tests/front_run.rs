@@ -1,0 +1,140 @@
+//! Money that arrived is honoured: an authorization that a stranger broadcasts first buys what it was signed for, once.
+
+use std::time::Duration;
+
+use common::evm::abi::{self, Argument};
+use common::evm::authorization::Authorization;
+use common::evm::{hex0x, word_from_u64};
+use devchain::DevChain;
+use serde_json::json;
+
+use crate::support::payer::{bare, header};
+use crate::support::{Payer, READ_PATH, VIN, VIN_PATH, run, stack};
+
+/// Puts an authorization on chain as anybody may.
+pub async fn broadcast(chain: &DevChain, authorization: &Authorization) {
+    let mut arguments: Vec<Argument<'_>> = [
+        authorization.from.word(),
+        authorization.to.word(),
+        authorization.value,
+        authorization.valid_after,
+        authorization.valid_before,
+        authorization.nonce,
+    ]
+    .into_iter()
+    .map(Argument::Word)
+    .collect();
+    arguments.push(Argument::Bytes(&authorization.signature));
+    let data =
+        abi::call("transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)", &arguments);
+    let receipt = chain.send(chain.token(), &hex0x(&data)).await.expect("a receipt");
+    assert_eq!(receipt["status"], "0x1");
+}
+
+#[test]
+fn what_a_stranger_broadcast_is_served_once() {
+    run(async {
+        let stack = stack().await;
+        let chain = stack.chain.clone().unwrap();
+        for (path, body, price, status) in [
+            (VIN_PATH, json!({"vin": VIN}), 5_000, 200),
+            (READ_PATH, json!({"url": format!("{}/plain", stack.site_url)}), 2_000, 202),
+        ] {
+            let payer = Payer::new(&stack).await;
+            let authorization = payer.authorize(price);
+            broadcast(&chain, &authorization).await;
+            let payment = header(&bare(&authorization));
+            let calls: Vec<_> = (0..5)
+                .map(|_| {
+                    let (payer, payment, body) = (payer.clone(), payment.clone(), body.clone());
+                    tokio::spawn(async move { payer.client.post(path, &[("x-payment", &payment)], &body).await })
+                })
+                .collect();
+            for call in calls {
+                let answer = call.await.unwrap();
+                assert!(answer.status == status || answer.status == 202, "{}", answer.text);
+            }
+            let answer = payer.client.post(path, &[("x-payment", &payment)], &body).await;
+            assert_eq!(answer.status, status);
+            assert_eq!(answer.base64_header("payment-response")["success"], true);
+            assert_eq!(u64::try_from(payer.balance(&stack).await).unwrap(), 1_000_000 - price);
+            // Once: with another body it is a conflict, and not a second purchase.
+            let other = if path == VIN_PATH {
+                json!({"vin": VIN, "model_year": 2003})
+            } else {
+                json!({"url": "http://example.com/"})
+            };
+            let answer = payer.client.post(path, &[("x-payment", &payment)], &other).await;
+            assert_eq!(answer.error(), (409, "payment_already_used".to_owned()));
+        }
+    });
+}
+
+/// The stranger is faster than our own broadcast: between the check and the settlement.
+#[test]
+fn a_broadcast_in_between_is_found_as_well() {
+    run(async {
+        let chain = crate::support::chain().await;
+        let proxy = crate::support::proxy::Proxy::start(chain.rpc_url(), crate::support::proxy::Life::immortal()).await;
+        let stack = crate::support::stack_with(|options| options.with("CHAIN_RPC_URL", &proxy.url)).await;
+        let payer = Payer::new(&stack).await;
+        let authorization = payer.authorize(5_000);
+        // At the first sight of our transaction, a stranger's is mined.
+        let stranger = (chain.clone(), authorization.clone());
+        let mut armed = true;
+        proxy.inject(move |method| {
+            if method == "eth_sendRawTransaction" && std::mem::take(&mut armed) {
+                let (chain, authorization) = stranger.clone();
+                tokio::task::block_in_place(|| {
+                    tokio::runtime::Handle::current().block_on(broadcast(&chain, &authorization))
+                });
+            }
+            None
+        });
+        let payment = header(&bare(&authorization));
+        let answer = payer.client.post(VIN_PATH, &[("x-payment", &payment)], &json!({"vin": VIN})).await;
+        assert!(matches!(answer.status, 200 | 202), "{}", answer.text);
+        let id =
+            answer.json()["data"]["request_id"].as_str().or(answer.json()["request_id"].as_str()).unwrap().to_owned();
+        let job = payer.finished(&id).await;
+        assert_eq!((&job["status"], &job["settlement_status"]), (&json!("completed"), &json!("settled")));
+        assert_eq!(payer.balance(&stack).await, 995_000, "paid once");
+    });
+}
+
+#[test]
+fn another_transfer_of_the_same_payer_is_no_payment() {
+    run(async {
+        let stack = stack().await;
+        let chain = stack.chain.clone().unwrap();
+        let payer = Payer::new(&stack).await;
+        // The nonce was used for a transfer to somebody else, in the same block as an equal payment to us by another nonce.
+        let elsewhere = payer.authorize_with(5_000, |payment| payment.to = common::evm::Address::from_bytes([5; 20]));
+        let ours = payer.authorize(5_000);
+        broadcast(&chain, &elsewhere).await;
+        broadcast(&chain, &ours).await;
+        let claimed = payer.authorize_with(5_000, |payment| payment.nonce = elsewhere.nonce);
+        let answer =
+            payer.client.post(VIN_PATH, &[("x-payment", &header(&bare(&claimed)))], &json!({"vin": VIN})).await;
+        assert_eq!((answer.status, &answer.json()["reason"]), (402, &json!("invalid_exact_evm_nonce_already_used")));
+    });
+}
+
+#[test]
+fn an_old_transfer_is_honoured_for_an_hour_and_not_for_ever() {
+    run(async {
+        let chain = crate::support::chain().await;
+        let now = common::clock::Clock::system().now();
+        for (later, status) in [(Duration::from_secs(600), 200), (Duration::from_secs(2 * 3600), 402)] {
+            let clock = common::clock::Clock::pinned(now.plus(later));
+            let stack = crate::support::stack_with(|options| local::Options { clock, ..options }).await;
+            let payer = Payer::new(&stack).await;
+            let soon = word_from_u64(now.secs().unsigned_abs() + 60);
+            let authorization = payer.authorize_with(5_000, |payment| payment.valid_before = soon);
+            broadcast(&chain, &authorization).await;
+            let payment = header(&bare(&authorization));
+            let answer = payer.client.post(VIN_PATH, &[("x-payment", &payment)], &json!({"vin": VIN})).await;
+            assert_eq!(answer.status, status, "{}", answer.text);
+        }
+    });
+}

@@ -1,0 +1,29 @@
+//! Journeys over the whole service: the real routers, the real SDK client against an embedded DynamoDB, a real chain,
+//! and wallets that really sign.
+//!
+//! | file | what it tries to break |
+//! |---|---|
+//! | `paid_call` | every dialect of payment on both tools, answers, receipts, polling |
+//! | `refusals` | bad payments and bad input: refused by name, nothing lost, nothing charged |
+//! | `repeats` | one payment many times, at once and later |
+//! | `front_run` | authorizations that a stranger broadcasts first |
+//! | `contract_wallets` | payers that are contracts |
+//! | `settlement` | facilitators and chains that fail, lie or fall silent |
+//! | `crash` | the process dying at every step of a call |
+//! | `faults` | a database that collides, throttles and loses answers |
+//! | `proofs` | agent proofs |
+//! | `cost` | requests and capacity units of a call |
+//! | `surface` | routes, errors, the template, sample events |
+
+mod contract_wallets;
+mod cost;
+mod crash;
+mod faults;
+mod front_run;
+mod paid_call;
+mod proofs;
+mod refusals;
+mod repeats;
+mod settlement;
+mod support;
+mod surface;

@@ -1,0 +1,352 @@
+//! The mission's first sentence: an agent with a wallet calls a tool, is quoted, pays, and gets a genuine result.
+
+use common::evm::hex0x;
+use common::ledger::receipt::{self, ExecutionStatus, ReceiptStatus};
+use ring::signature::{ED25519, UnparsedPublicKey};
+use serde_json::{Value, json};
+
+use crate::support::payer::{bare, header, v1, v2};
+use crate::support::{Answer, Payer, READ_PATH, VIN, VIN_PATH, eventually, run, stack};
+
+#[test]
+fn a_direct_call_answers_with_the_result_and_the_transaction() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::new(&stack).await;
+        let answer = payer.buy(VIN_PATH, &json!({"vin": VIN, "memo": "a car"})).await;
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        let data = &answer.json()["data"];
+        assert_eq!((&data["status"], &data["tool"]), (&json!("completed"), &json!("vin_decode")));
+        assert_eq!((&data["result"]["make"], &data["result"]["model_year"]), (&json!("Honda"), &json!(2003)));
+
+        let settled = answer.base64_header("payment-response");
+        assert_eq!((&settled["success"], &settled["payer"]), (&json!(true), &json!(payer.address().to_string())));
+        assert_eq!(settled["network"], "eip155:84532");
+        assert_eq!(answer.base64_header("x-payment-response")["network"], "base-sepolia");
+        let transaction = settled["transaction"].as_str().unwrap();
+        let receipt = stack.chain.as_ref().unwrap().rpc().receipt(transaction).await.unwrap();
+        assert_eq!(receipt["status"], "0x1");
+        assert_eq!(payer.balance(&stack).await, 1_000_000 - 5_000);
+
+        // The same job can be polled, by its owner only.
+        let id = data["request_id"].as_str().unwrap();
+        let polled = payer.finished(id).await;
+        assert_eq!(polled["result"], data["result"]);
+        assert_eq!(polled["settlement_status"], "settled");
+        let stranger = Payer::with(&stack, 0).await;
+        assert_eq!(stranger.get(&format!("/v1/requests/{id}")).await.error(), (404, "not_found".to_owned()));
+    });
+}
+
+#[test]
+fn a_queued_call_reads_a_real_page() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::new(&stack).await;
+        let url = format!("{}/moved", stack.site_url);
+        let answer = payer.buy(READ_PATH, &json!({"url": url})).await;
+        assert_eq!(answer.status, 202, "{}", answer.text);
+        let accepted = answer.json();
+        assert_eq!((&accepted["tool"], &accepted["status"]), (&json!("web_read"), &json!("processing")));
+        let job = payer.finished(accepted["request_id"].as_str().unwrap()).await;
+        assert_eq!(job["status"], "completed", "{job}");
+        assert_eq!((&job["provider"], &job["mode"]), (&json!("web"), &json!("embedded")));
+        let result = &job["result"];
+        assert_eq!(result["url"], format!("{}/article", stack.site_url), "redirects are followed");
+        assert_eq!(result["metadata"]["statusCode"], 200);
+        assert_eq!(result["truncated"], false);
+        let markdown = result["markdown"].as_str().unwrap();
+        assert!(markdown.contains("two white flashes every eleven seconds"), "{markdown}");
+        assert!(!markdown.contains("send your money"), "hidden text is no content: {markdown}");
+        assert_eq!(payer.balance(&stack).await, 1_000_000 - 2_000);
+    });
+}
+
+/// Both tools, every header and payload form of contract §1.1 to §1.4.
+#[test]
+fn every_dialect_pays() {
+    run(async {
+        let stack = stack().await;
+        let tools = [
+            (VIN_PATH, json!({"vin": VIN}), 200),
+            (READ_PATH, json!({"url": format!("{}/plain", stack.site_url)}), 202),
+        ];
+        for (path, body, status) in &tools {
+            let payer = Payer::new(&stack).await;
+            let mut paid = 0;
+            for dialect in [
+                "v2",
+                "v2 raw",
+                "v2 url-safe",
+                "v1",
+                "bare",
+                "bare parts",
+                "authorization",
+                "authorization x402",
+                "proof header",
+            ] {
+                for with_quote in [false, true] {
+                    let unpaid = payer.client.post(path, &[], body).await;
+                    let quote_id = unpaid.json()["quote_id"].as_str().unwrap().to_owned();
+                    let (name, value) = dialect_of(dialect, &payer, &unpaid);
+                    let mut headers = vec![(name, value.as_str())];
+                    if with_quote {
+                        headers.push(("X-Quote-ID", quote_id.as_str()));
+                    }
+                    let answer = payer.client.post(path, &headers, body).await;
+                    assert_eq!(answer.status, *status, "{dialect} on {path}: {}", answer.text);
+                    paid += 1;
+                    let id = request_id(&answer);
+                    assert_eq!(payer.finished(&id).await["status"], "completed");
+                }
+            }
+            let price = if *status == 200 { 5_000 } else { 2_000 };
+            assert_eq!(payer.balance(&stack).await, 1_000_000 - paid * price, "each call is charged once");
+        }
+    });
+}
+
+fn dialect_of(dialect: &str, payer: &Payer, unpaid: &Answer) -> (&'static str, String) {
+    let challenge = unpaid.base64_header("payment-required");
+    let amount = unpaid.json()["accepts"][0]["maxAmountRequired"].as_str().unwrap().parse().unwrap();
+    let authorization = payer.authorize(amount);
+    let v2 = v2(&authorization, &challenge["accepts"][0]);
+    match dialect {
+        "v2" => ("payment-signature", header(&v2)),
+        "v2 raw" => ("payment-signature", v2.to_string()),
+        "v2 url-safe" => ("PAYMENT-SIGNATURE", common::encoding::base64_url(v2.to_string().as_bytes())),
+        "v1" => ("X-Payment", header(&v1(&authorization))),
+        "bare" => ("X-PAYMENT", header(&bare(&authorization))),
+        "bare parts" => {
+            let mut parts = bare(&authorization);
+            let bytes = &authorization.signature;
+            parts["signature"] = json!({"v": bytes[64], "r": hex0x(&bytes[..32]), "s": hex0x(&bytes[32..64])});
+            ("x-payment", parts.to_string())
+        }
+        "authorization" => ("Authorization", header(&v2)),
+        "authorization x402" => ("Authorization", format!("x402 {}", header(&bare(&authorization)))),
+        _ => ("X-Payment-Proof", header(&v2)),
+    }
+}
+
+fn request_id(answer: &Answer) -> String {
+    let body = answer.json();
+    let id = body["request_id"].as_str().or_else(|| body["data"]["request_id"].as_str());
+    id.expect("a request id").to_owned()
+}
+
+#[test]
+fn one_402_serves_every_client() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::new(&stack).await;
+        let unpaid = payer.client.post(VIN_PATH, &[], &json!({"vin": VIN})).await;
+        assert_eq!(unpaid.status, 402);
+        assert_eq!(unpaid.header("cache-control"), Some("no-store"));
+        let body = unpaid.json();
+        for (pointer, value) in [
+            ("/error", json!("payment_required")),
+            ("/code", json!(402)),
+            ("/amount_usdc", json!("0.005000")),
+            ("/network", json!("eip155:84532")),
+            ("/payment_request/chain_id", json!(84532)),
+            ("/payment_request/amount", json!("0.005000")),
+            ("/payment_request/recipient", body["pay_to"].clone()),
+            ("/context/tool", json!("vin_decode")),
+            ("/context/total", json!("0.005000")),
+            ("/context/quote_id", body["quote_id"].clone()),
+            ("/x402Version", json!(1)),
+            ("/accepts/0/network", json!("base-sepolia")),
+            ("/accepts/0/maxAmountRequired", json!("5000")),
+            ("/accepts/0/extra", json!({"name": "USDC", "version": "2"})),
+        ] {
+            assert_eq!(body.pointer(pointer), Some(&value), "{pointer}");
+        }
+        let header = unpaid.header("payment-required").unwrap();
+        assert!(header.len() < 3 * 1024, "clients echo it whole: {} bytes", header.len());
+        let challenge = unpaid.base64_header("payment-required");
+        assert_eq!(challenge["accepts"][0]["extra"]["quoteId"], body["quote_id"]);
+        assert_eq!(challenge["accepts"][0]["amount"], "5000");
+        assert_eq!(challenge["resource"]["url"], format!("{}{VIN_PATH}", stack.base_url));
+    });
+}
+
+#[test]
+fn a_price_probe_needs_no_body_and_everything_else_is_validated_first() {
+    run(async {
+        let stack = stack().await;
+        let client = Payer::with(&stack, 0).await.client;
+        for path in [VIN_PATH, "/v1/tools/lookup/vin", READ_PATH] {
+            for headers in [&[][..], &[("content-type", "application/json")][..]] {
+                let probe = client.send("POST", path, headers, "").await.unwrap();
+                assert_eq!(probe.status, 402, "{path}");
+                assert!(probe.json()["quote_id"].is_string());
+            }
+            for body in ["{}", " ", "{\"vin\":1,\"url\":1}"] {
+                let answer = client.send("POST", path, &[("content-type", "application/json")], body).await.unwrap();
+                assert_eq!(answer.error(), (400, "invalid_request".to_owned()), "{path} {body}");
+            }
+        }
+        // A payment does not make an empty body a good one, and is not touched.
+        let payer = Payer::new(&stack).await;
+        let authorization = payer.authorize(5_000);
+        let payment = header(&bare(&authorization));
+        let answer = payer.client.send("POST", VIN_PATH, &[("x-payment", &payment)], "").await.unwrap();
+        assert_eq!(answer.error(), (400, "invalid_request".to_owned()));
+        assert_eq!(payer.payment_state(&authorization).await["state"], "never_seen");
+    });
+}
+
+#[test]
+fn receipts_are_signed_and_check_with_the_published_key() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::new(&stack).await;
+        let body = json!({"vin": VIN, "memo": "a car", "decisionContext": {"goalId": "g1", "mood": "curious"}, "valueTag": {"type": "lead", "amount": 2}});
+        let answer = payer.buy(VIN_PATH, &body).await.json();
+        let job: common::ids::RequestId = answer["data"]["request_id"].as_str().unwrap().parse().unwrap();
+        let job = common::jobs::store::load_latest(&stack.app.db, job).await.unwrap().unwrap();
+        let receipt = receipt::load(&stack.app.db, payer.agent(), &job.receipt_id).await.unwrap().unwrap();
+        assert_eq!(receipt.receipt_id.as_str(), answer["data"]["receipt_id"].as_str().unwrap());
+        assert_eq!((receipt.status, receipt.execution_status), (ReceiptStatus::Settled, ExecutionStatus::Completed));
+        assert_eq!(receipt.settlement_tx, job.transaction);
+        assert_eq!(receipt.goal_id.as_deref(), Some("g1"));
+        let metadata: Value = serde_json::from_str(receipt.metadata.as_deref().unwrap()).unwrap();
+        assert_eq!(metadata["decisionContext"]["mood"], "curious", "open members are kept");
+
+        let keys = eventually("the key set", || async {
+            let keys = payer.client.get("/.well-known/jwks.json", &[]).await.json();
+            (!keys["keys"].as_array().unwrap().is_empty()).then_some(keys)
+        })
+        .await;
+        assert_eq!(keys, payer.client.get("/.well-known/agora-receipts.json", &[]).await.json());
+        let seal = receipt.seal.as_ref().unwrap();
+        let key = &keys["keys"][0];
+        assert_eq!(key["kid"], seal.key_id);
+        let bytes = |text: &str| common::encoding::base64_any(text).unwrap();
+        let public = UnparsedPublicKey::new(&ED25519, bytes(key["x"].as_str().unwrap()));
+        assert!(public.verify(&receipt.signed_bytes(), &bytes(&seal.signature)).is_ok());
+        let mut forged = receipt.clone();
+        forged.amount = common::money::Usdc::from_micro(1);
+        assert!(public.verify(&forged.signed_bytes(), &bytes(&seal.signature)).is_err());
+    });
+}
+
+#[test]
+fn work_that_fails_is_paid_back_at_once_and_shows_in_the_balance() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::new(&stack).await;
+        for (url, reason) in [
+            ("http://no-such-host.invalid/".to_owned(), "destination_not_reachable"),
+            (format!("{}/away", stack.site_url), "destination_not_allowed"),
+        ] {
+            let before = payer.get("/v1/tools/balance").await.json();
+            let accepted = payer.buy(READ_PATH, &json!({"url": url})).await.json();
+            let job = payer.finished(accepted["request_id"].as_str().unwrap()).await;
+            assert_eq!(job["status"], "failed", "{job}");
+            assert_eq!((&job["error_code"], &job["error_reason"]), (&json!("provider_unavailable"), &json!(reason)));
+            assert_eq!((&job["settlement_status"], &job["credited_usdc"]), (&json!("settled"), &json!("0.002000")));
+            let after = payer.get("/v1/tools/balance").await.json();
+            assert_eq!(credits(&after), credits(&before) + 2_000);
+        }
+        let entries = common::ledger::credit::entries(&stack.app.db, payer.agent()).await.unwrap();
+        let sum: u64 = entries.iter().map(|entry| entry.amount.micro()).sum();
+        assert_eq!(sum, 4_000, "entries add up to the balance");
+        let balance = payer.get("/v1/tools/balance").await.json();
+        assert_eq!(balance["on_chain_balance"], "0.996000");
+        assert_eq!((&balance["currency"], &balance["chain_id"]), (&json!("USDC"), &json!(84532)));
+    });
+}
+
+fn credits(balance: &Value) -> u64 {
+    common::money::Usdc::parse(balance["credits_balance"].as_str().unwrap()).unwrap().micro()
+}
+
+#[test]
+fn small_prices_may_overlap_their_settlement_within_a_cap() {
+    run(async {
+        let stack = crate::support::stack_with(|options| {
+            options
+                .with("OVERLAP_BELOW_USDC", "0.01")
+                .with("OVERLAP_EXPOSURE_USDC", "0.006")
+                .with("PAYMENT_HOLD_MS", "0")
+        })
+        .await;
+        let payer = Payer::new(&stack).await;
+        let answer = payer.buy(VIN_PATH, &json!({"vin": VIN})).await;
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        // The answer did not wait for the chain; the worker settles it.
+        let header = answer.base64_header("payment-response");
+        assert_eq!((&header["success"], &header["errorReason"]), (&json!(false), &json!("settlement_pending")));
+        let id = request_id(&answer);
+        let job = payer.finished(&id).await;
+        assert_eq!((&job["status"], &job["settlement_status"]), (&json!("completed"), &json!("settled")));
+        assert_eq!(payer.balance(&stack).await, 995_000);
+        let exposure = common::payments::policy::exposure(&stack.app.db, payer.agent()).await.unwrap();
+        assert_eq!(exposure.unsettled.micro(), 0, "settled calls are off the exposure");
+
+        // Queued, and the next direct one: as soon as the cap is reached, money comes first.
+        let body = json!({"vin": VIN});
+        let (one, other) = tokio::join!(payer.buy(VIN_PATH, &body), payer.buy(VIN_PATH, &body));
+        for answer in [one, other] {
+            assert_eq!(answer.status, 200, "{}", answer.text);
+            payer.finished(&request_id(&answer)).await;
+        }
+        assert_eq!(payer.balance(&stack).await, 985_000);
+    });
+}
+
+#[test]
+fn payments_can_be_looked_up_by_nonce_and_by_transaction() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::new(&stack).await;
+        let authorization = payer.authorize(5_000);
+        assert_eq!(payer.payment_state(&authorization).await["state"], "never_seen");
+        let answer =
+            payer.client.post(VIN_PATH, &[("x-payment", &header(&bare(&authorization)))], &json!({"vin": VIN})).await;
+        let by_nonce = payer.payment_state(&authorization).await;
+        assert_eq!(
+            (&by_nonce["state"], &by_nonce["payments"][0]["amount_usdc"]),
+            (&json!("settled"), &json!("0.005000"))
+        );
+        let transaction = answer.base64_header("payment-response")["transaction"].as_str().unwrap().to_owned();
+        let by_transaction = payer.client.get(&format!("/v1/payments/{transaction}"), &[]).await.json();
+        assert_eq!(by_transaction["payments"], by_nonce["payments"]);
+        assert_eq!(by_transaction["payments"][0]["transaction"], transaction);
+
+        let failed = payer.authorize(2_000);
+        let body = json!({"url": "http://no-such-host.invalid/"});
+        payer.client.post(READ_PATH, &[("x-payment", &header(&bare(&failed)))], &body).await;
+        let state = eventually("the credit", || async {
+            let state = payer.payment_state(&failed).await;
+            (state["state"] == "credited_back").then_some(state)
+        })
+        .await;
+        assert_eq!(state["payments"][0]["credited_usdc"], "0.002000");
+        for reference in ["0x12", "abc", &"0".repeat(66)] {
+            let answer = payer.client.get(&format!("/v1/payments/{reference}"), &[]).await;
+            assert_eq!(answer.error(), (400, "invalid_request".to_owned()), "{reference}");
+        }
+    });
+}
+
+#[test]
+fn statistics_count_what_was_done() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::new(&stack).await;
+        for _ in 0..3 {
+            assert_eq!(payer.buy(VIN_PATH, &json!({"vin": VIN})).await.status, 200);
+        }
+        let failed = payer.buy(READ_PATH, &json!({"url": "http://no-such-host.invalid/"})).await.json();
+        payer.finished(failed["request_id"].as_str().unwrap()).await;
+        let stats = eventually("the statistics", || async {
+            let stats = payer.client.get("/v1/stats", &[]).await.json();
+            (stats["actions_executed"] == 3 && stats["success_rate_bps"] == 7_500).then_some(stats)
+        })
+        .await;
+        assert_eq!((&stats["transaction_volume_cents"], &stats["active_agents"]), (&json!(1), &json!(1)));
+    });
+}

@@ -1,0 +1,145 @@
+//! Agent proofs on polling, balance and agents/me: fresh, used once, and for the right agent.
+
+use common::clock::Clock;
+use serde_json::json;
+
+use crate::support::{Payer, VIN, VIN_PATH, run, stack};
+
+const ROUTES: [&str; 3] = ["/v1/agents/me", "/v1/tools/balance", "/v1/requests/00000000-0000-8000-8000-000000000000"];
+
+#[test]
+fn a_proof_is_needed_and_used_once() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::new(&stack).await;
+        for route in ROUTES {
+            let (found, missing) = if route.contains("requests") { (404, "not_found") } else { (200, "") };
+            let answer = payer.client.get(route, &[]).await;
+            assert_eq!(answer.error(), (401, "proof_required".to_owned()), "{route}");
+            let proof = payer.proof("read");
+            let answer = payer.client.get(route, &[("x-agent-proof", &proof)]).await;
+            assert_eq!(answer.status, found, "{route}: {}", answer.text);
+            assert_eq!(answer.json()["error"].as_str().unwrap_or_default(), missing);
+            let answer = payer.client.get(route, &[("x-agent-proof", &proof)]).await;
+            assert_eq!(
+                (answer.error().1.as_str(), &answer.json()["reason"]),
+                ("invalid_proof", &json!("already_used")),
+                "{route}"
+            );
+        }
+        let me = payer.get("/v1/agents/me").await.json();
+        let expected =
+            json!({"agent_id": payer.agent(), "wallet_address": payer.address().to_string(), "auth_mode": "wallet"});
+        assert_eq!(me, json!({"success": true, "data": expected}));
+    });
+}
+
+#[test]
+fn bad_proofs_are_refused_by_reason_and_burn_nothing() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::new(&stack).await;
+        let stranger = Payer::with(&stack, 0).await;
+        let now = Clock::system().now().secs();
+        let stranger_address = stranger.address().to_string();
+        let own_id = payer.agent().to_string();
+        let upper = format!("0x{}", payer.address().lower()[2..].to_uppercase());
+        for (name, proof, agent, reason) in [
+            ("old", payer.proof_at("read", now - 302), None, "expired"),
+            ("from the future", payer.proof_at("read", now + 65), None, "expired"),
+            ("garbage", "garbage".to_owned(), None, "malformed"),
+            ("another agent's", payer.proof("read"), Some(stranger_address.as_str()), "agent_mismatch"),
+        ] {
+            let mut headers = vec![("x-agent-proof", proof.as_str())];
+            headers.extend(agent.map(|agent| ("x-agent-id", agent)));
+            let answer = payer.client.get("/v1/agents/me", &headers).await;
+            assert_eq!((answer.status, &answer.json()["reason"]), (401, &json!(reason)), "{name}");
+        }
+        // A proof signed for another service.
+        let other = crate::support::stack_with(|options| options.with("SERVICE_NAME", "Other")).await;
+        let foreign = Payer::with(&other, 0).await.proof("read");
+        let answer = payer.client.get("/v1/agents/me", &[("x-agent-proof", &foreign)]).await;
+        assert_eq!((answer.status, &answer.json()["reason"]), (401, &json!("invalid")));
+
+        // The same proof is refused for naming the wrong agent, and good for the right one afterwards.
+        let proof = payer.proof("write");
+        let answer =
+            payer.client.get("/v1/agents/me", &[("x-agent-proof", &proof), ("x-agent-id", &stranger_address)]).await;
+        assert_eq!(answer.status, 401);
+        let answer = payer.client.get("/v1/agents/me", &[("x-agent-proof", &proof), ("x-agent-id", &own_id)]).await;
+        assert_eq!(answer.status, 200, "a write proof reads; an agent's UUID names it");
+        let answer = payer
+            .client
+            .get("/v1/agents/me", &[("x-agent-proof", &payer.proof("submit")), ("x-agent-id", &upper)])
+            .await;
+        assert_eq!(answer.status, 200, "addresses are read in any case");
+    });
+}
+
+#[test]
+fn one_nonce_at_once_is_good_once() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::new(&stack).await;
+        let proof = payer.proof("read");
+        let calls: Vec<_> = (0..10)
+            .map(|_| {
+                let (payer, proof) = (payer.clone(), proof.clone());
+                tokio::spawn(
+                    async move { payer.client.get("/v1/agents/me", &[("x-agent-proof", &proof)]).await.status },
+                )
+            })
+            .collect();
+        let mut statuses = Vec::new();
+        for call in calls {
+            statuses.push(call.await.unwrap());
+        }
+        assert_eq!(statuses.iter().filter(|status| **status == 200).count(), 1, "{statuses:?}");
+    });
+}
+
+#[test]
+fn a_proof_beside_a_payment_is_checked_as_well() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::new(&stack).await;
+        let body = json!({"vin": VIN});
+        let proof = payer.proof("write");
+        let unpaid = payer.client.post(VIN_PATH, &[("x-agent-proof", &proof)], &body).await;
+        assert_eq!(unpaid.status, 402);
+        let payment = payer.pay(&unpaid);
+        let answer =
+            payer.client.post(VIN_PATH, &[("x-agent-proof", &proof), ("payment-signature", &payment)], &body).await;
+        assert_eq!((answer.status, &answer.json()["reason"]), (401, &json!("already_used")));
+        let fresh = payer.proof("write");
+        let answer =
+            payer.client.post(VIN_PATH, &[("x-agent-proof", &fresh), ("payment-signature", &payment)], &body).await;
+        assert_eq!(answer.status, 200, "{}", answer.text);
+    });
+}
+
+/// A contract wallet proves itself through the chain.
+#[test]
+fn a_contract_wallet_reads_what_it_bought() {
+    run(async {
+        use common::encoding::{base64_any, base64_standard};
+        let stack = stack().await;
+        let owner = Payer::with(&stack, 0).await;
+        let chain = stack.chain.as_ref().unwrap();
+        let owner_address = devchain::contracts::Arg::address(&owner.address().to_string());
+        let wallet = chain.deploy(&devchain::contracts::TEST_WALLET, &[owner_address]).await.expect("a wallet");
+        let proof = |signer: &Payer| {
+            let mut proof: serde_json::Value =
+                serde_json::from_slice(&base64_any(&signer.proof("read")).unwrap()).unwrap();
+            proof["agent"] = json!(wallet);
+            let parsed = common::auth::Proof::parse(&base64_standard(proof.to_string().as_bytes())).unwrap();
+            proof["signature"] = json!(common::evm::hex0x(&signer.key.sign(&parsed.digest("Agora")).to_bytes()));
+            base64_standard(proof.to_string().as_bytes())
+        };
+        let answer = owner.client.get("/v1/agents/me", &[("x-agent-proof", &proof(&owner))]).await;
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        let stranger = Payer::with(&stack, 0).await;
+        let answer = owner.client.get("/v1/agents/me", &[("x-agent-proof", &proof(&stranger))]).await;
+        assert_eq!((answer.status, &answer.json()["reason"]), (401, &json!("invalid")));
+    });
+}

@@ -1,0 +1,339 @@
+//! Facilitators and chains that fail, lie or fall silent: never a second payment, never a fresh 402 after a broadcast,
+//! and whatever moved is found in the end.
+
+use std::sync::{Arc, Mutex};
+
+use axum::extract::State;
+use axum::routing::post;
+use axum::{Json, Router};
+use local::Stack;
+use serde_json::{Value, json};
+
+use crate::support::payer::{bare, header};
+use crate::support::proxy::{Life, Proxy};
+use crate::support::{Answer, Payer, READ_PATH, VIN, VIN_PATH, chain, eventually, run, stack_with};
+
+/// A facilitator of ours that speaks the documented protocol (x402.md §3) and settles on the local chain, or does
+/// what a script says.
+#[derive(Clone, Default)]
+struct Facilitator {
+    asked: Arc<Mutex<Vec<(String, Value)>>>,
+    script: Arc<Mutex<Vec<Act>>>,
+}
+
+/// What the facilitator does at a `/settle`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Act {
+    /// Settles and says so.
+    Settle,
+    /// Broadcasts, and answers that it has not seen the end.
+    SayPending,
+    /// Broadcasts, and breaks the connection.
+    SettleAndHang,
+    /// Broadcasts nothing and refuses by name.
+    Refuse,
+    /// Broadcasts nothing and answers with a page of an overloaded proxy.
+    Overloaded,
+    /// Answers that the request was not authorised.
+    Unauthorized,
+}
+
+impl Facilitator {
+    async fn start(&self) -> String {
+        let router =
+            Router::new().route("/verify", post(verify)).route("/settle", post(settle)).with_state(self.clone());
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move { drop(axum::serve(listener, router).await) });
+        url
+    }
+
+    fn will(&self, acts: &[Act]) {
+        *self.script.lock().unwrap() = acts.to_vec();
+    }
+
+    fn asked(&self, what: &str) -> Vec<Value> {
+        self.asked.lock().unwrap().iter().filter(|(asked, _)| asked == what).map(|(_, body)| body.clone()).collect()
+    }
+}
+
+async fn verify(State(facilitator): State<Facilitator>, Json(body): Json<Value>) -> Json<Value> {
+    let payer = body["paymentPayload"]["payload"]["authorization"]["from"].clone();
+    facilitator.asked.lock().unwrap().push(("verify".to_owned(), body));
+    Json(json!({"isValid": true, "payer": payer}))
+}
+
+async fn settle(State(facilitator): State<Facilitator>, Json(body): Json<Value>) -> (http::StatusCode, Json<Value>) {
+    facilitator.asked.lock().unwrap().push(("settle".to_owned(), body.clone()));
+    let act = {
+        let mut script = facilitator.script.lock().unwrap();
+        if script.is_empty() { Act::Settle } else { script.remove(0) }
+    };
+    let ok = http::StatusCode::OK;
+    let network = body["paymentRequirements"]["network"].clone();
+    match act {
+        Act::Refuse => (
+            ok,
+            Json(json!({"success": false, "errorReason": "insufficient_funds", "transaction": "", "network": network})),
+        ),
+        Act::Overloaded => (http::StatusCode::BAD_GATEWAY, Json(json!("upstream overloaded"))),
+        Act::Unauthorized => (http::StatusCode::UNAUTHORIZED, Json(json!({"message": "who are you"}))),
+        Act::Settle | Act::SayPending | Act::SettleAndHang => {
+            let transaction = put_on_chain(&body).await;
+            match (act, transaction) {
+                (Act::SettleAndHang, _) => std::future::pending().await,
+                (_, None) => {
+                    let reason = "invalid_exact_evm_nonce_already_used";
+                    (ok, Json(json!({"success": false, "errorReason": reason, "transaction": "", "network": network})))
+                }
+                (Act::SayPending, Some(hash)) => {
+                    let answer = json!({"success": false, "errorReason": "settlement_pending", "transaction": hash, "network": network});
+                    (http::StatusCode::INTERNAL_SERVER_ERROR, Json(answer))
+                }
+                (_, Some(hash)) => (ok, Json(json!({"success": true, "transaction": hash, "network": network}))),
+            }
+        }
+    }
+}
+
+/// Broadcasts what the payload says; `None` if it reverts.
+async fn put_on_chain(body: &Value) -> Option<Value> {
+    use common::evm::abi::{self, Argument};
+    use common::evm::{parse_decimal_word, parse_hex0x, parse_word};
+    let payload = &body["paymentPayload"]["payload"];
+    let message = &payload["authorization"];
+    let address = |name: &str| message[name].as_str().unwrap().parse::<common::evm::Address>().unwrap().word();
+    let number = |name: &str| parse_decimal_word(message[name].as_str().unwrap()).unwrap();
+    let signature = parse_hex0x(payload["signature"].as_str().unwrap()).unwrap();
+    let nonce = parse_word(message["nonce"].as_str().unwrap()).unwrap();
+    let words = [address("from"), address("to"), number("value"), number("validAfter"), number("validBefore"), nonce];
+    let mut arguments: Vec<Argument<'_>> = words.into_iter().map(Argument::Word).collect();
+    arguments.push(Argument::Bytes(&signature));
+    let data =
+        abi::call("transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)", &arguments);
+    let chain = chain().await;
+    let receipt = chain.send(chain.token(), &common::evm::hex0x(&data)).await.ok()?;
+    (receipt["status"] == "0x1").then(|| receipt["transactionHash"].clone())
+}
+
+async fn stack_of(facilitator: &Facilitator) -> Stack {
+    let url = facilitator.start().await;
+    stack_with(|options| options.with("FACILITATOR_URL", url).with("FACILITATOR_TOKEN", "letmein")).await
+}
+
+fn id_of(answer: &Answer) -> String {
+    let body = answer.json();
+    body["request_id"].as_str().or(body["data"]["request_id"].as_str()).expect("a request id").to_owned()
+}
+
+#[test]
+fn a_facilitator_settles_and_is_asked_what_the_protocol_says() {
+    run(async {
+        let facilitator = Facilitator::default();
+        let stack = stack_of(&facilitator).await;
+        let payer = Payer::new(&stack).await;
+        assert_eq!(payer.buy(VIN_PATH, &json!({"vin": VIN})).await.status, 200);
+        let accepted = payer.buy(READ_PATH, &json!({"url": format!("{}/plain", stack.site_url)})).await;
+        assert_eq!(payer.finished(&id_of(&accepted)).await["status"], "completed");
+        assert_eq!(payer.balance(&stack).await, 993_000);
+        let settles = facilitator.asked("settle");
+        assert_eq!((facilitator.asked("verify").len(), settles.len()), (2, 2));
+        let question = &settles[0];
+        assert_eq!(question["x402Version"], 2);
+        assert_eq!(question["paymentRequirements"], question["paymentPayload"]["accepted"]);
+        for (name, value) in [
+            ("scheme", json!("exact")),
+            ("network", json!("eip155:84532")),
+            ("amount", json!("5000")),
+            ("payTo", json!(stack.config.payments.pay_to.to_string())),
+            ("asset", json!(stack.config.chain.token.address.to_string())),
+            ("maxTimeoutSeconds", json!(300)),
+            ("extra", json!({"name": "USDC", "version": "2"})),
+        ] {
+            assert_eq!(question["paymentRequirements"][name], value, "{name}");
+        }
+        assert_eq!(question["paymentPayload"]["payload"]["authorization"]["from"], payer.address().to_string());
+    });
+}
+
+#[test]
+fn a_refusal_is_a_402_and_nothing_is_run() {
+    run(async {
+        let facilitator = Facilitator::default();
+        let stack = stack_of(&facilitator).await;
+        let payer = Payer::with(&stack, 1_000).await;
+        facilitator.will(&[Act::Refuse]);
+        let answer = payer
+            .client
+            .post(VIN_PATH, &[("x-payment", &header(&bare(&payer.authorize(5_000))))], &json!({"vin": VIN}))
+            .await;
+        assert_eq!((answer.status, &answer.json()["reason"]), (402, &json!("insufficient_funds")));
+        // Queued: refused while the caller waits, or the job fails; either way nothing was charged and nothing was read.
+        facilitator.will(&[Act::Refuse]);
+        let authorization = payer.authorize(2_000);
+        let body = json!({"url": format!("{}/plain", stack.site_url)});
+        payer.client.post(READ_PATH, &[("x-payment", &header(&bare(&authorization)))], &body).await;
+        let state = eventually("the refusal", || async {
+            let state = payer.payment_state(&authorization).await;
+            (state["state"] == "refused").then_some(state)
+        })
+        .await;
+        assert_eq!(state["payments"][0]["reason"], "insufficient_funds");
+        assert_eq!(payer.balance(&stack).await, 1_000);
+        // The same payment again gets the same answer.
+        let again = payer.client.post(READ_PATH, &[("x-payment", &header(&bare(&authorization)))], &body).await;
+        assert_eq!((again.status, &again.json()["reason"]), (402, &json!("insufficient_funds")));
+    });
+}
+
+/// After a broadcast whose end nobody saw, the answer is pending and never a fresh 402; the money is found on chain.
+#[test]
+fn an_unknown_outcome_is_pending_until_the_chain_shows_it() {
+    run(async {
+        for act in [Act::SayPending, Act::SettleAndHang, Act::Overloaded] {
+            let facilitator = Facilitator::default();
+            let stack = stack_of(&facilitator).await;
+            let payer = Payer::new(&stack).await;
+            facilitator.will(&[act]);
+            let authorization = payer.authorize(5_000);
+            let payment = header(&bare(&authorization));
+            let answer = payer.client.post(VIN_PATH, &[("x-payment", &payment)], &json!({"vin": VIN})).await;
+            assert_eq!(answer.status, 202, "{act:?}: {}", answer.text);
+            assert_eq!(answer.base64_header("payment-response")["errorReason"], "settlement_pending");
+            // The scheduler brings it to its end.
+            reconcile_now(&stack).await;
+            let job = payer.finished(&id_of(&answer)).await;
+            assert_eq!(
+                (&job["status"], &job["settlement_status"]),
+                (&json!("completed"), &json!("settled")),
+                "{act:?}"
+            );
+            let again = payer.client.post(VIN_PATH, &[("x-payment", &payment)], &json!({"vin": VIN})).await;
+            assert_eq!((again.status, &again.json()["data"]["result"]["make"]), (200, &json!("Honda")));
+            assert_eq!(payer.balance(&stack).await, 995_000, "{act:?}: paid once");
+        }
+    });
+}
+
+/// What the sweeper would look at in a minute, it looks at now.
+async fn reconcile_now(stack: &Stack) {
+    local::stack::release_leases(&stack.app.db, stack.app.clock.now()).await.unwrap();
+}
+
+#[test]
+fn what_was_never_sent_is_released_and_can_be_sent_again() {
+    run(async {
+        let facilitator = Facilitator::default();
+        let stack = stack_of(&facilitator).await;
+        let payer = Payer::new(&stack).await;
+        let body = json!({"vin": VIN});
+        let unpaid = payer.client.post(VIN_PATH, &[], &body).await;
+        let payment = payer.pay(&unpaid);
+        facilitator.will(&[Act::Unauthorized]);
+        let answer = payer.client.post(VIN_PATH, &[("payment-signature", &payment)], &body).await;
+        assert_eq!(answer.error(), (500, "payment_processing_error".to_owned()));
+        assert_eq!(answer.json()["expected"]["amount"], "0.005000");
+        assert_eq!(payer.balance(&stack).await, 1_000_000);
+        // The same payment for the same quote, once the facilitator is well again.
+        let answer = payer.client.post(VIN_PATH, &[("payment-signature", &payment)], &body).await;
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        assert_eq!(payer.balance(&stack).await, 995_000);
+    });
+}
+
+#[test]
+fn a_queued_call_waits_out_an_outage() {
+    run(async {
+        let facilitator = Facilitator::default();
+        let stack = stack_of(&facilitator).await;
+        let payer = Payer::new(&stack).await;
+        facilitator.will(&[Act::Unauthorized, Act::Unauthorized]);
+        let accepted = payer.buy(READ_PATH, &json!({"url": format!("{}/plain", stack.site_url)})).await;
+        assert_eq!(accepted.status, 202, "{}", accepted.text);
+        for _ in 0..2 {
+            reconcile_now(&stack).await;
+            tokio::time::sleep(std::time::Duration::from_millis(2_500)).await;
+        }
+        reconcile_now(&stack).await;
+        assert_eq!(payer.finished(&id_of(&accepted)).await["status"], "completed");
+        assert_eq!(payer.balance(&stack).await, 998_000);
+    });
+}
+
+#[test]
+fn a_chain_that_cannot_be_asked_is_no_reason_to_charge_or_to_lose() {
+    run(async {
+        let chain = chain().await;
+        let proxy = Proxy::start(chain.rpc_url(), Life::immortal()).await;
+        let stack = stack_with(|options| options.with("CHAIN_RPC_URL", &proxy.url)).await;
+        let payer = Payer::new(&stack).await;
+        let body = json!({"vin": VIN});
+        let payment = header(&bare(&payer.authorize(5_000)));
+        proxy.inject(|_| Some((503, json!("down"))));
+        let answer = payer.client.post(VIN_PATH, &[("x-payment", &payment)], &body).await;
+        assert_eq!(answer.error(), (500, "payment_processing_error".to_owned()));
+        assert_eq!(payer.get("/v1/tools/balance").await.error(), (503, "provider_unavailable".to_owned()));
+
+        // Down from the broadcast on: the transaction may be anywhere, so the call is pending.
+        let mut broadcasts = 0;
+        proxy.inject(move |method| {
+            broadcasts += usize::from(method == "eth_sendRawTransaction");
+            (broadcasts > 0).then(|| (503, json!("down")))
+        });
+        let answer = payer.client.post(VIN_PATH, &[("x-payment", &payment)], &body).await;
+        assert_eq!(answer.status, 202, "{}", answer.text);
+        proxy.heal();
+        reconcile_now(&stack).await;
+        assert_eq!(payer.finished(&id_of(&answer)).await["status"], "completed");
+        assert_eq!(payer.balance(&stack).await, 995_000);
+    });
+}
+
+/// Many calls at once through one fee wallet: every account nonce is used once, and none is left out.
+#[test]
+fn parallel_settlements_share_a_fee_wallet() {
+    run(async {
+        let stack = stack_with(|options| options).await;
+        let payer = Payer::new(&stack).await;
+        let calls: Vec<_> = (0..12)
+            .map(|_| {
+                let payer = payer.clone();
+                tokio::spawn(async move { payer.buy(VIN_PATH, &json!({"vin": VIN})).await })
+            })
+            .collect();
+        for call in calls {
+            let answer = call.await.unwrap();
+            assert!(matches!(answer.status, 200 | 202), "{}", answer.text);
+            assert_eq!(payer.finished(&id_of(&answer)).await["status"], "completed");
+        }
+        assert_eq!(payer.balance(&stack).await, 1_000_000 - 12 * 5_000);
+    });
+}
+
+/// The fee wallet is used by somebody else as well: what was prepared can no longer land, and is prepared anew.
+#[test]
+fn an_account_nonce_spent_elsewhere_is_stepped_over() {
+    run(async {
+        let stack = stack_with(|options| options).await;
+        let payer = Payer::new(&stack).await;
+        assert_eq!(payer.buy(VIN_PATH, &json!({"vin": VIN})).await.status, 200);
+        let chain = stack.chain.as_ref().unwrap();
+        let relayer = relayer_of(&stack, &payer).await;
+        chain.rpc().call("anvil_impersonateAccount", json!([relayer])).await.expect("impersonation");
+        let transfer = json!({"from": relayer, "to": relayer, "value": "0x0"});
+        chain.rpc().send(transfer).await.expect("a transaction of the fee wallet");
+        let answer = payer.buy(VIN_PATH, &json!({"vin": VIN})).await;
+        assert!(matches!(answer.status, 200 | 202), "{}", answer.text);
+        assert_eq!(payer.finished(&id_of(&answer)).await["status"], "completed");
+        assert_eq!(payer.balance(&stack).await, 985_000);
+    });
+}
+
+/// The fee wallet of a stack: whoever sent its last settlement.
+async fn relayer_of(stack: &Stack, payer: &Payer) -> String {
+    let answer = payer.buy(VIN_PATH, &json!({"vin": VIN})).await;
+    let transaction = answer.base64_header("payment-response")["transaction"].clone();
+    let rpc = stack.chain.as_ref().unwrap().rpc();
+    let transaction = rpc.call("eth_getTransactionByHash", json!([transaction])).await.expect("a transaction");
+    transaction["from"].as_str().expect("a sender").to_owned()
+}

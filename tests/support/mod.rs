@@ -1,0 +1,82 @@
+//! What the journeys share: one runtime and one chain for all of them, a stack for each, and personas that really sign.
+
+pub mod http;
+pub mod payer;
+pub mod proxy;
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
+
+use common::evm::hex0x;
+use common::evm::signature::PrivateKey;
+use devchain::DevChain;
+use local::{Options, Stack};
+use serde_json::json;
+use tokio::runtime::Runtime;
+use tokio::sync::OnceCell;
+
+pub use http::{Answer, Client};
+pub use payer::Payer;
+
+/// One runtime for every test: the chain and the stacks live on it.
+static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().expect("a runtime")
+});
+
+static CHAIN: OnceCell<Arc<DevChain>> = OnceCell::const_new();
+
+/// Runs a journey.
+pub fn run<T>(journey: impl Future<Output = T>) -> T {
+    RUNTIME.block_on(journey)
+}
+
+/// The workspace's folder.
+pub fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace").to_owned()
+}
+
+/// The chain all journeys share; each uses payers of its own.
+pub async fn chain() -> Arc<DevChain> {
+    let start = async {
+        let binary = devchain::install::ensure(&root().join(".tools/anvil"), &|line| eprintln!("{line}")).await;
+        let binary = binary.expect("anvil can be installed with npm");
+        // Started on the runtime's own threads: a journey that ends must not take the chain's tasks with it.
+        let chain = RUNTIME.spawn(async { DevChain::start(devchain::Options::new(binary)).await });
+        Arc::new(chain.await.expect("starting the chain").expect("the chain starts"))
+    };
+    CHAIN.get_or_init(|| start).await.clone()
+}
+
+/// A stack with nothing kept and the published defaults.
+pub async fn stack() -> Stack {
+    stack_with(|options| options).await
+}
+
+/// A stack with something changed. Each has a fee wallet of its own, as each deployment has.
+pub async fn stack_with(change: impl FnOnce(Options) -> Options) -> Stack {
+    let chain = chain().await;
+    let key: common::evm::Word = common::digest::random();
+    let address = PrivateKey::from_bytes(&key).expect("a key").address().to_string();
+    chain.rpc().call("anvil_setBalance", json!([address, "0x8ac7230489e80000"])).await.expect("gas money");
+    let options = change(Options::in_memory(chain).with("RELAYER_PRIVATE_KEY", hex0x(&key)));
+    RUNTIME.spawn(Stack::start(options)).await.expect("starting a stack").expect("the stack starts")
+}
+
+/// Asks until the answer is yes; fails the test if it takes too long.
+pub async fn eventually<T, F: Future<Output = Option<T>>>(what: &str, mut ask: impl FnMut() -> F) -> T {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        if let Some(answer) = ask().await {
+            return answer;
+        }
+        assert!(Instant::now() < deadline, "waited too long for {what}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// A Honda that every example knows.
+pub const VIN: &str = "1HGCM82633A004352";
+pub const VIN_PATH: &str = "/v1/tools/lookup/vehicle-identification";
+pub const READ_PATH: &str = "/v1/tools/web-read";

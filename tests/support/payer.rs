@@ -1,0 +1,196 @@
+//! A wallet with test dollars that signs what a real client signs, and, when a test wants it, something else.
+
+use common::clock::Clock;
+use common::digest;
+use common::encoding::base64_standard;
+use common::evm::authorization::Authorization;
+use common::evm::signature::PrivateKey;
+use common::evm::{Address, Word, eip712, hex0x, keccak256, word_from_u64};
+use common::ids::AgentId;
+use local::Stack;
+use serde_json::{Value, json};
+
+use super::{Answer, Client};
+
+#[derive(Clone)]
+pub struct Payer {
+    pub key: PrivateKey,
+    pub client: Client,
+    token: common::config::Token,
+    pay_to: Address,
+    service_name: String,
+}
+
+impl Payer {
+    /// A new wallet with this many micro-USDC.
+    pub async fn with(stack: &Stack, micro: u64) -> Payer {
+        let key = PrivateKey::from_bytes(&digest::random()).expect("a key");
+        let chain = stack.chain.as_ref().expect("a local chain");
+        if micro > 0 {
+            chain.mint(&key.address().to_string(), u128::from(micro)).await.expect("minting");
+        }
+        Payer {
+            key,
+            client: Client::new(&stack.base_url),
+            token: stack.config.chain.token.clone(),
+            pay_to: stack.config.payments.pay_to,
+            service_name: stack.config.service_name.clone(),
+        }
+    }
+
+    /// A new wallet with a dollar.
+    pub async fn new(stack: &Stack) -> Payer {
+        Payer::with(stack, 1_000_000).await
+    }
+
+    /// The same wallet, talking to another stack.
+    pub fn at(&self, stack: &Stack) -> Payer {
+        Payer { client: Client::new(&stack.base_url), ..self.clone() }
+    }
+
+    pub fn address(&self) -> Address {
+        self.key.address()
+    }
+
+    pub fn agent(&self) -> AgentId {
+        AgentId::of(self.address())
+    }
+
+    /// micro-USDC on chain.
+    pub async fn balance(&self, stack: &Stack) -> u128 {
+        stack.chain.as_ref().expect("a local chain").balance_of(&self.address().to_string()).await.expect("a balance")
+    }
+
+    /// An authorization as clients make it, signed.
+    pub fn authorize(&self, micro: u64) -> Authorization {
+        self.authorize_with(micro, |_| ())
+    }
+
+    /// An authorization with something changed before it is signed.
+    pub fn authorize_with(&self, micro: u64, change: impl FnOnce(&mut Authorization)) -> Authorization {
+        let now = u64::try_from(Clock::system().now().secs()).expect("after 1970");
+        let mut authorization = Authorization {
+            from: self.address(),
+            to: self.pay_to,
+            value: word_from_u64(micro),
+            valid_after: word_from_u64(now - 300),
+            valid_before: word_from_u64(now + 3600),
+            nonce: digest::random(),
+            signature: Vec::new(),
+        };
+        change(&mut authorization);
+        authorization.signature = self.sign(&authorization, &self.token.domain);
+        authorization
+    }
+
+    pub fn sign(&self, authorization: &Authorization, domain: &Word) -> Vec<u8> {
+        self.key.sign(&authorization.digest(domain)).to_bytes().to_vec()
+    }
+
+    /// A proof header for this scope.
+    pub fn proof(&self, scope: &str) -> String {
+        self.proof_at(scope, Clock::system().now().secs())
+    }
+
+    pub fn proof_at(&self, scope: &str, issued_at: i64) -> String {
+        let nonce: Word = digest::random();
+        let domain = eip712::named_domain(&format!("{} Agent Auth", self.service_name), "1");
+        let message = eip712::hash_struct([
+            keccak256(b"AgentReadAuth(address agent,string scope,uint256 issuedAt,bytes32 nonce)"),
+            self.address().word(),
+            keccak256(scope.as_bytes()),
+            word_from_u64(issued_at.unsigned_abs()),
+            nonce,
+        ]);
+        let signature = self.key.sign(&eip712::digest(&domain, &message)).to_bytes();
+        let proof = json!({
+            "agent": self.address().to_string(), "scope": scope, "issuedAt": issued_at,
+            "nonce": hex0x(&nonce), "signature": hex0x(&signature),
+        });
+        base64_standard(proof.to_string().as_bytes())
+    }
+
+    /// Gets with a read proof.
+    pub async fn get(&self, path: &str) -> Answer {
+        let address = self.address().to_string();
+        self.client.get(path, &[("x-agent-id", &address), ("x-agent-proof", &self.proof("read"))]).await
+    }
+
+    /// Asks, pays what is asked as an x402 v2 client does, and returns the answer to the paid call.
+    pub async fn buy(&self, path: &str, body: &Value) -> Answer {
+        let unpaid = self.client.post(path, &[], body).await;
+        assert_eq!(unpaid.status, 402, "{}", unpaid.text);
+        let payment = self.pay(&unpaid);
+        self.client.post(path, &[("payment-signature", &payment)], body).await
+    }
+
+    /// The payment a v2 client makes of a 402.
+    pub fn pay(&self, unpaid: &Answer) -> String {
+        let challenge = unpaid.base64_header("payment-required");
+        let accepted = &challenge["accepts"][0];
+        let amount = accepted["amount"].as_str().and_then(|amount| amount.parse().ok()).expect("an amount");
+        header(&v2(&self.authorize(amount), accepted))
+    }
+
+    /// Polls a job until it is finished.
+    pub async fn finished(&self, request_id: &str) -> Value {
+        super::eventually("the job to finish", || async {
+            let body = self.get(&format!("/v1/requests/{request_id}")).await.json();
+            let done = body["status"] == "completed" || body["status"] == "failed";
+            (done && body["settlement_status"] != "pending").then_some(body)
+        })
+        .await
+    }
+
+    /// What became of a payment.
+    pub async fn payment_state(&self, authorization: &Authorization) -> Value {
+        self.client.get(&format!("/v1/payments/{}", hex0x(&authorization.nonce)), &[]).await.json()
+    }
+}
+
+/// The signed message as JSON.
+pub fn message(authorization: &Authorization) -> Value {
+    json!({
+        "from": authorization.from.to_string(),
+        "to": authorization.to.to_string(),
+        "value": decimal(&authorization.value),
+        "validAfter": decimal(&authorization.valid_after),
+        "validBefore": decimal(&authorization.valid_before),
+        "nonce": hex0x(&authorization.nonce),
+    })
+}
+
+/// An x402 v2 payment for an accepted requirement.
+pub fn v2(authorization: &Authorization, accepted: &Value) -> Value {
+    json!({
+        "x402Version": 2,
+        "accepted": accepted,
+        "payload": {"signature": hex0x(&authorization.signature), "authorization": message(authorization)},
+    })
+}
+
+/// An x402 v1 payment.
+pub fn v1(authorization: &Authorization) -> Value {
+    json!({
+        "x402Version": 1,
+        "scheme": "exact",
+        "network": "base-sepolia",
+        "payload": {"signature": hex0x(&authorization.signature), "authorization": message(authorization)},
+    })
+}
+
+/// A bare authorization.
+pub fn bare(authorization: &Authorization) -> Value {
+    let mut bare = message(authorization);
+    bare["signature"] = json!(hex0x(&authorization.signature));
+    bare
+}
+
+/// Base64 of JSON, as headers carry it.
+pub fn header(value: &Value) -> String {
+    base64_standard(value.to_string().as_bytes())
+}
+
+fn decimal(word: &Word) -> String {
+    common::evm::word_to_u64(word).map_or_else(|| "9".repeat(77), |number| number.to_string())
+}

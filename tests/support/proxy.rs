@@ -1,0 +1,215 @@
+//! A proxy in front of the database or the chain that counts, and fails on command: what a real network and a real
+//! DynamoDB do now and then, and an emulator never.
+
+use std::pin::Pin;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::response::Response;
+use http::HeaderMap;
+use http_body_util::Full;
+use hyper::body::Frame;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use serde_json::{Value, json};
+
+/// A process's life: a number of requests, after which nothing gets through any more. Shared by the proxies of one
+/// stack, so that it dies everywhere at once.
+#[derive(Clone)]
+pub struct Life {
+    left: Arc<AtomicI64>,
+    /// Whether the last request still reaches the other side, and only its answer is lost.
+    last_one_arrives: bool,
+}
+
+impl Life {
+    pub fn immortal() -> Life {
+        Life { left: Arc::new(AtomicI64::new(i64::MAX)), last_one_arrives: false }
+    }
+
+    /// Dies at its nth request: before it arrives, or after.
+    pub fn ending_at(request: i64, last_one_arrives: bool) -> Life {
+        Life { left: Arc::new(AtomicI64::new(request)), last_one_arrives }
+    }
+
+    /// Begins a life that was immortal so far.
+    pub fn end_after(&self, requests: i64) {
+        self.left.store(requests, Ordering::SeqCst);
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.left.load(Ordering::SeqCst) <= 0
+    }
+}
+
+enum Fate {
+    Passes,
+    /// Arrives; its answer does not.
+    Orphaned,
+    Lost,
+}
+
+impl Life {
+    fn spend(&self) -> Fate {
+        match self.left.fetch_sub(1, Ordering::SeqCst) {
+            left if left > 1 => Fate::Passes,
+            1 if self.last_one_arrives => Fate::Orphaned,
+            _ => Fate::Lost,
+        }
+    }
+}
+
+/// One request that went through.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Seen {
+    /// DynamoDB operation or JSON-RPC method.
+    pub operation: String,
+    pub read_units: f64,
+    pub write_units: f64,
+}
+
+/// A fault: given an operation, perhaps an answer instead of the real one.
+type Fault = Box<dyn FnMut(&str) -> Option<(u16, Value)> + Send>;
+
+#[derive(Clone)]
+pub struct Proxy {
+    pub url: String,
+    state: Arc<ProxyState>,
+}
+
+struct ProxyState {
+    target: String,
+    life: Life,
+    seen: Mutex<Vec<Seen>>,
+    fault: Mutex<Option<Fault>>,
+    http: hyper_util::client::legacy::Client<HttpConnector, Full<Bytes>>,
+}
+
+impl Proxy {
+    pub async fn start(target: &str, life: Life) -> Proxy {
+        let http = hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build(HttpConnector::new());
+        let state =
+            ProxyState { target: target.to_owned(), life, seen: Mutex::default(), fault: Mutex::default(), http };
+        let state = Arc::new(state);
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let router = Router::new().fallback(forward).with_state(state.clone());
+        tokio::spawn(async move { drop(axum::serve(listener, router).await) });
+        Proxy { url, state }
+    }
+
+    /// What went through since the last call.
+    pub fn take_seen(&self) -> Vec<Seen> {
+        std::mem::take(&mut *self.state.seen.lock().expect("a lock"))
+    }
+
+    /// From now on, requests may get another answer.
+    pub fn inject(&self, fault: impl FnMut(&str) -> Option<(u16, Value)> + Send + 'static) {
+        *self.state.fault.lock().expect("a lock") = Some(Box::new(fault));
+    }
+
+    pub fn heal(&self) {
+        *self.state.fault.lock().expect("a lock") = None;
+    }
+}
+
+/// The answer DynamoDB gives when two transactions meet, which emulators never give.
+pub fn transaction_conflict() -> (u16, Value) {
+    let kind = "com.amazonaws.dynamodb.v20120810#TransactionCanceledException";
+    let reasons =
+        json!([{"Code": "TransactionConflict", "Message": "Transaction is ongoing for the item"}, {"Code": "None"}]);
+    (400, json!({"__type": kind, "Message": "Transaction cancelled", "CancellationReasons": reasons}))
+}
+
+/// The answer DynamoDB gives when a partition is too busy.
+pub fn throttled() -> (u16, Value) {
+    let kind = "com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException";
+    (400, json!({"__type": kind, "message": "slow down"}))
+}
+
+async fn forward(State(state): State<Arc<ProxyState>>, headers: HeaderMap, body: Bytes) -> Response {
+    let operation = operation(&headers, &body);
+    let fate = state.life.spend();
+    if matches!(fate, Fate::Lost) {
+        return broken();
+    }
+    let fault = state.fault.lock().expect("a lock").as_mut().and_then(|fault| fault(&operation));
+    if let Some((status, body)) = fault {
+        let body = Body::from(body.to_string());
+        let content_type = "application/x-amz-json-1.0";
+        return Response::builder().status(status).header("content-type", content_type).body(body).expect("a response");
+    }
+    let is_database = headers.contains_key("x-amz-target");
+    let body = if is_database { asking_for_capacity(&body) } else { body };
+    let mut request = http::Request::post(&state.target);
+    for (name, value) in
+        headers.iter().filter(|(name, _)| *name != http::header::CONTENT_LENGTH && *name != http::header::HOST)
+    {
+        request = request.header(name, value);
+    }
+    let Ok(answer) = state.http.request(request.body(Full::new(body)).expect("a request")).await else {
+        return broken();
+    };
+    let (parts, body) = answer.into_parts();
+    let Ok(body) = http_body_util::BodyExt::collect(body).await else { return broken() };
+    let body = body.to_bytes();
+    let (read_units, write_units) = capacity(&operation, &body);
+    state.seen.lock().expect("a lock").push(Seen { operation, read_units, write_units });
+    if matches!(fate, Fate::Orphaned) {
+        return broken();
+    }
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = parts.status;
+    for name in ["content-type", "x-amzn-requestid", "x-amz-crc32"] {
+        if let Some(value) = parts.headers.get(name) {
+            response.headers_mut().insert(http::HeaderName::from_static(name), value.clone());
+        }
+    }
+    response
+}
+
+/// An answer that breaks off, as a connection does.
+fn broken() -> Response {
+    Response::new(Body::new(BrokenBody))
+}
+
+struct BrokenBody;
+
+impl hyper::body::Body for BrokenBody {
+    type Data = Bytes;
+    type Error = std::io::Error;
+
+    fn poll_frame(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, std::io::Error>>> {
+        Poll::Ready(Some(Err(std::io::Error::from(std::io::ErrorKind::ConnectionReset))))
+    }
+}
+
+fn operation(headers: &HeaderMap, body: &[u8]) -> String {
+    if let Some(target) = headers.get("x-amz-target").and_then(|target| target.to_str().ok()) {
+        return target.rsplit('.').next().unwrap_or_default().to_owned();
+    }
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    let first = if body.is_array() { &body[0] } else { &body };
+    first["method"].as_str().unwrap_or("?").to_owned()
+}
+
+fn asking_for_capacity(body: &Bytes) -> Bytes {
+    let Ok(Value::Object(mut body)) = serde_json::from_slice(body) else { return body.clone() };
+    body.insert("ReturnConsumedCapacity".to_owned(), json!("INDEXES"));
+    Bytes::from(Value::Object(body).to_string())
+}
+
+fn capacity(operation: &str, body: &[u8]) -> (f64, f64) {
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    let consumed = match &body["ConsumedCapacity"] {
+        Value::Array(tables) => tables.clone(),
+        Value::Null => Vec::new(),
+        table => vec![table.clone()],
+    };
+    let total: f64 = consumed.iter().filter_map(|table| table["CapacityUnits"].as_f64()).sum();
+    if matches!(operation, "GetItem" | "Query") { (total, 0.0) } else { (0.0, total) }
+}

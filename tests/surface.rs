@@ -1,0 +1,133 @@
+//! The surface: every path answers JSON, the route table is what the routers serve, keys and catalog read well.
+
+use common::catalog::{CATALOG, input};
+use common::http::routes;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use serde_json::{Value, json};
+
+use crate::support::{Payer, run, stack};
+
+#[test]
+fn what_no_route_takes_is_json_all_the_same() {
+    run(async {
+        let stack = stack().await;
+        let client = Payer::with(&stack, 0).await.client;
+        for path in [
+            "/nothing",
+            "/v1",
+            "/v1/tools",
+            "/v1/requests",
+            "/v1/requests/",
+            "/v1/requests/a/b",
+            "//",
+            "/v1/%2e%2e/x",
+            "/.well-known/nothing",
+        ] {
+            let answer = client.get(path, &[]).await;
+            assert_eq!(answer.error(), (404, "not_found".to_owned()), "{path}");
+        }
+        for (method, path, allow) in [
+            ("GET", "/v1/tools/web-read", "POST"),
+            ("DELETE", "/v1/tools/lookup/vin", "POST"),
+            ("POST", "/health", "GET, HEAD"),
+            ("PUT", "/v1/requests/abc", "GET, HEAD"),
+            ("PATCH", "/v1/payments/abc", "GET, HEAD"),
+            ("OPTIONS", "/v1/tools/web-read", "POST"),
+            ("TRACE", "/v1/stats", "GET, HEAD"),
+        ] {
+            let answer = client.send(method, path, &[], "").await.unwrap();
+            assert_eq!(answer.error(), (405, "method_not_allowed".to_owned()), "{method} {path}");
+            assert_eq!(answer.header("allow"), Some(allow), "{method} {path}");
+        }
+        assert_eq!(client.send("HEAD", "/health", &[], "").await.unwrap().status, 200);
+    });
+}
+
+/// The table of routes and the routers agree, in both directions: each listed route is taken by a handler of its group
+/// and by no other group's.
+#[test]
+fn the_table_of_routes_is_what_the_routers_serve() {
+    run(async {
+        use tower::ServiceExt;
+        let stack = stack().await;
+        let groups = local::gateway::groups(&stack.app, stack.gate.clone());
+        let mut listed: Vec<&str> = routes::all().map(|route| route.group).collect();
+        listed.dedup();
+        for group in listed {
+            assert!(groups.contains_key(group), "{group}");
+        }
+        for route in routes::all() {
+            let path = route
+                .path
+                .replace("{id}", "x")
+                .replace("{reference}", "x")
+                .replace("{document}", "agora-receipts.json");
+            for (group, router) in groups.iter() {
+                let request =
+                    http::Request::builder().method(route.method).uri(&path).body(axum::body::Body::empty()).unwrap();
+                let answer = router.clone().oneshot(request).await.unwrap();
+                // A router that does not have the route falls back to the table, which says "wrong method".
+                let taken = answer.status() != http::StatusCode::METHOD_NOT_ALLOWED;
+                assert_eq!(
+                    taken,
+                    *group == route.group,
+                    "{} {} by {group}: {}",
+                    route.method,
+                    route.path,
+                    answer.status()
+                );
+            }
+        }
+    });
+}
+
+#[test]
+fn the_service_says_what_it_is() {
+    run(async {
+        let stack = stack().await;
+        let client = Payer::with(&stack, 0).await.client;
+        let index = client.get("/", &[]).await.json();
+        let tools: Vec<&str> =
+            index["tools"].as_array().unwrap().iter().filter_map(|tool| tool["tool"].as_str()).collect();
+        assert_eq!(tools, ["vin_decode", "web_read"]);
+        let health = client.get("/health", &[]).await.json();
+        assert_eq!((&health["status"], &health["service"]), (&json!("ok"), &json!("Agora")));
+        let stats = client.get("/v1/stats", &[]).await.json();
+        for name in ["actions_executed", "transaction_volume_cents", "active_agents", "success_rate_bps"] {
+            assert!(stats[name].is_u64(), "{name}");
+        }
+    });
+}
+
+/// What a tool's schema says and what its validation does are the same, judged by an independent validator.
+#[test]
+fn schemas_say_what_validation_does() {
+    let values = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i32>().prop_map(Value::from),
+        (1970i64..2110).prop_map(Value::from),
+        (1970i64..2110).prop_map(|year| json!(year as f64)),
+        any::<f64>().prop_filter("JSON has no infinities", |number| number.is_finite()).prop_map(Value::from),
+        "[0-9A-HJ-NPR-Z]{17}".prop_map(Value::from),
+        "[ -~]{0,20}".prop_map(Value::from),
+        "\\PC{15,19}".prop_map(Value::from),
+        "(http|https|ftp|file)://[a-z.]{1,12}/[a-z]{0,5}".prop_map(Value::from),
+        prop::collection::vec(any::<u8>().prop_map(Value::from), 0..3).prop_map(Value::from),
+    ];
+    let bodies = prop::collection::btree_map(prop_oneof!["vin", "model_year", "url", "other"], values, 0..4);
+    let mut runner = TestRunner::new(Config { cases: 3_000, failure_persistence: None, ..Config::default() });
+    for tool in CATALOG {
+        let validator =
+            jsonschema::options().should_validate_formats(true).build(&tool.input_schema()).expect("a schema");
+        assert!(validator.is_valid(&(tool.example)()), "{}", tool.name);
+        let checked = runner.run(&bodies, |body| {
+            let body = json!(body);
+            let ours = input::validate(tool.input, body.as_object().unwrap()).is_ok();
+            prop_assert_eq!(ours, validator.is_valid(&body), "{}: {}", tool.name, body);
+            Ok(())
+        });
+        checked.unwrap();
+    }
+}
