@@ -7,19 +7,23 @@
 //! | `refusals` | bad payments and bad input: refused by name, nothing lost, nothing charged |
 //! | `repeats` | one payment many times, at once and later |
 //! | `front_run` | authorizations that a stranger broadcasts first |
+//! | `clients` | the published clients and the published facilitator |
 //! | `contract_wallets` | payers that are contracts |
 //! | `settlement` | facilitators and chains that fail, lie or fall silent |
 //! | `crash` | the process dying at every step of a call |
+//! | `kill` | `kill -9` of the real runner |
 //! | `faults` | a database that collides, throttles and loses answers |
 //! | `proofs` | agent proofs |
 //! | `cost` | requests and capacity units of a call |
 //! | `surface` | routes, errors, the template, sample events |
 
+mod clients;
 mod contract_wallets;
 mod cost;
 mod crash;
 mod faults;
 mod front_run;
+mod kill;
 mod paid_call;
 mod proofs;
 mod refusals;

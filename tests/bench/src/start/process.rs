@@ -96,9 +96,9 @@ impl Process {
         command.env_clear().envs(world.environment(case, runtime)).stdin(Stdio::null());
         command.stdout(output.try_clone()?).stderr(output);
         if program.is_node() {
-            // Where node is, and whom it trusts.
-            command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
-            command.env("NODE_EXTRA_CA_CERTS", &world.root_file);
+            command.envs(std::env::vars_os().filter(|(name, _)| name == "PATH"));
+            command.env("NODE_EXTRA_CA_CERTS", &world.root_file).env("NODE_ENV", "production");
+            command.env("AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED", "true");
         }
         let spawned = Instant::now();
         Ok(Process { child: command.spawn()?, spawned, log })

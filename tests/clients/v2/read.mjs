@@ -1,0 +1,55 @@
+// Reads a page for money, start to finish: pays with the stock x402 v2 client, polls with a signed agent proof, prints
+// the Markdown. Usage: node read.mjs STACK_JSON URL [SERVICE_NAME]
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { ExactEvmScheme } from '@x402/evm';
+import { decodePaymentResponseHeader, wrapFetchWithPaymentFromConfig } from '@x402/fetch';
+import { privateKeyToAccount } from 'viem/accounts';
+
+const [stackFile, url, serviceName = 'Agora'] = process.argv.slice(2);
+const stack = JSON.parse(readFileSync(stackFile));
+const account = privateKeyToAccount(stack.payers[0].private_key);
+const schemes = [{ network: `eip155:${stack.chain.chain_id}`, client: new ExactEvmScheme(account) }];
+const fetchAndPay = wrapFetchWithPaymentFromConfig(fetch, { schemes });
+
+// The agent proof: "I hold this wallet and want to read", good for one request within five minutes.
+async function proof() {
+  const message = { agent: account.address, scope: 'read', issuedAt: Math.floor(Date.now() / 1000), nonce: `0x${randomBytes(32).toString('hex')}` };
+  const types = {
+    AgentReadAuth: [
+      { name: 'agent', type: 'address' },
+      { name: 'scope', type: 'string' },
+      { name: 'issuedAt', type: 'uint256' },
+      { name: 'nonce', type: 'bytes32' },
+    ],
+  };
+  const domain = { name: `${serviceName} Agent Auth`, version: '1' };
+  const signature = await account.signTypedData({ domain, types, primaryType: 'AgentReadAuth', message });
+  return Buffer.from(JSON.stringify({ ...message, signature })).toString('base64');
+}
+
+const answer = await fetchAndPay(`${stack.base_url}/v1/tools/web-read`, {
+  method: 'POST',
+  headers: { 'content-type': 'application/json' },
+  body: JSON.stringify({ url }),
+});
+const accepted = await answer.json();
+if (answer.status !== 202) {
+  console.error(answer.status, accepted);
+  process.exit(1);
+}
+const { transaction } = decodePaymentResponseHeader(answer.headers.get('payment-response'));
+console.error(`paid by ${account.address} in ${transaction || '(settling)'}; job ${accepted.request_id}`);
+for (;;) {
+  const headers = { 'x-agent-id': account.address, 'x-agent-proof': await proof() };
+  const job = await (await fetch(`${stack.base_url}/v1/requests/${accepted.request_id}`, { headers })).json();
+  if (job.status === 'completed') {
+    console.log(job.result.markdown);
+    break;
+  }
+  if (job.status === 'failed') {
+    console.error(`failed: ${job.error_reason ?? job.error_code}: ${job.error} (credited back: ${job.credited_usdc ?? 'nothing was charged'})`);
+    process.exit(1);
+  }
+  await new Promise((wake) => setTimeout(wake, 500));
+}

@@ -1,0 +1,163 @@
+//! `kill -9` of the real runner, in the middle of paid calls: after a restart every payment finishes or is paid back,
+//! once.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::config::Token;
+use common::digest;
+use common::evm::authorization::Authorization;
+use common::evm::signature::PrivateKey;
+use common::evm::{hex0x, word_from_u64};
+use serde_json::{Value, json};
+
+use crate::support::payer::{bare, header};
+use crate::support::{Client, READ_PATH, VIN, VIN_PATH, eventually, root, run};
+
+/// A runner in a folder of its own.
+struct Runner {
+    process: Child,
+    stack: Value,
+}
+
+impl Runner {
+    fn start(folder: &Path, anvil: &Path) -> Runner {
+        let binary = binary();
+        let mut process = Command::new(&binary)
+            .current_dir(folder)
+            .env("ANVIL_BIN", anvil)
+            .env("PORT", "0")
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{}: {error}; run cargo build -p local first", binary.display()));
+        let announcement = folder.join(".local/stack.json");
+        let deadline = Instant::now() + Duration::from_secs(60);
+        loop {
+            let announced =
+                std::fs::read_to_string(&announcement).ok().and_then(|text| serde_json::from_str::<Value>(&text).ok());
+            if let Some(stack) = announced.filter(|stack| stack["pid"] == process.id()) {
+                return Runner { process, stack };
+            }
+            if process.try_wait().expect("a child").is_some() || Instant::now() > deadline {
+                let mut output = String::new();
+                let _ = process.stderr.take().map(|mut stderr| stderr.read_to_string(&mut output));
+                panic!("the runner did not start: {output}");
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn text(&self, pointer: &str) -> String {
+        self.stack.pointer(pointer).and_then(Value::as_str).expect(pointer).to_owned()
+    }
+
+    /// SIGKILL: nothing of it gets to say goodbye.
+    fn kill(mut self) {
+        self.process.kill().expect("a kill");
+        self.process.wait().expect("a dead process");
+    }
+}
+
+/// The runner, built beside this test.
+fn binary() -> PathBuf {
+    let test = std::env::current_exe().expect("a path");
+    test.ancestors().nth(2).expect("a target folder").join("agora-local")
+}
+
+struct Bought {
+    path: &'static str,
+    body: Value,
+    price: u64,
+    authorization: Authorization,
+}
+
+impl Bought {
+    fn payment(&self) -> String {
+        header(&bare(&self.authorization))
+    }
+}
+
+#[test]
+fn a_killed_runner_loses_nothing() {
+    run(async {
+        let anvil = devchain::install::ensure(&root().join(".tools/anvil"), &|_| ()).await.expect("anvil");
+        let folder = std::env::temp_dir().join(format!("agora-kill-{}", hex0x(&digest::random::<6>())));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let mut runner = Runner::start(&folder, &anvil);
+        let key = PrivateKey::parse(&runner.text("/payers/0/private_key")).expect("a key");
+        let before = balance(&runner, &key).await;
+        let mut all: Vec<Bought> = Vec::new();
+        for round in 0..5u64 {
+            // Killed earlier or later in the midst of a dozen calls.
+            let calls: Vec<Bought> = (0..12).map(|index| bought(&runner, &key, index)).collect();
+            let client = Client::new(&runner.text("/base_url"));
+            for call in &calls {
+                let (client, path, payment, body) = (client.clone(), call.path, call.payment(), call.body.clone());
+                tokio::spawn(async move { client.try_post(path, &[("x-payment", &payment)], &body).await });
+            }
+            tokio::time::sleep(Duration::from_millis(20 + 45 * round)).await;
+            runner.kill();
+            all.extend(calls);
+            runner = Runner::start(&folder, &anvil);
+        }
+        let client = Client::new(&runner.text("/base_url"));
+        // First by themselves, then asked for again: in the end each was bought once.
+        for repeat in [false, true] {
+            for call in &all {
+                if repeat {
+                    let answer = client.post(call.path, &[("x-payment", &call.payment())], &call.body).await;
+                    assert!(matches!(answer.status, 200 | 202), "{} {}", answer.status, answer.text);
+                }
+                at_rest(&client, &call.authorization, repeat).await;
+            }
+        }
+        let price: u64 = all.iter().map(|call| call.price).sum();
+        assert_eq!(before - balance(&runner, &key).await, u128::from(price), "each was paid for once");
+        runner.kill();
+        let _ = std::fs::remove_dir_all(&folder);
+    });
+}
+
+fn bought(runner: &Runner, key: &PrivateKey, index: u64) -> Bought {
+    let (path, body, price) = match index % 2 {
+        0 => (VIN_PATH, json!({"vin": VIN}), 5_000),
+        // A page that is there in every life of the runner, wherever its demo site is this time.
+        _ => (READ_PATH, json!({"url": "http://no-such-host.invalid/"}), 2_000),
+    };
+    let token = Token::new(84532, runner.text("/chain/token").parse().expect("an address"), "USDC", "2");
+    let now = common::clock::Clock::system().now().secs().unsigned_abs();
+    let mut authorization = Authorization {
+        from: key.address(),
+        to: runner.text("/chain/pay_to").parse().expect("an address"),
+        value: word_from_u64(price),
+        valid_after: word_from_u64(0),
+        valid_before: word_from_u64(now + 3600),
+        nonce: digest::random(),
+        signature: Vec::new(),
+    };
+    authorization.signature = key.sign(&authorization.digest(&token.domain)).to_bytes().to_vec();
+    Bought { path, body, price, authorization }
+}
+
+async fn balance(runner: &Runner, key: &PrivateKey) -> u128 {
+    let data = common::evm::abi::call("balanceOf(address)", &[common::evm::abi::Argument::Word(key.address().word())]);
+    let rpc = devchain::Rpc::new(runner.text("/chain/rpc_url"));
+    let answer = rpc.eth_call(&runner.text("/chain/token"), &hex0x(&data)).await.expect("a balance");
+    u128::from_str_radix(answer.trim_start_matches("0x"), 16).expect("a number")
+}
+
+async fn at_rest(client: &Client, authorization: &Authorization, claimed: bool) {
+    let path = format!("/v1/payments/{}", hex0x(&authorization.nonce));
+    eventually("the payment to come to rest", || async {
+        let state = client.get(&path, &[]).await.json();
+        let word = state["state"].as_str().unwrap_or_default().to_owned();
+        let done = state["payments"][0]["job_status"] == "completed";
+        let resting =
+            matches!(word.as_str(), "credited_back") || word == "settled" && done || word == "never_seen" && !claimed;
+        resting.then_some(())
+    })
+    .await;
+}
