@@ -80,6 +80,8 @@ def propose(stage, watch):
     stack = stage.describe()
     # A change set for a stack that does not exist makes one that holds nothing; it is still to be created.
     is_new = stack is None or stack["StackStatus"] == "REVIEW_IN_PROGRESS"
+    if not is_new and stack["StackStatus"] == "ROLLBACK_COMPLETE":
+        raise Failed(f"{stage.stack} was never made whole and cannot be updated; delete it, and what it left, first")
     alarms = [arn for arn in outputs(stack).get("RollbackAlarms", "").split(",") if arn] if watch else []
     name = f"release-{os.environ.get('GITHUB_SHA', 'by-hand')[:12]}-{uuid.uuid4().hex[:8]}"
     made = stage.cloudformation.create_change_set(
@@ -114,14 +116,16 @@ def upload(stage):
         command = [pathlib.Path(sys.executable).parent / "sam", "package", "--template-file", BUILT]
         command += ["--resolve-s3", "--s3-prefix", stage.prefix, "--region", stage.region]
         # Away from the project, so that samconfig.toml is read here and only here.
-        subprocess.run([*command, "--output-template-file", packaged], check=True, cwd=scratch, stdout=sys.stderr)
+        command += ["--output-template-file", packaged]
+        environment = os.environ | {"SAM_CLI_TELEMETRY": "0"}
+        subprocess.run(command, check=True, cwd=scratch, env=environment, stdout=sys.stderr)
         bucket = re.search(r"s3://([^/]+)/", packaged.read_text())
         if bucket is None:
             raise Failed("the packaged template names no bucket")
         key = f"{stage.prefix}/{uuid.uuid4().hex}.template"
         s3 = boto3.client("s3", region_name=stage.region)
         s3.upload_file(str(packaged), bucket[1], key)
-        return f"https://{bucket[1]}.s3.{stage.region}.amazonaws.com/{key}"
+        return f"https://s3.{stage.region}.amazonaws.com/{bucket[1]}/{key}"
 
 
 def wait_for_change_set(stage, arn):
@@ -156,10 +160,11 @@ def summary(stage, stack, change_set, alarms):
     lines += ["| Action | Resource | Type | |", "|---|---|---|---|"]
     for change in change_set["Changes"]:
         change = change["ResourceChange"]
-        replaced = change.get("Replacement") in ("True", "Conditional")
-        remark = "**replaced**" if replaced else ""
-        if change["ResourceType"] in PRECIOUS and (replaced or change["Action"] == "Remove"):
-            remark = f":warning: **{'replaced' if replaced else 'removed'}: it holds data or keys**"
+        remark = {"True": "replaced", "Conditional": "perhaps replaced"}.get(change.get("Replacement"), "")
+        if change["Action"] == "Remove":
+            remark = "removed"
+        if remark and change["ResourceType"] in PRECIOUS:
+            remark = f":warning: **{remark}: it holds data or keys**"
         lines.append(f"| {change['Action']} | {change['LogicalResourceId']} | {change['ResourceType']} | {remark} |")
     watched = ", ".join(arn.rsplit(":", 1)[-1] for arn in alarms)
     lines += ["", f"Taken back if one of these rings within {WATCH_MINUTES} minutes: {watched}" if alarms else

@@ -15,6 +15,8 @@
 //! | `faults` | a database that collides, throttles and loses answers |
 //! | `proofs` | agent proofs |
 //! | `cost` | requests and capacity units of a call |
+//! | `store` | conditional writes, transactions, queue, blobs, secrets |
+//! | `work` | tools that count, panic and hang; batches and poison |
 //! | `surface` | routes, errors, the template, sample events |
 
 mod clients;
@@ -29,5 +31,7 @@ mod proofs;
 mod refusals;
 mod repeats;
 mod settlement;
+mod store;
 mod support;
 mod surface;
+mod work;

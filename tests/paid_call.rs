@@ -239,7 +239,7 @@ fn work_that_fails_is_paid_back_at_once_and_shows_in_the_balance() {
         let payer = Payer::new(&stack).await;
         for (url, reason) in [
             ("http://no-such-host.invalid/".to_owned(), "destination_not_reachable"),
-            (format!("{}/away", stack.site_url), "destination_not_allowed"),
+            (format!("{}/away", stack.site_url), "destination_not_reachable"),
         ] {
             let before = payer.get("/v1/tools/balance").await.json();
             let accepted = payer.buy(READ_PATH, &json!({"url": url})).await.json();

@@ -140,7 +140,7 @@ pub async fn engine(
     let keys = ServiceKeys::load(config, &connections.signed).await?;
     let settler = settler(app, connections).await?;
     let queue = job_queue(config, connections)?;
-    let toolbox = Toolbox::new(app.clock.clone(), FetchPolicy::default(), &config.service_name)?;
+    let toolbox = Toolbox::new(app.clock.clone(), FetchPolicy::default(), config)?;
     let engine = Engine {
         db: app.db.clone(),
         blobs: app.blobs.clone(),

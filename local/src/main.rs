@@ -50,6 +50,7 @@ async fn run() -> Result<(), Error> {
         chain: chain.clone(),
         clock: Clock::system(),
         background: Background::Everything,
+        runners: None,
     };
     let mut stack = Stack::start(options).await?;
     announce(&stack, &announcement)?;

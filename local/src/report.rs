@@ -34,7 +34,7 @@ pub fn human(stack: &Stack) -> String {
          \n  what it costs   curl -i -X POST {base}/v1/tools/web-read\
          \n  a page to read  {site}/article\
          \n  who can pay     the payers in .local/stack.json, 100,000 test USDC each\
-         \n  pay and read    node examples/pay.mjs {site}/article\
+         \n  pay and read it  make read\
          \n\nCtrl-C stops it and keeps its state; make reset forgets everything.\n",
         name = stack.config.service_name,
     )

@@ -14,7 +14,7 @@ use common::net::FetchPolicy;
 use common::secrets::ServiceKeys;
 use common::store::aws::SignedHttp;
 use common::store::{Blobs, Db, Queue, Write};
-use common::tools::Toolbox;
+use common::tools::{Runner, Toolbox};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
@@ -39,6 +39,8 @@ pub struct Options {
     pub chain: Option<Arc<DevChain>>,
     pub clock: Clock,
     pub background: Background,
+    /// What does the work, if not what is deployed. For tests of the engine.
+    pub runners: Option<&'static [&'static Runner]>,
 }
 
 /// What runs beside the gateway. Tests that count or crash things switch some of it off.
@@ -75,6 +77,7 @@ impl Options {
             chain: Some(chain),
             clock: Clock::system(),
             background: Background::Everything,
+            runners: None,
         }
     }
 
@@ -135,10 +138,10 @@ impl Stack {
         let policy = FetchPolicy::default().allowing_local(settings.fetch_allow.into_iter().chain([site]));
         let queue = Arc::new(LocalQueue::default());
         let keys = ServiceKeys::load(&config, &connections.signed).await?;
-        let toolbox = Arc::new(Toolbox::new(app.clock.clone(), policy.clone(), &config.service_name)?);
+        let toolbox = Arc::new(Toolbox::new(app.clock.clone(), policy.clone(), &config)?);
         let engine = Parts { app: &app, connections: &connections, keys: &keys, queue: queue.clone(), toolbox };
-        let worker_engine = Arc::new(engine.build(worker::RUNNERS).await?);
-        let gate_engine = engine.build(knowledge::RUNNERS).await?;
+        let worker_engine = Arc::new(engine.build(options.runners.unwrap_or(worker::RUNNERS)).await?);
+        let gate_engine = engine.build(options.runners.unwrap_or(knowledge::RUNNERS)).await?;
         let receipt_key = keys.receipts.public();
         let gate =
             Arc::new(Gate { app: app.clone(), engine: gate_engine, quote_key: keys.quotes, fetch_policy: policy });
@@ -182,7 +185,7 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    async fn build(&self, runners: &'static [&'static common::tools::Runner]) -> Result<Engine, Error> {
+    async fn build(&self, runners: &'static [&'static Runner]) -> Result<Engine, Error> {
         Ok(Engine {
             db: self.app.db.clone(),
             blobs: self.app.blobs.clone(),

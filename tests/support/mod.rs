@@ -60,7 +60,12 @@ pub async fn stack_with(change: impl FnOnce(Options) -> Options) -> Stack {
     let key: common::evm::Word = common::digest::random();
     let address = PrivateKey::from_bytes(&key).expect("a key").address().to_string();
     chain.rpc().call("anvil_setBalance", json!([address, "0x8ac7230489e80000"])).await.expect("gas money");
-    let options = change(Options::in_memory(chain).with("RELAYER_PRIVATE_KEY", hex0x(&key)));
+    let mut options = Options::in_memory(chain).with("RELAYER_PRIVATE_KEY", hex0x(&key));
+    if let Ok(endpoint) = std::env::var("AWS_TEST_ENDPOINT") {
+        // Another implementation of AWS, shared by all stacks: each gets tables of its own.
+        options = options.with("AWS_ENDPOINT_URL", endpoint).with("TABLE_PREFIX", format!("t{}", &hex0x(&key)[2..14]));
+    }
+    let options = change(options);
     RUNTIME.spawn(Stack::start(options)).await.expect("starting a stack").expect("the stack starts")
 }
 

@@ -31,7 +31,7 @@ use crate::ledger::signing::ReceiptSigner;
 use crate::payments::settle::{Settled, Settler};
 use crate::store::queue;
 use crate::store::{Blobs, Db, Queue, StoreError};
-use crate::tools::{Output, Runner, ToolError, Toolbox};
+use crate::tools::{ErrorCode, Output, Runner, ToolError, Toolbox, Unavailable};
 
 /// Results up to this size lie in the job's item; a larger item would cost more than a blob.
 const INLINE_RESULT_BYTES: usize = 8 * 1024;
@@ -101,8 +101,7 @@ impl Engine {
 
     async fn settle(&self, job: &mut Job, patience: Patience) -> Result<Progress, MoveError> {
         if job.attempt > MAX_ATTEMPTS && job.outcome.is_none() {
-            let error =
-                ToolError { code: crate::tools::ErrorCode::PaymentFailed, reason: None, message: gave_up_settling() };
+            let error = ToolError { code: ErrorCode::PaymentFailed, reason: None, message: gave_up_settling() };
             return self.fail(job, error).await;
         }
         for _ in 0..ALLOCATION_RETRIES {
@@ -141,11 +140,7 @@ impl Engine {
                     store::dropped(&self.db, job, now).await?;
                 }
                 if patience == Patience::Caller {
-                    let error = ToolError {
-                        code: crate::tools::ErrorCode::PaymentFailed,
-                        reason: None,
-                        message: gave_up_settling(),
-                    };
+                    let error = ToolError { code: ErrorCode::PaymentFailed, reason: None, message: gave_up_settling() };
                     return self.fail(job, error).await;
                 }
                 store::postpone(&self.db, job, SETTLEMENT_PAUSE, now).await?;
@@ -191,7 +186,7 @@ impl Engine {
             Err(_) => {
                 abort.abort();
                 Err(ToolError::unavailable(
-                    "deadline_exceeded",
+                    Unavailable::SourceUnavailable,
                     format!("the work took longer than {} s", runner.spec.deadline.as_secs()),
                 ))
             }

@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::catalog::ToolSpec;
 use crate::clock::Clock;
+use crate::config::Config;
 use crate::net::{FetchPolicy, Fetcher};
 use crate::store::{BoxFuture, StoreError};
 
@@ -32,10 +33,11 @@ pub struct Toolbox {
 }
 
 impl Toolbox {
-    /// `service_name` is who we say we are to the servers we read from.
-    pub fn new(clock: Clock, policy: FetchPolicy, service_name: &str) -> Result<Toolbox, StoreError> {
-        let fetcher = Fetcher::new(policy, &format!("{service_name}/1.0 (agent tools)")).map_err(StoreError::new)?;
-        Ok(Toolbox { clock, fetcher })
+    /// The servers we read from are told who we are, and where, if that is configured.
+    pub fn new(clock: Clock, policy: FetchPolicy, config: &Config) -> Result<Toolbox, StoreError> {
+        let contact = config.base_url.as_deref().unwrap_or("tools for software agents");
+        let user_agent = format!("{}/{} (+{contact})", config.service_name, env!("CARGO_PKG_VERSION"));
+        Ok(Toolbox { clock, fetcher: Fetcher::new(policy, &user_agent).map_err(StoreError::new)? })
     }
 }
 
@@ -66,6 +68,22 @@ pub enum ErrorCode {
     InternalError,
 }
 
+/// Why a provider was of no use: the finer word beside `provider_unavailable` (contract §0).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unavailable {
+    DestinationNotReachable,
+    SourceUnavailable,
+}
+
+impl Unavailable {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Unavailable::DestinationNotReachable => "destination_not_reachable",
+            Unavailable::SourceUnavailable => "source_unavailable",
+        }
+    }
+}
+
 /// Why a job failed: what its owner reads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolError {
@@ -77,8 +95,9 @@ pub struct ToolError {
 }
 
 impl ToolError {
-    pub fn unavailable(reason: &str, message: impl Into<String>) -> ToolError {
-        ToolError { code: ErrorCode::ProviderUnavailable, reason: Some(reason.to_owned()), message: message.into() }
+    pub fn unavailable(reason: Unavailable, message: impl Into<String>) -> ToolError {
+        let reason = Some(reason.as_str().to_owned());
+        ToolError { code: ErrorCode::ProviderUnavailable, reason, message: message.into() }
     }
 
     pub fn internal(message: impl Into<String>) -> ToolError {

@@ -95,6 +95,7 @@ mod tests {
     use super::*;
     use crate::catalog::input::validate;
     use crate::clock::{Clock, Timestamp};
+    use crate::config::Config;
     use crate::net::FetchPolicy;
 
     #[test]
@@ -113,7 +114,9 @@ mod tests {
     #[tokio::test]
     async fn decodes_and_has_every_promised_member() {
         let clock = Clock::pinned(Timestamp::from_secs(1_795_000_000));
-        let toolbox = Arc::new(Toolbox::new(clock, FetchPolicy::default(), "Agora").unwrap());
+        let pay_to = |name: &str| (name == "PAY_TO").then(|| "0x00000000000000000000000000000000000000ff".to_owned());
+        let config = Config::read(pay_to).unwrap();
+        let toolbox = Arc::new(Toolbox::new(clock, FetchPolicy::default(), &config).unwrap());
         let body = json!({"vin": "1hgcm82633a004352"});
         let output = run(toolbox, body.as_object().unwrap().clone()).await.unwrap();
         assert_eq!(output.result["make"], "Honda");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::{Mode, Output, Runner, Running, ToolError, Toolbox};
+use super::{Mode, Output, Runner, Running, ToolError, Toolbox, Unavailable};
 use crate::catalog::input::{Field, FieldError, Kind};
 use crate::catalog::{Answer, ToolSpec, URI};
 use crate::money::Usdc;
@@ -51,8 +51,8 @@ fn run(toolbox: Arc<Toolbox>, input: Map<String, Value>) -> Running {
         // Parsing a large page takes long enough to be kept off the thread that answers.
         let read = tokio::task::spawn_blocking(move || read::read_page(&page, &ReadOptions::default())).await;
         let read = read.map_err(|_| ToolError::internal("the page could not be parsed"))?;
-        let read =
-            read.map_err(|unsupported| ToolError::unavailable("unsupported_content", unsupported.to_string()))?;
+        let read = read
+            .map_err(|unsupported| ToolError::unavailable(Unavailable::SourceUnavailable, unsupported.to_string()))?;
         let result = serde_json::to_value(&read).map_err(|error| ToolError::internal(error.to_string()))?;
         Ok(Output { result, provider: "web", provider_request_id: None, mode: Mode::Embedded })
     })
@@ -60,12 +60,11 @@ fn run(toolbox: Arc<Toolbox>, input: Map<String, Value>) -> Running {
 
 fn explain(error: FetchError) -> ToolError {
     let reason = match &error {
-        FetchError::NotReachable(_) => "destination_not_reachable",
-        FetchError::NotAllowed(_) => "destination_not_allowed",
-        FetchError::TooManyRedirects => "too_many_redirects",
-        FetchError::DecompressionLimit => "decompression_limit",
-        FetchError::UnsupportedContent(_) => "unsupported_content",
-        FetchError::Protocol(_) => "source_unavailable",
+        FetchError::NotReachable(_) | FetchError::NotAllowed(_) => Unavailable::DestinationNotReachable,
+        FetchError::TooManyRedirects
+        | FetchError::DecompressionLimit
+        | FetchError::UnsupportedContent(_)
+        | FetchError::Protocol(_) => Unavailable::SourceUnavailable,
     };
     ToolError::unavailable(reason, error.to_string())
 }

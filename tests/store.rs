@@ -1,0 +1,197 @@
+//! The store against a database, the queue, the blob store and the secret store over the real protocols.
+//!
+//! `make test` runs the first part against the embedded DynamoDB. `make test-aws` runs all of it, and the other
+//! journeys, against an independent implementation of AWS (`AWS_TEST_ENDPOINT`).
+
+use std::collections::HashMap;
+
+use common::app::Connections;
+use common::config::Config;
+use common::digest;
+use common::evm::hex0x;
+use common::ids::RequestId;
+use common::store::blob::S3Blobs;
+use common::store::db::{Query, value};
+use common::store::queue::{Message, Queue, SqsQueue};
+use common::store::{Blobs, Db, Key, Write};
+use serde_json::{Value, json};
+
+use crate::support::run;
+
+fn unique() -> String {
+    hex0x(&digest::random::<6>())[2..].to_owned()
+}
+
+fn config(endpoint: &str) -> Config {
+    let variables = HashMap::from([
+        ("AWS_ENDPOINT_URL", endpoint.to_owned()),
+        ("AWS_ACCESS_KEY_ID", "test".to_owned()),
+        ("AWS_SECRET_ACCESS_KEY", "test".to_owned()),
+        ("PAY_TO", "0x00000000000000000000000000000000000000ff".to_owned()),
+        ("TABLE_PREFIX", format!("t{}", unique())),
+    ]);
+    Config::read(|name| variables.get(name).cloned()).expect("a configuration")
+}
+
+/// The other implementation of AWS, if there is one.
+fn other_aws() -> Option<String> {
+    std::env::var("AWS_TEST_ENDPOINT").ok()
+}
+
+async fn db() -> Db {
+    let endpoint = match other_aws() {
+        Some(endpoint) => endpoint,
+        None => local::database::start(None).await.expect("a database"),
+    };
+    let config = config(&endpoint);
+    let db = Db::new(Connections::open(&config).expect("connections").aws.dynamodb(), config.tables);
+    local::database::create_tables(&db).await.expect("tables");
+    db
+}
+
+#[test]
+fn a_refused_write_hands_back_what_stood_in_its_way() {
+    run(async {
+        let db = db().await;
+        let key = || Key::new("A", "1");
+        let put = |n: u64| Write::put(&db.tables.ledger, key(), &json!({"n": n})).unwrap().only_if_new();
+        db.write(put(1)).await.unwrap();
+        let refused = db.write(put(2)).await.unwrap_err();
+        let old: HashMap<String, Value> =
+            common::store::db::parse(refused.refused(0).unwrap().old.clone().unwrap()).unwrap();
+        assert_eq!(old["n"], 1);
+
+        // The same in a transaction: the position says which rule failed, and nothing was written.
+        let other = Write::put(&db.tables.ledger, Key::new("B", "1"), &json!({"n": 9})).unwrap();
+        let refused = db.transact(&[other, put(3)]).await.unwrap_err();
+        assert!(refused.refused(0).is_none() && refused.refused(1).is_some());
+        assert_eq!(db.get_latest::<Value>(&db.tables.ledger, Key::new("B", "1")).await.unwrap(), None);
+        assert_eq!(db.get_latest::<Value>(&db.tables.ledger, key()).await.unwrap().unwrap()["n"], 1);
+    });
+}
+
+#[test]
+fn updates_conditions_and_deletes() {
+    run(async {
+        let db = db().await;
+        let table = &db.tables.agents;
+        let add = |by: i64| {
+            let write = Write::update(table, Key::new("C", "1"), "ADD #count :by");
+            write
+                .only_if("attribute_not_exists(#count) OR #count <= :most")
+                .bind("by", by)
+                .unwrap()
+                .bind("most", 2)
+                .unwrap()
+        };
+        for _ in 0..3 {
+            db.write(add(1)).await.unwrap();
+        }
+        assert!(db.write(add(1)).await.unwrap_err().is_refused());
+        assert_eq!(db.get_latest::<Value>(table, Key::new("C", "1")).await.unwrap().unwrap()["count"], 3);
+        let delete = |count: u64| {
+            Write::delete(table, Key::new("C", "1")).only_if("#count = :count").bind("count", count).unwrap()
+        };
+        assert!(db.write(delete(2)).await.unwrap_err().is_refused());
+        db.write(delete(3)).await.unwrap();
+        assert_eq!(db.get_latest::<Value>(table, Key::new("C", "1")).await.unwrap(), None);
+    });
+}
+
+#[test]
+fn of_many_at_once_exactly_as_many_succeed_as_may() {
+    run(async {
+        let db = db().await;
+        let calls: Vec<_> = (0..40)
+            .map(|_| {
+                let db = db.clone();
+                tokio::spawn(async move {
+                    let table = &db.tables.ledger;
+                    let take = Write::update(table, Key::new("D", "1"), "ADD #taken :one");
+                    let take = take
+                        .only_if("attribute_not_exists(#taken) OR #taken < :most")
+                        .bind("one", 1)
+                        .unwrap()
+                        .bind("most", 15)
+                        .unwrap();
+                    let mark = Write::put(table, Key::new("D", unique()), &json!({})).unwrap().only_if_new();
+                    db.transact(&[take, mark]).await.is_ok()
+                })
+            })
+            .collect();
+        let mut succeeded = 0;
+        for call in calls {
+            succeeded += u32::from(call.await.unwrap());
+        }
+        assert_eq!(succeeded, 15);
+        let values = [value("pk", "D").unwrap()].into();
+        let query = Query { table: &db.tables.ledger, index: None, condition: "#pk = :pk", values, limit: 100 };
+        assert_eq!(db.query::<Value>(query).await.unwrap().len(), 16, "fifteen marks and the count");
+    });
+}
+
+#[test]
+fn the_index_of_open_jobs_is_sparse_and_in_order() {
+    run(async {
+        let db = db().await;
+        for (name, due) in [("x", 30), ("y", 10), ("z", 20)] {
+            let job = json!({"open": "OPEN#0", "due": due, "created": 5});
+            db.write(Write::put(&db.tables.jobs, Key::new(format!("JOB#{name}"), "JOB"), &job).unwrap()).await.unwrap();
+        }
+        let closed = Write::update(&db.tables.jobs, Key::new("JOB#z", "JOB"), "REMOVE #open");
+        db.write(closed).await.unwrap();
+        let due: Vec<String> = crate::support::eventually("the index", || async {
+            let now = common::clock::Timestamp::from_millis(25);
+            let due = common::jobs::store::due(&db, 0, now, 10).await.unwrap();
+            (due.len() == 1).then(|| due.into_iter().map(|open| open.pk).collect())
+        })
+        .await;
+        assert_eq!(due, ["JOB#y"]);
+    });
+}
+
+#[test]
+fn messages_go_through_sqs() {
+    let Some(endpoint) = other_aws() else { return };
+    run(async {
+        let client = Connections::open(&config(&endpoint)).expect("connections").aws.sqs();
+        let url = client.create_queue().queue_name(format!("q{}", unique())).send().await.unwrap().queue_url.unwrap();
+        let queue = SqsQueue::new(client.clone(), &url);
+        let message =
+            Message::Job { request_id: RequestId::bought_with("quote", &[b"q"]), trace: Some("t".to_owned()) };
+        queue.send(&message).await.unwrap();
+        let received = client.receive_message().queue_url(&url).wait_time_seconds(5).send().await.unwrap();
+        let body = received.messages()[0].body().unwrap();
+        assert_eq!(Message::parse(body).unwrap(), message);
+        let broken = SqsQueue::new(client, &format!("{url}-gone"));
+        assert!(broken.send(&message).await.is_err());
+    });
+}
+
+#[test]
+fn blobs_go_through_s3_and_secrets_through_secrets_manager() {
+    let Some(endpoint) = other_aws() else { return };
+    run(async {
+        let config = config(&endpoint);
+        let signed = Connections::open(&config).expect("connections").signed;
+        let bucket = format!("b{}", unique());
+        let created = signed.send("s3", "PUT", &format!("{endpoint}/{bucket}"), &[], Vec::new()).await.unwrap();
+        assert_eq!(created.status, 200);
+        let blobs = S3Blobs::new(signed.clone(), &bucket);
+        let text = "ü".repeat(40_000).into_bytes();
+        blobs.put("results/a.json", "application/json", text.clone()).await.unwrap();
+        assert_eq!(blobs.get("results/a.json").await.unwrap(), Some(text));
+        assert_eq!(blobs.get("results/b.json").await.unwrap(), None);
+
+        let name = format!("s{}", unique());
+        let headers = [("content-type", "application/x-amz-json-1.1"), ("x-amz-target", "secretsmanager.CreateSecret")];
+        let body = json!({"Name": name, "SecretString": "a secret", "ClientRequestToken": format!("token-{}-{}-{}", unique(), unique(), unique())});
+        let created = signed
+            .send("secretsmanager", "POST", &format!("{endpoint}/"), &headers, body.to_string().into_bytes())
+            .await
+            .unwrap();
+        assert_eq!(created.status, 200, "{}", String::from_utf8_lossy(&created.body));
+        assert_eq!(signed.secret(&name).await.unwrap(), "a secret");
+        assert!(signed.secret("missing").await.is_err());
+    });
+}

@@ -1,0 +1,123 @@
+//! The work itself: run once whatever is delivered twice, given up when it hangs or panics, and paid back.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use common::catalog::ToolSpec;
+use common::store::queue::Message;
+use common::tools::{Mode, Output, Runner, Running, Toolbox, web_read};
+use local::{Options, Stack};
+use serde_json::{Map, Value, json};
+
+use crate::support::payer::{bare, header};
+use crate::support::{Payer, READ_PATH, eventually, run, stack, stack_with};
+
+static RUNS: AtomicUsize = AtomicUsize::new(0);
+
+fn count(_: Arc<Toolbox>, _: Map<String, Value>) -> Running {
+    Box::pin(async {
+        RUNS.fetch_add(1, Ordering::SeqCst);
+        // Long enough for every copy to arrive meanwhile.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        Ok(Output {
+            result: json!({"counted": true}),
+            provider: "test",
+            provider_request_id: None,
+            mode: Mode::Embedded,
+        })
+    })
+}
+
+static COUNTING: [&Runner; 1] = [&Runner { spec: &web_read::SPEC, run: count }];
+
+static PANICKING: [&Runner; 1] =
+    [&Runner { spec: &web_read::SPEC, run: |_, _| Box::pin(async { panic!("a bug in a tool") }) }];
+
+/// The catalog's web read, in a hurry.
+static HASTY: ToolSpec = ToolSpec { deadline: Duration::from_millis(200), ..web_read::SPEC };
+static HANGING: [&Runner; 1] = [&Runner { spec: &HASTY, run: |_, _| Box::pin(std::future::pending()) }];
+
+async fn stack_of(runners: &'static [&'static Runner]) -> Stack {
+    stack_with(|options| Options { runners: Some(runners), ..options }).await
+}
+
+#[test]
+fn copies_of_payment_and_message_run_the_tool_once() {
+    run(async {
+        let stack = stack_of(&COUNTING).await;
+        let payer = Payer::new(&stack).await;
+        let payment = header(&bare(&payer.authorize(2_000)));
+        let body = json!({"url": "http://example.com/"});
+        let calls: Vec<_> = (0..10)
+            .map(|_| {
+                let (payer, payment, body) = (payer.clone(), payment.clone(), body.clone());
+                tokio::spawn(async move { payer.client.post(READ_PATH, &[("x-payment", &payment)], &body).await })
+            })
+            .collect();
+        let mut ids = Vec::new();
+        for call in calls {
+            let answer = call.await.unwrap();
+            assert_eq!(answer.status, 202, "{}", answer.text);
+            ids.push(answer.json()["request_id"].as_str().unwrap().to_owned());
+        }
+        ids.dedup();
+        assert_eq!(ids.len(), 1);
+        for _ in 0..10 {
+            stack.queue.push(Message::Job { request_id: ids[0].parse().unwrap(), trace: None }.to_json());
+        }
+        assert_eq!(payer.finished(&ids[0]).await["result"], json!({"counted": true}));
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        assert_eq!(RUNS.load(Ordering::SeqCst), 1);
+        assert_eq!(payer.balance(&stack).await, 998_000);
+    });
+}
+
+#[test]
+fn a_tool_that_panics_or_hangs_fails_alone_and_is_paid_back() {
+    run(async {
+        let cases: [(&'static [&'static Runner], &str); 2] =
+            [(&PANICKING, "internal_error"), (&HANGING, "provider_unavailable")];
+        for (runners, code) in cases {
+            let stack = stack_of(runners).await;
+            let payer = Payer::new(&stack).await;
+            let accepted = payer.buy(READ_PATH, &json!({"url": "http://example.com/"})).await.json();
+            let job = payer.finished(accepted["request_id"].as_str().unwrap()).await;
+            assert_eq!((&job["status"], &job["error_code"]), (&json!("failed"), &json!(code)), "{job}");
+            assert_eq!(job["credited_usdc"], "0.002000");
+            assert_eq!(payer.client.get("/health", &[]).await.status, 200);
+        }
+    });
+}
+
+#[test]
+fn a_batch_reports_only_the_messages_that_failed() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::new(&stack).await;
+        let accepted = payer.buy(READ_PATH, &json!({"url": format!("{}/plain", stack.site_url)})).await.json();
+        let id = accepted["request_id"].as_str().unwrap().to_owned();
+        payer.finished(&id).await;
+        let good = Message::Job { request_id: id.parse().unwrap(), trace: None }.to_json();
+        let event = json!({"Records": [
+            {"messageId": "1", "body": good}, {"messageId": "2", "body": "poison"}, {"messageId": "3", "body": good},
+        ]});
+        let answer = worker::handle(&stack.gate.engine, serde_json::from_value(event).unwrap()).await;
+        assert_eq!(serde_json::to_value(answer).unwrap(), json!({"batchItemFailures": [{"itemIdentifier": "2"}]}));
+    });
+}
+
+/// A message nobody can read ends on the dead-letter list, and holds up nothing.
+#[test]
+fn poison_ends_on_the_dead_letter_list() {
+    run(async {
+        let stack = stack().await;
+        stack.queue.push("poison".to_owned());
+        let payer = Payer::new(&stack).await;
+        let accepted = payer.buy(READ_PATH, &json!({"url": format!("{}/plain", stack.site_url)})).await.json();
+        assert_eq!(payer.finished(accepted["request_id"].as_str().unwrap()).await["status"], "completed");
+        let dead =
+            eventually("the dead letter", || async { Some(stack.queue.dead()).filter(|dead| !dead.is_empty()) }).await;
+        assert_eq!(dead, ["poison"]);
+    });
+}
