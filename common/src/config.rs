@@ -16,6 +16,8 @@ use crate::money::Usdc;
 pub struct Config {
     /// `SERVICE_NAME`: shown to agents; the agent proof is signed for `<name> Agent Auth`. Default `Agora`.
     pub service_name: String,
+    /// `METRIC_NAMESPACE`: CloudWatch namespace of the service's metrics. Default: the service's name.
+    pub metric_namespace: String,
     /// `PUBLIC_BASE_URL`: origin agents use, without a trailing slash. Default: taken from each request's host.
     pub base_url: Option<String>,
     pub chain: ChainConfig,
@@ -197,15 +199,12 @@ impl Config {
         let mut env = Reader { lookup: &lookup, problems: Vec::new() };
         let chain = env.chain();
         let payments = PaymentConfig {
-            pay_to: env.required("PAY_TO").unwrap_or(Address::ZERO),
+            pay_to: env.pay_to(),
             quote_ttl: Duration::from_secs(env.number("QUOTE_TTL_SECONDS", 900, 1..=86_400)),
             overlap_below: env.parsed("OVERLAP_BELOW_USDC").unwrap_or(Usdc::from_micro(2_000)),
             overlap_exposure: env.parsed("OVERLAP_EXPOSURE_USDC").unwrap_or(Usdc::from_micro(50_000)),
             hold: Duration::from_millis(env.number("PAYMENT_HOLD_MS", 800, 0..=10_000)),
         };
-        if payments.pay_to == Address::ZERO && env.text("PAY_TO").is_some() {
-            env.problem("PAY_TO", "must not be the zero address");
-        }
         let settlement = match env.url("FACILITATOR_URL") {
             Some(url) => SettlementConfig::Facilitator { url, token: env.text("FACILITATOR_TOKEN").map(Redacted) },
             None => SettlementConfig::Relayer,
@@ -243,6 +242,7 @@ impl Config {
         let prefix = env.text("TABLE_PREFIX").unwrap_or_else(|| "agora".to_owned());
         let service_name = env.service_name();
         let config = Config {
+            metric_namespace: env.text("METRIC_NAMESPACE").unwrap_or_else(|| service_name.clone()),
             service_name,
             base_url: env.url("PUBLIC_BASE_URL"),
             chain,
@@ -290,6 +290,15 @@ impl Reader<'_> {
             self.problem(name, "is required");
         }
         self.parsed(name)
+    }
+
+    /// Where payments go: never nowhere.
+    fn pay_to(&mut self) -> Address {
+        let pay_to = self.required("PAY_TO");
+        if pay_to == Some(Address::ZERO) {
+            self.problem("PAY_TO", "must not be the zero address");
+        }
+        pay_to.unwrap_or(Address::ZERO)
     }
 
     fn number(&mut self, name: &str, default: u64, bounds: std::ops::RangeInclusive<u64>) -> u64 {

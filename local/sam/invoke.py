@@ -249,7 +249,7 @@ def local_template(template, references, endpoint):
     return path, functions
 
 
-def invoke(template, function, event, host):
+def invoke(template, function, event, host, pull):
     """The function's answer, and what it logged."""
     environment = os.environ | {
         "DOCKER_HOST": host,
@@ -260,8 +260,8 @@ def invoke(template, function, event, host):
     }
     command = [TOOLS / "sam/bin/sam", "local", "invoke", function, "--template", template, "--event", event]
     command += ["--parameter-overrides", f"PayTo={PAY_TO}", f"Architecture={architecture()}"]
-    if host == f"unix://{OWN_PODMAN}":
-        # Its image was made here and is nowhere to be pulled from.
+    if not pull or host == f"unix://{OWN_PODMAN}":
+        # It is here already; podman.sh's was made here and is nowhere to be pulled from.
         command.append("--skip-pull-image")
     # Away from the project, whose samconfig.toml is for deployments.
     done = subprocess.run(
@@ -340,11 +340,11 @@ def main():
         references |= create_resources(template, endpoint)
         path, functions = local_template(template, references, endpoint)
 
-        def run(name):
+        def run(name, pull=False):
             started = time.monotonic()
             want = expected[name]
             try:
-                answer, log = invoke(path, functions[want["function"]], EVENTS / name, host)
+                answer, log = invoke(path, functions[want["function"]], EVENTS / name, host, pull)
                 wrong = differences(want, answer)
             except (Failed, ValueError, subprocess.TimeoutExpired) as error:
                 answer, log, wrong = None, "", [str(error)]
@@ -358,8 +358,8 @@ def main():
 
         began = time.monotonic()
         print(f"{len(chosen)} events on {host}", flush=True)
-        # The first alone: it makes the image the others use.
-        good = [run(name) for name in chosen[:1]]
+        # The first alone: it fetches and makes the image the others use.
+        good = [run(name, pull=True) for name in chosen[:1]]
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
             good += pool.map(run, chosen[1:])
     print(f"{sum(good)} of {len(good)} events answered as expected, in {time.monotonic() - began:.0f} s")

@@ -46,13 +46,10 @@ pub fn failure(message: &str, cause: &dyn std::fmt::Display) {
     line("error", message, json!({"cause": cause.to_string()}));
 }
 
-/// A CloudWatch metric in embedded metric format. No dimensions: each stack has its own namespace of functions.
-pub fn metric(name: &str, unit: &str, value: u64) {
-    if FOR_PEOPLE.load(Ordering::Relaxed) {
-        return;
-    }
+/// A CloudWatch metric in embedded metric format. It has no dimensions: each deployment has a namespace of its own.
+pub fn metric(namespace: &str, name: &str, unit: &str, value: u64) {
     let at = Clock::system().now().millis();
-    let definition = json!([{"Namespace": "Agora", "Dimensions": [[]], "Metrics": [{"Name": name, "Unit": unit}]}]);
+    let definition = json!([{"Namespace": namespace, "Dimensions": [[]], "Metrics": [{"Name": name, "Unit": unit}]}]);
     println!("{}", json!({"_aws": {"Timestamp": at, "CloudWatchMetrics": definition}, name: value}));
 }
 

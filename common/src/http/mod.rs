@@ -9,17 +9,30 @@ pub use error::ApiError;
 
 use axum::body::{Body, Bytes};
 use axum::response::Response;
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderValue, StatusCode, header};
+use http_body_util::BodyExt;
 use serde_json::Value;
 
-/// The whole body, if it is not larger than `limit_bytes`. What it says of its own length is believed when it is bad
-/// news, so that a large body is refused before it is read.
-pub async fn read_body(headers: &HeaderMap, body: Body, limit_bytes: usize) -> Result<Bytes, ApiError> {
-    let announced = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
-    if announced.is_some_and(|length| length > limit_bytes) {
-        return Err(ApiError::PayloadTooLarge { limit_bytes });
+/// No gateway hands over more than this (API Gateway's own limit).
+const GATEWAY_LIMIT_BYTES: usize = 10 * 1024 * 1024;
+
+/// The whole body, if it is not larger than `limit_bytes`. A larger one is read to its end all the same, and thrown
+/// away: a client that is still sending would not see the answer.
+pub async fn read_body(mut body: Body, limit_bytes: usize) -> Result<Bytes, ApiError> {
+    let mut kept = Vec::new();
+    let mut seen = 0;
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| ApiError::field("", "the body broke off"))?;
+        let Ok(data) = frame.into_data() else { continue };
+        seen += data.len();
+        if seen > GATEWAY_LIMIT_BYTES {
+            break;
+        }
+        if seen <= limit_bytes {
+            kept.extend_from_slice(&data);
+        }
     }
-    axum::body::to_bytes(body, limit_bytes).await.map_err(|_| ApiError::PayloadTooLarge { limit_bytes })
+    if seen > limit_bytes { Err(ApiError::PayloadTooLarge { limit_bytes }) } else { Ok(Bytes::from(kept)) }
 }
 
 /// A JSON answer.

@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use common::app::{self, App, Connections};
 use common::config::Config;
+use common::http::log;
 use common::secrets::ServiceKeys;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde_json::{Value, json};
@@ -16,6 +17,9 @@ async fn main() -> Result<(), Error> {
     let (app, queue, receipt_key) = (&app, &*queue, &receipt_key);
     let handler = |_: LambdaEvent<Value>| async move {
         let swept = scheduler::run(&app.db, queue, &app.clock, receipt_key).await?;
+        let namespace = &app.config.metric_namespace;
+        log::metric(namespace, "OldestOpenJobSeconds", "Seconds", swept.oldest_secs);
+        log::metric(namespace, "JobsSentAgain", "Count", u64::from(swept.sent));
         Ok::<_, Error>(json!({"sent": swept.sent, "oldest_secs": swept.oldest_secs}))
     };
     lambda_runtime::run(service_fn(handler)).await
