@@ -57,7 +57,7 @@ fn collisions_and_throttling_are_ridden_out() {
 #[test]
 fn a_bad_day_leaves_the_books_straight() {
     run(async {
-        const SEED: u64 = 0x5eed_0f_7e57;
+        const SEED: u64 = 0x5eed0f7e57;
         let (stack, proxy) = stack_on_proxy().await;
         let dice = Arc::new(Mutex::new(Dice(SEED)));
         let thrown = dice.clone();

@@ -98,7 +98,7 @@ async fn bad_payments(stack: &Stack, payer: &Payer, price: u64, accepted: &Value
             v2(&payer.authorize_with(price, |payment| payment.valid_after = word_from_u64(now + 600)), accepted),
             AFTER,
         ),
-        bad("high s", with_signature(&mirror), SIGNATURE),
+        bad("high s", with_signature(&|bytes| mirror(bytes)), SIGNATURE),
         bad("truncated signature", with_signature(&|bytes| bytes.truncate(64)), SIGNATURE),
         bad("zero signature", with_signature(&|bytes| bytes.fill(0)), SIGNATURE),
         bad("v of 2", with_signature(&|bytes| bytes[64] = 2), SIGNATURE),
@@ -121,7 +121,7 @@ async fn bad_payments(stack: &Stack, payer: &Payer, price: u64, accepted: &Value
 }
 
 /// The same signature, mirrored: s becomes n - s and v flips.
-fn mirror(bytes: &mut Vec<u8>) {
+fn mirror(bytes: &mut [u8]) {
     let order = common::evm::parse_word("0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141").unwrap();
     let mut borrow = 0;
     for index in (0..32).rev() {

@@ -139,7 +139,7 @@ impl Chain {
     /// How many transactions of the account are in blocks.
     pub async fn transaction_count(&self, account: Address) -> Result<u64, ChainError> {
         let count = self.request("eth_getTransactionCount", json!([account.lower(), "latest"])).await?;
-        Ok(quantity(&count)?)
+        quantity(&count)
     }
 
     /// Hands a signed transaction to the node. One the node already knows is no error.
