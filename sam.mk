@@ -1,5 +1,5 @@
 # The AWS side: `make sam` validates template.yaml, builds every function as it is deployed, and tries the sample events
-# on what was built. Included by the Makefile. Deploying is `sam deploy`, or the workflow in .github/.
+# on what was built; `make deploy` deploys by hand, the workflow in .github/ by itself. Included by the Makefile.
 #
 #   SAM_ARCHITECTURE    arm64 or x86_64; this machine's by default, because foreign ones cannot be tried here
 #   CARGO_TARGET_DIR    where to compile, as everywhere
@@ -14,9 +14,13 @@ endif
 # cargo-lambda comes with the Python package and finds Zig there. A region has to be named even where none is reached.
 SAM := PATH="$(CURDIR)/.tools/sam/bin:$$PATH" SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=$${AWS_DEFAULT_REGION:-us-east-1} sam
 
-.PHONY: sam sam-tools sam-validate sam-build sam-invoke
+.PHONY: sam deploy sam-tools sam-validate sam-build sam-invoke
 
-sam: sam-validate sam-build sam-invoke
+sam: sam-validate sam-build sam-invoke ## Validate the template, build the functions for AWS, invoke every sample event
+
+deploy: ## Build for AWS and deploy by hand: make deploy STAGE=staging (or production; dev if not said)
+	@$(MAKE) --no-print-directory sam-build SAM_ARCHITECTURE=$(or $(ARCHITECTURE),arm64)
+	$(SAM) deploy --config-env $(or $(STAGE),default)
 
 sam-tools:
 	@local/sam/install.sh
@@ -30,6 +34,7 @@ sam-build: sam-tools
 	@grep -q '^panic = "unwind"' Cargo.toml || { echo 'Cargo.toml: [profile.release] has to say panic = "unwind"' >&2; exit 1; }
 	@echo "building for $(SAM_ARCHITECTURE); the first time takes minutes, and shows little"
 	$(SAM) build --parameter-overrides Architecture=$(SAM_ARCHITECTURE)
+	@.tools/sam/bin/python local/sam/pin.py $(SAM_ARCHITECTURE)
 	@for binary in .aws-sam/build/*/bootstrap; do \
 	    printf '%-22s %9s bytes, %9s zipped\n' "$$(basename "$$(dirname "$$binary")")" "$$(wc -c <"$$binary")" "$$(gzip -9 -c "$$binary" | wc -c)"; \
 	done

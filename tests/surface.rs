@@ -30,17 +30,16 @@ fn what_no_route_takes_is_json_all_the_same() {
         for (method, path, allow) in [
             ("GET", "/v1/tools/web-read", "POST"),
             ("DELETE", "/v1/tools/lookup/vin", "POST"),
-            ("POST", "/health", "GET, HEAD"),
-            ("PUT", "/v1/requests/abc", "GET, HEAD"),
-            ("PATCH", "/v1/payments/abc", "GET, HEAD"),
+            ("POST", "/health", "GET"),
+            ("PUT", "/v1/requests/abc", "GET"),
+            ("PATCH", "/v1/payments/abc", "GET"),
             ("OPTIONS", "/v1/tools/web-read", "POST"),
-            ("TRACE", "/v1/stats", "GET, HEAD"),
+            ("TRACE", "/v1/stats", "GET"),
         ] {
             let answer = client.send(method, path, &[], "").await.unwrap();
             assert_eq!(answer.error(), (405, "method_not_allowed".to_owned()), "{method} {path}");
             assert_eq!(answer.header("allow"), Some(allow), "{method} {path}");
         }
-        assert_eq!(client.send("HEAD", "/health", &[], "").await.unwrap().status, 200);
     });
 }
 

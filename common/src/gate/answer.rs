@@ -67,8 +67,8 @@ pub fn with_settlement(mut response: Response, job: &Job, chain: &ChainConfig) -
             "payer": job.wallet().to_string(),
         });
         if !settled {
-            // Not a failure: on its way, and to be asked for at GET /v1/payments/{nonce}.
-            settlement["errorReason"] = json!("settlement_pending");
+            // Pending is no failure: it is on its way, and can be asked for at GET /v1/payments/{nonce}.
+            settlement["errorReason"] = json!(job.refusal.as_deref().unwrap_or("settlement_pending"));
         }
         if let Ok(value) = HeaderValue::from_str(&base64_standard(settlement.to_string().as_bytes())) {
             response.headers_mut().insert(name, value);

@@ -419,6 +419,7 @@ impl Gate {
             error: None,
             credited: None,
             attempt: u32::from(direct),
+            settled_in: 0,
             lease_until: direct.then(|| now.plus(LEASE)),
             holder: None,
             created: now,

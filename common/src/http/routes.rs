@@ -42,7 +42,6 @@ pub fn all() -> impl Iterator<Item = Route> {
 
 /// The route that takes a request, if one does. A path without placeholders wins over one with.
 pub fn find(method: &str, path: &str) -> Option<Route> {
-    let method = if method == "HEAD" { "GET" } else { method };
     let mut candidates: Vec<Route> =
         all().filter(|route| route.method == method && matches(route.path, path)).collect();
     candidates.sort_by_key(|route| route.path.contains('{'));
@@ -58,9 +57,6 @@ pub fn finish(router: Router) -> Router {
 async fn unrouted(request: Request) -> Response {
     let mut allowed: Vec<&str> =
         all().filter(|route| matches(route.path, request.uri().path())).map(|route| route.method).collect();
-    if allowed.contains(&"GET") {
-        allowed.push("HEAD");
-    }
     allowed.sort_unstable();
     allowed.dedup();
     if allowed.is_empty() {

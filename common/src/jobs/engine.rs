@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::job::{Job, MAX_ATTEMPTS, Place, Settlement, Step, StoredResult};
+use super::job::{Job, Place, Settlement, Step, StoredResult};
 use super::store::{self, MoveError};
 use crate::clock::Clock;
 use crate::config::ChainConfig;
@@ -100,7 +100,7 @@ impl Engine {
     }
 
     async fn settle(&self, job: &mut Job, patience: Patience) -> Result<Progress, MoveError> {
-        if job.attempt > MAX_ATTEMPTS && job.outcome.is_none() {
+        if job.is_worn_out() {
             let error = ToolError { code: ErrorCode::PaymentFailed, reason: None, message: gave_up_settling() };
             return self.fail(job, error).await;
         }
@@ -151,7 +151,7 @@ impl Engine {
     }
 
     async fn work(&self, job: &mut Job) -> Result<Progress, MoveError> {
-        if job.attempt > MAX_ATTEMPTS {
+        if job.is_worn_out() {
             return self.fail(job, ToolError::internal("the work was tried several times and did not finish")).await;
         }
         match self.run_tool(job).await {

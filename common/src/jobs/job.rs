@@ -24,7 +24,7 @@ use crate::tools::{Mode, ToolError};
 
 /// A worker that has not come back after this long is taken for dead.
 pub const LEASE: std::time::Duration = std::time::Duration::from_secs(40);
-/// A job is tried this often before it is given up.
+/// Settling is tried this often before it is given up, and then working is.
 pub const MAX_ATTEMPTS: u32 = 5;
 /// Finished jobs can be read for this long (contract §0).
 pub const RETENTION: std::time::Duration = std::time::Duration::from_secs(30 * 24 * 3600);
@@ -115,6 +115,9 @@ pub struct Job {
     pub credited: Option<Usdc>,
     /// How often the job was taken up. Also the fencing token: who holds an older number may no longer write.
     pub attempt: u32,
+    /// The attempt in which the money arrived: the work is tried from there on.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub settled_in: u32,
     /// Until then nobody else takes the job up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease_until: Option<Timestamp>,
@@ -176,6 +179,15 @@ impl Job {
         next_step(self.outcome, self.settlement, self.overlap)
     }
 
+    /// Whether the next step was tried too often.
+    pub fn is_worn_out(&self) -> bool {
+        let tried = match self.settlement {
+            Settlement::Settled => self.attempt.saturating_sub(self.settled_in),
+            _ => self.attempt,
+        };
+        self.outcome.is_none() && tried > MAX_ATTEMPTS
+    }
+
     /// The wallet that paid.
     pub fn wallet(&self) -> Address {
         self.payment.from
@@ -212,6 +224,10 @@ pub fn may_move(from: Settlement, to: Settlement) -> bool {
         (from, to),
         (Claimed, Submitted | Settled | Refused | Void) | (Submitted, Settled | Refused | Claimed | Submitted)
     )
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 pub fn key(request_id: RequestId) -> Key {

@@ -134,8 +134,14 @@ pub async fn settled(
     transaction: String,
     now: Timestamp,
 ) -> Result<(), MoveError> {
-    let set = "SET #settlement = :settled, #transaction = :transaction";
-    let mut next = Job { settlement: Settlement::Settled, transaction: Some(transaction), intent: None, ..job.clone() };
+    let set = "SET #settlement = :settled, #transaction = :transaction, #settled_in = :attempt";
+    let mut next = Job {
+        settlement: Settlement::Settled,
+        transaction: Some(transaction),
+        settled_in: job.attempt,
+        intent: None,
+        ..job.clone()
+    };
     let transaction = next.transaction.clone();
     let bind = |write: Write| write.bind("settled", Settlement::Settled)?.bind("transaction", &transaction);
     let mut writes = Vec::new();

@@ -4,6 +4,7 @@ use common::http::log;
 use common::jobs::Engine;
 use common::store::queue::Message;
 use common::tools::{Runner, vehicle_identification, web_read};
+use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -40,15 +41,15 @@ pub struct BatchItemFailure {
 
 /// Works on a batch. Only the messages that failed are reported; the rest are done with.
 pub async fn handle(engine: &Engine, event: SqsEvent) -> SqsAnswer {
-    let mut answer = SqsAnswer::default();
-    // One after the other: a message is one job, and the queue runs as many workers as there is work.
-    for record in event.records {
-        if let Err(cause) = work_on(engine, &record).await {
+    // At the same time: most of a job is waiting for somebody else's server.
+    let work = event.records.into_iter().map(async |record| match work_on(engine, &record).await {
+        Ok(()) => None,
+        Err(cause) => {
             log::failure(&format!("message {} failed", record.message_id), &cause);
-            answer.batch_item_failures.push(BatchItemFailure { item_identifier: record.message_id });
+            Some(BatchItemFailure { item_identifier: record.message_id })
         }
-    }
-    answer
+    });
+    SqsAnswer { batch_item_failures: join_all(work).await.into_iter().flatten().collect() }
 }
 
 async fn work_on(engine: &Engine, record: &SqsRecord) -> Result<(), common::store::StoreError> {
