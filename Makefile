@@ -31,4 +31,50 @@ lint: ## Formatting, and clippy with warnings denied
 bench: ## Costs as ratios: verification, the 402 answer, cold start, database units
 	@local/bench.sh
 
--include sam.mk
+# The AWS side. `make sam` validates template.yaml, builds every function as it is deployed, and tries the sample events
+# on what was built; `make deploy` deploys by hand, the workflow in .github/ by itself.
+#
+#   SAM_ARCHITECTURE    arm64 or x86_64; this machine's by default, because foreign ones cannot be tried here
+#   CARGO_TARGET_DIR    where to compile, as everywhere
+#   DOCKER_HOST         the container engine, if it is not found by itself
+
+ifneq (,$(filter aarch64 arm64,$(shell uname -m)))
+SAM_ARCHITECTURE ?= arm64
+else
+SAM_ARCHITECTURE ?= x86_64
+endif
+
+# cargo-lambda comes with the Python package and finds Zig there. A region has to be named even where none is reached.
+SAM := PATH="$(CURDIR)/.tools/sam/bin:$$PATH" SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=$${AWS_DEFAULT_REGION:-us-east-1} sam
+
+.PHONY: sam deploy sam-tools sam-validate sam-build sam-invoke
+
+sam: sam-validate sam-build sam-invoke ## Validate the template, build the functions for AWS, invoke every sample event
+
+deploy: ## Build for AWS and deploy by hand: make deploy STAGE=staging (or production; dev if not said)
+	@$(MAKE) --no-print-directory sam-build SAM_ARCHITECTURE=$(or $(ARCHITECTURE),arm64)
+	$(SAM) deploy --config-env $(or $(STAGE),default)
+
+sam-tools:
+	@local/sam/install.sh
+
+sam-validate: sam-tools
+	$(SAM) validate --lint
+
+# Where Cargo.toml does not say how to panic, cargo-lambda says abort, and then a bug that a bad request meets takes the
+# whole process down instead of answering 500. Nothing in the finished program shows it, so it is looked for here.
+sam-build: sam-tools
+	@grep -q '^panic = "unwind"' Cargo.toml || { echo 'Cargo.toml: [profile.release] has to say panic = "unwind"' >&2; exit 1; }
+	@echo "building for $(SAM_ARCHITECTURE); the first time takes minutes, and shows little"
+	$(SAM) build --parameter-overrides Architecture=$(SAM_ARCHITECTURE)
+	@.tools/sam/bin/python local/sam/pin.py $(SAM_ARCHITECTURE)
+	@for binary in .aws-sam/build/*/bootstrap; do \
+	    printf '%-22s %9s bytes, %9s zipped\n' "$$(basename "$$(dirname "$$binary")")" "$$(wc -c <"$$binary")" "$$(gzip -9 -c "$$binary" | wc -c)"; \
+	done
+
+sam-invoke: sam-tools
+	@if [ "$(SAM_ARCHITECTURE)" = "$$(uname -m | sed 's/aarch64/arm64/')" ]; then \
+	    .tools/sam/bin/python local/sam/invoke.py; \
+	else \
+	    echo "built for $(SAM_ARCHITECTURE), which does not run here: \`sam local invoke\` was SKIPPED"; \
+	fi

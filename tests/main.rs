@@ -17,12 +17,15 @@
 //! | `cost` | requests and capacity units of a call |
 //! | `store` | conditional writes, transactions, queue, blobs, secrets |
 //! | `work` | tools that count, panic and hang; batches and poison |
-//! | `surface` | routes, errors, the template, sample events |
+//! | `surface` | routes, errors, the catalog |
+//! | `template` | `template.yaml` says what the code says |
+//! | `events` | the sample events through the Lambda adapter |
 
 mod clients;
 mod contract_wallets;
 mod cost;
 mod crash;
+mod events;
 mod faults;
 mod front_run;
 mod kill;
@@ -34,4 +37,5 @@ mod settlement;
 mod store;
 mod support;
 mod surface;
+mod template;
 mod work;

@@ -3,7 +3,7 @@
 # with the name SAM looks for. Where the public image can be pulled, nobody needs this.
 #
 # It proves packaging, events and answers. It does not prove that the binary finds the libraries of Amazon Linux: that
-# is what cargo-lambda links for (see the note on glibc in sam.mk).
+# is what cargo-lambda links for.
 #
 #   base-image.sh "podman --root …"
 set -eu

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use serde::Serialize;
+
 use super::job::{self, OPEN_SHARDS};
 use super::store;
 use crate::clock::Timestamp;
@@ -16,7 +18,7 @@ const PER_SHARD: i32 = 200;
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
 
 /// What a sweep found.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Swept {
     /// Jobs asked for again.
     pub sent: u32,

@@ -5,7 +5,7 @@ use common::config::Config;
 use common::http::log;
 use common::secrets::ServiceKeys;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
@@ -20,7 +20,7 @@ async fn main() -> Result<(), Error> {
         let namespace = &app.config.metric_namespace;
         log::metric(namespace, "OldestOpenJobSeconds", "Seconds", swept.oldest_secs);
         log::metric(namespace, "JobsSentAgain", "Count", u64::from(swept.sent));
-        Ok::<_, Error>(json!({"sent": swept.sent, "oldest_secs": swept.oldest_secs}))
+        Ok::<_, Error>(swept)
     };
     lambda_runtime::run(service_fn(handler)).await
 }

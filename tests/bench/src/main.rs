@@ -10,13 +10,11 @@
 //! | [`verify`] | one payment, from its header to its signer, against the bare key recovery |
 //! | [`challenge`] | the unpaid 402 answer against an unprotected route |
 //! | [`start`] | every function from its spawn to its first answer, against hello-world and against Node |
-//! | [`cost`] | database requests and capacity units of a paid call |
 //!
 //! Benches never assert: a figure beyond its target is printed as `over`, and the exit code is 0. It is 1 only if
 //! something could not be measured at all.
 
 mod challenge;
-mod cost;
 mod machine;
 mod payer;
 mod start;
@@ -31,12 +29,12 @@ pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
 fn main() -> ExitCode {
     let outcome = match std::env::args().nth(1).as_deref() {
-        None => run(&["verify", "challenge", "start", "cost"]),
+        None => run(&["verify", "challenge", "start"]),
         // What `challenge` starts beside itself.
         Some(challenge::IN_PROCESS) => challenge::in_process(),
         Some(challenge::SERVER) => challenge::server(),
-        Some(one @ ("verify" | "challenge" | "start" | "cost")) => run(&[one]),
-        Some(other) => Err(format!("there is no bench {other:?}: verify, challenge, start or cost").into()),
+        Some(one @ ("verify" | "challenge" | "start")) => run(&[one]),
+        Some(other) => Err(format!("there is no bench {other:?}: verify, challenge or start").into()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -64,9 +62,6 @@ fn run(benches: &[&str]) -> Result<(), Error> {
         if asked("start") {
             start::measure(&world)?;
         }
-    }
-    if asked("cost") {
-        table::ratios(&cost::rows(&cost::measure()?));
     }
     Ok(())
 }

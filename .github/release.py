@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Deploys a built stage in two steps, with a look in between, and takes the deployment back when an alarm rings.
 
-    .tools/sam/bin/python deploy/release.py propose staging
-    .tools/sam/bin/python deploy/release.py apply staging <change set>
+    .tools/sam/bin/python .github/release.py propose staging
+    .tools/sam/bin/python .github/release.py apply staging <change set>
 
 `propose` packages .aws-sam/build, uploads it, and makes a change set: what would change, without changing it. `apply`
 executes that change set and nothing newer. Stack name, region, parameters and tags are those of samconfig.toml, all of

@@ -1,0 +1,86 @@
+//! The sample events, through the Lambda adapter: each function answers each of them as `events/expected.json` says.
+//! (`make sam` hands the same files to the built functions in containers.)
+
+use std::collections::BTreeSet;
+
+use lambda_http::lambda_runtime::{Context, LambdaEvent};
+use local::Stack;
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+use crate::support::{root, run, stack};
+
+#[test]
+fn every_sample_event_gets_the_answer_it_is_said_to_get() {
+    run(async {
+        let expected: Value = read("expected.json");
+        let expected = expected.as_object().unwrap();
+        let on_disk: BTreeSet<String> = std::fs::read_dir(root().join("events"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| name.ends_with(".json") && name != "expected.json")
+            .collect();
+        assert_eq!(on_disk, expected.keys().cloned().collect(), "events/ and expected.json name different files");
+        let stack = stack().await;
+        for (name, want) in expected {
+            let answer = answer(&stack, want["function"].as_str().unwrap(), read(name)).await;
+            compare(name, want, &answer);
+        }
+    });
+}
+
+/// What the function returns to Lambda.
+async fn answer(stack: &Stack, function: &str, event: Value) -> Value {
+    let app = &stack.app;
+    match function {
+        "worker" => {
+            json!(worker::handle(&stack.gate.engine, serde_json::from_value(event).unwrap()).await)
+        }
+        "scheduler" => {
+            let key = stack.gate.engine.signer.public();
+            json!(scheduler::run(&app.db, &*stack.queue, &app.clock, &key).await.unwrap())
+        }
+        "aggregator" => {
+            let event = serde_json::from_value(event).unwrap();
+            json!(aggregator::handle(&app.db, event, app.clock.now().secs()).await.unwrap())
+        }
+        http => {
+            let groups = local::gateway::groups(app, stack.gate.clone());
+            let function = lambda_http::Adapter::from(groups[http].clone());
+            let event = LambdaEvent::new(serde_json::from_value(event).unwrap(), Context::default());
+            json!(function.oneshot(event).await.unwrap())
+        }
+    }
+}
+
+fn compare(name: &str, want: &Value, answer: &Value) {
+    if let Some(whole) = want.get("answer") {
+        assert_eq!(answer, whole, "{name}");
+        return;
+    }
+    assert_eq!(answer["statusCode"], want["status"], "{name}: {answer}");
+    let header = |header: &str| match &answer["headers"][header] {
+        Value::Null => answer["multiValueHeaders"][header][0].clone(),
+        value => value.clone(),
+    };
+    assert!(header("content-type").as_str().is_some_and(|value| value.contains("json")), "{name}: {answer}");
+    for (wanted, value) in want["headers"].as_object().into_iter().flatten() {
+        let found = header(wanted);
+        assert!(found.is_string() && (value.is_null() || found == *value), "{name}: {wanted}: {found}");
+    }
+    let body: Value = serde_json::from_str(answer["body"].as_str().unwrap()).unwrap();
+    for (member, value) in want["body"].as_object().into_iter().flatten() {
+        assert_eq!(&body[member], value, "{name}: {body}");
+    }
+    if let Some(error) = want.get("error") {
+        assert_eq!(&body["error"], error, "{name}: {body}");
+    }
+    for member in want["present"].as_array().into_iter().flatten() {
+        assert!(body.get(member.as_str().unwrap()).is_some(), "{name}: no {member} in {body}");
+    }
+}
+
+fn read(name: &str) -> Value {
+    let path = root().join("events").join(name);
+    serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap_or_else(|error| panic!("{name}: {error}"))
+}

@@ -1,0 +1,147 @@
+//! `template.yaml` against the code, in both directions: the same routes, the same tables, and only variables that
+//! something reads.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use common::http::routes;
+use common::store::table::{TABLES, TTL_ATTRIBUTE};
+use serde_json::{Value, json};
+
+use crate::support::root;
+
+/// The template, with its tags left out: `!Ref Api` is `"Api"`.
+fn template() -> Value {
+    let options = serde_saphyr::options! { strict_booleans: true };
+    let text = std::fs::read_to_string(root().join("template.yaml")).unwrap();
+    serde_saphyr::from_str_with_options(&text, options).expect("template.yaml is YAML")
+}
+
+fn of_type<'a>(template: &'a Value, kind: &'a str) -> impl Iterator<Item = (&'a String, &'a Value)> {
+    template["Resources"].as_object().unwrap().iter().filter(move |(_, resource)| resource["Type"] == kind)
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_else(|| panic!("{value} is no text")).to_owned()
+}
+
+#[test]
+fn the_gateway_has_the_routes_of_the_table() {
+    let template = template();
+    let mut deployed = BTreeSet::new();
+    for (_, function) in of_type(&template, "AWS::Serverless::Function") {
+        let group = text(&function["Metadata"]["BuildProperties"]["Binary"]);
+        for event in function["Properties"]["Events"].as_object().into_iter().flat_map(|events| events.values()) {
+            if event["Type"] != "HttpApi" {
+                continue;
+            }
+            let properties = &event["Properties"];
+            match properties.get("Path") {
+                Some(path) => {
+                    deployed.insert((group.clone(), text(&properties["Method"]), text(path)));
+                }
+                // Whatever no other route takes.
+                None => assert_eq!(group, "meta"),
+            }
+        }
+    }
+    let table: BTreeSet<_> =
+        routes::all().map(|route| (route.group.to_owned(), route.method.to_owned(), route.path.to_owned())).collect();
+    assert_eq!(deployed, table);
+}
+
+#[test]
+fn the_tables_are_those_of_the_code() {
+    let template = template();
+    let mut deployed = BTreeMap::new();
+    for (name, table) in of_type(&template, "AWS::DynamoDB::Table") {
+        let properties = &table["Properties"];
+        let word = text(&properties["TableName"]).replace("${AWS::StackName}-", "");
+        assert_eq!(table["DeletionPolicy"], "Retain", "{name}");
+        assert_eq!(properties["DeletionProtectionEnabled"], true, "{name}");
+        assert_eq!(properties["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"], true, "{name}");
+        assert_eq!(properties["TimeToLiveSpecification"], json!({"AttributeName": TTL_ATTRIBUTE, "Enabled": true}));
+        deployed.insert(
+            word,
+            json!({
+                "keys": properties["KeySchema"],
+                "attributes": properties["AttributeDefinitions"],
+                "indexes": properties["GlobalSecondaryIndexes"],
+                "stream": properties["StreamSpecification"],
+            }),
+        );
+    }
+    let key = |hash: &str, range: &str| {
+        json!([{"AttributeName": hash, "KeyType": "HASH"}, {"AttributeName": range, "KeyType": "RANGE"}])
+    };
+    let table: BTreeMap<_, _> = TABLES
+        .iter()
+        .map(|table| {
+            let mut attributes = vec![
+                json!({"AttributeName": "pk", "AttributeType": "S"}),
+                json!({"AttributeName": "sk", "AttributeType": "S"}),
+            ];
+            for index in table.indexes {
+                attributes.push(json!({"AttributeName": index.partition, "AttributeType": "S"}));
+                attributes.push(json!({"AttributeName": index.sort, "AttributeType": "N"}));
+            }
+            let indexes: Vec<Value> = table
+                .indexes
+                .iter()
+                .map(|index| {
+                    json!({
+                        "IndexName": index.name,
+                        "KeySchema": key(index.partition, index.sort),
+                        "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": index.included},
+                    })
+                })
+                .collect();
+            let definition = json!({
+                "keys": key("pk", "sk"),
+                "attributes": attributes,
+                "indexes": if indexes.is_empty() { Value::Null } else { json!(indexes) },
+                "stream": if table.stream { json!({"StreamViewType": "NEW_AND_OLD_IMAGES"}) } else { Value::Null },
+            });
+            (table.word.to_owned(), definition)
+        })
+        .collect();
+    assert_eq!(deployed, table);
+}
+
+#[test]
+fn every_variable_of_the_template_is_read_by_the_code() {
+    let template = template();
+    let code = std::fs::read_to_string(root().join("common/src/config.rs")).unwrap();
+    let shared = template["Globals"]["Function"]["Environment"]["Variables"].as_object().unwrap().keys();
+    let own = of_type(&template, "AWS::Serverless::Function")
+        .filter_map(|(_, function)| function["Properties"]["Environment"]["Variables"].as_object())
+        .flat_map(|variables| variables.keys());
+    for name in shared.chain(own) {
+        assert!(code.contains(&format!("\"{name}\"")), "nothing reads {name}");
+    }
+}
+
+/// Each function is there once, with a role and a log of its own, and no role may do everything to anything.
+#[test]
+fn each_function_has_a_role_of_its_own() {
+    let template = template();
+    let mut roles = BTreeSet::new();
+    let mut binaries = BTreeSet::new();
+    for (name, function) in of_type(&template, "AWS::Serverless::Function") {
+        assert!(roles.insert(text(&function["Properties"]["Role"])), "{name} shares its role");
+        binaries.insert(text(&function["Metadata"]["BuildProperties"]["Binary"]));
+    }
+    let folders: BTreeSet<String> = std::fs::read_dir(root().join("functions"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert_eq!(binaries, folders);
+    for (name, role) in of_type(&template, "AWS::IAM::Role") {
+        let policies = role["Properties"]["Policies"].as_array().unwrap_or_else(|| panic!("{name} has no policy"));
+        assert!(role["Properties"].get("ManagedPolicyArns").is_none(), "{name}");
+        for statement in policies.iter().flat_map(|policy| policy["PolicyDocument"]["Statement"].as_array().unwrap()) {
+            let said = statement["Action"].to_string();
+            assert!(!said.contains('*'), "{name} may {said}");
+            assert_ne!(statement["Resource"], "*", "{name}: {said}");
+        }
+    }
+}
