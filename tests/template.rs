@@ -70,9 +70,7 @@ fn the_tables_are_those_of_the_code() {
             }),
         );
     }
-    let key = |hash: &str, range: &str| {
-        json!([{"AttributeName": hash, "KeyType": "HASH"}, {"AttributeName": range, "KeyType": "RANGE"}])
-    };
+    let key = |hash: &str, range: &str| json!([{"AttributeName": hash, "KeyType": "HASH"}, {"AttributeName": range, "KeyType": "RANGE"}]);
     let table: BTreeMap<_, _> = TABLES
         .iter()
         .map(|table| {

@@ -43,7 +43,11 @@ const EVENTS: u32 = 500;
 const PEER: &str = "peer 2.7";
 
 pub fn rows(world: &World) -> Result<Vec<Row>, Error> {
-    Ok(vec![row("in process", &ask_child()?), row("HTTP on loopback", &over_http()?), row("as deployed", &deployed(world)?)])
+    Ok(vec![
+        row("in process", &ask_child()?),
+        row("HTTP on loopback", &over_http()?),
+        row("as deployed", &deployed(world)?),
+    ])
 }
 
 fn row(how: &str, turns: &Turns) -> Row {
@@ -78,8 +82,9 @@ impl Server {
             ("RELAYER_PRIVATE_KEY", "0x0000000000000000000000000000000000000000000000000000000000000001"),
             ("JOB_QUEUE_URL", "http://127.0.0.1:9/jobs"),
         ];
-        let config =
-            Config::read(|name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))?;
+        let config = Config::read(|name| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        })?;
         let config = Arc::new(config);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let gate = runtime.block_on(Gate::open(config.clone(), knowledge::RUNNERS))?;

@@ -26,8 +26,7 @@ const PAYMENTS: usize = 64;
 const ROUNDS: usize = 60;
 const NOW: Timestamp = Timestamp::from_secs(1_795_000_000);
 /// As long as a real one, and never looked into here.
-const QUOTE_ID: &str =
-    "quote_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEfGhIj";
+const QUOTE_ID: &str = "quote_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEfGhIj";
 
 /// A payment, as both sides of the comparison take it.
 struct Sample {

@@ -245,8 +245,10 @@ impl World {
             ("LANG", "en_US.UTF-8".to_owned()),
         ];
         environment.push(("CHAIN_RPC_URL", self.chain.url.clone()));
-        environment.push(("SERVICE_SECRET_ARN", "arn:aws:secretsmanager:us-east-1:123456789012:secret:service".to_owned()));
-        environment.push(("RELAYER_SECRET_ARN", "arn:aws:secretsmanager:us-east-1:123456789012:secret:relayer".to_owned()));
+        environment
+            .push(("SERVICE_SECRET_ARN", "arn:aws:secretsmanager:us-east-1:123456789012:secret:service".to_owned()));
+        environment
+            .push(("RELAYER_SECRET_ARN", "arn:aws:secretsmanager:us-east-1:123456789012:secret:relayer".to_owned()));
         environment.push(("JOB_QUEUE_URL", format!("{}/123456789012/jobs", self.aws.endpoint)));
         environment.push(("BLOB_BUCKET", "agora-blobs".to_owned()));
         environment.extend(OWN_VARIABLES.map(|(name, value)| (name, value.to_owned())));

@@ -61,7 +61,8 @@ pub fn measure(world: &World) -> Result<(), Error> {
     eprintln!("bench: starting {} programs {} times each", entries.len(), SPAWNS + DISCARDED);
     for round in 0..SPAWNS + DISCARDED {
         let counts = round >= DISCARDED;
-        let failed = entries.iter_mut().find_map(|entry| Some((entry.program.is_node(), entry.spawn(world, counts).err()?)));
+        let failed =
+            entries.iter_mut().find_map(|entry| Some((entry.program.is_node(), entry.spawn(world, counts).err()?)));
         match failed {
             None => {}
             // A comparison may be missing, a function may not.
@@ -121,7 +122,9 @@ impl Entry {
 }
 
 fn print(entries: &[Entry]) {
-    println!("\nspawn to first answer over TLS, median of {SPAWNS}; MB are 10^6 bytes; calls are made of AWS and chain");
+    println!(
+        "\nspawn to first answer over TLS, median of {SPAWNS}; MB are 10^6 bytes; calls are made of AWS and chain"
+    );
     println!(
         "{:37}{:>6}{:>7}{:>8}{:>8}{:>8}{:>7}{:>7}{:>6}",
         "", "Node/", "/hello", "CPU ms", "wall ms", "peak MB", "MB", "packed", "calls"
@@ -131,8 +134,7 @@ fn print(entries: &[Entry]) {
     for entry in entries {
         let is_node = entry.program.is_node();
         let of_node = |other: &&Entry| other.program.is_node() && std::ptr::eq(other.case, entry.case);
-        let node_ratio =
-            entries.iter().find(of_node).filter(|_| !is_node).map(|node| node.cpu_ms() / entry.cpu_ms());
+        let node_ratio = entries.iter().find(of_node).filter(|_| !is_node).map(|node| node.cpu_ms() / entry.cpu_ms());
         let over = entry.over(node_ratio);
         let verdict = match over.as_slice() {
             _ if is_node || entry.case.function == cases::HELLO => String::new(),

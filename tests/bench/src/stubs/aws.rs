@@ -89,8 +89,11 @@ impl State {
             "Query" => {
                 let partition = asked["ExpressionAttributeValues"][":pk"]["S"].as_str();
                 let items = self.lock();
-                let found: Vec<&Value> =
-                    items.iter().filter(|((of, pk, _), _)| of == table && Some(pk.as_str()) == partition).map(|(_, item)| item).collect();
+                let found: Vec<&Value> = items
+                    .iter()
+                    .filter(|((of, pk, _), _)| of == table && Some(pk.as_str()) == partition)
+                    .map(|(_, item)| item)
+                    .collect();
                 json!({"Count": found.len(), "ScannedCount": found.len(), "Items": found})
             }
             "PutItem" => {

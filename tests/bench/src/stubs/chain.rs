@@ -86,9 +86,7 @@ impl State {
         // 0x, a selector of 8 digits, then from, to, value, validAfter, validBefore, nonce.
         let word = |index: usize| transfer.get(10 + 64 * index..74 + 64 * index).map(|digits| format!("0x{digits}"));
         let event = |signature: &str| hex0x(&keccak256(signature.as_bytes()));
-        let log = |index: &str, topics: Value, data: Value| {
-            json!({"address": self.token.lower(), "topics": topics, "data": data, "logIndex": index, "transactionHash": hash})
-        };
+        let log = |index: &str, topics: Value, data: Value| json!({"address": self.token.lower(), "topics": topics, "data": data, "logIndex": index, "transactionHash": hash});
         json!({
             "status": "0x1",
             "transactionHash": hash,

@@ -48,8 +48,7 @@ impl RuntimeApi {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
         let (sender, reports) = mpsc::channel();
-        let shared =
-            Arc::new(Shared { events: Mutex::default(), bell: Condvar::new(), reports: Mutex::new(sender) });
+        let shared = Arc::new(Shared { events: Mutex::default(), bell: Condvar::new(), reports: Mutex::new(sender) });
         let serving = shared.clone();
         http::serve(listener, move |stream| {
             // A function that is killed breaks its connection, which is no fault.
