@@ -11,7 +11,7 @@ use common::digest;
 use common::evm::hex0x;
 use common::ids::RequestId;
 use common::store::blob::S3Blobs;
-use common::store::db::{Query, value};
+use common::store::db::Query;
 use common::store::queue::{Message, Queue, SqsQueue};
 use common::store::{Blobs, Db, Key, Write};
 use serde_json::{Value, json};
@@ -124,8 +124,7 @@ fn of_many_at_once_exactly_as_many_succeed_as_may() {
             succeeded += u32::from(call.await.unwrap());
         }
         assert_eq!(succeeded, 15);
-        let values = [value("pk", "D").unwrap()].into();
-        let query = Query { table: &db.tables.ledger, index: None, condition: "#pk = :pk", values, limit: 100 };
+        let query = Query::new(&db.tables.ledger, "#pk = :pk", 100).bind("pk", "D").unwrap();
         assert_eq!(db.query::<Value>(query).await.unwrap().len(), 16, "fifteen marks and the count");
     });
 }

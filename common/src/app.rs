@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 
-use crate::auth::nonce;
 use crate::auth::proof::{Proof, ProofError, Scope};
+use crate::auth::token::{self, TokenError};
+use crate::auth::{Caller, Session, nonce};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::config::SettlementConfig;
-use crate::evm::Address;
 use crate::gate::Gate;
 use crate::http::{ApiError, headers};
 use crate::ids::AgentId;
@@ -32,13 +32,6 @@ pub struct App {
     pub db: Db,
     pub blobs: Arc<dyn Blobs>,
     pub chain: Chain,
-}
-
-/// A caller that proved its wallet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Caller {
-    pub agent: AgentId,
-    pub wallet: Address,
 }
 
 /// The connections an [`App`] is made of, for functions that need more than it.
@@ -86,17 +79,50 @@ impl App {
         format!("https://{}{path}", host.unwrap_or("localhost"))
     }
 
-    /// The wallet that signed the request's proof. Routes that read or change what belongs to an agent need one.
-    pub async fn proven(&self, headers: &HeaderMap, needed: Scope) -> Result<Caller, ApiError> {
-        if headers::has_bearer(headers)? {
-            return Err(ApiError::AccessTokenInvalid);
-        }
-        let wallet = self.proof_if_given(headers, needed).await?.ok_or(ApiError::ProofRequired)?;
-        Ok(Caller { agent: AgentId::of(wallet), wallet })
+    /// Who is calling a route that reads or changes what belongs to an agent: a wallet by its proof, or an access token.
+    pub async fn caller(&self, headers: &HeaderMap, needed: Scope) -> Result<Caller, ApiError> {
+        self.caller_if_proven(headers, needed).await?.ok_or(ApiError::ProofRequired)
     }
 
-    /// The wallet behind the proof, if there is a proof. A bad one is an error wherever it is sent.
-    pub async fn proof_if_given(&self, headers: &HeaderMap, needed: Scope) -> Result<Option<Address>, ApiError> {
+    /// Who is calling a route that no access token may call; `refusal` is what a token is told.
+    pub async fn wallet_caller(
+        &self,
+        headers: &HeaderMap,
+        needed: Scope,
+        refusal: ApiError,
+    ) -> Result<Caller, ApiError> {
+        let caller = self.caller(headers, needed).await?;
+        if caller.token().is_some() { Err(refusal) } else { Ok(caller) }
+    }
+
+    /// Who is calling, if anything proves it. A bad proof or token is an error wherever it is sent.
+    pub async fn caller_if_proven(&self, headers: &HeaderMap, needed: Scope) -> Result<Option<Caller>, ApiError> {
+        if let Some(secret) = headers::bearer(headers)? {
+            return self.token_caller(headers, secret).await.map(Some);
+        }
+        let proof = self.proof_if_given(headers, needed).await?;
+        Ok(proof.map(|proof| Caller {
+            agent: AgentId::of(proof.agent),
+            wallet: proof.agent,
+            session: Session::Wallet(proof.scope),
+        }))
+    }
+
+    async fn token_caller(&self, headers: &HeaderMap, secret: &str) -> Result<Caller, ApiError> {
+        let found = token::find(&self.db, &self.config.token_prefixes, secret, self.clock.now()).await?;
+        let token = found.map_err(|error| match error {
+            TokenError::Invalid => ApiError::AccessTokenInvalid,
+            TokenError::Revoked => ApiError::AccessTokenRevoked,
+        })?;
+        let agent = AgentId::of(token.wallet);
+        if headers::agent_name(headers)?.is_some_and(|named| named.agent() != agent) {
+            return Err(ApiError::AgentMismatch);
+        }
+        Ok(Caller { agent, wallet: token.wallet, session: Session::Token(token.id) })
+    }
+
+    /// The proof, if there is one, checked and used up.
+    async fn proof_if_given(&self, headers: &HeaderMap, needed: Scope) -> Result<Option<Proof>, ApiError> {
         let Some(header) = headers::text(headers, "x-agent-proof")? else { return Ok(None) };
         let named = headers::agent_name(headers)?;
         let proof = Proof::parse(header).map_err(ApiError::InvalidProof)?;
@@ -106,7 +132,7 @@ impl App {
         }
         // Only a good proof is used up.
         nonce::burn(&self.db, &proof).await?.map_err(ApiError::InvalidProof)?;
-        Ok(Some(proof.agent))
+        Ok(Some(proof))
     }
 
     async fn is_signed(&self, proof: &Proof) -> Result<bool, ApiError> {

@@ -20,6 +20,9 @@ pub struct Config {
     pub metric_namespace: String,
     /// `PUBLIC_BASE_URL`: origin agents use, without a trailing slash. Default: taken from each request's host.
     pub base_url: Option<String>,
+    /// `ACCESS_TOKEN_PREFIXES`: comma-separated; tokens are minted with the first and accepted with each. Default
+    /// `agent_`.
+    pub token_prefixes: Vec<String>,
     pub chain: ChainConfig,
     pub payments: PaymentConfig,
     pub settlement: SettlementConfig,
@@ -245,6 +248,7 @@ impl Config {
             metric_namespace: env.text("METRIC_NAMESPACE").unwrap_or_else(|| service_name.clone()),
             service_name,
             base_url: env.url("PUBLIC_BASE_URL"),
+            token_prefixes: env.token_prefixes(),
             chain,
             payments,
             settlement,
@@ -290,6 +294,23 @@ impl Reader<'_> {
             self.problem(name, "is required");
         }
         self.parsed(name)
+    }
+
+    fn token_prefixes(&mut self) -> Vec<String> {
+        let text = self.text("ACCESS_TOKEN_PREFIXES").unwrap_or_else(|| "agent_".to_owned());
+        let prefixes: Vec<String> = text.split(',').map(|prefix| prefix.trim().to_owned()).collect();
+        let is_word = |prefix: &String| {
+            (2..=20).contains(&prefix.len())
+                && prefix.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+        };
+        // `soul_` opens a seller's own routes.
+        if !prefixes.iter().all(is_word) || prefixes.iter().any(|prefix| prefix.starts_with("soul_")) {
+            self.problem(
+                "ACCESS_TOKEN_PREFIXES",
+                "must be words of 2 to 20 lower-case letters, digits and _, not soul_",
+            );
+        }
+        prefixes
     }
 
     /// Where payments go: never nowhere.

@@ -27,6 +27,25 @@ impl AgentId {
     pub fn bytes(&self) -> &[u8; 16] {
         self.0.as_bytes()
     }
+
+    pub fn from_bytes(bytes: [u8; 16]) -> AgentId {
+        AgentId(Uuid::from_bytes(bytes))
+    }
+}
+
+/// The id of an access token: what its owner lists and revokes it by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TokenId(Uuid);
+
+impl TokenId {
+    pub fn random() -> TokenId {
+        TokenId(random_uuid())
+    }
+
+    pub fn bytes(&self) -> &[u8; 16] {
+        self.0.as_bytes()
+    }
 }
 
 /// The id of a job, which callers poll.
@@ -42,9 +61,19 @@ impl RequestId {
         RequestId(uuid_from(&sha256_parts(&all)))
     }
 
+    /// The id of a job that nothing names: paid from credits, without a quote or a key.
+    pub fn random() -> RequestId {
+        RequestId(random_uuid())
+    }
+
     pub fn bytes(&self) -> &[u8; 16] {
         self.0.as_bytes()
     }
+}
+
+/// A version-4 UUID from the operating system's randomness.
+pub fn random_uuid() -> Uuid {
+    uuid::Builder::from_random_bytes(crate::digest::random()).into_uuid()
 }
 
 /// A version-8 UUID (custom content) from the first bytes of a digest.
@@ -74,6 +103,7 @@ macro_rules! uuid_text {
 
 uuid_text!(AgentId);
 uuid_text!(RequestId);
+uuid_text!(TokenId);
 
 /// The id of a receipt, `rcpt_<ulid>`: sorts by the time of the charge, and follows from the job, so that
 /// writing it twice writes the same.

@@ -1,16 +1,44 @@
-//! Who is calling: the wallet behind a signed proof.
+//! Who is calling: the wallet behind a signed proof, or behind an access token.
 //!
-//! [`proof`] holds the rules and knows neither storage nor HTTP; [`nonce`] makes a proof usable once.
+//! [`proof`] holds the rules and knows neither storage nor HTTP; [`nonce`] makes a proof usable once;
+//! [`token`] holds the tokens.
 
 pub mod nonce;
 pub mod proof;
+pub mod token;
 
 pub use proof::{Proof, ProofError, Scope};
 
 use std::str::FromStr;
 
 use crate::evm::Address;
-use crate::ids::AgentId;
+use crate::ids::{AgentId, TokenId};
+
+/// Who is behind a request, proven.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    pub agent: AgentId,
+    pub wallet: Address,
+    pub session: Session,
+}
+
+/// What the caller proved it with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Session {
+    /// A signature of the wallet, with this scope.
+    Wallet(Scope),
+    /// An access token: it spends credits and reads, and changes nothing about its owner.
+    Token(TokenId),
+}
+
+impl Caller {
+    pub fn token(&self) -> Option<TokenId> {
+        match self.session {
+            Session::Wallet(_) => None,
+            Session::Token(token) => Some(token),
+        }
+    }
+}
 
 /// What `X-Agent-ID` says: a wallet, or the agent id that follows from one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

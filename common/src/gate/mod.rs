@@ -110,12 +110,9 @@ impl Gate {
     /// Answers a call of a paid tool.
     pub async fn call(&self, call: Call<'_>) -> Result<Response, ApiError> {
         let named = headers::agent_name(call.headers)?;
-        if headers::has_bearer(call.headers)? {
-            return Err(ApiError::AccessTokenInvalid);
-        }
         // A proof is not needed here, but a bad one is never ignored.
-        let proven = self.app.proof_if_given(call.headers, Scope::Read).await?;
-        let named = proven.map(AgentName::Wallet).or(named);
+        let proven = self.app.caller_if_proven(call.headers, Scope::Read).await?;
+        let named = proven.map(|caller| AgentName::Wallet(caller.wallet)).or(named);
         let payment = wire::payment(call.headers).map_err(|wrong| ApiError::field(wrong.header, wrong.message))?;
         if call.body.is_empty() && payment.is_none() {
             return Ok(self.probe(&call));

@@ -30,8 +30,18 @@ pub enum ApiError {
     /// A route that needs to know the wallet, called without a proof.
     ProofRequired,
     InvalidProof(ProofError),
-    /// A bearer token nobody minted.
+    /// A bearer token nobody minted, or that has expired.
     AccessTokenInvalid,
+    /// A bearer token its owner took back.
+    AccessTokenRevoked,
+    /// The token and `X-Agent-ID` name different agents.
+    AgentMismatch,
+    /// A route that only the wallet itself may use, called with a token.
+    WalletOnly,
+    /// Budgets, changed with a token.
+    BudgetsReadOnly,
+    /// A route that makes no sense for a token.
+    ClosedToTokens,
     /// The payment was used for another request.
     PaymentAlreadyUsed,
     NotFound,
@@ -86,16 +96,18 @@ impl ApiError {
             | ApiError::InvalidQuote
             | ApiError::QuoteMismatch
             | ApiError::ExceedsCallerBudget { .. } => StatusCode::BAD_REQUEST,
-            ApiError::ProofRequired | ApiError::InvalidProof(_) | ApiError::AccessTokenInvalid => {
-                StatusCode::UNAUTHORIZED
-            }
+            ApiError::ProofRequired
+            | ApiError::InvalidProof(_)
+            | ApiError::AccessTokenInvalid
+            | ApiError::AccessTokenRevoked => StatusCode::UNAUTHORIZED,
+            ApiError::AgentMismatch | ApiError::WalletOnly | ApiError::BudgetsReadOnly => StatusCode::FORBIDDEN,
             ApiError::PaymentAlreadyUsed => StatusCode::CONFLICT,
             ApiError::NotFound => StatusCode::NOT_FOUND,
             ApiError::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
             ApiError::PayloadTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             ApiError::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             ApiError::PaymentProcessing(_) => StatusCode::INTERNAL_SERVER_ERROR,
-            ApiError::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+            ApiError::ClosedToTokens | ApiError::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
@@ -108,6 +120,11 @@ impl ApiError {
             ApiError::ProofRequired => "proof_required",
             ApiError::InvalidProof(_) => "invalid_proof",
             ApiError::AccessTokenInvalid => "access_token_invalid",
+            ApiError::AccessTokenRevoked => "access_token_revoked",
+            ApiError::AgentMismatch => "agent_mismatch",
+            ApiError::WalletOnly => "access_tokens_wallet_only",
+            ApiError::BudgetsReadOnly => "budgets_read_only_for_access_tokens",
+            ApiError::ClosedToTokens => "route_unavailable_for_access_tokens",
             ApiError::PaymentAlreadyUsed => "payment_already_used",
             ApiError::NotFound => "not_found",
             ApiError::MethodNotAllowed { .. } => "method_not_allowed",
@@ -136,7 +153,16 @@ impl ApiError {
             }
             ApiError::ProofRequired => "this route needs the header x-agent-proof, signed by your wallet".to_owned(),
             ApiError::InvalidProof(error) => error.to_string(),
-            ApiError::AccessTokenInvalid => "the access token is unknown".to_owned(),
+            ApiError::AccessTokenInvalid => "the access token is unknown or has expired".to_owned(),
+            ApiError::AccessTokenRevoked => "the access token was revoked by its owner".to_owned(),
+            ApiError::AgentMismatch => "X-Agent-ID names another agent than the access token".to_owned(),
+            ApiError::WalletOnly => "this route needs the wallet's own proof; an access token cannot do it".to_owned(),
+            ApiError::BudgetsReadOnly => {
+                "budgets are changed with the wallet's own proof; a token reads them".to_owned()
+            }
+            ApiError::ClosedToTokens => {
+                "this route takes a signed payment of the wallet, not an access token".to_owned()
+            }
             ApiError::PaymentAlreadyUsed => {
                 "this payment was used for another request; repeat that request, or sign a new payment".to_owned()
             }
@@ -220,7 +246,7 @@ mod tests {
             quote_id: None,
             attempt_id: "0xc".to_owned(),
         };
-        let rows: [(ApiError, u16, &str); 14] = [
+        let rows: [(ApiError, u16, &str); 19] = [
             (ApiError::field("vin", "is required"), 400, "invalid_request"),
             (ApiError::InvalidQuote, 400, "invalid_quote"),
             (ApiError::QuoteMismatch, 400, "quote_mismatch"),
@@ -228,6 +254,11 @@ mod tests {
             (ApiError::ProofRequired, 401, "proof_required"),
             (ApiError::InvalidProof(ProofError::Expired), 401, "invalid_proof"),
             (ApiError::AccessTokenInvalid, 401, "access_token_invalid"),
+            (ApiError::AccessTokenRevoked, 401, "access_token_revoked"),
+            (ApiError::AgentMismatch, 403, "agent_mismatch"),
+            (ApiError::WalletOnly, 403, "access_tokens_wallet_only"),
+            (ApiError::BudgetsReadOnly, 403, "budgets_read_only_for_access_tokens"),
+            (ApiError::ClosedToTokens, 503, "route_unavailable_for_access_tokens"),
             (ApiError::PaymentAlreadyUsed, 409, "payment_already_used"),
             (ApiError::NotFound, 404, "not_found"),
             (ApiError::MethodNotAllowed { allow: "POST".to_owned() }, 405, "method_not_allowed"),

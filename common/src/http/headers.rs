@@ -6,6 +6,9 @@ use super::ApiError;
 use crate::auth::AgentName;
 use crate::money::Usdc;
 
+/// Longest idempotency key (contract §1.1).
+const MAX_KEY_BYTES: usize = 255;
+
 /// A header's text, trimmed; `None` if it is absent or empty.
 pub fn text<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, ApiError> {
     let Some(value) = headers.get(name) else { return Ok(None) };
@@ -30,7 +33,24 @@ pub fn quote_id(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     text(headers, "x-quote-id")
 }
 
-/// Whether the request carries a bearer token.
-pub fn has_bearer(headers: &HeaderMap) -> Result<bool, ApiError> {
-    Ok(text(headers, "authorization")?.is_some_and(crate::payments::wire::is_bearer))
+/// The secret of a bearer token, if the request carries one.
+pub fn bearer(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
+    let value = text(headers, "authorization")?.filter(|value| crate::payments::wire::is_bearer(value));
+    Ok(value.map(|value| value.get(7..).unwrap_or_default().trim()))
+}
+
+/// The caller's own name for this request (`Idempotency-Key`).
+pub fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
+    let key = text(headers, "idempotency-key")?;
+    match key {
+        Some(key) if key.len() > MAX_KEY_BYTES => {
+            Err(ApiError::field("Idempotency-Key", format!("may have at most {MAX_KEY_BYTES} characters")))
+        }
+        key => Ok(key),
+    }
+}
+
+/// The approval under which a held call is repeated (`X-Approval-Id`).
+pub fn approval_id(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
+    text(headers, "x-approval-id")
 }

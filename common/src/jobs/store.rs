@@ -16,7 +16,7 @@ use crate::ledger::{credit, signing::ReceiptSigner};
 use crate::payments::reason::Reason;
 use crate::payments::settle::Prepared;
 use crate::payments::{claim, policy};
-use crate::store::db::{self, Query, value};
+use crate::store::db::{self, Query};
 use crate::store::table::OPEN_INDEX;
 use crate::store::{Db, StoreError, Write, WriteError};
 use crate::tools::{ErrorCode, ToolError};
@@ -155,7 +155,7 @@ pub async fn settled(
     if job.overlap {
         writes.push(policy::unexpose(db, job.agent, job.price)?);
     }
-    db.transact_or_write(writes).await?;
+    db.apply(writes).await?;
     *job = next;
     Ok(())
 }
@@ -269,10 +269,9 @@ pub struct OpenJob {
 }
 
 /// Open jobs of a shard that are due, the longest waiting first.
-pub async fn due(db: &Db, shard: u8, now: Timestamp, limit: i32) -> Result<Vec<OpenJob>, StoreError> {
-    let values = [value("open", job::shard_name(shard))?, value("now", now)?].into();
-    let (table, index) = (&db.tables.jobs, Some(OPEN_INDEX.name));
-    db.query(Query { table, index, condition: "#open = :open AND #due <= :now", values, limit }).await
+pub async fn due(db: &Db, shard: u8, now: Timestamp, limit: usize) -> Result<Vec<OpenJob>, StoreError> {
+    let query = Query::new(&db.tables.jobs, "#open = :open AND #due <= :now", limit).index(OPEN_INDEX.name);
+    db.query(query.bind("open", job::shard_name(shard))?.bind("now", now)?).await
 }
 
 /// Moves a due job's next look into the future. `false` if somebody else did.
@@ -344,19 +343,5 @@ impl Write {
     fn only_unsubmitted(self) -> Result<Write, StoreError> {
         self.only_if("#attempt = :attempt AND attribute_exists(#open) AND #settlement = :claimed")
             .bind("claimed", Settlement::Claimed)
-    }
-}
-
-impl Db {
-    /// One write alone, several as a transaction: alone is half the price.
-    async fn transact_or_write(&self, mut writes: Vec<Write>) -> Result<(), WriteError> {
-        match (writes.pop(), writes.is_empty()) {
-            (Some(write), true) => self.write(write).await.map(drop),
-            (Some(write), false) => {
-                writes.push(write);
-                self.transact(&writes).await
-            }
-            (None, _) => Ok(()),
-        }
     }
 }

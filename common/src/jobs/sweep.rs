@@ -13,7 +13,7 @@ use crate::store::queue::{self, Queue};
 use crate::store::{Db, StoreError};
 
 /// Jobs taken from one shard in one sweep.
-const PER_SHARD: i32 = 200;
+const PER_SHARD: usize = 200;
 /// A job that was asked for again is left alone for this long.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::ids::{AgentId, ReceiptId, RequestId};
 use crate::money::Usdc;
+use crate::store::db::Query;
 use crate::store::{Db, Key, StoreError, Write};
 
 /// What an agent can spend.
@@ -72,9 +73,5 @@ pub async fn balance(db: &Db, agent: AgentId) -> Result<Balance, StoreError> {
 
 /// The entries of an agent, oldest first.
 pub async fn entries(db: &Db, agent: AgentId) -> Result<Vec<Entry>, StoreError> {
-    let values =
-        [crate::store::db::value("pk", super::agent_partition(agent))?, crate::store::db::value("entry", "ENTRY#")?]
-            .into();
-    let condition = "#pk = :pk AND begins_with(#sk, :entry)";
-    db.query(crate::store::db::Query { table: &db.tables.ledger, index: None, condition, values, limit: 1000 }).await
+    db.query(Query::prefixed(&db.tables.ledger, &super::agent_partition(agent), "ENTRY#", 1000)?).await
 }

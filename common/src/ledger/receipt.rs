@@ -10,7 +10,7 @@ use crate::clock::Timestamp;
 use crate::digest::{canonical_json, sha256};
 use crate::ids::{AgentId, ReceiptId, RequestId};
 use crate::money::Usdc;
-use crate::store::db::{Query, value};
+use crate::store::db::Query;
 use crate::store::{Db, Key, StoreError, Write};
 
 /// Where the money is.
@@ -142,9 +142,7 @@ pub async fn load(db: &Db, agent: AgentId, receipt: &ReceiptId) -> Result<Option
 
 /// The receipts of an agent, oldest first.
 pub async fn all(db: &Db, agent: AgentId) -> Result<Vec<Receipt>, StoreError> {
-    let values = [value("pk", super::agent_partition(agent))?, value("receipt", "RECEIPT#")?].into();
-    let condition = "#pk = :pk AND begins_with(#sk, :receipt)";
-    db.query(Query { table: &db.tables.ledger, index: None, condition, values, limit: 1000 }).await
+    db.query(Query::prefixed(&db.tables.ledger, &super::agent_partition(agent), "RECEIPT#", 1000)?).await
 }
 
 #[cfg(test)]

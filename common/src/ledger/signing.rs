@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::digest;
 use crate::encoding::base64_url;
+use crate::store::db::Query;
 use crate::store::{Db, Key, StoreError, Write};
 
 /// Signs receipts.
@@ -74,15 +75,7 @@ pub async fn publish(db: &Db, key: &PublicKey) -> Result<(), StoreError> {
 
 /// Every key a receipt may be signed with.
 pub async fn published(db: &Db) -> Result<Vec<PublicKey>, StoreError> {
-    let values = [crate::store::db::value("pk", KEYS_PARTITION)?].into();
-    db.query(crate::store::db::Query {
-        table: &db.tables.ledger,
-        index: None,
-        condition: "#pk = :pk",
-        values,
-        limit: 100,
-    })
-    .await
+    db.query(Query::new(&db.tables.ledger, "#pk = :pk", 100).bind("pk", KEYS_PARTITION)?).await
 }
 
 #[cfg(test)]

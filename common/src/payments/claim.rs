@@ -14,7 +14,7 @@ use crate::digest;
 use crate::evm::authorization::Authorization;
 use crate::evm::{Address, Word, hex0x};
 use crate::ids::{AgentId, RequestId};
-use crate::store::db::{Query, value};
+use crate::store::db::Query;
 use crate::store::{Db, Key, StoreError, Write};
 
 /// How long after its expiry an authorization that somebody else broadcast is still honoured.
@@ -115,8 +115,7 @@ pub async fn load(db: &Db, authorization: &Authorization, chain: &ChainConfig) -
 
 /// Every claim of a nonce: one, unless payers chose the same.
 pub async fn of_nonce(db: &Db, nonce: &Word) -> Result<Vec<Claim>, StoreError> {
-    let values = [value("pk", partition(nonce))?].into();
-    db.query(Query { table: &db.tables.jobs, index: None, condition: "#pk = :pk", values, limit: 25 }).await
+    db.query(Query::new(&db.tables.jobs, "#pk = :pk", 25).bind("pk", partition(nonce))?).await
 }
 
 impl Claim {

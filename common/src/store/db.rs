@@ -14,7 +14,7 @@ use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::{
-    AttributeValue, CancellationReason, Delete, Put, ReturnValue, ReturnValuesOnConditionCheckFailure,
+    AttributeValue, CancellationReason, ConditionCheck, Delete, Put, ReturnValue, ReturnValuesOnConditionCheckFailure,
     TransactWriteItem, Update,
 };
 use serde::Serialize;
@@ -116,8 +116,17 @@ pub struct Write {
 #[derive(Clone, Debug)]
 enum WriteKind {
     Put(Item),
-    Update { key: Item, expression: String },
-    Delete { key: Item },
+    Update {
+        key: Item,
+        expression: String,
+    },
+    Delete {
+        key: Item,
+    },
+    /// Writes nothing: only holds a transaction to a condition.
+    Check {
+        key: Item,
+    },
 }
 
 impl Write {
@@ -139,6 +148,11 @@ impl Write {
 
     pub fn delete(table: &str, key: Key) -> Write {
         Write::new(table, WriteKind::Delete { key: key.attributes() })
+    }
+
+    /// No write at all: the transaction it is part of only happens if the condition given with [`Write::only_if`] holds.
+    pub fn check(table: &str, key: Key) -> Write {
+        Write::new(table, WriteKind::Check { key: key.attributes() })
     }
 
     fn new(table: &str, kind: WriteKind) -> Write {
@@ -165,11 +179,7 @@ impl Write {
     }
 
     fn name_attributes(&mut self, expression: &str) {
-        for part in expression.split('#').skip(1) {
-            let end =
-                part.find(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_')).unwrap_or(part.len());
-            self.names.insert(format!("#{}", &part[..end]), part[..end].to_owned());
-        }
+        self.names.extend(attribute_names(expression).map(|name| (format!("#{name}"), name.to_owned())));
     }
 
     fn names(&self) -> Option<HashMap<String, String>> {
@@ -209,6 +219,17 @@ impl Write {
             ),
             WriteKind::Delete { key } => action.delete(
                 Delete::builder()
+                    .table_name(&self.table)
+                    .set_key(Some(key.clone()))
+                    .set_condition_expression(self.condition.clone())
+                    .set_expression_attribute_names(self.names())
+                    .set_expression_attribute_values(self.values())
+                    .return_values_on_condition_check_failure(ALL_OLD)
+                    .build()
+                    .map_err(StoreError::new)?,
+            ),
+            WriteKind::Check { key } => action.condition_check(
+                ConditionCheck::builder()
                     .table_name(&self.table)
                     .set_key(Some(key.clone()))
                     .set_condition_expression(self.condition.clone())
@@ -261,23 +282,38 @@ impl Db {
         answer.item.map(parse).transpose()
     }
 
-    /// One page of the items of a partition, in the order of their sort key.
+    /// At most `limit` items of a partition, in the order of their sort key. DynamoDB may hand them over in several
+    /// pages of a megabyte.
     pub async fn query<T: DeserializeOwned>(&self, query: Query<'_>) -> Result<Vec<T>, StoreError> {
-        let mut request = self
-            .client
-            .query()
-            .table_name(query.table)
-            .set_index_name(query.index.map(str::to_owned))
-            .key_condition_expression(query.condition)
-            .set_expression_attribute_values(Some(query.values))
-            .limit(query.limit);
-        for part in query.condition.split('#').skip(1) {
-            let end =
-                part.find(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_')).unwrap_or(part.len());
-            request = request.expression_attribute_names(format!("#{}", &part[..end]), &part[..end]);
+        let names: HashMap<String, String> =
+            attribute_names(query.condition).map(|name| (format!("#{name}"), name.to_owned())).collect();
+        let mut start = query.after.map(Key::attributes);
+        let mut found = Vec::new();
+        loop {
+            let left = query.limit.saturating_sub(found.len());
+            let answer = self
+                .client
+                .query()
+                .table_name(query.table)
+                .set_index_name(query.index.map(str::to_owned))
+                .key_condition_expression(query.condition)
+                .set_expression_attribute_names(Some(names.clone()))
+                .set_expression_attribute_values(Some(query.values.clone()))
+                .scan_index_forward(!query.newest_first)
+                .consistent_read(query.latest)
+                .limit(i32::try_from(left).unwrap_or(i32::MAX))
+                .set_exclusive_start_key(start)
+                .send()
+                .await
+                .map_err(failed)?;
+            for item in answer.items.unwrap_or_default() {
+                found.push(parse(item)?);
+            }
+            start = answer.last_evaluated_key;
+            if start.is_none() || found.len() >= query.limit {
+                return Ok(found);
+            }
         }
-        let answer = request.send().await.map_err(failed)?;
-        answer.items.unwrap_or_default().into_iter().map(parse).collect()
     }
 
     /// One write on its own. Of an update, the item as it now is.
@@ -326,6 +362,19 @@ impl Db {
                     _ => WriteError::Failed(failed(error)),
                 })
             }
+            WriteKind::Check { .. } => Err(WriteError::Failed(StoreError::new("a check stands outside a transaction"))),
+        }
+    }
+
+    /// One write alone, several as a transaction: alone is half the price.
+    pub async fn apply(&self, mut writes: Vec<Write>) -> Result<(), WriteError> {
+        match (writes.pop(), writes.is_empty()) {
+            (Some(write), true) => self.write(write).await.map(drop),
+            (Some(write), false) => {
+                writes.push(write);
+                self.transact(&writes).await
+            }
+            (None, _) => Ok(()),
         }
     }
 
@@ -362,18 +411,74 @@ impl Db {
 }
 
 /// What to read with [`Db::query`].
+#[derive(Clone, Debug)]
 pub struct Query<'a> {
-    pub table: &'a str,
-    pub index: Option<&'a str>,
-    /// A key condition such as `#pk = :pk AND #sk <= :now`.
-    pub condition: &'a str,
-    pub values: Item,
-    pub limit: i32,
+    table: &'a str,
+    index: Option<&'a str>,
+    condition: &'a str,
+    values: Item,
+    limit: usize,
+    newest_first: bool,
+    latest: bool,
+    after: Option<Key>,
 }
 
-/// Binds one value of a [`Query`].
-pub fn value(name: &str, value: impl Serialize) -> Result<(String, AttributeValue), StoreError> {
-    Ok((format!(":{name}"), serde_dynamo::to_attribute_value(value).map_err(StoreError::new)?))
+impl<'a> Query<'a> {
+    /// With a key condition such as `#pk = :pk AND #sk <= :now`, whose values are bound with [`Query::bind`].
+    pub fn new(table: &'a str, condition: &'a str, limit: usize) -> Query<'a> {
+        let (index, values) = (None, Item::new());
+        Query { table, index, condition, values, limit, newest_first: false, latest: false, after: None }
+    }
+
+    /// The items of a partition whose sort key begins with a prefix.
+    pub fn prefixed(table: &'a str, pk: &str, prefix: &str, limit: usize) -> Result<Query<'a>, StoreError> {
+        Query::new(table, "#pk = :pk AND begins_with(#sk, :prefix)", limit).bind("pk", pk)?.bind("prefix", prefix)
+    }
+
+    /// The items of a partition whose sort key lies between two, both included.
+    pub fn between(table: &'a str, pk: &str, from: &str, to: &str, limit: usize) -> Result<Query<'a>, StoreError> {
+        Query::new(table, "#pk = :pk AND #sk BETWEEN :from AND :to", limit)
+            .bind("pk", pk)?
+            .bind("from", from)?
+            .bind("to", to)
+    }
+
+    pub fn index(mut self, index: &'a str) -> Query<'a> {
+        self.index = Some(index);
+        self
+    }
+
+    pub fn bind(mut self, name: &str, value: impl Serialize) -> Result<Query<'a>, StoreError> {
+        let value = serde_dynamo::to_attribute_value(value).map_err(StoreError::new)?;
+        self.values.insert(format!(":{name}"), value);
+        Ok(self)
+    }
+
+    /// From the largest sort key down.
+    pub fn newest_first(mut self) -> Query<'a> {
+        self.newest_first = true;
+        self
+    }
+
+    /// As the latest writes left it, for twice the price.
+    pub fn latest(mut self) -> Query<'a> {
+        self.latest = true;
+        self
+    }
+
+    /// Begins behind this key, whether or not there is an item.
+    pub fn after(mut self, key: Option<Key>) -> Query<'a> {
+        self.after = key;
+        self
+    }
+}
+
+/// The attributes an expression names: `#name`.
+fn attribute_names(expression: &str) -> impl Iterator<Item = &str> {
+    expression.split('#').skip(1).map(|part| {
+        let end = part.find(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_')).unwrap_or(part.len());
+        &part[..end]
+    })
 }
 
 /// Reads a record out of an item.

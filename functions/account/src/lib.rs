@@ -23,7 +23,7 @@ pub fn router(app: App) -> Router {
 /// `GET /v1/agents/me`: the agent behind the proof.
 async fn me(State(app): State<App>, headers: HeaderMap) -> Response {
     let answer = async {
-        let caller = app.proven(&headers, Scope::Read).await?;
+        let caller = app.caller(&headers, Scope::Read).await?;
         let data =
             json!({"agent_id": caller.agent, "wallet_address": caller.wallet.to_string(), "auth_mode": "wallet"});
         Ok(private_json(StatusCode::OK, &json!({"success": true, "data": data})))
@@ -34,7 +34,7 @@ async fn me(State(app): State<App>, headers: HeaderMap) -> Response {
 /// `GET /v1/tools/balance`: USDC on chain, and credits here.
 async fn balance(State(app): State<App>, headers: HeaderMap) -> Response {
     let answer = async {
-        let caller = app.proven(&headers, Scope::Read).await?;
+        let caller = app.caller(&headers, Scope::Read).await?;
         let (on_chain, credits) =
             tokio::join!(app.chain.balance_of(caller.wallet), credit::balance(&app.db, caller.agent));
         let on_chain = on_chain.map_err(|error| ApiError::Unavailable(StoreError::new(error)))?;

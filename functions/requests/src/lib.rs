@@ -21,7 +21,7 @@ pub fn router(app: App) -> Router {
 /// `GET /v1/requests/{id}`: a job, to its owner. One eventually consistent read, and the proof's nonce.
 async fn request(State(app): State<App>, Path(id): Path<String>, headers: HeaderMap) -> Response {
     let answer = async {
-        let caller = app.proven(&headers, Scope::Read).await?;
+        let caller = app.caller(&headers, Scope::Read).await?;
         let id: RequestId = id.parse().map_err(|_| ApiError::NotFound)?;
         let job = store::load(&app.db, id).await?.filter(|job| job.agent == caller.agent).ok_or(ApiError::NotFound)?;
         let body = view::poll(&*app.blobs, &job).await?;

@@ -1,0 +1,172 @@
+//! Access tokens: a revocable secret with which an agent spends prepaid credits, and nothing else.
+//!
+//! A token is `<prefix>` and 64 hex digits: sixteen random bytes, then the sixteen of its agent's id. So one read of
+//! the agent's own partition finds it, its owner can list it there, and no index of all tokens exists. What is stored is
+//! its SHA-256.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::digest;
+use crate::evm::Address;
+use crate::ids::{AgentId, TokenId};
+use crate::store::db::Query;
+use crate::store::{Db, Key, StoreError, Write, WriteError};
+
+/// Most tokens of one agent that are neither revoked nor expired.
+pub const MAX_ACTIVE: usize = 20;
+/// So many characters of a token are shown to tell it from others.
+const SHOWN_CHARS: usize = 16;
+const SECRET_HEX: usize = 64;
+/// All an agent's tokens that are listed, the active ones among them.
+const LISTED: usize = 500;
+
+/// The stored token, without its secret.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccessToken {
+    pub id: TokenId,
+    pub wallet: Address,
+    /// The first characters of the token itself.
+    pub shown: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    pub created_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revoked_at: Option<Timestamp>,
+}
+
+/// Why a bearer token opens nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenError {
+    /// Nobody minted it, or it has expired.
+    Invalid,
+    /// Its owner took it back.
+    Revoked,
+}
+
+impl AccessToken {
+    pub fn is_active(&self, now: Timestamp) -> bool {
+        self.revoked_at.is_none() && self.expires_at.is_none_or(|expires| now < expires)
+    }
+}
+
+/// A token as its owner is shown it, once.
+pub struct Minted {
+    pub token: AccessToken,
+    pub secret: String,
+}
+
+fn partition(agent: AgentId) -> String {
+    format!("AGENT#{agent}")
+}
+
+fn key(agent: AgentId, secret: &str) -> Key {
+    Key::new(partition(agent), format!("TOKEN#{}", const_hex::encode(digest::sha256(secret.as_bytes()))))
+}
+
+/// Makes a token. The secret is nowhere afterwards but with its owner.
+pub async fn mint(
+    db: &Db,
+    prefix: &str,
+    wallet: Address,
+    name: Option<String>,
+    expires_at: Option<Timestamp>,
+    now: Timestamp,
+) -> Result<Minted, StoreError> {
+    let agent = AgentId::of(wallet);
+    let random: [u8; 16] = digest::random();
+    let secret = format!("{prefix}{}{}", const_hex::encode(random), const_hex::encode(agent.bytes()));
+    let shown = secret.chars().take(SHOWN_CHARS).collect();
+    let token =
+        AccessToken { id: TokenId::random(), wallet, shown, name, created_at: now, expires_at, revoked_at: None };
+    db.write(Write::put(&db.tables.agents, key(agent, &secret), &token)?.only_if_new()).await?;
+    Ok(Minted { token, secret })
+}
+
+/// The token behind a bearer secret, as the latest write left it: a revocation counts from the next request on.
+pub async fn find(
+    db: &Db,
+    prefixes: &[String],
+    secret: &str,
+    now: Timestamp,
+) -> Result<Result<AccessToken, TokenError>, StoreError> {
+    let Some(agent) = owner(prefixes, secret) else { return Ok(Err(TokenError::Invalid)) };
+    let token: Option<AccessToken> = db.get_latest(&db.tables.agents, key(agent, secret)).await?;
+    Ok(match token {
+        Some(token) if token.revoked_at.is_some() => Err(TokenError::Revoked),
+        Some(token) if token.is_active(now) => Ok(token),
+        _ => Err(TokenError::Invalid),
+    })
+}
+
+/// The agent a token says it belongs to, if it has the form of one.
+fn owner(prefixes: &[String], secret: &str) -> Option<AgentId> {
+    let hex = prefixes.iter().find_map(|prefix| secret.strip_prefix(prefix.as_str()))?;
+    if hex.len() != SECRET_HEX || hex.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return None;
+    }
+    let bytes: [u8; 32] = const_hex::decode_to_array(hex).ok()?;
+    Some(AgentId::from_bytes(bytes[16..].try_into().ok()?))
+}
+
+/// An agent's tokens, newest first.
+pub async fn of_agent(db: &Db, agent: AgentId) -> Result<Vec<AccessToken>, StoreError> {
+    let query = Query::prefixed(&db.tables.agents, &partition(agent), "TOKEN#", LISTED)?.latest();
+    let mut tokens: Vec<AccessToken> = db.query(query).await?;
+    tokens.sort_by_key(|token| std::cmp::Reverse(token.created_at));
+    Ok(tokens)
+}
+
+/// Takes a token back; again is the same as once. `None` if the agent has no such token.
+pub async fn revoke(db: &Db, agent: AgentId, id: TokenId, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
+    #[derive(Deserialize)]
+    struct Row {
+        sk: String,
+        #[serde(flatten)]
+        token: AccessToken,
+    }
+    let query = Query::prefixed(&db.tables.agents, &partition(agent), "TOKEN#", LISTED)?.latest();
+    let rows: Vec<Row> = db.query(query).await?;
+    let Some(row) = rows.into_iter().find(|row| row.token.id == id) else { return Ok(None) };
+    let write = Write::update(&db.tables.agents, Key::new(partition(agent), row.sk), "SET #revoked_at = :now")
+        .only_if("attribute_not_exists(#revoked_at)")
+        .bind("now", now)?;
+    match db.write(write).await {
+        Ok(_) => Ok(Some(now)),
+        Err(refused @ WriteError::Refused(_)) => {
+            let old = refused.refused(0).and_then(|refused| refused.old.clone());
+            let old: Option<AccessToken> = old.map(crate::store::db::parse).transpose()?;
+            Ok(old.and_then(|token| token.revoked_at).or(Some(now)))
+        }
+        Err(WriteError::Failed(error)) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_form_of_a_token_names_an_agent() {
+        let prefixes = ["oneshot_".to_owned(), "agent_".to_owned()];
+        let agent = AgentId::of(Address::ZERO);
+        let hex = format!("{}{}", "0b".repeat(16), const_hex::encode(agent.bytes()));
+        for prefix in &prefixes {
+            assert_eq!(owner(&prefixes, &format!("{prefix}{hex}")), Some(agent));
+        }
+        for wrong in [
+            "",
+            "agent_",
+            &hex,
+            &format!("other_{hex}"),
+            &format!("agent_{hex}0"),
+            &format!("agent_{}", &hex[1..]),
+            &format!("agent_{}", hex.to_uppercase()),
+            &format!("agent_{}", "zz".repeat(32)),
+        ] {
+            assert_eq!(owner(&prefixes, wrong), None, "{wrong}");
+        }
+    }
+}
