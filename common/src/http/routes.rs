@@ -9,7 +9,7 @@ use axum::middleware;
 use axum::response::{IntoResponse, Response};
 
 use super::{ApiError, log};
-use crate::catalog::CATALOG;
+use crate::catalog::{CATALOG, TOP_UP};
 
 /// One route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,9 +21,19 @@ pub struct Route {
 }
 
 /// Routes that are not tools.
-const FREE: [Route; 9] = [
+const FREE: &[Route] = &[
     Route { group: "account", method: "GET", path: "/v1/agents/me" },
+    Route { group: "account", method: "GET", path: "/v1/agents/me/budgets" },
+    Route { group: "account", method: "PUT", path: "/v1/agents/me/budgets" },
+    Route { group: "account", method: "GET", path: "/v1/agents/me/access-tokens" },
+    Route { group: "account", method: "POST", path: "/v1/agents/me/access-tokens" },
+    Route { group: "account", method: "DELETE", path: "/v1/agents/me/access-tokens/{id}" },
+    Route { group: "account", method: "GET", path: "/v1/agents/me/freezes" },
+    Route { group: "account", method: "POST", path: "/v1/agents/me/freezes" },
+    Route { group: "account", method: "POST", path: "/v1/agents/me/freezes/lift" },
     Route { group: "account", method: "GET", path: "/v1/tools/balance" },
+    Route { group: "credits", method: "POST", path: "/v1/credits/checkout" },
+    Route { group: "credits", method: "POST", path: "/v1/credits/webhook" },
     Route { group: "requests", method: "GET", path: "/v1/requests/{id}" },
     Route { group: "requests", method: "GET", path: "/v1/payments/{reference}" },
     Route { group: "meta", method: "GET", path: "/" },
@@ -35,9 +45,9 @@ const FREE: [Route; 9] = [
 
 /// Every route of the service.
 pub fn all() -> impl Iterator<Item = Route> {
-    let paid =
-        CATALOG.iter().flat_map(|tool| tool.paths.iter().map(|path| Route { group: tool.group, method: "POST", path }));
-    FREE.into_iter().chain(paid)
+    let sold = CATALOG.iter().chain([&TOP_UP]);
+    let paid = sold.flat_map(|tool| tool.paths.iter().map(|path| Route { group: tool.group, method: "POST", path }));
+    FREE.iter().copied().chain(paid)
 }
 
 /// The route that takes a request, if one does. A path without placeholders wins over one with.
