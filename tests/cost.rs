@@ -68,14 +68,14 @@ fn a_queued_call_is_one_transaction_before_the_queue() {
         assert!(writes <= 21.0, "{writes} write units: {seen:?}");
         assert!(reads <= 5.0, "{reads} read units: {seen:?}");
 
-        // Polling: the proof's nonce and one eventually consistent read.
+        // Polling: the proof's nonce, the rate limit, and one eventually consistent read.
         assert_eq!(payer.get(&format!("/v1/requests/{id}")).await.json()["status"], "completed");
         let mut seen = counted.database.take_seen();
         seen.sort_by(|left, right| left.operation.cmp(&right.operation));
-        assert_eq!(operations(&seen), ["GetItem", "PutItem"]);
+        assert_eq!(operations(&seen), ["GetItem", "PutItem", "UpdateItem"]);
         assert_eq!(
-            (seen[0].read_units, seen[1].write_units),
-            (0.5, 1.0),
+            (seen[0].read_units, seen[1].write_units, seen[2].write_units),
+            (0.5, 1.0, 1.0),
             "half a unit is the mark of eventual consistency"
         );
     });

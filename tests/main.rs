@@ -14,6 +14,8 @@
 //! | `kill` | `kill -9` of the real runner |
 //! | `faults` | a database that collides, throttles and loses answers |
 //! | `proofs` | agent proofs |
+//! | `limits` | rate limits at once and over time; the emergency stop |
+//! | `notifications` | what is raised twice, read, and not one's own |
 //! | `cost` | requests and capacity units of a call |
 //! | `store` | conditional writes, transactions, queue, blobs, secrets |
 //! | `work` | tools that count, panic and hang; batches and poison |
@@ -29,6 +31,8 @@ mod events;
 mod faults;
 mod front_run;
 mod kill;
+mod limits;
+mod notifications;
 mod paid_call;
 mod proofs;
 mod refusals;

@@ -1,6 +1,7 @@
 //! Puts the stack together and takes it down again.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -148,6 +149,7 @@ impl Stack {
 
         let mut tasks = JoinSet::new();
         let router = gateway::router(gateway::groups(&app, gate.clone()));
+        let router = router.into_make_service_with_connect_info::<SocketAddr>();
         tasks.spawn(async move { drop(axum::serve(listener, router).await) });
         tasks.spawn(async move { drop(axum::serve(site_listener, site::router()).await) });
         for _ in 0..WORKERS {

@@ -1,5 +1,7 @@
 //! The agent's own: who it is and what it has.
 
+mod notifications;
+
 use axum::Router;
 use axum::extract::State;
 use axum::response::Response;
@@ -17,7 +19,7 @@ use serde_json::json;
 
 pub fn router(app: App) -> Router {
     let router = Router::new().route("/v1/agents/me", get(me)).route("/v1/tools/balance", get(balance));
-    common::http::routes::finish(router.with_state(app))
+    common::http::routes::finish(router.merge(notifications::routes()).with_state(app))
 }
 
 /// `GET /v1/agents/me`: the agent behind the proof.
