@@ -2,12 +2,19 @@
 
 use std::time::Duration;
 
+use axum::Router;
+use axum::routing::get;
 use common::auth::token;
 use common::clock::{Clock, Timestamp};
+use common::http::limit::Peer;
+use common::http::routes;
 use common::limits::{self, Class, Subject};
+use lambda_http::lambda_runtime::{Context, LambdaEvent};
 use local::{Options, Stack};
+use serde_json::{Value, json};
+use tower::ServiceExt;
 
-use crate::support::{Answer, Payer, run, stack_with};
+use crate::support::{Answer, Payer, root, run, stack_with};
 
 const ME: &str = "/v1/agents/me";
 
@@ -156,6 +163,31 @@ fn every_class_has_its_number() {
             }
             let refused = limits::take(&stack.app, subject, class).await.unwrap_err();
             assert_eq!(refused.code(), "rate_limit_exceeded", "{class:?}");
+        }
+    });
+}
+
+/// Who holds the connection says where a request came from, and nobody else.
+#[test]
+fn a_source_is_what_the_gateway_saw() {
+    run(async {
+        let router = routes::finish(Router::new().route("/v1/agents/me", get(async || Subject::source().to_string())));
+        let mut event: Value =
+            serde_json::from_slice(&std::fs::read(root().join("events/account.me-no-proof.json")).unwrap()).unwrap();
+        event["headers"]["x-forwarded-for"] = json!("198.51.100.1, 203.0.113.7");
+        let event = LambdaEvent::new(serde_json::from_value(event).unwrap(), Context::default());
+        let answer = lambda_http::Adapter::from(router.clone()).oneshot(event).await.unwrap();
+        assert_eq!(json!(answer)["body"], "source:203.0.113.7");
+
+        let request = || http::Request::get(ME).header("x-forwarded-for", "198.51.100.1");
+        let mut local = request().body(axum::body::Body::empty()).unwrap();
+        local.extensions_mut().insert(Peer("127.0.0.1".parse().unwrap()));
+        for (request, source) in
+            [(local, "source:127.0.0.1"), (request().body(axum::body::Body::empty()).unwrap(), "source:unknown")]
+        {
+            let answer = router.clone().oneshot(request).await.unwrap();
+            let body = common::http::read_body(answer.into_body(), 1000).await.unwrap();
+            assert_eq!(body, source.as_bytes());
         }
     });
 }
