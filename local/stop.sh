@@ -20,8 +20,10 @@ case ${1:-} in
     ;;
   *) usage ;;
 esac
+# The embedded database wants the form of a signature and does not check it.
 curl -sS --fail-with-body -o /dev/null "$endpoint/" \
   -H 'content-type: application/x-amz-json-1.0' -H "x-amz-target: DynamoDB_20120810.$action" \
+  -H 'x-amz-date: 20260101T000000Z' \
   -H 'authorization: AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0' \
   -d "$body"
 echo "paid calls: stop $1"
