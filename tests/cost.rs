@@ -21,6 +21,8 @@ async fn counted() -> Counted {
         Options { background: Background::Worker, ..options }
     })
     .await;
+    // The operator's switch is read every five seconds by each process, not by each call.
+    assert_eq!(common::limits::stopped(&stack.app).await.unwrap(), None);
     database.take_seen();
     Counted { stack, database }
 }
@@ -49,7 +51,7 @@ fn asking_for_a_price_reads_and_writes_nothing() {
 }
 
 #[test]
-fn a_queued_call_is_one_transaction_before_the_queue() {
+fn a_queued_call_is_one_read_and_one_transaction_before_the_queue() {
     run(async {
         let counted = counted().await;
         let payer = Payer::new(&counted.stack).await;
@@ -60,22 +62,25 @@ fn a_queued_call_is_one_transaction_before_the_queue() {
         let id = accepted.json()["request_id"].as_str().unwrap().to_owned();
         tokio::time::sleep(std::time::Duration::from_millis(700)).await;
         let seen = counted.database.take_seen();
-        let claim = &seen[0];
-        assert_eq!(claim.operation, "TransactWriteItems", "{:?}", operations(&seen));
-        assert!(claim.write_units <= 7.0, "claim, job and receipt, and the job's place in its index: {claim:?}");
+        assert_eq!(operations(&seen)[..2], ["GetItem", "TransactWriteItems"], "the account, and the claim");
+        let claim = &seen[1];
+        assert!(
+            claim.write_units <= 13.0,
+            "claim, job and its place in its index, receipt, day, rules, rate: {claim:?}"
+        );
         let writes: f64 = seen.iter().map(|seen| seen.write_units).sum();
         let reads: f64 = seen.iter().map(|seen| seen.read_units).sum();
-        assert!(writes <= 21.0, "{writes} write units: {seen:?}");
+        assert!(writes <= 31.0, "{writes} write units: {seen:?}");
         assert!(reads <= 5.0, "{reads} read units: {seen:?}");
 
-        // Polling: the proof's nonce and one eventually consistent read.
+        // Polling: the proof's nonce, the rate limit, and one eventually consistent read.
         assert_eq!(payer.get(&format!("/v1/requests/{id}")).await.json()["status"], "completed");
         let mut seen = counted.database.take_seen();
         seen.sort_by(|left, right| left.operation.cmp(&right.operation));
-        assert_eq!(operations(&seen), ["GetItem", "PutItem"]);
+        assert_eq!(operations(&seen), ["GetItem", "PutItem", "UpdateItem"]);
         assert_eq!(
-            (seen[0].read_units, seen[1].write_units),
-            (0.5, 1.0),
+            (seen[0].read_units, seen[1].write_units, seen[2].write_units),
+            (0.5, 1.0, 1.0),
             "half a unit is the mark of eventual consistency"
         );
     });
@@ -91,13 +96,35 @@ fn a_direct_call_and_its_repeat() {
         assert_eq!(payer.client.post(VIN_PATH, &[("x-payment", &payment)], &body).await.status, 200);
         let seen = counted.database.take_seen();
         let writes: f64 = seen.iter().map(|seen| seen.write_units).sum();
-        assert_eq!(operations(&seen)[0], "TransactWriteItems");
-        assert!(writes <= 20.0, "{writes} write units: {seen:?}");
+        assert_eq!(operations(&seen)[..2], ["GetItem", "TransactWriteItems"]);
+        assert!(writes <= 28.0, "{writes} write units: {seen:?}");
 
         assert_eq!(payer.client.post(VIN_PATH, &[("x-payment", &payment)], &body).await.status, 200);
         let seen = counted.database.take_seen();
         assert!(seen.iter().all(|seen| seen.write_units == 0.0), "a repeat writes nothing: {seen:?}");
         assert!(seen.len() <= 2, "the claim and its job: {seen:?}");
+    });
+}
+
+/// A token's call: who it is, what it has, one transaction; and one that ends the job and its receipt.
+#[test]
+fn a_call_from_credits_is_two_transactions() {
+    run(async {
+        let counted = counted().await;
+        let payer = Payer::new(&counted.stack).await;
+        payer.give_credits(&counted.stack, 20_000).await;
+        let token = payer.token(&counted.stack).await;
+        counted.database.take_seen();
+        let call = || payer.clone().call(VIN_PATH, vec![("authorization", token.clone())], json!({"vin": VIN}));
+        assert_eq!(call().await.status, 200);
+        let seen = counted.database.take_seen();
+        assert_eq!(
+            operations(&seen),
+            ["GetItem", "GetItem", "TransactWriteItems", "GetItem", "TransactWriteItems"],
+            "the token, the account, the claim; the receipt, and its end"
+        );
+        let writes: f64 = seen.iter().map(|seen| seen.write_units).sum();
+        assert!(writes <= 24.0, "{writes} write units: {seen:?}");
     });
 }
 
@@ -159,6 +186,11 @@ fn print_what_calls_cost() {
                 }
             }
         }
+        payer.give_credits(&counted.stack, 20_000).await;
+        let token = payer.token(&counted.stack).await;
+        counted.database.take_seen();
+        payer.client.post(VIN_PATH, &[("authorization", &token)], &json!({"vin": VIN})).await;
+        print_row("direct call, from credits", &counted.database.take_seen());
     });
 }
 

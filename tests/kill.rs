@@ -29,6 +29,7 @@ impl Runner {
             .current_dir(folder)
             .env("ANVIL_BIN", anvil)
             .env("PORT", "0")
+            .env("RATE_LIMIT_SCALE", "1000")
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()

@@ -8,12 +8,17 @@
 //! | `repeats` | one payment many times, at once and later |
 //! | `front_run` | authorizations that a stranger broadcasts first |
 //! | `clients` | the published clients and the published facilitator |
+//! | `credits` | top-ups, holds, calls paid from credits, names of calls |
+//! | `budgets` | caps and freezes, many calls at once |
+//! | `tokens` | access tokens and what they may not do |
 //! | `contract_wallets` | payers that are contracts |
 //! | `settlement` | facilitators and chains that fail, lie or fall silent |
 //! | `crash` | the process dying at every step of a call |
 //! | `kill` | `kill -9` of the real runner |
 //! | `faults` | a database that collides, throttles and loses answers |
 //! | `proofs` | agent proofs |
+//! | `limits` | rate limits at once and over time; the emergency stop |
+//! | `notifications` | what is raised twice, read, and not one's own |
 //! | `cost` | requests and capacity units of a call |
 //! | `store` | conditional writes, transactions, queue, blobs, secrets |
 //! | `work` | tools that count, panic and hang; batches and poison |
@@ -21,14 +26,18 @@
 //! | `template` | `template.yaml` says what the code says |
 //! | `events` | the sample events through the Lambda adapter |
 
+mod budgets;
 mod clients;
 mod contract_wallets;
 mod cost;
 mod crash;
+mod credits;
 mod events;
 mod faults;
 mod front_run;
 mod kill;
+mod limits;
+mod notifications;
 mod paid_call;
 mod proofs;
 mod refusals;
@@ -38,4 +47,5 @@ mod store;
 mod support;
 mod surface;
 mod template;
+mod tokens;
 mod work;

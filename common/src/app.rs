@@ -14,6 +14,7 @@ use crate::gate::Gate;
 use crate::http::{ApiError, headers};
 use crate::ids::AgentId;
 use crate::jobs::Engine;
+use crate::limits::{self, Class, StopSwitch};
 use crate::net::{FetchPolicy, PlainHttp};
 use crate::payments::settle::{Facilitator, Relayer, Settler};
 use crate::providers::Chain;
@@ -32,6 +33,7 @@ pub struct App {
     pub db: Db,
     pub blobs: Arc<dyn Blobs>,
     pub chain: Chain,
+    pub stop: StopSwitch,
 }
 
 /// The connections an [`App`] is made of, for functions that need more than it.
@@ -64,6 +66,7 @@ impl App {
             db: Db::new(connections.aws.dynamodb(), config.tables.clone()),
             blobs: Arc::new(S3Blobs::new(connections.signed.clone(), bucket)),
             chain: Chain::new(connections.http.clone(), &config.chain),
+            stop: StopSwitch::default(),
             config,
         }
     }
@@ -79,9 +82,12 @@ impl App {
         format!("https://{}{path}", host.unwrap_or("localhost"))
     }
 
-    /// Who is calling a route that reads or changes what belongs to an agent: a wallet by its proof, or an access token.
+    /// Who is calling a free route that reads or changes what belongs to an agent: a wallet by its proof, or an access
+    /// token. The request counts against the caller's limit.
     pub async fn caller(&self, headers: &HeaderMap, needed: Scope) -> Result<Caller, ApiError> {
-        self.caller_if_proven(headers, needed).await?.ok_or(ApiError::ProofRequired)
+        let caller = self.caller_if_proven(headers, needed).await?.ok_or(ApiError::ProofRequired)?;
+        limits::take(self, &caller, Class::of_free(needed)).await?;
+        Ok(caller)
     }
 
     /// Who is calling a route that no access token may call; `refusal` is what a token is told.
@@ -95,7 +101,7 @@ impl App {
         if caller.token().is_some() { Err(refusal) } else { Ok(caller) }
     }
 
-    /// Who is calling, if anything proves it. A bad proof or token is an error wherever it is sent.
+    /// Who is calling, if anything proves it; counted against no limit yet. A bad proof or token is an error wherever it is sent.
     pub async fn caller_if_proven(&self, headers: &HeaderMap, needed: Scope) -> Result<Option<Caller>, ApiError> {
         if let Some(secret) = headers::bearer(headers)? {
             return self.token_caller(headers, secret).await.map(Some);

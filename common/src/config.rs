@@ -7,6 +7,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use rust_decimal::Decimal;
+
 use crate::evm::signature::PrivateKey;
 use crate::evm::{Address, Word, eip712};
 use crate::money::Usdc;
@@ -23,6 +25,8 @@ pub struct Config {
     /// `ACCESS_TOKEN_PREFIXES`: comma-separated; tokens are minted with the first and accepted with each. Default
     /// `agent_`.
     pub token_prefixes: Vec<String>,
+    /// `RATE_LIMIT_SCALE`: a number above 0 that multiplies every rate limit (`limits::Class`). Default 1.
+    pub rate_limit_scale: Decimal,
     pub chain: ChainConfig,
     pub payments: PaymentConfig,
     pub settlement: SettlementConfig,
@@ -260,6 +264,7 @@ impl Config {
             service_name,
             base_url: env.url("PUBLIC_BASE_URL"),
             token_prefixes: env.token_prefixes(),
+            rate_limit_scale: env.rate_limit_scale(),
             chain,
             payments,
             settlement,
@@ -341,6 +346,14 @@ impl Reader<'_> {
             );
         }
         prefixes
+    }
+
+    fn rate_limit_scale(&mut self) -> Decimal {
+        let scale = self.parsed("RATE_LIMIT_SCALE").unwrap_or(Decimal::ONE);
+        if scale <= Decimal::ZERO || scale > Decimal::from(1_000_000) {
+            self.problem("RATE_LIMIT_SCALE", format_args!("must be above 0 and at most 1000000 (got {scale})"));
+        }
+        scale
     }
 
     /// Where payments go: never nowhere.
@@ -436,6 +449,7 @@ mod tests {
             ("RELAYER_PRIVATE_KEY", "0xsecret"),
             ("SERVICE_NAME", "two words"),
             ("OVERLAP_BELOW_USDC", "-1"),
+            ("RATE_LIMIT_SCALE", "0"),
         ])
         .unwrap_err();
         let text = errors.to_string();
@@ -449,6 +463,7 @@ mod tests {
             "RELAYER_PRIVATE_KEY",
             "SERVICE_NAME",
             "OVERLAP_BELOW_USDC",
+            "RATE_LIMIT_SCALE",
         ] {
             assert!(text.contains(name), "{name} in {text}");
         }

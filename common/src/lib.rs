@@ -1,7 +1,7 @@
 //! Everything with meaning, in layers that only look down.
 //!
 //! ```text
-//! app -> gate -> jobs -> tools, payments -> ledger, auth, providers, net -> http, store -> catalog, config -> evm, money, ids, clock, digest
+//! app -> gate, limits -> jobs, notifications -> tools, payments -> ledger, auth, providers, net -> http, store -> catalog, config -> evm, money, ids, clock, digest
 //! ```
 //!
 //! The functions under `functions/` are thin: they name the routes of their group and call in here.
@@ -19,8 +19,10 @@ pub mod http;
 pub mod ids;
 pub mod jobs;
 pub mod ledger;
+pub mod limits;
 pub mod money;
 pub mod net;
+pub mod notifications;
 pub mod payments;
 pub mod providers;
 pub mod read;

@@ -3,10 +3,13 @@
 use std::collections::HashMap;
 
 use axum::Router;
-use axum::extract::{Request, State};
+use std::net::SocketAddr;
+
+use axum::extract::{ConnectInfo, Request, State};
 use axum::response::{IntoResponse, Response};
 use common::app::App;
 use common::gate::Gate;
+use common::http::limit::Peer;
 use common::http::{ApiError, routes};
 use common::net::PlainHttp;
 use common::providers::Cards;
@@ -34,7 +37,10 @@ pub fn router(groups: Groups) -> Router {
     Router::new().fallback(route).with_state(groups)
 }
 
-async fn route(State(groups): State<Groups>, request: Request) -> Response {
+async fn route(State(groups): State<Groups>, mut request: Request) -> Response {
+    if let Some(ConnectInfo(peer)) = request.extensions().get::<ConnectInfo<SocketAddr>>().copied() {
+        request.extensions_mut().insert(Peer(peer.ip()));
+    }
     let group = routes::find(request.method().as_str(), request.uri().path()).map_or("meta", |route| route.group);
     match groups.get(group) {
         Some(router) => router.clone().oneshot(request).await.unwrap_or_else(|never| match never {}),

@@ -20,6 +20,8 @@ pub fn json(stack: &Stack) -> Value {
             "pay_to": stack.config.payments.pay_to.to_string(),
         },
         "payers": payers,
+        "database_url": stack.config.aws.endpoint,
+        "agents_table": stack.config.tables.agents,
         "pid": std::process::id(),
     })
 }

@@ -1,6 +1,7 @@
 //! Puts the stack together and takes it down again.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -168,6 +169,7 @@ impl Stack {
         }
         let tasks = &mut stack.tasks;
         let router = gateway::router(gateway::groups(&app, gate.clone()));
+        let router = router.into_make_service_with_connect_info::<SocketAddr>();
         tasks.spawn(async move { drop(axum::serve(listener, router).await) });
         tasks.spawn(async move { drop(axum::serve(site_listener, site::router()).await) });
         for _ in 0..WORKERS {

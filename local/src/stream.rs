@@ -31,7 +31,7 @@ pub async fn follow(app: App, http: SignedHttp, endpoint: String, place: Option<
                 let number = record["dynamodb"]["SequenceNumber"].as_str().map(str::to_owned);
                 // One record a batch: then a batch is the same however often and wherever reading begins again.
                 let event = serde_json::from_value(json!({"Records": [record]}))?;
-                aggregator::handle(&app.db, event, app.clock.now().secs()).await?;
+                aggregator::handle(&app.db, event, app.clock.now()).await?;
                 if let (Some(place), Some(number)) = (&place, &number) {
                     crate::write_whole(place, number)?;
                 }

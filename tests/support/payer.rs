@@ -7,6 +7,8 @@ use common::evm::authorization::Authorization;
 use common::evm::signature::PrivateKey;
 use common::evm::{Address, Word, eip712, hex0x, keccak256, word_from_u64};
 use common::ids::AgentId;
+use common::ledger::credit::{self, EntryKind};
+use common::money::Usdc;
 use local::Stack;
 use serde_json::{Value, json};
 
@@ -59,6 +61,23 @@ impl Payer {
     /// micro-USDC on chain.
     pub async fn balance(&self, stack: &Stack) -> u128 {
         stack.chain.as_ref().expect("a local chain").balance_of(&self.address().to_string()).await.expect("a balance")
+    }
+
+    /// Credits out of nowhere: a top-up whose card was paid elsewhere.
+    pub async fn give_credits(&self, stack: &Stack, micro: u64) {
+        let (db, now) = (&stack.app.db, stack.app.clock.now());
+        let change = credit::add(Usdc::from_micro(micro)).expect("an amount");
+        let cause = hex0x(&digest::random::<8>());
+        let writes = credit::change(db, self.agent(), EntryKind::CardTopUp, change, &cause, None, now).expect("writes");
+        db.transact(&writes).await.expect("credits");
+    }
+
+    /// A new access token, as an `Authorization` header.
+    pub async fn token(&self, stack: &Stack) -> String {
+        let (app, now) = (&stack.app, stack.app.clock.now());
+        let prefix = &app.config.token_prefixes[0];
+        let minted = common::auth::token::mint(&app.db, prefix, self.address(), None, None, now).await;
+        format!("Bearer {}", minted.expect("the database answers").expect("not too many").secret)
     }
 
     /// An authorization as clients make it, signed.
@@ -114,6 +133,31 @@ impl Payer {
     pub async fn get(&self, path: &str) -> Answer {
         let address = self.address().to_string();
         self.client.get(path, &[("x-agent-id", &address), ("x-agent-proof", &self.proof("read"))]).await
+    }
+
+    /// Posts, owning everything: for calls that are made many at once.
+    pub async fn call(self, path: &'static str, headers: Vec<(&'static str, String)>, body: Value) -> Answer {
+        let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        self.client.post(path, &headers, &body).await
+    }
+
+    /// Asks a route of the agent's own to change something.
+    pub async fn change(&self, method: &str, path: &str, body: &Value) -> Answer {
+        let proof = self.proof("write");
+        let headers = [("content-type", "application/json"), ("x-agent-proof", proof.as_str())];
+        self.client.send(method, path, &headers, body.to_string()).await.expect("an answer")
+    }
+
+    /// The payment of nothing that clients make where credits cover everything.
+    pub fn nothing(&self) -> String {
+        let zero = |text: &str| json!(text);
+        header(&json!({
+            "x402Version": 2,
+            "payload": {"signature": "0x", "authorization": {
+                "from": self.address().to_string(), "to": self.pay_to.to_string(), "value": zero("0"),
+                "validAfter": zero("0"), "validBefore": zero("0"), "nonce": format!("0x{}", "0".repeat(64)),
+            }},
+        }))
     }
 
     /// Asks, pays what is asked as an x402 v2 client does, and returns the answer to the paid call.

@@ -9,13 +9,17 @@ use crate::auth::Caller;
 use crate::clock::Timestamp;
 use crate::http::ApiError;
 use crate::http::error::OverBudget;
+use crate::http::log;
 use crate::ids::{AgentId, TokenId};
+use crate::jobs::Job;
 use crate::ledger::account::Account;
 use crate::ledger::budget::{Budget, Cap};
 use crate::ledger::day::{self, Counted, Day};
 use crate::ledger::freeze::SERVICE_PAYEE;
 use crate::money::Usdc;
-use crate::store::StoreError;
+use crate::notifications::{self, Notification, NotificationKind};
+use crate::store::{StoreError, WriteError};
+use serde_json::json;
 
 /// A charge as the rules see it.
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +70,45 @@ impl Gate {
             }
         }
         Ok(())
+    }
+
+    /// Tells the owner, once a day, that the day's spending has come to its alert level. A warning that cannot be given
+    /// now is given with the next charge.
+    pub(super) async fn warn_of_budget(&self, job: &Job, account: &Account) {
+        let Some(level) = account.budget.as_ref().and_then(Budget::alert_level) else { return };
+        if job.charge.counted == Usdc::ZERO {
+            return;
+        }
+        if let Err(error) = self.warn_above(job, account, level).await {
+            log::failure("a budget warning could not be written", &error);
+        }
+    }
+
+    async fn warn_above(&self, job: &Job, account: &Account, level: Usdc) -> Result<(), StoreError> {
+        let db = &self.app.db;
+        let day = day::load(db, job.agent, &job.charge.day).await?;
+        if day.warned || day.committed < level {
+            return Ok(());
+        }
+        let now = self.app.clock.now();
+        let daily = account.budget.as_ref().and_then(|budget| budget.daily).unwrap_or_default();
+        let note = Notification {
+            kind: NotificationKind::BudgetWarning,
+            title: format!("{} of {daily} USDC are spent today", day.committed),
+            body: Some("Spending has come to the alert level of your budget.".to_owned()),
+            payload: Some(json!({
+                "spent_today_usdc": day.committed.to_string(),
+                "daily_usdc": daily.to_string(),
+                "alert_email": account.budget.as_ref().and_then(|budget| budget.alert_email.clone()),
+                "resets_at": day::resets_at(now).to_string(),
+            })),
+        };
+        let cause = format!("budget_warning#{}", job.charge.day);
+        let raised = notifications::raise(db, job.agent, note, &cause, now)?;
+        match db.transact(&[day::warn(db, job.agent, &job.charge.day)?, raised]).await {
+            Ok(()) | Err(WriteError::Refused(_)) => Ok(()),
+            Err(WriteError::Failed(error)) => Err(error),
+        }
     }
 
     /// The refusal of a charge whose day, as the claim found it, has no room for it.

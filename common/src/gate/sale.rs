@@ -16,6 +16,7 @@ use crate::ledger::account::{self, Account};
 use crate::ledger::charge::Charge;
 use crate::ledger::receipt::{self, ExecutionStatus, Receipt, ReceiptStatus};
 use crate::ledger::{day, hold};
+use crate::limits::{self, Class, Subject, Taken};
 use crate::money::Usdc;
 use crate::payments::claim::{self, Claim};
 use crate::payments::quote::Quote;
@@ -101,6 +102,7 @@ enum Part {
     /// The entry of the credits, and the end of their hold.
     Credits,
     Name,
+    Rate,
     Exposure,
 }
 
@@ -110,7 +112,11 @@ impl Gate {
         let order = sale.order;
         let now = self.app.clock.now();
         let request_id = self.request_id(&sale);
-        let mut account = account::load(&self.app.db, sale.agent).await?;
+        let (stopped, account) = tokio::join!(limits::stopped(&self.app), account::load(&self.app.db, sale.agent));
+        if let Some(reason) = stopped? {
+            return Err(ApiError::ServicePaused(reason));
+        }
+        let mut account = account?;
         let mut dead = None;
         let mut overlap = sale.paid.is_none()
             && sale.payment.is_some()
@@ -121,7 +127,7 @@ impl Gate {
             let job = self.new_job(&sale, request_id, overlap, now);
             let (parts, writes) = self.writes(&sale, &job, &account, dead, now)?;
             let refused = match self.app.db.transact(&writes).await {
-                Ok(()) => return self.claimed(&sale, job).await,
+                Ok(()) => return self.claimed(&sale, job, &account).await,
                 Err(WriteError::Failed(error)) => return Err(ApiError::Unavailable(error)),
                 Err(refused) => refused,
             };
@@ -149,6 +155,7 @@ impl Gate {
                     Named::Answer(answer) => return Ok(*answer),
                     Named::Dead(request_id) => dead = Some(request_id),
                 },
+                Part::Rate => return Err(ApiError::RateLimited(self.rate(&sale)?.1)),
                 // Too much of this payer is unsettled: money first.
                 Part::Exposure => overlap = false,
             }
@@ -190,16 +197,24 @@ impl Gate {
             let take = idempotency::take(db, sale.agent, tool, name, job.request_id, purchase, dead, now)?;
             all.push((Part::Name, take));
         }
+        all.push((Part::Rate, self.rate(sale)?.0));
         if job.overlap {
             all.push((Part::Exposure, policy::expose(db, job.agent, job.price, config.payments.overlap_exposure)?));
         }
         Ok(all.into_iter().unzip())
     }
 
+    /// The write that counts the call against its caller's limit, and what is said where the limit is reached.
+    fn rate(&self, sale: &Sale<'_>) -> Result<(Write, Taken), StoreError> {
+        let subject = sale.token.map_or(Subject::Agent(sale.agent), Subject::Token);
+        limits::claim(&self.app, subject, Class::Paid)
+    }
+
     /// The claim is made: work, or have it done, and answer.
-    async fn claimed(&self, sale: &Sale<'_>, job: Job) -> Result<Response, ApiError> {
+    async fn claimed(&self, sale: &Sale<'_>, job: Job, account: &Account) -> Result<Response, ApiError> {
         let order = sale.order;
         let request_id = job.request_id;
+        self.warn_of_budget(&job, account).await;
         let job = match order.tool.answer {
             Answer::Direct => self.engine.advance(job, Patience::Caller).await?,
             Answer::Queued => {

@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 
+use super::limit::Taken;
 use super::private_json;
 use crate::auth::ProofError;
 use crate::catalog::input::FieldError;
@@ -69,6 +70,8 @@ pub enum ApiError {
     /// The payment was used for another request.
     PaymentAlreadyUsed,
     NotFound,
+    /// The agent has no notification of this name.
+    NotificationNotFound,
     MethodNotAllowed {
         allow: String,
     },
@@ -76,6 +79,10 @@ pub enum ApiError {
         limit_bytes: usize,
     },
     UnsupportedMediaType,
+    /// Too many requests in this window.
+    RateLimited(Taken),
+    /// An operator stopped all paid calls, for this reason.
+    ServicePaused(String),
     /// The payment could not be processed, and nothing was broadcast: the same payment may be sent again.
     PaymentProcessing(Box<PaymentContext>),
     /// A dependency of ours is not there.
@@ -169,10 +176,12 @@ impl ApiError {
             ApiError::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,
             ApiError::RequestInProgress => StatusCode::CONFLICT,
             ApiError::PaymentAlreadyUsed => StatusCode::CONFLICT,
-            ApiError::NotFound => StatusCode::NOT_FOUND,
+            ApiError::NotFound | ApiError::NotificationNotFound => StatusCode::NOT_FOUND,
             ApiError::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
             ApiError::PayloadTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             ApiError::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            ApiError::RateLimited(_) => StatusCode::TOO_MANY_REQUESTS,
+            ApiError::ServicePaused(_) => StatusCode::SERVICE_UNAVAILABLE,
             ApiError::PaymentProcessing(_) => StatusCode::INTERNAL_SERVER_ERROR,
             ApiError::ClosedToTokens | ApiError::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
         }
@@ -203,9 +212,12 @@ impl ApiError {
             ApiError::InsufficientCredits(_) => "insufficient_credits",
             ApiError::PaymentAlreadyUsed => "payment_already_used",
             ApiError::NotFound => "not_found",
+            ApiError::NotificationNotFound => "notification_not_found",
             ApiError::MethodNotAllowed { .. } => "method_not_allowed",
             ApiError::PayloadTooLarge { .. } => "payload_too_large",
             ApiError::UnsupportedMediaType => "unsupported_media_type",
+            ApiError::RateLimited(_) => "rate_limit_exceeded",
+            ApiError::ServicePaused(_) => "service_paused",
             ApiError::PaymentProcessing(_) => "payment_processing_error",
             ApiError::Unavailable(_) => "provider_unavailable",
         }
@@ -266,9 +278,18 @@ impl ApiError {
                 "this payment was used for another request; repeat that request, or sign a new payment".to_owned()
             }
             ApiError::NotFound => "there is nothing here".to_owned(),
+            ApiError::NotificationNotFound => "you have no such notification".to_owned(),
             ApiError::MethodNotAllowed { allow } => format!("this path takes {allow}"),
             ApiError::PayloadTooLarge { limit_bytes } => format!("the body may have at most {limit_bytes} bytes"),
             ApiError::UnsupportedMediaType => "send the body as application/json".to_owned(),
+            ApiError::RateLimited(taken) => format!(
+                "at most {} requests of this kind in {} s; try again in {} s",
+                taken.limit, taken.window_secs, taken.reset_secs
+            ),
+            ApiError::ServicePaused(reason) if reason.is_empty() => {
+                "paid calls are paused; nothing was charged".to_owned()
+            }
+            ApiError::ServicePaused(reason) => format!("paid calls are paused ({reason}); nothing was charged"),
             ApiError::PaymentProcessing(_) => {
                 "the payment could not be processed; nothing was broadcast, and the same payment may be sent again"
                     .to_owned()
@@ -310,6 +331,7 @@ impl ApiError {
                 });
                 merge(&mut body, members);
             }
+            ApiError::RateLimited(taken) => body["retry_after"] = json!(taken.reset_secs),
             ApiError::PaymentProcessing(context) => {
                 body["code"] = json!(500);
                 merge(&mut body, context.members());
@@ -339,6 +361,13 @@ impl IntoResponse for ApiError {
             ApiError::Unavailable(cause) => {
                 super::log::failure("dependency unavailable", cause);
                 response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("2"));
+            }
+            ApiError::RateLimited(taken) => {
+                taken.write(response.headers_mut());
+                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(taken.reset_secs));
+            }
+            ApiError::ServicePaused(_) => {
+                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
             }
             ApiError::RequestInProgress | ApiError::PaymentProcessing(_) => {
                 response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("2"));
@@ -370,7 +399,8 @@ mod tests {
             quote_id: None,
             attempt_id: "0xc".to_owned(),
         };
-        let rows: [(ApiError, u16, &str); 19] = [
+        let taken = Taken { policy: "read", limit: 120, window_secs: 60, remaining: 0, reset_secs: 7 };
+        let rows: [(ApiError, u16, &str); 22] = [
             (ApiError::field("vin", "is required"), 400, "invalid_request"),
             (ApiError::InvalidQuote, 400, "invalid_quote"),
             (ApiError::QuoteMismatch, 400, "quote_mismatch"),
@@ -387,6 +417,9 @@ mod tests {
             (ApiError::NotFound, 404, "not_found"),
             (ApiError::MethodNotAllowed { allow: "POST".to_owned() }, 405, "method_not_allowed"),
             (ApiError::PayloadTooLarge { limit_bytes: 1 }, 413, "payload_too_large"),
+            (ApiError::NotificationNotFound, 404, "notification_not_found"),
+            (ApiError::RateLimited(taken), 429, "rate_limit_exceeded"),
+            (ApiError::ServicePaused("testing".to_owned()), 503, "service_paused"),
             (ApiError::UnsupportedMediaType, 415, "unsupported_media_type"),
             (ApiError::PaymentProcessing(Box::new(context)), 500, "payment_processing_error"),
             (ApiError::Unavailable(StoreError::new("secret cause")), 503, "provider_unavailable"),

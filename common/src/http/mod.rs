@@ -2,6 +2,7 @@
 
 pub mod error;
 pub mod headers;
+pub mod limit;
 pub mod log;
 pub mod routes;
 

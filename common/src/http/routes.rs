@@ -8,7 +8,7 @@ use axum::extract::Request;
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 
-use super::{ApiError, log};
+use super::{ApiError, limit, log};
 use crate::catalog::{CATALOG, TOP_UP};
 
 /// One route.
@@ -34,6 +34,9 @@ const FREE: &[Route] = &[
     Route { group: "account", method: "GET", path: "/v1/tools/balance" },
     Route { group: "credits", method: "POST", path: "/v1/credits/checkout" },
     Route { group: "credits", method: "POST", path: "/v1/credits/webhook" },
+    Route { group: "account", method: "GET", path: "/v1/tools/notifications" },
+    Route { group: "account", method: "PATCH", path: "/v1/tools/notifications/read-all" },
+    Route { group: "account", method: "PATCH", path: "/v1/tools/notifications/{id}/read" },
     Route { group: "requests", method: "GET", path: "/v1/requests/{id}" },
     Route { group: "requests", method: "GET", path: "/v1/payments/{reference}" },
     Route { group: "meta", method: "GET", path: "/" },
@@ -58,9 +61,11 @@ pub fn find(method: &str, path: &str) -> Option<Route> {
     candidates.first().copied()
 }
 
-/// Finishes a group's router: JSON for what it does not answer, and one log line a request.
+/// Finishes a group's router: JSON for what it does not answer, what is left of a counted request's limit, and one log
+/// line a request.
 pub fn finish(router: Router) -> Router {
-    router.fallback(unrouted).method_not_allowed_fallback(unrouted).layer(middleware::from_fn(log::requests))
+    let router = router.fallback(unrouted).method_not_allowed_fallback(unrouted);
+    router.layer(middleware::from_fn(limit::headers)).layer(middleware::from_fn(log::requests))
 }
 
 /// The answer to a request that no route takes.

@@ -26,8 +26,16 @@ pub const TTL_ATTRIBUTE: &str = "expires";
 pub const OPEN_INDEX: IndexDefinition =
     IndexDefinition { name: "open", partition: "open", sort: "due", included: &["created"] };
 
+/// An agent's notifications, unread and read apart, by when they were raised (see `notifications`).
+pub const INBOX_INDEX: IndexDefinition = IndexDefinition {
+    name: "inbox",
+    partition: "inbox",
+    sort: "raised",
+    included: &["id", "kind", "title", "body", "payload", "created"],
+};
+
 pub const TABLES: [TableDefinition; 3] = [
     TableDefinition { word: "jobs", indexes: &[OPEN_INDEX], stream: true },
     TableDefinition { word: "ledger", indexes: &[], stream: false },
-    TableDefinition { word: "agents", indexes: &[], stream: false },
+    TableDefinition { word: "agents", indexes: &[INBOX_INDEX], stream: false },
 ];

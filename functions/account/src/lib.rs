@@ -2,6 +2,7 @@
 
 mod budgets;
 mod freezes;
+mod notifications;
 mod tokens;
 
 use axum::Router;
@@ -28,7 +29,7 @@ pub fn router(app: App) -> Router {
         .route("/v1/agents/me/freezes", get(freezes::show).post(freezes::freeze))
         .route("/v1/agents/me/freezes/lift", post(freezes::lift))
         .route("/v1/tools/balance", get(balance));
-    common::http::routes::finish(router.with_state(app))
+    common::http::routes::finish(router.merge(notifications::routes()).with_state(app))
 }
 
 /// The envelope of routes about the agent itself.

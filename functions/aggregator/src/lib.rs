@@ -1,6 +1,11 @@
-//! The aggregator: adds up the jobs table's stream into the service's statistics, off the call path.
+//! The aggregator: adds up the jobs table's stream into the service's statistics and tells agents what became of their
+//! jobs, off the call path.
 
+mod notices;
+
+use common::clock::Timestamp;
 use common::http::log;
+use common::notifications;
 use common::stats::{self, Batch, JobState};
 use common::store::{Db, StoreError};
 use serde::Deserialize;
@@ -28,19 +33,24 @@ pub struct Change {
     pub old_image: Value,
 }
 
-/// Counts a batch, once, however often it is delivered.
-pub async fn handle(db: &Db, event: StreamEvent, now_secs: i64) -> Result<(), StoreError> {
+/// Counts a batch and tells of it, once, however often it is delivered. If either fails the batch is to be delivered
+/// again: neither does a thing twice.
+pub async fn handle(db: &Db, event: StreamEvent, now: Timestamp) -> Result<(), StoreError> {
     let (Some(first), Some(last)) = (event.records.first(), event.records.last()) else { return Ok(()) };
     let id = format!("{}-{}", first.dynamodb.sequence_number, last.dynamodb.sequence_number);
-    let mut batch = Batch::default();
+    let (mut batch, mut notes) = (Batch::default(), Vec::new());
     for record in &event.records {
         let change = &record.dynamodb;
+        notes.extend(notices::of_change(db, &change.old_image, &change.new_image, now)?);
         // Claims share the table and are no jobs; a deleted job has no new image.
         if let Some(new) = job_state(&change.new_image) {
             batch.count(job_state(&change.old_image), new);
         }
     }
-    stats::add(db, &id, &batch, now_secs).await.inspect_err(|error| log::failure("a batch could not be counted", error))
+    let counted = stats::add(db, &id, &batch, now.secs()).await;
+    let counted = counted.inspect_err(|error| log::failure("a batch could not be counted", error));
+    let told = notifications::raise_all(db, notes).await;
+    counted.and(told.inspect_err(|error| log::failure("agents could not be told of a batch", error)))
 }
 
 /// Reads a job's state out of an image in DynamoDB's JSON.

@@ -11,7 +11,7 @@ async fn main() -> Result<(), Error> {
     let app = App::new(config, &connections);
     let app = &app;
     let handler = |event: LambdaEvent<aggregator::StreamEvent>| async move {
-        aggregator::handle(&app.db, event.payload, app.clock.now().secs()).await.map_err(Error::from)
+        aggregator::handle(&app.db, event.payload, app.clock.now()).await.map_err(Error::from)
     };
     lambda_runtime::run(service_fn(handler)).await
 }

@@ -102,7 +102,8 @@ impl State {
             }
             "UpdateItem" => match self.lock().get(&key(table, &asked["Key"])) {
                 Some(item) => json!({"Attributes": taken_up(item)}),
-                None => json!({}),
+                // The first request counted in its window.
+                None => json!({"Attributes": {"used": {"N": "1"}}}),
             },
             "DeleteItem" => json!({}),
             "TransactWriteItems" => {

@@ -1,0 +1,102 @@
+//! What a request's answer says of its rate limit, and what a limit has to know of the request.
+//!
+//! A middleware on every router ([`headers`]) keeps both for as long as the request is worked on, so that a handler
+//! which asks who is calling is limited, and its answer marked, without a word of its own. The rules are in
+//! [`crate::limits`].
+
+use std::cell::Cell;
+use std::net::IpAddr;
+
+use axum::extract::Request;
+use axum::middleware::Next;
+use axum::response::Response;
+use http::{HeaderMap, HeaderValue, Method};
+use lambda_http::request::RequestContext;
+
+/// A request that was counted: what is left of its limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// The limit's name.
+    pub policy: &'static str,
+    /// Requests in a window.
+    pub limit: u64,
+    pub window_secs: u64,
+    /// Requests left in this window.
+    pub remaining: u64,
+    /// Seconds until the next window, at least one.
+    pub reset_secs: u64,
+}
+
+impl Taken {
+    /// The response with the headers of this limit (contract §0): those of the contract, and those of the IETF's draft 11.
+    pub fn mark(&self, mut response: Response) -> Response {
+        self.write(response.headers_mut());
+        response
+    }
+
+    pub(super) fn write(&self, headers: &mut HeaderMap) {
+        headers.insert("ratelimit-limit", HeaderValue::from(self.limit));
+        headers.insert("ratelimit-remaining", HeaderValue::from(self.remaining));
+        headers.insert("ratelimit-reset", HeaderValue::from(self.reset_secs));
+        let policy = format!("\"{}\";q={};w={}", self.policy, self.limit, self.window_secs);
+        let state = format!("\"{}\";r={};t={}", self.policy, self.remaining, self.reset_secs);
+        for (name, text) in [("ratelimit-policy", policy), ("ratelimit", state)] {
+            if let Ok(value) = HeaderValue::from_str(&text) {
+                headers.insert(name, value);
+            }
+        }
+    }
+}
+
+/// The address a request came from, as the local gateway's own connection shows it.
+#[derive(Clone, Copy, Debug)]
+pub struct Peer(pub IpAddr);
+
+struct Here {
+    reads: bool,
+    source: Option<IpAddr>,
+    taken: Cell<Option<Taken>>,
+}
+
+tokio::task_local! {
+    static HERE: Here;
+}
+
+/// Middleware: answers whose request was counted say what is left.
+pub async fn headers(request: Request, next: Next) -> Response {
+    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+    let here = Here { reads, source: source_of(&request), taken: Cell::new(None) };
+    let answer = async {
+        let response = next.run(request).await;
+        match HERE.try_with(|here| here.taken.get()) {
+            Ok(Some(taken)) => taken.mark(response),
+            _ => response,
+        }
+    };
+    HERE.scope(here, answer).await
+}
+
+/// Where a request came from. Only those who hold the connection are believed: API Gateway, which puts the peer into
+/// the event's context, and the local gateway. `X-Forwarded-For` begins with whatever the caller wrote into it.
+fn source_of(request: &Request) -> Option<IpAddr> {
+    let extensions = request.extensions();
+    match extensions.get::<RequestContext>() {
+        Some(RequestContext::ApiGatewayV2(context)) => context.http.source_ip.as_deref()?.parse().ok(),
+        _ => extensions.get::<Peer>().map(|peer| peer.0),
+    }
+}
+
+/// Remembers what was taken, for the answer's headers. The last one counts.
+pub fn note(taken: Taken) {
+    let _ = HERE.try_with(|here| here.taken.set(Some(taken)));
+}
+
+/// Whether the request being worked on only reads, by its method.
+pub fn reads() -> Option<bool> {
+    HERE.try_with(|here| here.reads).ok()
+}
+
+/// Where the request being worked on came from.
+pub fn source() -> Option<IpAddr> {
+    HERE.try_with(|here| here.source).ok().flatten()
+}

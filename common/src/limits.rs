@@ -1,0 +1,277 @@
+//! How often who may call what, and the switch that stops all paid calls.
+//!
+//! | class | whose requests | counted by |
+//! |---|---|---|
+//! | `paid`, `expensive` | paid calls whose payer is proven | agent, or access token |
+//! | `read`, `write` | free routes of an agent, by method | agent, or access token |
+//! | `open` | routes without identity that write or guess | source address |
+//!
+//! A request is counted once it is proven who makes it, so that nobody can use up another's limit, and before any work.
+//! What nobody proves (prices, public pages) is never counted: it writes nothing, and API Gateway throttles it.
+//!
+//! Windows are fixed, aligned to the clock, and counted in one item each: a conditional `ADD` is exact whatever runs at
+//! once, in however many processes, for one write unit. A request over the limit changes nothing (its proof, which
+//! showed whose it is, is used up all the same). With fixed windows, two windows' worth may come around a boundary.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rust_decimal::Decimal;
+use rust_decimal::prelude::ToPrimitive;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::app::App;
+use crate::auth::{Caller, Scope};
+use crate::clock::Timestamp;
+use crate::http::{ApiError, limit};
+use crate::ids::{AgentId, TokenId};
+use crate::store::db::parse;
+use crate::store::{Key, StoreError, Write, WriteError};
+
+pub use crate::http::limit::Taken;
+
+/// What is limited together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Paid calls.
+    Paid,
+    /// Paid calls that keep a provider busy for long: voice calls, research. Counted here and not under `Paid`.
+    Expensive,
+    Read,
+    Write,
+    /// Routes without identity that write or guess.
+    Open,
+}
+
+/// So many requests in a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    pub name: &'static str,
+    pub count: u32,
+    pub window: Duration,
+}
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+impl Class {
+    /// The table of limits (contract §0). `RATE_LIMIT_SCALE` multiplies every one.
+    pub const fn limit(self) -> Limit {
+        match self {
+            Class::Paid => Limit { name: "paid", count: 60, window: MINUTE },
+            Class::Expensive => Limit { name: "expensive", count: 10, window: MINUTE },
+            Class::Read => Limit { name: "read", count: 120, window: MINUTE },
+            Class::Write => Limit { name: "write", count: 60, window: MINUTE },
+            Class::Open => Limit { name: "open", count: 30, window: MINUTE },
+        }
+    }
+
+    /// The class of a free route: by the request's method, or by what its caller had to prove.
+    pub fn of_free(needed: Scope) -> Class {
+        if limit::reads().unwrap_or(needed == Scope::Read) { Class::Read } else { Class::Write }
+    }
+}
+
+/// Whose limit a request counts against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    Agent(AgentId),
+    Token(TokenId),
+    /// Where the request came from; whoever comes from nowhere shares one limit.
+    Source(Option<IpAddr>),
+}
+
+impl Subject {
+    /// The address the request being worked on came from.
+    pub fn source() -> Subject {
+        Subject::Source(limit::source())
+    }
+}
+
+impl From<&Caller> for Subject {
+    fn from(caller: &Caller) -> Subject {
+        caller.token().map_or(Subject::Agent(caller.agent), Subject::Token)
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Subject::Agent(agent) => write!(f, "agent:{agent}"),
+            Subject::Token(token) => write!(f, "token:{token}"),
+            Subject::Source(None) => f.write_str("source:unknown"),
+            Subject::Source(Some(address)) => match address.to_canonical() {
+                IpAddr::V4(address) => write!(f, "source:{address}"),
+                // Whoever has one address of a /64 has all of them.
+                IpAddr::V6(address) => {
+                    write!(f, "source:{}/64", Ipv6Addr::from_bits(address.to_bits() >> 64 << 64))
+                }
+            },
+        }
+    }
+}
+
+/// Counts a request, or refuses it with [`ApiError::RateLimited`]. The answer gets the headers by itself, if its router
+/// was finished by [`crate::http::routes::finish`]; [`Taken::mark`] is for others.
+pub async fn take(app: &App, subject: impl Into<Subject>, class: Class) -> Result<Taken, ApiError> {
+    let window = Window::at(app.clock.now(), class.limit(), app.config.rate_limit_scale);
+    match app.db.write(window.count(app, subject.into())?).await {
+        Ok(item) => {
+            let Used { used } = parse(item)?;
+            let taken = window.taken(used);
+            limit::note(taken);
+            Ok(taken)
+        }
+        Err(WriteError::Refused(_)) => Err(ApiError::RateLimited(window.taken(window.limit))),
+        Err(WriteError::Failed(error)) => Err(ApiError::Unavailable(error)),
+    }
+}
+
+/// The write that counts a paid call in the transaction of its claim, so that it costs no request of its own; and the
+/// refusal, if it is this write that the transaction fails on. Only what is bought is counted.
+pub fn claim(app: &App, subject: impl Into<Subject>, class: Class) -> Result<(Write, Taken), StoreError> {
+    let window = Window::at(app.clock.now(), class.limit(), app.config.rate_limit_scale);
+    Ok((window.count(app, subject.into())?, window.taken(window.limit)))
+}
+
+#[derive(Deserialize)]
+struct Used {
+    used: u64,
+}
+
+/// The window a moment falls into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Window {
+    name: &'static str,
+    limit: u64,
+    /// Unix seconds.
+    start: i64,
+    secs: u64,
+    /// Seconds left of it, at least one.
+    left: u64,
+}
+
+impl Window {
+    fn at(now: Timestamp, limit: Limit, scale: Decimal) -> Window {
+        let secs = limit.window.as_secs().max(1);
+        let into = now.secs().rem_euclid(i64::try_from(secs).unwrap_or(i64::MAX));
+        // Never nothing, however small the scale is.
+        let scaled = (Decimal::from(limit.count) * scale).to_u64().unwrap_or(u64::from(limit.count)).max(1);
+        let left = secs - into.unsigned_abs();
+        Window { name: limit.name, limit: scaled, start: now.secs() - into, secs, left }
+    }
+
+    /// The write that counts one request of this window. Refused over the limit.
+    fn count(&self, app: &App, subject: Subject) -> Result<Write, StoreError> {
+        let key = Key::new(format!("RATE#{subject}#{}", self.name), self.start.to_string());
+        Write::update(&app.db.tables.agents, key, "ADD #used :one SET #expires = :expires")
+            .only_if("attribute_not_exists(#used) OR #used < :limit")
+            .bind("one", 1)?
+            .bind("limit", self.limit)?
+            // A window longer than it lasts, for clocks that differ.
+            .bind("expires", self.start.saturating_add(2 * i64::try_from(self.secs).unwrap_or_default()))
+    }
+
+    fn taken(&self, used: u64) -> Taken {
+        Taken {
+            policy: self.name,
+            limit: self.limit,
+            window_secs: self.secs,
+            remaining: self.limit.saturating_sub(used),
+            reset_secs: self.left,
+        }
+    }
+}
+
+/// For so long a process goes by what it saw of the switch: reading it with each paid call would cost a read unit each.
+pub const STOP_SEEN_FOR: Duration = Duration::from_secs(5);
+
+/// What this process saw of the switch.
+#[derive(Clone, Debug, Default)]
+pub struct StopSwitch(Arc<Mutex<Option<Seen>>>);
+
+#[derive(Clone, Debug)]
+struct Seen {
+    at: Timestamp,
+    /// Why paid calls are stopped, if they are.
+    reason: Option<String>,
+}
+
+impl StopSwitch {
+    fn lately(&self, now: Timestamp) -> Option<Seen> {
+        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.clone().filter(|seen| seen.at <= now && now < seen.at.plus(STOP_SEEN_FOR))
+    }
+
+    fn keep(&self, seen: Seen) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(seen);
+    }
+}
+
+/// Set by an operator, by hand (docs/DEPLOY.md).
+#[derive(Deserialize)]
+struct Stop {
+    #[serde(default)]
+    reason: String,
+}
+
+fn stop_key() -> Key {
+    Key::new("SERVICE", "STOP")
+}
+
+/// Whether paid calls are stopped, and why. At most five seconds behind the switch. Asked before any charge; answered
+/// with [`ApiError::ServicePaused`].
+pub async fn stopped(app: &App) -> Result<Option<String>, StoreError> {
+    let now = app.clock.now();
+    if let Some(seen) = app.stop.lately(now) {
+        return Ok(seen.reason);
+    }
+    let stop: Option<Stop> = app.db.get(&app.db.tables.agents, stop_key()).await?;
+    let reason = stop.map(|stop| stop.reason);
+    app.stop.keep(Seen { at: now, reason: reason.clone() });
+    Ok(reason)
+}
+
+/// Throws the switch, as an operator does.
+pub async fn stop(app: &App, reason: Option<&str>) -> Result<(), StoreError> {
+    let table = &app.db.tables.agents;
+    let write = match reason {
+        Some(reason) => Write::put(table, stop_key(), &json!({"reason": reason}))?,
+        None => Write::delete(table, stop_key()),
+    };
+    app.db.write(write).await?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_are_minutes_of_the_clock() {
+        let at = |secs: i64| Window::at(Timestamp::from_secs(secs), Class::Read.limit(), Decimal::ONE);
+        assert_eq!((at(120).start, at(120).left), (120, 60));
+        assert_eq!((at(179).start, at(179).left), (120, 1));
+        assert_eq!(at(180).start, 180);
+        assert_eq!(at(0).taken(121).remaining, 0);
+    }
+
+    #[test]
+    fn the_scale_multiplies_and_never_forbids() {
+        let limit =
+            |scale: &str| Window::at(Timestamp::from_secs(0), Class::Paid.limit(), scale.parse().unwrap()).limit;
+        assert_eq!([limit("1"), limit("0.5"), limit("2.5"), limit("0.0001")], [60, 30, 150, 1]);
+        assert_eq!(limit("1000000"), 60_000_000);
+    }
+
+    #[test]
+    fn an_address_is_one_source_however_it_is_written() {
+        let name = |address: &str| Subject::Source(Some(address.parse().unwrap())).to_string();
+        assert_eq!(name("::ffff:203.0.113.7"), name("203.0.113.7"));
+        assert_eq!(name("2001:db8:1:2:3::9"), "source:2001:db8:1:2::/64");
+        assert_eq!(name("2001:db8:1:2:ffff::1"), name("2001:db8:1:2::"));
+        assert_ne!(name("2001:db8:1:3::"), name("2001:db8:1:2::"));
+    }
+}

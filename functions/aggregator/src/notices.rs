@@ -1,0 +1,97 @@
+//! What agents are told when a job ends. Read off the stream, so that no call pays for it.
+//!
+//! A change is delivered once or more, always with the same images: the id of what is raised follows from the job and
+//! the time of its end.
+
+use common::catalog::{self, Answer};
+use common::clock::Timestamp;
+use common::ids::{AgentId, RequestId};
+use common::money::Usdc;
+use common::notifications::{self, Notification, NotificationKind};
+use common::store::{Db, StoreError, Write};
+use serde_json::{Value, json};
+
+/// The writes that tell of one change of a job; most changes are no end and tell nothing.
+pub fn of_change(db: &Db, old: &Value, new: &Value, now: Timestamp) -> Result<Vec<Write>, StoreError> {
+    let Some(ended) = Ended::read(old, new) else { return Ok(Vec::new()) };
+    let cause = ended.request_id.to_string();
+    let notes = ended.notes().into_iter();
+    notes.map(|note| notifications::raise_for(db, ended.agent, note, &cause, ended.at, now)).collect()
+}
+
+/// A job whose work ended with this change.
+struct Ended<'a> {
+    agent: AgentId,
+    request_id: RequestId,
+    receipt_id: &'a str,
+    tool: &'a str,
+    completed: bool,
+    error: Option<(&'a str, &'a str)>,
+    credited: Option<Usdc>,
+    at: Timestamp,
+}
+
+impl Ended<'_> {
+    fn read<'a>(old: &Value, new: &'a Value) -> Option<Ended<'a>> {
+        let text = |name: &str| new[name]["S"].as_str();
+        let number = |name: &str| new[name]["N"].as_str()?.parse::<i64>().ok();
+        if !text("pk")?.starts_with("JOB#") || old["outcome"]["S"].is_string() {
+            return None;
+        }
+        let error = &new["error"]["M"];
+        Some(Ended {
+            agent: text("agent")?.parse().ok()?,
+            request_id: text("request_id")?.parse().ok()?,
+            receipt_id: text("receipt_id")?,
+            tool: text("tool")?,
+            completed: text("outcome")? == "completed",
+            error: error["code"]["S"].as_str().zip(error["message"]["S"].as_str()),
+            credited: number("credited").and_then(|micro| u64::try_from(micro).ok()).map(Usdc::from_micro),
+            at: Timestamp::from_millis(number("updated")?),
+        })
+    }
+
+    /// The caller of a direct tool has its answer already; that its price came back is worth telling all the same.
+    fn notes(&self) -> Vec<Notification> {
+        let mut notes = Vec::new();
+        if catalog::find(self.tool).is_none_or(|tool| tool.answer == Answer::Queued) {
+            notes.push(self.end());
+        }
+        notes.extend(self.credited.map(|amount| self.credit(amount)));
+        notes
+    }
+
+    fn end(&self) -> Notification {
+        let mut payload = json!({"request_id": self.request_id, "tool": self.tool, "receipt_id": self.receipt_id});
+        if self.completed {
+            return Notification {
+                kind: NotificationKind::JobCompleted,
+                title: format!("{} is done", self.tool),
+                body: Some(format!("Read the result at /v1/requests/{}.", self.request_id)),
+                payload: Some(payload),
+            };
+        }
+        let (code, message) = self.error.unwrap_or(("internal_error", "the job failed"));
+        payload["error_code"] = json!(code);
+        Notification {
+            kind: NotificationKind::JobFailed,
+            title: format!("{} failed", self.tool),
+            body: Some(message.to_owned()),
+            payload: Some(payload),
+        }
+    }
+
+    fn credit(&self, amount: Usdc) -> Notification {
+        Notification {
+            kind: NotificationKind::CreditIssued,
+            title: format!("{amount} USDC paid back as credits"),
+            body: Some(format!("{} failed; its price is on your credit balance.", self.tool)),
+            payload: Some(json!({
+                "amount_usdc": amount.to_string(),
+                "request_id": self.request_id,
+                "tool": self.tool,
+                "receipt_id": self.receipt_id,
+            })),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Budgets and freezes: caps that hold however many calls come at once.
+
+use common::clock::{Clock, Timestamp};
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+use crate::support::payer::{bare, header};
+use crate::support::{Answer, Payer, READ_PATH, VIN, VIN_PATH, books, run, stack, stack_with};
+
+const BUDGETS: &str = "/v1/agents/me/budgets";
+const FREEZES: &str = "/v1/agents/me/freezes";
+
+fn vin() -> Value {
+    json!({"vin": VIN})
+}
+
+async fn pay(payer: &Payer) -> Answer {
+    let payment = header(&bare(&payer.authorize(5_000)));
+    payer.client.post(VIN_PATH, &[("x-payment", &payment)], &vin()).await
+}
+
+#[test]
+fn a_cap_for_fifty_lets_fifty_of_two_hundred_through() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::with(&stack, 0).await;
+        payer.give_credits(&stack, 1_000_000).await;
+        assert_eq!(payer.change("PUT", BUDGETS, &json!({"daily": 0.5, "pause_at": 0.5, "alert_at": 0.4})).await.status, 200);
+        let token = payer.token(&stack).await;
+        let calls = (0..200).map(|_| payer.clone().call(VIN_PATH, vec![("authorization", token.clone())], vin()));
+        let answers = join_all(calls).await;
+        assert_eq!(answers.iter().filter(|answer| answer.status == 200).count(), 50);
+        let refused = answers.iter().find(|answer| answer.status != 200).unwrap();
+        assert_eq!(refused.error(), (403, "budget_exceeded".to_owned()));
+        let budget = refused.json()["budget"].clone();
+        assert_eq!((&budget["reason"], &budget["cap"]), (&json!("daily"), &json!("0.250000")), "{budget}");
+        for member in ["spent", "in_flight", "charge", "resets_at"] {
+            assert!(budget[member].is_string(), "{member}: {budget}");
+        }
+        let shown = payer.get(BUDGETS).await.json()["data"].clone();
+        assert_eq!((&shown["spent_today_usdc"], &shown["remaining_usdc"]), (&json!("0.250000"), &json!("0.000000")));
+        assert_eq!((&shown["daily_usdc"], &shown["pct_used"]), (&json!(0.5), &json!(50.0)));
+        books::audit(&stack.app.db, payer.agent()).await;
+        // One warning, although every call after the fortieth found the level passed.
+        let notes = payer.get("/v1/tools/notifications").await.json();
+        let warnings =
+            notes["notifications"].as_array().unwrap().iter().filter(|note| note["type"] == "budget_warning");
+        assert_eq!(warnings.count(), 1, "{notes}");
+    });
+}
+
+#[test]
+fn signed_payments_are_stopped_before_they_are_settled() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::new(&stack).await;
+        // The first word of a new wallet is its budget.
+        let set = payer.change("PUT", BUDGETS, &json!({"daily": 0.012, "per_transaction": 1})).await;
+        assert_eq!(set.status, 200, "{}", set.text);
+        let statuses = join_all((0..10).map(|_| pay(&payer))).await;
+        assert_eq!(statuses.iter().filter(|answer| answer.status == 200).count(), 2, "two fit under the cap");
+        assert!(statuses.iter().all(|answer| answer.status == 200 || answer.error().1 == "budget_exceeded"));
+        assert_eq!(payer.balance(&stack).await, 990_000, "what was refused was not settled");
+        assert_eq!(payer.change("PUT", BUDGETS, &json!({"daily": null, "per_transaction": "0.004"})).await.status, 200);
+        let refused = pay(&payer).await;
+        assert_eq!(refused.json()["budget"]["reason"], "per_transaction");
+        // A quote for a proven caller says so before anything is signed.
+        let quoted = payer.client.post(VIN_PATH, &[("x-agent-proof", &payer.proof("write"))], &vin()).await;
+        assert_eq!(quoted.error(), (403, "budget_exceeded".to_owned()));
+        assert_eq!(payer.change("PUT", BUDGETS, &json!({"per_transaction": null})).await.status, 200);
+        assert_eq!(pay(&payer).await.status, 200);
+        let shown = payer.get(BUDGETS).await.json()["data"].clone();
+        assert_eq!((&shown["daily_usdc"], &shown["spent_today_usdc"]), (&Value::Null, &json!("0.015000")));
+    });
+}
+
+#[test]
+fn caps_of_single_tools() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::new(&stack).await;
+        assert_eq!(payer.change("PUT", BUDGETS, &json!({"tools": {"vin_decode": 0.01}})).await.status, 200);
+        let answers = join_all((0..6).map(|_| pay(&payer))).await;
+        assert_eq!(answers.iter().filter(|answer| answer.status == 200).count(), 2);
+        let refused = answers.iter().find(|answer| answer.status == 403).unwrap();
+        assert_eq!(refused.json()["budget"]["reason"], "tool");
+        let page = json!({"url": format!("{}/plain", stack.site_url)});
+        let read = payer.buy(READ_PATH, &page).await;
+        assert_eq!(read.status, 202, "another tool is another cap: {}", read.text);
+    });
+}
+
+#[test]
+fn a_day_ends_at_midnight_utc() {
+    run(async {
+        let now = Clock::system().now();
+        let midnight = Timestamp::from_secs((now.secs() / 86_400 + 1) * 86_400);
+        let clock = Clock::pinned(midnight.minus(Duration::from_secs(2)));
+        let hand = clock.clone();
+        let stack = stack_with(|options| local::Options { clock, ..options }).await;
+        let payer = Payer::with(&stack, 0).await;
+        payer.give_credits(&stack, 100_000).await;
+        let token = payer.token(&stack).await;
+        let proof = payer.proof_at("write", hand.now().secs());
+        let headers = [("x-agent-proof", proof.as_str()), ("content-type", "application/json")];
+        assert_eq!(payer.client.send("PUT", BUDGETS, &headers, r#"{"daily":0.005}"#).await.unwrap().status, 200);
+        let call = || payer.clone().call(VIN_PATH, vec![("authorization", token.clone())], json!({"vin": VIN}));
+        assert_eq!(call().await.status, 200);
+        let refused = call().await;
+        assert_eq!(refused.error(), (403, "budget_exceeded".to_owned()));
+        assert_eq!(refused.json()["budget"]["resets_at"], midnight.to_string());
+        hand.advance(Duration::from_secs(2));
+        assert_eq!(call().await.status, 200);
+        books::audit(&stack.app.db, payer.agent()).await;
+    });
+}
+
+#[test]
+fn what_is_frozen_buys_nothing() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::new(&stack).await;
+        payer.give_credits(&stack, 50_000).await;
+        let token = payer.token(&stack).await;
+        let spend = || payer.clone().call(VIN_PATH, vec![("authorization", token.clone())], json!({"vin": VIN}));
+        // A quote that holds credits, and then the owner stops everything.
+        let quoted = payer.client.post(VIN_PATH, &[("x-agent-proof", &payer.proof("write"))], &vin()).await;
+        assert_eq!(quoted.status, 402);
+        let frozen = payer.change("POST", FREEZES, &json!({"what": "agent"})).await.json();
+        assert_eq!(frozen["data"]["credits_released"], "0.005000");
+        for answer in [spend().await, pay(&payer).await] {
+            assert_eq!(answer.error(), (403, "frozen_by_owner".to_owned()));
+            assert_eq!(answer.json()["reason"], "agent");
+        }
+        assert_eq!(payer.change("POST", &format!("{FREEZES}/lift"), &json!({"what": "agent"})).await.status, 200);
+        assert_eq!(spend().await.status, 200);
+        payer.change("POST", FREEZES, &json!({"what": "tool", "id": "vin_decode"})).await;
+        assert_eq!(spend().await.json()["reason"], "tool");
+        assert_eq!(payer.balance(&stack).await, 1_000_000);
+        let wrong = payer.change("POST", FREEZES, &json!({"what": "tool"})).await;
+        assert_eq!(wrong.json()["details"][0]["path"], "id");
+        books::audit(&stack.app.db, payer.agent()).await;
+    });
+}

@@ -1,0 +1,110 @@
+//! Access tokens: what the wallet does with them, and what they may not do.
+
+use common::clock::Clock;
+use futures_util::future::join_all;
+use serde_json::json;
+use std::time::Duration;
+
+use crate::support::{Payer, VIN, VIN_PATH, run, stack, stack_with};
+
+const TOKENS: &str = "/v1/agents/me/access-tokens";
+
+#[test]
+fn a_token_is_minted_used_listed_and_revoked() {
+    run(async {
+        let stack = stack_with(|options| options.with("ACCESS_TOKEN_PREFIXES", "oneshot_,agent_")).await;
+        let payer = Payer::with(&stack, 0).await;
+        payer.give_credits(&stack, 20_000).await;
+        let minted = payer.change("POST", TOKENS, &json!({"name": "laptop", "expires_in_days": 7})).await;
+        assert_eq!(minted.status, 201, "{}", minted.text);
+        let minted = minted.json()["data"].clone();
+        let secret = minted["token"].as_str().unwrap();
+        assert!(secret.starts_with("oneshot_") && secret.len() == "oneshot_".len() + 64);
+        assert_eq!(minted["token_prefix"], secret[..16]);
+        let bearer = format!("Bearer {secret}");
+
+        let me = payer.client.get("/v1/agents/me", &[("authorization", &bearer)]).await.json();
+        assert_eq!(me["data"]["auth_mode"], "access_token");
+        assert_eq!(me["data"]["wallet_address"], payer.address().to_string());
+        let paid = payer.client.post(VIN_PATH, &[("authorization", &bearer)], &json!({"vin": VIN})).await;
+        assert_eq!(paid.status, 200, "{}", paid.text);
+        let id = paid.json()["data"]["request_id"].as_str().unwrap().to_owned();
+        let polled = payer.client.get(&format!("/v1/requests/{id}"), &[("authorization", &bearer)]).await;
+        assert_eq!(polled.json()["status"], "completed");
+
+        let listed = payer.get(TOKENS).await.json();
+        let listed = &listed["data"]["tokens"][0];
+        assert_eq!((&listed["id"], &listed["spent_today_usdc"]), (&minted["id"], &json!("0.005000")));
+        assert!(!listed.to_string().contains(secret), "a secret is shown once");
+        let row = format!("{TOKENS}/{}", minted["id"].as_str().unwrap());
+        let revoked = payer.change("DELETE", &row, &json!({})).await.json();
+        assert_eq!(payer.change("DELETE", &row, &json!({})).await.json(), revoked, "again is the same");
+        for path in ["/v1/agents/me", "/v1/tools/balance"] {
+            let answer = payer.client.get(path, &[("authorization", &bearer)]).await;
+            assert_eq!(answer.error(), (401, "access_token_revoked".to_owned()));
+        }
+        let refused = payer.client.post(VIN_PATH, &[("authorization", &bearer)], &json!({"vin": VIN})).await;
+        assert_eq!(refused.error(), (401, "access_token_revoked".to_owned()));
+        let of = |active: bool| format!("{TOKENS}?active={active}");
+        assert_eq!(payer.get(&of(true)).await.json()["data"]["tokens"], json!([]));
+        assert_eq!(payer.get(&of(false)).await.json()["data"]["tokens"].as_array().unwrap().len(), 1);
+        let foreign = Payer::with(&stack, 0).await;
+        let answer = foreign.change("DELETE", &row, &json!({})).await;
+        assert_eq!(answer.error(), (404, "access_token_not_found".to_owned()));
+    });
+}
+
+#[test]
+fn a_token_changes_nothing_about_its_owner() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::with(&stack, 0).await;
+        let token = payer.token(&stack).await;
+        let bearer = [("authorization", token.as_str()), ("content-type", "application/json")];
+        for (method, path, status, code) in [
+            ("PUT", "/v1/agents/me/budgets", 403, "budgets_read_only_for_access_tokens"),
+            ("POST", TOKENS, 403, "access_tokens_wallet_only"),
+            ("GET", TOKENS, 403, "access_tokens_wallet_only"),
+            ("DELETE", "/v1/agents/me/access-tokens/x", 403, "access_tokens_wallet_only"),
+            ("POST", "/v1/agents/me/freezes/lift", 403, "access_tokens_wallet_only"),
+            ("POST", "/v1/credits/top-up", 503, "route_unavailable_for_access_tokens"),
+        ] {
+            let body = if path.contains("freezes") { r#"{"what":"agent"}"# } else { "{}" };
+            let answer = payer.client.send(method, path, &bearer, body).await.unwrap();
+            assert_eq!(answer.error(), (status, code.to_owned()), "{method} {path}");
+        }
+        assert_eq!(payer.client.get("/v1/agents/me/budgets", &bearer).await.status, 200);
+        let other = Payer::with(&stack, 0).await.address().to_string();
+        let answer = payer.client.get("/v1/agents/me", &[bearer[0], ("x-agent-id", &other)]).await;
+        assert_eq!(answer.error(), (403, "agent_mismatch".to_owned()));
+        for wrong in ["Bearer", "Bearer x", "Bearer agent_00", "Bearer soul_0123"] {
+            let answer = payer.client.get("/v1/agents/me", &[("authorization", wrong)]).await;
+            assert_eq!(answer.error(), (401, "access_token_invalid".to_owned()), "{wrong}");
+        }
+    });
+}
+
+#[test]
+fn a_token_expires_and_there_are_twenty_at_most() {
+    run(async {
+        let clock = Clock::pinned(Clock::system().now());
+        let hand = clock.clone();
+        let stack = stack_with(|options| local::Options { clock, ..options }).await;
+        let payer = Payer::with(&stack, 0).await;
+        let mint = || {
+            let (payer, proof) = (payer.clone(), payer.proof_at("write", hand.now().secs()));
+            payer.call(TOKENS, vec![("x-agent-proof", proof)], json!({"expires_in_days": 1}))
+        };
+        let answers = join_all((0..30).map(|_| mint())).await;
+        assert_eq!(answers.iter().filter(|answer| answer.status == 201).count(), 20);
+        let refused = answers.iter().find(|answer| answer.status != 201).unwrap();
+        assert_eq!(refused.error(), (409, "too_many_access_tokens".to_owned()));
+        let minted = answers.iter().find(|answer| answer.status == 201).unwrap().json();
+        let bearer = format!("Bearer {}", minted["data"]["token"].as_str().unwrap());
+        assert_eq!(payer.client.get("/v1/agents/me", &[("authorization", &bearer)]).await.status, 200);
+        hand.advance(Duration::from_secs(24 * 3600));
+        let answer = payer.client.get("/v1/agents/me", &[("authorization", &bearer)]).await;
+        assert_eq!(answer.error(), (401, "access_token_invalid".to_owned()));
+        assert_eq!(mint().await.status, 201, "expired tokens make room");
+    });
+}
