@@ -44,6 +44,10 @@ pub enum ApiError {
     ClosedToTokens,
     /// The payment was used for another request.
     PaymentAlreadyUsed,
+    /// A cursor that no page gave.
+    InvalidCursor,
+    /// No receipt of this agent.
+    ReceiptNotFound,
     NotFound,
     MethodNotAllowed {
         allow: String,
@@ -95,6 +99,7 @@ impl ApiError {
             ApiError::InvalidRequest(_)
             | ApiError::InvalidQuote
             | ApiError::QuoteMismatch
+            | ApiError::InvalidCursor
             | ApiError::ExceedsCallerBudget { .. } => StatusCode::BAD_REQUEST,
             ApiError::ProofRequired
             | ApiError::InvalidProof(_)
@@ -102,7 +107,7 @@ impl ApiError {
             | ApiError::AccessTokenRevoked => StatusCode::UNAUTHORIZED,
             ApiError::AgentMismatch | ApiError::WalletOnly | ApiError::BudgetsReadOnly => StatusCode::FORBIDDEN,
             ApiError::PaymentAlreadyUsed => StatusCode::CONFLICT,
-            ApiError::NotFound => StatusCode::NOT_FOUND,
+            ApiError::ReceiptNotFound | ApiError::NotFound => StatusCode::NOT_FOUND,
             ApiError::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
             ApiError::PayloadTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             ApiError::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -126,6 +131,8 @@ impl ApiError {
             ApiError::BudgetsReadOnly => "budgets_read_only_for_access_tokens",
             ApiError::ClosedToTokens => "route_unavailable_for_access_tokens",
             ApiError::PaymentAlreadyUsed => "payment_already_used",
+            ApiError::InvalidCursor => "invalid_cursor",
+            ApiError::ReceiptNotFound => "receipt_not_found",
             ApiError::NotFound => "not_found",
             ApiError::MethodNotAllowed { .. } => "method_not_allowed",
             ApiError::PayloadTooLarge { .. } => "payload_too_large",
@@ -166,6 +173,10 @@ impl ApiError {
             ApiError::PaymentAlreadyUsed => {
                 "this payment was used for another request; repeat that request, or sign a new payment".to_owned()
             }
+            ApiError::InvalidCursor => {
+                "the cursor is not one that a page of this route and format gave; begin without one".to_owned()
+            }
+            ApiError::ReceiptNotFound => "you have no receipt or request with this id".to_owned(),
             ApiError::NotFound => "there is nothing here".to_owned(),
             ApiError::MethodNotAllowed { allow } => format!("this path takes {allow}"),
             ApiError::PayloadTooLarge { limit_bytes } => format!("the body may have at most {limit_bytes} bytes"),
@@ -246,7 +257,7 @@ mod tests {
             quote_id: None,
             attempt_id: "0xc".to_owned(),
         };
-        let rows: [(ApiError, u16, &str); 19] = [
+        let rows: [(ApiError, u16, &str); 21] = [
             (ApiError::field("vin", "is required"), 400, "invalid_request"),
             (ApiError::InvalidQuote, 400, "invalid_quote"),
             (ApiError::QuoteMismatch, 400, "quote_mismatch"),
@@ -260,6 +271,8 @@ mod tests {
             (ApiError::BudgetsReadOnly, 403, "budgets_read_only_for_access_tokens"),
             (ApiError::ClosedToTokens, 503, "route_unavailable_for_access_tokens"),
             (ApiError::PaymentAlreadyUsed, 409, "payment_already_used"),
+            (ApiError::InvalidCursor, 400, "invalid_cursor"),
+            (ApiError::ReceiptNotFound, 404, "receipt_not_found"),
             (ApiError::NotFound, 404, "not_found"),
             (ApiError::MethodNotAllowed { allow: "POST".to_owned() }, 405, "method_not_allowed"),
             (ApiError::PayloadTooLarge { limit_bytes: 1 }, 413, "payload_too_large"),

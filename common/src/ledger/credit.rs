@@ -75,3 +75,9 @@ pub async fn balance(db: &Db, agent: AgentId) -> Result<Balance, StoreError> {
 pub async fn entries(db: &Db, agent: AgentId) -> Result<Vec<Entry>, StoreError> {
     db.query(Query::prefixed(&db.tables.ledger, &super::agent_partition(agent), "ENTRY#", 1000)?).await
 }
+
+/// The entries one receipt gave rise to.
+pub async fn of_receipt(db: &Db, agent: AgentId, receipt: &ReceiptId) -> Result<Vec<Entry>, StoreError> {
+    let prefix = format!("ENTRY#{receipt}#");
+    db.query(Query::prefixed(&db.tables.ledger, &super::agent_partition(agent), &prefix, 20)?.latest()).await
+}

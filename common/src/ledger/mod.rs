@@ -6,6 +6,7 @@
 pub mod credit;
 pub mod receipt;
 pub mod signing;
+pub mod value;
 
 use crate::ids::AgentId;
 
