@@ -14,6 +14,7 @@
 //! | `kill` | `kill -9` of the real runner |
 //! | `faults` | a database that collides, throttles and loses answers |
 //! | `proofs` | agent proofs |
+//! | `insights` | receipts, value, the audit while rows are added, an export and its check |
 //! | `cost` | requests and capacity units of a call |
 //! | `store` | conditional writes, transactions, queue, blobs, secrets |
 //! | `work` | tools that count, panic and hang; batches and poison |
@@ -28,6 +29,7 @@ mod crash;
 mod events;
 mod faults;
 mod front_run;
+mod insights;
 mod kill;
 mod paid_call;
 mod proofs;

@@ -21,11 +21,22 @@ pub struct Route {
 }
 
 /// Routes that are not tools.
-const FREE: [Route; 9] = [
+const FREE: [Route; 20] = [
     Route { group: "account", method: "GET", path: "/v1/agents/me" },
     Route { group: "account", method: "GET", path: "/v1/tools/balance" },
     Route { group: "requests", method: "GET", path: "/v1/requests/{id}" },
     Route { group: "requests", method: "GET", path: "/v1/payments/{reference}" },
+    Route { group: "insights", method: "GET", path: "/v1/analytics/receipts" },
+    Route { group: "insights", method: "PATCH", path: "/v1/analytics/receipts/{id}/value" },
+    Route { group: "insights", method: "POST", path: "/v1/analytics/receipts/{id}/value/confirm" },
+    Route { group: "insights", method: "POST", path: "/v1/analytics/outcomes" },
+    Route { group: "insights", method: "POST", path: "/v1/analytics/outcomes/{id}/confirm" },
+    Route { group: "insights", method: "GET", path: "/v1/analytics/rocs" },
+    Route { group: "insights", method: "GET", path: "/v1/analytics/rocs/by-goal" },
+    Route { group: "insights", method: "GET", path: "/v1/analytics/spend/breakdown" },
+    Route { group: "insights", method: "GET", path: "/v1/audit/receipts" },
+    Route { group: "insights", method: "GET", path: "/v1/audit/export" },
+    Route { group: "insights", method: "GET", path: "/v1/receipts/{id}/explain" },
     Route { group: "meta", method: "GET", path: "/" },
     Route { group: "meta", method: "GET", path: "/health" },
     Route { group: "meta", method: "GET", path: "/v1/stats" },

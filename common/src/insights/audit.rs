@@ -3,6 +3,8 @@
 //! A page's cursor is the place behind its last row, and rows are in the order of their charges, so rows that are added
 //! meanwhile come later and move nothing. The cursor of an export also carries the format and the running hash.
 
+use serde::Serialize;
+
 use super::export::Format;
 use super::view::{self, AuditRow};
 use crate::encoding::{base64_any, base64_url};
@@ -31,6 +33,21 @@ pub struct Page {
     pub has_more: bool,
 }
 
+/// The body of `GET /v1/audit/receipts`.
+#[derive(Serialize)]
+pub struct Body {
+    pub receipts: Vec<AuditRow>,
+    pub count: usize,
+    pub has_more: bool,
+    pub next_cursor: Option<String>,
+}
+
+impl Page {
+    pub fn body(self, next_cursor: Option<String>) -> Body {
+        Body { count: self.rows.len(), receipts: self.rows, has_more: self.has_more, next_cursor }
+    }
+}
+
 impl Cursor {
     /// Opaque to callers.
     pub fn to_text(&self) -> String {
@@ -57,15 +74,10 @@ impl Cursor {
     }
 }
 
-/// At most `limit` rows of a span behind a receipt.
-pub async fn page(
-    db: &Db,
-    agent: AgentId,
-    span: Span,
-    after: Option<&ReceiptId>,
-    limit: usize,
-) -> Result<Page, StoreError> {
-    let receipts: Vec<Receipt> = receipt::within(db, agent, span, Order::OldestFirst, after, limit + 1).await?;
+/// At most `limit` rows behind a receipt.
+pub async fn page(db: &Db, agent: AgentId, after: Option<&ReceiptId>, limit: usize) -> Result<Page, StoreError> {
+    let receipts: Vec<Receipt> =
+        receipt::within(db, agent, Span::default(), Order::OldestFirst, after, limit + 1).await?;
     let found = receipts.len();
     let mut bytes = 0;
     let mut page = Page { rows: Vec::new(), last: None, has_more: false };

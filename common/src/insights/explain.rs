@@ -4,9 +4,10 @@
 //! The receipt is kept for ever; its job for 30 days (contract §0). After that `job` and `payment` are null, and what
 //! the receipt says of both is what there is.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::view;
+use super::view::{self, ReceiptView};
 use crate::config::ChainConfig;
 use crate::digest::sha256;
 use crate::evm::hex0x;
@@ -39,7 +40,19 @@ pub fn attached_tag(receipt: &Receipt) -> Option<Reported> {
 }
 
 /// The body of `GET /v1/receipts/{id}/explain`.
-pub async fn body(db: &Db, blobs: &dyn Blobs, chain: &ChainConfig, receipt: &Receipt) -> Result<Value, StoreError> {
+#[derive(Serialize)]
+pub struct Explained {
+    receipt: ReceiptView,
+    #[serde(flatten)]
+    rest: Value,
+}
+
+pub async fn explain(
+    db: &Db,
+    blobs: &dyn Blobs,
+    chain: &ChainConfig,
+    receipt: &Receipt,
+) -> Result<Explained, StoreError> {
     let (agent, receipt_id) = (receipt.agent_id, &receipt.receipt_id);
     let (job, entries, tag) = tokio::try_join!(
         jobs::load_latest(db, receipt.job_id),
@@ -50,8 +63,7 @@ pub async fn body(db: &Db, blobs: &dyn Blobs, chain: &ChainConfig, receipt: &Rec
     let tag = tag.or_else(|| attached_tag(receipt));
     let attached = view::attached(receipt);
     let refund = entries.iter().find(|entry| entry.kind == EntryKind::Refund);
-    Ok(json!({
-        "receipt": view::receipt(receipt, tag.as_ref()),
+    let rest = json!({
         "memo": attached.get("memo"),
         "decision_context": attached.get("decisionContext"),
         "value_tag": tag.as_ref().map(view::value_tag),
@@ -62,7 +74,8 @@ pub async fn body(db: &Db, blobs: &dyn Blobs, chain: &ChainConfig, receipt: &Rec
         "payment": job.as_ref().map(|job| payment(job, chain)),
         "refund": refund.map(entry),
         "entries": entries.iter().map(entry).collect::<Vec<_>>(),
-    }))
+    });
+    Ok(Explained { receipt: view::receipt(receipt, tag.as_ref()), rest })
 }
 
 async fn work(blobs: &dyn Blobs, job: &Job) -> Result<Value, StoreError> {

@@ -248,8 +248,8 @@ fn ratio(part: Usdc, whole: Usdc) -> f64 {
 }
 
 fn ten_thousandths(part: Usdc, whole: Usdc) -> f64 {
-    let whole = u128::from(whole.micro());
-    if whole == 0 { 0.0 } else { (u128::from(part.micro()) * 10_000 / whole) as f64 }
+    let steps = u128::from(part.micro()) * 10_000;
+    steps.checked_div(u128::from(whole.micro())).unwrap_or_default() as f64
 }
 
 /// The same in percent, to two decimals.

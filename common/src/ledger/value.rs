@@ -114,19 +114,18 @@ impl Kind {
     }
 }
 
+/// The amount among validated members, a JSON number; one that is finer than a micro-USDC is refused.
+pub fn amount(members: &Map<String, Value>, path: &str) -> Result<Option<Usdc>, FieldError> {
+    let amount = members.get("amount").map(|amount| Usdc::parse(&amount.to_string())).transpose();
+    amount.map_err(|wrong| FieldError::new(format!("{path}amount"), wrong.to_string()))
+}
+
 impl Report {
-    /// Reads `{type, amount?, label?}` that was validated before; `path` is where it stood in the body. An amount finer
-    /// than a micro-USDC is refused here.
+    /// Reads `{type, amount?, label?}` that was validated before; `path` is where it stood in the body.
     pub fn read(members: &Map<String, Value>, path: &str) -> Result<Report, FieldError> {
         let kind = members.get("type").and_then(Value::as_str).and_then(Kind::parse);
         let kind = kind.ok_or_else(|| FieldError::new(format!("{path}type"), "is no kind of value"))?;
-        let amount = match members.get("amount") {
-            Some(amount) => Some(
-                Usdc::parse(&amount.to_string())
-                    .map_err(|wrong| FieldError::new(format!("{path}amount"), wrong.to_string()))?,
-            ),
-            None => None,
-        };
+        let amount = amount(members, path)?;
         let label = members.get("label").and_then(Value::as_str).map(str::to_owned);
         Ok(Report { kind, amount, label })
     }
