@@ -203,6 +203,9 @@ fn value_counts_once_its_owner_confirmed_it() {
             let answer = payer.send_json("PATCH", &path, "write", &body).await;
             assert_eq!((answer.status, &answer.json()["details"][0]["path"]), (400, &json!(at)), "{body}");
         }
+        let too_fine = json!({"vin": VIN, "valueTag": {"type": "lead", "amount": 0.0000001}});
+        let answer = payer.client.post(VIN_PATH, &[], &too_fine).await;
+        assert_eq!((answer.status, &answer.json()["details"][0]["path"]), (400, &json!("valueTag.amount")));
         let unscoped = payer.send_json("PATCH", &path, "read", &good).await;
         assert_eq!(unscoped.json()["reason"], "wrong_scope");
     });
@@ -379,6 +382,7 @@ fn a_charge_is_explained_whole() {
             let answer = stranger.get(&format!("/v1/receipts/{id}/explain")).await;
             assert_eq!(answer.error(), (404, "receipt_not_found".to_owned()));
         }
+        assert_eq!(stranger.get("/v1/receipts/%FF/explain").await.error(), (404, "not_found".to_owned()));
     });
 }
 

@@ -61,7 +61,25 @@ pub fn find(method: &str, path: &str) -> Option<Route> {
 
 /// Finishes a group's router: JSON for what it does not answer, and one log line a request.
 pub fn finish(router: Router) -> Router {
-    router.fallback(unrouted).method_not_allowed_fallback(unrouted).layer(middleware::from_fn(log::requests))
+    let router = router.fallback(unrouted).method_not_allowed_fallback(unrouted);
+    router.layer(middleware::from_fn(readable)).layer(middleware::from_fn(log::requests))
+}
+
+/// A path that is no text once its `%` escapes are undone names nothing. (The framework would say so without JSON.)
+async fn readable(request: Request, next: middleware::Next) -> Response {
+    if is_text(request.uri().path()) { next.run(request).await } else { ApiError::NotFound.into_response() }
+}
+
+fn is_text(path: &str) -> bool {
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let Some((first, behind)) = rest.split_first() {
+        let escaped =
+            behind.get(..2).filter(|_| *first == b'%').and_then(|hex| const_hex::decode_to_array::<_, 1>(hex).ok());
+        bytes.push(escaped.map_or(*first, |[byte]| byte));
+        rest = if escaped.is_some() { &behind[2..] } else { behind };
+    }
+    std::str::from_utf8(&bytes).is_ok()
 }
 
 /// The answer to a request that no route takes.
@@ -100,6 +118,16 @@ mod tests {
         assert!(!matches("/v1/requests/{id}", "/v1/requests/a/b"));
         assert!(matches("/", "/"));
         assert!(!matches("/health", "/health/"));
+    }
+
+    #[test]
+    fn paths_are_text() {
+        for path in ["/", "/a%20b", "/%C3%BC", "/100%", "/%zz", "/%C3%BC%"] {
+            assert!(is_text(path), "{path}");
+        }
+        for path in ["/%FF", "/a%C3", "/%C3x%BC"] {
+            assert!(!is_text(path), "{path}");
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use ring::signature::{ED25519, UnparsedPublicKey};
 use serde::Deserialize;
 
 use super::export::{self, FIRST_HASH, Format};
-use super::view::AuditRow;
+use super::view::{ALGORITHM, AuditRow};
 use crate::digest::sha256;
 use crate::encoding::base64_any;
 
@@ -75,6 +75,7 @@ pub fn export(text: &str, keys: &Keys) -> Result<Verified, Wrong> {
         return Err(Wrong { line: 1, receipt_id: None, what });
     }
     let mut verified = Verified { rows: 0, signed: 0, pending: 0, last_hash: FIRST_HASH.to_owned() };
+    let mut last_id = String::new();
     for (number, text) in lines {
         let wrong = |receipt_id: Option<&str>, what: String| {
             Err(Wrong { line: number, receipt_id: receipt_id.map(str::to_owned), what })
@@ -95,6 +96,9 @@ pub fn export(text: &str, keys: &Keys) -> Result<Verified, Wrong> {
             };
             return wrong(receipt_id, what);
         }
+        if receipt_id.is_some_and(|receipt_id| receipt_id <= last_id.as_str()) {
+            return wrong(receipt_id, "it does not come after the line before: it was moved or repeated".to_owned());
+        }
         match signature {
             Ok(true) => verified.signed += 1,
             Ok(false) => verified.pending += 1,
@@ -102,6 +106,7 @@ pub fn export(text: &str, keys: &Keys) -> Result<Verified, Wrong> {
         }
         verified.rows += 1;
         verified.last_hash = line.hash.to_owned();
+        last_id = line.row.receipt_id;
     }
     Ok(verified)
 }
@@ -114,6 +119,9 @@ fn row(row: &AuditRow, keys: &Keys) -> Result<bool, String> {
         let open = !row.is_terminal() && !row.receipt_signed;
         return if open { Ok(false) } else { Err("a finished charge is not signed".to_owned()) };
     };
+    if !row.receipt_signed || row.receipt_alg.as_deref() != Some(ALGORITHM) {
+        return Err("it has a signature and says otherwise".to_owned());
+    }
     let bytes = row.signed_bytes();
     if const_hex::encode(sha256(&bytes)) != *digest {
         return Err("the receipt does not have the digest it names".to_owned());
@@ -174,7 +182,14 @@ mod tests {
             }
             receipt
         });
-        proptest::collection::vec(one, 1..6)
+        // In the order of their charges, as the audit has them.
+        proptest::collection::vec(one, 1..6).prop_map(in_order)
+    }
+
+    fn in_order(mut receipts: Vec<Receipt>) -> Vec<Receipt> {
+        receipts.sort_by(|one, other| one.receipt_id.cmp(&other.receipt_id));
+        receipts.dedup_by(|one, other| one.receipt_id == other.receipt_id);
+        receipts
     }
 
     fn signer() -> ReceiptSigner {
@@ -236,6 +251,7 @@ mod tests {
             receipts
                 .extend(proptest::strategy::ValueTree::current(&tree).into_iter().filter(|one| one.goal_id.is_none()));
         }
+        let receipts = in_order(receipts);
         for format in [Format::Csv, Format::JsonLines] {
             let text = exported(format, &receipts[..4]);
             let first = usize::from(format == Format::Csv);
@@ -247,6 +263,14 @@ mod tests {
             moved.swap(first + 1, first + 2);
             assert_eq!(export(&format!("{}\n", moved.join("\n")), &keys()).unwrap_err().line, first + 2);
         }
+        // Whoever leaves the hashes right cannot repeat a line or sign for us.
+        let repeated = exported(Format::JsonLines, &[receipts[0].clone(), receipts[0].clone()]);
+        assert_eq!(export(&repeated, &keys()).unwrap_err().line, 2);
+        let signed = receipts.iter().find(|receipt| receipt.seal.is_some()).unwrap();
+        let dearer = Receipt { amount: Usdc::from_micro(signed.amount.micro() ^ 1), ..signed.clone() };
+        assert!(export(&exported(Format::Csv, &[dearer]), &keys()).unwrap_err().what.contains("digest"));
+        let unsigned = Receipt { seal: None, ..signed.clone() };
+        assert!(export(&exported(Format::Csv, &[unsigned]), &keys()).unwrap_err().what.contains("not signed"));
         assert_eq!(export("", &keys()).unwrap().last_hash, FIRST_HASH);
     }
 

@@ -44,6 +44,8 @@ pub struct ReceiptView {
 /// A row of the audit (contract §22): everything the signature covers, and the signature. Its `signature` is the
 /// settlement's transaction; the receipt's own is `receipt_signature`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+// A member that no signature covers must not look like part of a row.
+#[serde(deny_unknown_fields)]
 pub struct AuditRow {
     pub receipt_id: String,
     pub agent_id: String,
@@ -69,7 +71,7 @@ pub struct AuditRow {
     pub receipt_signed: bool,
 }
 
-const ALGORITHM: &str = "Ed25519";
+pub const ALGORITHM: &str = "Ed25519";
 
 /// The receipt as its owner lists it, with the value reported of it.
 pub fn receipt(receipt: &Receipt, tag: Option<&Reported>) -> ReceiptView {
