@@ -3,12 +3,16 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 use common::auth::token;
 use common::clock::Clock;
 use common::digest::{random, sha256};
 use common::evm::hex0x;
+use common::ids::{ReceiptId, RequestId};
 use common::insights::verify::{self, Keys};
+use common::ledger::receipt::{self, ExecutionStatus, Receipt, ReceiptStatus};
+use common::money::Usdc;
 use local::Stack;
 use serde_json::{Value, json};
 
@@ -58,8 +62,8 @@ fn receipts_are_listed_and_filtered_for_their_agent() {
             "valueTag": {"type": "lead", "amount": 2.5},
         });
         let (first, request) = payer.buy_lookup(attached).await;
-        let between = Clock::system().now().plus(std::time::Duration::from_millis(1));
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        let between = Clock::system().now().plus(Duration::from_millis(1));
+        tokio::time::sleep(Duration::from_millis(5)).await;
         let (second, _) = payer.buy_lookup(json!({})).await;
 
         let listed = payer.get("/v1/analytics/receipts").await.json();
@@ -383,6 +387,72 @@ fn a_charge_is_explained_whole() {
             assert_eq!(answer.error(), (404, "receipt_not_found".to_owned()));
         }
         assert_eq!(stranger.get("/v1/receipts/%FF/explain").await.error(), (404, "not_found".to_owned()));
+    });
+}
+
+/// More receipts than one request reads: the bound is said, and a period reads only its own.
+#[test]
+fn the_bound_of_a_request_is_said() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::with(&stack, 0).await;
+        let now = Clock::system().now();
+        let hour = Duration::from_secs(3600);
+        let receipts: Vec<Receipt> = (0..10_050u32)
+            .map(|number| {
+                let created_at = if number < 3 { now.minus(hour) } else { now.minus(hour * 48) };
+                let job_id = RequestId::bought_with("test", &[&number.to_be_bytes()]);
+                Receipt {
+                    receipt_id: ReceiptId::of(job_id, created_at),
+                    agent_id: payer.agent(),
+                    job_id,
+                    category: "data".to_owned(),
+                    subcategory: "vin_decode".to_owned(),
+                    amount: Usdc::from_micro(1),
+                    status: ReceiptStatus::Settled,
+                    execution_status: ExecutionStatus::Completed,
+                    settlement_tx: None,
+                    goal_id: None,
+                    metadata: None,
+                    created_at,
+                    settled_at: None,
+                    revision: 1,
+                    seal: None,
+                }
+            })
+            .collect();
+        let db = &stack.app.db;
+        for some in receipts.chunks(100) {
+            let writes: Vec<_> = some.iter().map(|receipt| receipt::create(db, receipt).unwrap()).collect();
+            db.transact(&writes).await.expect("receipts");
+        }
+        let get = |query: &str| {
+            let (path, payer) = (format!("/v1/analytics/{query}"), payer.clone());
+            async move { payer.get(&path).await.json() }
+        };
+        let day = get("spend/breakdown?period=1").await;
+        assert_eq!((&day["total"], &day["truncated"]), (&json!("0.000003"), &json!(false)));
+        let month = get("spend/breakdown").await;
+        assert_eq!((&month["total"], &month["truncated"]), (&json!("0.010000"), &json!(true)));
+        assert_eq!(get("rocs").await["truncated"], true);
+        let last = get("receipts?offset=9900&limit=100").await;
+        assert_eq!((&last["count"], &last["has_more"], &last["truncated"]), (&json!(100), &json!(false), &json!(true)));
+        let rare = get("receipts?category=commerce").await;
+        assert_eq!((&rare["count"], &rare["truncated"]), (&json!(0), &json!(true)));
+        assert_eq!(get("receipts?category=data&limit=1").await["has_more"], true);
+
+        // The audit has no bound but its pages'.
+        let (mut seen, mut path) = (Vec::new(), "/v1/audit/receipts?limit=500".to_owned());
+        loop {
+            let page = payer.get(&path).await.json();
+            seen.extend(ids(&page));
+            match page["next_cursor"].as_str() {
+                Some(cursor) => path = format!("/v1/audit/receipts?limit=500&cursor={cursor}"),
+                None => break,
+            }
+        }
+        assert_eq!(seen.len(), 10_050);
+        assert!(seen.is_sorted());
     });
 }
 
