@@ -4,7 +4,6 @@
 use common::evm::authorization::Authorization;
 use common::ids::{AgentId, RequestId};
 use common::jobs::{Outcome, Settlement};
-use common::ledger::credit;
 use common::ledger::receipt::{self, ExecutionStatus, ReceiptStatus};
 use local::stack::Background;
 use local::{Options, Stack};
@@ -12,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::support::payer::{bare, header};
 use crate::support::proxy::{Life, Proxy};
-use crate::support::{Payer, READ_PATH, VIN, VIN_PATH, chain, eventually, run, stack_with};
+use crate::support::{Payer, READ_PATH, VIN, VIN_PATH, books, chain, eventually, run, stack_with};
 
 /// No call makes more requests than this.
 const MOST_STEPS: i64 = 60;
@@ -143,9 +142,7 @@ async fn check_books(
     let db = &stack.app.db;
     let spent = 1_000_000 - u64::try_from(payer.balance(stack).await).unwrap();
     let agent: AgentId = payer.agent();
-    let entries = credit::entries(db, agent).await.unwrap();
-    let credited: u64 = entries.iter().map(|entry| entry.amount.micro()).sum();
-    assert_eq!(credit::balance(db, agent).await.unwrap().credits.micro(), credited, "entries add up to the balance");
+    let credited = books::audit(db, agent).await.credits.micro();
     let claims = common::payments::claim::of_nonce(db, &authorization.nonce).await.unwrap();
     let Some(claim) = claims.first() else {
         assert_eq!((spent, credited), (0, 0), "no claim, no charge");

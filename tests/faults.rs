@@ -2,13 +2,12 @@
 
 use std::sync::{Arc, Mutex};
 
-use common::ledger::credit;
 use local::Stack;
 use serde_json::json;
 
 use crate::support::payer::{bare, header};
 use crate::support::proxy::{Life, Proxy, throttled, transaction_conflict};
-use crate::support::{Payer, READ_PATH, VIN, VIN_PATH, run, stack_with};
+use crate::support::{Payer, READ_PATH, VIN, VIN_PATH, books, run, stack_with};
 
 async fn stack_on_proxy() -> (Stack, Proxy) {
     let database = local::database::start(None).await.expect("a database");
@@ -117,9 +116,7 @@ async fn books_are_straight(stack: &Stack, payer: &Payer) {
         .map(|receipt| receipt.amount.micro())
         .sum();
     assert_eq!(1_000_000 - u64::try_from(payer.balance(stack).await).unwrap(), charged, "charged for what settled");
-    assert_eq!(credit::balance(db, payer.agent()).await.unwrap().credits.micro(), owed, "paid back for what failed");
-    let entries: u64 = credit::entries(db, payer.agent()).await.unwrap().iter().map(|entry| entry.amount.micro()).sum();
-    assert_eq!(entries, owed);
+    assert_eq!(books::audit(db, payer.agent()).await.credits.micro(), owed, "paid back for what failed");
     let mut transactions: Vec<_> = receipts.iter().filter_map(|receipt| receipt.settlement_tx.as_ref()).collect();
     let all = transactions.len();
     transactions.sort();

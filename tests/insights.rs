@@ -49,7 +49,7 @@ async fn token_of(stack: &Stack, payer: &Payer) -> String {
     let prefix = &stack.config.token_prefixes[0];
     let now = Clock::system().now();
     let minted = token::mint(&stack.app.db, prefix, payer.address(), None, None, now).await.expect("a token");
-    format!("Bearer {}", minted.secret)
+    format!("Bearer {}", minted.expect("room for a token").secret)
 }
 
 #[test]
@@ -234,6 +234,46 @@ fn spend_is_what_settled_and_was_not_paid_back() {
     });
 }
 
+/// Credits are bought, which is no spend, and spent by a token, which is.
+#[test]
+fn what_a_token_spends_is_told_as_what_it_is() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::new(&stack).await;
+        let bought = payer.buy("/v1/credits/top-up", &json!({"amount": 0.5})).await;
+        assert_eq!(bought.status, 200, "{}", bought.text);
+        let bearer = token_of(&stack, &payer).await;
+        let answer = payer.client.post(VIN_PATH, &[("authorization", &bearer)], &json!({"vin": VIN})).await;
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        let receipt = answer.json()["data"]["receipt_id"].as_str().expect("an id").to_owned();
+        let spent = payer.get("/v1/analytics/spend/breakdown").await.json();
+        assert_eq!((&spent["total"], &spent["categories"][0]["count"]), (&json!("0.005000"), &json!(1)), "{spent}");
+
+        let explained = payer.get(&format!("/v1/receipts/{receipt}/explain")).await.json();
+        for (pointer, value) in [
+            ("/receipt/credits_used_usdc", json!("0.005000")),
+            ("/payment/credits_usdc", json!("0.005000")),
+            ("/payment/access_token_id", explained["receipt"]["access_token_id"].clone()),
+            ("/payment/settlement_status", json!("not_required")),
+            ("/payment/nonce", Value::Null),
+            ("/entries/0/kind", json!("charge")),
+            ("/entries/0/credits_usdc", json!("-0.005000")),
+            ("/refund", Value::Null),
+        ] {
+            assert_eq!(explained.pointer(pointer), Some(&value), "{pointer} of {explained}");
+        }
+        assert!(explained["payment"]["access_token_id"].is_string());
+        let jwks = eventually("the keys", || async {
+            let jwks = payer.client.get("/.well-known/jwks.json", &[]).await;
+            jwks.json()["keys"].as_array().is_some_and(|keys| !keys.is_empty()).then_some(jwks.text)
+        })
+        .await;
+        let export = payer.get("/v1/audit/export?format=csv").await.text;
+        let verified = verify::export(&export, &Keys::parse(&jwks).unwrap()).unwrap();
+        assert_eq!((verified.rows, verified.signed), (2, 2));
+    });
+}
+
 /// Pages of two while receipts are added: every receipt once, in order.
 #[test]
 fn the_audit_is_stable_while_rows_are_added() {
@@ -409,6 +449,8 @@ fn the_bound_of_a_request_is_said() {
                     category: "data".to_owned(),
                     subcategory: "vin_decode".to_owned(),
                     amount: Usdc::from_micro(1),
+                    credits: Usdc::ZERO,
+                    token_id: None,
                     status: ReceiptStatus::Settled,
                     execution_status: ExecutionStatus::Completed,
                     settlement_tx: None,

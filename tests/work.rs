@@ -25,6 +25,7 @@ fn count(_: Arc<Toolbox>, _: Map<String, Value>) -> Running {
             provider: "test",
             provider_request_id: None,
             mode: Mode::Embedded,
+            credited: None,
         })
     })
 }

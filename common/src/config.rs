@@ -26,6 +26,7 @@ pub struct Config {
     pub chain: ChainConfig,
     pub payments: PaymentConfig,
     pub settlement: SettlementConfig,
+    pub cards: Option<CardConfig>,
     pub aws: AwsConfig,
     pub tables: Tables,
 }
@@ -74,6 +75,15 @@ pub enum SettlementConfig {
     Facilitator { url: String, token: Option<Redacted> },
     /// Our own relayer, whose key comes from `RELAYER_PRIVATE_KEY` or the secret store.
     Relayer,
+}
+
+/// Who takes cards for credits: `CARD_PROCESSOR_KEY` with `CARD_WEBHOOK_SECRET`, and `CARD_PROCESSOR_URL` (default
+/// `https://api.stripe.com`). Default: nobody.
+#[derive(Clone, Debug)]
+pub struct CardConfig {
+    pub url: String,
+    pub key: Redacted,
+    pub webhook_secret: Redacted,
 }
 
 /// Where AWS is, or what stands in for it.
@@ -212,6 +222,7 @@ impl Config {
             Some(url) => SettlementConfig::Facilitator { url, token: env.text("FACILITATOR_TOKEN").map(Redacted) },
             None => SettlementConfig::Relayer,
         };
+        let cards = env.cards();
         let relayer_key = env.text("RELAYER_PRIVATE_KEY").and_then(|text| {
             let key = PrivateKey::parse(&text);
             if key.is_none() {
@@ -252,6 +263,7 @@ impl Config {
             chain,
             payments,
             settlement,
+            cards,
             aws,
             tables: Tables {
                 jobs: format!("{prefix}-jobs"),
@@ -294,6 +306,24 @@ impl Reader<'_> {
             self.problem(name, "is required");
         }
         self.parsed(name)
+    }
+
+    fn cards(&mut self) -> Option<CardConfig> {
+        let url = self.url("CARD_PROCESSOR_URL").unwrap_or_else(|| "https://api.stripe.com".to_owned());
+        match (self.text("CARD_PROCESSOR_KEY"), self.text("CARD_WEBHOOK_SECRET")) {
+            (Some(key), Some(secret)) => {
+                Some(CardConfig { url, key: Redacted::new(key), webhook_secret: Redacted::new(secret) })
+            }
+            (None, None) => None,
+            (Some(_), None) => {
+                self.problem("CARD_WEBHOOK_SECRET", "is required with CARD_PROCESSOR_KEY");
+                None
+            }
+            (None, Some(_)) => {
+                self.problem("CARD_PROCESSOR_KEY", "is required with CARD_WEBHOOK_SECRET");
+                None
+            }
+        }
     }
 
     fn token_prefixes(&mut self) -> Vec<String> {

@@ -74,6 +74,29 @@ impl Usdc {
         Usdc::from_decimal(decimal)
     }
 
+    /// Reads a cap: an amount that is only compared. What is finer than the token can carry is rounded down, and what is
+    /// larger than any amount is the largest.
+    pub fn parse_cap(text: &str) -> Result<Usdc, AmountError> {
+        match Usdc::parse(text) {
+            Err(AmountError::NotANumber | AmountError::TooFine) => {}
+            Err(AmountError::TooLarge) => return Ok(Usdc(u64::MAX)),
+            parsed => return parsed,
+        }
+        // Floats print with up to 17 digits and any exponent. No money is counted here: the cap is only compared.
+        let number: f64 = text.trim().parse().map_err(|_| AmountError::NotANumber)?;
+        if !number.is_finite() {
+            return Err(AmountError::NotANumber);
+        }
+        if number < 0.0 {
+            return Err(AmountError::Negative);
+        }
+        let rounded = Decimal::from_f64_retain(number).unwrap_or_default().trunc_with_scale(6);
+        if number > 1.0 && rounded.is_zero() {
+            return Ok(Usdc(u64::MAX));
+        }
+        Usdc::from_decimal(rounded).or(Ok(Usdc(u64::MAX)))
+    }
+
     fn from_decimal(decimal: Decimal) -> Result<Usdc, AmountError> {
         if decimal.is_sign_negative() && !decimal.is_zero() {
             return Err(AmountError::Negative);
@@ -144,6 +167,24 @@ mod tests {
             assert_eq!(Usdc::parse(text), Err(error), "{text}");
         }
         assert_eq!(Usdc::parse("-0"), Ok(Usdc::ZERO));
+    }
+
+    #[test]
+    fn caps_are_rounded_down_and_never_dropped() {
+        for (text, micro) in [
+            ("0.30000000000000004", 300_000),
+            ("0.0050000001", 5_000),
+            ("1e-07", 0),
+            ("1e-400", 0),
+            ("0.123456789012345678901234567890123456", 123_456),
+            ("1e30", u64::MAX),
+            ("2", 2_000_000),
+        ] {
+            assert_eq!(Usdc::parse_cap(text).map(Usdc::micro), Ok(micro), "{text}");
+        }
+        for text in ["", "NaN", "inf", "-0.0000001", "-1", "0x1"] {
+            assert!(Usdc::parse_cap(text).is_err(), "{text}");
+        }
     }
 
     #[test]

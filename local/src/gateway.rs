@@ -8,6 +8,8 @@ use axum::response::{IntoResponse, Response};
 use common::app::App;
 use common::gate::Gate;
 use common::http::{ApiError, routes};
+use common::net::PlainHttp;
+use common::providers::Cards;
 use tower::ServiceExt;
 
 use std::sync::Arc;
@@ -17,7 +19,9 @@ pub type Groups = Arc<HashMap<&'static str, Router>>;
 
 /// Every function's router.
 pub fn groups(app: &App, gate: Arc<Gate>) -> Groups {
+    let cards = Cards::configured(&app.config, &PlainHttp::new(None));
     Arc::new(HashMap::from([
+        ("credits", credits::router(gate.clone(), cards)),
         (knowledge::GROUP, knowledge::router(gate)),
         ("requests", requests::router(app.clone())),
         ("account", account::router(app.clone())),

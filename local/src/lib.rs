@@ -18,5 +18,16 @@ pub mod stream;
 pub use devchain as chain;
 pub use stack::{Options, Stack};
 
+/// Writes a file so that nobody, not even after a crash, finds half of it. Only this user may read it.
+pub fn write_whole(path: &std::path::Path, text: &str) -> Result<(), Error> {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    let draft = path.with_extension("draft");
+    let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+    file.write_all(text.as_bytes())?;
+    std::fs::rename(&draft, path)?;
+    Ok(())
+}
+
 /// Anything that keeps the stack from starting, in words.
 pub type Error = Box<dyn std::error::Error + Send + Sync>;

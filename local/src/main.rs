@@ -51,9 +51,11 @@ async fn run() -> Result<(), Error> {
         clock: Clock::system(),
         background: Background::Everything,
         runners: None,
+        announcement: Some(announcement.clone()),
     };
     let mut stack = Stack::start(options).await?;
-    announce(&stack, &announcement)?;
+    println!("{}", report::json(&stack));
+    println!("{}", report::human(&stack));
 
     tokio::select! {
         () = stopped() => eprintln!("stopping"),
@@ -74,17 +76,6 @@ async fn start_chain(environment: &HashMap<String, String>, state: &Path) -> Res
     let options =
         chain::Options { chain_id, token, state_dir: Some(state.join("chain")), ..chain::Options::new(binary) };
     Ok(DevChain::start(options).await?)
-}
-
-/// Writes `stack.json` whole, and prints the same on one line.
-fn announce(stack: &Stack, path: &Path) -> Result<(), Error> {
-    let line = report::json(stack).to_string();
-    let draft = path.with_extension("draft");
-    std::fs::write(&draft, &line)?;
-    std::fs::rename(&draft, path)?;
-    println!("{line}");
-    println!("{}", report::human(stack));
-    Ok(())
 }
 
 /// Ctrl-C or a polite kill.

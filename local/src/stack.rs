@@ -1,7 +1,7 @@
 //! Puts the stack together and takes it down again.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use crate::blobs::FolderBlobs;
 use crate::chain::{Account, DevChain};
 use crate::queue::LocalQueue;
 use crate::settings::Settings;
-use crate::{Error, database, gateway, site, stream};
+use crate::{Error, database, gateway, report, site, stream};
 
 /// How often the scheduler runs here; deployed, every minute.
 const SCHEDULE: Duration = Duration::from_secs(2);
@@ -41,6 +41,8 @@ pub struct Options {
     pub background: Background,
     /// What does the work, if not what is deployed. For tests of the engine.
     pub runners: Option<&'static [&'static Runner]>,
+    /// The file that is written once everything is ready to answer.
+    pub announcement: Option<PathBuf>,
 }
 
 /// What runs beside the gateway. Tests that count or crash things switch some of it off.
@@ -78,6 +80,7 @@ impl Options {
             clock: Clock::system(),
             background: Background::Everything,
             runners: None,
+            announcement: None,
         }
     }
 
@@ -110,7 +113,7 @@ impl Options {
 impl Stack {
     pub async fn start(options: Options) -> Result<Stack, Error> {
         let settings = Settings::read(&options.environment)?;
-        let site_listener = TcpListener::bind("127.0.0.1:0").await?;
+        let site_listener = site_listener(options.state.as_deref()).await?;
         let site_address = site_listener.local_addr()?;
         let file = options.state.as_ref().map(|state| state.join("dynamodb.sqlite"));
         let endpoint = match options.environment.get("AWS_ENDPOINT_URL") {
@@ -141,12 +144,29 @@ impl Stack {
         let toolbox = Arc::new(Toolbox::new(app.clock.clone(), policy.clone(), &config)?);
         let engine = Parts { app: &app, connections: &connections, keys: &keys, queue: queue.clone(), toolbox };
         let worker_engine = Arc::new(engine.build(options.runners.unwrap_or(worker::RUNNERS)).await?);
-        let gate_engine = engine.build(options.runners.unwrap_or(knowledge::RUNNERS)).await?;
+        let gate_engine = engine.build(options.runners.unwrap_or(worker::RUNNERS)).await?;
         let receipt_key = keys.receipts.public();
         let gate =
             Arc::new(Gate { app: app.clone(), engine: gate_engine, quote_key: keys.quotes, fetch_policy: policy });
 
-        let mut tasks = JoinSet::new();
+        let payers = options.chain.as_ref().map(|chain| chain.payers().to_vec()).unwrap_or_default();
+        let mut stack = Stack {
+            base_url,
+            site_url: format!("http://{site_address}"),
+            environment,
+            config: config.clone(),
+            app: app.clone(),
+            gate: gate.clone(),
+            queue: queue.clone(),
+            chain: options.chain,
+            payers,
+            tasks: JoinSet::new(),
+        };
+        // Written before the first answer: whoever waits for an answer finds it.
+        if let Some(path) = &options.announcement {
+            crate::write_whole(path, &report::json(&stack).to_string())?;
+        }
+        let tasks = &mut stack.tasks;
         let router = gateway::router(gateway::groups(&app, gate.clone()));
         tasks.spawn(async move { drop(axum::serve(listener, router).await) });
         tasks.spawn(async move { drop(axum::serve(site_listener, site::router()).await) });
@@ -159,9 +179,7 @@ impl Stack {
             let http = SignedHttp::new(connections.http.clone(), &config.aws);
             tasks.spawn(stream::follow(app.clone(), http, endpoint, place));
         }
-        let payers = options.chain.as_ref().map(|chain| chain.payers().to_vec()).unwrap_or_default();
-        let site_url = format!("http://{site_address}");
-        Ok(Stack { base_url, site_url, environment, config, app, gate, queue, chain: options.chain, payers, tasks })
+        Ok(stack)
     }
 
     /// Stops everything at once, without letting anything finish: what a killed process leaves behind.
@@ -232,10 +250,26 @@ fn secret(options: &Options) -> Result<String, Error> {
         Ok(secret) => Ok(secret),
         Err(_) => {
             let secret = fresh();
-            std::fs::write(&path, &secret)?;
+            crate::write_whole(&path, &secret)?;
             Ok(secret)
         }
     }
+}
+
+/// The demo site keeps its port over restarts where it can, so that calls for its pages mean the same afterwards.
+async fn site_listener(state: Option<&Path>) -> Result<TcpListener, Error> {
+    let kept = state.map(|state| state.join("site-port"));
+    let before = kept.as_ref().and_then(|kept| std::fs::read_to_string(kept).ok());
+    if let Some(Ok(port)) = before.map(|port| port.parse::<u16>())
+        && let Ok(listener) = TcpListener::bind(("127.0.0.1", port)).await
+    {
+        return Ok(listener);
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    if let Some(kept) = kept {
+        crate::write_whole(&kept, &listener.local_addr()?.port().to_string())?;
+    }
+    Ok(listener)
 }
 
 fn scratch_folder() -> PathBuf {

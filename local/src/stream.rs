@@ -16,7 +16,8 @@ const PAUSE: Duration = Duration::from_millis(300);
 pub async fn follow(app: App, http: SignedHttp, endpoint: String, place: Option<PathBuf>) {
     let reader = Reader { http, endpoint };
     let mut iterator = None;
-    let mut after = place.as_ref().and_then(|place| std::fs::read_to_string(place).ok());
+    let mut after =
+        place.as_ref().and_then(|place| std::fs::read_to_string(place).ok()).filter(|number| !number.is_empty());
     loop {
         let step = async {
             let from = match iterator.take() {
@@ -32,7 +33,7 @@ pub async fn follow(app: App, http: SignedHttp, endpoint: String, place: Option<
                 let event = serde_json::from_value(json!({"Records": [record]}))?;
                 aggregator::handle(&app.db, event, app.clock.now().secs()).await?;
                 if let (Some(place), Some(number)) = (&place, &number) {
-                    std::fs::write(place, number)?;
+                    crate::write_whole(place, number)?;
                 }
                 after = number;
             }

@@ -1,5 +1,6 @@
 //! What the journeys share: one runtime and one chain for all of them, a stack for each, and personas that really sign.
 
+pub mod books;
 pub mod http;
 pub mod payer;
 pub mod proxy;

@@ -32,6 +32,11 @@ pub enum Session {
 }
 
 impl Caller {
+    /// Who signed a payment: the signature of money proves the wallet as well as any.
+    pub fn by_payment(wallet: Address) -> Caller {
+        Caller { agent: AgentId::of(wallet), wallet, session: Session::Wallet(Scope::Submit) }
+    }
+
     pub fn token(&self) -> Option<TokenId> {
         match self.session {
             Session::Wallet(_) => None,

@@ -66,7 +66,7 @@ fn key(agent: AgentId, secret: &str) -> Key {
     Key::new(partition(agent), format!("TOKEN#{}", const_hex::encode(digest::sha256(secret.as_bytes()))))
 }
 
-/// Makes a token. The secret is nowhere afterwards but with its owner.
+/// Makes a token, unless there are too many. The secret is nowhere afterwards but with its owner.
 pub async fn mint(
     db: &Db,
     prefix: &str,
@@ -74,15 +74,40 @@ pub async fn mint(
     name: Option<String>,
     expires_at: Option<Timestamp>,
     now: Timestamp,
-) -> Result<Minted, StoreError> {
+) -> Result<Option<Minted>, StoreError> {
     let agent = AgentId::of(wallet);
     let random: [u8; 16] = digest::random();
     let secret = format!("{prefix}{}{}", const_hex::encode(random), const_hex::encode(agent.bytes()));
     let shown = secret.chars().take(SHOWN_CHARS).collect();
     let token =
         AccessToken { id: TokenId::random(), wallet, shown, name, created_at: now, expires_at, revoked_at: None };
-    db.write(Write::put(&db.tables.agents, key(agent, &secret), &token)?.only_if_new()).await?;
-    Ok(Minted { token, secret })
+    loop {
+        // Who counts the tokens must be the next to make one: so the count is exact, however many are made at once.
+        let made: Made = db.get_latest(&db.tables.agents, made_key(agent)).await?.unwrap_or_default();
+        let active = of_agent(db, agent).await?.iter().filter(|token| token.is_active(now)).count();
+        if active >= MAX_ACTIVE {
+            return Ok(None);
+        }
+        let count = Write::put(&db.tables.agents, made_key(agent), &Made { made: made.made + 1 })?
+            .only_if("attribute_not_exists(#pk) OR #made = :made")
+            .bind("made", made.made)?;
+        let put = Write::put(&db.tables.agents, key(agent, &secret), &token)?.only_if_new();
+        match db.transact(&[count, put]).await {
+            Ok(()) => return Ok(Some(Minted { token, secret })),
+            Err(WriteError::Refused(_)) => {}
+            Err(WriteError::Failed(error)) => return Err(error),
+        }
+    }
+}
+
+/// How many tokens an agent ever made.
+#[derive(Default, Serialize, Deserialize)]
+struct Made {
+    made: u32,
+}
+
+fn made_key(agent: AgentId) -> Key {
+    Key::new(partition(agent), "TOKENS-MADE")
 }
 
 /// The token behind a bearer secret, as the latest write left it: a revocation counts from the next request on.

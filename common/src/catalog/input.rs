@@ -7,6 +7,8 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::money::Usdc;
+
 /// A member of an object.
 pub struct Field {
     pub name: &'static str,
@@ -23,6 +25,8 @@ pub enum Kind {
     Integer { min: i64, max: i64 },
     /// A number within bounds that may be open.
     Number(Range),
+    /// An amount of money, as a decimal string or a number; kept as a string with six decimals.
+    Amount { min: Usdc, max: Usdc },
     /// One of these strings.
     Choice(&'static [&'static str]),
     /// An array of at most `max` items.
@@ -133,6 +137,15 @@ fn check(kind: &Kind, value: &Value, path: &str, errors: &mut Vec<FieldError>) -
                 _ => wrong(format!("must be a whole number from {min} to {max}")),
             }
         }
+        (Kind::Amount { min, max }, Value::Number(_) | Value::String(_)) => {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            match Usdc::parse(&text) {
+                Ok(amount) if amount < *min || amount > *max => wrong(format!("must be from {min} to {max}")),
+                Ok(amount) => Some(Value::from(amount.to_string())),
+                Err(error) => wrong(error.to_string()),
+            }
+        }
+        (Kind::Amount { .. }, _) => wrong("must be a decimal number, as a number or a string".to_owned()),
         (Kind::Integer { .. }, _) => wrong("must be a whole number".to_owned()),
         (Kind::Number(range), Value::Number(number)) => {
             let fits = number.as_f64().is_some_and(|number| range.contains(number));
@@ -226,6 +239,10 @@ fn kind_schema(kind: &Kind) -> Value {
             }
             schema
         }
+        Kind::Amount { min, max } => json!({
+            "type": ["number", "string"],
+            "description": format!("USDC with at most six decimals, from {min} to {max}"),
+        }),
         Kind::Choice(choices) => json!({"type": "string", "enum": choices}),
         Kind::List { of, max } => json!({"type": "array", "items": kind_schema(of), "maxItems": max}),
         // Unknown members are dropped, not refused, so every object is open to the schema's reader.

@@ -17,6 +17,9 @@ use input::{Field, FieldError, Format, Kind, Range};
 /// Every entry, in the order agents see it.
 pub static CATALOG: &[&ToolSpec] = &[&crate::tools::vehicle_identification::SPEC, &crate::tools::web_read::SPEC];
 
+/// Buying credits: sold by the same gate as the tools, but no tool.
+pub static TOP_UP: &ToolSpec = &crate::tools::top_up::SPEC;
+
 /// One thing an agent can buy.
 pub struct ToolSpec {
     /// The wire name, as in `{"tool": "web_read"}`.
@@ -27,8 +30,10 @@ pub struct ToolSpec {
     pub group: &'static str,
     /// Paths it is posted to; the first is the one to advertise, the others are older names for the same.
     pub paths: &'static [&'static str],
-    pub price: Usdc,
+    pub price: Price,
     pub answer: Answer,
+    /// What is sold is credits: neither paid with credits, nor counted as spending, nor stopped by the owner's rules.
+    pub sells_credits: bool,
     /// Receipt category (contract §22) and the finer word beside it.
     pub category: &'static str,
     /// Longest the work may take before it is given up and paid back.
@@ -40,6 +45,32 @@ pub struct ToolSpec {
     pub example: fn() -> Value,
     /// JSON Schema of the result.
     pub output: fn() -> Value,
+}
+
+/// What a call costs.
+#[derive(Clone, Copy)]
+pub enum Price {
+    /// Always the same, in micro-USDC.
+    Fixed(Usdc),
+    /// Whatever the input says, once it was validated; and what a caller without input is told.
+    Of { input: fn(&serde_json::Map<String, Value>) -> Usdc, usual: Usdc },
+}
+
+impl Price {
+    /// The price of a call with this input.
+    pub fn of(&self, input: &serde_json::Map<String, Value>) -> Usdc {
+        match self {
+            Price::Fixed(price) => *price,
+            Price::Of { input: price, .. } => price(input),
+        }
+    }
+
+    /// The price where no input is known: for lists and price probes.
+    pub fn usual(&self) -> Usdc {
+        match self {
+            Price::Fixed(price) | Price::Of { usual: price, .. } => *price,
+        }
+    }
 }
 
 /// How the result reaches the caller.
@@ -135,7 +166,7 @@ mod tests {
                 assert!(paths.insert(*path), "{path}");
                 assert!(path.starts_with("/v1/"), "{path}");
             }
-            assert!(tool.price > Usdc::ZERO);
+            assert!(tool.price.usual() > Usdc::ZERO);
             let example = (tool.example)();
             let kept = input::validate(tool.input, example.as_object().unwrap()).unwrap();
             assert_eq!((tool.check)(&kept, &FetchPolicy::default()), Vec::new());

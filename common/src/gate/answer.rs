@@ -10,18 +10,19 @@ use crate::config::ChainConfig;
 use crate::encoding::base64_standard;
 use crate::http::private_json;
 use crate::jobs::{Job, Settlement};
+use crate::money::Usdc;
 
 const PAYMENT_RESPONSE: HeaderName = HeaderName::from_static("payment-response");
 const X_PAYMENT_RESPONSE: HeaderName = HeaderName::from_static("x-payment-response");
 
-/// 202: accepted, and to be polled. The same for every copy, so it says nothing that changes.
+/// 202: accepted, and to be polled. The same for every copy but for where the money is by now.
 pub fn accepted(job: &Job) -> Value {
     json!({
         "request_id": job.request_id,
         "tool": job.tool,
         "status": "processing",
         "receipt_id": job.receipt_id,
-        "settlement_status": "pending",
+        "settlement_status": job.settlement_status(),
         "message": format!("accepted; poll GET /v1/requests/{}", job.request_id),
     })
 }
@@ -42,6 +43,19 @@ pub fn completed(job: &Job, result: Value) -> Value {
     json!({"success": true, "data": data})
 }
 
+/// The answer to bought credits (contract §21). `again` says that they were credited by an earlier call.
+pub fn topped_up(job: &Job, balance: Usdc, again: bool) -> Value {
+    json!({"success": true, "data": {
+        "topped_up": job.price.to_string(),
+        "credits_balance": balance.to_string(),
+        "transaction_id": job.receipt_id,
+        "settlement_tx": job.transaction,
+        "already_credited": again,
+        "request_id": job.request_id,
+        "receipt_id": job.receipt_id,
+    }})
+}
+
 /// 503: the work failed after it was paid, and the price was credited back (contract §1.3).
 pub fn credited_back(job: &Job) -> Response {
     let message = job.error.as_ref().map_or("the work failed", |error| error.message.as_str());
@@ -58,13 +72,16 @@ pub fn credited_back(job: &Job) -> Response {
 
 /// Says what became of the payment, in the headers of both x402 versions.
 pub fn with_settlement(mut response: Response, job: &Job, chain: &ChainConfig) -> Response {
+    if job.payment.is_none() {
+        return response;
+    }
     for (name, network) in [(PAYMENT_RESPONSE, chain.caip2()), (X_PAYMENT_RESPONSE, chain.v1_name())] {
         let settled = job.settlement == Settlement::Settled;
         let mut settlement = json!({
             "success": settled,
             "transaction": job.transaction.as_deref().unwrap_or_default(),
             "network": network,
-            "payer": job.wallet().to_string(),
+            "payer": job.wallet.to_string(),
         });
         if !settled {
             // Pending is no failure: it is on its way, and can be asked for at GET /v1/payments/{nonce}.

@@ -9,12 +9,12 @@ use http::{HeaderName, HeaderValue, StatusCode};
 use serde_json::{Value, json};
 
 use crate::catalog::ToolSpec;
-use crate::clock::Timestamp;
 use crate::config::Config;
 use crate::encoding::base64_standard;
 use crate::http::error::{PaymentContext, merge};
 use crate::http::private_json;
 use crate::money::Usdc;
+use crate::payments::quote::Quote;
 use crate::payments::reason::Reason;
 use crate::payments::wire::MAX_TIMEOUT_SECS;
 
@@ -29,17 +29,25 @@ pub struct Offer<'a> {
     pub tool: &'static ToolSpec,
     /// Full URL of the request.
     pub resource: &'a str,
-    pub amount: Usdc,
+    pub quote: Quote,
     pub quote_id: &'a str,
-    pub expires: Timestamp,
+    /// What the caller could spend before this quote, if it is known who calls.
+    pub credits_balance: Option<Usdc>,
 }
 
 impl Offer<'_> {
     /// 402 for a request without payment.
     pub fn unpaid(&self) -> Response {
-        let mut message =
-            format!("{} costs {} USDC: repeat the request with a signed payment", self.tool.title, self.amount);
-        if self.amount > CLIENT_DEFAULT_CAP {
+        let price = self.quote.amount;
+        let mut message = format!("{} costs {price} USDC: repeat the request with a signed payment", self.tool.title);
+        if self.quote.credits > Usdc::ZERO {
+            message = format!(
+                "{} costs {price} USDC, of which your credits pay {}: repeat the request with this quote, a fresh proof \
+                 and a payment of the rest",
+                self.tool.title, self.quote.credits
+            );
+        }
+        if self.quote.remaining() > CLIENT_DEFAULT_CAP {
             message.push_str("; above 1 USD, x402 clients need their own spending cap raised first");
         }
         let mut body = json!({"error": "payment_required", "code": 402, "message": message});
@@ -68,29 +76,31 @@ impl Offer<'_> {
     fn members(&self) -> Value {
         let chain = &self.config.chain;
         let pay_to = self.config.payments.pay_to.to_string();
-        json!({
+        let amount = self.quote.remaining();
+        let expires = self.quote.expires.to_string();
+        let mut members = json!({
             "quote_id": self.quote_id,
-            "amount_usdc": self.amount.to_string(),
+            "amount_usdc": amount.to_string(),
             "pay_to": pay_to,
             "network": chain.caip2(),
-            "expires_at": self.expires.to_string(),
+            "expires_at": expires,
             "payment_request": {
                 "chain_id": chain.chain_id,
                 "token_address": chain.token.address.to_string(),
-                "amount": self.amount.to_string(),
+                "amount": amount.to_string(),
                 "recipient": pay_to,
             },
             "context": {
                 "tool": self.tool.name,
                 "quote_id": self.quote_id,
-                "total": self.amount.to_string(),
-                "expires_at": self.expires.to_string(),
+                "total": self.quote.amount.to_string(),
+                "expires_at": expires,
             },
             "x402Version": 1,
             "accepts": [{
                 "scheme": "exact",
                 "network": chain.v1_name(),
-                "maxAmountRequired": self.amount.micro().to_string(),
+                "maxAmountRequired": amount.micro().to_string(),
                 "resource": self.resource,
                 "description": self.tool.summary,
                 "mimeType": "application/json",
@@ -99,7 +109,18 @@ impl Offer<'_> {
                 "asset": chain.token.address.to_string(),
                 "extra": {"name": chain.token.name, "version": chain.token.version},
             }],
-        })
+        });
+        let context = &mut members["context"];
+        if self.quote.credits > Usdc::ZERO {
+            context["credits_applied"] = json!(self.quote.credits.to_string());
+        }
+        if let Some(balance) = self.credits_balance {
+            context["credits_balance"] = json!(balance.to_string());
+        }
+        if self.tool.sells_credits {
+            context["top_up_usd"] = json!(self.quote.amount.to_string());
+        }
+        members
     }
 
     fn header(&self, error: &str) -> String {
@@ -111,7 +132,7 @@ impl Offer<'_> {
             "accepts": [{
                 "scheme": "exact",
                 "network": chain.caip2(),
-                "amount": self.amount.micro().to_string(),
+                "amount": self.quote.remaining().micro().to_string(),
                 "asset": chain.token.address.to_string(),
                 "payTo": self.config.payments.pay_to.to_string(),
                 "maxTimeoutSeconds": MAX_TIMEOUT_SECS,

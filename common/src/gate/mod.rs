@@ -1,67 +1,74 @@
 //! The gate: a paid call, from the request to the answer.
 //!
 //! ```text
-//! read and validate ──► no payment: 402 with a quote (nothing is written)
+//! read and validate ──► a name that was used: its stored answer, or 422
+//!        │
+//!        ▼
+//! the owner's rules ──► 403
+//!        │
+//!        ▼
+//! no payment: 402 with a quote (nothing is written, unless credits are held for it)
 //!        │
 //!        ▼
 //! judge the payment ──► refused: 402 with the reason (nothing is written)
 //!        │                └─ known before: its stored answer, or 409
 //!        ▼
-//! ask chain or facilitator whether it would go through
+//! ask chain or facilitator whether it would go through; or look for credits
 //!        │
 //!        ▼
-//! claim, job and receipt in one transaction ──► somebody was faster: the stored answer
+//! claim, job, receipt, credits and counters in one transaction ──► somebody was faster: the stored answer
 //!        │
 //!        ▼
 //! direct: settle, work, answer        queued: send to the queue, answer 202
 //! ```
 //!
-//! Validation always comes before payment, and the claim before any work.
+//! Validation always comes before payment, and the claim before any work. [`order`] reads the call, [`rules`] asks the
+//! owner's rules, [`sale`] makes the claim.
 
 pub mod answer;
 pub mod challenge;
+mod order;
+mod rules;
+mod sale;
 pub mod status;
 
 use std::time::Duration;
 
-use axum::body::Bytes;
 use axum::response::{IntoResponse, Response};
-use http::{HeaderMap, StatusCode, header};
+use http::StatusCode;
 use ring::hmac;
-use serde_json::{Map, Value};
 
 use crate::app::App;
-use crate::auth::{AgentName, Scope};
-use crate::catalog::input::{self, FieldError};
-use crate::catalog::{Answer, RECEIPT_FIELDS, ToolSpec};
-use crate::clock::Timestamp;
-use crate::digest::{canonical_json, sha256, sha256_parts};
-use crate::evm::{Word, hex0x};
-use crate::http::error::PaymentContext;
-use crate::http::{ApiError, headers, private_json};
-use crate::ids::{AgentId, ReceiptId, RequestId};
-use crate::jobs::engine::{self, Engine, Patience};
-use crate::jobs::job::{self, Job, LEASE, Outcome, RETENTION, Settlement};
+use crate::auth::{Caller, Scope};
+use crate::catalog::{Answer, ToolSpec};
+use crate::digest::sha256;
+use crate::evm::hex0x;
+use crate::http::error::{PaymentContext, Shortfall};
+use crate::http::{ApiError, private_json};
+use crate::ids::{AgentId, RequestId};
+use crate::jobs::engine::{self, Engine};
+use crate::jobs::job::{Job, Outcome, Settlement};
 use crate::jobs::store;
-use crate::ledger::receipt::{self, ExecutionStatus, Receipt, ReceiptStatus};
+use crate::ledger::account::{self, Account};
+use crate::ledger::hold;
 use crate::money::Usdc;
 use crate::net::FetchPolicy;
 use crate::payments::claim::{self, Claim, HONOUR_FOR};
-use crate::payments::policy;
+use crate::payments::idempotency;
 use crate::payments::quote::{Purchase, Quote, QuoteError};
 use crate::payments::reason::Reason;
 use crate::payments::settle::Verdict;
 use crate::payments::verify::{self, Signer, Terms};
 use crate::payments::wire::{self, Payment};
-use crate::store::{StoreError, WriteError, queue};
+use crate::store::StoreError;
 use challenge::Offer;
+use order::Order;
+pub use order::{Call, parse_body};
+use rules::Proposed;
+use sale::Sale;
 
 /// Largest body of a tool call (contract §0).
 pub const MAX_BODY_BYTES: usize = 1024 * 1024;
-/// Largest memo, decision context and value tag together: they become part of the receipt's item.
-const MAX_METADATA_BYTES: usize = 16 * 1024;
-/// A queued job whose message was lost is found by the sweeper after this long.
-const QUEUE_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Sells the tools of the catalog.
 pub struct Gate {
@@ -71,56 +78,26 @@ pub struct Gate {
     pub fetch_policy: FetchPolicy,
 }
 
-/// One call of a tool.
-pub struct Call<'a> {
-    pub tool: &'static ToolSpec,
-    /// Full URL of the request.
-    pub resource: &'a str,
-    pub headers: &'a HeaderMap,
-    pub body: Bytes,
-}
-
-/// A call whose body is what the tool takes.
-struct Order<'a> {
-    tool: &'static ToolSpec,
-    resource: &'a str,
-    named: Option<AgentName>,
-    max_cost: Option<Usdc>,
-    quote_id: Option<&'a str>,
-    input: Map<String, Value>,
-    metadata: Option<String>,
-    goal_id: Option<String>,
-    /// SHA-256 of the canonical body.
-    body: [u8; 32],
-    trace: Option<String>,
-}
-
-impl Order<'_> {
-    fn purchase(&self) -> Purchase<'_> {
-        Purchase { tool: self.tool.name, body: &self.body }
-    }
-
-    /// What a payment is claimed for.
-    fn purchase_digest(&self) -> Word {
-        sha256_parts(&[self.tool.name.as_bytes(), &self.body])
-    }
-}
-
 impl Gate {
     /// Answers a call of a paid tool.
     pub async fn call(&self, call: Call<'_>) -> Result<Response, ApiError> {
-        let named = headers::agent_name(call.headers)?;
         // A proof is not needed here, but a bad one is never ignored.
-        let proven = self.app.caller_if_proven(call.headers, Scope::Read).await?;
-        let named = proven.map(|caller| AgentName::Wallet(caller.wallet)).or(named);
+        let caller = self.app.caller_if_proven(call.headers, Scope::Read).await?;
         let payment = wire::payment(call.headers).map_err(|wrong| ApiError::field(wrong.header, wrong.message))?;
         if call.body.is_empty() && payment.is_none() {
             return Ok(self.probe(&call));
         }
-        let order = self.order(&call, named)?;
+        let order = Order::read(&call, caller, &self.fetch_policy)?;
+        if let Some(answer) = self.answer_named(&order, payment.as_ref(), order.caller.as_ref()).await? {
+            return Ok(answer);
+        }
         match payment {
-            None => self.quote(&order),
+            Some(payment) if payment.authorization.is_zero_cost() => self.redeem_credits(&order, &payment).await,
             Some(payment) => self.redeem(&order, &payment).await,
+            None => match order.caller.as_ref().filter(|caller| caller.token().is_some()) {
+                Some(caller) => self.spend(&order, caller).await,
+                None => self.quote(&order).await,
+            },
         }
     }
 
@@ -128,69 +105,85 @@ impl Gate {
     fn probe(&self, call: &Call<'_>) -> Response {
         let nothing = sha256(b"");
         let purchase = Purchase { tool: call.tool.name, body: &nothing };
-        self.offer(call.tool, call.resource, purchase, None, |offer| offer.unpaid())
+        let quote = self.fresh_quote(purchase, None, call.tool.price.usual());
+        self.offer(call.tool, call.resource, quote, None, |offer| offer.unpaid())
     }
 
-    fn order<'a>(&self, call: &Call<'a>, named: Option<AgentName>) -> Result<Order<'a>, ApiError> {
-        let body = parse_body(call.headers, &call.body)?;
-        let input = input::validate(call.tool.input, &body).map_err(ApiError::InvalidRequest)?;
-        let attached = input::validate(RECEIPT_FIELDS, &body).map_err(ApiError::InvalidRequest)?;
-        let wrong = (call.tool.check)(&input, &self.fetch_policy);
-        if !wrong.is_empty() {
-            return Err(ApiError::InvalidRequest(wrong));
-        }
-        if let Some(Value::Object(tag)) = attached.get("valueTag") {
-            crate::ledger::value::amount(tag, "valueTag.").map_err(|wrong| ApiError::InvalidRequest(vec![wrong]))?;
-        }
-        let metadata = receipt::metadata(&attached);
-        if metadata.as_ref().is_some_and(|metadata| metadata.len() > MAX_METADATA_BYTES) {
-            let path = if attached.contains_key("decisionContext") { "decisionContext" } else { "memo" };
-            return Err(ApiError::field(
-                path,
-                format!("memo, decisionContext and valueTag may have {MAX_METADATA_BYTES} bytes together"),
-            ));
-        }
-        let goal_id = attached.get("decisionContext").and_then(|context| context["goalId"].as_str()).map(str::to_owned);
-        Ok(Order {
-            tool: call.tool,
-            resource: call.resource,
-            named,
-            max_cost: headers::max_cost(call.headers)?,
-            quote_id: headers::quote_id(call.headers)?,
-            input,
-            metadata,
-            goal_id,
-            body: sha256(canonical_json(&Value::Object(body)).as_bytes()),
-            trace: headers::text(call.headers, "x-amzn-trace-id")?.map(str::to_owned),
-        })
+    /// A price for a call without payment. Credits of a caller that may spend them are held for it.
+    async fn quote(&self, order: &Order<'_>) -> Result<Response, ApiError> {
+        let Some(caller) = &order.caller else {
+            order.check_cap(order.price)?;
+            let quote = self.fresh_quote(order.purchase(), order.agent(), order.price);
+            return Ok(self.offer(order.tool, order.resource, quote, None, |offer| offer.unpaid()));
+        };
+        let account = account::load(&self.app.db, caller.agent).await?;
+        // The same quote again, if the caller names one that is still open: it may hold credits already.
+        let open = match order.quote_id {
+            Some(token) => self.redeem_quote(order, token, caller.agent).ok(),
+            None => None,
+        };
+        let quote = match open {
+            Some(quote) => {
+                order.check_cap(quote.amount)?;
+                quote
+            }
+            None => {
+                order.check_cap(order.price)?;
+                let spendable = self.spendable(order, &account).await?;
+                let credits = spendable.min(order.price);
+                self.check_rules(order, &account, Proposed::by(caller, order.price, credits)).await?;
+                self.holding(order, caller.agent, credits).await?
+            }
+        };
+        let balance = Some(account.credits);
+        Ok(self.offer(order.tool, order.resource, quote, balance, |offer| offer.unpaid()))
     }
 
-    fn quote(&self, order: &Order<'_>) -> Result<Response, ApiError> {
-        check_cap(order, order.tool.price)?;
-        let agent = order.named.map(|named| named.agent());
-        Ok(self.offer(order.tool, order.resource, order.purchase(), agent, |offer| offer.unpaid()))
+    /// The credits a quote to this caller may use.
+    async fn spendable(&self, order: &Order<'_>, account: &Account) -> Result<Usdc, StoreError> {
+        let Some(caller) = order.spender() else { return Ok(Usdc::ZERO) };
+        let mut credits = account.credits;
+        if credits < order.price && account.reserved > Usdc::ZERO {
+            let released = hold::release(&self.app.db, caller.agent, false, self.app.clock.now()).await?;
+            credits = credits.checked_add(released).unwrap_or(credits);
+        }
+        Ok(credits)
     }
 
-    /// Makes a fresh offer and shows it.
+    /// A quote for which so many credits are held; without, if they were spent meanwhile.
+    async fn holding(&self, order: &Order<'_>, agent: AgentId, credits: Usdc) -> Result<Quote, StoreError> {
+        let quote = self.fresh_quote(order.purchase(), Some(agent), order.price);
+        if credits == Usdc::ZERO {
+            return Ok(quote);
+        }
+        let now = self.app.clock.now();
+        let held = hold::place(&self.app.db, agent, &quote.uid, credits, quote.expires, now).await?;
+        Ok(if held { quote.with_credits(credits) } else { quote })
+    }
+
+    fn fresh_quote(&self, purchase: Purchase<'_>, agent: Option<AgentId>, price: Usdc) -> Quote {
+        Quote::offer(purchase, agent, price, self.app.clock.now(), self.app.config.payments.quote_ttl)
+    }
+
+    /// Shows an offer.
     fn offer(
         &self,
         tool: &'static ToolSpec,
         resource: &str,
-        purchase: Purchase<'_>,
-        agent: Option<AgentId>,
+        quote: Quote,
+        credits_balance: Option<Usdc>,
         show: impl Fn(Offer<'_>) -> Response,
     ) -> Response {
         let config = &self.app.config;
-        let quote = Quote::offer(purchase, agent, tool.price, self.app.clock.now(), config.payments.quote_ttl);
         let token = quote.to_token(&self.quote_key);
-        show(Offer { config, tool, resource, amount: quote.amount, quote_id: &token, expires: quote.expires })
+        show(Offer { config, tool, resource, quote, quote_id: &token, credits_balance })
     }
 
     /// 402 for a payment that is no good, with a fresh offer.
     fn refuse(&self, order: &Order<'_>, payment: &Payment, amount: Usdc, reason: Reason) -> Response {
         let context = self.context(order, payment, amount);
-        let agent = order.named.map(|named| named.agent());
-        self.offer(order.tool, order.resource, order.purchase(), agent, |offer| offer.refused(reason, &context))
+        let quote = self.fresh_quote(order.purchase(), order.agent(), order.price);
+        self.offer(order.tool, order.resource, quote, None, |offer| offer.refused(reason, &context))
     }
 
     fn context(&self, order: &Order<'_>, payment: &Payment, amount: Usdc) -> PaymentContext {
@@ -206,7 +199,11 @@ impl Gate {
         }
     }
 
-    /// A call with a payment.
+    fn redeem_quote(&self, order: &Order<'_>, token: &str, payer: AgentId) -> Result<Quote, ApiError> {
+        Quote::redeem(token, &self.quote_key, order.purchase(), payer, self.app.clock.now()).map_err(ApiError::from)
+    }
+
+    /// A call with a signed payment.
     async fn redeem(&self, order: &Order<'_>, payment: &Payment) -> Result<Response, ApiError> {
         let authorization = &payment.authorization;
         let judged = self.judge(order, payment);
@@ -219,12 +216,12 @@ impl Gate {
                     return Ok(answer);
                 }
                 return match refusal {
-                    Refusal::Reason(reason) => Ok(self.refuse(order, payment, order.tool.price, reason)),
+                    Refusal::Reason(reason) => Ok(self.refuse(order, payment, order.price, reason)),
                     Refusal::Error(error) => Err(error),
                 };
             }
         };
-        let amount = quote.map_or(order.tool.price, |quote| quote.amount);
+        let amount = quote.map_or(order.price, |quote| quote.remaining());
         if signer == Signer::Unknown {
             match self.app.chain.has_code(authorization.from).await {
                 Ok(true) => {}
@@ -232,8 +229,16 @@ impl Gate {
                 Err(error) => return Err(self.could_not_check(order, payment, amount, &error)),
             }
         }
-        let refused = match (self.engine.settler.check(authorization).await, terms) {
-            (Verdict::Good, Ok(())) => return self.claim(order, payment, quote, amount, signer, None).await,
+        let sale = Sale::signed(order, payment, signer, quote);
+        if signer == Signer::Key {
+            // The signature proves the payer as well as a proof would.
+            let payer = self.payer(payment);
+            if let Some(answer) = self.answer_named(order, Some(payment), Some(&payer)).await? {
+                return Ok(answer);
+            }
+        }
+        let refusal = match (self.engine.settler.check(authorization).await, terms) {
+            (Verdict::Good, Ok(())) => return self.claim(sale).await,
             (Verdict::Unknown(cause), _) => return Err(self.could_not_check(order, payment, amount, &cause)),
             (Verdict::AlreadyPaid { transaction }, _) => {
                 if let Some(answer) = self.answer_known(order, payment, signer).await? {
@@ -241,21 +246,24 @@ impl Gate {
                 }
                 // A stranger broadcast it, and the money is here: it is honoured, once, while it is fresh.
                 if self.may_honour(payment, signer).await? {
-                    return self.claim(order, payment, quote, amount, signer, Some(transaction)).await;
+                    return self.claim(sale.paid_in(transaction)).await;
                 }
-                Reason::NonceUsed
+                Refusal::Reason(Reason::NonceUsed)
             }
-            (Verdict::Good, Err(reason)) | (Verdict::Refused(_), Err(reason)) | (Verdict::Refused(reason), Ok(())) => {
-                reason
-            }
+            (Verdict::Good | Verdict::Refused(_), Err(late)) => late,
+            (Verdict::Refused(reason), Ok(())) => Refusal::Reason(reason),
         };
-        let known = self.answer_known(order, payment, signer).await?;
-        Ok(known.unwrap_or_else(|| self.refuse(order, payment, amount, refused)))
+        match (self.answer_known(order, payment, signer).await?, refusal) {
+            (Some(answer), _) => Ok(answer),
+            (None, Refusal::Reason(reason)) => Ok(self.refuse(order, payment, amount, reason)),
+            (None, Refusal::Error(error)) => Err(error),
+        }
     }
 
     /// Everything about a payment that can be judged without asking anybody: the quote it is for, and whether its terms
-    /// are met. An expired authorization is not refused here yet, because it may have been broadcast in time.
-    fn judge(&self, order: &Order<'_>, payment: &Payment) -> Result<(Option<Quote>, Result<(), Reason>), Refusal> {
+    /// are met. What came too late, the authorization or the quote, is not refused here yet: it may have been broadcast
+    /// in time.
+    fn judge(&self, order: &Order<'_>, payment: &Payment) -> Result<(Option<Quote>, Result<(), Refusal>), Refusal> {
         let config = &self.app.config;
         let now = self.app.clock.now();
         let payer = AgentId::of(payment.authorization.from);
@@ -265,17 +273,79 @@ impl Gate {
         }
         let quote = match quote_token(order, payment) {
             None => None,
-            Some(token) => match Quote::redeem(token, &self.quote_key, order.purchase(), payer, now) {
-                Ok(quote) => Some(quote),
-                Err(QuoteError::Invalid) => return Err(Refusal::Error(ApiError::InvalidQuote)),
-                Err(QuoteError::Mismatch) => return Err(Refusal::Error(ApiError::QuoteMismatch)),
-            },
+            Some(token) => {
+                let quote = Quote::redeem_at_any_time(token, &self.quote_key, order.purchase(), payer);
+                Some(quote.map_err(|error| Refusal::Error(error.into()))?)
+            }
         };
-        let amount = quote.map_or(order.tool.price, |quote| quote.amount);
-        check_cap(order, amount).map_err(Refusal::Error)?;
+        order.check_cap(quote.map_or(order.price, |quote| quote.amount)).map_err(Refusal::Error)?;
+        let amount = quote.map_or(order.price, |quote| quote.remaining());
         match verify::check_terms(payment, Terms { amount, pay_to: config.payments.pay_to }, now) {
-            terms @ (Ok(()) | Err(Reason::Expired)) => Ok((quote, terms)),
+            Ok(()) if quote.is_some_and(|quote| now >= quote.expires) => {
+                Ok((quote, Err(Refusal::Error(ApiError::InvalidQuote))))
+            }
+            Ok(()) => Ok((quote, Ok(()))),
+            Err(Reason::Expired) => Ok((quote, Err(Refusal::Reason(Reason::Expired)))),
             Err(reason) => Err(Refusal::Reason(reason)),
+        }
+    }
+
+    /// A payment of nothing: the quote's credits pay for everything. Its bytes are the same on every call, so what is
+    /// redeemed is the quote, and who may redeem it is who can prove to be its agent (contract §1.5).
+    async fn redeem_credits(&self, order: &Order<'_>, payment: &Payment) -> Result<Response, ApiError> {
+        let refuse = || Ok(self.refuse(order, payment, order.price, Reason::ZeroCostNotAllowed));
+        let (Some(caller), Some(token)) = (order.spender(), quote_token(order, payment)) else { return refuse() };
+        if caller.wallet != payment.authorization.from {
+            return Ok(self.refuse(order, payment, order.price, Reason::PayerMismatch));
+        }
+        let quote = Quote::redeem_at_any_time(token, &self.quote_key, order.purchase(), caller.agent)?;
+        if quote.remaining() > Usdc::ZERO {
+            return refuse();
+        }
+        if let Some(answer) = self.answer_quoted(order, &quote, caller).await? {
+            return Ok(answer);
+        }
+        if self.app.clock.now() >= quote.expires {
+            return Err(ApiError::InvalidQuote);
+        }
+        order.check_cap(quote.amount)?;
+        self.claim(Sale::from_credits(order, caller, Some(quote))).await
+    }
+
+    /// A call of an access token: paid from credits, at once.
+    async fn spend(&self, order: &Order<'_>, caller: &Caller) -> Result<Response, ApiError> {
+        let quote = match order.quote_id {
+            None => None,
+            Some(token) => {
+                let quote = Quote::redeem_at_any_time(token, &self.quote_key, order.purchase(), caller.agent)?;
+                if let Some(answer) = self.answer_quoted(order, &quote, caller).await? {
+                    return Ok(answer);
+                }
+                if self.app.clock.now() >= quote.expires {
+                    return Err(ApiError::InvalidQuote);
+                }
+                Some(quote)
+            }
+        };
+        order.check_cap(quote.map_or(order.price, |quote| quote.amount))?;
+        self.claim(Sale::from_credits(order, caller, quote)).await
+    }
+
+    /// The answer to what was bought with this quote, if anything was.
+    async fn answer_quoted(
+        &self,
+        order: &Order<'_>,
+        quote: &Quote,
+        caller: &Caller,
+    ) -> Result<Option<Response>, ApiError> {
+        let job = self.wait(quote.request_id(), order.tool.answer).await?;
+        match job {
+            Some(job) if job.settlement == Settlement::Void => Ok(None),
+            Some(job) if job.agent == caller.agent && job.payment.is_none() => {
+                self.answer(order, None, &job, true).await.map(Some)
+            }
+            Some(_) => Err(ApiError::InvalidQuote),
+            None => Ok(None),
         }
     }
 
@@ -286,12 +356,35 @@ impl Gate {
         payment: &Payment,
         signer: Signer,
     ) -> Result<Option<Response>, ApiError> {
-        if payment.authorization.is_zero_cost() {
-            return Ok(None);
-        }
         match claim::load(&self.app.db, &payment.authorization, &self.app.config.chain).await? {
+            Some(claim) if claim.reopened => Ok(None),
             Some(claim) => self.repeat(order, payment, signer, &claim).await.map(Some),
             None => Ok(None),
+        }
+    }
+
+    /// The answer to a call that its caller named, if something was bought under this name.
+    async fn answer_named(
+        &self,
+        order: &Order<'_>,
+        payment: Option<&Payment>,
+        caller: Option<&Caller>,
+    ) -> Result<Option<Response>, ApiError> {
+        let (Some(caller), Some(name)) = (caller, call_name(order, payment)) else { return Ok(None) };
+        let Some(named) = idempotency::load(&self.app.db, caller.agent, order.tool.name, name).await? else {
+            return Ok(None);
+        };
+        if named.purchase != order.purchase_digest() {
+            return Err(ApiError::IdempotencyKeyReused);
+        }
+        match self.wait(named.request_id, order.tool.answer).await? {
+            // It came to nothing: the name is free again.
+            None => Ok(None),
+            Some(job) if came_to_nothing(&job) => Ok(None),
+            Some(job) if answer::is_worth_waiting(&job, order.tool.answer) && order.tool.answer == Answer::Direct => {
+                Err(ApiError::RequestInProgress)
+            }
+            Some(job) => self.answer(order, payment, &job, true).await.map(Some),
         }
     }
 
@@ -305,13 +398,13 @@ impl Gate {
     ) -> Result<Response, ApiError> {
         let authorization = &payment.authorization;
         if signer == Signer::Unknown && !claim.has_signature(authorization) {
-            return Ok(self.refuse(order, payment, order.tool.price, Reason::BadSignature));
+            return Ok(self.refuse(order, payment, order.price, Reason::BadSignature));
         }
         if !claim.is_same_payment(authorization, &self.app.config.chain) || claim.purchase != order.purchase_digest() {
             return Err(ApiError::PaymentAlreadyUsed);
         }
         let job = self.wait(claim.request_id, order.tool.answer).await?.ok_or(ApiError::PaymentAlreadyUsed)?;
-        self.answer(order, payment, &job).await
+        self.answer(order, Some(payment), &job, true).await
     }
 
     /// Whether a transfer that somebody else broadcast may still buy something: only shortly after the authorization's
@@ -331,105 +424,6 @@ impl Gate {
         valid.map_err(|error| ApiError::Unavailable(StoreError::new(error)))
     }
 
-    /// Claims the payment and makes its job, in one transaction. `paid` is the transaction that moved the money already.
-    async fn claim(
-        &self,
-        order: &Order<'_>,
-        payment: &Payment,
-        quote: Option<Quote>,
-        amount: Usdc,
-        signer: Signer,
-        paid: Option<String>,
-    ) -> Result<Response, ApiError> {
-        let config = &self.app.config;
-        let db = &self.app.db;
-        let now = self.app.clock.now();
-        let request_id =
-            quote.map_or_else(|| claim::request_id(&payment.authorization, &config.chain), |quote| quote.request_id());
-        let mut job = self.new_job(order, payment, request_id, amount, paid, now);
-        let claim =
-            Claim::new(&payment.authorization, &config.chain, order.purchase_digest(), request_id, now, job.expires);
-        loop {
-            let mut writes = vec![
-                claim::put(db, &claim, &payment.authorization, &config.chain)?,
-                store::create(db, &job)?,
-                receipt::create(db, &new_receipt(order, &job, now))?,
-            ];
-            if job.overlap {
-                writes.push(policy::expose(db, job.agent, job.price, config.payments.overlap_exposure)?);
-            }
-            match db.transact(&writes).await {
-                Ok(()) => break,
-                Err(refused @ WriteError::Refused(_)) => {
-                    if let Some(old) = refused.refused(0) {
-                        // A copy of this payment was faster.
-                        let old =
-                            old.old.clone().ok_or_else(|| StoreError::new("a claim vanished while it was read"))?;
-                        return self.repeat(order, payment, signer, &crate::store::db::parse(old)?).await;
-                    }
-                    if refused.refused(1).is_some() {
-                        return Err(ApiError::InvalidQuote);
-                    }
-                    if !job.overlap {
-                        return Err(ApiError::Unavailable(StoreError::new("the claim was refused without a cause")));
-                    }
-                    // Too much of this payer is unsettled: money first.
-                    job.overlap = false;
-                }
-                Err(WriteError::Failed(error)) => return Err(ApiError::Unavailable(error)),
-            }
-        }
-        let job = match order.tool.answer {
-            Answer::Direct => self.engine.advance(job, Patience::Caller).await?,
-            Answer::Queued => {
-                queue::send_or_log(&*self.engine.queue, request_id, order.trace.clone()).await;
-                self.wait(request_id, Answer::Queued).await?.unwrap_or(job)
-            }
-        };
-        self.answer(order, payment, &job).await
-    }
-
-    fn new_job(
-        &self,
-        order: &Order<'_>,
-        payment: &Payment,
-        request_id: RequestId,
-        amount: Usdc,
-        paid: Option<String>,
-        now: Timestamp,
-    ) -> Job {
-        // A direct call holds its job from the start; a queued one waits for a worker.
-        let direct = order.tool.answer == Answer::Direct;
-        let patience = if direct { LEASE } else { QUEUE_PATIENCE };
-        Job {
-            request_id,
-            tool: order.tool.name.to_owned(),
-            agent: AgentId::of(payment.authorization.from),
-            input: Value::Object(order.input.clone()).to_string(),
-            price: amount,
-            receipt_id: ReceiptId::of(request_id, now),
-            payment: payment.authorization.clone(),
-            settlement: if paid.is_some() { Settlement::Settled } else { Settlement::Claimed },
-            overlap: paid.is_none() && policy::may_overlap(amount, &self.app.config.payments),
-            intent: None,
-            transaction: paid,
-            refusal: None,
-            outcome: None,
-            result: None,
-            error: None,
-            credited: None,
-            attempt: u32::from(direct),
-            settled_in: 0,
-            lease_until: direct.then(|| now.plus(LEASE)),
-            holder: None,
-            created: now,
-            updated: now,
-            open: Some(job::open_shard(request_id)),
-            due: Some(now.plus(patience)),
-            expires: now.plus(RETENTION).secs(),
-        }
-    }
-
     /// The job once it has come as far as its caller needs, or as far as it came in the time a caller is kept waiting.
     async fn wait(&self, request_id: RequestId, answer: Answer) -> Result<Option<Job>, StoreError> {
         let deadline = tokio::time::Instant::now() + self.app.config.payments.hold;
@@ -445,13 +439,26 @@ impl Gate {
         }
     }
 
-    /// What a caller with this job's payment is told.
-    async fn answer(&self, order: &Order<'_>, payment: &Payment, job: &Job) -> Result<Response, ApiError> {
+    /// What a caller that paid for this job is told.
+    async fn answer(
+        &self,
+        order: &Order<'_>,
+        payment: Option<&Payment>,
+        job: &Job,
+        again: bool,
+    ) -> Result<Response, ApiError> {
         let response = match (job.settlement, job.outcome, order.tool.answer) {
-            (Settlement::Refused, None | Some(Outcome::Failed), _) => {
+            (Settlement::Refused, None | Some(Outcome::Failed), _) | (Settlement::Void, ..) => {
+                let Some(payment) = payment else { return Err(ApiError::InvalidQuote) };
+                if job.settlement == Settlement::Void {
+                    return Err(self.processing(order, payment, job.price));
+                }
                 return Ok(self.refuse(order, payment, job.price, job.refusal().unwrap_or(Reason::Reverted)));
             }
-            (Settlement::Void, ..) => return Err(self.processing(order, payment, job.price)),
+            (_, Some(Outcome::Completed), Answer::Direct) if order.tool.sells_credits => {
+                let account = account::load(&self.app.db, job.agent).await?;
+                private_json(StatusCode::OK, &answer::topped_up(job, account.credits, again))
+            }
             (_, Some(Outcome::Completed), Answer::Direct) => {
                 let stored = job.result.as_ref().ok_or_else(|| StoreError::new("a completed job has no result"))?;
                 let result = engine::read_result(&*self.engine.blobs, stored).await?;
@@ -461,6 +468,22 @@ impl Gate {
             (_, None, Answer::Direct) | (_, _, Answer::Queued) => answer::pending(job),
         };
         Ok(answer::with_settlement(response, job, &self.app.config.chain))
+    }
+
+    /// A call of a token whose credits do not suffice.
+    fn insufficient(&self, order: &Order<'_>, price: Usdc, account: &Account) -> ApiError {
+        ApiError::InsufficientCredits(Box::new(Shortfall {
+            required: price,
+            balance: account.credits,
+            held: Usdc::ZERO,
+            quote_id: order.quote_id.map(str::to_owned),
+            docs_url: format!("{}/", order.resource.trim_end_matches(order.tool_path())),
+        }))
+    }
+
+    /// Who signed a payment, as a caller.
+    fn payer(&self, payment: &Payment) -> Caller {
+        Caller::by_payment(payment.authorization.from)
     }
 
     fn could_not_check(
@@ -491,86 +514,31 @@ impl From<Reason> for Refusal {
     }
 }
 
+impl From<QuoteError> for ApiError {
+    fn from(error: QuoteError) -> ApiError {
+        match error {
+            QuoteError::Invalid => ApiError::InvalidQuote,
+            QuoteError::Mismatch => ApiError::QuoteMismatch,
+        }
+    }
+}
+
 /// The quote a payment is for: from the header, or echoed inside the payment.
 fn quote_token<'a>(order: &'a Order<'_>, payment: &'a Payment) -> Option<&'a str> {
     order.quote_id.or(payment.quote_id.as_deref())
 }
 
-fn check_cap(order: &Order<'_>, price: Usdc) -> Result<(), ApiError> {
-    match order.max_cost {
-        Some(cap) if price > cap => Err(ApiError::ExceedsCallerBudget { price, cap }),
-        _ => Ok(()),
-    }
+/// The caller's own name for its call: from the header, or from the payment's extension.
+fn call_name<'a>(order: &'a Order<'_>, payment: Option<&'a Payment>) -> Option<&'a str> {
+    order.idempotency_key.or(payment.and_then(|payment| payment.identifier.as_deref()))
 }
 
-fn new_receipt(order: &Order<'_>, job: &Job, now: Timestamp) -> Receipt {
-    let settled = job.settlement == Settlement::Settled;
-    Receipt {
-        receipt_id: job.receipt_id.clone(),
-        agent_id: job.agent,
-        job_id: job.request_id,
-        category: order.tool.category.to_owned(),
-        subcategory: order.tool.name.to_owned(),
-        amount: job.price,
-        status: if settled { ReceiptStatus::Settled } else { ReceiptStatus::Pending },
-        execution_status: ExecutionStatus::Pending,
-        settlement_tx: job.transaction.clone(),
-        goal_id: order.goal_id.clone(),
-        metadata: order.metadata.clone(),
-        created_at: now,
-        settled_at: settled.then_some(now),
-        revision: 1,
-        seal: None,
-    }
-}
-
-/// A JSON object, whatever else was sent being named.
-pub fn parse_body(headers: &HeaderMap, body: &[u8]) -> Result<Map<String, Value>, ApiError> {
-    if body.is_empty() {
-        return Ok(Map::new());
-    }
-    let content_type = headers.get(header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or_default());
-    if content_type.is_some_and(|content_type| !is_json(content_type)) {
-        return Err(ApiError::UnsupportedMediaType);
-    }
-    match serde_json::from_slice(body) {
-        Ok(Value::Object(body)) => Ok(body),
-        Ok(_) => Err(ApiError::InvalidRequest(vec![FieldError::new("", "the body must be a JSON object")])),
-        Err(error) => {
-            Err(ApiError::InvalidRequest(vec![FieldError::new("", format!("the body is not JSON: {error}"))]))
-        }
-    }
-}
-
-fn is_json(content_type: &str) -> bool {
-    let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    essence == "application/json" || essence.starts_with("application/") && essence.ends_with("+json")
+/// Nothing was bought: the payment failed before any work was done for it.
+fn came_to_nothing(job: &Job) -> bool {
+    matches!(job.settlement, Settlement::Refused | Settlement::Void) && job.outcome != Some(Outcome::Completed)
 }
 
 /// The answer of a handler that may fail.
 pub fn respond(result: Result<Response, ApiError>) -> Response {
     result.unwrap_or_else(IntoResponse::into_response)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bodies_are_json_objects() {
-        let parse = |content_type: Option<&str>, body: &[u8]| {
-            let mut headers = HeaderMap::new();
-            if let Some(content_type) = content_type {
-                headers.insert(header::CONTENT_TYPE, content_type.parse().unwrap());
-            }
-            parse_body(&headers, body).map_err(|error| error.code())
-        };
-        assert!(parse(None, b"{}").is_ok());
-        assert!(parse(Some("application/json; charset=utf-8"), b"{}").is_ok());
-        assert!(parse(Some("application/vnd.api+json"), b"{}").is_ok());
-        assert_eq!(parse(Some("text/plain"), b"{}"), Err("unsupported_media_type"));
-        for body in [&b"["[..], b"[]", b"null", b"{\"a\":1}x", b"\xff\xfe", "[".repeat(100_000).as_bytes()] {
-            assert_eq!(parse(None, body), Err("invalid_request"));
-        }
-    }
 }

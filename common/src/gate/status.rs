@@ -10,9 +10,14 @@ use crate::evm::{Word, hex0x};
 use crate::jobs::{Job, Settlement, store};
 use crate::payments::claim::{self, Claim};
 use crate::providers::Chain;
+use crate::providers::chain::NonceUse;
 use crate::store::{Db, StoreError};
 
-/// A claimed payment and its state, one of `claimed`, `pending`, `settled`, `credited_back`, `refused`, `released`.
+/// How far back a refused payment is looked for on chain: a day of Base, in ranges of 5,000 blocks.
+const LOOK_BACK_RANGES: u64 = 9;
+
+/// A claimed payment and its state, one of `claimed`, `pending`, `settled`, `credited_back`, `refused`, `released`,
+/// or `received`: the call was refused, but the money arrived all the same, and repeating the call will serve it.
 pub struct PaymentStatus {
     pub state: &'static str,
     nonce: Word,
@@ -28,22 +33,35 @@ pub async fn find(
     config: &ChainConfig,
     reference: &Word,
 ) -> Result<Vec<PaymentStatus>, StoreError> {
-    let mut found = of_nonce(db, config, reference).await?;
+    let mut found = of_nonce(db, chain, config, reference).await?;
     if found.is_empty() {
         let carried = chain.authorizations_in(&hex0x(reference)).await.map_err(StoreError::new)?;
         for (payer, nonce) in carried {
-            let claims = of_nonce(db, config, &nonce).await?;
+            let claims = of_nonce(db, chain, config, &nonce).await?;
             found.extend(claims.into_iter().filter(|payment| payment.claim.payer == payer));
         }
     }
     Ok(found)
 }
 
-async fn of_nonce(db: &Db, config: &ChainConfig, nonce: &Word) -> Result<Vec<PaymentStatus>, StoreError> {
+async fn of_nonce(
+    db: &Db,
+    chain: &Chain,
+    config: &ChainConfig,
+    nonce: &Word,
+) -> Result<Vec<PaymentStatus>, StoreError> {
     let mut found = Vec::new();
     for claim in claim::of_nonce(db, nonce).await? {
         let job = store::load(db, claim.request_id).await?;
-        found.push(PaymentStatus { state: state(job.as_ref()), nonce: *nonce, claim, job, network: config.caip2() });
+        let mut state = state(job.as_ref());
+        let payment = job.as_ref().and_then(|job| job.payment.as_ref());
+        if let (true, Some(payment)) = (claim.reopened, payment) {
+            let used = chain.nonce_use(payment, LOOK_BACK_RANGES).await.map_err(StoreError::new)?;
+            if matches!(used, NonceUse::ByThisTransfer(_)) {
+                state = "received";
+            }
+        }
+        found.push(PaymentStatus { state, nonce: *nonce, claim, job, network: config.caip2() });
     }
     Ok(found)
 }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::private_json;
 use crate::auth::ProofError;
 use crate::catalog::input::FieldError;
+use crate::clock::Timestamp;
 use crate::money::Usdc;
 use crate::store::StoreError;
 
@@ -42,6 +43,29 @@ pub enum ApiError {
     BudgetsReadOnly,
     /// A route that makes no sense for a token.
     ClosedToTokens,
+    /// The wallet has no such token.
+    AccessTokenNotFound,
+    TooManyAccessTokens {
+        most: usize,
+    },
+    /// What is asked for needs something the operator has not configured.
+    NotConfigured {
+        what: &'static str,
+    },
+    /// The card processor's signature is not right.
+    Unauthorized,
+    /// The call's name (`Idempotency-Key`, payment identifier) stands for another purchase.
+    IdempotencyKeyReused,
+    /// A call of the same name is being worked on.
+    RequestInProgress,
+    /// A cap of the owner's budget has no room for the charge.
+    BudgetExceeded(Box<OverBudget>),
+    /// The owner froze the agent, the token, the tool or the payee.
+    Frozen {
+        what: &'static str,
+    },
+    /// An access token whose agent has not enough credits.
+    InsufficientCredits(Box<Shortfall>),
     /// The payment was used for another request.
     PaymentAlreadyUsed,
     /// A cursor that no page gave.
@@ -60,6 +84,38 @@ pub enum ApiError {
     PaymentProcessing(Box<PaymentContext>),
     /// A dependency of ours is not there.
     Unavailable(StoreError),
+}
+
+/// Which cap a charge would pass (mission document, "Budget exceeded"). Amounts in USDC.
+#[derive(Clone, Debug)]
+pub struct OverBudget {
+    /// `daily`, `per_transaction`, `tool` or `payee`.
+    pub reason: &'static str,
+    pub cap: Usdc,
+    /// What counts against the cap, work in flight included.
+    pub spent: Usdc,
+    pub in_flight: Usdc,
+    pub charge: Usdc,
+    pub resets_at: Timestamp,
+}
+
+/// What credits lack (mission document, "Insufficient credits").
+#[derive(Clone, Debug)]
+pub struct Shortfall {
+    pub required: Usdc,
+    pub balance: Usdc,
+    /// Held by the quote that was to be redeemed.
+    pub held: Usdc,
+    pub quote_id: Option<String>,
+    /// Where topping up is described.
+    pub docs_url: String,
+}
+
+impl Shortfall {
+    fn missing(&self) -> Usdc {
+        let there = self.held.checked_add(self.balance).unwrap_or(self.required);
+        self.required.checked_sub(there).unwrap_or_default()
+    }
 }
 
 /// What a refusal says of the payment (contract §1.3).
@@ -105,7 +161,18 @@ impl ApiError {
             | ApiError::InvalidProof(_)
             | ApiError::AccessTokenInvalid
             | ApiError::AccessTokenRevoked => StatusCode::UNAUTHORIZED,
-            ApiError::AgentMismatch | ApiError::WalletOnly | ApiError::BudgetsReadOnly => StatusCode::FORBIDDEN,
+            ApiError::AgentMismatch
+            | ApiError::WalletOnly
+            | ApiError::BudgetsReadOnly
+            | ApiError::BudgetExceeded(_)
+            | ApiError::Frozen { .. } => StatusCode::FORBIDDEN,
+            ApiError::InsufficientCredits(_) => StatusCode::PAYMENT_REQUIRED,
+            ApiError::AccessTokenNotFound => StatusCode::NOT_FOUND,
+            ApiError::TooManyAccessTokens { .. } => StatusCode::CONFLICT,
+            ApiError::NotConfigured { .. } => StatusCode::SERVICE_UNAVAILABLE,
+            ApiError::Unauthorized => StatusCode::UNAUTHORIZED,
+            ApiError::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,
+            ApiError::RequestInProgress => StatusCode::CONFLICT,
             ApiError::PaymentAlreadyUsed => StatusCode::CONFLICT,
             ApiError::ReceiptNotFound | ApiError::NotFound => StatusCode::NOT_FOUND,
             ApiError::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
@@ -130,6 +197,15 @@ impl ApiError {
             ApiError::WalletOnly => "access_tokens_wallet_only",
             ApiError::BudgetsReadOnly => "budgets_read_only_for_access_tokens",
             ApiError::ClosedToTokens => "route_unavailable_for_access_tokens",
+            ApiError::AccessTokenNotFound => "access_token_not_found",
+            ApiError::TooManyAccessTokens { .. } => "too_many_access_tokens",
+            ApiError::NotConfigured { .. } => "provider_unavailable",
+            ApiError::Unauthorized => "unauthorized",
+            ApiError::IdempotencyKeyReused => "idempotency_key_reused",
+            ApiError::RequestInProgress => "request_in_progress",
+            ApiError::BudgetExceeded(_) => "budget_exceeded",
+            ApiError::Frozen { .. } => "frozen_by_owner",
+            ApiError::InsufficientCredits(_) => "insufficient_credits",
             ApiError::PaymentAlreadyUsed => "payment_already_used",
             ApiError::InvalidCursor => "invalid_cursor",
             ApiError::ReceiptNotFound => "receipt_not_found",
@@ -170,6 +246,29 @@ impl ApiError {
             ApiError::ClosedToTokens => {
                 "this route takes a signed payment of the wallet, not an access token".to_owned()
             }
+            ApiError::AccessTokenNotFound => "this wallet has no access token of that id".to_owned(),
+            ApiError::TooManyAccessTokens { most } => {
+                format!("a wallet may have {most} active access tokens; revoke one first")
+            }
+            ApiError::NotConfigured { what } => format!("this deployment has no {what}"),
+            ApiError::Unauthorized => "the signature is missing, wrong or too old".to_owned(),
+            ApiError::IdempotencyKeyReused => {
+                "this Idempotency-Key was used for another request; repeat that one, or choose a new key".to_owned()
+            }
+            ApiError::RequestInProgress => {
+                "a request with this Idempotency-Key is being worked on; ask again".to_owned()
+            }
+            ApiError::BudgetExceeded(over) => format!(
+                "{} USDC more would pass the owner's {} cap of {}: {} are spent",
+                over.charge,
+                over.reason.replace('_', " "),
+                over.cap,
+                over.spent
+            ),
+            ApiError::Frozen { what } => format!("the owner froze this {what}; nothing was charged"),
+            ApiError::InsufficientCredits(short) => {
+                format!("the call costs {} USDC and {} are missing from the credits", short.required, short.missing())
+            }
             ApiError::PaymentAlreadyUsed => {
                 "this payment was used for another request; repeat that request, or sign a new payment".to_owned()
             }
@@ -196,6 +295,31 @@ impl ApiError {
             ApiError::InvalidProof(error) => body["reason"] = json!(error.reason()),
             ApiError::ExceedsCallerBudget { price, cap } => {
                 body["details"] = json!({"price_usdc": price.to_string(), "max_cost_usdc": cap.to_string()});
+            }
+            ApiError::BudgetExceeded(over) => {
+                body["budget"] = json!({
+                    "reason": over.reason,
+                    "cap": over.cap.to_string(),
+                    "spent": over.spent.to_string(),
+                    "in_flight": over.in_flight.to_string(),
+                    "charge": over.charge.to_string(),
+                    "resets_at": over.resets_at.to_string(),
+                });
+            }
+            ApiError::Frozen { what } => body["reason"] = json!(what),
+            ApiError::InsufficientCredits(short) => {
+                let members = json!({
+                    "required_usdc": short.required.to_string(),
+                    "credits_balance": short.balance.to_string(),
+                    "shortfall_usdc": short.missing().to_string(),
+                    "credits_reserved_on_quote": short.held.to_string(),
+                    "quote_id": short.quote_id,
+                    "top_up": {
+                        "message": "the owner tops up with POST /v1/credits/top-up, paid from the wallet",
+                        "docs_url": short.docs_url,
+                    },
+                });
+                merge(&mut body, members);
             }
             ApiError::PaymentProcessing(context) => {
                 body["code"] = json!(500);
@@ -227,7 +351,7 @@ impl IntoResponse for ApiError {
                 super::log::failure("dependency unavailable", cause);
                 response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("2"));
             }
-            ApiError::PaymentProcessing(_) => {
+            ApiError::RequestInProgress | ApiError::PaymentProcessing(_) => {
                 response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("2"));
             }
             _ => {}

@@ -22,10 +22,11 @@ pub fn agent_name(headers: &HeaderMap) -> Result<Option<AgentName>, ApiError> {
     value.parse().map(Some).map_err(|message| ApiError::field("X-Agent-ID", message))
 }
 
-/// The most the caller wants to pay for this call (`X-Max-Cost-USDC`), also in exponent form.
+/// The most the caller wants to pay for this call (`X-Max-Cost-USDC`), also in exponent form, or
+/// with all the digits of a float.
 pub fn max_cost(headers: &HeaderMap) -> Result<Option<Usdc>, ApiError> {
     let Some(value) = text(headers, "x-max-cost-usdc")? else { return Ok(None) };
-    Usdc::parse(value).map(Some).map_err(|error| ApiError::field("X-Max-Cost-USDC", error.to_string()))
+    Usdc::parse_cap(value).map(Some).map_err(|error| ApiError::field("X-Max-Cost-USDC", error.to_string()))
 }
 
 /// The quote being redeemed (`X-Quote-ID`).

@@ -8,7 +8,9 @@ pub mod routes;
 pub use error::ApiError;
 
 use axum::body::{Body, Bytes};
+use axum::extract::{FromRequestParts, Path};
 use axum::response::Response;
+use http::request::Parts;
 use http::{HeaderValue, StatusCode, header};
 use http_body_util::BodyExt;
 use serde::Serialize;
@@ -36,6 +38,18 @@ pub async fn read_body(mut body: Body, limit_bytes: usize) -> Result<Bytes, ApiE
         }
     }
     if seen > limit_bytes { Err(ApiError::PayloadTooLarge { limit_bytes }) } else { Ok(Bytes::from(kept)) }
+}
+
+/// A segment of the path. One that is no text names nothing that is here.
+pub struct Segment(pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Segment {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Segment, ApiError> {
+        let path = Path::<String>::from_request_parts(parts, state).await;
+        path.map(|Path(text)| Segment(text)).map_err(|_| ApiError::NotFound)
+    }
 }
 
 /// A JSON answer.

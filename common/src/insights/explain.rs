@@ -17,6 +17,7 @@ use crate::jobs::store as jobs;
 use crate::ledger::credit::{self, Entry, EntryKind};
 use crate::ledger::receipt::{self, Receipt};
 use crate::ledger::value::{self, Report, Reported};
+use crate::money::Usdc;
 use crate::store::{Blobs, Db, StoreError};
 
 /// The receipt named by its own id or by its request's, if it is this agent's.
@@ -113,20 +114,38 @@ async fn result_digest(blobs: &dyn Blobs, result: &StoredResult) -> Result<Strin
     Ok(const_hex::encode(digest))
 }
 
+/// How it was paid: by a signed payment, by credits, or by both. What the signed payment says is null without one.
 fn payment(job: &Job, chain: &ChainConfig) -> Value {
+    let signed = job.payment.as_ref();
     json!({
-        "payer": job.wallet().to_string(),
-        "pay_to": job.payment.to.to_string(),
-        "nonce": hex0x(&job.payment.nonce),
+        "payer": job.wallet.to_string(),
+        "access_token_id": job.charge.token,
         "amount_usdc": job.price.to_string(),
-        "network": chain.caip2(),
-        "asset": chain.token.address.to_string(),
+        "credits_usdc": job.charge.credits.to_string(),
+        "signed_usdc": signed.map(|_| job.price.checked_sub(job.charge.credits).unwrap_or_default().to_string()),
+        "pay_to": signed.map(|signed| signed.to.to_string()),
+        "nonce": signed.map(|signed| hex0x(&signed.nonce)),
+        "network": signed.map(|_| chain.caip2()),
+        "asset": signed.map(|_| chain.token.address.to_string()),
         "transaction": job.transaction,
         "settlement_status": job.settlement_status(),
         "refusal": job.refusal,
     })
 }
 
+/// `amount_usdc` is what it changed, whichever way; the other two are signed.
 fn entry(entry: &Entry) -> Value {
-    json!({"kind": entry.kind, "amount_usdc": entry.amount.to_string(), "request_id": entry.request_id, "at": entry.at.to_string()})
+    json!({
+        "kind": entry.kind,
+        "amount_usdc": Usdc::from_micro(entry.credits.unsigned_abs().max(entry.reserved.unsigned_abs())).to_string(),
+        "credits_usdc": signed(entry.credits),
+        "reserved_usdc": signed(entry.reserved),
+        "request_id": entry.request_id,
+        "at": entry.at.to_string(),
+    })
+}
+
+fn signed(micro: i64) -> String {
+    let amount = Usdc::from_micro(micro.unsigned_abs());
+    if micro < 0 { format!("-{amount}") } else { amount.to_string() }
 }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use super::{MAX_RECEIPTS, view};
+use crate::catalog::TOP_UP;
 use crate::clock::Timestamp;
 use crate::ids::{AgentId, ReceiptId};
 use crate::ledger::receipt::{self, ExecutionStatus, Order, ReceiptStatus, Span};
@@ -17,8 +18,6 @@ use crate::ledger::value::{self, Report, Reported, Status};
 use crate::money::Usdc;
 use crate::store::{Db, StoreError};
 
-/// Buying credits: a charge, but no spend.
-const TOP_UP: &str = "credits_top_up";
 /// Most goals in one answer, those with the largest spend first.
 const MAX_GOALS: usize = 100;
 
@@ -62,7 +61,7 @@ impl Charge {
     fn spend(&self) -> Option<Usdc> {
         let counts = self.status == ReceiptStatus::Settled
             && self.execution_status != ExecutionStatus::Failed
-            && self.subcategory != TOP_UP;
+            && self.subcategory != TOP_UP.name;
         counts.then_some(self.amount)
     }
 }
@@ -286,7 +285,7 @@ mod tests {
     fn period() -> Period {
         let failed = Charge { execution_status: ExecutionStatus::Failed, ..charge(4, "data", 70_000, Some("a")) };
         let pending = Charge { status: ReceiptStatus::Pending, ..charge(5, "data", 70_000, None) };
-        let top_up = Charge { subcategory: TOP_UP.to_owned(), ..charge(6, "commerce", 70_000, None) };
+        let top_up = Charge { subcategory: TOP_UP.name.to_owned(), ..charge(6, "commerce", 70_000, None) };
         let charges = vec![
             charge(1, "data", 10_000, Some("a")),
             charge(2, "data", 20_000, Some("b")),

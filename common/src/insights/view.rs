@@ -39,6 +39,9 @@ pub struct ReceiptView {
     pub alg: Option<&'static str>,
     pub created_at: String,
     pub settled_at: Option<String>,
+    /// Beside the contract: the part that was paid with credits, and the access token that paid.
+    pub credits_used_usdc: String,
+    pub access_token_id: Option<String>,
 }
 
 /// A row of the audit (contract §22): everything the signature covers, and the signature. Its `signature` is the
@@ -103,6 +106,8 @@ pub fn receipt(receipt: &Receipt, tag: Option<&Reported>) -> ReceiptView {
         alg: receipt.seal.is_some().then_some(ALGORITHM),
         created_at: row.created_at,
         settled_at: row.settled_at,
+        credits_used_usdc: receipt.credits.to_string(),
+        access_token_id: receipt.token_id.map(|token| token.to_string()),
     }
 }
 

@@ -24,9 +24,12 @@ use super::store::{self, MoveError};
 use crate::clock::Clock;
 use crate::config::ChainConfig;
 use crate::digest;
+use crate::evm::authorization::Authorization;
 use crate::evm::hex0x;
 use crate::http::log;
 use crate::ids::RequestId;
+use crate::ledger::account;
+use crate::ledger::freeze::SERVICE_PAYEE;
 use crate::ledger::signing::ReceiptSigner;
 use crate::payments::settle::{Settled, Settler};
 use crate::store::queue;
@@ -85,7 +88,7 @@ impl Engine {
                 }
                 Step::Settle => self.settle(&mut job, patience).await,
                 Step::Reconcile => self.reconcile(&mut job).await,
-                Step::Work => self.work(&mut job).await,
+                Step::Work => self.work(&mut job, patience).await,
             };
             match moved {
                 Ok(Progress::Moved) => {}
@@ -104,13 +107,14 @@ impl Engine {
             let error = ToolError { code: ErrorCode::PaymentFailed, reason: None, message: gave_up_settling() };
             return self.fail(job, error).await;
         }
+        let payment = signed_payment(job)?;
         for _ in 0..ALLOCATION_RETRIES {
-            let prepared = match self.settler.prepare(&job.payment).await {
+            let prepared = match self.settler.prepare(&payment).await {
                 Ok(prepared) => prepared,
                 Err(settled) => return self.record(job, settled, patience).await,
             };
             if store::submitting(&self.db, job, prepared, self.clock.now()).await? {
-                let settled = self.settler.submit(&job.payment, job.intent.as_ref()).await;
+                let settled = self.settler.submit(&payment, job.intent.as_ref()).await;
                 return self.record(job, settled, patience).await;
             }
         }
@@ -118,7 +122,7 @@ impl Engine {
     }
 
     async fn reconcile(&self, job: &mut Job) -> Result<Progress, MoveError> {
-        let settled = self.settler.reconcile(&job.payment, job.intent.as_ref()).await?;
+        let settled = self.settler.reconcile(&signed_payment(job)?, job.intent.as_ref()).await?;
         self.record(job, settled, Patience::Worker).await
     }
 
@@ -127,8 +131,12 @@ impl Engine {
         let now = self.clock.now();
         match settled {
             Settled::Yes { transaction } => store::settled(&self.db, &self.signer, job, transaction, now).await?,
-            Settled::No(reason) => store::refused(&self.db, &self.signer, job, reason, now).await?,
+            Settled::No(reason) => store::refused(&self.db, &self.signer, &self.chain, job, reason, now).await?,
             Settled::Dropped => store::dropped(&self.db, job, now).await?,
+            Settled::Pending { transaction: Some(transaction) } if job.transaction.is_none() => {
+                store::pending(&self.db, job, transaction, SETTLEMENT_PAUSE, now).await?;
+                return Ok(Progress::Paused);
+            }
             Settled::Pending { .. } => {
                 store::postpone(&self.db, job, SETTLEMENT_PAUSE, now).await?;
                 return Ok(Progress::Paused);
@@ -150,14 +158,23 @@ impl Engine {
         Ok(Progress::Moved)
     }
 
-    async fn work(&self, job: &mut Job) -> Result<Progress, MoveError> {
+    async fn work(&self, job: &mut Job, patience: Patience) -> Result<Progress, MoveError> {
         if job.is_worn_out() {
             return self.fail(job, ToolError::internal("the work was tried several times and did not finish")).await;
         }
+        // Work that had to wait may have been stopped by its owner meanwhile.
+        if patience == Patience::Worker {
+            let frozen = account::glance(&self.db, job.agent).await?.frozen;
+            if let Some(what) = frozen.stops(job.charge.token, &job.tool, SERVICE_PAYEE) {
+                let message = format!("the owner froze this {what} before the work began");
+                return self.fail(job, ToolError::unavailable(Unavailable::FrozenByOwner, message)).await;
+            }
+        }
         match self.run_tool(job).await {
             Ok(output) => {
+                let credited = output.credited;
                 let result = self.keep(job.request_id, output).await?;
-                store::completed(&self.db, &self.signer, job, result, self.clock.now()).await?;
+                store::completed(&self.db, &self.signer, job, result, credited, self.clock.now()).await?;
             }
             Err(error) => return self.fail(job, error).await,
         }
@@ -221,6 +238,11 @@ pub async fn read_result(blobs: &dyn Blobs, result: &StoredResult) -> Result<Val
         }
     };
     serde_json::from_slice(&bytes).map_err(StoreError::new)
+}
+
+/// Only what was signed can be settled; a job paid from credits never asks for it.
+fn signed_payment(job: &Job) -> Result<Authorization, StoreError> {
+    job.payment.clone().ok_or_else(|| StoreError::new(format_args!("job {} has no payment to settle", job.request_id)))
 }
 
 enum Progress {

@@ -16,6 +16,7 @@ use crate::clock::Timestamp;
 use crate::evm::Address;
 use crate::evm::authorization::Authorization;
 use crate::ids::{AgentId, ReceiptId, RequestId};
+use crate::ledger::charge::{Charge, Purchase};
 use crate::money::Usdc;
 use crate::payments::reason::Reason;
 use crate::payments::settle::Intent;
@@ -89,7 +90,12 @@ pub struct Job {
     /// micro-USDC
     pub price: Usdc,
     pub receipt_id: ReceiptId,
-    pub payment: Authorization,
+    /// The wallet behind the agent.
+    pub wallet: Address,
+    /// The signed payment; absent if credits pay for everything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payment: Option<Authorization>,
+    pub charge: Charge,
     pub settlement: Settlement,
     /// The work need not wait for the settlement (see `payments::policy`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -170,9 +176,16 @@ impl Job {
     pub fn settlement_status(&self) -> &'static str {
         match self.settlement {
             Settlement::Claimed | Settlement::Submitted => "pending",
+            // Credits were here already.
+            Settlement::Settled if self.payment.is_none() => "not_required",
             Settlement::Settled => "settled",
             Settlement::Refused | Settlement::Void => "failed",
         }
+    }
+
+    /// What its charge is for.
+    pub fn purchase(&self) -> Purchase<'_> {
+        Purchase { agent: self.agent, tool: &self.tool, request_id: self.request_id, receipt_id: &self.receipt_id }
     }
 
     pub fn next_step(&self) -> Step {
@@ -186,11 +199,6 @@ impl Job {
             _ => self.attempt,
         };
         self.outcome.is_none() && tried > MAX_ATTEMPTS
-    }
-
-    /// The wallet that paid.
-    pub fn wallet(&self) -> Address {
-        self.payment.from
     }
 
     pub fn refusal(&self) -> Option<Reason> {

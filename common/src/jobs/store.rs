@@ -11,8 +11,10 @@ use crate::clock::Timestamp;
 use crate::config::ChainConfig;
 use crate::evm::hex0x;
 use crate::ids::RequestId;
+use crate::ledger::credit::{self, EntryKind};
 use crate::ledger::receipt::{self, ExecutionStatus, Receipt, ReceiptStatus};
-use crate::ledger::{credit, signing::ReceiptSigner};
+use crate::ledger::signing::ReceiptSigner;
+use crate::money::Usdc;
 use crate::payments::reason::Reason;
 use crate::payments::settle::Prepared;
 use crate::payments::{claim, policy};
@@ -53,11 +55,13 @@ pub async fn load_latest(db: &Db, request_id: RequestId) -> Result<Option<Job>, 
     db.get_latest(&db.tables.jobs, job::key(request_id)).await
 }
 
-/// The write that makes a job. Refused if the id exists, unless what is there was given up before it cost anything.
+/// The write that makes a job. Refused if the id exists, unless what is there ended before it cost or did anything.
 pub fn create(db: &Db, job: &Job) -> Result<Write, StoreError> {
     Write::put(&db.tables.jobs, job.key(), job)?
-        .only_if("attribute_not_exists(#pk) OR #settlement = :void")
-        .bind("void", Settlement::Void)
+        .only_if("attribute_not_exists(#pk) OR #settlement = :void OR (#settlement = :refused AND #outcome = :failed)")
+        .bind("void", Settlement::Void)?
+        .bind("refused", Settlement::Refused)?
+        .bind("failed", Outcome::Failed)
 }
 
 /// Takes a job up for a while. `None` if there is nothing to do, or somebody alive is at it.
@@ -149,6 +153,7 @@ pub async fn settled(
         close(&mut next);
         writes.push(bind(change(db, job, &format!("{set}{CLOSE}"), now)?)?);
         writes.push(revised(db, signer, &next, now).await?);
+        writes.extend(job.charge.keep(db, job.purchase())?);
     } else {
         writes.push(bind(change(db, job, &format!("{set} REMOVE #intent"), now)?)?);
     }
@@ -160,10 +165,12 @@ pub async fn settled(
     Ok(())
 }
 
-/// The money will not arrive. Work that was not done yet is not done.
+/// The money will not arrive. Work that was not done yet is not done, and the payment may be tried again: its wallet
+/// may have been filled, or somebody else may broadcast it.
 pub async fn refused(
     db: &Db,
     signer: &ReceiptSigner,
+    chain: &ChainConfig,
     job: &mut Job,
     reason: Reason,
     now: Timestamp,
@@ -183,6 +190,13 @@ pub async fn refused(
         write = write.bind("outcome", next.outcome)?.bind("error", &next.error)?;
     }
     let mut writes = vec![write, revised(db, signer, &next, now).await?];
+    writes.extend(match job.outcome {
+        None => job.charge.undo(db, job.purchase(), now)?,
+        Some(_) => job.charge.forfeit(db, job.purchase())?,
+    });
+    if let (None, Some(payment)) = (job.outcome, &job.payment) {
+        writes.push(claim::reopen(db, payment, chain, job.request_id)?);
+    }
     // Work that was done and will never be paid stays on its payer's exposure.
     if job.overlap && job.outcome.is_none() {
         writes.push(policy::unexpose(db, job.agent, job.price)?);
@@ -192,12 +206,13 @@ pub async fn refused(
     Ok(())
 }
 
-/// The work is done.
+/// The work is done. `credited` is what was bought, where credits themselves are sold: it is only there with the money.
 pub async fn completed(
     db: &Db,
     signer: &ReceiptSigner,
     job: &mut Job,
     result: StoredResult,
+    credited: Option<Usdc>,
     now: Timestamp,
 ) -> Result<(), MoveError> {
     let mut next = Job { outcome: Some(Outcome::Completed), result: Some(result), ..job.clone() };
@@ -206,7 +221,13 @@ pub async fn completed(
     if job.settlement == Settlement::Settled {
         let write = bind(change(db, job, &format!("{set}{CLOSE}"), now)?)?;
         close(&mut next);
-        db.transact(&[write, revised(db, signer, &next, now).await?]).await?;
+        let mut writes = vec![write, revised(db, signer, &next, now).await?];
+        writes.extend(job.charge.keep(db, job.purchase())?);
+        if let Some(bought) = credited {
+            let (cause, change) = (job.receipt_id.as_str(), credit::add(bought)?);
+            writes.extend(credit::change(db, job.agent, EntryKind::TopUp, change, cause, Some(job.request_id), now)?);
+        }
+        db.transact(&writes).await?;
     } else {
         db.write(bind(change(db, job, set, now)?)?).await?;
     }
@@ -233,13 +254,16 @@ pub async fn failed(
         let write = bind(change(db, job, &format!("{set}, #credited = :credited{CLOSE}"), now)?)?
             .bind("credited", job.price)?;
         let mut writes = vec![write];
-        writes.extend(credit::refund(db, job.agent, job.request_id, &job.receipt_id, job.price, now)?);
+        writes.extend(job.charge.refund(db, job.purchase(), job.price, now)?);
         writes
     } else {
         next.settlement = Settlement::Void;
         let write = bind(change(db, job, &format!("{set}, #settlement = :void{CLOSE}"), now)?.only_unsubmitted()?)?;
-        let mut writes =
-            vec![write.bind("void", Settlement::Void)?, claim::release(db, &job.payment, chain, job.request_id)?];
+        let mut writes = vec![write.bind("void", Settlement::Void)?];
+        if let Some(payment) = &job.payment {
+            writes.push(claim::release(db, payment, chain, job.request_id)?);
+        }
+        writes.extend(job.charge.undo(db, job.purchase(), now)?);
         if job.overlap {
             writes.push(policy::unexpose(db, job.agent, job.price)?);
         }
@@ -257,6 +281,23 @@ pub async fn postpone(db: &Db, job: &mut Job, delay: Duration, now: Timestamp) -
     db.write(change(db, job, "SET #due = :due REMOVE #lease_until", now)?.bind("due", due)?).await?;
     job.due = Some(due);
     job.lease_until = None;
+    Ok(())
+}
+
+/// Puts the job down until the transaction that carries its payment has ended.
+pub async fn pending(
+    db: &Db,
+    job: &mut Job,
+    transaction: String,
+    delay: Duration,
+    now: Timestamp,
+) -> Result<(), MoveError> {
+    let due = now.plus(delay);
+    let set = "SET #due = :due, #transaction = :transaction REMOVE #lease_until";
+    db.write(change(db, job, set, now)?.bind("due", due)?.bind("transaction", &transaction)?).await?;
+    job.due = Some(due);
+    job.lease_until = None;
+    job.transaction = Some(transaction);
     Ok(())
 }
 

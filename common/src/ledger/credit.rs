@@ -1,83 +1,111 @@
-//! Credits: a balance an agent can spend, and the immutable entries it is the sum of.
+//! Credits: prepaid USDC, and the immutable entries that every balance is the sum of.
 //!
-//! A balance changes only together with an entry, in one transaction. An entry's key follows from what caused it, so
+//! An account changes only together with an entry, in one transaction. An entry's key follows from what caused it, so
 //! that the same cause can never count twice.
 
 use serde::{Deserialize, Serialize};
 
+use super::account::{Change, minus, plus};
+use super::agent_partition;
 use crate::clock::Timestamp;
 use crate::ids::{AgentId, ReceiptId, RequestId};
 use crate::money::Usdc;
 use crate::store::db::Query;
 use crate::store::{Db, Key, StoreError, Write};
 
-/// What an agent can spend.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Balance {
-    /// micro-USDC
-    pub credits: Usdc,
-}
-
-/// Why a balance changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Why an account changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EntryKind {
+    /// Bought with USDC from the wallet.
+    TopUp,
+    /// Bought with a card.
+    CardTopUp,
+    /// Spent on a call.
+    Charge,
+    /// Held by a quote.
+    Reserve,
+    /// No longer held, or a charge that was never made good.
+    Release,
     /// Work that was paid for and failed.
     Refund,
 }
 
-/// One change of a balance.
+impl EntryKind {
+    fn as_str(self) -> &'static str {
+        match self {
+            EntryKind::TopUp => "top_up",
+            EntryKind::CardTopUp => "card_top_up",
+            EntryKind::Charge => "charge",
+            EntryKind::Reserve => "reserve",
+            EntryKind::Release => "release",
+            EntryKind::Refund => "refund",
+        }
+    }
+}
+
+/// One change of an account, in micro-USDC.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     pub kind: EntryKind,
-    /// micro-USDC
-    pub amount: Usdc,
-    pub request_id: RequestId,
-    pub receipt_id: ReceiptId,
+    pub credits: i64,
+    pub reserved: i64,
+    /// What caused it: a receipt, a quote's hold, a session of the card processor.
+    pub cause: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<RequestId>,
     pub at: Timestamp,
 }
 
-fn balance_key(agent: AgentId) -> Key {
-    Key::new(super::agent_partition(agent), "BALANCE")
+impl Entry {
+    pub fn new(kind: EntryKind, change: Change, cause: &str, request_id: Option<RequestId>, at: Timestamp) -> Entry {
+        Entry { kind, credits: change.credits, reserved: change.reserved, cause: cause.to_owned(), request_id, at }
+    }
+
+    /// The write that keeps it. Refused if this cause did the same before.
+    pub fn put(&self, db: &Db, agent: AgentId) -> Result<Write, StoreError> {
+        let key = Key::new(agent_partition(agent), format!("ENTRY#{}#{}", self.cause, self.kind.as_str()));
+        Ok(Write::put(&db.tables.ledger, key, self)?.only_if_new())
+    }
 }
 
-/// Sorts by the time of the charge, and names the cause.
-fn entry_key(agent: AgentId, receipt: &ReceiptId, kind: EntryKind) -> Key {
-    let kind = match kind {
-        EntryKind::Refund => "refund",
-    };
-    Key::new(super::agent_partition(agent), format!("ENTRY#{receipt}#{kind}"))
-}
-
-/// The two writes that pay a failed job's price back. Refused if this job was paid back before.
-pub fn refund(
+/// The writes that change an account, with their entry.
+pub fn change(
     db: &Db,
     agent: AgentId,
-    request_id: RequestId,
-    receipt_id: &ReceiptId,
-    amount: Usdc,
+    kind: EntryKind,
+    change: Change,
+    cause: &str,
+    request_id: Option<RequestId>,
     at: Timestamp,
 ) -> Result<[Write; 2], StoreError> {
-    let entry = Entry { kind: EntryKind::Refund, amount, request_id, receipt_id: receipt_id.clone(), at };
-    let table = &db.tables.ledger;
-    Ok([
-        Write::put(table, entry_key(agent, receipt_id, entry.kind), &entry)?.only_if_new(),
-        Write::update(table, balance_key(agent), "ADD #credits :amount").bind("amount", amount)?,
-    ])
+    let entry = Entry::new(kind, change, cause, request_id, at);
+    Ok([entry.put(db, agent)?, change.write(db, agent)?])
 }
 
-/// An agent's balance; zero if it never had one.
-pub async fn balance(db: &Db, agent: AgentId) -> Result<Balance, StoreError> {
-    Ok(db.get(&db.tables.ledger, balance_key(agent)).await?.unwrap_or_default())
+/// What adds an amount to what can be spent.
+pub fn add(amount: Usdc) -> Result<Change, StoreError> {
+    Ok(Change { credits: plus(amount)?, ..Change::default() })
 }
 
-/// The entries of an agent, oldest first.
-pub async fn entries(db: &Db, agent: AgentId) -> Result<Vec<Entry>, StoreError> {
-    db.query(Query::prefixed(&db.tables.ledger, &super::agent_partition(agent), "ENTRY#", 1000)?).await
+/// What takes an amount from what can be spent.
+pub fn spend(amount: Usdc) -> Result<Change, StoreError> {
+    Ok(Change { credits: minus(amount)?, ..Change::default() })
+}
+
+/// The entries of an agent, at most so many, in no particular order.
+pub async fn entries(db: &Db, agent: AgentId, limit: usize) -> Result<Vec<Entry>, StoreError> {
+    db.query(Query::prefixed(&db.tables.ledger, &agent_partition(agent), "ENTRY#", limit)?.latest()).await
+}
+
+/// The entry of a cause, if there is one.
+pub async fn entry(db: &Db, agent: AgentId, kind: EntryKind, cause: &str) -> Result<Option<Entry>, StoreError> {
+    let key = Key::new(agent_partition(agent), format!("ENTRY#{cause}#{}", kind.as_str()));
+    db.get_latest(&db.tables.ledger, key).await
 }
 
 /// The entries one receipt gave rise to.
 pub async fn of_receipt(db: &Db, agent: AgentId, receipt: &ReceiptId) -> Result<Vec<Entry>, StoreError> {
     let prefix = format!("ENTRY#{receipt}#");
-    db.query(Query::prefixed(&db.tables.ledger, &super::agent_partition(agent), &prefix, 20)?.latest()).await
+    db.query(Query::prefixed(&db.tables.ledger, &agent_partition(agent), &prefix, 20)?.latest()).await
 }

@@ -1,9 +1,26 @@
-//! The ledger: a receipt for every charge, and the credit balance with the entries that make it up.
+//! The ledger: accounts and the entries that make them up, holds, caps, and a receipt for every charge.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`account`] | what an agent has, and the rules for spending it |
+//! | [`credit`] | entries: why an account changed, kept for ever |
+//! | [`hold`] | credits kept for an open quote |
+//! | [`charge`] | how one job is paid for: how it begins and how it ends |
+//! | [`day`] | what a UTC day cost: the counters behind every cap |
+//! | [`budget`], [`freeze`] | the owner's rules |
+//! | [`receipt`], [`signing`] | a signed receipt for every charge |
+//! | [`value`] | what the agent says its purchases brought |
 //!
 //! Entries are never changed; a receipt is revised in the open, each revision signed. What is written here is written
 //! in the same transaction as the job it belongs to.
 
+pub mod account;
+pub mod budget;
+pub mod charge;
 pub mod credit;
+pub mod day;
+pub mod freeze;
+pub mod hold;
 pub mod receipt;
 pub mod signing;
 pub mod value;

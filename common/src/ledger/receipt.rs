@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::signing::ReceiptSigner;
 use crate::clock::Timestamp;
 use crate::digest::{canonical_json, sha256};
-use crate::ids::{AgentId, ReceiptId, RequestId};
+use crate::ids::{AgentId, ReceiptId, RequestId, TokenId};
 use crate::money::Usdc;
 use crate::store::db::Query;
 use crate::store::{Db, Key, StoreError, Write};
@@ -41,6 +41,12 @@ pub struct Receipt {
     pub subcategory: String,
     /// micro-USDC
     pub amount: Usdc,
+    /// The part of it that was paid with credits, in micro-USDC.
+    #[serde(default)]
+    pub credits: Usdc,
+    /// The access token that paid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_id: Option<TokenId>,
     pub status: ReceiptStatus,
     pub execution_status: ExecutionStatus,
     /// Transaction hash, once settled.
@@ -203,6 +209,8 @@ mod tests {
             category: "data".to_owned(),
             subcategory: "web_read".to_owned(),
             amount: Usdc::from_micro(2_000),
+            credits: Usdc::ZERO,
+            token_id: None,
             status: ReceiptStatus::Settled,
             execution_status: ExecutionStatus::Completed,
             settlement_tx: Some("0xabc".to_owned()),

@@ -38,6 +38,10 @@ pub struct Claim {
     #[serde(with = "serde_bytes")]
     pub purchase: Word,
     pub claimed_at: Timestamp,
+    /// What was to be bought with it came to nothing, and nothing was charged: while it is valid, the payment may be
+    /// claimed anew. (Until then it is kept, because the chain may still show that it was used.)
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reopened: bool,
     /// Unix seconds after which the row may go.
     pub expires: i64,
 }
@@ -59,6 +63,7 @@ impl Claim {
             signature: digest::sha256(&authorization.signature),
             purchase,
             claimed_at: now,
+            reopened: false,
             expires: keep_until.max(i64::try_from(authorization_gone).unwrap_or(i64::MAX)),
         }
     }
@@ -92,9 +97,24 @@ fn key(authorization: &Authorization, chain: &ChainConfig) -> Key {
     Key::new(partition(&authorization.nonce), sort)
 }
 
-/// The write that claims. Refused if the payment is claimed already; the refusal holds the claim.
+/// The write that claims. Refused if the payment is claimed already; the refusal then holds the claim.
 pub fn put(db: &Db, claim: &Claim, authorization: &Authorization, chain: &ChainConfig) -> Result<Write, StoreError> {
-    Ok(Write::put(&db.tables.jobs, key(authorization, chain), claim)?.only_if_new())
+    Write::put(&db.tables.jobs, key(authorization, chain), claim)?
+        .only_if("attribute_not_exists(#pk) OR #reopened = :yes")
+        .bind("yes", true)
+}
+
+/// The write that lets a payment be claimed anew after its purchase came to nothing.
+pub fn reopen(
+    db: &Db,
+    authorization: &Authorization,
+    chain: &ChainConfig,
+    request_id: RequestId,
+) -> Result<Write, StoreError> {
+    Write::update(&db.tables.jobs, key(authorization, chain), "SET #reopened = :yes")
+        .only_if("#request_id = :request_id")
+        .bind("yes", true)?
+        .bind("request_id", request_id)
 }
 
 /// The write that gives the payment back to its payer: only for payments of which nothing was broadcast.

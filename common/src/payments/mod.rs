@@ -13,6 +13,7 @@
 //! How these make up a paid call is told in `gate`.
 
 pub mod claim;
+pub mod idempotency;
 pub mod policy;
 pub mod quote;
 pub mod reason;

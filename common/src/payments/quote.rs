@@ -16,10 +16,10 @@ use crate::ids::{AgentId, RequestId};
 use crate::money::Usdc;
 
 const PREFIX: &str = "quote_";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const MAC_BYTES: usize = 16;
-/// version, uid, expiry, amount, binding
-const BODY_BYTES: usize = 1 + 12 + 8 + 8 + 16;
+/// version, uid, expiry, amount, credits, binding
+const BODY_BYTES: usize = 1 + 12 + 8 + 8 + 8 + 16;
 
 /// What a quote is bound to: the tool and the exact body.
 #[derive(Clone, Copy, Debug)]
@@ -32,10 +32,12 @@ pub struct Purchase<'a> {
 /// A price offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quote {
-    uid: [u8; 12],
+    pub uid: [u8; 12],
     pub expires: Timestamp,
-    /// micro-USDC
+    /// The whole price, in micro-USDC.
     pub amount: Usdc,
+    /// The part of it that credits held for this quote pay, in micro-USDC.
+    pub credits: Usdc,
     binding: [u8; 16],
 }
 
@@ -59,7 +61,17 @@ impl Quote {
     ) -> Quote {
         // Whole seconds, because that is what the token carries.
         let expires = Timestamp::from_secs(now.plus(validity).secs());
-        Quote { uid: digest::random(), expires, amount, binding: binding(purchase, agent) }
+        Quote { uid: digest::random(), expires, amount, credits: Usdc::ZERO, binding: binding(purchase, agent) }
+    }
+
+    /// The same quote, part of its price being paid with credits.
+    pub fn with_credits(self, credits: Usdc) -> Quote {
+        Quote { credits: credits.min(self.amount), ..self }
+    }
+
+    /// What is still to be signed for.
+    pub fn remaining(&self) -> Usdc {
+        self.amount.checked_sub(self.credits).unwrap_or_default()
     }
 
     /// The token: opaque to callers.
@@ -77,10 +89,21 @@ impl Quote {
         payer: AgentId,
         now: Timestamp,
     ) -> Result<Quote, QuoteError> {
-        let quote = Quote::read(token, key).ok_or(QuoteError::Invalid)?;
+        let quote = Quote::redeem_at_any_time(token, key, purchase, payer)?;
         if now >= quote.expires {
             return Err(QuoteError::Invalid);
         }
+        Ok(quote)
+    }
+
+    /// As [`Quote::redeem`], also of a quote that has expired: what was bought with it in time can still be asked for.
+    pub fn redeem_at_any_time(
+        token: &str,
+        key: &hmac::Key,
+        purchase: Purchase<'_>,
+        payer: AgentId,
+    ) -> Result<Quote, QuoteError> {
+        let quote = Quote::read(token, key).ok_or(QuoteError::Invalid)?;
         if quote.binding != binding(purchase, None) && quote.binding != binding(purchase, Some(payer)) {
             return Err(QuoteError::Mismatch);
         }
@@ -102,7 +125,8 @@ impl Quote {
             uid: body[1..13].try_into().ok()?,
             expires: Timestamp::from_secs(i64::from_be_bytes(body[13..21].try_into().ok()?)),
             amount: Usdc::from_micro(u64::from_be_bytes(body[21..29].try_into().ok()?)),
-            binding: body[29..45].try_into().ok()?,
+            credits: Usdc::from_micro(u64::from_be_bytes(body[29..37].try_into().ok()?)),
+            binding: body[37..53].try_into().ok()?,
         })
     }
 
@@ -112,7 +136,8 @@ impl Quote {
         body[1..13].copy_from_slice(&self.uid);
         body[13..21].copy_from_slice(&self.expires.secs().to_be_bytes());
         body[21..29].copy_from_slice(&self.amount.micro().to_be_bytes());
-        body[29..45].copy_from_slice(&self.binding);
+        body[29..37].copy_from_slice(&self.credits.micro().to_be_bytes());
+        body[37..53].copy_from_slice(&self.binding);
         body
     }
 

@@ -3,6 +3,7 @@
 //! A tool's entry ([`crate::catalog::ToolSpec`]) says what is sold; its [`Runner`] does it. A function links only the
 //! runners it names.
 
+pub mod top_up;
 pub mod vehicle_identification;
 pub mod web_read;
 
@@ -14,6 +15,7 @@ use serde_json::{Map, Value};
 use crate::catalog::ToolSpec;
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::money::Usdc;
 use crate::net::{FetchPolicy, Fetcher};
 use crate::store::{BoxFuture, StoreError};
 
@@ -48,6 +50,8 @@ pub struct Output {
     pub provider: &'static str,
     pub provider_request_id: Option<String>,
     pub mode: Mode,
+    /// Credits that were bought, in micro-USDC: where credits themselves are what is sold.
+    pub credited: Option<Usdc>,
 }
 
 /// Whether this service did the work itself or had it done.
@@ -73,6 +77,7 @@ pub enum ErrorCode {
 pub enum Unavailable {
     DestinationNotReachable,
     SourceUnavailable,
+    FrozenByOwner,
 }
 
 impl Unavailable {
@@ -80,6 +85,7 @@ impl Unavailable {
         match self {
             Unavailable::DestinationNotReachable => "destination_not_reachable",
             Unavailable::SourceUnavailable => "source_unavailable",
+            Unavailable::FrozenByOwner => "frozen_by_owner",
         }
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Mode, Output, Runner, Running, ToolError, Toolbox};
 use crate::catalog::input::{Field, Format, Kind};
-use crate::catalog::{Answer, ToolSpec};
+use crate::catalog::{Answer, Price, ToolSpec};
 use crate::money::Usdc;
 use crate::vin::{self, Vin};
 
@@ -17,8 +17,9 @@ pub static SPEC: ToolSpec = ToolSpec {
     summary: "Decodes a 17-character vehicle identification number: make, model, year, body, engine, plant, check digit",
     group: "knowledge",
     paths: &["/v1/tools/lookup/vehicle-identification", "/v1/tools/lookup/vin"],
-    price: Usdc::from_micro(5_000),
+    price: Price::Fixed(Usdc::from_micro(5_000)),
     answer: Answer::Direct,
+    sells_credits: false,
     category: "data",
     deadline: Duration::from_secs(5),
     input: &[
@@ -50,7 +51,7 @@ fn run(toolbox: Arc<Toolbox>, input: Map<String, Value>) -> Running {
         let model_year = input.get("model_year").and_then(Value::as_u64).and_then(|year| u16::try_from(year).ok());
         let decoded = vin::decode(&vin, model_year, toolbox.clock.now().year());
         let result = serde_json::to_value(&decoded).map_err(|error| ToolError::internal(error.to_string()))?;
-        Ok(Output { result, provider: "vpic", provider_request_id: None, mode: Mode::Embedded })
+        Ok(Output { result, provider: "vpic", provider_request_id: None, mode: Mode::Embedded, credited: None })
     })
 }
 

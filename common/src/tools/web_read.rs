@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Mode, Output, Runner, Running, ToolError, Toolbox, Unavailable};
 use crate::catalog::input::{Field, FieldError, Kind};
-use crate::catalog::{Answer, ToolSpec, URI};
+use crate::catalog::{Answer, Price, ToolSpec, URI};
 use crate::money::Usdc;
 use crate::net::{FetchError, FetchPolicy, check_url};
 use crate::read::{self, ReadOptions};
@@ -18,8 +18,9 @@ pub static SPEC: ToolSpec = ToolSpec {
     summary: "Reads a public web page and returns its main content as Markdown, with title, description and status",
     group: "knowledge",
     paths: &["/v1/tools/web-read"],
-    price: Usdc::from_micro(2_000),
+    price: Price::Fixed(Usdc::from_micro(2_000)),
     answer: Answer::Queued,
+    sells_credits: false,
     category: "data",
     deadline: Duration::from_secs(25),
     input: &[Field::required(
@@ -53,8 +54,12 @@ fn run(toolbox: Arc<Toolbox>, input: Map<String, Value>) -> Running {
         let read = read.map_err(|_| ToolError::internal("the page could not be parsed"))?;
         let read = read
             .map_err(|unsupported| ToolError::unavailable(Unavailable::SourceUnavailable, unsupported.to_string()))?;
+        if read.markdown.is_empty() && read.truncated {
+            let message = "the page broke off, or is nested too deeply, before anything could be read";
+            return Err(ToolError::unavailable(Unavailable::SourceUnavailable, message));
+        }
         let result = serde_json::to_value(&read).map_err(|error| ToolError::internal(error.to_string()))?;
-        Ok(Output { result, provider: "web", provider_request_id: None, mode: Mode::Embedded })
+        Ok(Output { result, provider: "web", provider_request_id: None, mode: Mode::Embedded, credited: None })
     })
 }
 

@@ -1,32 +1,51 @@
-//! The agent's own: who it is and what it has.
+//! The agent's own: who it is, what it has, what it may spend, and who may spend for it.
+
+mod budgets;
+mod freezes;
+mod tokens;
 
 use axum::Router;
 use axum::extract::State;
 use axum::response::Response;
-use axum::routing::get;
+use axum::routing::{delete, get, post};
 use common::app::App;
-use common::auth::Scope;
+use common::auth::{Scope, Session};
 use common::evm::word_to_u64;
 use common::gate::respond;
 use common::http::{ApiError, private_json};
-use common::ledger::credit;
+use common::ledger::{account, hold};
 use common::money::Usdc;
 use common::store::StoreError;
 use http::{HeaderMap, StatusCode};
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub fn router(app: App) -> Router {
-    let router = Router::new().route("/v1/agents/me", get(me)).route("/v1/tools/balance", get(balance));
+    let router = Router::new()
+        .route("/v1/agents/me", get(me))
+        .route("/v1/agents/me/budgets", get(budgets::show).put(budgets::change))
+        .route("/v1/agents/me/access-tokens", get(tokens::list).post(tokens::mint))
+        .route("/v1/agents/me/access-tokens/{id}", delete(tokens::revoke))
+        .route("/v1/agents/me/freezes", get(freezes::show).post(freezes::freeze))
+        .route("/v1/agents/me/freezes/lift", post(freezes::lift))
+        .route("/v1/tools/balance", get(balance));
     common::http::routes::finish(router.with_state(app))
 }
 
-/// `GET /v1/agents/me`: the agent behind the proof.
+/// The envelope of routes about the agent itself.
+fn data(status: StatusCode, data: &Value) -> Response {
+    private_json(status, &json!({"success": true, "data": data}))
+}
+
+/// `GET /v1/agents/me`: the agent behind the proof or the token.
 async fn me(State(app): State<App>, headers: HeaderMap) -> Response {
     let answer = async {
         let caller = app.caller(&headers, Scope::Read).await?;
-        let data =
-            json!({"agent_id": caller.agent, "wallet_address": caller.wallet.to_string(), "auth_mode": "wallet"});
-        Ok(private_json(StatusCode::OK, &json!({"success": true, "data": data})))
+        let mode = match caller.session {
+            Session::Wallet(_) => "wallet",
+            Session::Token(_) => "access_token",
+        };
+        let about = json!({"agent_id": caller.agent, "wallet_address": caller.wallet.to_string(), "auth_mode": mode});
+        Ok(data(StatusCode::OK, &about))
     };
     respond(answer.await)
 }
@@ -35,13 +54,23 @@ async fn me(State(app): State<App>, headers: HeaderMap) -> Response {
 async fn balance(State(app): State<App>, headers: HeaderMap) -> Response {
     let answer = async {
         let caller = app.caller(&headers, Scope::Read).await?;
-        let (on_chain, credits) =
-            tokio::join!(app.chain.balance_of(caller.wallet), credit::balance(&app.db, caller.agent));
+        let (on_chain, account) =
+            tokio::join!(app.chain.balance_of(caller.wallet), account::load(&app.db, caller.agent));
         let on_chain = on_chain.map_err(|error| ApiError::Unavailable(StoreError::new(error)))?;
+        let account = account?;
+        let mut credits = account.credits;
+        let mut reserved = account.reserved;
+        if reserved > Usdc::ZERO {
+            // What expired quotes held is spendable again.
+            let released = hold::release(&app.db, caller.agent, false, app.clock.now()).await?;
+            credits = credits.checked_add(released).unwrap_or(credits);
+            reserved = reserved.checked_sub(released).unwrap_or_default();
+        }
         let body = json!({
             // More than 2^64 micro-USDC is more than there is.
             "on_chain_balance": Usdc::from_micro(word_to_u64(&on_chain).unwrap_or(u64::MAX)).to_string(),
-            "credits_balance": credits?.credits.to_string(),
+            "credits_balance": credits.to_string(),
+            "credits_reserved": reserved.to_string(),
             "currency": "USDC",
             "address": caller.wallet.to_string(),
             "chain_id": app.config.chain.chain_id,

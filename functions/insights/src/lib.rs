@@ -2,14 +2,14 @@
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use axum::routing::{get, patch, post};
 use common::app::App;
 use common::auth::Scope;
 use common::catalog::input::{self, Field, FieldError, Kind, Range};
 use common::gate::{MAX_BODY_BYTES, parse_body, respond};
-use common::http::{ApiError, private_body, private_json, read_body};
+use common::http::{ApiError, Segment, private_body, private_json, read_body};
 use common::ids::AgentId;
 use common::insights::audit::{self, Cursor, Page};
 use common::insights::export::{self, FIRST_HASH, Format};
@@ -76,7 +76,7 @@ async fn receipts(State(app): State<App>, RawQuery(query): RawQuery, headers: He
 }
 
 /// `PATCH /v1/analytics/receipts/{id}/value`: says what a purchase brought. Pending until the owner confirms it.
-async fn tag(State(app): State<App>, Path(id): Path<String>, headers: HeaderMap, body: Body) -> Response {
+async fn tag(State(app): State<App>, Segment(id): Segment, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let caller = app.caller(&headers, Scope::Write).await?;
         let members = members(&headers, body, &VALUE).await?;
@@ -90,7 +90,7 @@ async fn tag(State(app): State<App>, Path(id): Path<String>, headers: HeaderMap,
 }
 
 /// `POST /v1/analytics/receipts/{id}/value/confirm`: the owner, and no token, confirms or rejects a value tag.
-async fn confirm_tag(State(app): State<App>, Path(id): Path<String>, headers: HeaderMap, body: Body) -> Response {
+async fn confirm_tag(State(app): State<App>, Segment(id): Segment, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let caller = app.wallet_caller(&headers, Scope::Write, ApiError::WalletOnly).await?;
         let members = members(&headers, body, &DECISION).await?;
@@ -122,7 +122,7 @@ async fn outcome(State(app): State<App>, headers: HeaderMap, body: Body) -> Resp
 }
 
 /// `POST /v1/analytics/outcomes/{id}/confirm`: the owner, and no token, confirms or rejects an outcome.
-async fn confirm_outcome(State(app): State<App>, Path(id): Path<String>, headers: HeaderMap, body: Body) -> Response {
+async fn confirm_outcome(State(app): State<App>, Segment(id): Segment, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let caller = app.wallet_caller(&headers, Scope::Write, ApiError::WalletOnly).await?;
         let members = members(&headers, body, &DECISION).await?;
@@ -261,7 +261,7 @@ async fn audit_export(State(app): State<App>, RawQuery(query): RawQuery, headers
 }
 
 /// `GET /v1/receipts/{id}/explain`: everything known of one charge.
-async fn explained(State(app): State<App>, Path(id): Path<String>, headers: HeaderMap) -> Response {
+async fn explained(State(app): State<App>, Segment(id): Segment, headers: HeaderMap) -> Response {
     let answer = async {
         let caller = app.caller(&headers, Scope::Read).await?;
         let receipt = explain::find(&app.db, caller.agent, &id).await?.ok_or(ApiError::ReceiptNotFound)?;

@@ -2,13 +2,13 @@
 //! path that no other group has.
 
 use axum::Router;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
 use common::app::App;
 use common::catalog::CATALOG;
 use common::gate::respond;
-use common::http::{ApiError, json, public_json};
+use common::http::{ApiError, Segment, json, public_json};
 use common::ledger::signing;
 use common::stats;
 use http::StatusCode;
@@ -28,7 +28,7 @@ pub fn router(app: App) -> Router {
 async fn index(State(app): State<App>) -> Response {
     let tools: Vec<_> = CATALOG
         .iter()
-        .map(|tool| json!({"tool": tool.name, "method": "POST", "path": tool.path(), "price_usdc": tool.price.to_string(), "summary": tool.summary}))
+        .map(|tool| json!({"tool": tool.name, "method": "POST", "path": tool.path(), "price_usdc": tool.price.usual().to_string(), "summary": tool.summary}))
         .collect();
     let body = json!({
         "service": app.config.service_name,
@@ -64,7 +64,7 @@ async fn jwks(State(app): State<App>) -> Response {
 }
 
 /// `GET /.well-known/<service>-receipts.json`: the same keys, at the path the SDKs read.
-async fn well_known(State(app): State<App>, Path(document): Path<String>) -> Response {
+async fn well_known(State(app): State<App>, Segment(document): Segment) -> Response {
     let receipts = format!("{}-receipts.json", app.config.service_name.to_ascii_lowercase());
     let answer = async { if document == receipts { keys(&app).await } else { Err(ApiError::NotFound) } };
     respond(answer.await)

@@ -1,13 +1,13 @@
 //! What became of things: jobs, for their owners, and payments, for whoever made them.
 
 use axum::Router;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
 use common::app::App;
 use common::auth::Scope;
 use common::gate::{respond, status};
-use common::http::{ApiError, private_json};
+use common::http::{ApiError, Segment, private_json};
 use common::ids::RequestId;
 use common::jobs::{store, view};
 use http::{HeaderMap, StatusCode};
@@ -19,7 +19,7 @@ pub fn router(app: App) -> Router {
 }
 
 /// `GET /v1/requests/{id}`: a job, to its owner. One eventually consistent read, and the proof's nonce.
-async fn request(State(app): State<App>, Path(id): Path<String>, headers: HeaderMap) -> Response {
+async fn request(State(app): State<App>, Segment(id): Segment, headers: HeaderMap) -> Response {
     let answer = async {
         let caller = app.caller(&headers, Scope::Read).await?;
         let id: RequestId = id.parse().map_err(|_| ApiError::NotFound)?;
@@ -32,7 +32,7 @@ async fn request(State(app): State<App>, Path(id): Path<String>, headers: Header
 
 /// `GET /v1/payments/{nonce or transaction hash}`: what became of a payment. Both are 32 random bytes or public on
 /// chain, and the answer holds nothing that the chain does not show, so no proof is asked for.
-async fn payment(State(app): State<App>, Path(reference): Path<String>) -> Response {
+async fn payment(State(app): State<App>, Segment(reference): Segment) -> Response {
     let answer = async {
         let reference = common::evm::parse_word(&reference).ok_or_else(|| {
             ApiError::field("reference", "must be a nonce or a transaction hash: 0x and 64 hex digits")

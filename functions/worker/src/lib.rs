@@ -3,13 +3,13 @@
 use common::http::log;
 use common::jobs::Engine;
 use common::store::queue::Message;
-use common::tools::{Runner, vehicle_identification, web_read};
+use common::tools::{Runner, top_up, vehicle_identification, web_read};
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 /// Every tool: a direct call that its own function left behind ends here too.
-pub const RUNNERS: &[&Runner] = &[&vehicle_identification::RUNNER, &web_read::RUNNER];
+pub const RUNNERS: &[&Runner] = &[&vehicle_identification::RUNNER, &web_read::RUNNER, &top_up::RUNNER];
 
 /// What the queue hands over. Only what is read is named.
 #[derive(Debug, Deserialize)]

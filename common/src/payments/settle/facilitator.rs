@@ -99,6 +99,10 @@ impl Facilitator {
         let transaction = answer["transaction"].as_str().filter(|hash| hash.starts_with("0x")).map(str::to_owned);
         let word = answer["errorReason"].as_str().unwrap_or_default();
         match (answer["success"].as_bool(), transaction) {
+            // Another network or payer than was asked for: only the chain can tell what happened.
+            (Some(true), Some(transaction)) if !self.is_about(&answer, authorization) => {
+                Settled::Pending { transaction: Some(transaction) }
+            }
             (Some(true), Some(transaction)) => Settled::Yes { transaction },
             // A broadcast whose end it has not seen: the chain will show it.
             (_, Some(transaction)) if word == "settlement_pending" => {
@@ -112,6 +116,14 @@ impl Facilitator {
             _ if (400..500).contains(&status) => Settled::NotSent(format!("the facilitator answered {status}")),
             (_, transaction) => Settled::Pending { transaction },
         }
+    }
+
+    /// Whether an answer, as far as it says, is about this payment on this network.
+    fn is_about(&self, answer: &Value, authorization: &Authorization) -> bool {
+        let network = answer["network"].as_str();
+        let payer = answer["payer"].as_str();
+        network.is_none_or(|network| network == self.config.caip2() || network == self.config.v1_name())
+            && payer.is_none_or(|payer| payer.parse() == Ok(authorization.from))
     }
 
     async fn refused(&self, authorization: &Authorization, reason: Reason) -> Settled {

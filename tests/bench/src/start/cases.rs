@@ -279,12 +279,12 @@ fn paid_call(world: &World) -> Value {
     let body = vin();
     let purchase = Purchase { tool: TOOL.name, body: &sha256(canonical_json(&body).as_bytes()) };
     let now = Clock::system().now();
-    let quote = Quote::offer(purchase, None, TOOL.price, now, world.config.payments.quote_ttl);
+    let quote = Quote::offer(purchase, None, TOOL.price.usual(), now, world.config.payments.quote_ttl);
     let terms = Terms {
         token: &world.config.chain.token,
         chain_id: world.config.chain.chain_id,
         pay_to: world.config.payments.pay_to,
-        amount: TOOL.price,
+        amount: TOOL.price.usual(),
         quote_id: &quote.to_token(&world.keys.quotes),
     };
     let payment = payment_header(&world.payer.authorize(&terms, now), &terms);

@@ -1,0 +1,177 @@
+//! A call, read and validated: what is bought, by whom, and under which conditions of the caller's own.
+
+use axum::body::Bytes;
+use http::{HeaderMap, header};
+use serde_json::{Map, Value};
+
+use crate::auth::{AgentName, Caller, Scope, Session};
+use crate::catalog::input::{self, FieldError};
+use crate::catalog::{RECEIPT_FIELDS, ToolSpec};
+use crate::digest::{canonical_json, sha256, sha256_parts};
+use crate::evm::Word;
+use crate::http::{ApiError, headers};
+use crate::ids::AgentId;
+use crate::ledger::receipt;
+use crate::money::Usdc;
+use crate::net::FetchPolicy;
+use crate::payments::quote::Purchase;
+
+/// Largest memo, decision context and value tag together: they become part of the receipt's item.
+const MAX_METADATA_BYTES: usize = 16 * 1024;
+
+/// One call of something that is sold.
+pub struct Call<'a> {
+    pub tool: &'static ToolSpec,
+    /// Full URL of the request.
+    pub resource: &'a str,
+    pub headers: &'a HeaderMap,
+    pub body: Bytes,
+}
+
+/// A call whose body is what the tool takes.
+pub struct Order<'a> {
+    pub tool: &'static ToolSpec,
+    pub resource: &'a str,
+    /// Who the caller says it is.
+    pub named: Option<AgentName>,
+    /// Who the caller proved to be.
+    pub caller: Option<Caller>,
+    pub max_cost: Option<Usdc>,
+    pub quote_id: Option<&'a str>,
+    pub idempotency_key: Option<&'a str>,
+    pub approval_id: Option<&'a str>,
+    pub input: Map<String, Value>,
+    /// What it costs, in micro-USDC.
+    pub price: Usdc,
+    pub metadata: Option<String>,
+    pub goal_id: Option<String>,
+    /// SHA-256 of the canonical body.
+    pub body: [u8; 32],
+    pub trace: Option<String>,
+}
+
+impl<'a> Order<'a> {
+    /// Reads a call; whatever is wrong with it is named, all at once.
+    pub fn read(call: &Call<'a>, caller: Option<Caller>, policy: &FetchPolicy) -> Result<Order<'a>, ApiError> {
+        let body = parse_body(call.headers, &call.body)?;
+        let input = input::validate(call.tool.input, &body).map_err(ApiError::InvalidRequest)?;
+        let attached = input::validate(RECEIPT_FIELDS, &body).map_err(ApiError::InvalidRequest)?;
+        let wrong = (call.tool.check)(&input, policy);
+        if !wrong.is_empty() {
+            return Err(ApiError::InvalidRequest(wrong));
+        }
+        if let Some(Value::Object(tag)) = attached.get("valueTag") {
+            crate::ledger::value::amount(tag, "valueTag.").map_err(|wrong| ApiError::InvalidRequest(vec![wrong]))?;
+        }
+        let metadata = receipt::metadata(&attached);
+        if metadata.as_ref().is_some_and(|metadata| metadata.len() > MAX_METADATA_BYTES) {
+            let path = if attached.contains_key("decisionContext") { "decisionContext" } else { "memo" };
+            return Err(ApiError::field(
+                path,
+                format!("memo, decisionContext and valueTag may have {MAX_METADATA_BYTES} bytes together"),
+            ));
+        }
+        let goal_id = attached.get("decisionContext").and_then(|context| context["goalId"].as_str()).map(str::to_owned);
+        let named = headers::agent_name(call.headers)?;
+        Ok(Order {
+            tool: call.tool,
+            resource: call.resource,
+            named: caller.as_ref().map(|caller| AgentName::Wallet(caller.wallet)).or(named),
+            caller,
+            max_cost: headers::max_cost(call.headers)?,
+            quote_id: headers::quote_id(call.headers)?,
+            idempotency_key: headers::idempotency_key(call.headers)?,
+            approval_id: headers::approval_id(call.headers)?,
+            price: call.tool.price.of(&input),
+            input,
+            metadata,
+            goal_id,
+            body: sha256(canonical_json(&Value::Object(body)).as_bytes()),
+            trace: headers::text(call.headers, "x-amzn-trace-id")?.map(str::to_owned),
+        })
+    }
+
+    pub fn purchase(&self) -> Purchase<'_> {
+        Purchase { tool: self.tool.name, body: &self.body }
+    }
+
+    /// What a payment or a name is claimed for.
+    pub fn purchase_digest(&self) -> Word {
+        sha256_parts(&[self.tool.name.as_bytes(), &self.body])
+    }
+
+    /// The agent the quote is for, as far as it is known.
+    pub fn agent(&self) -> Option<AgentId> {
+        self.named.map(|named| named.agent())
+    }
+
+    /// The proven caller, if its credits may be used: a read proof is a statement about reading, unless the caller
+    /// named the call (contract §1.5).
+    pub fn spender(&self) -> Option<&Caller> {
+        let caller = self.caller.as_ref()?;
+        let may_spend = match caller.session {
+            Session::Wallet(Scope::Write | Scope::Submit) | Session::Token(_) => true,
+            Session::Wallet(Scope::Read) => self.idempotency_key.is_some(),
+        };
+        (may_spend && !self.tool.sells_credits).then_some(caller)
+    }
+
+    /// The path it was posted to, as it ends the resource.
+    pub fn tool_path(&self) -> &str {
+        self.tool.paths.iter().copied().find(|path| self.resource.ends_with(path)).unwrap_or_default()
+    }
+
+    /// Refuses what is above the caller's own cap.
+    pub fn check_cap(&self, price: Usdc) -> Result<(), ApiError> {
+        match self.max_cost {
+            Some(cap) if price > cap => Err(ApiError::ExceedsCallerBudget { price, cap }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A JSON object, whatever else was sent being named.
+pub fn parse_body(headers: &HeaderMap, body: &[u8]) -> Result<Map<String, Value>, ApiError> {
+    if body.is_empty() {
+        return Ok(Map::new());
+    }
+    let content_type = headers.get(header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or_default());
+    if content_type.is_some_and(|content_type| !is_json(content_type)) {
+        return Err(ApiError::UnsupportedMediaType);
+    }
+    match serde_json::from_slice(body) {
+        Ok(Value::Object(body)) => Ok(body),
+        Ok(_) => Err(ApiError::InvalidRequest(vec![FieldError::new("", "the body must be a JSON object")])),
+        Err(error) => {
+            Err(ApiError::InvalidRequest(vec![FieldError::new("", format!("the body is not JSON: {error}"))]))
+        }
+    }
+}
+
+fn is_json(content_type: &str) -> bool {
+    let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    essence == "application/json" || essence.starts_with("application/") && essence.ends_with("+json")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bodies_are_json_objects() {
+        let parse = |content_type: Option<&str>, body: &[u8]| {
+            let mut headers = HeaderMap::new();
+            if let Some(content_type) = content_type {
+                headers.insert(header::CONTENT_TYPE, content_type.parse().unwrap());
+            }
+            parse_body(&headers, body).map_err(|error| error.code())
+        };
+        assert!(parse(None, b"{}").is_ok());
+        assert!(parse(Some("application/json; charset=utf-8"), b"{}").is_ok());
+        assert!(parse(Some("application/vnd.api+json"), b"{}").is_ok());
+        assert_eq!(parse(Some("text/plain"), b"{}"), Err("unsupported_media_type"));
+        for body in [&b"["[..], b"[]", b"null", b"{\"a\":1}x", b"\xff\xfe", "[".repeat(100_000).as_bytes()] {
+            assert_eq!(parse(None, body), Err("invalid_request"));
+        }
+    }
+}

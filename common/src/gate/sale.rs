@@ -1,0 +1,341 @@
+//! The claim: everything a purchase changes, in one transaction; and what each refusal of it means.
+
+use super::order::Order;
+use super::rules::Proposed;
+use super::{Gate, call_name, came_to_nothing};
+use crate::auth::Caller;
+use crate::catalog::Answer;
+use crate::clock::Timestamp;
+use crate::evm::Address;
+use crate::http::ApiError;
+use crate::ids::{AgentId, ReceiptId, RequestId, TokenId};
+use crate::jobs::engine::Patience;
+use crate::jobs::job::{self, Job, LEASE, RETENTION, Settlement};
+use crate::jobs::store;
+use crate::ledger::account::{self, Account};
+use crate::ledger::charge::Charge;
+use crate::ledger::receipt::{self, ExecutionStatus, Receipt, ReceiptStatus};
+use crate::ledger::{day, hold};
+use crate::money::Usdc;
+use crate::payments::claim::{self, Claim};
+use crate::payments::quote::Quote;
+use crate::payments::verify::Signer;
+use crate::payments::wire::Payment;
+use crate::payments::{idempotency, policy};
+use crate::store::{StoreError, Write, WriteError, db, queue};
+use axum::response::Response;
+
+/// A queued job whose message was lost is found by the sweeper after this long.
+const QUEUE_PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+/// How often a claim is made anew because something it was judged by changed meanwhile.
+const CLAIM_RETRIES: u32 = 10;
+
+/// A purchase that was judged good and is to be claimed.
+pub struct Sale<'a> {
+    order: &'a Order<'a>,
+    agent: AgentId,
+    wallet: Address,
+    token: Option<TokenId>,
+    quote: Option<Quote>,
+    /// The signed payment, and who is known to have signed it.
+    payment: Option<(&'a Payment, Signer)>,
+    /// The transaction that moved the money already.
+    paid: Option<String>,
+}
+
+impl<'a> Sale<'a> {
+    /// Paid with a signature, and perhaps with credits that its quote holds.
+    pub fn signed(order: &'a Order<'a>, payment: &'a Payment, signer: Signer, quote: Option<Quote>) -> Sale<'a> {
+        let wallet = payment.authorization.from;
+        let token = order.caller.as_ref().and_then(Caller::token);
+        let agent = AgentId::of(wallet);
+        Sale { order, agent, wallet, token, quote, payment: Some((payment, signer)), paid: None }
+    }
+
+    /// Paid with credits alone.
+    pub fn from_credits(order: &'a Order<'a>, caller: &Caller, quote: Option<Quote>) -> Sale<'a> {
+        let (agent, wallet, token) = (caller.agent, caller.wallet, caller.token());
+        Sale { order, agent, wallet, token, quote, payment: None, paid: None }
+    }
+
+    pub fn paid_in(self, transaction: String) -> Sale<'a> {
+        Sale { paid: Some(transaction), ..self }
+    }
+
+    fn price(&self) -> Usdc {
+        self.quote.map_or(self.order.price, |quote| quote.amount)
+    }
+
+    /// What of the price comes from credits, and whether a hold has them.
+    fn credits(&self) -> Usdc {
+        match self.payment {
+            Some(_) => self.quote.map_or(Usdc::ZERO, |quote| quote.credits),
+            None => self.price(),
+        }
+    }
+
+    fn held(&self) -> Option<hold::HoldId> {
+        self.quote.filter(|quote| quote.credits > Usdc::ZERO).map(|quote| quote.uid)
+    }
+
+    fn proposed(&self) -> Proposed {
+        let price = self.price();
+        let counted = match self.payment {
+            _ if self.order.tool.sells_credits => Usdc::ZERO,
+            Some(_) => price.checked_sub(self.credits()).unwrap_or_default(),
+            // Credits count where a token spends them (contract §1.8).
+            None => self.token.map_or(Usdc::ZERO, |_| price),
+        };
+        Proposed { agent: self.agent, token: self.token, price, counted }
+    }
+}
+
+/// What a write of the claim is for, so that its refusal can be understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Payment,
+    Job,
+    Receipt,
+    Day,
+    Account,
+    /// The entry of the credits, and the end of their hold.
+    Credits,
+    Name,
+    Exposure,
+}
+
+impl Gate {
+    /// Claims a purchase, and brings its job as far as its caller waits for.
+    pub(super) async fn claim(&self, sale: Sale<'_>) -> Result<Response, ApiError> {
+        let order = sale.order;
+        let now = self.app.clock.now();
+        let request_id = self.request_id(&sale);
+        let mut account = account::load(&self.app.db, sale.agent).await?;
+        let mut dead = None;
+        let mut overlap = sale.paid.is_none()
+            && sale.payment.is_some()
+            && !order.tool.sells_credits
+            && policy::may_overlap(sale.price(), &self.app.config.payments);
+        for _ in 0..CLAIM_RETRIES {
+            self.check_rules(order, &account, sale.proposed()).await?;
+            let job = self.new_job(&sale, request_id, overlap, now);
+            let (parts, writes) = self.writes(&sale, &job, &account, dead, now)?;
+            let refused = match self.app.db.transact(&writes).await {
+                Ok(()) => return self.claimed(&sale, job).await,
+                Err(WriteError::Failed(error)) => return Err(ApiError::Unavailable(error)),
+                Err(refused) => refused,
+            };
+            let which = parts.iter().enumerate().find(|(index, _)| refused.refused(*index).is_some());
+            let Some((index, part)) = which else {
+                return Err(ApiError::Unavailable(StoreError::new("the claim was refused without a cause")));
+            };
+            let old = refused.refused(index).and_then(|refused| refused.old.clone());
+            match part {
+                Part::Payment => {
+                    // A copy of this payment was faster.
+                    let old = old.ok_or_else(|| StoreError::new("a claim vanished while it was read"))?;
+                    let Some((payment, signer)) = sale.payment else { return Err(ApiError::InvalidQuote) };
+                    return self.repeat(order, payment, signer, &db::parse(old)?).await;
+                }
+                Part::Job => return self.bought_before(&sale, request_id).await,
+                Part::Receipt => return Err(ApiError::Unavailable(StoreError::new("the receipt exists already"))),
+                Part::Day => {
+                    let day = day::refused(&refused, index).unwrap_or_default();
+                    return Err(self.day_is_full(order, &account, &day, sale.proposed()));
+                }
+                Part::Credits => return Err(ApiError::InvalidQuote),
+                Part::Account => account = self.again(&sale, &account).await?,
+                Part::Name => match self.named_meanwhile(&sale).await? {
+                    Named::Answer(answer) => return Ok(*answer),
+                    Named::Dead(request_id) => dead = Some(request_id),
+                },
+                // Too much of this payer is unsettled: money first.
+                Part::Exposure => overlap = false,
+            }
+        }
+        Err(ApiError::Unavailable(StoreError::new("the account changes faster than a claim can be made")))
+    }
+
+    /// Everything a purchase changes.
+    fn writes(
+        &self,
+        sale: &Sale<'_>,
+        job: &Job,
+        account: &Account,
+        dead: Option<RequestId>,
+        now: Timestamp,
+    ) -> Result<(Vec<Part>, Vec<Write>), StoreError> {
+        let (db, config, order) = (&self.app.db, &self.app.config, sale.order);
+        let mut all = Vec::new();
+        let purchase = order.purchase_digest();
+        if let Some((payment, _)) = sale.payment {
+            let authorization = &payment.authorization;
+            let claim = Claim::new(authorization, &config.chain, purchase, job.request_id, now, job.expires);
+            all.push((Part::Payment, claim::put(db, &claim, authorization, &config.chain)?));
+        }
+        all.push((Part::Job, store::create(db, job)?));
+        all.push((Part::Receipt, receipt::create(db, &new_receipt(order, job, now))?));
+        let budget = account.budget.as_ref();
+        all.extend(job.charge.count(db, job.purchase(), budget, now)?.map(|write| (Part::Day, write)));
+        let held = sale.held();
+        let taken = job.charge.take(db, job.purchase(), held.as_ref(), account.rules, now)?;
+        all.extend(
+            taken
+                .into_iter()
+                .enumerate()
+                .map(|(index, write)| (if index == 0 { Part::Account } else { Part::Credits }, write)),
+        );
+        if let Some(name) = call_name(order, sale.payment.map(|(payment, _)| payment)) {
+            let tool = order.tool.name;
+            let take = idempotency::take(db, sale.agent, tool, name, job.request_id, purchase, dead, now)?;
+            all.push((Part::Name, take));
+        }
+        if job.overlap {
+            all.push((Part::Exposure, policy::expose(db, job.agent, job.price, config.payments.overlap_exposure)?));
+        }
+        Ok(all.into_iter().unzip())
+    }
+
+    /// The claim is made: work, or have it done, and answer.
+    async fn claimed(&self, sale: &Sale<'_>, job: Job) -> Result<Response, ApiError> {
+        let order = sale.order;
+        let request_id = job.request_id;
+        let job = match order.tool.answer {
+            Answer::Direct => self.engine.advance(job, Patience::Caller).await?,
+            Answer::Queued => {
+                queue::send_or_log(&*self.engine.queue, request_id, order.trace.clone()).await;
+                self.wait(request_id, Answer::Queued).await?.unwrap_or(job)
+            }
+        };
+        self.answer(order, sale.payment.map(|(payment, _)| payment), &job, false).await
+    }
+
+    /// The account refused: its rules were changed, or its credits were spent, since it was read.
+    async fn again(&self, sale: &Sale<'_>, before: &Account) -> Result<Account, ApiError> {
+        let db = &self.app.db;
+        let now = account::load(db, sale.agent).await?;
+        if now.rules != before.rules || sale.credits() == Usdc::ZERO {
+            return Ok(now);
+        }
+        if sale.held().is_some() {
+            return Err(ApiError::InvalidQuote);
+        }
+        if now.credits >= sale.credits() {
+            return Ok(now);
+        }
+        // Quotes that have expired may still hold what is missing.
+        if now.reserved > Usdc::ZERO && hold::release(db, sale.agent, false, self.app.clock.now()).await? > Usdc::ZERO {
+            return Ok(account::load(db, sale.agent).await?);
+        }
+        Err(self.insufficient(sale.order, sale.price(), &now))
+    }
+
+    /// There is a job of this id: it was bought with the same quote.
+    async fn bought_before(&self, sale: &Sale<'_>, request_id: RequestId) -> Result<Response, ApiError> {
+        let job = self.wait(request_id, sale.order.tool.answer).await?;
+        match job {
+            Some(job) if job.agent == sale.agent && job.payment.is_none() && sale.payment.is_none() => {
+                self.answer(sale.order, None, &job, true).await
+            }
+            _ => Err(ApiError::InvalidQuote),
+        }
+    }
+
+    /// The call's name was taken, perhaps by a purchase that came to nothing.
+    async fn named_meanwhile(&self, sale: &Sale<'_>) -> Result<Named, ApiError> {
+        let payment = sale.payment.map(|(payment, _)| payment);
+        let caller = Caller::by_payment(sale.wallet);
+        if let Some(answer) = self.answer_named(sale.order, payment, Some(&caller)).await? {
+            return Ok(Named::Answer(Box::new(answer)));
+        }
+        let name = call_name(sale.order, payment).unwrap_or_default();
+        let named = idempotency::load(&self.app.db, sale.agent, sale.order.tool.name, name).await?;
+        let named = named.ok_or(ApiError::RequestInProgress)?;
+        let job = store::load_latest(&self.app.db, named.request_id).await?;
+        if job.is_none_or(|job| came_to_nothing(&job)) {
+            Ok(Named::Dead(named.request_id))
+        } else {
+            Err(ApiError::RequestInProgress)
+        }
+    }
+
+    fn request_id(&self, sale: &Sale<'_>) -> RequestId {
+        match (sale.quote, sale.payment) {
+            (Some(quote), _) => quote.request_id(),
+            (None, Some((payment, _))) => claim::request_id(&payment.authorization, &self.app.config.chain),
+            (None, None) => RequestId::random(),
+        }
+    }
+
+    fn new_job(&self, sale: &Sale<'_>, request_id: RequestId, overlap: bool, now: Timestamp) -> Job {
+        let order = sale.order;
+        // A direct call holds its job from the start; a queued one waits for a worker.
+        let direct = order.tool.answer == Answer::Direct;
+        let patience = if direct { LEASE } else { QUEUE_PATIENCE };
+        let is_paid = sale.paid.is_some() || sale.payment.is_none();
+        Job {
+            request_id,
+            tool: order.tool.name.to_owned(),
+            agent: sale.agent,
+            input: serde_json::Value::Object(order.input.clone()).to_string(),
+            price: sale.price(),
+            receipt_id: ReceiptId::of(request_id, now),
+            wallet: sale.wallet,
+            payment: sale.payment.map(|(payment, _)| payment.authorization.clone()),
+            charge: Charge {
+                credits: sale.credits(),
+                counted: sale.proposed().counted,
+                day: day::name(now),
+                token: sale.token,
+            },
+            settlement: if is_paid { Settlement::Settled } else { Settlement::Claimed },
+            overlap,
+            intent: None,
+            transaction: sale.paid.clone(),
+            refusal: None,
+            outcome: None,
+            result: None,
+            error: None,
+            credited: None,
+            attempt: u32::from(direct),
+            settled_in: 0,
+            lease_until: direct.then(|| now.plus(LEASE)),
+            holder: None,
+            created: now,
+            updated: now,
+            open: Some(job::open_shard(request_id)),
+            due: Some(now.plus(patience)),
+            expires: now.plus(RETENTION).secs(),
+        }
+    }
+}
+
+/// What a name that was taken leads to.
+enum Named {
+    Answer(Box<Response>),
+    /// To a purchase that came to nothing.
+    Dead(RequestId),
+}
+
+fn new_receipt(order: &Order<'_>, job: &Job, now: Timestamp) -> Receipt {
+    let settled = job.settlement == Settlement::Settled;
+    Receipt {
+        receipt_id: job.receipt_id.clone(),
+        agent_id: job.agent,
+        job_id: job.request_id,
+        category: order.tool.category.to_owned(),
+        subcategory: order.tool.name.to_owned(),
+        amount: job.price,
+        credits: job.charge.credits,
+        token_id: job.charge.token,
+        status: if settled { ReceiptStatus::Settled } else { ReceiptStatus::Pending },
+        execution_status: ExecutionStatus::Pending,
+        settlement_tx: job.transaction.clone(),
+        goal_id: order.goal_id.clone(),
+        metadata: order.metadata.clone(),
+        created_at: now,
+        settled_at: settled.then_some(now),
+        revision: 1,
+        seal: None,
+    }
+}

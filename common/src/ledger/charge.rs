@@ -1,0 +1,139 @@
+//! A charge: how one job is paid for, and the writes with which it begins and ends.
+//!
+//! ```text
+//! begun ──► kept       the work is done and the money is here
+//!       ├─► refunded   the work failed: the whole price comes back as credits
+//!       ├─► undone     the money never came, and nothing was done for it: credits that were part of it come back
+//!       └─► forfeited  the money never came for work that was done
+//! ```
+//!
+//! It begins in the transaction that makes the job, and ends in the one that closes it, so neither happens twice.
+
+use serde::{Deserialize, Serialize};
+
+use super::account::{Change, minus};
+use super::budget::Budget;
+use super::credit::{self, EntryKind};
+use super::day::{self, Counted, Ended};
+use super::freeze::SERVICE_PAYEE;
+use super::hold::{self, HoldId};
+use crate::clock::Timestamp;
+use crate::ids::{AgentId, ReceiptId, RequestId, TokenId};
+use crate::money::Usdc;
+use crate::store::{Db, StoreError, Write};
+
+/// How a job is paid for, kept with the job.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Charge {
+    /// The part of the price that comes from credits, in micro-USDC. The rest is the signed payment's.
+    #[serde(default)]
+    pub credits: Usdc,
+    /// The part that counts against the day's caps, in micro-USDC: the signed part of a wallet's call, the credits of a
+    /// token's (contract §1.8).
+    #[serde(default)]
+    pub counted: Usdc,
+    /// The UTC day it counts on.
+    pub day: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<TokenId>,
+}
+
+/// What a charge is for.
+#[derive(Clone, Copy, Debug)]
+pub struct Purchase<'a> {
+    pub agent: AgentId,
+    pub tool: &'a str,
+    pub request_id: RequestId,
+    pub receipt_id: &'a ReceiptId,
+}
+
+impl Charge {
+    fn counted<'a>(&'a self, tool: &'a str) -> Counted<'a> {
+        Counted { day: &self.day, amount: self.counted, tool, payee: SERVICE_PAYEE, token: self.token }
+    }
+
+    /// The write that counts it against the day, if it counts.
+    pub fn count(
+        &self,
+        db: &Db,
+        of: Purchase<'_>,
+        budget: Option<&Budget>,
+        now: Timestamp,
+    ) -> Result<Option<Write>, StoreError> {
+        if self.counted == Usdc::ZERO {
+            return Ok(None);
+        }
+        day::commit(db, of.agent, self.counted(of.tool), budget, now).map(Some)
+    }
+
+    /// The writes that take the credits, under the rules the charge was judged by: from a quote's hold, or from what can
+    /// be spent. The account's own write comes first; without credits it only checks the rules.
+    pub fn take(
+        &self,
+        db: &Db,
+        of: Purchase<'_>,
+        held: Option<&HoldId>,
+        rules: u32,
+        now: Timestamp,
+    ) -> Result<Vec<Write>, StoreError> {
+        let mut change = Change { under_rules: Some(rules), ..Change::default() };
+        if self.credits == Usdc::ZERO {
+            return Ok(vec![change.write(db, of.agent)?]);
+        }
+        match held {
+            Some(_) => change.reserved = minus(self.credits)?,
+            None => change.credits = minus(self.credits)?,
+        }
+        let cause = of.receipt_id.as_str();
+        let [entry, account] =
+            credit::change(db, of.agent, EntryKind::Charge, change, cause, Some(of.request_id), now)?;
+        let mut writes = vec![account, entry];
+        if let Some(id) = held {
+            writes.push(hold::capture(db, of.agent, id, self.credits)?);
+        }
+        Ok(writes)
+    }
+
+    /// The writes after which the charge stands for good.
+    pub fn keep(&self, db: &Db, of: Purchase<'_>) -> Result<Vec<Write>, StoreError> {
+        self.end(db, of, Ended::Kept)
+    }
+
+    /// The writes that pay the whole price back, as credits.
+    pub fn refund(&self, db: &Db, of: Purchase<'_>, price: Usdc, now: Timestamp) -> Result<Vec<Write>, StoreError> {
+        let mut writes = self.end(db, of, Ended::PaidBack)?;
+        let cause = of.receipt_id.as_str();
+        writes.extend(credit::change(
+            db,
+            of.agent,
+            EntryKind::Refund,
+            credit::add(price)?,
+            cause,
+            Some(of.request_id),
+            now,
+        )?);
+        Ok(writes)
+    }
+
+    /// The writes that undo a charge whose signed part will not be paid: only the credits come back.
+    pub fn undo(&self, db: &Db, of: Purchase<'_>, now: Timestamp) -> Result<Vec<Write>, StoreError> {
+        let mut writes = self.end(db, of, Ended::PaidBack)?;
+        if self.credits > Usdc::ZERO {
+            let (cause, back) = (of.receipt_id.as_str(), credit::add(self.credits)?);
+            writes.extend(credit::change(db, of.agent, EntryKind::Release, back, cause, Some(of.request_id), now)?);
+        }
+        Ok(writes)
+    }
+
+    /// The writes after which work that was done is known never to be paid: its credits stay taken.
+    pub fn forfeit(&self, db: &Db, of: Purchase<'_>) -> Result<Vec<Write>, StoreError> {
+        self.end(db, of, Ended::PaidBack)
+    }
+
+    fn end(&self, db: &Db, of: Purchase<'_>, ended: Ended) -> Result<Vec<Write>, StoreError> {
+        if self.counted == Usdc::ZERO {
+            return Ok(Vec::new());
+        }
+        Ok(vec![day::end(db, of.agent, self.counted(of.tool), ended)?])
+    }
+}

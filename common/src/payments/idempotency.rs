@@ -1,0 +1,55 @@
+//! The caller's own names for its calls: `Idempotency-Key`, and the `payment-identifier` of an x402 payment.
+//!
+//! A name belongs to one purchase of one agent at one tool. It is written in the transaction that makes the job, so
+//! that of any number of calls under one name one buys; all others are led to its answer. A name whose purchase came to
+//! nothing (its payment was refused) is free again.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::digest;
+use crate::evm::Word;
+use crate::ids::{AgentId, RequestId};
+use crate::store::{Db, Key, StoreError, Write};
+
+/// A name is remembered as long as its job can be read.
+const KEEP_SECS: i64 = 30 * 24 * 3600;
+
+/// What a name stands for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Named {
+    pub request_id: RequestId,
+    /// What was bought: SHA-256 of tool and canonical body.
+    #[serde(with = "serde_bytes")]
+    pub purchase: Word,
+    /// Unix seconds after which the row may go.
+    pub expires: i64,
+}
+
+fn key(agent: AgentId, tool: &str, name: &str) -> Key {
+    let name = const_hex::encode(digest::sha256_parts(&[tool.as_bytes(), name.as_bytes()]));
+    Key::new(format!("AGENT#{agent}"), format!("IDEMPOTENCY#{name}"))
+}
+
+pub async fn load(db: &Db, agent: AgentId, tool: &str, name: &str) -> Result<Option<Named>, StoreError> {
+    db.get_latest(&db.tables.ledger, key(agent, tool, name)).await
+}
+
+/// The write that takes a name. Refused if it is taken; `dead` is a purchase under it that came to nothing.
+pub fn take(
+    db: &Db,
+    agent: AgentId,
+    tool: &str,
+    name: &str,
+    request_id: RequestId,
+    purchase: Word,
+    dead: Option<RequestId>,
+    now: Timestamp,
+) -> Result<Write, StoreError> {
+    let named = Named { request_id, purchase, expires: now.secs() + KEEP_SECS };
+    let write = Write::put(&db.tables.ledger, key(agent, tool, name), &named)?;
+    match dead {
+        None => Ok(write.only_if_new()),
+        Some(dead) => write.only_if("attribute_not_exists(#pk) OR #request_id = :dead").bind("dead", dead),
+    }
+}

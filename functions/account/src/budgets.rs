@@ -1,0 +1,242 @@
+//! Budgets: what the owner lets its agent spend (contract §15).
+
+use std::collections::BTreeMap;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::Response;
+use common::app::App;
+use common::auth::Scope;
+use common::catalog::input::FieldError;
+use common::gate::{parse_body, respond};
+use common::http::{ApiError, read_body};
+use common::ledger::budget::{Budget, DEFAULT_ALERT_AT, WHOLE};
+use common::ledger::{account, day};
+use common::money::Usdc;
+use http::{HeaderMap, StatusCode};
+use serde_json::{Map, Value, json};
+
+const MAX_BODY_BYTES: usize = 16 * 1024;
+/// Largest cap: a million million USDC.
+const MOST: Usdc = Usdc::from_micro(1_000_000_000_000_000_000);
+/// Most tools and payees with a cap of their own.
+const MAX_NAMED_CAPS: usize = 50;
+
+/// `GET /v1/agents/me/budgets`: the caps, and what today cost so far.
+pub async fn show(State(app): State<App>, headers: HeaderMap) -> Response {
+    let answer = async {
+        let caller = app.caller(&headers, Scope::Read).await?;
+        let now = app.clock.now();
+        let today = day::name(now);
+        let (account, today) =
+            tokio::join!(account::load(&app.db, caller.agent), day::load(&app.db, caller.agent, &today));
+        let (budget, spent) = (account?.budget, today?.committed);
+        let limit = budget.as_ref().and_then(Budget::daily_limit);
+        let mut about = caps(budget.as_ref());
+        about["spent_today_usdc"] = json!(spent.to_string());
+        let remaining = limit.map(|limit| limit.checked_sub(spent).unwrap_or_default().to_string());
+        about["remaining_usdc"] = json!(remaining);
+        about["pct_used"] = json!(budget.as_ref().and_then(|budget| budget.daily).map(|daily| per_cent(spent, daily)));
+        about["resets_at"] = json!(day::resets_at(now).to_string());
+        Ok(super::data(StatusCode::OK, &about))
+    };
+    respond(answer.await)
+}
+
+/// `PUT /v1/agents/me/budgets`: members that are absent stay, `null` clears. The first word of a new wallet may be this.
+pub async fn change(State(app): State<App>, headers: HeaderMap, body: Body) -> Response {
+    let answer = async {
+        let body = parse_body(&headers, &read_body(body, MAX_BODY_BYTES).await?)?;
+        let change = Change::read(&body).map_err(ApiError::InvalidRequest)?;
+        let caller = app.wallet_caller(&headers, Scope::Write, ApiError::BudgetsReadOnly).await?;
+        let account = account::change_rules(&app.db, caller.agent, |account| {
+            let budget = account.budget.get_or_insert_default();
+            change.apply(budget);
+            if *budget == Budget::default() {
+                account.budget = None;
+            }
+        });
+        Ok(super::data(StatusCode::OK, &caps(account.await?.budget.as_ref())))
+    };
+    respond(answer.await)
+}
+
+/// What a body says of each member: nothing, that it goes, or its new value.
+#[derive(Default)]
+struct Change {
+    daily: Option<Option<Usdc>>,
+    per_transaction: Option<Option<Usdc>>,
+    alert_at: Option<u32>,
+    pause_at: Option<u32>,
+    alert_email: Option<Option<String>>,
+    tools: Option<BTreeMap<String, Usdc>>,
+    payees: Option<BTreeMap<String, Usdc>>,
+}
+
+impl Change {
+    fn read(body: &Map<String, Value>) -> Result<Change, Vec<FieldError>> {
+        let mut errors = Vec::new();
+        let change = Change {
+            daily: read(body, "daily", amount, &mut errors),
+            per_transaction: read(body, "per_transaction", amount, &mut errors),
+            alert_at: read(body, "alert_at", share, &mut errors).map(|share| share.unwrap_or(DEFAULT_ALERT_AT)),
+            pause_at: read(body, "pause_at", share, &mut errors).map(|share| share.unwrap_or(WHOLE)),
+            alert_email: read(body, "alert_email", email, &mut errors),
+            tools: read(body, "tools", named_caps, &mut errors).map(Option::unwrap_or_default),
+            payees: read(body, "payees", named_caps, &mut errors).map(Option::unwrap_or_default),
+        };
+        if errors.is_empty() { Ok(change) } else { Err(errors) }
+    }
+
+    fn apply(&self, budget: &mut Budget) {
+        fn set<T: Clone>(to: &mut T, value: &Option<T>) {
+            if let Some(value) = value {
+                *to = value.clone();
+            }
+        }
+        set(&mut budget.daily, &self.daily);
+        set(&mut budget.per_transaction, &self.per_transaction);
+        set(&mut budget.alert_at, &self.alert_at);
+        set(&mut budget.pause_at, &self.pause_at);
+        set(&mut budget.alert_email, &self.alert_email);
+        set(&mut budget.tools, &self.tools);
+        set(&mut budget.payees, &self.payees);
+    }
+}
+
+/// A member with three states.
+fn read<T>(
+    body: &Map<String, Value>,
+    name: &str,
+    parse: impl Fn(&Value) -> Result<T, String>,
+    errors: &mut Vec<FieldError>,
+) -> Option<Option<T>> {
+    match body.get(name)? {
+        Value::Null => Some(None),
+        value => match parse(value) {
+            Ok(value) => Some(Some(value)),
+            Err(message) => {
+                errors.push(FieldError::new(name, message));
+                None
+            }
+        },
+    }
+}
+
+fn amount(value: &Value) -> Result<Usdc, String> {
+    let text = match value {
+        Value::Number(number) => number.to_string(),
+        Value::String(text) => text.clone(),
+        _ => return Err("must be a number above 0, or null".to_owned()),
+    };
+    match Usdc::parse(&text) {
+        Ok(Usdc::ZERO) => Err("must be above 0".to_owned()),
+        Ok(amount) if amount > MOST => Err(format!("must be at most {MOST}")),
+        Ok(amount) => Ok(amount),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// A share above 0 and up to 1, in millionths.
+fn share(value: &Value) -> Result<u32, String> {
+    let wrong = || "must be a number above 0 and at most 1, with at most six decimals, or null".to_owned();
+    let share = Usdc::parse(&value.as_number().ok_or_else(wrong)?.to_string()).map_err(|_| wrong())?;
+    u32::try_from(share.micro()).ok().filter(|share| (1..=WHOLE).contains(share)).ok_or_else(wrong)
+}
+
+fn email(value: &Value) -> Result<String, String> {
+    let text = value.as_str().unwrap_or_default();
+    let (name, host) = text.rsplit_once('@').unwrap_or_default();
+    let fits = text.len() <= 254
+        && !name.is_empty()
+        && name.len() <= 64
+        && host.contains('.')
+        && !host.starts_with('.')
+        && !host.ends_with('.')
+        && text
+            .chars()
+            .all(|letter| !letter.is_whitespace() && !letter.is_control() && !"<>,;\"()[]\\".contains(letter));
+    if fits { Ok(text.to_owned()) } else { Err("must be an e-mail address, or null".to_owned()) }
+}
+
+/// Daily caps by name; a `null` among them is none.
+fn named_caps(value: &Value) -> Result<BTreeMap<String, Usdc>, String> {
+    let caps = value.as_object().ok_or("must be an object of daily caps by name, or null")?;
+    if caps.len() > MAX_NAMED_CAPS {
+        return Err(format!("may have at most {MAX_NAMED_CAPS} members"));
+    }
+    let mut read = BTreeMap::new();
+    for (name, cap) in caps.iter().filter(|(_, cap)| !cap.is_null()) {
+        if name.is_empty() || name.len() > 64 {
+            return Err("names have 1 to 64 characters".to_owned());
+        }
+        read.insert(name.clone(), amount(cap).map_err(|error| format!("{name} {error}"))?);
+    }
+    Ok(read)
+}
+
+fn caps(budget: Option<&Budget>) -> Value {
+    let default = Budget::default();
+    let shown = budget.unwrap_or(&default);
+    let named = |caps: &BTreeMap<String, Usdc>| -> Map<String, Value> {
+        caps.iter().map(|(name, cap)| (name.clone(), number(*cap))).collect()
+    };
+    json!({
+        "daily_usdc": shown.daily.map(number),
+        "per_transaction_usdc": shown.per_transaction.map(number),
+        "alert_at": budget.map(|budget| number(Usdc::from_micro(budget.alert_at.into()))),
+        "pause_at": budget.map(|budget| number(Usdc::from_micro(budget.pause_at.into()))),
+        "alert_email": shown.alert_email,
+        "tools": named(&shown.tools),
+        "payees": named(&shown.payees),
+    })
+}
+
+/// An amount as a JSON number, digit by digit.
+fn number(amount: Usdc) -> Value {
+    let text = amount.to_string();
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    serde_json::from_str(text).unwrap_or(Value::Null)
+}
+
+/// How much of the cap is spent, in per cent with two decimals.
+fn per_cent(spent: Usdc, cap: Usdc) -> Value {
+    let hundredths = u128::from(spent.micro()) * 10_000 / u128::from(cap.micro().max(1));
+    serde_json::from_str(&format!("{}.{:02}", hundredths / 100, hundredths % 100)).unwrap_or(Value::Null)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths(body: Value) -> Vec<String> {
+        let errors = Change::read(body.as_object().unwrap()).err().unwrap_or_default();
+        errors.into_iter().map(|error| error.path).collect()
+    }
+
+    #[test]
+    fn members_have_three_states() {
+        let mut budget = Budget::default();
+        let mut apply = |body: Value| {
+            Change::read(body.as_object().unwrap()).unwrap().apply(&mut budget);
+            budget.clone()
+        };
+        let set = apply(json!({"daily": 5, "per_transaction": "0.5", "alert_at": 0.5, "pause_at": 0.9}));
+        assert_eq!(set.daily, Some(Usdc::from_micro(5_000_000)));
+        assert_eq!((set.alert_at, set.pause_at), (500_000, 900_000));
+        let kept = apply(json!({"per_transaction": null}));
+        assert_eq!((kept.daily, kept.per_transaction), (set.daily, None));
+        let reset = apply(json!({"alert_at": null, "pause_at": null, "daily": null}));
+        assert_eq!(reset, Budget::default());
+    }
+
+    #[test]
+    fn every_wrong_member_is_named() {
+        let body = json!({"daily": 0, "per_transaction": -1, "alert_at": 0, "pause_at": 1.5, "alert_email": "x"});
+        assert_eq!(paths(body), ["daily", "per_transaction", "alert_at", "pause_at", "alert_email"]);
+        for daily in [json!(0.0000001), json!("x"), json!(true), json!([1]), json!(1e30), json!("NaN")] {
+            assert_eq!(paths(json!({"daily": daily})), ["daily"], "{daily}");
+        }
+        assert_eq!(paths(json!({"tools": {"web_read": -1}, "payees": 5})), ["tools", "payees"]);
+    }
+}

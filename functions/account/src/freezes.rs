@@ -1,0 +1,114 @@
+//! Freezes: one call stops an agent, a token, a tool or a payee, and another lets it go on. What is frozen buys nothing,
+//! queued work of it is paid back instead of done, and credits that its quotes hold are released.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::Response;
+use common::app::App;
+use common::auth::Scope;
+use common::catalog::input::{self, Field, Kind};
+use common::gate::{parse_body, respond};
+use common::http::{ApiError, read_body};
+use common::ids::TokenId;
+use common::ledger::freeze::Freezes;
+use common::ledger::{account, hold};
+use http::{HeaderMap, StatusCode};
+use serde_json::{Value, json};
+
+const MAX_BODY_BYTES: usize = 16 * 1024;
+/// Most things of a kind that are frozen at a time: they ride on every charge.
+const MOST: usize = 50;
+
+static FREEZE: &[Field] = &[
+    Field::required("what", Kind::Choice(&["agent", "token", "tool", "payee"]), "What kind of thing"),
+    Field::optional(
+        "id",
+        Kind::Text { min: 1, max: 64, format: None },
+        "Which one: a token's id, a tool's name, a payee's id; not for `agent`",
+    ),
+];
+
+/// Something that can be frozen.
+enum Target {
+    Agent,
+    Token(TokenId),
+    Tool(String),
+    Payee(String),
+}
+
+/// `GET /v1/agents/me/freezes`
+pub async fn show(State(app): State<App>, headers: HeaderMap) -> Response {
+    let answer = async {
+        let caller = app.caller(&headers, Scope::Read).await?;
+        let account = account::load(&app.db, caller.agent).await?;
+        Ok(super::data(StatusCode::OK, &describe(&account.frozen)))
+    };
+    respond(answer.await)
+}
+
+/// `POST /v1/agents/me/freezes`: stops something.
+pub async fn freeze(State(app): State<App>, headers: HeaderMap, body: Body) -> Response {
+    respond(set(&app, &headers, body, true).await)
+}
+
+/// `POST /v1/agents/me/freezes/lift`: lets it go on.
+pub async fn lift(State(app): State<App>, headers: HeaderMap, body: Body) -> Response {
+    respond(set(&app, &headers, body, false).await)
+}
+
+async fn set(app: &App, headers: &HeaderMap, body: Body, frozen: bool) -> Result<Response, ApiError> {
+    let body = parse_body(headers, &read_body(body, MAX_BODY_BYTES).await?)?;
+    let target = target(&input::validate(FREEZE, &body).map_err(ApiError::InvalidRequest)?)?;
+    let caller = app.wallet_caller(headers, Scope::Write, ApiError::WalletOnly).await?;
+    let now = account::load(&app.db, caller.agent).await?.frozen;
+    let full = match &target {
+        Target::Agent => false,
+        Target::Token(_) => now.tokens.len() >= MOST,
+        Target::Tool(_) => now.tools.len() >= MOST,
+        Target::Payee(_) => now.payees.len() >= MOST,
+    };
+    if frozen && full {
+        return Err(ApiError::field("id", format!("at most {MOST} of a kind can be frozen; freeze the agent")));
+    }
+    let account = account::change_rules(&app.db, caller.agent, |account| apply(&mut account.frozen, &target, frozen));
+    let mut about = describe(&account.await?.frozen);
+    if frozen {
+        // Quotes of what was frozen cannot be redeemed any more; those of others are quickly made again.
+        let released = hold::release(&app.db, caller.agent, true, app.clock.now()).await?;
+        about["credits_released"] = json!(released.to_string());
+    }
+    Ok(super::data(StatusCode::OK, &about))
+}
+
+fn target(input: &serde_json::Map<String, Value>) -> Result<Target, ApiError> {
+    let id = input.get("id").and_then(Value::as_str);
+    match (input["what"].as_str().unwrap_or_default(), id) {
+        ("agent", _) => Ok(Target::Agent),
+        (_, None) => Err(ApiError::field("id", "is required, except for an agent")),
+        ("token", Some(id)) => {
+            id.parse().map(Target::Token).map_err(|_| ApiError::field("id", "must be the id of an access token"))
+        }
+        ("tool", Some(id)) => Ok(Target::Tool(id.to_owned())),
+        (_, Some(id)) => Ok(Target::Payee(id.to_owned())),
+    }
+}
+
+fn apply(frozen: &mut Freezes, target: &Target, on: bool) {
+    fn put<T: Ord + Clone>(set: &mut std::collections::BTreeSet<T>, value: &T, on: bool) {
+        if on {
+            set.insert(value.clone());
+        } else {
+            set.remove(value);
+        }
+    }
+    match target {
+        Target::Agent => frozen.agent = on,
+        Target::Token(token) => put(&mut frozen.tokens, token, on),
+        Target::Tool(tool) => put(&mut frozen.tools, tool, on),
+        Target::Payee(payee) => put(&mut frozen.payees, payee, on),
+    }
+}
+
+fn describe(frozen: &Freezes) -> Value {
+    json!({"agent": frozen.agent, "tokens": frozen.tokens, "tools": frozen.tools, "payees": frozen.payees})
+}

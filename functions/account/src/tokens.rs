@@ -1,0 +1,106 @@
+//! Access tokens: minted, listed and revoked by the wallet alone (contract §16).
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Query, State};
+use axum::response::Response;
+use common::app::App;
+use common::auth::Scope;
+use common::auth::token::{self, AccessToken, MAX_ACTIVE};
+use common::catalog::input::{self, Field, Kind};
+use common::gate::{parse_body, respond};
+use common::http::{ApiError, Segment, read_body};
+use common::ledger::day;
+use http::{HeaderMap, StatusCode};
+use serde_json::{Value, json};
+
+const MAX_BODY_BYTES: usize = 16 * 1024;
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+static MINT: &[Field] = &[
+    Field::optional("name", Kind::Text { min: 0, max: 100, format: None }, "What it is for"),
+    Field::optional("expires_in_days", Kind::Integer { min: 1, max: 3650 }, "After how many days it opens nothing"),
+];
+
+/// `POST /v1/agents/me/access-tokens`: the token itself is in this answer and nowhere else.
+pub async fn mint(State(app): State<App>, headers: HeaderMap, body: Body) -> Response {
+    let answer = async {
+        let body = parse_body(&headers, &read_body(body, MAX_BODY_BYTES).await?)?;
+        // `null` is no name.
+        let given = body.into_iter().filter(|(_, value)| !value.is_null()).collect();
+        let input = input::validate(MINT, &given).map_err(ApiError::InvalidRequest)?;
+        let caller = app.wallet_caller(&headers, Scope::Write, ApiError::WalletOnly).await?;
+        let now = app.clock.now();
+        let expires = input.get("expires_in_days").and_then(Value::as_u64).and_then(|days| u32::try_from(days).ok());
+        let expires = expires.map(|days| now.plus(DAY * days));
+        let name = input.get("name").and_then(Value::as_str).filter(|name| !name.is_empty()).map(str::to_owned);
+        let prefix = app.config.token_prefixes.first().map_or("agent_", String::as_str);
+        let minted = token::mint(&app.db, prefix, caller.wallet, name, expires, now).await?;
+        let minted = minted.ok_or(ApiError::TooManyAccessTokens { most: MAX_ACTIVE })?;
+        let mut about = describe(&minted.token);
+        about["token"] = json!(minted.secret);
+        Ok(super::data(StatusCode::CREATED, &about))
+    };
+    respond(answer.await)
+}
+
+/// `GET /v1/agents/me/access-tokens`, with `active=true|false` for a part of them.
+pub async fn list(
+    State(app): State<App>,
+    headers: HeaderMap,
+    Query(query): Query<HashMap<String, String>>,
+) -> Response {
+    let answer = async {
+        let active = match query.get("active").map(String::as_str) {
+            None => None,
+            Some("true") => Some(true),
+            Some("false") => Some(false),
+            Some(_) => return Err(ApiError::field("active", "must be true or false")),
+        };
+        let caller = app.wallet_caller(&headers, Scope::Read, ApiError::WalletOnly).await?;
+        let now = app.clock.now();
+        let (tokens, today) = (token::of_agent(&app.db, caller.agent), day::name(now));
+        let (tokens, today) = tokio::join!(tokens, day::load(&app.db, caller.agent, &today));
+        let today = today?;
+        let tokens: Vec<Value> = tokens?
+            .iter()
+            .filter(|token| active.is_none_or(|active| token.is_active(now) == active))
+            .map(|token| {
+                let mut about = describe(token);
+                about["spent_today_usdc"] = json!(today.of_token(token.id).to_string());
+                about
+            })
+            .collect();
+        Ok(super::data(StatusCode::OK, &json!({"tokens": tokens})))
+    };
+    respond(answer.await)
+}
+
+/// `DELETE /v1/agents/me/access-tokens/{id}`: from the next request on it opens nothing.
+pub async fn revoke(State(app): State<App>, Segment(id): Segment, headers: HeaderMap) -> Response {
+    let answer = async {
+        let caller = app.wallet_caller(&headers, Scope::Write, ApiError::WalletOnly).await?;
+        let id = id.parse().map_err(|_| ApiError::AccessTokenNotFound)?;
+        let revoked = token::revoke(&app.db, caller.agent, id, app.clock.now()).await?;
+        let revoked = revoked.ok_or(ApiError::AccessTokenNotFound)?;
+        Ok(super::data(StatusCode::OK, &json!({"id": id, "revoked_at": revoked.to_string()})))
+    };
+    respond(answer.await)
+}
+
+fn describe(token: &AccessToken) -> Value {
+    json!({
+        "id": token.id,
+        "token_prefix": token.shown,
+        "name": token.name,
+        "source": "wallet",
+        "created_at": token.created_at.to_string(),
+        "expires_at": token.expires_at.map(|at| at.to_string()),
+        "revoked_at": token.revoked_at.map(|at| at.to_string()),
+        // When a token was used is not kept: it would cost a write with every request.
+        "last_used_at": null,
+        "created_by": token.wallet.to_string(),
+    })
+}

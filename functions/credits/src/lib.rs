@@ -1,0 +1,101 @@
+//! Buying credits: with USDC from the wallet, or with a card through a processor.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use axum::routing::post;
+use common::auth::Scope;
+use common::catalog::{TOP_UP, input};
+use common::gate::{self, Call, Gate};
+use common::http::{ApiError, headers, private_json, read_body};
+use common::ids::AgentId;
+use common::ledger::credit::{self, EntryKind};
+use common::providers::Cards;
+use common::store::WriteError;
+use common::tools::{Runner, top_up};
+use http::{HeaderMap, StatusCode};
+use serde_json::json;
+
+/// What this function runs itself.
+pub const RUNNERS: &[&Runner] = &[&top_up::RUNNER];
+
+const MAX_BODY_BYTES: usize = 64 * 1024;
+
+#[derive(Clone)]
+struct Desk {
+    gate: Arc<Gate>,
+    cards: Option<Arc<Cards>>,
+}
+
+/// `cards` is the card processor, if one is configured.
+pub fn router(gate: Arc<Gate>, cards: Option<Cards>) -> Router {
+    let mut router = Router::new();
+    for path in TOP_UP.paths {
+        router = router.route(path, post(top_up));
+    }
+    let router = router.route("/v1/credits/checkout", post(checkout)).route("/v1/credits/webhook", post(webhook));
+    common::http::routes::finish(router.with_state(Desk { gate, cards: cards.map(Arc::new) }))
+}
+
+/// `POST /v1/credits/top-up`: sold by the gate like a tool; a token has no wallet to pay from.
+async fn top_up(State(desk): State<Desk>, request: Request<Body>) -> Response {
+    let (parts, body) = request.into_parts();
+    let gate = &desk.gate;
+    let resource = gate.app.resource_url(&parts);
+    let answer = async {
+        if headers::bearer(&parts.headers)?.is_some() {
+            gate.app.caller(&parts.headers, Scope::Read).await?;
+            return Err(ApiError::ClosedToTokens);
+        }
+        let body = read_body(body, gate::MAX_BODY_BYTES).await?;
+        gate.call(Call { tool: TOP_UP, resource: &resource, headers: &parts.headers, body }).await
+    };
+    gate::respond(answer.await)
+}
+
+/// `POST /v1/credits/checkout`: a page of the card processor's where a person pays. Nothing is credited until the
+/// processor says so.
+async fn checkout(State(desk): State<Desk>, headers: HeaderMap, body: Body) -> Response {
+    let answer = async {
+        let body = gate::parse_body(&headers, &read_body(body, MAX_BODY_BYTES).await?)?;
+        let input = input::validate(top_up::AMOUNT, &body).map_err(ApiError::InvalidRequest)?;
+        let amount = top_up::amount(&input);
+        let caller = desk.gate.app.caller(&headers, Scope::Write).await?;
+        let cards = desk.cards.as_ref().ok_or(ApiError::NotConfigured { what: "card processor" })?;
+        if amount.micro() % 10_000 != 0 {
+            return Err(ApiError::field("amount", "must be whole cents, because a card pays it"));
+        }
+        let session = cards.open_session(caller.agent, amount).await.map_err(ApiError::Unavailable)?;
+        let data = json!({"session_id": session.id, "url": session.url});
+        Ok(private_json(StatusCode::OK, &json!({"success": true, "data": data})))
+    };
+    gate::respond(answer.await)
+}
+
+/// `POST /v1/credits/webhook`: the processor says that a session was paid. Each session is credited once.
+async fn webhook(State(desk): State<Desk>, headers: HeaderMap, body: Body) -> Response {
+    let answer = async {
+        let body = read_body(body, MAX_BODY_BYTES).await?;
+        let cards = desk.cards.as_ref().ok_or(ApiError::NotConfigured { what: "card processor" })?;
+        let app = &desk.gate.app;
+        let now = app.clock.now();
+        let signature = headers::text(&headers, "stripe-signature")?.unwrap_or_default();
+        if !cards.is_signed(signature, &body, now) {
+            return Err(ApiError::Unauthorized);
+        }
+        let received = || private_json(StatusCode::OK, &json!({"received": true}));
+        let Some(paid) = Cards::paid_session(&body) else { return Ok(received()) };
+        let agent: AgentId = paid.agent;
+        let change = credit::add(paid.amount)?;
+        let writes = credit::change(&app.db, agent, EntryKind::CardTopUp, change, &paid.session, None, now)?;
+        match app.db.transact(&writes).await {
+            // Refused: this session was credited before, and the processor tells it again.
+            Ok(()) | Err(WriteError::Refused(_)) => Ok(received()),
+            Err(WriteError::Failed(error)) => Err(ApiError::Unavailable(error)),
+        }
+    };
+    gate::respond(answer.await)
+}

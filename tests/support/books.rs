@@ -1,0 +1,70 @@
+//! The books of an agent, audited: what must be true of the ledger at every moment, and what once everything rests.
+
+use std::collections::BTreeMap;
+
+use common::ids::AgentId;
+use common::jobs::job::{Outcome, Settlement};
+use common::jobs::store;
+use common::ledger::account::{self, Account};
+use common::ledger::day;
+use common::ledger::receipt::{self, Receipt};
+use common::ledger::{credit, hold};
+use common::store::Db;
+use common::store::db::Query;
+
+const MANY: usize = 10_000;
+
+/// Checks that entries, holds, jobs, receipts and counters of an agent say the same, and returns its account.
+pub async fn audit(db: &Db, agent: AgentId) -> Account {
+    let account = account::load(db, agent).await.unwrap();
+    let entries = credit::entries(db, agent, MANY).await.unwrap();
+    let sum = |of: fn(&credit::Entry) -> i64| u64::try_from(entries.iter().map(of).sum::<i64>()).expect("not below 0");
+    assert_eq!(sum(|entry| entry.credits), account.credits.micro(), "entries add up to the credits: {entries:?}");
+    assert_eq!(sum(|entry| entry.reserved), account.reserved.micro(), "entries add up to what is held: {entries:?}");
+    let holds = Query::prefixed(&db.tables.ledger, &format!("AGENT#{agent}"), "HOLD#", MANY).unwrap().latest();
+    let holds: Vec<hold::Hold> = db.query(holds).await.unwrap();
+    let held: u64 = holds.iter().map(|hold| hold.credits.micro()).sum();
+    assert_eq!(held, account.reserved.micro(), "holds add up to what is held");
+
+    let mut days: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for receipt in receipts(db, agent).await {
+        let job = store::load_latest(db, receipt.job_id).await.unwrap().expect("a receipt has its job");
+        if job.receipt_id != receipt.receipt_id {
+            // The purchase came to nothing and was made again under the same id.
+            assert!(receipt.is_terminal());
+            continue;
+        }
+        assert_eq!(receipt.amount, job.price);
+        assert_eq!(receipt.is_terminal(), job.open.is_none(), "a receipt is final with its job: {receipt:?}");
+        assert_eq!(receipt.seal.is_some(), receipt.is_terminal(), "final receipts are signed");
+        let is_lost = job.settlement == Settlement::Refused || job.settlement == Settlement::Void;
+        let back = is_lost || job.outcome == Some(Outcome::Failed);
+        let counted = job.charge.counted.micro();
+        let (committed, in_flight) = days.entry(job.charge.day.clone()).or_default();
+        *committed += if back { 0 } else { counted };
+        *in_flight += if job.open.is_some() { counted } else { 0 };
+        let refunds: i64 = of_cause(&entries, &receipt, credit::EntryKind::Refund);
+        let owed = job.outcome == Some(Outcome::Failed) && job.settlement == Settlement::Settled;
+        assert_eq!(
+            refunds,
+            if owed { i64::try_from(job.price.micro()).unwrap() } else { 0 },
+            "paid back once: {job:?}"
+        );
+    }
+    for (name, (committed, in_flight)) in days {
+        let day = day::load(db, agent, &name).await.unwrap();
+        let counted = (day.committed.micro(), day.in_flight.micro());
+        assert_eq!(counted, (committed, in_flight), "the counters of {name} are the sum of its charges");
+    }
+    account
+}
+
+/// Every receipt of an agent.
+pub async fn receipts(db: &Db, agent: AgentId) -> Vec<Receipt> {
+    receipt::all(db, agent).await.unwrap()
+}
+
+fn of_cause(entries: &[credit::Entry], receipt: &Receipt, kind: credit::EntryKind) -> i64 {
+    let of = |entry: &&credit::Entry| entry.kind == kind && entry.cause == receipt.receipt_id.as_str();
+    entries.iter().filter(of).map(|entry| entry.credits).sum()
+}
