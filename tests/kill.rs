@@ -64,8 +64,13 @@ impl Runner {
 
 /// The runner, built beside this test.
 fn binary() -> PathBuf {
+    program("agora-local")
+}
+
+/// A program of the local stack, built beside this test.
+pub fn program(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a path");
-    test.ancestors().nth(2).expect("a target folder").join("agora-local")
+    test.ancestors().nth(2).expect("a target folder").join(name)
 }
 
 struct Bought {

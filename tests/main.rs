@@ -19,6 +19,7 @@
 //! | `proofs` | agent proofs |
 //! | `limits` | rate limits at once and over time; the emergency stop |
 //! | `notifications` | what is raised twice, read, and not one's own |
+//! | `insights` | receipts, value, the audit while rows are added, an export and its check |
 //! | `cost` | requests and capacity units of a call |
 //! | `store` | conditional writes, transactions, queue, blobs, secrets |
 //! | `work` | tools that count, panic and hang; batches and poison |
@@ -35,6 +36,7 @@ mod credits;
 mod events;
 mod faults;
 mod front_run;
+mod insights;
 mod kill;
 mod limits;
 mod notifications;

@@ -123,6 +123,25 @@ impl ReceiptId {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// What the ids of receipts charged in this millisecond begin with.
+    pub fn prefix_at(charged_at: Timestamp) -> String {
+        const MAX_MILLIS: u64 = (1 << 48) - 1;
+        let millis = u64::try_from(charged_at.millis()).unwrap_or_default().min(MAX_MILLIS);
+        let ulid = ulid::Ulid::from_parts(millis, 0).to_string();
+        format!("rcpt_{}", &ulid[..10])
+    }
+}
+
+impl FromStr for ReceiptId {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<ReceiptId, &'static str> {
+        const ALPHABET: &[u8] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+        let ulid = text.strip_prefix("rcpt_").unwrap_or_default().as_bytes();
+        let good = ulid.len() == 26 && ulid[0] <= b'7' && ulid.iter().all(|letter| ALPHABET.contains(letter));
+        if good { Ok(ReceiptId(text.to_owned())) } else { Err("must be rcpt_ and a ULID") }
+    }
 }
 
 impl fmt::Display for ReceiptId {
@@ -154,5 +173,13 @@ mod tests {
         assert!(early < late);
         assert_eq!(early, ReceiptId::of(request, Timestamp::from_secs(1)));
         assert_eq!(early.as_str().len(), "rcpt_".len() + 26);
+        assert_eq!(early.as_str().parse(), Ok(early.clone()));
+        assert!(early.as_str().starts_with(&ReceiptId::prefix_at(Timestamp::from_secs(1))));
+        assert!(early.as_str() < ReceiptId::prefix_at(Timestamp::from_millis(1_001)).as_str());
+        for wrong in
+            ["", "rcpt_", &early.as_str()[..30], &early.as_str().to_lowercase(), "rcpt_8ZZZZZZZZZZZZZZZZZZZZZZZZZ"]
+        {
+            assert!(wrong.parse::<ReceiptId>().is_err(), "{wrong}");
+        }
     }
 }

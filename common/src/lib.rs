@@ -1,7 +1,7 @@
 //! Everything with meaning, in layers that only look down.
 //!
 //! ```text
-//! app -> gate, limits -> jobs, notifications -> tools, payments -> ledger, auth, providers, net -> http, store -> catalog, config -> evm, money, ids, clock, digest
+//! app -> gate, insights, limits -> jobs, notifications -> tools, payments -> ledger, auth, providers, net -> http, store -> catalog, config -> evm, money, ids, clock, digest
 //! ```
 //!
 //! The functions under `functions/` are thin: they name the routes of their group and call in here.
@@ -17,6 +17,7 @@ pub mod evm;
 pub mod gate;
 pub mod http;
 pub mod ids;
+pub mod insights;
 pub mod jobs;
 pub mod ledger;
 pub mod limits;

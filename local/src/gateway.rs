@@ -28,6 +28,7 @@ pub fn groups(app: &App, gate: Arc<Gate>) -> Groups {
         (knowledge::GROUP, knowledge::router(gate)),
         ("requests", requests::router(app.clone())),
         ("account", account::router(app.clone())),
+        ("insights", insights::router(app.clone())),
         ("meta", meta::router(app.clone())),
     ]))
 }

@@ -60,6 +60,9 @@ impl<'a> Order<'a> {
         if !wrong.is_empty() {
             return Err(ApiError::InvalidRequest(wrong));
         }
+        if let Some(Value::Object(tag)) = attached.get("valueTag") {
+            crate::ledger::value::amount(tag, "valueTag.").map_err(|wrong| ApiError::InvalidRequest(vec![wrong]))?;
+        }
         let metadata = receipt::metadata(&attached);
         if metadata.as_ref().is_some_and(|metadata| metadata.len() > MAX_METADATA_BYTES) {
             let path = if attached.contains_key("decisionContext") { "decisionContext" } else { "memo" };

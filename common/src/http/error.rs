@@ -69,6 +69,10 @@ pub enum ApiError {
     InsufficientCredits(Box<Shortfall>),
     /// The payment was used for another request.
     PaymentAlreadyUsed,
+    /// A cursor that no page gave.
+    InvalidCursor,
+    /// No receipt of this agent.
+    ReceiptNotFound,
     NotFound,
     /// The agent has no notification of this name.
     NotificationNotFound,
@@ -158,6 +162,7 @@ impl ApiError {
             ApiError::InvalidRequest(_)
             | ApiError::InvalidQuote
             | ApiError::QuoteMismatch
+            | ApiError::InvalidCursor
             | ApiError::ExceedsCallerBudget { .. } => StatusCode::BAD_REQUEST,
             ApiError::ProofRequired
             | ApiError::InvalidProof(_)
@@ -176,7 +181,7 @@ impl ApiError {
             ApiError::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,
             ApiError::RequestInProgress => StatusCode::CONFLICT,
             ApiError::PaymentAlreadyUsed => StatusCode::CONFLICT,
-            ApiError::NotFound | ApiError::NotificationNotFound => StatusCode::NOT_FOUND,
+            ApiError::ReceiptNotFound | ApiError::NotFound | ApiError::NotificationNotFound => StatusCode::NOT_FOUND,
             ApiError::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
             ApiError::PayloadTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             ApiError::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -211,6 +216,8 @@ impl ApiError {
             ApiError::Frozen { .. } => "frozen_by_owner",
             ApiError::InsufficientCredits(_) => "insufficient_credits",
             ApiError::PaymentAlreadyUsed => "payment_already_used",
+            ApiError::InvalidCursor => "invalid_cursor",
+            ApiError::ReceiptNotFound => "receipt_not_found",
             ApiError::NotFound => "not_found",
             ApiError::NotificationNotFound => "notification_not_found",
             ApiError::MethodNotAllowed { .. } => "method_not_allowed",
@@ -277,6 +284,10 @@ impl ApiError {
             ApiError::PaymentAlreadyUsed => {
                 "this payment was used for another request; repeat that request, or sign a new payment".to_owned()
             }
+            ApiError::InvalidCursor => {
+                "the cursor is not one that a page of this route and format gave; begin without one".to_owned()
+            }
+            ApiError::ReceiptNotFound => "you have no receipt or request with this id".to_owned(),
             ApiError::NotFound => "there is nothing here".to_owned(),
             ApiError::NotificationNotFound => "you have no such notification".to_owned(),
             ApiError::MethodNotAllowed { allow } => format!("this path takes {allow}"),
@@ -400,7 +411,7 @@ mod tests {
             attempt_id: "0xc".to_owned(),
         };
         let taken = Taken { policy: "read", limit: 120, window_secs: 60, remaining: 0, reset_secs: 7 };
-        let rows: [(ApiError, u16, &str); 22] = [
+        let rows: [(ApiError, u16, &str); 24] = [
             (ApiError::field("vin", "is required"), 400, "invalid_request"),
             (ApiError::InvalidQuote, 400, "invalid_quote"),
             (ApiError::QuoteMismatch, 400, "quote_mismatch"),
@@ -414,6 +425,8 @@ mod tests {
             (ApiError::BudgetsReadOnly, 403, "budgets_read_only_for_access_tokens"),
             (ApiError::ClosedToTokens, 503, "route_unavailable_for_access_tokens"),
             (ApiError::PaymentAlreadyUsed, 409, "payment_already_used"),
+            (ApiError::InvalidCursor, 400, "invalid_cursor"),
+            (ApiError::ReceiptNotFound, 404, "receipt_not_found"),
             (ApiError::NotFound, 404, "not_found"),
             (ApiError::MethodNotAllowed { allow: "POST".to_owned() }, 405, "method_not_allowed"),
             (ApiError::PayloadTooLarge { limit_bytes: 1 }, 413, "payload_too_large"),

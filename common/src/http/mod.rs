@@ -14,7 +14,10 @@ use axum::response::Response;
 use http::request::Parts;
 use http::{HeaderValue, StatusCode, header};
 use http_body_util::BodyExt;
+use serde::Serialize;
 use serde_json::Value;
+
+use crate::store::StoreError;
 
 /// No gateway hands over more than this (API Gateway's own limit).
 const GATEWAY_LIMIT_BYTES: usize = 10 * 1024 * 1024;
@@ -63,6 +66,14 @@ pub fn private_json(status: StatusCode, body: &Value) -> Response {
     let mut response = json(status, body);
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
+}
+
+/// The same from a record, whose members keep their order and their own form.
+pub fn private_body(body: &impl Serialize) -> Result<Response, ApiError> {
+    let text = serde_json::to_string(body).map_err(StoreError::new)?;
+    let mut response = private_json(StatusCode::OK, &Value::Null);
+    *response.body_mut() = Body::from(text);
+    Ok(response)
 }
 
 /// A JSON answer that may be kept for a while by everybody.

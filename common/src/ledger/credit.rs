@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::account::{Change, minus, plus};
 use super::agent_partition;
 use crate::clock::Timestamp;
-use crate::ids::{AgentId, RequestId};
+use crate::ids::{AgentId, ReceiptId, RequestId};
 use crate::money::Usdc;
 use crate::store::db::Query;
 use crate::store::{Db, Key, StoreError, Write};
@@ -102,4 +102,10 @@ pub async fn entries(db: &Db, agent: AgentId, limit: usize) -> Result<Vec<Entry>
 pub async fn entry(db: &Db, agent: AgentId, kind: EntryKind, cause: &str) -> Result<Option<Entry>, StoreError> {
     let key = Key::new(agent_partition(agent), format!("ENTRY#{cause}#{}", kind.as_str()));
     db.get_latest(&db.tables.ledger, key).await
+}
+
+/// The entries one receipt gave rise to.
+pub async fn of_receipt(db: &Db, agent: AgentId, receipt: &ReceiptId) -> Result<Vec<Entry>, StoreError> {
+    let prefix = format!("ENTRY#{receipt}#");
+    db.query(Query::prefixed(&db.tables.ledger, &agent_partition(agent), &prefix, 20)?.latest()).await
 }

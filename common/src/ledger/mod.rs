@@ -9,6 +9,7 @@
 //! | [`day`] | what a UTC day cost: the counters behind every cap |
 //! | [`budget`], [`freeze`] | the owner's rules |
 //! | [`receipt`], [`signing`] | a signed receipt for every charge |
+//! | [`value`] | what the agent says its purchases brought |
 //!
 //! Entries are never changed; a receipt is revised in the open, each revision signed. What is written here is written
 //! in the same transaction as the job it belongs to.
@@ -22,6 +23,7 @@ pub mod freeze;
 pub mod hold;
 pub mod receipt;
 pub mod signing;
+pub mod value;
 
 use crate::ids::AgentId;
 

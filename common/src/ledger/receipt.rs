@@ -2,6 +2,7 @@
 //!
 //! A terminal receipt is signed (contract §22) and can be checked offline with the published key.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -149,6 +150,47 @@ pub async fn load(db: &Db, agent: AgentId, receipt: &ReceiptId) -> Result<Option
 /// The receipts of an agent, oldest first.
 pub async fn all(db: &Db, agent: AgentId) -> Result<Vec<Receipt>, StoreError> {
     db.query(Query::prefixed(&db.tables.ledger, &super::agent_partition(agent), "RECEIPT#", 1000)?).await
+}
+
+/// The receipts charged between two moments, both included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    pub since: Option<Timestamp>,
+    pub until: Option<Timestamp>,
+}
+
+impl Span {
+    /// The first and the last sort key behind a prefix that ends before the receipt's id. Ids begin with the time of the
+    /// charge, so nothing outside of the span is read.
+    pub(super) fn keys(&self, prefix: &str) -> (String, String) {
+        let since = self.since.map(ReceiptId::prefix_at).unwrap_or_default();
+        let until = self.until.map(ReceiptId::prefix_at).unwrap_or_default();
+        // Behind every letter of an id.
+        (format!("{prefix}{since}"), format!("{prefix}{until}~"))
+    }
+}
+
+/// In which order receipts are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    OldestFirst,
+    NewestFirst,
+}
+
+/// At most `limit` receipts of a span, from behind a given one on. `T` takes of a receipt what its reader needs.
+pub async fn within<T: DeserializeOwned>(
+    db: &Db,
+    agent: AgentId,
+    span: Span,
+    order: Order,
+    after: Option<&ReceiptId>,
+    limit: usize,
+) -> Result<Vec<T>, StoreError> {
+    let (from, to) = span.keys("RECEIPT#");
+    let partition = super::agent_partition(agent);
+    let query = Query::between(&db.tables.ledger, &partition, &from, &to, limit)?.latest();
+    let query = query.after(after.map(|receipt| key(agent, receipt)));
+    db.query(if order == Order::NewestFirst { query.newest_first() } else { query }).await
 }
 
 #[cfg(test)]

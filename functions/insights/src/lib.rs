@@ -1,0 +1,291 @@
+//! What the agent's money did: receipts, sums and returns, the audit and its export, and one charge explained.
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{RawQuery, State};
+use axum::response::Response;
+use axum::routing::{get, patch, post};
+use common::app::App;
+use common::auth::Scope;
+use common::catalog::input::{self, Field, FieldError, Kind, Range};
+use common::gate::{MAX_BODY_BYTES, parse_body, respond};
+use common::http::{ApiError, Segment, private_body, private_json, read_body};
+use common::ids::AgentId;
+use common::insights::audit::{self, Cursor, Page};
+use common::insights::export::{self, FIRST_HASH, Format};
+use common::insights::list::{self, Filter};
+use common::insights::params::Params;
+use common::insights::sums::Period;
+use common::insights::{explain, view};
+use common::ledger::value::{self, DecideError, Report, Reported, Status, Subject};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use serde_json::{Map, Value, json};
+
+const VALUE: [Field; 3] = [
+    Field::required("type", Kind::Choice(&["revenue", "lead", "conversion", "savings", "engagement"]), "Kind of value"),
+    Field::required(
+        "amount",
+        Kind::Number(Range { above: Some(0.0), min: None, max: Some(1_000_000.0) }),
+        "Value in USD",
+    ),
+    Field::optional("label", Kind::Text { min: 0, max: 200, format: None }, "A label"),
+];
+const GOAL: Field =
+    Field::required("goal_id", Kind::Text { min: 1, max: 255, format: None }, "The goal the value belongs to");
+const DECISION: [Field; 2] = [
+    Field::optional("status", Kind::Choice(&["confirmed", "rejected"]), "What the owner decides; confirmed"),
+    Field::optional(
+        "amount",
+        Kind::Number(Range { above: Some(0.0), min: None, max: Some(1_000_000.0) }),
+        "The amount decided on: nothing is decided if another is reported by now",
+    ),
+];
+/// Days of `period`, if none are named.
+const DEFAULT_DAYS: usize = 30;
+
+const NEXT_CURSOR: HeaderName = HeaderName::from_static("x-next-cursor");
+const HAS_MORE: HeaderName = HeaderName::from_static("x-has-more");
+const EXPORT_ROWS: HeaderName = HeaderName::from_static("x-export-rows");
+const EXPORT_HASH: HeaderName = HeaderName::from_static("x-export-hash");
+
+pub fn router(app: App) -> Router {
+    let router = Router::new()
+        .route("/v1/analytics/receipts", get(receipts))
+        .route("/v1/analytics/receipts/{id}/value", patch(tag))
+        .route("/v1/analytics/receipts/{id}/value/confirm", post(confirm_tag))
+        .route("/v1/analytics/outcomes", post(outcome))
+        .route("/v1/analytics/outcomes/{id}/confirm", post(confirm_outcome))
+        .route("/v1/analytics/rocs", get(rocs))
+        .route("/v1/analytics/rocs/by-goal", get(rocs_by_goal))
+        .route("/v1/analytics/spend/breakdown", get(breakdown))
+        .route("/v1/audit/receipts", get(audit_receipts))
+        .route("/v1/audit/export", get(audit_export))
+        .route("/v1/receipts/{id}/explain", get(explained));
+    common::http::routes::finish(router.with_state(app))
+}
+
+/// `GET /v1/analytics/receipts`: the agent's receipts, newest first.
+async fn receipts(State(app): State<App>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
+    let answer = async {
+        let caller = app.caller(&headers, Scope::Read).await?;
+        let filter = Filter::read(query.as_deref(), app.clock.now())?;
+        let listed = list::list(&app.db, caller.agent, filter).await?;
+        private_body(&listed)
+    };
+    respond(answer.await)
+}
+
+/// `PATCH /v1/analytics/receipts/{id}/value`: says what a purchase brought. Pending until the owner confirms it.
+async fn tag(State(app): State<App>, Segment(id): Segment, headers: HeaderMap, body: Body) -> Response {
+    let answer = async {
+        let caller = app.caller(&headers, Scope::Write).await?;
+        let members = members(&headers, body, &VALUE).await?;
+        let report = Report::read(&members, "").map_err(wrong)?;
+        let receipt = explain::find(&app.db, caller.agent, &id).await?.ok_or(ApiError::ReceiptNotFound)?;
+        let subject = Subject::Receipt(receipt.receipt_id);
+        let tag = value::report(&app.db, caller.agent, &subject, report, app.clock.now()).await?;
+        Ok(tagged(&tag))
+    };
+    respond(answer.await)
+}
+
+/// `POST /v1/analytics/receipts/{id}/value/confirm`: the owner, and no token, confirms or rejects a value tag.
+async fn confirm_tag(State(app): State<App>, Segment(id): Segment, headers: HeaderMap, body: Body) -> Response {
+    let answer = async {
+        let caller = app.wallet_caller(&headers, Scope::Write, ApiError::WalletOnly).await?;
+        let members = members(&headers, body, &DECISION).await?;
+        let receipt = explain::find(&app.db, caller.agent, &id).await?.ok_or(ApiError::ReceiptNotFound)?;
+        let attached = explain::attached_tag(&receipt);
+        let subject = Subject::Receipt(receipt.receipt_id);
+        Ok(tagged(&decide(&app, caller.agent, &subject, attached, &members).await?))
+    };
+    respond(answer.await)
+}
+
+fn tagged(tag: &Reported) -> Response {
+    let body = json!({"success": true, "receipt_id": tag.id, "value_tag": view::value_tag(tag)});
+    private_json(StatusCode::OK, &body)
+}
+
+/// `POST /v1/analytics/outcomes`: says what a goal brought. One outcome for each goal and type; the latest counts.
+async fn outcome(State(app): State<App>, headers: HeaderMap, body: Body) -> Response {
+    let answer = async {
+        let caller = app.caller(&headers, Scope::Write).await?;
+        let [kind, amount, label] = VALUE;
+        let members = members(&headers, body, &[GOAL, kind, amount, label]).await?;
+        let report = Report::read(&members, "").map_err(wrong)?;
+        let goal_id = members.get("goal_id").and_then(Value::as_str).unwrap_or_default();
+        let subject = Subject::goal(goal_id, report.kind);
+        Ok(reported(&value::report(&app.db, caller.agent, &subject, report, app.clock.now()).await?))
+    };
+    respond(answer.await)
+}
+
+/// `POST /v1/analytics/outcomes/{id}/confirm`: the owner, and no token, confirms or rejects an outcome.
+async fn confirm_outcome(State(app): State<App>, Segment(id): Segment, headers: HeaderMap, body: Body) -> Response {
+    let answer = async {
+        let caller = app.wallet_caller(&headers, Scope::Write, ApiError::WalletOnly).await?;
+        let members = members(&headers, body, &DECISION).await?;
+        let subject = Subject::outcome(&id).ok_or(ApiError::NotFound)?;
+        Ok(reported(&decide(&app, caller.agent, &subject, None, &members).await?))
+    };
+    respond(answer.await)
+}
+
+fn reported(outcome: &Reported) -> Response {
+    let body = json!({"success": true, "outcome_id": outcome.id, "outcome": view::outcome(outcome)});
+    private_json(StatusCode::OK, &body)
+}
+
+async fn decide(
+    app: &App,
+    agent: AgentId,
+    subject: &Subject,
+    attached: Option<Reported>,
+    members: &Map<String, Value>,
+) -> Result<Reported, ApiError> {
+    let rejected = members.get("status").is_some_and(|status| status == "rejected");
+    let status = if rejected { Status::Rejected } else { Status::Confirmed };
+    let amount = value::amount(members, "").map_err(wrong)?;
+    let decided = value::decide(&app.db, agent, subject, attached, status, amount, app.clock.now()).await;
+    decided.map_err(|error| match error {
+        DecideError::NotFound => ApiError::NotFound,
+        DecideError::OtherAmount(now) => {
+            let now = now.map_or_else(|| "nothing".to_owned(), |now| format!("{now} USDC"));
+            ApiError::field("amount", format!("is not what is reported by now: {now}"))
+        }
+        DecideError::Failed(error) => ApiError::Unavailable(error),
+    })
+}
+
+/// `GET /v1/analytics/rocs`: what the period's purchases brought for what they cost.
+async fn rocs(State(app): State<App>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
+    let answer = async {
+        let caller = app.caller(&headers, Scope::Read).await?;
+        let mut params = Params::of(query.as_deref());
+        let (days, span) = params.period(DEFAULT_DAYS, app.clock.now());
+        params.check()?;
+        let period = Period::with_value(&app.db, caller.agent, span, None).await?;
+        Ok(private_json(StatusCode::OK, &period.rocs(days)))
+    };
+    respond(answer.await)
+}
+
+/// `GET /v1/analytics/rocs/by-goal`: the same for each goal.
+async fn rocs_by_goal(State(app): State<App>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
+    let answer = async {
+        let caller = app.caller(&headers, Scope::Read).await?;
+        let mut params = Params::of(query.as_deref());
+        let (days, span) = params.period(DEFAULT_DAYS, app.clock.now());
+        let goal_id = params.text("goal_id").map(str::to_owned);
+        params.check()?;
+        let period = Period::with_value(&app.db, caller.agent, span, goal_id.as_deref()).await?;
+        Ok(private_json(StatusCode::OK, &period.by_goal(goal_id.as_deref(), days)))
+    };
+    respond(answer.await)
+}
+
+/// `GET /v1/analytics/spend/breakdown`: what was spent on what.
+async fn breakdown(State(app): State<App>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
+    let answer = async {
+        let caller = app.caller(&headers, Scope::Read).await?;
+        let mut params = Params::of(query.as_deref());
+        let (days, span) = params.period(DEFAULT_DAYS, app.clock.now());
+        let subcategories = params.flag("subcategories").unwrap_or(false);
+        params.check()?;
+        let period = Period::charges(&app.db, caller.agent, span).await?;
+        Ok(private_json(StatusCode::OK, &period.breakdown(subcategories, days)))
+    };
+    respond(answer.await)
+}
+
+/// `GET /v1/audit/receipts`: every receipt, oldest first, by cursor. For the wallet alone.
+async fn audit_receipts(State(app): State<App>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
+    let answer = async {
+        let caller = app.wallet_caller(&headers, Scope::Read, ApiError::WalletOnly).await?;
+        let mut params = Params::of(query.as_deref());
+        let limit = params.integer("limit", 1, 500).unwrap_or(100);
+        let cursor = cursor(&params)?;
+        params.check()?;
+        if cursor.as_ref().is_some_and(|cursor| cursor.export.is_some()) {
+            return Err(ApiError::InvalidCursor);
+        }
+        let page = audit::page(&app.db, caller.agent, cursor.as_ref().map(|cursor| &cursor.after), limit).await?;
+        let next = next_cursor(&page, None);
+        private_body(&page.body(next))
+    };
+    respond(answer.await)
+}
+
+/// `GET /v1/audit/export`: the same rows as a file, each with a running hash. Pages put together are one file. The rest
+/// is in headers: `X-Has-More`, `X-Next-Cursor`, `X-Export-Rows`, and `X-Export-Hash`, the last row's hash.
+async fn audit_export(State(app): State<App>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
+    let answer = async {
+        let caller = app.wallet_caller(&headers, Scope::Read, ApiError::WalletOnly).await?;
+        let mut params = Params::of(query.as_deref());
+        let limit = params.integer("limit", 1, 500).unwrap_or(500);
+        let format = params.choice("format", &["csv", "jsonl"]).and_then(Format::parse).unwrap_or(Format::JsonLines);
+        let cursor = cursor(&params)?;
+        params.check()?;
+        let (after, mut hash) = match cursor {
+            None => (None, FIRST_HASH.to_owned()),
+            Some(Cursor { after, export: Some((of, hash)) }) if of == format => (Some(after), hash),
+            Some(_) => return Err(ApiError::InvalidCursor),
+        };
+        let page = audit::page(&app.db, caller.agent, after.as_ref(), limit).await?;
+        let mut text = if after.is_none() && format == Format::Csv { export::csv_header() } else { String::new() };
+        for row in &page.rows {
+            let line;
+            (line, hash) = export::write_line(format, row, &hash)?;
+            text.push_str(&line);
+        }
+        let mut response = Response::new(Body::from(text));
+        let filename = format!("attachment; filename=\"receipts.{}\"", format.as_str());
+        let next = next_cursor(&page, Some((format, hash.clone())));
+        for (name, value) in [
+            (header::CONTENT_TYPE, Some(format.content_type().to_owned())),
+            (header::CACHE_CONTROL, Some("no-store".to_owned())),
+            (header::CONTENT_DISPOSITION, Some(filename)),
+            (HAS_MORE, Some(page.has_more.to_string())),
+            (EXPORT_ROWS, Some(page.rows.len().to_string())),
+            (EXPORT_HASH, Some(hash)),
+            (NEXT_CURSOR, next),
+        ] {
+            if let Some(value) = value.and_then(|value| HeaderValue::try_from(value).ok()) {
+                response.headers_mut().insert(name, value);
+            }
+        }
+        Ok(response)
+    };
+    respond(answer.await)
+}
+
+/// `GET /v1/receipts/{id}/explain`: everything known of one charge.
+async fn explained(State(app): State<App>, Segment(id): Segment, headers: HeaderMap) -> Response {
+    let answer = async {
+        let caller = app.caller(&headers, Scope::Read).await?;
+        let receipt = explain::find(&app.db, caller.agent, &id).await?.ok_or(ApiError::ReceiptNotFound)?;
+        let explained = explain::explain(&app.db, &*app.blobs, &app.config.chain, &receipt).await?;
+        private_body(&explained)
+    };
+    respond(answer.await)
+}
+
+/// The members of a body that fields name; nothing at all counts as `{}`.
+async fn members(headers: &HeaderMap, body: Body, fields: &[Field]) -> Result<Map<String, Value>, ApiError> {
+    let body = parse_body(headers, &read_body(body, MAX_BODY_BYTES).await?)?;
+    input::validate(fields, &body).map_err(ApiError::InvalidRequest)
+}
+
+fn wrong(error: FieldError) -> ApiError {
+    ApiError::InvalidRequest(vec![error])
+}
+
+fn cursor(params: &Params) -> Result<Option<Cursor>, ApiError> {
+    params.text("cursor").map(|text| Cursor::parse(text).ok_or(ApiError::InvalidCursor)).transpose()
+}
+
+fn next_cursor(page: &Page, export: Option<(Format, String)>) -> Option<String> {
+    let after = page.last.clone().filter(|_| page.has_more)?;
+    Some(Cursor { after, export }.to_text())
+}
