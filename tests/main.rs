@@ -14,6 +14,7 @@
 //! | `kill` | `kill -9` of the real runner |
 //! | `faults` | a database that collides, throttles and loses answers |
 //! | `proofs` | agent proofs |
+//! | `approvals` | the action policy, held calls, the decision page |
 //! | `cost` | requests and capacity units of a call |
 //! | `store` | conditional writes, transactions, queue, blobs, secrets |
 //! | `work` | tools that count, panic and hang; batches and poison |
@@ -21,6 +22,7 @@
 //! | `template` | `template.yaml` says what the code says |
 //! | `events` | the sample events through the Lambda adapter |
 
+mod approvals;
 mod clients;
 mod contract_wallets;
 mod cost;

@@ -7,10 +7,12 @@
 //! The functions under `functions/` are thin: they name the routes of their group and call in here.
 
 pub mod app;
+pub mod approvals;
 pub mod auth;
 pub mod catalog;
 pub mod clock;
 pub mod config;
+pub mod contact;
 pub mod digest;
 pub mod encoding;
 pub mod evm;

@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 
+use approvals::Desk;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use common::app::App;
+use common::approvals::Notices;
 use common::gate::Gate;
 use common::http::{ApiError, routes};
 use tower::ServiceExt;
@@ -16,11 +18,13 @@ use std::sync::Arc;
 pub type Groups = Arc<HashMap<&'static str, Router>>;
 
 /// Every function's router.
-pub fn groups(app: &App, gate: Arc<Gate>) -> Groups {
+pub fn groups(app: &App, gate: Arc<Gate>, notices: Notices) -> Groups {
+    let desk = Desk { app: app.clone(), signer: gate.engine.signer.clone(), notices };
     Arc::new(HashMap::from([
         (knowledge::GROUP, knowledge::router(gate)),
         ("requests", requests::router(app.clone())),
         ("account", account::router(app.clone())),
+        ("approvals", approvals::router(desk)),
         ("meta", meta::router(app.clone())),
     ]))
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::app::{self, App, Connections};
+use common::approvals::Notices;
 use common::clock::{Clock, Timestamp};
 use common::config::Config;
 use common::gate::Gate;
@@ -65,6 +66,9 @@ pub struct Stack {
     pub chain: Option<Arc<DevChain>>,
     /// Test payers, if there is a local chain.
     pub payers: Vec<Account>,
+    /// Where mails to approvers lie, if no relay is configured.
+    pub outbox: PathBuf,
+    pub notices: Notices,
     tasks: JoinSet<()>,
 }
 
@@ -130,7 +134,8 @@ impl Stack {
         if options.state.is_some() {
             release_leases(&db, options.clock.now()).await?;
         }
-        let blob_folder = options.state.clone().unwrap_or_else(scratch_folder).join("blobs");
+        let folder = options.state.clone().unwrap_or_else(scratch_folder);
+        let (blob_folder, outbox) = (folder.join("blobs"), folder.join("outbox"));
         let blobs: Arc<dyn Blobs> = Arc::new(FolderBlobs::new(blob_folder));
         let app = App { db, blobs, clock: options.clock.clone(), ..App::new(config.clone(), &connections) };
 
@@ -143,11 +148,12 @@ impl Stack {
         let worker_engine = Arc::new(engine.build(options.runners.unwrap_or(worker::RUNNERS)).await?);
         let gate_engine = engine.build(options.runners.unwrap_or(knowledge::RUNNERS)).await?;
         let receipt_key = keys.receipts.public();
+        let notices = Notices::new(&config)?.or_folder(outbox.clone());
         let gate =
             Arc::new(Gate { app: app.clone(), engine: gate_engine, quote_key: keys.quotes, fetch_policy: policy });
 
         let mut tasks = JoinSet::new();
-        let router = gateway::router(gateway::groups(&app, gate.clone()));
+        let router = gateway::router(gateway::groups(&app, gate.clone(), notices.clone()));
         tasks.spawn(async move { drop(axum::serve(listener, router).await) });
         tasks.spawn(async move { drop(axum::serve(site_listener, site::router()).await) });
         for _ in 0..WORKERS {
@@ -161,7 +167,8 @@ impl Stack {
         }
         let payers = options.chain.as_ref().map(|chain| chain.payers().to_vec()).unwrap_or_default();
         let site_url = format!("http://{site_address}");
-        Ok(Stack { base_url, site_url, environment, config, app, gate, queue, chain: options.chain, payers, tasks })
+        let chain = options.chain;
+        Ok(Stack { base_url, site_url, environment, config, app, gate, queue, chain, payers, outbox, notices, tasks })
     }
 
     /// Stops everything at once, without letting anything finish: what a killed process leaves behind.

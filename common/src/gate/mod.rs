@@ -522,7 +522,7 @@ fn new_receipt(order: &Order<'_>, job: &Job, now: Timestamp) -> Receipt {
 }
 
 /// A JSON object, whatever else was sent being named.
-fn parse_body(headers: &HeaderMap, body: &[u8]) -> Result<Map<String, Value>, ApiError> {
+pub fn parse_body(headers: &HeaderMap, body: &[u8]) -> Result<Map<String, Value>, ApiError> {
     if body.is_empty() {
         return Ok(Map::new());
     }

@@ -42,6 +42,21 @@ pub enum ApiError {
     BudgetsReadOnly,
     /// A route that makes no sense for a token.
     ClosedToTokens,
+    /// A rule of the owner's policy forbids this call.
+    ActionDenied {
+        rule: String,
+    },
+    /// A rule of the owner's policy holds this call until a human has said yes.
+    ApprovalRequired {
+        approval_id: String,
+        approval: Box<Value>,
+        message: &'static str,
+    },
+    /// The approval named does not release this call; why not, for the caller.
+    ApprovalInvalid(&'static str),
+    TooManyPendingApprovals,
+    /// Only what is still pending can be cancelled.
+    ApprovalNotPending,
     /// The payment was used for another request.
     PaymentAlreadyUsed,
     NotFound,
@@ -101,6 +116,10 @@ impl ApiError {
             | ApiError::AccessTokenInvalid
             | ApiError::AccessTokenRevoked => StatusCode::UNAUTHORIZED,
             ApiError::AgentMismatch | ApiError::WalletOnly | ApiError::BudgetsReadOnly => StatusCode::FORBIDDEN,
+            ApiError::ActionDenied { .. } | ApiError::ApprovalRequired { .. } | ApiError::ApprovalInvalid(_) => {
+                StatusCode::FORBIDDEN
+            }
+            ApiError::TooManyPendingApprovals | ApiError::ApprovalNotPending => StatusCode::CONFLICT,
             ApiError::PaymentAlreadyUsed => StatusCode::CONFLICT,
             ApiError::NotFound => StatusCode::NOT_FOUND,
             ApiError::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
@@ -125,6 +144,11 @@ impl ApiError {
             ApiError::WalletOnly => "access_tokens_wallet_only",
             ApiError::BudgetsReadOnly => "budgets_read_only_for_access_tokens",
             ApiError::ClosedToTokens => "route_unavailable_for_access_tokens",
+            ApiError::ActionDenied { .. } => "action_denied_by_policy",
+            ApiError::ApprovalRequired { .. } => "approval_required",
+            ApiError::ApprovalInvalid(_) => "approval_invalid",
+            ApiError::TooManyPendingApprovals => "too_many_pending_approvals",
+            ApiError::ApprovalNotPending => "approval_not_pending",
             ApiError::PaymentAlreadyUsed => "payment_already_used",
             ApiError::NotFound => "not_found",
             ApiError::MethodNotAllowed { .. } => "method_not_allowed",
@@ -163,6 +187,15 @@ impl ApiError {
             ApiError::ClosedToTokens => {
                 "this route takes a signed payment of the wallet, not an access token".to_owned()
             }
+            ApiError::ActionDenied { rule } => {
+                format!("the rule {rule} of this agent's action policy forbids this call")
+            }
+            ApiError::ApprovalRequired { message, .. } => (*message).to_owned(),
+            ApiError::ApprovalInvalid(why) => (*why).to_owned(),
+            ApiError::TooManyPendingApprovals => {
+                "20 approvals are pending already; wait for decisions, or cancel some".to_owned()
+            }
+            ApiError::ApprovalNotPending => "the approval is no longer pending".to_owned(),
             ApiError::PaymentAlreadyUsed => {
                 "this payment was used for another request; repeat that request, or sign a new payment".to_owned()
             }
@@ -185,6 +218,11 @@ impl ApiError {
             ApiError::InvalidProof(error) => body["reason"] = json!(error.reason()),
             ApiError::ExceedsCallerBudget { price, cap } => {
                 body["details"] = json!({"price_usdc": price.to_string(), "max_cost_usdc": cap.to_string()});
+            }
+            ApiError::ActionDenied { rule } => body["rule"] = json!(rule),
+            ApiError::ApprovalRequired { approval_id, approval, .. } => {
+                body["approval_id"] = json!(approval_id);
+                body["approval"] = (**approval).clone();
             }
             ApiError::PaymentProcessing(context) => {
                 body["code"] = json!(500);
@@ -246,7 +284,7 @@ mod tests {
             quote_id: None,
             attempt_id: "0xc".to_owned(),
         };
-        let rows: [(ApiError, u16, &str); 19] = [
+        let rows: [(ApiError, u16, &str); 24] = [
             (ApiError::field("vin", "is required"), 400, "invalid_request"),
             (ApiError::InvalidQuote, 400, "invalid_quote"),
             (ApiError::QuoteMismatch, 400, "quote_mismatch"),
@@ -259,6 +297,15 @@ mod tests {
             (ApiError::WalletOnly, 403, "access_tokens_wallet_only"),
             (ApiError::BudgetsReadOnly, 403, "budgets_read_only_for_access_tokens"),
             (ApiError::ClosedToTokens, 503, "route_unavailable_for_access_tokens"),
+            (ApiError::ActionDenied { rule: "r".to_owned() }, 403, "action_denied_by_policy"),
+            (
+                ApiError::ApprovalRequired { approval_id: "a".to_owned(), approval: Box::default(), message: "held" },
+                403,
+                "approval_required",
+            ),
+            (ApiError::ApprovalInvalid("used"), 403, "approval_invalid"),
+            (ApiError::TooManyPendingApprovals, 409, "too_many_pending_approvals"),
+            (ApiError::ApprovalNotPending, 409, "approval_not_pending"),
             (ApiError::PaymentAlreadyUsed, 409, "payment_already_used"),
             (ApiError::NotFound, 404, "not_found"),
             (ApiError::MethodNotAllowed { allow: "POST".to_owned() }, 405, "method_not_allowed"),

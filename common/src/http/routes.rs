@@ -21,9 +21,19 @@ pub struct Route {
 }
 
 /// Routes that are not tools.
-const FREE: [Route; 9] = [
+const FREE: [Route; 19] = [
     Route { group: "account", method: "GET", path: "/v1/agents/me" },
     Route { group: "account", method: "GET", path: "/v1/tools/balance" },
+    Route { group: "approvals", method: "PUT", path: "/v1/agents/me/action-policy" },
+    Route { group: "approvals", method: "GET", path: "/v1/agents/me/action-policy" },
+    Route { group: "approvals", method: "DELETE", path: "/v1/agents/me/action-policy" },
+    Route { group: "approvals", method: "POST", path: "/v1/agents/me/action-policy/backtest" },
+    Route { group: "approvals", method: "POST", path: "/v1/approvals" },
+    Route { group: "approvals", method: "GET", path: "/v1/approvals" },
+    Route { group: "approvals", method: "GET", path: "/v1/approvals/{id}" },
+    Route { group: "approvals", method: "POST", path: "/v1/approvals/{id}/cancel" },
+    Route { group: "approvals", method: "GET", path: "/approve/{token}" },
+    Route { group: "approvals", method: "POST", path: "/approve/{token}" },
     Route { group: "requests", method: "GET", path: "/v1/requests/{id}" },
     Route { group: "requests", method: "GET", path: "/v1/payments/{reference}" },
     Route { group: "meta", method: "GET", path: "/" },

@@ -145,6 +145,14 @@ pub async fn all(db: &Db, agent: AgentId) -> Result<Vec<Receipt>, StoreError> {
     db.query(Query::prefixed(&db.tables.ledger, &super::agent_partition(agent), "RECEIPT#", 1000)?).await
 }
 
+/// The newest receipts of an agent since a moment, newest first.
+pub async fn since(db: &Db, agent: AgentId, from: Timestamp, limit: usize) -> Result<Vec<Receipt>, StoreError> {
+    let millis = u64::try_from(from.millis()).unwrap_or_default();
+    let first = format!("RECEIPT#rcpt_{}", ulid::Ulid::from_parts(millis, 0));
+    let query = Query::between(&db.tables.ledger, &super::agent_partition(agent), &first, "RECEIPT#~", limit)?;
+    db.query(query.newest_first()).await
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

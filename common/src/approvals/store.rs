@@ -1,0 +1,377 @@
+//! Every read and write of approvals. They lie in the agents table:
+//!
+//! | key | what |
+//! |---|---|
+//! | `AGENT#<id>` / `POLICY` | the action policy |
+//! | `AGENT#<id>` / `APPROVAL#<approval id>` | an approval |
+//! | `AGENT#<id>` / `PENDING` | the set of pending approvals, which bounds how many there are |
+//! | `AGENT#<id>` / `HELD#<digest>` | the latest approval of one held call, so that a repeat finds it |
+//! | `DECIDE#<SHA-256 of the link's token>` / `DECIDE` | which approval a link decides |
+
+use serde::{Deserialize, Serialize};
+
+use super::approval::{Approval, ApprovalId, Status};
+use super::approver::Approver;
+use super::decision::{Decision, DecisionReceipt};
+use super::policy::Policy;
+use crate::clock::Timestamp;
+use crate::digest::{self, sha256, sha256_parts};
+use crate::encoding::base64_url;
+use crate::ids::AgentId;
+use crate::ledger::signing::ReceiptSigner;
+use crate::store::db::{Query, parse};
+use crate::store::{Db, Key, StoreError, Write, WriteError};
+
+/// Most pending approvals of one agent.
+pub const MAX_PENDING: usize = 20;
+/// Characters of a link's token: base64url of 32 random bytes.
+const TOKEN_CHARS: usize = 43;
+/// A filtered list looks at this many approvals.
+const LISTED: usize = 500;
+/// How often a creation that met others is tried.
+const ATTEMPTS: usize = 8;
+
+/// The secret of a decision link. It exists here, in the mail, and nowhere else.
+#[derive(Clone)]
+pub struct LinkToken(String);
+
+impl LinkToken {
+    fn random() -> LinkToken {
+        LinkToken(base64_url(&digest::random::<32>()))
+    }
+
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Where a link leads.
+#[derive(Serialize, Deserialize)]
+struct Link {
+    agent_id: AgentId,
+    approval_id: ApprovalId,
+    /// Unix seconds, for cleaning up.
+    expires: i64,
+}
+
+/// The pending approvals of an agent as a set of `<expires at, ms>#<approval id>`.
+#[derive(Default, Deserialize)]
+struct Pending {
+    #[serde(default, with = "serde_dynamo::string_set")]
+    open: Vec<String>,
+}
+
+/// A set of strings as DynamoDB knows it, to bind.
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Set(#[serde(with = "serde_dynamo::string_set")] Vec<String>);
+
+#[derive(Serialize, Deserialize)]
+struct Held {
+    approval_id: ApprovalId,
+    /// Unix seconds, for cleaning up.
+    expires: i64,
+}
+
+/// Why no approval was made.
+#[derive(Debug)]
+pub enum CreateError {
+    TooManyPending,
+    /// Another approval for the same call was made at the same time.
+    Exists(ApprovalId),
+    Store(StoreError),
+}
+
+impl From<StoreError> for CreateError {
+    fn from(error: StoreError) -> CreateError {
+        CreateError::Store(error)
+    }
+}
+
+fn partition(agent: AgentId) -> String {
+    format!("AGENT#{agent}")
+}
+
+fn policy_key(agent: AgentId) -> Key {
+    Key::new(partition(agent), "POLICY")
+}
+
+fn approval_key(agent: AgentId, id: &ApprovalId) -> Key {
+    Key::new(partition(agent), format!("APPROVAL#{id}"))
+}
+
+fn pending_key(agent: AgentId) -> Key {
+    Key::new(partition(agent), "PENDING")
+}
+
+fn held_key(agent: AgentId, tool: &str, body: &[u8; 32]) -> Key {
+    Key::new(partition(agent), format!("HELD#{}", const_hex::encode(sha256_parts(&[tool.as_bytes(), body]))))
+}
+
+/// `None` for what cannot be a token of ours.
+fn link_key(token: &str) -> Option<Key> {
+    let is_form =
+        token.len() == TOKEN_CHARS && token.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+    is_form.then(|| Key::new(format!("DECIDE#{}", const_hex::encode(sha256(token.as_bytes()))), "DECIDE"))
+}
+
+fn pending_entry(approval: &Approval) -> Set {
+    Set(vec![format!("{}#{}", approval.expires_at.millis(), approval.approval_id)])
+}
+
+/// The policy as its owner last put it: a brake counts from the next call on.
+pub async fn policy(db: &Db, agent: AgentId) -> Result<Option<Policy>, StoreError> {
+    db.get_latest(&db.tables.agents, policy_key(agent)).await
+}
+
+pub async fn put_policy(db: &Db, agent: AgentId, policy: &Policy) -> Result<(), StoreError> {
+    db.write(Write::put(&db.tables.agents, policy_key(agent), policy)?).await?;
+    Ok(())
+}
+
+pub async fn delete_policy(db: &Db, agent: AgentId) -> Result<(), StoreError> {
+    db.write(Write::delete(&db.tables.agents, policy_key(agent))).await?;
+    Ok(())
+}
+
+pub async fn load(db: &Db, agent: AgentId, id: &ApprovalId) -> Result<Option<Approval>, StoreError> {
+    db.get_latest(&db.tables.agents, approval_key(agent, id)).await
+}
+
+/// An agent's approvals, newest first; with a status, those among the latest [`LISTED`] that have it now.
+pub async fn list(
+    db: &Db,
+    agent: AgentId,
+    status: Option<Status>,
+    limit: usize,
+    now: Timestamp,
+) -> Result<Vec<Approval>, StoreError> {
+    let read = if status.is_some() { LISTED } else { limit };
+    let query = Query::prefixed(&db.tables.agents, &partition(agent), "APPROVAL#", read)?.newest_first().latest();
+    let mut approvals: Vec<Approval> = db.query(query).await?;
+    approvals.retain(|approval| status.is_none_or(|status| approval.status_at(now) == status));
+    approvals.truncate(limit);
+    Ok(approvals)
+}
+
+/// The approval that was last made for this call, as the latest write left it.
+pub async fn held(db: &Db, agent: AgentId, tool: &str, body: &[u8; 32]) -> Result<Option<Approval>, StoreError> {
+    let held: Option<Held> = db.get_latest(&db.tables.agents, held_key(agent, tool, body)).await?;
+    match held {
+        Some(held) => load(db, agent, &held.approval_id).await,
+        None => Ok(None),
+    }
+}
+
+/// What an approval of a held call is bound to, and the approval before it that no longer counts.
+pub struct Call<'a> {
+    pub tool: &'a str,
+    pub body: &'a [u8; 32],
+    pub before: Option<&'a ApprovalId>,
+}
+
+/// Makes an approval, its place among the pending, and its link, in one transaction.
+pub async fn create(
+    db: &Db,
+    approval: &Approval,
+    call: Option<Call<'_>>,
+    now: Timestamp,
+) -> Result<LinkToken, CreateError> {
+    let table = &db.tables.agents;
+    let agent = approval.agent_id;
+    let token = LinkToken::random();
+    let link_key = link_key(token.expose()).ok_or_else(|| StoreError::new("a token has no form"))?;
+    let link = Link { agent_id: agent, approval_id: approval.approval_id.clone(), expires: approval.expires };
+    let mut writes = vec![
+        Write::put(table, approval_key(agent, &approval.approval_id), approval)?.only_if_new(),
+        Write::update(table, pending_key(agent), "ADD #open :entry")
+            .only_if("attribute_not_exists(#open) OR size(#open) < :most")
+            .bind("entry", pending_entry(approval))?
+            .bind("most", MAX_PENDING)?,
+        Write::put(table, link_key, &link)?.only_if_new(),
+    ];
+    if let Some(call) = call {
+        let held = Held { approval_id: approval.approval_id.clone(), expires: approval.expires };
+        let write = Write::put(table, held_key(agent, call.tool, call.body), &held)?;
+        writes.push(match call.before {
+            Some(before) => {
+                write.only_if("attribute_not_exists(#pk) OR #approval_id = :before").bind("before", before)?
+            }
+            None => write.only_if_new(),
+        });
+    }
+    for _ in 0..ATTEMPTS {
+        match db.transact(&writes).await {
+            Ok(()) => return Ok(token),
+            Err(refused @ WriteError::Refused(_)) => {
+                if let Some(faster) = refused.refused(3) {
+                    let item = faster.old.clone().ok_or_else(|| StoreError::new("a held call vanished"))?;
+                    return Err(CreateError::Exists(parse::<Held>(item)?.approval_id));
+                }
+                if refused.refused(1).is_none() {
+                    return Err(CreateError::Store(StoreError::new("an approval was refused without a cause")));
+                }
+                if !forget_expired(db, agent, now).await? {
+                    return Err(CreateError::TooManyPending);
+                }
+            }
+            Err(WriteError::Failed(error)) => return Err(CreateError::Store(error)),
+        }
+    }
+    Err(CreateError::Store(StoreError::new("too many approvals are being made at once")))
+}
+
+/// Takes those whose time has passed out of the pending. False if every place is held by one that still waits.
+async fn forget_expired(db: &Db, agent: AgentId, now: Timestamp) -> Result<bool, StoreError> {
+    let pending: Pending = db.get_latest(&db.tables.agents, pending_key(agent)).await?.unwrap_or_default();
+    let has_passed = |entry: &String| {
+        let at = entry.split('#').next().and_then(|at| at.parse().ok());
+        at.is_none_or(|at| now >= Timestamp::from_millis(at))
+    };
+    if pending.open.len() < MAX_PENDING {
+        return Ok(true);
+    }
+    let passed: Vec<String> = pending.open.into_iter().filter(has_passed).collect();
+    if passed.is_empty() {
+        return Ok(false);
+    }
+    let write = Write::update(&db.tables.agents, pending_key(agent), "DELETE #open :passed");
+    db.write(write.bind("passed", Set(passed))?).await?;
+    Ok(true)
+}
+
+/// Writes down whether the approver was told.
+pub async fn note_notice(db: &Db, approval: &Approval) -> Result<(), StoreError> {
+    let expression = match approval.notify_error {
+        Some(_) => "SET #notified = :notified, #notify_error = :error",
+        None => "SET #notified = :notified REMOVE #notify_error",
+    };
+    let key = approval_key(approval.agent_id, &approval.approval_id);
+    let write = Write::update(&db.tables.agents, key, expression).only_if("attribute_exists(#pk)");
+    let write = write.bind("notified", approval.notified)?;
+    let write = match &approval.notify_error {
+        Some(error) => write.bind("error", error)?,
+        None => write,
+    };
+    db.write(write).await?;
+    Ok(())
+}
+
+/// The approval a link leads to.
+pub async fn of_link(db: &Db, token: &str) -> Result<Option<Approval>, StoreError> {
+    let Some(key) = link_key(token) else { return Ok(None) };
+    match db.get_latest::<Link>(&db.tables.agents, key).await? {
+        Some(link) => load(db, link.agent_id, &link.approval_id).await,
+        None => Ok(None),
+    }
+}
+
+/// What came of an attempt to move a pending approval: moved, or what it is instead.
+pub enum Moved {
+    Now(Box<Approval>),
+    Before(Box<Approval>),
+}
+
+/// Decides, once. Whoever comes second is shown the first decision.
+pub async fn decide(
+    db: &Db,
+    approval: &Approval,
+    decision: Decision,
+    note: Option<&str>,
+    now: Timestamp,
+    signer: &ReceiptSigner,
+) -> Result<Moved, StoreError> {
+    let mut decided = approval.clone();
+    decided.status = match decision {
+        Decision::Approved => Status::Approved,
+        Decision::Denied => Status::Denied,
+    };
+    decided.use_by = approval.use_by_if_approved(now).filter(|_| decision == Decision::Approved);
+    decided.decided_at = Some(now);
+    decided.decision_note = note.map(str::to_owned);
+    decided.decision_receipt = Some(DecisionReceipt::sign(approval, decision, note, now, signer));
+    let mut expression = "SET #status = :status, #decided_at = :now, #decision_receipt = :receipt".to_owned();
+    if decided.use_by.is_some() {
+        expression.push_str(", #use_by = :use_by");
+    }
+    if note.is_some() {
+        expression.push_str(", #decision_note = :note");
+    }
+    let key = approval_key(approval.agent_id, &approval.approval_id);
+    let mut write = Write::update(&db.tables.agents, key, &expression)
+        .only_if("#status = :pending AND #expires_at > :now")
+        .bind("status", decided.status)?
+        .bind("receipt", &decided.decision_receipt)?;
+    if let Some(use_by) = decided.use_by {
+        write = write.bind("use_by", use_by)?;
+    }
+    if let Some(note) = note {
+        write = write.bind("note", note)?;
+    }
+    move_on(db, write, decided, now).await
+}
+
+/// Takes a pending approval back.
+pub async fn cancel(db: &Db, approval: &Approval, now: Timestamp) -> Result<Moved, StoreError> {
+    let cancelled = Approval { status: Status::Cancelled, ..approval.clone() };
+    let key = approval_key(approval.agent_id, &approval.approval_id);
+    let write = Write::update(&db.tables.agents, key, "SET #status = :status")
+        .only_if("#status = :pending AND #expires_at > :now")
+        .bind("status", cancelled.status)?;
+    move_on(db, write, cancelled, now).await
+}
+
+/// Writes a pending approval's next state and gives its place among the pending back.
+async fn move_on(db: &Db, write: Write, moved: Approval, now: Timestamp) -> Result<Moved, StoreError> {
+    let write = write.bind("pending", Status::Pending)?.bind("now", now)?;
+    let place = Write::update(&db.tables.agents, pending_key(moved.agent_id), "DELETE #open :entry")
+        .bind("entry", pending_entry(&moved))?;
+    match db.transact(&[write, place]).await {
+        Ok(()) => Ok(Moved::Now(Box::new(moved))),
+        Err(refused @ WriteError::Refused(_)) => {
+            let old = refused.refused(0).and_then(|refused| refused.old.clone());
+            let old = old.ok_or_else(|| StoreError::new("an approval vanished"))?;
+            Ok(Moved::Before(Box::new(parse(old)?)))
+        }
+        Err(WriteError::Failed(error)) => Err(error),
+    }
+}
+
+/// The write that uses an approval up. It belongs into the transaction of what it releases, and is refused if the
+/// approval was used, has run out, or was never given.
+pub fn consume(db: &Db, approval: &Approval, now: Timestamp) -> Result<Write, StoreError> {
+    let key = approval_key(approval.agent_id, &approval.approval_id);
+    Write::update(&db.tables.agents, key, "SET #status = :consumed, #consumed_at = :now")
+        .only_if("#status = :approved AND #use_by > :now")
+        .bind("consumed", Status::Consumed)?
+        .bind("approved", Status::Approved)?
+        .bind("now", now)
+}
+
+/// A new approval: pending, nobody told yet.
+pub fn pending(agent: AgentId, approver: Approver, seconds: u32, now: Timestamp) -> Approval {
+    use super::approval::{RETENTION, Source};
+    Approval {
+        approval_id: ApprovalId::random(now),
+        agent_id: agent,
+        source: Source::Api,
+        status: Status::Pending,
+        tool: None,
+        body_digest: None,
+        amount: None,
+        action_summary: String::new(),
+        preview: None,
+        policy_rule: None,
+        approver,
+        created_at: now,
+        expires_at: now.plus(std::time::Duration::from_secs(u64::from(seconds))),
+        use_by: None,
+        decided_at: None,
+        decision_note: None,
+        decision_receipt: None,
+        consumed_at: None,
+        notified: false,
+        notify_error: None,
+        expires: now.plus(RETENTION).secs(),
+    }
+}
