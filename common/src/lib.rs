@@ -1,7 +1,7 @@
 //! Everything with meaning, in layers that only look down.
 //!
 //! ```text
-//! app -> gate -> jobs -> tools, payments -> ledger, auth, providers, net -> http, store -> catalog, config -> evm, money, ids, clock, digest
+//! app -> gate -> approvals, jobs -> tools, payments -> ledger, auth, providers, net -> http, store -> catalog, config -> evm, money, ids, clock, digest
 //! ```
 //!
 //! The functions under `functions/` are thin: they name the routes of their group and call in here.

@@ -113,6 +113,12 @@ pub struct Approval {
     /// JSON of what is to be done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
+    /// All of it, where the preview is only its beginning. Kept in an item of its own, and read for the page.
+    #[serde(skip)]
+    pub whole: Option<String>,
+    /// There is more than the preview: in that item, or nowhere.
+    #[serde(default)]
+    pub cut: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy_rule: Option<String>,
     #[serde(default)]
@@ -186,6 +192,11 @@ impl Approval {
             "notify_error": self.notify_error,
             "created_at": self.created_at.to_string(),
         })
+    }
+
+    /// What its approver reads.
+    pub fn shown(&self) -> Option<&str> {
+        self.whole.as_deref().or(self.preview.as_deref())
     }
 
     /// The same with the signed record of the decision.

@@ -78,8 +78,8 @@ impl DecisionReceipt {
     }
 }
 
-/// SHA-256 over summary and preview, each preceded by its length in eight bytes, in hex.
+/// SHA-256 over the summary and the JSON that was shown, each preceded by its length in eight bytes, in hex.
 fn shown_digest(approval: &Approval) -> String {
-    let preview = approval.preview.as_deref().unwrap_or_default();
-    const_hex::encode(sha256_parts(&[approval.action_summary.as_bytes(), preview.as_bytes()]))
+    let shown = approval.shown().unwrap_or_default();
+    const_hex::encode(sha256_parts(&[approval.action_summary.as_bytes(), shown.as_bytes()]))
 }

@@ -15,8 +15,13 @@ use crate::ids::AgentId;
 use crate::money::Usdc;
 use crate::store::{Db, Write};
 
+/// Most bytes of an input that its approver is shown whole.
+const MAX_WHOLE_BYTES: usize = 128 * 1024;
+
 /// One call of a tool, as it would be paid.
 pub struct GateCall<'a> {
+    /// Proven, by a proof, a token or the payment's signature. Never what `X-Agent-ID` says: a held call writes to its
+    /// agent's approver.
     pub agent: AgentId,
     pub tool: &'a ToolSpec,
     /// The tool's own input, validated.
@@ -131,25 +136,25 @@ fn still_counts(approval: &Approval, call: &GateCall<'_>) -> bool {
 
 fn new_approval(call: &GateCall<'_>, policy: &Policy, rule: &Rule) -> Approval {
     let tool = call.tool;
+    let whole = canonical_json(&Value::Object(call.input.clone()));
+    let cut = whole.chars().count() > MAX_PREVIEW_CHARS;
     Approval {
         source: Source::Policy,
         tool: Some(tool.name.to_owned()),
         body_digest: Some(const_hex::encode(call.body)),
         amount: Some(call.amount),
         action_summary: format!("{} ({}) for {} USDC", tool.title, tool.name, call.amount),
-        preview: Some(preview(call.input)),
+        preview: Some(if cut { beginning(&whole) } else { whole.clone() }),
+        whole: (cut && whole.len() <= MAX_WHOLE_BYTES).then_some(whole),
+        cut,
         policy_rule: Some(rule.id.clone()),
         ..store::pending(call.agent, policy.approver.clone(), policy.timeout_seconds, call.now)
     }
 }
 
-/// The call's input, or as much of it as a preview may hold, and then it says so.
-fn preview(input: &Map<String, Value>) -> String {
-    let whole = canonical_json(&Value::Object(input.clone()));
+/// The beginning of an input that is longer than a preview may be.
+fn beginning(whole: &str) -> String {
     let chars = whole.chars().count();
-    if chars <= MAX_PREVIEW_CHARS {
-        return whole;
-    }
     // Escaping may double what is cut out.
     let begins: String = whole.chars().take(MAX_PREVIEW_CHARS / 2 - 100).collect();
     canonical_json(&json!({"cut_off": format!("only the beginning of {chars} characters"), "begins": begins}))

@@ -12,7 +12,6 @@ use super::approval::Approval;
 use super::store::{self, LinkToken};
 use crate::clock::Timestamp;
 use crate::config::Config;
-use crate::encoding::base64_standard;
 use crate::store::{Db, StoreError};
 
 /// A relay has this long to take a mail; the call that is held waits for it.
@@ -71,10 +70,11 @@ impl Notices {
     /// Tells the approver of a new approval, and writes down whether it worked. It never fails its caller: an approval
     /// nobody was told of runs out, and that is a no.
     pub async fn send(&self, db: &Db, approval: &mut Approval, token: &LinkToken, now: Timestamp) {
-        let sent = tokio::time::timeout(PATIENCE, self.deliver(approval, token, now)).await;
+        let sent = tokio::time::timeout(PATIENCE, self.deliver(db, approval, token, now)).await;
         let error = match sent {
             Ok(Ok(())) => None,
             Ok(Err(Failure::NotConfigured)) => Some(NOT_CONFIGURED),
+            Ok(Err(Failure::TooMany)) => Some("too_many_notices"),
             Ok(Err(Failure::NoApprover)) => Some("no_approver"),
             Ok(Err(Failure::Refused(cause))) => {
                 crate::http::log::failure("a mail to an approver was not taken", &cause);
@@ -92,13 +92,19 @@ impl Notices {
         }
     }
 
-    async fn deliver(&self, approval: &Approval, token: &LinkToken, now: Timestamp) -> Result<(), Failure> {
+    async fn deliver(&self, db: &Db, approval: &Approval, token: &LinkToken, now: Timestamp) -> Result<(), Failure> {
         let approver = &approval.approver;
         let Some(to) = &approver.email else {
             return Err(if approver.phone.is_some() { Failure::NotConfigured } else { Failure::NoApprover });
         };
         let Some(base_url) = &self.base_url else { return Err(Failure::NotConfigured) };
         let link = format!("{base_url}/approve/{}", token.expose());
+        if matches!(self.way, Way::Nowhere) {
+            return Err(Failure::NotConfigured);
+        }
+        if !store::may_mail(db, to, now).await.map_err(|error| Failure::Refused(error.to_string()))? {
+            return Err(Failure::TooMany);
+        }
         match &self.way {
             Way::Nowhere => Err(Failure::NotConfigured),
             Way::Relay(relay) => {
@@ -123,7 +129,7 @@ impl Notices {
         }
     }
 
-    /// The whole message. Everything in its headers is ASCII that was checked before.
+    /// The whole message: ASCII that is ours, or was checked before.
     fn mail(&self, approval: &Approval, to: &str, link: &str, now: Timestamp) -> String {
         debug_assert!(crate::contact::is_email(to));
         let service = &self.service_name;
@@ -141,16 +147,14 @@ impl Notices {
             agent = approval.agent_id,
             id = approval.approval_id,
         );
-        let body = base64_standard(text.as_bytes());
-        let lines: Vec<&str> = body.as_bytes().chunks(76).filter_map(|line| std::str::from_utf8(line).ok()).collect();
         let domain = self.from.rsplit_once('@').map_or("localhost", |(_, domain)| domain);
         format!(
             "From: {service} <{from}>\r\nTo: <{to}>\r\nSubject: Your decision is needed\r\nDate: {date}\r\n\
              Message-ID: <{id}@{domain}>\r\nAuto-Submitted: auto-generated\r\nMIME-Version: 1.0\r\n\
-             Content-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: base64\r\n\r\n{body}\r\n",
+             Content-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: 7bit\r\n\r\n{text}",
             from = self.from,
             id = approval.approval_id,
-            body = lines.join("\r\n"),
+            text = text.replace('\n', "\r\n"),
         )
     }
 }
@@ -158,5 +162,7 @@ impl Notices {
 enum Failure {
     NotConfigured,
     NoApprover,
+    /// The address got its most for this day.
+    TooMany,
     Refused(String),
 }

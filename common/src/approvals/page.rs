@@ -60,16 +60,17 @@ fn what(approval: &Approval) -> String {
     row("Agent", &approval.agent_id.to_string());
     row("Asked at", &approval.created_at.to_string());
     row("Answer until", &approval.expires_at.to_string());
-    let preview = approval.preview.as_deref().map(|preview| {
-        let value: Value = serde_json::from_str(preview).unwrap_or_default();
+    let shown = approval.shown().map(|shown| {
+        let value: Value = serde_json::from_str(shown).unwrap_or_default();
         let pretty = serde_json::to_string_pretty(&value).unwrap_or_default();
-        format!("<p>Exactly this is to be sent:</p><pre>{}</pre>", escaped(&pretty))
+        let says = if approval.cut && approval.whole.is_none() {
+            "It is too long to be shown whole. This is its beginning:"
+        } else {
+            "Exactly this is meant:"
+        };
+        format!("<p>{says}</p><pre>{}</pre>", escaped(&pretty))
     });
-    format!(
-        "<p class=quote>{}</p><dl>{rows}</dl>{}",
-        escaped(&approval.action_summary),
-        preview.unwrap_or_default().as_str()
-    )
+    format!("<p class=quote>{}</p><dl>{rows}</dl>{}", escaped(&approval.action_summary), shown.unwrap_or_default())
 }
 
 fn form(approval: &Approval) -> String {

@@ -6,6 +6,8 @@
 //! | `AGENT#<id>` / `APPROVAL#<approval id>` | an approval |
 //! | `AGENT#<id>` / `PENDING` | the set of pending approvals, which bounds how many there are |
 //! | `AGENT#<id>` / `HELD#<digest>` | the latest approval of one held call, so that a repeat finds it |
+//! | `AGENT#<id>` / `SHOWN#<approval id>` | a long input, whole, for the approver |
+//! | `MAILS#<SHA-256 of an address>` / day | how many mails an address got that day |
 //! | `DECIDE#<SHA-256 of the link's token>` / `DECIDE` | which approval a link decides |
 
 use serde::{Deserialize, Serialize};
@@ -24,6 +26,8 @@ use crate::store::{Db, Key, StoreError, Write, WriteError};
 
 /// Most pending approvals of one agent.
 pub const MAX_PENDING: usize = 20;
+/// Most mails to one address a day (UTC), whoever asks.
+pub const MAX_MAILS_A_DAY: u32 = 100;
 /// Characters of a link's token: base64url of 32 random bytes.
 const TOKEN_CHARS: usize = 43;
 /// A filtered list looks at this many approvals.
@@ -73,6 +77,13 @@ struct Held {
     expires: i64,
 }
 
+#[derive(Serialize, Deserialize)]
+struct Shown {
+    whole: String,
+    /// Unix seconds, for cleaning up.
+    expires: i64,
+}
+
 /// Why no approval was made.
 #[derive(Debug)]
 pub enum CreateError {
@@ -98,6 +109,10 @@ fn policy_key(agent: AgentId) -> Key {
 
 fn approval_key(agent: AgentId, id: &ApprovalId) -> Key {
     Key::new(partition(agent), format!("APPROVAL#{id}"))
+}
+
+fn shown_key(agent: AgentId, id: &ApprovalId) -> Key {
+    Key::new(partition(agent), format!("SHOWN#{id}"))
 }
 
 fn pending_key(agent: AgentId) -> Key {
@@ -190,6 +205,7 @@ pub async fn create(
             .bind("most", MAX_PENDING)?,
         Write::put(table, link_key, &link)?.only_if_new(),
     ];
+    let is_call = call.is_some();
     if let Some(call) = call {
         let held = Held { approval_id: approval.approval_id.clone(), expires: approval.expires };
         let write = Write::put(table, held_key(agent, call.tool, call.body), &held)?;
@@ -200,11 +216,15 @@ pub async fn create(
             None => write.only_if_new(),
         });
     }
+    if let Some(whole) = &approval.whole {
+        let shown = Shown { whole: whole.clone(), expires: approval.expires };
+        writes.push(Write::put(table, shown_key(agent, &approval.approval_id), &shown)?.only_if_new());
+    }
     for _ in 0..ATTEMPTS {
         match db.transact(&writes).await {
             Ok(()) => return Ok(token),
             Err(refused @ WriteError::Refused(_)) => {
-                if let Some(faster) = refused.refused(3) {
+                if let Some(faster) = refused.refused(3).filter(|_| is_call) {
                     let item = faster.old.clone().ok_or_else(|| StoreError::new("a held call vanished"))?;
                     return Err(CreateError::Exists(parse::<Held>(item)?.approval_id));
                 }
@@ -257,12 +277,34 @@ pub async fn note_notice(db: &Db, approval: &Approval) -> Result<(), StoreError>
     Ok(())
 }
 
-/// The approval a link leads to.
+/// The approval a link leads to, with all that its approver is shown.
 pub async fn of_link(db: &Db, token: &str) -> Result<Option<Approval>, StoreError> {
     let Some(key) = link_key(token) else { return Ok(None) };
-    match db.get_latest::<Link>(&db.tables.agents, key).await? {
-        Some(link) => load(db, link.agent_id, &link.approval_id).await,
-        None => Ok(None),
+    let Some(link) = db.get_latest::<Link>(&db.tables.agents, key).await? else { return Ok(None) };
+    let Some(mut approval) = load(db, link.agent_id, &link.approval_id).await? else { return Ok(None) };
+    if approval.cut {
+        let key = shown_key(link.agent_id, &link.approval_id);
+        approval.whole = db.get_latest::<Shown>(&db.tables.agents, key).await?.map(|shown| shown.whole);
+    }
+    Ok(Some(approval))
+}
+
+/// Counts a mail to an address. False if the address got its most for this day: agents choose whom to ask, and wallets
+/// are free.
+pub async fn may_mail(db: &Db, address: &str, now: Timestamp) -> Result<bool, StoreError> {
+    const DAY_SECS: i64 = 24 * 3600;
+    let day = now.secs().div_euclid(DAY_SECS);
+    let address = const_hex::encode(sha256(address.to_ascii_lowercase().as_bytes()));
+    let key = Key::new(format!("MAILS#{address}"), day.to_string());
+    let write = Write::update(&db.tables.agents, key, "SET #expires = :expires ADD #sent :one")
+        .only_if("attribute_not_exists(#sent) OR #sent < :most")
+        .bind("one", 1)?
+        .bind("most", MAX_MAILS_A_DAY)?
+        .bind("expires", (day + 2) * DAY_SECS)?;
+    match db.write(write).await {
+        Ok(_) => Ok(true),
+        Err(WriteError::Refused(_)) => Ok(false),
+        Err(WriteError::Failed(error)) => Err(error),
     }
 }
 
@@ -331,7 +373,8 @@ async fn move_on(db: &Db, write: Write, moved: Approval, now: Timestamp) -> Resu
         Err(refused @ WriteError::Refused(_)) => {
             let old = refused.refused(0).and_then(|refused| refused.old.clone());
             let old = old.ok_or_else(|| StoreError::new("an approval vanished"))?;
-            Ok(Moved::Before(Box::new(parse(old)?)))
+            let before: Approval = parse(old)?;
+            Ok(Moved::Before(Box::new(Approval { whole: moved.whole, ..before })))
         }
         Err(WriteError::Failed(error)) => Err(error),
     }
@@ -361,6 +404,8 @@ pub fn pending(agent: AgentId, approver: Approver, seconds: u32, now: Timestamp)
         amount: None,
         action_summary: String::new(),
         preview: None,
+        whole: None,
+        cut: false,
         policy_rule: None,
         approver,
         created_at: now,

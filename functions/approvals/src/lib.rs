@@ -19,6 +19,7 @@ use common::gate::{MAX_BODY_BYTES, parse_body, respond};
 use common::http::{ApiError, private_json, read_body};
 use common::ledger::receipt;
 use common::ledger::signing::ReceiptSigner;
+use common::store::StoreError;
 use http::{HeaderMap, StatusCode};
 use serde_json::{Map, Value, json};
 
@@ -109,7 +110,7 @@ async fn create(State(desk): State<Desk>, headers: HeaderMap, body: Body) -> Res
         let token = match store::create(&desk.app.db, &approval, None, now).await {
             Ok(token) => token,
             Err(CreateError::TooManyPending) => return Err(ApiError::TooManyPendingApprovals),
-            Err(CreateError::Exists(_)) => return Err(ApiError::NotFound),
+            Err(CreateError::Exists(id)) => return Err(StoreError::new(format_args!("{id} is there already")).into()),
             Err(CreateError::Store(error)) => return Err(error.into()),
         };
         desk.notices.send(&desk.app.db, &mut approval, &token, now).await;
@@ -210,7 +211,7 @@ impl Desk {
         page::say(StatusCode::BAD_REQUEST, self.name(), "This answer could not be read", what)
     }
 
-    fn not_now(&self, error: &common::store::StoreError) -> Response {
+    fn not_now(&self, error: &StoreError) -> Response {
         common::http::log::failure("dependency unavailable", error);
         page::say(StatusCode::SERVICE_UNAVAILABLE, self.name(), "Not now", "Nothing was decided. Try again shortly.")
     }
