@@ -470,3 +470,55 @@ fn a_draft_is_tried_on_past_charges() {
         assert_eq!(bad.error(), (400, "invalid_request".to_owned()));
     });
 }
+
+/// A mail relay of few words. It refuses the recipient `nobody@example.com`, and keeps what it is given.
+async fn relay() -> (String, std::sync::Arc<std::sync::Mutex<String>>) {
+    use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("smtp://{}", listener.local_addr().expect("an address"));
+    let kept = std::sync::Arc::<std::sync::Mutex<String>>::default();
+    let taken = kept.clone();
+    tokio::spawn(async move {
+        while let Ok((mut connection, _)) = listener.accept().await {
+            let (reader, mut writer) = connection.split();
+            let mut lines = BufReader::new(reader).lines();
+            let (mut answer, mut data) = ("220 relay", false);
+            loop {
+                let sent = writer.write_all(format!("{answer}\r\n").as_bytes()).await;
+                let Ok(Some(mut line)) = lines.next_line().await else { break };
+                while data && line != "." {
+                    taken.lock().expect("a lock").push_str(&format!("{line}\n"));
+                    line = lines.next_line().await.ok().flatten().unwrap_or_else(|| ".".to_owned());
+                }
+                let begins = |word: &str| line.starts_with(word);
+                answer = match () {
+                    () if begins("RCPT") && line.contains("nobody@") => "550 no such mailbox",
+                    () if begins("DATA") => "354 go on",
+                    () if begins("QUIT") || sent.is_err() => break,
+                    () => "250 fine",
+                };
+                data = begins("DATA");
+            }
+        }
+    });
+    (url, kept)
+}
+
+#[test]
+fn a_relay_takes_the_mail_or_the_agent_is_told() {
+    run(async {
+        let (url, kept) = relay().await;
+        let stack = stack_with(|options| options.with("SMTP_URL", url).with("MAIL_FROM", "agora@example.org")).await;
+        let payer = Payer::with(&stack, 0).await;
+        let told = ask(&stack, &payer, question()).await;
+        assert_eq!((&told["notified"], &told["notify_error"]), (&json!(true), &Value::Null));
+        let mail = kept.lock().unwrap().clone();
+        assert!(mail.contains("From: Agora <agora@example.org>") && mail.contains("To: <alice@example.com>"), "{mail}");
+        let link = mail.lines().find_map(|line| line.strip_prefix(&stack.base_url)).expect("a link");
+        assert_eq!(decide(&payer, link, "decision=approve").await.status, 200);
+        let nobody = json!({"action_summary": "x", "approver": {"email": "nobody@example.com"}});
+        let untold = ask(&stack, &payer, nobody).await;
+        assert_eq!((&untold["notified"], &untold["notify_error"]), (&json!(false), &json!("delivery_failed")));
+        assert!(!stack.outbox.exists(), "nothing is left behind");
+    });
+}

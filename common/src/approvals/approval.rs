@@ -143,6 +143,35 @@ pub struct Approval {
 }
 
 impl Approval {
+    /// A new one: pending, nobody told yet.
+    pub fn pending(agent: AgentId, approver: Approver, seconds: u32, now: Timestamp) -> Approval {
+        Approval {
+            approval_id: ApprovalId::random(now),
+            agent_id: agent,
+            source: Source::Api,
+            status: Status::Pending,
+            tool: None,
+            body_digest: None,
+            amount: None,
+            action_summary: String::new(),
+            preview: None,
+            whole: None,
+            cut: false,
+            policy_rule: None,
+            approver,
+            created_at: now,
+            expires_at: now.plus(Duration::from_secs(u64::from(seconds))),
+            use_by: None,
+            decided_at: None,
+            decision_note: None,
+            decision_receipt: None,
+            consumed_at: None,
+            notified: false,
+            notify_error: None,
+            expires: now.plus(RETENTION).secs(),
+        }
+    }
+
     /// What it is now.
     pub fn status_at(&self, now: Timestamp) -> Status {
         match self.status {

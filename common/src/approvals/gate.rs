@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::approval::{Approval, ApprovalId, Source, Status};
 use super::form::MAX_PREVIEW_CHARS;
+use super::moves;
 use super::notice::Notices;
 use super::policy::{Policy, Rule, Verdict};
 use super::store::{self, CreateError};
@@ -75,7 +76,7 @@ async fn release(db: &Db, call: &GateCall<'_>, id: &str) -> Result<GateVerdict, 
     if let Some(wrong) = mismatch(&approval, call) {
         return Err(ApiError::ApprovalInvalid(wrong));
     }
-    let consume = if call.consume { Some(Box::new(store::consume(db, &approval, call.now)?)) } else { None };
+    let consume = if call.consume { Some(Box::new(moves::consume(db, &approval, call.now)?)) } else { None };
     Ok(GateVerdict::Released { approval_id: id, consume })
 }
 
@@ -148,7 +149,7 @@ fn new_approval(call: &GateCall<'_>, policy: &Policy, rule: &Rule) -> Approval {
         whole: (cut && whole.len() <= MAX_WHOLE_BYTES).then_some(whole),
         cut,
         policy_rule: Some(rule.id.clone()),
-        ..store::pending(call.agent, policy.approver.clone(), policy.timeout_seconds, call.now)
+        ..Approval::pending(call.agent, policy.approver.clone(), policy.timeout_seconds, call.now)
     }
 }
 

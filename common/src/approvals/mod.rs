@@ -5,7 +5,7 @@
 //! the call with `X-Approval-Id`, and the approval releases exactly that one call.
 //!
 //! [`policy`] and [`hours`] are pure rules, [`form`] reads them strictly; [`approval`] is the record and its states,
-//! [`store`] every write, [`gate`] what the payment gate asks, [`decision`] the signed record of a decision, [`page`]
+//! [`store`] and [`moves`] every write, [`gate`] what the payment gate asks, [`decision`] the signed record of a decision, [`page`]
 //! what the approver sees, [`notice`] how the link reaches them, [`backtest`] a draft policy over past receipts.
 
 pub mod approval;
@@ -15,6 +15,7 @@ pub mod decision;
 pub mod form;
 pub mod gate;
 pub mod hours;
+pub mod moves;
 pub mod notice;
 pub mod page;
 pub mod policy;

@@ -166,3 +166,23 @@ enum Failure {
     TooMany,
     Refused(String),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The TLS of a relay is the one that is there already.
+    #[test]
+    fn relays_with_both_kinds_of_tls_are_understood() {
+        for url in ["smtps://user:p%40ss@mail.example.com:465", "smtp://user:pass@mail.example.com:587?tls=required"] {
+            let variables = [
+                ("PAY_TO", "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"),
+                ("SMTP_URL", url),
+                ("MAIL_FROM", "agora@example.org"),
+            ];
+            let find = |name: &str| variables.iter().find(|(known, _)| *known == name);
+            let config = Config::read(|name| find(name).map(|(_, value)| (*value).to_owned())).unwrap();
+            assert!(matches!(Notices::new(&config), Ok(Notices { way: Way::Relay(_), .. })), "{url}");
+        }
+    }
+}

@@ -1,4 +1,5 @@
-//! Every read and write of approvals. They lie in the agents table:
+//! Approvals in the agents table: how they are made and read. How they move on is [`super::moves`]' work.
+//!
 //!
 //! | key | what |
 //! |---|---|
@@ -13,14 +14,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::approval::{Approval, ApprovalId, Status};
-use super::approver::Approver;
-use super::decision::{Decision, DecisionReceipt};
 use super::policy::Policy;
 use crate::clock::Timestamp;
 use crate::digest::{self, sha256, sha256_parts};
 use crate::encoding::base64_url;
 use crate::ids::AgentId;
-use crate::ledger::signing::ReceiptSigner;
 use crate::store::db::{Query, parse};
 use crate::store::{Db, Key, StoreError, Write, WriteError};
 
@@ -68,7 +66,7 @@ struct Pending {
 /// A set of strings as DynamoDB knows it, to bind.
 #[derive(Serialize)]
 #[serde(transparent)]
-struct Set(#[serde(with = "serde_dynamo::string_set")] Vec<String>);
+pub(super) struct Set(#[serde(with = "serde_dynamo::string_set")] Vec<String>);
 
 #[derive(Serialize, Deserialize)]
 struct Held {
@@ -107,7 +105,7 @@ fn policy_key(agent: AgentId) -> Key {
     Key::new(partition(agent), "POLICY")
 }
 
-fn approval_key(agent: AgentId, id: &ApprovalId) -> Key {
+pub(super) fn approval_key(agent: AgentId, id: &ApprovalId) -> Key {
     Key::new(partition(agent), format!("APPROVAL#{id}"))
 }
 
@@ -115,7 +113,7 @@ fn shown_key(agent: AgentId, id: &ApprovalId) -> Key {
     Key::new(partition(agent), format!("SHOWN#{id}"))
 }
 
-fn pending_key(agent: AgentId) -> Key {
+pub(super) fn pending_key(agent: AgentId) -> Key {
     Key::new(partition(agent), "PENDING")
 }
 
@@ -130,7 +128,8 @@ fn link_key(token: &str) -> Option<Key> {
     is_form.then(|| Key::new(format!("DECIDE#{}", const_hex::encode(sha256(token.as_bytes()))), "DECIDE"))
 }
 
-fn pending_entry(approval: &Approval) -> Set {
+/// Its entry among the pending.
+pub(super) fn pending_entry(approval: &Approval) -> Set {
     Set(vec![format!("{}#{}", approval.expires_at.millis(), approval.approval_id)])
 }
 
@@ -305,118 +304,5 @@ pub async fn may_mail(db: &Db, address: &str, now: Timestamp) -> Result<bool, St
         Ok(_) => Ok(true),
         Err(WriteError::Refused(_)) => Ok(false),
         Err(WriteError::Failed(error)) => Err(error),
-    }
-}
-
-/// What came of an attempt to move a pending approval: moved, or what it is instead.
-pub enum Moved {
-    Now(Box<Approval>),
-    Before(Box<Approval>),
-}
-
-/// Decides, once. Whoever comes second is shown the first decision.
-pub async fn decide(
-    db: &Db,
-    approval: &Approval,
-    decision: Decision,
-    note: Option<&str>,
-    now: Timestamp,
-    signer: &ReceiptSigner,
-) -> Result<Moved, StoreError> {
-    let mut decided = approval.clone();
-    decided.status = match decision {
-        Decision::Approved => Status::Approved,
-        Decision::Denied => Status::Denied,
-    };
-    decided.use_by = approval.use_by_if_approved(now).filter(|_| decision == Decision::Approved);
-    decided.decided_at = Some(now);
-    decided.decision_note = note.map(str::to_owned);
-    decided.decision_receipt = Some(DecisionReceipt::sign(approval, decision, note, now, signer));
-    let mut expression = "SET #status = :status, #decided_at = :now, #decision_receipt = :receipt".to_owned();
-    if decided.use_by.is_some() {
-        expression.push_str(", #use_by = :use_by");
-    }
-    if note.is_some() {
-        expression.push_str(", #decision_note = :note");
-    }
-    let key = approval_key(approval.agent_id, &approval.approval_id);
-    let mut write = Write::update(&db.tables.agents, key, &expression)
-        .only_if("#status = :pending AND #expires_at > :now")
-        .bind("status", decided.status)?
-        .bind("receipt", &decided.decision_receipt)?;
-    if let Some(use_by) = decided.use_by {
-        write = write.bind("use_by", use_by)?;
-    }
-    if let Some(note) = note {
-        write = write.bind("note", note)?;
-    }
-    move_on(db, write, decided, now).await
-}
-
-/// Takes a pending approval back.
-pub async fn cancel(db: &Db, approval: &Approval, now: Timestamp) -> Result<Moved, StoreError> {
-    let cancelled = Approval { status: Status::Cancelled, ..approval.clone() };
-    let key = approval_key(approval.agent_id, &approval.approval_id);
-    let write = Write::update(&db.tables.agents, key, "SET #status = :status")
-        .only_if("#status = :pending AND #expires_at > :now")
-        .bind("status", cancelled.status)?;
-    move_on(db, write, cancelled, now).await
-}
-
-/// Writes a pending approval's next state and gives its place among the pending back.
-async fn move_on(db: &Db, write: Write, moved: Approval, now: Timestamp) -> Result<Moved, StoreError> {
-    let write = write.bind("pending", Status::Pending)?.bind("now", now)?;
-    let place = Write::update(&db.tables.agents, pending_key(moved.agent_id), "DELETE #open :entry")
-        .bind("entry", pending_entry(&moved))?;
-    match db.transact(&[write, place]).await {
-        Ok(()) => Ok(Moved::Now(Box::new(moved))),
-        Err(refused @ WriteError::Refused(_)) => {
-            let old = refused.refused(0).and_then(|refused| refused.old.clone());
-            let old = old.ok_or_else(|| StoreError::new("an approval vanished"))?;
-            let before: Approval = parse(old)?;
-            Ok(Moved::Before(Box::new(Approval { whole: moved.whole, ..before })))
-        }
-        Err(WriteError::Failed(error)) => Err(error),
-    }
-}
-
-/// The write that uses an approval up. It belongs into the transaction of what it releases, and is refused if the
-/// approval was used, has run out, or was never given.
-pub fn consume(db: &Db, approval: &Approval, now: Timestamp) -> Result<Write, StoreError> {
-    let key = approval_key(approval.agent_id, &approval.approval_id);
-    Write::update(&db.tables.agents, key, "SET #status = :consumed, #consumed_at = :now")
-        .only_if("#status = :approved AND #use_by > :now")
-        .bind("consumed", Status::Consumed)?
-        .bind("approved", Status::Approved)?
-        .bind("now", now)
-}
-
-/// A new approval: pending, nobody told yet.
-pub fn pending(agent: AgentId, approver: Approver, seconds: u32, now: Timestamp) -> Approval {
-    use super::approval::{RETENTION, Source};
-    Approval {
-        approval_id: ApprovalId::random(now),
-        agent_id: agent,
-        source: Source::Api,
-        status: Status::Pending,
-        tool: None,
-        body_digest: None,
-        amount: None,
-        action_summary: String::new(),
-        preview: None,
-        whole: None,
-        cut: false,
-        policy_rule: None,
-        approver,
-        created_at: now,
-        expires_at: now.plus(std::time::Duration::from_secs(u64::from(seconds))),
-        use_by: None,
-        decided_at: None,
-        decision_note: None,
-        decision_receipt: None,
-        consumed_at: None,
-        notified: false,
-        notify_error: None,
-        expires: now.plus(RETENTION).secs(),
     }
 }

@@ -10,7 +10,8 @@ use axum::routing::{get, post};
 use common::app::App;
 use common::approvals::approval::{Approval, ApprovalId, Source, Status};
 use common::approvals::decision::Decision;
-use common::approvals::store::{self, CreateError, Moved};
+use common::approvals::moves::{self, Moved};
+use common::approvals::store::{self, CreateError};
 use common::approvals::{Notices, backtest, form, page};
 use common::auth::{Caller, Scope};
 use common::catalog::input::FieldError;
@@ -105,7 +106,7 @@ async fn create(State(desk): State<Desk>, headers: HeaderMap, body: Body) -> Res
             source: Source::Api,
             action_summary: request.action_summary,
             preview: request.preview.as_ref().map(canonical_json),
-            ..store::pending(caller.agent, request.approver, request.expires_in_seconds, now)
+            ..Approval::pending(caller.agent, request.approver, request.expires_in_seconds, now)
         };
         let token = match store::create(&desk.app.db, &approval, None, now).await {
             Ok(token) => token,
@@ -148,7 +149,7 @@ async fn cancel(State(desk): State<Desk>, headers: HeaderMap, Path(id): Path<Str
         let caller = desk.owner(&headers).await?;
         let approval = desk.approval(&caller, &id).await?;
         let now = desk.app.clock.now();
-        let approval = match store::cancel(&desk.app.db, &approval, now).await? {
+        let approval = match moves::cancel(&desk.app.db, &approval, now).await? {
             Moved::Now(approval) => approval,
             Moved::Before(approval) if approval.status == Status::Cancelled => approval,
             Moved::Before(_) => return Err(ApiError::ApprovalNotPending),
@@ -180,7 +181,7 @@ async fn decide(State(desk): State<Desk>, Path(token): Path<String>, body: Body)
         Err(what) => return desk.bad_form(what),
     };
     let now = desk.app.clock.now();
-    match store::decide(&desk.app.db, &approval, decision, note.as_deref(), now, &desk.signer).await {
+    match moves::decide(&desk.app.db, &approval, decision, note.as_deref(), now, &desk.signer).await {
         Ok(Moved::Now(approval)) => page::show(&approval, desk.name(), now, StatusCode::OK),
         Ok(Moved::Before(approval)) => page::show(&approval, desk.name(), now, StatusCode::CONFLICT),
         Err(error) => desk.not_now(&error),
