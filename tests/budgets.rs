@@ -26,7 +26,10 @@ fn a_cap_for_fifty_lets_fifty_of_two_hundred_through() {
         let stack = stack().await;
         let payer = Payer::with(&stack, 0).await;
         payer.give_credits(&stack, 1_000_000).await;
-        assert_eq!(payer.change("PUT", BUDGETS, &json!({"daily": 0.5, "pause_at": 0.5, "alert_at": 0.4})).await.status, 200);
+        assert_eq!(
+            payer.change("PUT", BUDGETS, &json!({"daily": 0.5, "pause_at": 0.5, "alert_at": 0.4})).await.status,
+            200
+        );
         let token = payer.token(&stack).await;
         let calls = (0..200).map(|_| payer.clone().call(VIN_PATH, vec![("authorization", token.clone())], vin()));
         let answers = join_all(calls).await;

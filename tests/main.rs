@@ -20,6 +20,7 @@
 //! | `limits` | rate limits at once and over time; the emergency stop |
 //! | `notifications` | what is raised twice, read, and not one's own |
 //! | `insights` | receipts, value, the audit while rows are added, an export and its check |
+//! | `approvals` | the action policy, held calls, the decision page |
 //! | `cost` | requests and capacity units of a call |
 //! | `store` | conditional writes, transactions, queue, blobs, secrets |
 //! | `work` | tools that count, panic and hang; batches and poison |
@@ -27,6 +28,7 @@
 //! | `template` | `template.yaml` says what the code says |
 //! | `events` | the sample events through the Lambda adapter |
 
+mod approvals;
 mod budgets;
 mod clients;
 mod contract_wallets;

@@ -61,6 +61,7 @@ fn the_table_of_routes_is_what_the_routers_serve() {
                 .path
                 .replace("{id}", "x")
                 .replace("{reference}", "x")
+                .replace("{token}", "x")
                 .replace("{document}", "agora-receipts.json");
             for (group, router) in groups.iter() {
                 let request =

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 
+use crate::approvals::Notices;
 use crate::auth::proof::{Proof, ProofError, Scope};
 use crate::auth::token::{self, TokenError};
 use crate::auth::{Caller, Session, nonce};
@@ -218,6 +219,7 @@ impl Gate {
         let connections = Connections::open(&config)?;
         let app = App::new(config, &connections);
         let (engine, keys) = engine(&app, &connections, runners).await?;
-        Ok(Gate { app, engine, quote_key: keys.quotes, fetch_policy: FetchPolicy::default() })
+        let notices = Notices::new(&app.config)?;
+        Ok(Gate { app, engine, quote_key: keys.quotes, fetch_policy: FetchPolicy::default(), notices })
     }
 }

@@ -31,6 +31,7 @@ pub struct Config {
     pub payments: PaymentConfig,
     pub settlement: SettlementConfig,
     pub cards: Option<CardConfig>,
+    pub mail: MailConfig,
     pub aws: AwsConfig,
     pub tables: Tables,
 }
@@ -88,6 +89,16 @@ pub struct CardConfig {
     pub url: String,
     pub key: Redacted,
     pub webhook_secret: Redacted,
+}
+
+/// How mails to people leave. Without both, none does.
+#[derive(Clone, Debug)]
+pub struct MailConfig {
+    /// `SMTP_URL`: a relay, `smtps://user:password@host:465` or `smtp://user:password@host:587?tls=required`. Never
+    /// without TLS, except to this machine.
+    pub smtp_url: Option<Redacted>,
+    /// `MAIL_FROM`: the sender's address.
+    pub from: Option<String>,
 }
 
 /// Where AWS is, or what stands in for it.
@@ -269,6 +280,7 @@ impl Config {
             payments,
             settlement,
             cards,
+            mail: env.mail(),
             aws,
             tables: Tables {
                 jobs: format!("{prefix}-jobs"),
@@ -329,6 +341,22 @@ impl Reader<'_> {
                 None
             }
         }
+    }
+
+    fn mail(&mut self) -> MailConfig {
+        let smtp_url = self.text("SMTP_URL");
+        let from = self.text("MAIL_FROM");
+        if smtp_url.as_deref().is_some_and(|url| !is_safe_relay(url)) {
+            // The value may hold a password and stays out of the message.
+            self.problem("SMTP_URL", "must be smtps://… or smtp://…?tls=required");
+        }
+        if from.as_deref().is_some_and(|from| !crate::contact::is_email(from)) {
+            self.problem("MAIL_FROM", "must be an e-mail address");
+        }
+        if smtp_url.is_some() && from.is_none() {
+            self.problem("MAIL_FROM", "is required with SMTP_URL");
+        }
+        MailConfig { smtp_url: smtp_url.map(Redacted), from }
     }
 
     fn token_prefixes(&mut self) -> Vec<String> {
@@ -419,6 +447,17 @@ impl Reader<'_> {
     }
 }
 
+/// Whether what goes to this relay is encrypted on its way.
+fn is_safe_relay(url: &str) -> bool {
+    let Ok(url) = url::Url::parse(url) else { return false };
+    let local = matches!(url.host_str(), Some("localhost" | "127.0.0.1"));
+    match url.scheme() {
+        "smtps" => url.host_str().is_some(),
+        "smtp" => local || url.query_pairs().any(|(name, value)| name == "tls" && value == "required"),
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -450,6 +489,7 @@ mod tests {
             ("SERVICE_NAME", "two words"),
             ("OVERLAP_BELOW_USDC", "-1"),
             ("RATE_LIMIT_SCALE", "0"),
+            ("SMTP_URL", "smtp://user:secret@mail.example.com:587"),
         ])
         .unwrap_err();
         let text = errors.to_string();
@@ -464,9 +504,11 @@ mod tests {
             "SERVICE_NAME",
             "OVERLAP_BELOW_USDC",
             "RATE_LIMIT_SCALE",
+            "SMTP_URL",
+            "MAIL_FROM",
         ] {
             assert!(text.contains(name), "{name} in {text}");
         }
-        assert!(!text.contains("0xsecret"));
+        assert!(!text.contains("secret@") && !text.contains("0xsecret"));
     }
 }

@@ -1,16 +1,18 @@
 //! Everything with meaning, in layers that only look down.
 //!
 //! ```text
-//! app -> gate, insights, limits -> jobs, notifications -> tools, payments -> ledger, auth, providers, net -> http, store -> catalog, config -> evm, money, ids, clock, digest
+//! app -> gate, insights, limits -> approvals, jobs, notifications -> tools, payments -> ledger, auth, providers, net -> http, store -> catalog, config -> evm, money, ids, clock, digest
 //! ```
 //!
 //! The functions under `functions/` are thin: they name the routes of their group and call in here.
 
 pub mod app;
+pub mod approvals;
 pub mod auth;
 pub mod catalog;
 pub mod clock;
 pub mod config;
+pub mod contact;
 pub mod digest;
 pub mod encoding;
 pub mod evm;

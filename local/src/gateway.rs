@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use approvals::Desk;
 use axum::Router;
 use std::net::SocketAddr;
 
@@ -23,12 +24,14 @@ pub type Groups = Arc<HashMap<&'static str, Router>>;
 /// Every function's router.
 pub fn groups(app: &App, gate: Arc<Gate>) -> Groups {
     let cards = Cards::configured(&app.config, &PlainHttp::new(None));
+    let desk = Desk { app: app.clone(), signer: gate.engine.signer.clone(), notices: gate.notices.clone() };
     Arc::new(HashMap::from([
         ("credits", credits::router(gate.clone(), cards)),
         (knowledge::GROUP, knowledge::router(gate)),
         ("requests", requests::router(app.clone())),
         ("account", account::router(app.clone())),
         ("insights", insights::router(app.clone())),
+        ("approvals", approvals::router(desk)),
         ("meta", meta::router(app.clone())),
     ]))
 }

@@ -37,7 +37,9 @@ pub fn human(stack: &Stack) -> String {
          \n  a page to read  {site}/article\
          \n  who can pay     the payers in .local/stack.json, 100,000 test USDC each\
          \n  pay and read it  make read\
+         \n  approvals       mails to approvers lie in {outbox}/\
          \n\nCtrl-C stops it and keeps its state; make reset forgets everything.\n",
+        outbox = stack.outbox.display(),
         name = stack.config.service_name,
     )
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::app::{self, App, Connections};
+use common::approvals::Notices;
 use common::clock::{Clock, Timestamp};
 use common::config::Config;
 use common::gate::Gate;
@@ -68,6 +69,9 @@ pub struct Stack {
     pub chain: Option<Arc<DevChain>>,
     /// Test payers, if there is a local chain.
     pub payers: Vec<Account>,
+    /// Where mails to approvers lie, if no relay is configured.
+    pub outbox: PathBuf,
+    pub notices: Notices,
     tasks: JoinSet<()>,
 }
 
@@ -134,7 +138,8 @@ impl Stack {
         if options.state.is_some() {
             release_leases(&db, options.clock.now()).await?;
         }
-        let blob_folder = options.state.clone().unwrap_or_else(scratch_folder).join("blobs");
+        let folder = options.state.clone().unwrap_or_else(scratch_folder);
+        let (blob_folder, outbox) = (folder.join("blobs"), folder.join("outbox"));
         let blobs: Arc<dyn Blobs> = Arc::new(FolderBlobs::new(blob_folder));
         let app = App { db, blobs, clock: options.clock.clone(), ..App::new(config.clone(), &connections) };
 
@@ -147,8 +152,14 @@ impl Stack {
         let worker_engine = Arc::new(engine.build(options.runners.unwrap_or(worker::RUNNERS)).await?);
         let gate_engine = engine.build(options.runners.unwrap_or(worker::RUNNERS)).await?;
         let receipt_key = keys.receipts.public();
-        let gate =
-            Arc::new(Gate { app: app.clone(), engine: gate_engine, quote_key: keys.quotes, fetch_policy: policy });
+        let notices = Notices::new(&config)?.or_folder(outbox.clone());
+        let gate = Arc::new(Gate {
+            app: app.clone(),
+            engine: gate_engine,
+            quote_key: keys.quotes,
+            fetch_policy: policy,
+            notices: notices.clone(),
+        });
 
         let payers = options.chain.as_ref().map(|chain| chain.payers().to_vec()).unwrap_or_default();
         let mut stack = Stack {
@@ -161,6 +172,8 @@ impl Stack {
             queue: queue.clone(),
             chain: options.chain,
             payers,
+            outbox,
+            notices,
             tasks: JoinSet::new(),
         };
         // Written before the first answer: whoever waits for an answer finds it.

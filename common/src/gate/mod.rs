@@ -39,6 +39,7 @@ use http::StatusCode;
 use ring::hmac;
 
 use crate::app::App;
+use crate::approvals::Notices;
 use crate::auth::{Caller, Scope};
 use crate::catalog::{Answer, ToolSpec};
 use crate::digest::sha256;
@@ -76,6 +77,8 @@ pub struct Gate {
     pub engine: Engine,
     pub quote_key: hmac::Key,
     pub fetch_policy: FetchPolicy,
+    /// Tells approvers of held calls.
+    pub notices: Notices,
 }
 
 impl Gate {
@@ -128,6 +131,7 @@ impl Gate {
                 quote
             }
             None => {
+                self.check_policy(order, &account, caller.agent, order.price, false).await?;
                 order.check_cap(order.price)?;
                 let spendable = self.spendable(order, &account).await?;
                 let credits = spendable.min(order.price);

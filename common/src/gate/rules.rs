@@ -5,6 +5,7 @@
 
 use super::Gate;
 use super::order::Order;
+use crate::approvals::{GateCall, GateVerdict, gate_check};
 use crate::auth::Caller;
 use crate::clock::Timestamp;
 use crate::http::ApiError;
@@ -18,7 +19,7 @@ use crate::ledger::day::{self, Counted, Day};
 use crate::ledger::freeze::SERVICE_PAYEE;
 use crate::money::Usdc;
 use crate::notifications::{self, Notification, NotificationKind};
-use crate::store::{StoreError, WriteError};
+use crate::store::{StoreError, Write, WriteError};
 use serde_json::json;
 
 /// A charge as the rules see it.
@@ -44,6 +45,35 @@ impl Proposed {
 }
 
 impl Gate {
+    /// Refuses, or holds, what the owner's action policy does not allow. On the paid leg, hands back the write that uses
+    /// up the approval of a held call.
+    pub(super) async fn check_policy(
+        &self,
+        order: &Order<'_>,
+        account: &Account,
+        agent: AgentId,
+        amount: Usdc,
+        consume: bool,
+    ) -> Result<Option<Write>, ApiError> {
+        if order.tool.sells_credits || !account.policy {
+            return Ok(None);
+        }
+        let call = GateCall {
+            agent,
+            tool: order.tool,
+            input: &order.input,
+            amount,
+            body: &order.body,
+            approval_id: order.approval_id,
+            consume,
+            now: self.app.clock.now(),
+        };
+        match gate_check(&self.app.db, &self.notices, &call).await? {
+            GateVerdict::Allowed => Ok(None),
+            GateVerdict::Released { consume, .. } => Ok(consume.map(|write| *write)),
+        }
+    }
+
     /// Refuses what the owner's rules do not allow.
     pub(super) async fn check_rules(
         &self,

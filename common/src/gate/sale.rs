@@ -3,6 +3,7 @@
 use super::order::Order;
 use super::rules::Proposed;
 use super::{Gate, call_name, came_to_nothing};
+use crate::approvals::gate::approval_was_used;
 use crate::auth::Caller;
 use crate::catalog::Answer;
 use crate::clock::Timestamp;
@@ -104,6 +105,7 @@ enum Part {
     Name,
     Rate,
     Exposure,
+    Approval,
 }
 
 impl Gate {
@@ -123,9 +125,14 @@ impl Gate {
             && !order.tool.sells_credits
             && policy::may_overlap(sale.price(), &self.app.config.payments);
         for _ in 0..CLAIM_RETRIES {
+            let approval = self.check_policy(order, &account, sale.agent, sale.price(), true).await?;
             self.check_rules(order, &account, sale.proposed()).await?;
             let job = self.new_job(&sale, request_id, overlap, now);
-            let (parts, writes) = self.writes(&sale, &job, &account, dead, now)?;
+            let (mut parts, mut writes) = self.writes(&sale, &job, &account, dead, now)?;
+            if let Some(approval) = approval {
+                parts.push(Part::Approval);
+                writes.push(approval);
+            }
             let refused = match self.app.db.transact(&writes).await {
                 Ok(()) => return self.claimed(&sale, job, &account).await,
                 Err(WriteError::Failed(error)) => return Err(ApiError::Unavailable(error)),
@@ -156,6 +163,7 @@ impl Gate {
                     Named::Dead(request_id) => dead = Some(request_id),
                 },
                 Part::Rate => return Err(ApiError::RateLimited(self.rate(&sale)?.1)),
+                Part::Approval => return Err(approval_was_used()),
                 // Too much of this payer is unsettled: money first.
                 Part::Exposure => overlap = false,
             }

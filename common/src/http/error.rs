@@ -67,6 +67,21 @@ pub enum ApiError {
     },
     /// An access token whose agent has not enough credits.
     InsufficientCredits(Box<Shortfall>),
+    /// A rule of the owner's policy forbids this call.
+    ActionDenied {
+        rule: String,
+    },
+    /// A rule of the owner's policy holds this call until a human has said yes.
+    ApprovalRequired {
+        approval_id: String,
+        approval: Box<Value>,
+        message: &'static str,
+    },
+    /// The approval named does not release this call; why not, for the caller.
+    ApprovalInvalid(&'static str),
+    TooManyPendingApprovals,
+    /// Only what is still pending can be cancelled.
+    ApprovalNotPending,
     /// The payment was used for another request.
     PaymentAlreadyUsed,
     /// A cursor that no page gave.
@@ -180,6 +195,10 @@ impl ApiError {
             ApiError::Unauthorized => StatusCode::UNAUTHORIZED,
             ApiError::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,
             ApiError::RequestInProgress => StatusCode::CONFLICT,
+            ApiError::ActionDenied { .. } | ApiError::ApprovalRequired { .. } | ApiError::ApprovalInvalid(_) => {
+                StatusCode::FORBIDDEN
+            }
+            ApiError::TooManyPendingApprovals | ApiError::ApprovalNotPending => StatusCode::CONFLICT,
             ApiError::PaymentAlreadyUsed => StatusCode::CONFLICT,
             ApiError::ReceiptNotFound | ApiError::NotFound | ApiError::NotificationNotFound => StatusCode::NOT_FOUND,
             ApiError::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
@@ -215,6 +234,11 @@ impl ApiError {
             ApiError::BudgetExceeded(_) => "budget_exceeded",
             ApiError::Frozen { .. } => "frozen_by_owner",
             ApiError::InsufficientCredits(_) => "insufficient_credits",
+            ApiError::ActionDenied { .. } => "action_denied_by_policy",
+            ApiError::ApprovalRequired { .. } => "approval_required",
+            ApiError::ApprovalInvalid(_) => "approval_invalid",
+            ApiError::TooManyPendingApprovals => "too_many_pending_approvals",
+            ApiError::ApprovalNotPending => "approval_not_pending",
             ApiError::PaymentAlreadyUsed => "payment_already_used",
             ApiError::InvalidCursor => "invalid_cursor",
             ApiError::ReceiptNotFound => "receipt_not_found",
@@ -281,6 +305,15 @@ impl ApiError {
             ApiError::InsufficientCredits(short) => {
                 format!("the call costs {} USDC and {} are missing from the credits", short.required, short.missing())
             }
+            ApiError::ActionDenied { rule } => {
+                format!("the rule {rule} of this agent's action policy forbids this call")
+            }
+            ApiError::ApprovalRequired { message, .. } => (*message).to_owned(),
+            ApiError::ApprovalInvalid(why) => (*why).to_owned(),
+            ApiError::TooManyPendingApprovals => {
+                "20 approvals are pending already; wait for decisions, or cancel some".to_owned()
+            }
+            ApiError::ApprovalNotPending => "the approval is no longer pending".to_owned(),
             ApiError::PaymentAlreadyUsed => {
                 "this payment was used for another request; repeat that request, or sign a new payment".to_owned()
             }
@@ -343,6 +376,11 @@ impl ApiError {
                 merge(&mut body, members);
             }
             ApiError::RateLimited(taken) => body["retry_after"] = json!(taken.reset_secs),
+            ApiError::ActionDenied { rule } => body["rule"] = json!(rule),
+            ApiError::ApprovalRequired { approval_id, approval, .. } => {
+                body["approval_id"] = json!(approval_id);
+                body["approval"] = (**approval).clone();
+            }
             ApiError::PaymentProcessing(context) => {
                 body["code"] = json!(500);
                 merge(&mut body, context.members());
@@ -411,7 +449,7 @@ mod tests {
             attempt_id: "0xc".to_owned(),
         };
         let taken = Taken { policy: "read", limit: 120, window_secs: 60, remaining: 0, reset_secs: 7 };
-        let rows: [(ApiError, u16, &str); 24] = [
+        let rows: [(ApiError, u16, &str); 29] = [
             (ApiError::field("vin", "is required"), 400, "invalid_request"),
             (ApiError::InvalidQuote, 400, "invalid_quote"),
             (ApiError::QuoteMismatch, 400, "quote_mismatch"),
@@ -424,6 +462,15 @@ mod tests {
             (ApiError::WalletOnly, 403, "access_tokens_wallet_only"),
             (ApiError::BudgetsReadOnly, 403, "budgets_read_only_for_access_tokens"),
             (ApiError::ClosedToTokens, 503, "route_unavailable_for_access_tokens"),
+            (ApiError::ActionDenied { rule: "r".to_owned() }, 403, "action_denied_by_policy"),
+            (
+                ApiError::ApprovalRequired { approval_id: "a".to_owned(), approval: Box::default(), message: "held" },
+                403,
+                "approval_required",
+            ),
+            (ApiError::ApprovalInvalid("used"), 403, "approval_invalid"),
+            (ApiError::TooManyPendingApprovals, 409, "too_many_pending_approvals"),
+            (ApiError::ApprovalNotPending, 409, "approval_not_pending"),
             (ApiError::PaymentAlreadyUsed, 409, "payment_already_used"),
             (ApiError::InvalidCursor, 400, "invalid_cursor"),
             (ApiError::ReceiptNotFound, 404, "receipt_not_found"),

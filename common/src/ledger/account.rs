@@ -26,6 +26,9 @@ pub struct Account {
     pub budget: Option<Budget>,
     #[serde(default, skip_serializing_if = "Freezes::is_empty")]
     pub frozen: Freezes,
+    /// There is an action policy, to be read where a call is judged.
+    #[serde(default)]
+    pub policy: bool,
 }
 
 /// What a write does to an account.
@@ -112,12 +115,13 @@ pub async fn change_rules(db: &Db, agent: AgentId, change: impl Fn(&mut Account)
         change(&mut account);
         account.rules = before + 1;
         let condition = if before == 0 { "attribute_not_exists(#rules)" } else { "#rules = :before" };
-        let mut expression = "SET #rules = :rules, #frozen = :frozen".to_owned();
+        let mut expression = "SET #rules = :rules, #frozen = :frozen, #policy = :policy".to_owned();
         expression.push_str(if account.budget.is_some() { ", #budget = :budget" } else { " REMOVE #budget" });
         let mut write = Write::update(&db.tables.ledger, key(agent), &expression)
             .only_if(condition)
             .bind("rules", account.rules)?
-            .bind("frozen", &account.frozen)?;
+            .bind("frozen", &account.frozen)?
+            .bind("policy", account.policy)?;
         if let Some(budget) = &account.budget {
             write = write.bind("budget", budget)?;
         }

@@ -1,0 +1,47 @@
+//! Whom to ask: an e-mail address or a phone number, and how much of it an agent is shown.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// The human who decides. With both, the mail is sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Approver {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub email: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phone: Option<String>,
+}
+
+impl Approver {
+    /// Channel and masked address: enough to tell one's own approver, too little to write to them.
+    pub fn masked(&self) -> Value {
+        match (&self.email, &self.phone) {
+            (Some(email), _) => json!({"channel": "email", "address": masked_email(email)}),
+            (None, Some(phone)) => json!({"channel": "phone", "address": masked_phone(phone)}),
+            (None, None) => Value::Null,
+        }
+    }
+}
+
+fn masked_email(email: &str) -> String {
+    let (local, domain) = email.rsplit_once('@').unwrap_or((email, ""));
+    format!("{}***@{domain}", local.chars().next().unwrap_or('*'))
+}
+
+fn masked_phone(phone: &str) -> String {
+    let last: Vec<char> = phone.chars().rev().take(2).collect();
+    format!("***{}", last.into_iter().rev().collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_sees_too_little_to_write_to() {
+        let approver = Approver { email: Some("alice@example.com".to_owned()), phone: None };
+        assert_eq!(approver.masked(), json!({"channel": "email", "address": "a***@example.com"}));
+        let approver = Approver { email: None, phone: Some("+15551234567".to_owned()) };
+        assert_eq!(approver.masked(), json!({"channel": "phone", "address": "***67"}));
+    }
+}

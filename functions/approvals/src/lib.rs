@@ -1,0 +1,274 @@
+//! The action policy of an agent, approvals, and the page on which a human decides.
+
+use std::str::FromStr;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, RawQuery, State};
+use axum::response::Response;
+use axum::routing::{get, post};
+use common::app::App;
+use common::approvals::approval::{Approval, ApprovalId, Source, Status};
+use common::approvals::decision::Decision;
+use common::approvals::moves::{self, Moved};
+use common::approvals::store::{self, CreateError};
+use common::approvals::{Notices, backtest, form, page};
+use common::auth::{Caller, Scope};
+use common::catalog::input::FieldError;
+use common::digest::canonical_json;
+use common::gate::{MAX_BODY_BYTES, parse_body, respond};
+use common::http::{ApiError, private_json, read_body};
+use common::ledger::receipt::{self, Order, Span};
+use common::ledger::signing::ReceiptSigner;
+use common::store::StoreError;
+use http::{HeaderMap, StatusCode};
+use serde_json::{Map, Value, json};
+
+/// Most bytes of a decision: a word and a note, percent-encoded.
+const MAX_DECISION_BYTES: usize = 16 * 1024;
+const DEFAULT_LIMIT: usize = 50;
+const MAX_LIMIT: usize = 200;
+
+/// What the routes share.
+#[derive(Clone)]
+pub struct Desk {
+    pub app: App,
+    /// Signs decisions.
+    pub signer: ReceiptSigner,
+    pub notices: Notices,
+}
+
+pub fn router(desk: Desk) -> Router {
+    let router = Router::new()
+        .route("/v1/agents/me/action-policy", get(read_policy).put(put_policy).delete(delete_policy))
+        .route("/v1/agents/me/action-policy/backtest", post(test_policy))
+        .route("/v1/approvals", get(list).post(create))
+        .route("/v1/approvals/{id}", get(read))
+        .route("/v1/approvals/{id}/cancel", post(cancel))
+        .route("/approve/{token}", get(ask).post(decide));
+    common::http::routes::finish(router.with_state(desk))
+}
+
+/// `GET /v1/agents/me/action-policy`: the policy, or null.
+async fn read_policy(State(desk): State<Desk>, headers: HeaderMap) -> Response {
+    let answer = async {
+        let caller = desk.app.caller(&headers, Scope::Read).await?;
+        let policy = store::policy(&desk.app.db, caller.agent).await?;
+        Ok(success(StatusCode::OK, policy.map_or(Value::Null, |policy| policy.view())))
+    };
+    respond(answer.await)
+}
+
+/// `PUT /v1/agents/me/action-policy`: replaces it whole.
+async fn put_policy(State(desk): State<Desk>, headers: HeaderMap, body: Body) -> Response {
+    let answer = async {
+        let caller = desk.owner(&headers).await?;
+        let body = json_body(&headers, body).await?;
+        let policy = form::policy(&body, desk.app.clock.now()).map_err(ApiError::InvalidRequest)?;
+        store::put_policy(&desk.app.db, caller.agent, &policy).await?;
+        Ok(success(StatusCode::OK, policy.view()))
+    };
+    respond(answer.await)
+}
+
+/// `DELETE /v1/agents/me/action-policy`: from the next call on, nothing is held.
+async fn delete_policy(State(desk): State<Desk>, headers: HeaderMap) -> Response {
+    let answer = async {
+        let caller = desk.owner(&headers).await?;
+        store::delete_policy(&desk.app.db, caller.agent).await?;
+        Ok(success(StatusCode::OK, Value::Null))
+    };
+    respond(answer.await)
+}
+
+/// `POST /v1/agents/me/action-policy/backtest`: what a draft would have done to the last 30 days.
+async fn test_policy(State(desk): State<Desk>, headers: HeaderMap, body: Body) -> Response {
+    let answer = async {
+        let caller = desk.app.caller(&headers, Scope::Read).await?;
+        let body = json_body(&headers, body).await?;
+        let now = desk.app.clock.now();
+        let policy = form::policy(&body, now).map_err(ApiError::InvalidRequest)?;
+        let from = now.minus(std::time::Duration::from_secs(backtest::DAYS * 24 * 3600));
+        let receipts = {
+            let span = Span { since: Some(from), until: None };
+            receipt::within(&desk.app.db, caller.agent, span, Order::NewestFirst, None, backtest::MAX_RECEIPTS).await?
+        };
+        Ok(success(StatusCode::OK, backtest::run(&policy, &receipts, from, now)))
+    };
+    respond(answer.await)
+}
+
+/// `POST /v1/approvals`: the agent asks a human by itself.
+async fn create(State(desk): State<Desk>, headers: HeaderMap, body: Body) -> Response {
+    let answer = async {
+        let caller = desk.owner(&headers).await?;
+        let body = json_body(&headers, body).await?;
+        let request = form::request(&body).map_err(ApiError::InvalidRequest)?;
+        let now = desk.app.clock.now();
+        let mut approval = Approval {
+            source: Source::Api,
+            action_summary: request.action_summary,
+            preview: request.preview.as_ref().map(canonical_json),
+            ..Approval::pending(caller.agent, request.approver, request.expires_in_seconds, now)
+        };
+        let token = match store::create(&desk.app.db, &approval, None, now).await {
+            Ok(token) => token,
+            Err(CreateError::TooManyPending) => return Err(ApiError::TooManyPendingApprovals),
+            Err(CreateError::Exists(id)) => return Err(StoreError::new(format_args!("{id} is there already")).into()),
+            Err(CreateError::Store(error)) => return Err(error.into()),
+        };
+        desk.notices.send(&desk.app.db, &mut approval, &token, now).await;
+        Ok(success(StatusCode::CREATED, approval.view_with_receipt(now)))
+    };
+    respond(answer.await)
+}
+
+/// `GET /v1/approvals`: newest first.
+async fn list(State(desk): State<Desk>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response {
+    let answer = async {
+        let (status, limit) = list_query(query.as_deref().unwrap_or_default())?;
+        let caller = desk.app.caller(&headers, Scope::Read).await?;
+        let now = desk.app.clock.now();
+        let approvals = store::list(&desk.app.db, caller.agent, status, limit, now).await?;
+        let approvals: Vec<Value> = approvals.iter().map(|approval| approval.view(now)).collect();
+        Ok(success(StatusCode::OK, json!({"approvals": approvals})))
+    };
+    respond(answer.await)
+}
+
+/// `GET /v1/approvals/{id}`: one, with the signed record of its decision.
+async fn read(State(desk): State<Desk>, headers: HeaderMap, Path(id): Path<String>) -> Response {
+    let answer = async {
+        let caller = desk.app.caller(&headers, Scope::Read).await?;
+        let approval = desk.approval(&caller, &id).await?;
+        Ok(success(StatusCode::OK, approval.view_with_receipt(desk.app.clock.now())))
+    };
+    respond(answer.await)
+}
+
+/// `POST /v1/approvals/{id}/cancel`: takes a pending approval back; again is the same as once.
+async fn cancel(State(desk): State<Desk>, headers: HeaderMap, Path(id): Path<String>) -> Response {
+    let answer = async {
+        let caller = desk.owner(&headers).await?;
+        let approval = desk.approval(&caller, &id).await?;
+        let now = desk.app.clock.now();
+        let approval = match moves::cancel(&desk.app.db, &approval, now).await? {
+            Moved::Now(approval) => approval,
+            Moved::Before(approval) if approval.status == Status::Cancelled => approval,
+            Moved::Before(_) => return Err(ApiError::ApprovalNotPending),
+        };
+        Ok(success(StatusCode::OK, approval.view_with_receipt(now)))
+    };
+    respond(answer.await)
+}
+
+/// `GET /approve/{token}`: shows what is to be decided, and changes nothing.
+async fn ask(State(desk): State<Desk>, Path(token): Path<String>) -> Response {
+    match store::of_link(&desk.app.db, &token).await {
+        Ok(Some(approval)) => page::show(&approval, desk.name(), desk.app.clock.now(), StatusCode::OK),
+        Ok(None) => desk.no_such_link(),
+        Err(error) => desk.not_now(&error),
+    }
+}
+
+/// `POST /approve/{token}`: decides, once; whoever comes later is shown the first decision.
+async fn decide(State(desk): State<Desk>, Path(token): Path<String>, body: Body) -> Response {
+    let approval = match store::of_link(&desk.app.db, &token).await {
+        Ok(Some(approval)) => approval,
+        Ok(None) => return desk.no_such_link(),
+        Err(error) => return desk.not_now(&error),
+    };
+    let Ok(body) = read_body(body, MAX_DECISION_BYTES).await else { return desk.bad_form("It is too long.") };
+    let (decision, note) = match decision(&body) {
+        Ok(decided) => decided,
+        Err(what) => return desk.bad_form(what),
+    };
+    let now = desk.app.clock.now();
+    match moves::decide(&desk.app.db, &approval, decision, note.as_deref(), now, &desk.signer).await {
+        Ok(Moved::Now(approval)) => page::show(&approval, desk.name(), now, StatusCode::OK),
+        Ok(Moved::Before(approval)) => page::show(&approval, desk.name(), now, StatusCode::CONFLICT),
+        Err(error) => desk.not_now(&error),
+    }
+}
+
+impl Desk {
+    /// The wallet itself: a token cannot loosen the brake it is held by.
+    async fn owner(&self, headers: &HeaderMap) -> Result<Caller, ApiError> {
+        self.app.wallet_caller(headers, Scope::Write, ApiError::WalletOnly).await
+    }
+
+    async fn approval(&self, caller: &Caller, id: &str) -> Result<Approval, ApiError> {
+        let id = ApprovalId::from_str(id).map_err(|_| ApiError::NotFound)?;
+        store::load(&self.app.db, caller.agent, &id).await?.ok_or(ApiError::NotFound)
+    }
+
+    fn name(&self) -> &str {
+        &self.app.config.service_name
+    }
+
+    fn no_such_link(&self) -> Response {
+        let text = "It is not complete, or too old. Open it from the mail again.";
+        page::say(StatusCode::NOT_FOUND, self.name(), "This link leads nowhere", text)
+    }
+
+    fn bad_form(&self, what: &str) -> Response {
+        page::say(StatusCode::BAD_REQUEST, self.name(), "This answer could not be read", what)
+    }
+
+    fn not_now(&self, error: &StoreError) -> Response {
+        common::http::log::failure("dependency unavailable", error);
+        page::say(StatusCode::SERVICE_UNAVAILABLE, self.name(), "Not now", "Nothing was decided. Try again shortly.")
+    }
+}
+
+fn success(status: StatusCode, data: Value) -> Response {
+    private_json(status, &json!({"success": true, "data": data}))
+}
+
+async fn json_body(headers: &HeaderMap, body: Body) -> Result<Map<String, Value>, ApiError> {
+    let body: Bytes = read_body(body, MAX_BODY_BYTES).await?;
+    parse_body(headers, &body)
+}
+
+/// A form with `decision` and perhaps `note`.
+fn decision(body: &[u8]) -> Result<(Decision, Option<String>), &'static str> {
+    let (mut decision, mut note) = (None, None);
+    for (name, value) in url::form_urlencoded::parse(body) {
+        match &*name {
+            "decision" if decision.is_some() => return Err("It says two things."),
+            "decision" => decision = Some(value.into_owned()),
+            "note" => note = Some(value.trim().to_owned()).filter(|note| !note.is_empty()),
+            _ => {}
+        }
+    }
+    if note.as_ref().is_some_and(|note| note.chars().count() > page::MAX_NOTE_CHARS) {
+        return Err("The note may have at most 500 characters.");
+    }
+    match decision.as_deref() {
+        Some("approve") => Ok((Decision::Approved, note)),
+        Some("deny") => Ok((Decision::Denied, note)),
+        _ => Err("It says neither yes nor no."),
+    }
+}
+
+/// `status` and `limit` of a list.
+fn list_query(query: &str) -> Result<(Option<Status>, usize), ApiError> {
+    let (mut status, mut limit, mut wrong) = (None, DEFAULT_LIMIT, Vec::new());
+    for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
+        match &*name {
+            "status" => match Status::parse(&value) {
+                Some(known) => status = Some(known),
+                None => wrong.push(FieldError::new(
+                    "status",
+                    "must be pending, approved, denied, expired, cancelled or consumed",
+                )),
+            },
+            "limit" => match value.parse().ok().filter(|limit| (1..=MAX_LIMIT).contains(limit)) {
+                Some(number) => limit = number,
+                None => wrong.push(FieldError::new("limit", format!("must be a whole number from 1 to {MAX_LIMIT}"))),
+            },
+            _ => {}
+        }
+    }
+    if wrong.is_empty() { Ok((status, limit)) } else { Err(ApiError::InvalidRequest(wrong)) }
+}

@@ -1,0 +1,18 @@
+use std::sync::Arc;
+
+use approvals::Desk;
+use common::app::{App, Connections};
+use common::approvals::Notices;
+use common::config::Config;
+use common::secrets::ServiceKeys;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), lambda_http::Error> {
+    let config = Arc::new(Config::from_env()?);
+    let connections = Connections::open(&config)?;
+    let signer = ServiceKeys::load(&config, &connections.signed).await?.receipts;
+    let notices = Notices::new(&config)?;
+    let app = App::new(config, &connections);
+    app.db.warm(&app.config.tables.agents).await;
+    lambda_http::run(approvals::router(Desk { app, signer, notices })).await
+}

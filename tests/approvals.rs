@@ -1,0 +1,524 @@
+//! Approvals: the owner's policy, what an agent asks a human, the decision page, and what the payment gate is told.
+
+use std::time::Duration;
+
+use common::approvals::{GateCall, GateVerdict, approval::ApprovalId, gate, gate_check};
+use common::catalog;
+use common::clock::Clock;
+use common::digest::{canonical_json, sha256};
+use common::encoding::base64_any;
+use common::http::ApiError;
+use common::money::Usdc;
+use common::store::Write;
+use futures_util::future::join_all;
+use local::Stack;
+use ring::signature::{ED25519, UnparsedPublicKey};
+use serde_json::{Map, Value, json};
+
+use crate::support::{Answer, Payer, run, stack, stack_with};
+
+const POLICY: &str = "/v1/agents/me/action-policy";
+const APPROVALS: &str = "/v1/approvals";
+const APPROVER: &str = "alice@example.com";
+
+/// Sends with a fresh proof of the stack's own time.
+async fn send(stack: &Stack, payer: &Payer, method: &str, path: &str, body: Value) -> Answer {
+    let scope = if method == "GET" { "read" } else { "write" };
+    let proof = payer.proof_at(scope, stack.app.clock.now().secs());
+    let headers = [("content-type", "application/json"), ("x-agent-proof", proof.as_str())];
+    let body = if method == "GET" { String::new() } else { body.to_string() };
+    payer.client.send(method, path, &headers, body).await.expect("an answer")
+}
+
+async fn get(stack: &Stack, payer: &Payer, path: &str) -> Value {
+    let answer = send(stack, payer, "GET", path, Value::Null).await;
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    answer.json()["data"].clone()
+}
+
+async fn ask(stack: &Stack, payer: &Payer, body: Value) -> Value {
+    let answer = send(stack, payer, "POST", APPROVALS, body).await;
+    assert_eq!(answer.status, 201, "{}", answer.text);
+    answer.json()["data"].clone()
+}
+
+fn question() -> Value {
+    json!({"action_summary": "Buy a boat", "approver": {"email": APPROVER}, "expires_in_seconds": 600})
+}
+
+/// The path of the link in the mail about an approval.
+fn link(stack: &Stack, approval: &Value) -> String {
+    let id = approval["approval_id"].as_str().expect("an id");
+    let mail = std::fs::read_to_string(stack.outbox.join(format!("{id}.eml"))).expect("a mail");
+    let (headers, body) = mail.split_once("\r\n\r\n").expect("a body");
+    assert!(headers.contains(&format!("To: <{APPROVER}>")), "{headers}");
+    assert!(mail.is_ascii() && !mail.contains("boat"), "nothing in the agent's own words: {mail}");
+    let url = body.lines().find(|line| line.contains("/approve/")).expect("a link");
+    url.strip_prefix(&stack.base_url).expect("a link to this stack").to_owned()
+}
+
+async fn decide(payer: &Payer, path: &str, form: &str) -> Answer {
+    let headers = [("content-type", "application/x-www-form-urlencoded")];
+    payer.client.send("POST", path, &headers, form.to_owned()).await.expect("an answer")
+}
+
+#[test]
+fn a_policy_is_put_shown_and_taken_off_by_the_wallet_only() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::with(&stack, 0).await;
+        assert_eq!(get(&stack, &payer, POLICY).await, Value::Null);
+        let rules = json!([{"tool": "*", "action": "require_approval", "when": {"amount_over_usdc": "0.5"}}]);
+        let put = send(&stack, &payer, "PUT", POLICY, json!({"rules": rules, "approver": {"email": APPROVER}})).await;
+        assert_eq!(put.status, 200, "{}", put.text);
+        assert_eq!(put.json()["success"], true);
+        let policy = get(&stack, &payer, POLICY).await;
+        assert_eq!(policy, put.json()["data"]);
+        assert_eq!(policy["rules"][0]["when"], json!({"amount_over_usdc": "0.500000"}));
+
+        let bad = send(&stack, &payer, "PUT", POLICY, json!({"rules": [{}], "enable": false})).await;
+        assert_eq!(bad.error(), (400, "invalid_request".to_owned()));
+        assert_eq!(bad.json()["details"][0]["path"], "enable");
+        assert_eq!(get(&stack, &payer, POLICY).await, policy, "what is refused changes nothing");
+
+        // A token reads it, and cannot loosen it.
+        let now = stack.app.clock.now();
+        let minted =
+            common::auth::token::mint(&stack.app.db, "agent_", payer.address(), None, None, now).await.unwrap();
+        let bearer = format!("Bearer {}", minted.unwrap().secret);
+        let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
+        let as_token = async |method: &str, path: &str, body: &str| {
+            payer.client.send(method, path, &headers, body.to_owned()).await.expect("an answer")
+        };
+        assert_eq!(as_token("GET", POLICY, "").await.json()["data"], policy);
+        let approval = ask(&stack, &payer, question()).await;
+        let cancel = format!("{APPROVALS}/{}/cancel", approval["approval_id"].as_str().unwrap());
+        for (method, path) in [("PUT", POLICY), ("DELETE", POLICY), ("POST", APPROVALS), ("POST", cancel.as_str())] {
+            let answer = as_token(method, path, "{}").await;
+            assert_eq!(answer.error(), (403, "access_tokens_wallet_only".to_owned()), "{method} {path}");
+        }
+        assert_eq!(as_token("GET", APPROVALS, "").await.json()["data"]["approvals"][0]["status"], "pending");
+
+        let gone = send(&stack, &payer, "DELETE", POLICY, Value::Null).await;
+        assert_eq!(gone.json(), json!({"success": true, "data": null}));
+        assert_eq!(get(&stack, &payer, POLICY).await, Value::Null);
+    });
+}
+
+#[test]
+fn approvals_are_asked_listed_cancelled_and_run_out() {
+    run(async {
+        let clock = Clock::pinned(Clock::system().now());
+        let stack = stack_with(|mut options| {
+            options.clock = clock.clone();
+            options
+        })
+        .await;
+        let (payer, stranger) = (Payer::with(&stack, 0).await, Payer::with(&stack, 0).await);
+        let first = ask(&stack, &payer, question()).await;
+        assert_eq!(
+            (&first["status"], &first["source"], &first["notified"]),
+            (&json!("pending"), &json!("api"), &json!(true))
+        );
+        assert_eq!(first["approver"], json!({"channel": "email", "address": "a***@example.com"}));
+        let by_phone = json!({"action_summary": "Call", "approver": {"phone": "+15551234567"}, "preview": {"a": 1}});
+        let second = ask(&stack, &payer, by_phone).await;
+        assert_eq!((&second["notified"], &second["notify_error"]), (&json!(false), &json!("provider_not_configured")));
+        assert_eq!(second["preview"], json!({"a": 1}));
+        for (bad, path) in [
+            (json!({"approver": {"email": APPROVER}}), "action_summary"),
+            (json!({"action_summary": "x", "approver": {}}), "approver"),
+            (json!({"action_summary": "x", "approver": {"email": APPROVER, "phone": "+15551234567"}}), "approver"),
+            (
+                json!({"action_summary": "x", "approver": {"email": APPROVER}, "preview": {"a": "é".repeat(4000)}}),
+                "preview",
+            ),
+            (
+                json!({"action_summary": "x", "approver": {"email": APPROVER}, "expires_in_seconds": 59}),
+                "expires_in_seconds",
+            ),
+        ] {
+            let answer = send(&stack, &payer, "POST", APPROVALS, bad).await;
+            assert_eq!((answer.status, &answer.json()["details"][0]["path"]), (400, &json!(path)), "{}", answer.text);
+        }
+
+        let path = |approval: &Value| format!("{APPROVALS}/{}", approval["approval_id"].as_str().unwrap());
+        let answer = send(&stack, &stranger, "GET", &path(&first), Value::Null).await;
+        assert_eq!(answer.error(), (404, "not_found".to_owned()), "another agent's");
+        let cancelled = send(&stack, &payer, "POST", &format!("{}/cancel", path(&second)), json!({})).await;
+        assert_eq!(cancelled.json()["data"]["status"], "cancelled", "{}", cancelled.text);
+        let again = send(&stack, &payer, "POST", &format!("{}/cancel", path(&second)), json!({})).await;
+        assert_eq!((again.status, again.json()), (200, cancelled.json()));
+        let ids = |list: Value| -> Vec<Value> {
+            list["approvals"].as_array().unwrap().iter().map(|approval| approval["approval_id"].clone()).collect()
+        };
+        let pending = get(&stack, &payer, &format!("{APPROVALS}?status=pending&limit=1")).await;
+        assert_eq!(ids(pending), [first["approval_id"].clone()]);
+        assert_eq!(ids(get(&stack, &payer, APPROVALS).await).len(), 2);
+        for query in ["status=maybe", "limit=0", "limit=201", "limit=x"] {
+            let answer = send(&stack, &payer, "GET", &format!("{APPROVALS}?{query}"), Value::Null).await;
+            assert_eq!(answer.error(), (400, "invalid_request".to_owned()), "{query}");
+        }
+
+        clock.advance(Duration::from_secs(600));
+        let expired = get(&stack, &payer, &path(&first)).await;
+        assert_eq!((&expired["status"], &expired["decided_via"]), (&json!("expired"), &json!("timeout")));
+        let late = decide(&payer, &link(&stack, &first), "decision=approve").await;
+        assert_eq!(late.status, 409);
+        assert!(late.text.contains("the answer was no"), "{}", late.text);
+        let answer = send(&stack, &payer, "POST", &format!("{}/cancel", path(&first)), json!({})).await;
+        assert_eq!(answer.error(), (409, "approval_not_pending".to_owned()));
+        assert_eq!(get(&stack, &payer, &path(&first)).await["status"], "expired");
+    });
+}
+
+#[test]
+fn one_link_decides_once() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::with(&stack, 0).await;
+        let hostile = "</p><script>alert(1)</script>\"'&<img src=x onerror=alert(1)>\u{202e}";
+        let body = json!({"action_summary": hostile, "approver": {"email": APPROVER}, "preview": {hostile: [hostile]}});
+        let approval = ask(&stack, &payer, body).await;
+        let (link, id) = (link(&stack, &approval), approval["approval_id"].as_str().unwrap().to_owned());
+
+        // Looking decides nothing, and runs nothing.
+        for _ in 0..2 {
+            let page = payer.client.get(&link, &[]).await;
+            assert_eq!((page.status, page.header("cache-control")), (200, Some("no-store")));
+            assert_eq!(page.header("referrer-policy"), Some("no-referrer"));
+            assert_eq!(page.header("x-frame-options"), Some("DENY"));
+            let policy = page.header("content-security-policy").unwrap();
+            assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
+            assert!(!page.text.contains("<script") && !page.text.contains("<img"), "{}", page.text);
+            assert!(page.text.contains("&lt;script&gt;alert(1)") && page.text.contains("[U+202E]"), "{}", page.text);
+            let style = page.text.split("<style>").nth(1).and_then(|rest| rest.split("</style>").next()).unwrap();
+            let digest = common::encoding::base64_standard(&sha256(style.as_bytes()));
+            assert!(policy.contains(&format!("'sha256-{digest}'")), "the page's own style is let in");
+        }
+        let long = format!("decision=deny&note={}", "x".repeat(501));
+        for bad in ["", "decision=", "decision=maybe", "decision=approve&decision=deny", long.as_str()] {
+            assert_eq!(decide(&payer, &link, bad).await.status, 400, "{bad}");
+        }
+        for unknown in ["/approve/x".to_owned(), format!("/approve/{}", "A".repeat(43)), "/approve/%00%ff".to_owned()] {
+            let status = payer.client.get(&unknown, &[]).await.status;
+            assert!(status == 404 || status == 400, "{unknown}: {status}");
+        }
+        assert_eq!(get(&stack, &payer, &format!("{APPROVALS}/{id}")).await["status"], "pending");
+
+        let decisions: Vec<_> = (0..10)
+            .map(|index| {
+                let (payer, link) = (payer.clone(), link.clone());
+                let word = if index % 2 == 0 { "approve" } else { "deny" };
+                tokio::spawn(
+                    async move { decide(&payer, &link, &format!("decision={word}&note=%3Cb%3E{index}")).await },
+                )
+            })
+            .collect();
+        let mut answers = Vec::new();
+        for decision in decisions {
+            answers.push(decision.await.unwrap());
+        }
+        let won: Vec<&Answer> = answers.iter().filter(|answer| answer.status == 200).collect();
+        assert_eq!(won.len(), 1);
+        assert!(answers.iter().all(|answer| answer.status == 200 || answer.status == 409));
+        assert!(answers.iter().all(|answer| answer.text == won[0].text), "everybody is shown the first decision");
+        assert_eq!(payer.client.get(&link, &[]).await.text, won[0].text);
+
+        // What the agent reads is that decision, signed; the link is in nothing it reads.
+        let decided = get(&stack, &payer, &format!("{APPROVALS}/{id}")).await;
+        let listed = get(&stack, &payer, APPROVALS).await;
+        let token = link.rsplit('/').next().unwrap();
+        for told in [&approval, &decided, &listed] {
+            assert!(!told.to_string().contains(token));
+        }
+        let note = decided["decision_note"].as_str().unwrap();
+        assert!(won[0].text.contains(&format!("&lt;b&gt;{}", &note[3..])), "{}", won[0].text);
+        let receipt = &decided["decision_receipt"];
+        assert_eq!((&receipt["decision"], &receipt["decided_via"]), (&decided["status"], &json!("link")));
+        assert_eq!(receipt["decision_receipt_id"], decided["decision_receipt_id"]);
+        let payload = receipt["payload"].as_str().unwrap();
+        let key = base64_any(&stack.gate.engine.signer.public().x).unwrap();
+        let signature = base64_any(receipt["signature"].as_str().unwrap()).unwrap();
+        let key = UnparsedPublicKey::new(&ED25519, key);
+        assert!(key.verify(payload.as_bytes(), &signature).is_ok());
+        assert!(key.verify(payload.replace("approved", "denied").replace(&id, "x").as_bytes(), &signature).is_err());
+        let signed: Value = serde_json::from_str(payload).unwrap();
+        assert_eq!((&signed["approval_id"], &signed["agent_id"]), (&json!(id), &json!(payer.agent())));
+    });
+}
+
+#[test]
+fn no_more_than_twenty_wait_at_a_time() {
+    run(async {
+        let clock = Clock::pinned(Clock::system().now());
+        let stack = stack_with(|mut options| {
+            options.clock = clock.clone();
+            options
+        })
+        .await;
+        let payer = Payer::with(&stack, 0).await;
+        let proofs: Vec<String> = (0..25).map(|_| payer.proof_at("write", clock.now().secs())).collect();
+        let asked: Vec<_> = proofs
+            .into_iter()
+            .map(|proof| {
+                let payer = payer.clone();
+                tokio::spawn(
+                    async move { payer.client.post(APPROVALS, &[("x-agent-proof", &proof)], &question()).await },
+                )
+            })
+            .collect();
+        let mut statuses = Vec::new();
+        for asked in asked {
+            let answer = asked.await.unwrap();
+            if answer.status == 409 {
+                assert_eq!(answer.error().1, "too_many_pending_approvals");
+            }
+            statuses.push(answer.status);
+        }
+        assert_eq!(statuses.iter().filter(|status| **status == 201).count(), 20, "{statuses:?}");
+        assert_eq!(statuses.iter().filter(|status| **status == 409).count(), 5, "{statuses:?}");
+        let pending = get(&stack, &payer, &format!("{APPROVALS}?status=pending")).await;
+        assert_eq!(pending["approvals"].as_array().unwrap().len(), 20);
+        // A decision gives a place back, and so does time.
+        let one = &pending["approvals"][0];
+        assert_eq!(decide(&payer, &link(&stack, one), "decision=deny").await.status, 200);
+        ask(&stack, &payer, question()).await;
+        assert_eq!(send(&stack, &payer, "POST", APPROVALS, question()).await.status, 409);
+        clock.advance(Duration::from_secs(600));
+        ask(&stack, &payer, question()).await;
+    });
+}
+
+/// A call of web-read by an agent, as the gate would ask about it.
+struct Asking<'a> {
+    stack: &'a Stack,
+    payer: &'a Payer,
+    input: Map<String, Value>,
+    body: [u8; 32],
+    amount: Usdc,
+}
+
+impl<'a> Asking<'a> {
+    fn new(stack: &'a Stack, payer: &'a Payer, url: &str) -> Asking<'a> {
+        let input = json!({"url": url});
+        let body = sha256(canonical_json(&input).as_bytes());
+        Asking { stack, payer, input: input.as_object().unwrap().clone(), body, amount: Usdc::from_micro(2_000) }
+    }
+
+    async fn check(&self, approval_id: Option<&str>, consume: bool) -> Result<GateVerdict, ApiError> {
+        let call = GateCall {
+            agent: self.payer.agent(),
+            tool: catalog::find("web_read").unwrap(),
+            input: &self.input,
+            amount: self.amount,
+            body: &self.body,
+            approval_id,
+            consume,
+            now: self.stack.app.clock.now(),
+        };
+        gate_check(&self.stack.app.db, &self.stack.notices, &call).await
+    }
+
+    /// The approval a held call is answered with.
+    async fn held(&self) -> Value {
+        match self.check(None, false).await {
+            Err(ApiError::ApprovalRequired { approval_id, approval, .. }) => {
+                assert_eq!(approval["approval_id"], json!(approval_id));
+                *approval
+            }
+            other => panic!("not held: {other:?}"),
+        }
+    }
+
+    async fn refused(&self, approval_id: &str) -> &'static str {
+        match self.check(Some(approval_id), true).await {
+            Err(ApiError::ApprovalInvalid(why)) => why,
+            other => panic!("not refused: {other:?}"),
+        }
+    }
+
+    /// The write that uses the approval up.
+    async fn released(&self, approval_id: &str) -> Write {
+        match self.check(Some(approval_id), true).await {
+            Ok(GateVerdict::Released { consume: Some(write), .. }) => *write,
+            other => panic!("not released: {other:?}"),
+        }
+    }
+}
+
+async fn put_rules(stack: &Stack, payer: &Payer, rules: Value) {
+    let body = json!({"rules": rules, "approver": {"email": APPROVER}, "timeout_seconds": 600});
+    let put = send(stack, payer, "PUT", POLICY, body).await;
+    assert_eq!(put.status, 200, "{}", put.text);
+}
+
+#[test]
+fn a_held_call_is_released_once() {
+    run(async {
+        let clock = Clock::pinned(Clock::system().now());
+        let stack = stack_with(|mut options| {
+            options.clock = clock.clone();
+            options
+        })
+        .await;
+        let payer = Payer::with(&stack, 0).await;
+        let asking = Asking::new(&stack, &payer, "https://example.com/");
+        let other = Asking::new(&stack, &payer, "https://example.com/other");
+        assert!(matches!(asking.check(None, true).await, Ok(GateVerdict::Allowed)), "no policy");
+        let always = json!({"always": true});
+        put_rules(&stack, &payer, json!([{"tool": "web_read", "action": "require_approval", "when": always}])).await;
+
+        // Ten copies at once make one approval and one mail.
+        let mut ids = std::collections::HashSet::new();
+        for approval in join_all((0..10).map(|_| asking.held())).await {
+            ids.insert(approval["approval_id"].as_str().unwrap().to_owned());
+        }
+        assert_eq!(ids.len(), 1);
+        assert_eq!(std::fs::read_dir(&stack.outbox).unwrap().count(), 1);
+        let approval = asking.held().await;
+        let id = approval["approval_id"].as_str().unwrap();
+        assert_eq!((&approval["tool"], &approval["policy_rule"]), (&json!("web_read"), &json!("rule_1")));
+        assert_eq!(approval["preview"], json!({"url": "https://example.com/"}));
+        assert_eq!((&approval["source"], &approval["notified"]), (&json!("policy"), &json!(true)));
+        assert_ne!(other.held().await["approval_id"], approval["approval_id"]);
+
+        assert_eq!(asking.refused(id).await, "the approval is not decided yet");
+        let path = link(&stack, &approval);
+        assert!(!approval.to_string().contains(path.rsplit('/').next().unwrap()));
+        assert_eq!(decide(&payer, &path, "decision=approve").await.status, 200);
+        assert_eq!(asking.held().await["status"], "approved", "a repeat without the header is led to it");
+        assert_eq!(other.refused(id).await, "the approval is for another call");
+        assert_eq!(asking.refused("appr_nonsense").await, "there is no such approval of this agent");
+        let stranger = Payer::with(&stack, 0).await;
+        put_rules(&stack, &stranger, json!([{"tool": "*", "action": "require_approval", "when": always}])).await;
+        let strange = Asking::new(&stack, &stranger, "https://example.com/");
+        assert_eq!(strange.refused(id).await, "there is no such approval of this agent");
+        let dearer = Asking { amount: Usdc::from_micro(2_001), ..Asking::new(&stack, &payer, "https://example.com/") };
+        assert_eq!(dearer.refused(id).await, "the call now costs more than what was approved");
+
+        // Unpaid legs use nothing up; of ten paid ones, one gets through.
+        assert!(matches!(asking.check(Some(id), false).await, Ok(GateVerdict::Released { consume: None, .. })));
+        let db = &stack.app.db;
+        let writes: Vec<Write> = join_all((0..10).map(|_| asking.released(id))).await;
+        let claims = writes.into_iter().enumerate().map(|(index, consume)| async move {
+            let key = common::store::Key::new(format!("CLAIM#{index}"), "CLAIM");
+            let claim = Write::put(&db.tables.jobs, key, &json!({"n": index})).unwrap().only_if_new();
+            match db.transact(&[claim, consume]).await {
+                Ok(()) => true,
+                Err(error) if error.refused(1).is_some() => false,
+                Err(error) => panic!("{error}"),
+            }
+        });
+        assert_eq!(join_all(claims).await.into_iter().filter(|won| *won).count(), 1);
+        let why = asking.refused(id).await;
+        assert!(matches!(gate::approval_was_used(), ApiError::ApprovalInvalid(text) if text == why));
+        let seen = get(&stack, &payer, &format!("{APPROVALS}/{id}")).await;
+        assert_eq!(seen["status"], "consumed");
+        assert!(seen["consumed_at"].is_string());
+
+        // A long call is shown whole, to its very end.
+        let far = format!("https://example.com/?{}the-end", "x".repeat(5_000));
+        let long = Asking::new(&stack, &payer, &far).held().await;
+        assert!(long["preview"].to_string().len() < 4_000 && long["preview"]["cut_off"].is_string());
+        assert!(payer.client.get(&link(&stack, &long), &[]).await.text.contains("xxthe-end"));
+
+        // The same call again is another question, and a yes that is not used runs out.
+        let second = asking.held().await;
+        let id = second["approval_id"].as_str().unwrap();
+        assert!(!ids.contains(id));
+        assert_eq!(decide(&payer, &link(&stack, &second), "decision=approve").await.status, 200);
+        let write = asking.released(id).await;
+        clock.advance(Duration::from_secs(15 * 60));
+        assert_eq!(asking.refused(id).await, "the approval has expired");
+        db.write(write).await.expect("the write was made in time");
+        let third = asking.held().await;
+        let id = third["approval_id"].as_str().unwrap().parse::<ApprovalId>().unwrap();
+        assert_eq!(decide(&payer, &link(&stack, &third), "decision=deny&note=no").await.status, 200);
+        assert_eq!(asking.refused(id.as_str()).await, "the approval was denied");
+
+        // A rule that denies beats everything, an approval included.
+        let deny = json!({"id": "never", "tool": "*", "action": "deny", "when": {"amount_over_usdc": 0.001}});
+        put_rules(&stack, &payer, json!([{"tool": "*", "action": "require_approval", "when": always}, deny])).await;
+        for approval in [None, Some(id.as_str())] {
+            let refused = asking.check(approval, true).await;
+            assert!(matches!(refused, Err(ApiError::ActionDenied { rule }) if rule == "never"));
+        }
+    });
+}
+
+#[test]
+fn a_draft_is_tried_on_past_charges() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::new(&stack).await;
+        let bought = payer.buy(crate::support::VIN_PATH, &json!({"vin": crate::support::VIN})).await;
+        assert_eq!(bought.status, 200, "{}", bought.text);
+        let rules = json!([
+            {"id": "dear", "tool": "*", "action": "require_approval", "when": {"amount_over_usdc": "0.004"}},
+            {"id": "far", "tool": "email", "action": "deny", "when": {"recipient_domain_not_in": ["example.com"]}},
+        ]);
+        let path = format!("{POLICY}/backtest");
+        let answer = send(&stack, &payer, "POST", &path, json!({"rules": rules})).await;
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        let data = &answer.json()["data"];
+        assert_eq!((&data["held"], &data["denied"], &data["allowed"]), (&json!(1), &json!(0), &json!(0)));
+        assert_eq!((&data["charges"][0]["rule"], &data["held_usdc"]), (&json!("dear"), &json!("0.005000")));
+        assert_eq!(data["rules_not_evaluated"], json!(["far"]));
+        assert_eq!(get(&stack, &payer, POLICY).await, Value::Null, "trying changes nothing");
+        let bad = send(&stack, &payer, "POST", &path, json!({"rules": 1})).await;
+        assert_eq!(bad.error(), (400, "invalid_request".to_owned()));
+    });
+}
+
+/// A mail relay of few words. It refuses the recipient `nobody@example.com`, and keeps what it is given.
+async fn relay() -> (String, std::sync::Arc<std::sync::Mutex<String>>) {
+    use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("smtp://{}", listener.local_addr().expect("an address"));
+    let kept = std::sync::Arc::<std::sync::Mutex<String>>::default();
+    let taken = kept.clone();
+    tokio::spawn(async move {
+        while let Ok((mut connection, _)) = listener.accept().await {
+            let (reader, mut writer) = connection.split();
+            let mut lines = BufReader::new(reader).lines();
+            let (mut answer, mut data) = ("220 relay", false);
+            loop {
+                let sent = writer.write_all(format!("{answer}\r\n").as_bytes()).await;
+                let Ok(Some(mut line)) = lines.next_line().await else { break };
+                while data && line != "." {
+                    taken.lock().expect("a lock").push_str(&format!("{line}\n"));
+                    line = lines.next_line().await.ok().flatten().unwrap_or_else(|| ".".to_owned());
+                }
+                let begins = |word: &str| line.starts_with(word);
+                answer = match () {
+                    () if begins("RCPT") && line.contains("nobody@") => "550 no such mailbox",
+                    () if begins("DATA") => "354 go on",
+                    () if begins("QUIT") || sent.is_err() => break,
+                    () => "250 fine",
+                };
+                data = begins("DATA");
+            }
+        }
+    });
+    (url, kept)
+}
+
+#[test]
+fn a_relay_takes_the_mail_or_the_agent_is_told() {
+    run(async {
+        let (url, kept) = relay().await;
+        let stack = stack_with(|options| options.with("SMTP_URL", url).with("MAIL_FROM", "agora@example.org")).await;
+        let payer = Payer::with(&stack, 0).await;
+        let told = ask(&stack, &payer, question()).await;
+        assert_eq!((&told["notified"], &told["notify_error"]), (&json!(true), &Value::Null));
+        let mail = kept.lock().unwrap().clone();
+        assert!(mail.contains("From: Agora <agora@example.org>") && mail.contains("To: <alice@example.com>"), "{mail}");
+        let link = mail.lines().find_map(|line| line.strip_prefix(&stack.base_url)).expect("a link");
+        assert_eq!(decide(&payer, link, "decision=approve").await.status, 200);
+        let nobody = json!({"action_summary": "x", "approver": {"email": "nobody@example.com"}});
+        let untold = ask(&stack, &payer, nobody).await;
+        assert_eq!((&untold["notified"], &untold["notify_error"]), (&json!(false), &json!("delivery_failed")));
+        assert!(!stack.outbox.exists(), "nothing is left behind");
+    });
+}
