@@ -522,3 +522,54 @@ fn a_relay_takes_the_mail_or_the_agent_is_told() {
         assert!(!stack.outbox.exists(), "nothing is left behind");
     });
 }
+
+/// From the refusal to the answer: a held call of a token, a person's yes, ten copies of the call at once, and what the
+/// charge says of itself afterwards.
+#[test]
+fn a_held_call_is_paid_once_after_a_yes() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::with(&stack, 0).await;
+        payer.give_credits(&stack, 100_000).await;
+        let token = payer.token(&stack).await;
+        let rules = json!([{"id": "ask", "tool": "vin_decode", "action": "require_approval", "when": {"always": true}},
+            {"id": "never", "tool": "web_read", "action": "deny", "when": {"always": true}}]);
+        let put = send(&stack, &payer, "PUT", POLICY, json!({"rules": rules, "approver": {"email": APPROVER}})).await;
+        assert_eq!(put.status, 200, "{}", put.text);
+        let call = |approval: Option<&Value>| {
+            let mut headers = vec![("authorization", token.clone())];
+            headers.extend(approval.map(|id| ("x-approval-id", id.as_str().expect("an id").to_owned())));
+            payer.clone().call(crate::support::VIN_PATH, headers, json!({"vin": crate::support::VIN}))
+        };
+        let denied = payer.clone().call(
+            crate::support::READ_PATH,
+            vec![("authorization", token.clone())],
+            json!({"url": "http://example.com/"}),
+        );
+        assert_eq!(denied.await.error(), (403, "action_denied_by_policy".to_owned()));
+        let held = call(None).await;
+        assert_eq!(held.error(), (403, "approval_required".to_owned()));
+        let held = held.json();
+        assert_eq!(call(None).await.json()["approval_id"], held["approval_id"], "asked once");
+        let id = &held["approval_id"];
+        assert_eq!(call(Some(id)).await.error(), (403, "approval_invalid".to_owned()), "not decided yet");
+
+        let page = link(&stack, &held["approval"]);
+        assert_eq!(decide(&payer, &page, "decision=approve").await.status, 200);
+        let answers = join_all((0..10).map(|_| call(Some(id)))).await;
+        assert_eq!(answers.iter().filter(|answer| answer.status == 200).count(), 1);
+        let refused = answers.iter().all(|answer| answer.status == 200 || answer.error().1 == "approval_invalid");
+        assert!(refused, "{answers:?}");
+        let account = crate::support::books::audit(&stack.app.db, payer.agent()).await;
+        assert_eq!(account.credits.micro(), 95_000, "charged once");
+
+        let done = answers.iter().find(|answer| answer.status == 200).unwrap().json();
+        let receipt = done["data"]["receipt_id"].as_str().unwrap();
+        let explained = payer.get(&format!("/v1/receipts/{receipt}/explain")).await.json();
+        assert_eq!(explained["policy"]["verdict"], "approved", "{explained}");
+        assert_eq!(&explained["approval"]["approval_id"], id);
+        assert!(explained["approval"]["decision_receipt"].is_object(), "{explained}");
+        let notes = payer.get("/v1/tools/notifications").await.json();
+        assert!(notes["notifications"].as_array().unwrap().iter().any(|note| note["type"] == "approval_decided"));
+    });
+}

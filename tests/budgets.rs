@@ -146,3 +146,62 @@ fn what_is_frozen_buys_nothing() {
         books::audit(&stack.app.db, payer.agent()).await;
     });
 }
+
+/// A dry run says what would happen and does nothing: no hold, no approval asked for, no charge, no counter.
+#[test]
+fn a_dry_run_changes_nothing() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::with(&stack, 0).await;
+        payer.give_credits(&stack, 3_000).await;
+        let rehearse = |proof: Option<String>, token: Option<String>| {
+            let mut headers = vec![("x-dry-run", "true".to_owned())];
+            headers.extend(proof.map(|proof| ("x-agent-proof", proof)));
+            headers.extend(token.map(|token| ("authorization", token)));
+            payer.clone().call(VIN_PATH, headers, vin())
+        };
+        let stranger = rehearse(None, None).await;
+        assert_eq!((stranger.status, &stranger.json()["price_usdc"]), (200, &json!("0.005000")));
+        let mine = rehearse(Some(payer.proof("write")), None).await.json();
+        assert_eq!((&mine["from_credits_usdc"], &mine["to_sign_usdc"]), (&json!("0.003000"), &json!("0.002000")));
+        assert_eq!(mine["would_be_accepted"], true);
+        let token = payer.token(&stack).await;
+        let short = rehearse(None, Some(token.clone())).await.json();
+        assert_eq!(short["refusal"]["error"], "insufficient_credits", "{short}");
+        payer.change("PUT", BUDGETS, &json!({"per_transaction": 0.001})).await;
+        let over = rehearse(None, Some(token)).await.json();
+        assert_eq!((&over["refusal"]["error"], &over["refusal"]["status"]), (&json!("budget_exceeded"), &json!(403)));
+        let misspelt = payer.clone().call(VIN_PATH, vec![("x-dry-run", "yes please".to_owned())], vin()).await;
+        assert_eq!(misspelt.error(), (400, "invalid_request".to_owned()));
+        let account = books::audit(&stack.app.db, payer.agent()).await;
+        assert_eq!((account.credits.micro(), account.reserved.micro()), (3_000, 0));
+    });
+}
+
+#[test]
+fn spending_far_above_usual_is_told_once() {
+    run(async {
+        let now = Clock::system().now();
+        let clock = Clock::pinned(now);
+        let hand = clock.clone();
+        let stack = stack_with(|options| local::Options { clock, ..options }).await;
+        let payer = Payer::with(&stack, 0).await;
+        payer.give_credits(&stack, 1_000_000_000).await;
+        let token = payer.token(&stack).await;
+        let call = || payer.clone().call(VIN_PATH, vec![("authorization", token.clone())], vin());
+        for _ in 0..3 {
+            assert_eq!(call().await.status, 200);
+            hand.advance(Duration::from_secs(24 * 3600));
+        }
+        let calls = join_all((0..202).map(|_| call())).await;
+        assert!(calls.iter().all(|answer| answer.status == 200));
+        let warnings = crate::support::eventually("a warning", || async {
+            let proof = payer.proof_at("read", hand.now().secs());
+            let notes = payer.client.get("/v1/tools/notifications", &[("x-agent-proof", &proof)]).await.json();
+            let notes = notes["notifications"].as_array()?.clone();
+            let of = notes.iter().filter(|note| note["payload"]["reason"] == "above_baseline").count();
+            (of > 0).then_some(of)
+        });
+        assert_eq!(warnings.await, 1);
+    });
+}

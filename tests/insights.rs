@@ -451,6 +451,8 @@ fn the_bound_of_a_request_is_said() {
                     amount: Usdc::from_micro(1),
                     credits: Usdc::ZERO,
                     token_id: None,
+                    judged: Default::default(),
+                    quote: None,
                     status: ReceiptStatus::Settled,
                     execution_status: ExecutionStatus::Completed,
                     settlement_tx: None,

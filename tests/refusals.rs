@@ -337,3 +337,34 @@ fn bodies_that_are_not_what_was_asked_for() {
         assert_eq!(answer.error(), (401, "access_token_invalid".to_owned()));
     });
 }
+
+/// A path that is no text, and a cap with all the digits of a float.
+#[test]
+fn odd_paths_and_caps_are_read_or_refused_in_json() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::with(&stack, 0).await;
+        for path in [
+            "/v1/payments/%ff",
+            "/v1/requests/%ff",
+            "/.well-known/%ff",
+            "/v1/approvals/%ff",
+            "/v1/receipts/%ff/explain",
+        ] {
+            let proof = payer.proof("read");
+            let answer = payer.client.get(path, &[("x-agent-proof", &proof)]).await;
+            assert_eq!(answer.error(), (404, "not_found".to_owned()), "{path}");
+        }
+        let ask = |cap: &'static str| {
+            let payer = payer.clone();
+            payer.call(VIN_PATH, vec![("x-max-cost-usdc", cap.to_owned())], json!({"vin": VIN}))
+        };
+        for cap in ["0.30000000000000004", "0.0050000001", "5e-3", "1e30"] {
+            assert_eq!(ask(cap).await.status, 402, "{cap}");
+        }
+        for cap in ["1e-07", "0.004999999999", "1e-400"] {
+            assert_eq!(ask(cap).await.error(), (400, "exceeds_caller_budget".to_owned()), "{cap}");
+        }
+        assert_eq!(ask("-0.1").await.error(), (400, "invalid_request".to_owned()));
+    });
+}

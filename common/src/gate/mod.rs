@@ -28,6 +28,7 @@
 pub mod answer;
 pub mod challenge;
 mod order;
+mod rehearsal;
 mod rules;
 mod sale;
 pub mod status;
@@ -45,7 +46,7 @@ use crate::catalog::{Answer, ToolSpec};
 use crate::digest::sha256;
 use crate::evm::hex0x;
 use crate::http::error::{PaymentContext, Shortfall};
-use crate::http::{ApiError, private_json};
+use crate::http::{ApiError, headers, private_json};
 use crate::ids::{AgentId, RequestId};
 use crate::jobs::engine::{self, Engine};
 use crate::jobs::job::{Job, Outcome, Settlement};
@@ -55,7 +56,7 @@ use crate::ledger::hold;
 use crate::money::Usdc;
 use crate::net::FetchPolicy;
 use crate::payments::claim::{self, Claim, HONOUR_FOR};
-use crate::payments::idempotency;
+use crate::payments::idempotency::{self, CallName};
 use crate::payments::quote::{Purchase, Quote, QuoteError};
 use crate::payments::reason::Reason;
 use crate::payments::settle::Verdict;
@@ -91,6 +92,9 @@ impl Gate {
             return Ok(self.probe(&call));
         }
         let order = Order::read(&call, caller, &self.fetch_policy)?;
+        if headers::is_dry_run(call.headers)? {
+            return self.rehearse(&order).await;
+        }
         if let Some(answer) = self.answer_named(&order, payment.as_ref(), order.caller.as_ref()).await? {
             return Ok(answer);
         }
@@ -374,10 +378,8 @@ impl Gate {
         payment: Option<&Payment>,
         caller: Option<&Caller>,
     ) -> Result<Option<Response>, ApiError> {
-        let (Some(caller), Some(name)) = (caller, call_name(order, payment)) else { return Ok(None) };
-        let Some(named) = idempotency::load(&self.app.db, caller.agent, order.tool.name, name).await? else {
-            return Ok(None);
-        };
+        let Some(name) = caller.and_then(|caller| call_name(order, payment, caller.agent)) else { return Ok(None) };
+        let Some(named) = idempotency::load(&self.app.db, name).await? else { return Ok(None) };
         if named.purchase != order.purchase_digest() {
             return Err(ApiError::IdempotencyKeyReused);
         }
@@ -533,8 +535,9 @@ fn quote_token<'a>(order: &'a Order<'_>, payment: &'a Payment) -> Option<&'a str
 }
 
 /// The caller's own name for its call: from the header, or from the payment's extension.
-fn call_name<'a>(order: &'a Order<'_>, payment: Option<&'a Payment>) -> Option<&'a str> {
-    order.idempotency_key.or(payment.and_then(|payment| payment.identifier.as_deref()))
+fn call_name<'a>(order: &'a Order<'_>, payment: Option<&'a Payment>, agent: AgentId) -> Option<CallName<'a>> {
+    let name = order.idempotency_key.or(payment.and_then(|payment| payment.identifier.as_deref()))?;
+    Some(CallName { agent, tool: order.tool.name, name })
 }
 
 /// Nothing was bought: the payment failed before any work was done for it.

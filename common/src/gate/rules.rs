@@ -17,6 +17,7 @@ use crate::ledger::account::Account;
 use crate::ledger::budget::{Budget, Cap};
 use crate::ledger::day::{self, Counted, Day};
 use crate::ledger::freeze::SERVICE_PAYEE;
+use crate::ledger::receipt::Judged;
 use crate::money::Usdc;
 use crate::notifications::{self, Notification, NotificationKind};
 use crate::store::{StoreError, Write, WriteError};
@@ -54,10 +55,12 @@ impl Gate {
         agent: AgentId,
         amount: Usdc,
         consume: bool,
-    ) -> Result<Option<Write>, ApiError> {
+    ) -> Result<(Judged, Option<Write>), ApiError> {
+        let judged = Judged { rules: account.rules, by_policy: false, approval_id: None };
         if order.tool.sells_credits || !account.policy {
-            return Ok(None);
+            return Ok((judged, None));
         }
+        let judged = Judged { by_policy: true, ..judged };
         let call = GateCall {
             agent,
             tool: order.tool,
@@ -69,8 +72,11 @@ impl Gate {
             now: self.app.clock.now(),
         };
         match gate_check(&self.app.db, &self.notices, &call).await? {
-            GateVerdict::Allowed => Ok(None),
-            GateVerdict::Released { consume, .. } => Ok(consume.map(|write| *write)),
+            GateVerdict::Allowed => Ok((judged, None)),
+            GateVerdict::Released { approval_id, consume } => {
+                let judged = Judged { approval_id: Some(approval_id.to_string()), ..judged };
+                Ok((judged, consume.map(|write| *write)))
+            }
         }
     }
 

@@ -15,7 +15,7 @@ use crate::jobs::job::{self, Job, LEASE, RETENTION, Settlement};
 use crate::jobs::store;
 use crate::ledger::account::{self, Account};
 use crate::ledger::charge::Charge;
-use crate::ledger::receipt::{self, ExecutionStatus, Receipt, ReceiptStatus};
+use crate::ledger::receipt::{self, ExecutionStatus, Judged, Quoted, Receipt, ReceiptStatus};
 use crate::ledger::{day, hold};
 use crate::limits::{self, Class, Subject, Taken};
 use crate::money::Usdc;
@@ -125,10 +125,10 @@ impl Gate {
             && !order.tool.sells_credits
             && policy::may_overlap(sale.price(), &self.app.config.payments);
         for _ in 0..CLAIM_RETRIES {
-            let approval = self.check_policy(order, &account, sale.agent, sale.price(), true).await?;
+            let (judged, approval) = self.check_policy(order, &account, sale.agent, sale.price(), true).await?;
             self.check_rules(order, &account, sale.proposed()).await?;
             let job = self.new_job(&sale, request_id, overlap, now);
-            let (mut parts, mut writes) = self.writes(&sale, &job, &account, dead, now)?;
+            let (mut parts, mut writes) = self.writes(&sale, &job, &account, judged, dead)?;
             if let Some(approval) = approval {
                 parts.push(Part::Approval);
                 writes.push(approval);
@@ -177,9 +177,10 @@ impl Gate {
         sale: &Sale<'_>,
         job: &Job,
         account: &Account,
+        judged: Judged,
         dead: Option<RequestId>,
-        now: Timestamp,
     ) -> Result<(Vec<Part>, Vec<Write>), StoreError> {
+        let now = job.created;
         let (db, config, order) = (&self.app.db, &self.app.config, sale.order);
         let mut all = Vec::new();
         let purchase = order.purchase_digest();
@@ -189,7 +190,7 @@ impl Gate {
             all.push((Part::Payment, claim::put(db, &claim, authorization, &config.chain)?));
         }
         all.push((Part::Job, store::create(db, job)?));
-        all.push((Part::Receipt, receipt::create(db, &new_receipt(order, job, now))?));
+        all.push((Part::Receipt, receipt::create(db, &new_receipt(sale, job, judged))?));
         let budget = account.budget.as_ref();
         all.extend(job.charge.count(db, job.purchase(), budget, now)?.map(|write| (Part::Day, write)));
         let held = sale.held();
@@ -200,10 +201,8 @@ impl Gate {
                 .enumerate()
                 .map(|(index, write)| (if index == 0 { Part::Account } else { Part::Credits }, write)),
         );
-        if let Some(name) = call_name(order, sale.payment.map(|(payment, _)| payment)) {
-            let tool = order.tool.name;
-            let take = idempotency::take(db, sale.agent, tool, name, job.request_id, purchase, dead, now)?;
-            all.push((Part::Name, take));
+        if let Some(name) = call_name(order, sale.payment.map(|(payment, _)| payment), sale.agent) {
+            all.push((Part::Name, idempotency::take(db, name, job.request_id, purchase, dead, now)?));
         }
         all.push((Part::Rate, self.rate(sale)?.0));
         if job.overlap {
@@ -271,8 +270,10 @@ impl Gate {
         if let Some(answer) = self.answer_named(sale.order, payment, Some(&caller)).await? {
             return Ok(Named::Answer(Box::new(answer)));
         }
-        let name = call_name(sale.order, payment).unwrap_or_default();
-        let named = idempotency::load(&self.app.db, sale.agent, sale.order.tool.name, name).await?;
+        let named = match call_name(sale.order, payment, sale.agent) {
+            Some(name) => idempotency::load(&self.app.db, name).await?,
+            None => None,
+        };
         let named = named.ok_or(ApiError::RequestInProgress)?;
         let job = store::load_latest(&self.app.db, named.request_id).await?;
         if job.is_none_or(|job| came_to_nothing(&job)) {
@@ -340,7 +341,8 @@ enum Named {
     Dead(RequestId),
 }
 
-fn new_receipt(order: &Order<'_>, job: &Job, now: Timestamp) -> Receipt {
+fn new_receipt(sale: &Sale<'_>, job: &Job, judged: Judged) -> Receipt {
+    let (order, now) = (sale.order, job.created);
     let settled = job.settlement == Settlement::Settled;
     Receipt {
         receipt_id: job.receipt_id.clone(),
@@ -351,6 +353,8 @@ fn new_receipt(order: &Order<'_>, job: &Job, now: Timestamp) -> Receipt {
         amount: job.price,
         credits: job.charge.credits,
         token_id: job.charge.token,
+        judged,
+        quote: sale.quote.map(|quote| Quoted { id: const_hex::encode(quote.uid), expires_at: quote.expires }),
         status: if settled { ReceiptStatus::Settled } else { ReceiptStatus::Pending },
         execution_status: ExecutionStatus::Pending,
         settlement_tx: job.transaction.clone(),

@@ -342,7 +342,8 @@ impl ApiError {
         }
     }
 
-    fn body(&self) -> Value {
+    /// The body of the answer.
+    pub fn body(&self) -> Value {
         let mut body = json!({"error": self.code(), "message": self.message()});
         match self {
             ApiError::InvalidRequest(errors) => body["details"] = json!(errors),

@@ -51,6 +51,16 @@ pub fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     }
 }
 
+/// Whether the caller only wants to know what would happen (`X-Dry-Run: true`).
+pub fn is_dry_run(headers: &HeaderMap) -> Result<bool, ApiError> {
+    match text(headers, "x-dry-run")?.map(str::to_ascii_lowercase).as_deref() {
+        None | Some("false" | "0") => Ok(false),
+        Some("true" | "1") => Ok(true),
+        // Whoever asks for a rehearsal and misspells it must not be charged.
+        Some(_) => Err(ApiError::field("X-Dry-Run", "must be true or false")),
+    }
+}
+
 /// The approval under which a held call is repeated (`X-Approval-Id`).
 pub fn approval_id(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     text(headers, "x-approval-id")

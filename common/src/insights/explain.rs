@@ -8,6 +8,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::view::{self, ReceiptView};
+use crate::approvals::approval::{Approval, ApprovalId};
+use crate::approvals::store as approvals;
+use crate::clock::Timestamp;
 use crate::config::ChainConfig;
 use crate::digest::sha256;
 use crate::evm::hex0x;
@@ -53,12 +56,14 @@ pub async fn explain(
     blobs: &dyn Blobs,
     chain: &ChainConfig,
     receipt: &Receipt,
+    now: Timestamp,
 ) -> Result<Explained, StoreError> {
     let (agent, receipt_id) = (receipt.agent_id, &receipt.receipt_id);
-    let (job, entries, tag) = tokio::try_join!(
+    let (job, entries, tag, approval) = tokio::try_join!(
         jobs::load_latest(db, receipt.job_id),
         credit::of_receipt(db, agent, receipt_id),
         value::tag(db, agent, receipt_id),
+        released_by(db, receipt),
     )?;
     let job = job.filter(|job| job.agent == agent);
     let tag = tag.or_else(|| attached_tag(receipt));
@@ -68,15 +73,37 @@ pub async fn explain(
         "memo": attached.get("memo"),
         "decision_context": attached.get("decisionContext"),
         "value_tag": tag.as_ref().map(view::value_tag),
-        // What the action policy said of the call, and who approved it: filled in by the policy's part of the service.
-        "policy": null,
-        "approval": null,
+        "quote": receipt.quote.as_ref().map(|quote| json!({
+            "id": quote.id, "amount_usdc": receipt.amount.to_string(), "expires_at": quote.expires_at.to_string(),
+        })),
+        "policy": policy(receipt),
+        "approval": approval.map(|approval| approval.view_with_receipt(now)),
         "job": match &job { Some(job) => work(blobs, job).await?, None => Value::Null },
         "payment": job.as_ref().map(|job| payment(job, chain)),
         "refund": refund.map(entry),
         "entries": entries.iter().map(entry).collect::<Vec<_>>(),
     });
     Ok(Explained { receipt: view::receipt(receipt, tag.as_ref()), rest })
+}
+
+/// What the owner's rules said of the call when it was charged.
+fn policy(receipt: &Receipt) -> Value {
+    let judged = &receipt.judged;
+    let verdict = match (judged.by_policy, &judged.approval_id) {
+        (_, Some(_)) => "approved",
+        (true, None) => "allowed",
+        (false, None) => "none",
+    };
+    json!({"verdict": verdict, "rules_revision": judged.rules, "approval_id": judged.approval_id})
+}
+
+/// The approval that released the call, with the signed record of its decision.
+async fn released_by(db: &Db, receipt: &Receipt) -> Result<Option<Approval>, StoreError> {
+    let id = receipt.judged.approval_id.as_deref().and_then(|id| id.parse::<ApprovalId>().ok());
+    match id {
+        Some(id) => approvals::load(db, receipt.agent_id, &id).await,
+        None => Ok(None),
+    }
 }
 
 async fn work(blobs: &dyn Blobs, job: &Job) -> Result<Value, StoreError> {

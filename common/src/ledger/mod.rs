@@ -8,6 +8,7 @@
 //! | [`charge`] | how one job is paid for: how it begins and how it ends |
 //! | [`day`] | what a UTC day cost: the counters behind every cap |
 //! | [`budget`], [`freeze`] | the owner's rules |
+//! | [`surge`] | days far above the usual ones |
 //! | [`receipt`], [`signing`] | a signed receipt for every charge |
 //! | [`value`] | what the agent says its purchases brought |
 //!
@@ -23,6 +24,7 @@ pub mod freeze;
 pub mod hold;
 pub mod receipt;
 pub mod signing;
+pub mod surge;
 pub mod value;
 
 use crate::ids::AgentId;

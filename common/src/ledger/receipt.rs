@@ -47,6 +47,12 @@ pub struct Receipt {
     /// The access token that paid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_id: Option<TokenId>,
+    /// Under which rules of its owner it was made.
+    #[serde(default)]
+    pub judged: Judged,
+    /// The quote that was redeemed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quote: Option<Quoted>,
     pub status: ReceiptStatus,
     pub execution_status: ExecutionStatus,
     /// Transaction hash, once settled.
@@ -64,6 +70,27 @@ pub struct Receipt {
     pub revision: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seal: Option<Seal>,
+}
+
+/// The owner's rules as a charge met them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Judged {
+    /// Which revision of the account's rules.
+    pub rules: u32,
+    /// There was an action policy, and it let the call pass.
+    #[serde(default)]
+    pub by_policy: bool,
+    /// The approval that released it, where the policy held it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval_id: Option<String>,
+}
+
+/// What of a quote is worth remembering.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quoted {
+    /// The quote's own random part, in hex; the job's id follows from it.
+    pub id: String,
+    pub expires_at: Timestamp,
 }
 
 /// The signature over a terminal receipt.
@@ -211,6 +238,8 @@ mod tests {
             amount: Usdc::from_micro(2_000),
             credits: Usdc::ZERO,
             token_id: None,
+            judged: Judged::default(),
+            quote: None,
             status: ReceiptStatus::Settled,
             execution_status: ExecutionStatus::Completed,
             settlement_tx: Some("0xabc".to_owned()),

@@ -26,28 +26,37 @@ pub struct Named {
     pub expires: i64,
 }
 
-fn key(agent: AgentId, tool: &str, name: &str) -> Key {
-    let name = const_hex::encode(digest::sha256_parts(&[tool.as_bytes(), name.as_bytes()]));
-    Key::new(format!("AGENT#{agent}"), format!("IDEMPOTENCY#{name}"))
+/// A name, in its scope.
+#[derive(Clone, Copy, Debug)]
+pub struct CallName<'a> {
+    pub agent: AgentId,
+    pub tool: &'a str,
+    pub name: &'a str,
 }
 
-pub async fn load(db: &Db, agent: AgentId, tool: &str, name: &str) -> Result<Option<Named>, StoreError> {
-    db.get_latest(&db.tables.ledger, key(agent, tool, name)).await
+impl CallName<'_> {
+    fn key(self) -> Key {
+        let name = const_hex::encode(digest::sha256_parts(&[self.tool.as_bytes(), self.name.as_bytes()]));
+        Key::new(format!("AGENT#{}", self.agent), format!("IDEMPOTENCY#{name}"))
+    }
+}
+
+/// What the name stands for, if it was used.
+pub async fn load(db: &Db, name: CallName<'_>) -> Result<Option<Named>, StoreError> {
+    db.get_latest(&db.tables.ledger, name.key()).await
 }
 
 /// The write that takes a name. Refused if it is taken; `dead` is a purchase under it that came to nothing.
 pub fn take(
     db: &Db,
-    agent: AgentId,
-    tool: &str,
-    name: &str,
+    name: CallName<'_>,
     request_id: RequestId,
     purchase: Word,
     dead: Option<RequestId>,
     now: Timestamp,
 ) -> Result<Write, StoreError> {
     let named = Named { request_id, purchase, expires: now.secs() + KEEP_SECS };
-    let write = Write::put(&db.tables.ledger, key(agent, tool, name), &named)?;
+    let write = Write::put(&db.tables.ledger, name.key(), &named)?;
     match dead {
         None => Ok(write.only_if_new()),
         Some(dead) => write.only_if("attribute_not_exists(#pk) OR #request_id = :dead").bind("dead", dead),

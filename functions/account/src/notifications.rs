@@ -3,14 +3,14 @@
 use axum::Router;
 use axum::body::Body;
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Query, State};
 use axum::response::Response;
 use axum::routing::{get, patch};
 use common::app::App;
 use common::auth::Scope;
 use common::catalog::input::FieldError;
 use common::gate::{self, respond};
-use common::http::{ApiError, private_json, read_body};
+use common::http::{ApiError, Segment, private_json, read_body};
 use common::notifications::{self, MOST_LISTED, NotificationId};
 use http::{HeaderMap, StatusCode};
 use serde_json::json;
@@ -39,7 +39,7 @@ async fn list(State(app): State<App>, query: Pairs, headers: HeaderMap) -> Respo
 }
 
 /// `PATCH /v1/tools/notifications/{id}/read`
-async fn read(State(app): State<App>, Path(id): Path<String>, headers: HeaderMap, body: Body) -> Response {
+async fn read(State(app): State<App>, Segment(id): Segment, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         check_body(&headers, body).await?;
         // Older clients send a read proof; what it changes is the caller's own and worth nothing.

@@ -2,6 +2,9 @@
 //! jobs, off the call path.
 
 mod notices;
+mod surges;
+
+use std::collections::BTreeSet;
 
 use common::clock::Timestamp;
 use common::http::log;
@@ -38,9 +41,10 @@ pub struct Change {
 pub async fn handle(db: &Db, event: StreamEvent, now: Timestamp) -> Result<(), StoreError> {
     let (Some(first), Some(last)) = (event.records.first(), event.records.last()) else { return Ok(()) };
     let id = format!("{}-{}", first.dynamodb.sequence_number, last.dynamodb.sequence_number);
-    let (mut batch, mut notes) = (Batch::default(), Vec::new());
+    let (mut batch, mut notes, mut charged) = (Batch::default(), Vec::new(), BTreeSet::new());
     for record in &event.records {
         let change = &record.dynamodb;
+        charged.extend(surges::charged(&change.old_image, &change.new_image));
         notes.extend(notices::of_change(db, &change.old_image, &change.new_image, now)?);
         // Claims share the table and are no jobs; a deleted job has no new image.
         if let Some(new) = job_state(&change.new_image) {
@@ -49,7 +53,11 @@ pub async fn handle(db: &Db, event: StreamEvent, now: Timestamp) -> Result<(), S
     }
     let counted = stats::add(db, &id, &batch, now.secs()).await;
     let counted = counted.inspect_err(|error| log::failure("a batch could not be counted", error));
-    let told = notifications::raise_all(db, notes).await;
+    let told = async {
+        notes.extend(surges::notes(db, &charged, now).await?);
+        notifications::raise_all(db, notes).await
+    };
+    let told = told.await;
     counted.and(told.inspect_err(|error| log::failure("agents could not be told of a batch", error)))
 }
 

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use axum::routing::{get, post};
 use common::app::App;
@@ -15,11 +15,13 @@ use common::approvals::store::{self, CreateError};
 use common::approvals::{Notices, backtest, form, page};
 use common::auth::{Caller, Scope};
 use common::catalog::input::FieldError;
+use common::clock::Timestamp;
 use common::digest::canonical_json;
 use common::gate::{MAX_BODY_BYTES, parse_body, respond};
-use common::http::{ApiError, private_json, read_body};
+use common::http::{ApiError, Segment, private_json, read_body};
 use common::ledger::receipt::{self, Order, Span};
 use common::ledger::signing::ReceiptSigner;
+use common::notifications::{self, Notification, NotificationKind};
 use common::store::StoreError;
 use http::{HeaderMap, StatusCode};
 use serde_json::{Map, Value, json};
@@ -137,7 +139,7 @@ async fn list(State(desk): State<Desk>, headers: HeaderMap, RawQuery(query): Raw
 }
 
 /// `GET /v1/approvals/{id}`: one, with the signed record of its decision.
-async fn read(State(desk): State<Desk>, headers: HeaderMap, Path(id): Path<String>) -> Response {
+async fn read(State(desk): State<Desk>, headers: HeaderMap, Segment(id): Segment) -> Response {
     let answer = async {
         let caller = desk.app.caller(&headers, Scope::Read).await?;
         let approval = desk.approval(&caller, &id).await?;
@@ -147,7 +149,7 @@ async fn read(State(desk): State<Desk>, headers: HeaderMap, Path(id): Path<Strin
 }
 
 /// `POST /v1/approvals/{id}/cancel`: takes a pending approval back; again is the same as once.
-async fn cancel(State(desk): State<Desk>, headers: HeaderMap, Path(id): Path<String>) -> Response {
+async fn cancel(State(desk): State<Desk>, headers: HeaderMap, Segment(id): Segment) -> Response {
     let answer = async {
         let caller = desk.owner(&headers).await?;
         let approval = desk.approval(&caller, &id).await?;
@@ -163,7 +165,7 @@ async fn cancel(State(desk): State<Desk>, headers: HeaderMap, Path(id): Path<Str
 }
 
 /// `GET /approve/{token}`: shows what is to be decided, and changes nothing.
-async fn ask(State(desk): State<Desk>, Path(token): Path<String>) -> Response {
+async fn ask(State(desk): State<Desk>, Segment(token): Segment) -> Response {
     match store::of_link(&desk.app.db, &token).await {
         Ok(Some(approval)) => page::show(&approval, desk.name(), desk.app.clock.now(), StatusCode::OK),
         Ok(None) => desk.no_such_link(),
@@ -172,7 +174,7 @@ async fn ask(State(desk): State<Desk>, Path(token): Path<String>) -> Response {
 }
 
 /// `POST /approve/{token}`: decides, once; whoever comes later is shown the first decision.
-async fn decide(State(desk): State<Desk>, Path(token): Path<String>, body: Body) -> Response {
+async fn decide(State(desk): State<Desk>, Segment(token): Segment, body: Body) -> Response {
     let approval = match store::of_link(&desk.app.db, &token).await {
         Ok(Some(approval)) => approval,
         Ok(None) => return desk.no_such_link(),
@@ -185,7 +187,10 @@ async fn decide(State(desk): State<Desk>, Path(token): Path<String>, body: Body)
     };
     let now = desk.app.clock.now();
     match moves::decide(&desk.app.db, &approval, decision, note.as_deref(), now, &desk.signer).await {
-        Ok(Moved::Now(approval)) => page::show(&approval, desk.name(), now, StatusCode::OK),
+        Ok(Moved::Now(approval)) => {
+            desk.tell(&approval, now).await;
+            page::show(&approval, desk.name(), now, StatusCode::OK)
+        }
         Ok(Moved::Before(approval)) => page::show(&approval, desk.name(), now, StatusCode::CONFLICT),
         Err(error) => desk.not_now(&error),
     }
@@ -200,6 +205,23 @@ impl Desk {
     async fn approval(&self, caller: &Caller, id: &str) -> Result<Approval, ApiError> {
         let id = ApprovalId::from_str(id).map_err(|_| ApiError::NotFound)?;
         store::load(&self.app.db, caller.agent, &id).await?.ok_or(ApiError::NotFound)
+    }
+
+    /// Tells the agent what was decided. It also sees it when it asks for the approval.
+    async fn tell(&self, approval: &Approval, now: Timestamp) {
+        let view = approval.view(now);
+        let note = Notification {
+            kind: NotificationKind::ApprovalDecided,
+            title: format!("approval {}", view["status"].as_str().unwrap_or("decided")),
+            body: None,
+            payload: Some(
+                json!({"approval_id": view["approval_id"], "status": view["status"], "use_by": view["use_by"]}),
+            ),
+        };
+        let (db, cause) = (&self.app.db, approval.approval_id.to_string());
+        if let Err(error) = notifications::raise_now(db, approval.agent_id, note, &cause, now).await {
+            common::http::log::failure("a decision could not be told", &error);
+        }
     }
 
     fn name(&self) -> &str {

@@ -65,7 +65,7 @@ async fn checkout(State(desk): State<Desk>, headers: HeaderMap, body: Body) -> R
         let amount = top_up::amount(&input);
         let caller = desk.gate.app.caller(&headers, Scope::Write).await?;
         let cards = desk.cards.as_ref().ok_or(ApiError::NotConfigured { what: "card processor" })?;
-        if amount.micro() % 10_000 != 0 {
+        if !amount.micro().is_multiple_of(10_000) {
             return Err(ApiError::field("amount", "must be whole cents, because a card pays it"));
         }
         let session = cards.open_session(caller.agent, amount).await.map_err(ApiError::Unavailable)?;

@@ -265,7 +265,10 @@ async fn explained(State(app): State<App>, Segment(id): Segment, headers: Header
     let answer = async {
         let caller = app.caller(&headers, Scope::Read).await?;
         let receipt = explain::find(&app.db, caller.agent, &id).await?.ok_or(ApiError::ReceiptNotFound)?;
-        let explained = explain::explain(&app.db, &*app.blobs, &app.config.chain, &receipt).await?;
+        let explained = {
+            let (blobs, now) = (&*app.blobs, app.clock.now());
+            explain::explain(&app.db, blobs, &app.config.chain, &receipt, now).await?
+        };
         private_body(&explained)
     };
     respond(answer.await)

@@ -1,0 +1,104 @@
+//! A dry run of a paid call (`X-Dry-Run: true`): the price, what would be charged and from what, and what the owner's rules
+//! say. Nothing is written, held, asked or charged, and no payment is looked at.
+
+use axum::response::Response;
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use super::Gate;
+use super::order::Order;
+use super::rules::Proposed;
+use crate::approvals::policy::Verdict;
+use crate::approvals::store as approvals;
+use crate::http::{ApiError, private_json};
+use crate::ledger::account::{self, Account};
+use crate::ledger::day;
+use crate::money::Usdc;
+
+impl Gate {
+    pub(super) async fn rehearse(&self, order: &Order<'_>) -> Result<Response, ApiError> {
+        let mut body = json!({
+            "dry_run": true,
+            "tool": order.tool.name,
+            "price_usdc": order.price.to_string(),
+            "would_be_accepted": true,
+            "refusal": null,
+        });
+        let refusal = match &order.caller {
+            Some(caller) => {
+                let account = account::load(&self.app.db, caller.agent).await?;
+                let usable = if order.spender().is_some() { account.credits } else { Usdc::ZERO };
+                let credits = if caller.token().is_some() { order.price } else { usable.min(order.price) };
+                let proposed = Proposed::by(caller, order.price, credits);
+                let today = day::load(&self.app.db, caller.agent, &day::name(self.app.clock.now())).await?;
+                body["credits_balance_usdc"] = json!(account.credits.to_string());
+                body["from_credits_usdc"] = json!(credits.to_string());
+                body["to_sign_usdc"] = json!(order.price.checked_sub(credits).unwrap_or_default().to_string());
+                let limit = account.budget.as_ref().and_then(|budget| budget.daily_limit());
+                body["budget"] = json!({
+                    "counted_usdc": proposed.counted.to_string(),
+                    "spent_today_usdc": today.committed.to_string(),
+                    "in_flight_usdc": today.in_flight.to_string(),
+                    "daily_limit_usdc": limit.map(|limit| limit.to_string()),
+                });
+                let (policy, refusal) = self.policy_verdict(order, &account, proposed).await?;
+                body["policy"] = policy;
+                match refusal {
+                    Some(refusal) => Some(refusal),
+                    None => self.first_refusal(order, &account, proposed).await?,
+                }
+            }
+            None => {
+                body["to_sign_usdc"] = json!(order.price.to_string());
+                order.check_cap(order.price).err()
+            }
+        };
+        if let Some(refusal) = refusal {
+            body["would_be_accepted"] = json!(false);
+            body["refusal"] = refusal.body();
+            body["refusal"]["status"] = json!(refusal.status().as_u16());
+        }
+        Ok(private_json(StatusCode::OK, &body))
+    }
+
+    /// What the action policy says, without asking anybody.
+    async fn policy_verdict(
+        &self,
+        order: &Order<'_>,
+        account: &Account,
+        proposed: Proposed,
+    ) -> Result<(Value, Option<ApiError>), ApiError> {
+        let policy = match account.policy {
+            true => approvals::policy(&self.app.db, proposed.agent).await?,
+            false => None,
+        };
+        let Some(policy) = policy else { return Ok((json!({"verdict": "none"}), None)) };
+        Ok(match policy.judge(order.tool, &order.input, order.price, self.app.clock.now()) {
+            Verdict::Allow => (json!({"verdict": "allow"}), None),
+            // Held calls are accepted once somebody has said yes.
+            Verdict::Hold { rule } => (json!({"verdict": "require_approval", "rule": rule.id}), None),
+            Verdict::Deny { rule } => {
+                (json!({"verdict": "deny", "rule": rule.id}), Some(ApiError::ActionDenied { rule: rule.id.clone() }))
+            }
+        })
+    }
+
+    /// The first thing that would stand in the call's way, in the order of the paid leg.
+    async fn first_refusal(
+        &self,
+        order: &Order<'_>,
+        account: &Account,
+        proposed: Proposed,
+    ) -> Result<Option<ApiError>, ApiError> {
+        if let Err(refusal) = order.check_cap(order.price) {
+            return Ok(Some(refusal));
+        }
+        match self.check_rules(order, account, proposed).await {
+            Ok(()) => {}
+            Err(error @ ApiError::Unavailable(_)) => return Err(error),
+            Err(refusal) => return Ok(Some(refusal)),
+        }
+        let short = proposed.token.is_some() && account.credits < order.price;
+        Ok(short.then(|| self.insufficient(order, order.price, account)))
+    }
+}

@@ -1,0 +1,55 @@
+//! Tells owners of spending far above what is usual for their agent: at most once a day, off the call path.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use common::clock::Timestamp;
+use common::ids::AgentId;
+use common::ledger::surge::{BASELINE_DAYS, usual_if_surging};
+use common::ledger::{day, surge};
+use common::money::Usdc;
+use common::notifications::{self, Notification, NotificationKind};
+use common::store::{Db, StoreError, Write};
+use serde_json::{Value, json};
+
+/// The agent a change charged, if it made a job that counts against its day.
+pub fn charged(old: &Value, new: &Value) -> Option<AgentId> {
+    let is_new_job = old["pk"]["S"].is_null() && new["pk"]["S"].as_str()?.starts_with("JOB#");
+    let counted = new["charge"]["M"]["counted"]["N"].as_str().is_some_and(|counted| counted != "0");
+    (is_new_job && counted).then(|| new["agent"]["S"].as_str()?.parse().ok()).flatten()
+}
+
+/// The notifications for those of these agents whose day is far above their usual ones.
+pub async fn notes(db: &Db, agents: &BTreeSet<AgentId>, now: Timestamp) -> Result<Vec<Write>, StoreError> {
+    let mut notes = Vec::new();
+    for agent in agents {
+        let spent = day::load(db, *agent, &day::name(now)).await?.committed;
+        // Most days are small: only the others cost a look at the days before.
+        if spent < surge::NEGLIGIBLE {
+            continue;
+        }
+        let yesterday = day::name(now.minus(Duration::from_secs(24 * 3600)));
+        let before = day::until(db, *agent, &yesterday, BASELINE_DAYS).await?;
+        let before: Vec<Usdc> = before.iter().map(|day| day.committed).filter(|spent| *spent > Usdc::ZERO).collect();
+        if let Some(usual) = usual_if_surging(spent, &before) {
+            notes.push(note(db, *agent, spent, usual, now)?);
+        }
+    }
+    Ok(notes)
+}
+
+fn note(db: &Db, agent: AgentId, spent: Usdc, usual: Usdc, now: Timestamp) -> Result<Write, StoreError> {
+    let note = Notification {
+        kind: NotificationKind::BudgetWarning,
+        title: format!("spending is far above usual: {spent} USDC today"),
+        body: Some(format!(
+            "A usual day is {usual} USDC. Freeze the agent or set a budget if this is not what you want."
+        )),
+        payload: Some(json!({
+            "reason": "above_baseline", "spent_today_usdc": spent.to_string(), "usual_day_usdc": usual.to_string(),
+        })),
+    };
+    let today = day::name(now);
+    let begin = day::resets_at(now).minus(Duration::from_secs(24 * 3600));
+    notifications::raise_for(db, agent, note, &format!("surge#{today}"), begin, now)
+}
