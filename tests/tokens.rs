@@ -108,3 +108,31 @@ fn a_token_expires_and_there_are_twenty_at_most() {
         assert_eq!(mint().await.status, 201, "expired tokens make room");
     });
 }
+
+/// A free change under a name is made once, its answer kept without the secret; another body under the name is refused.
+#[test]
+fn a_named_change_is_made_once() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::with(&stack, 0).await;
+        let mint = |name: &'static str| {
+            let headers = vec![("x-agent-proof", payer.proof("write")), ("idempotency-key", "mint-1".to_owned())];
+            payer.clone().call(TOKENS, headers, json!({"name": name}))
+        };
+        let answers = join_all((0..10).map(|_| mint("laptop"))).await;
+        for answer in &answers {
+            assert!(
+                answer.status == 201 || answer.error() == (409, "request_in_progress".to_owned()),
+                "{}",
+                answer.text
+            );
+        }
+        let again = mint("laptop").await;
+        assert_eq!(again.status, 201);
+        assert!(again.json()["data"]["token"].is_null(), "the secret is shown once");
+        assert_eq!(mint("phone").await.error(), (422, "idempotency_key_reused".to_owned()));
+        let listed = payer.get(TOKENS).await.json();
+        assert_eq!(listed["data"]["tokens"].as_array().unwrap().len(), 1, "made once");
+        assert_eq!(listed["data"]["tokens"][0]["id"], again.json()["data"]["id"]);
+    });
+}

@@ -13,6 +13,7 @@ use common::http::{ApiError, read_body};
 use common::ledger::budget::{Budget, DEFAULT_ALERT_AT, WHOLE};
 use common::ledger::{account, day};
 use common::money::Usdc;
+use common::named::{self, Request};
 use http::{HeaderMap, StatusCode};
 use serde_json::{Map, Value, json};
 
@@ -49,14 +50,20 @@ pub async fn change(State(app): State<App>, headers: HeaderMap, body: Body) -> R
         let body = parse_body(&headers, &read_body(body, MAX_BODY_BYTES).await?)?;
         let change = Change::read(&body).map_err(ApiError::InvalidRequest)?;
         let caller = app.wallet_caller(&headers, Scope::Write, ApiError::BudgetsReadOnly).await?;
-        let account = account::change_rules(&app.db, caller.agent, |account| {
-            let budget = account.budget.get_or_insert_default();
-            change.apply(budget);
-            if *budget == Budget::default() {
-                account.budget = None;
-            }
-        });
-        Ok(super::data(StatusCode::OK, &caps(account.await?.budget.as_ref())))
+        let set = async {
+            let account = account::change_rules(&app.db, caller.agent, |account| {
+                let budget = account.budget.get_or_insert_default();
+                change.apply(budget);
+                if *budget == Budget::default() {
+                    account.budget = None;
+                }
+            });
+            let caps = caps(account.await?.budget.as_ref());
+            Ok((StatusCode::OK, json!({"success": true, "data": caps})))
+        };
+        let route = "PUT /v1/agents/me/budgets";
+        let request = Request { caller: &caller, headers: &headers, route, body: &body, secret: None };
+        named::once(&app, request, set).await
     };
     respond(answer.await)
 }

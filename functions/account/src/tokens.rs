@@ -7,14 +7,15 @@ use axum::body::Body;
 use axum::extract::{Query, State};
 use axum::response::Response;
 use common::app::App;
-use common::auth::Scope;
 use common::auth::token::{self, AccessToken, MAX_ACTIVE};
+use common::auth::{Caller, Scope};
 use common::catalog::input::{self, Field, Kind};
 use common::gate::{parse_body, respond};
 use common::http::{ApiError, Segment, read_body};
 use common::ledger::day;
+use common::named::{self, Request};
 use http::{HeaderMap, StatusCode};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 const MAX_BODY_BYTES: usize = 16 * 1024;
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -32,18 +33,24 @@ pub async fn mint(State(app): State<App>, headers: HeaderMap, body: Body) -> Res
         let given = body.into_iter().filter(|(_, value)| !value.is_null()).collect();
         let input = input::validate(MINT, &given).map_err(ApiError::InvalidRequest)?;
         let caller = app.wallet_caller(&headers, Scope::Write, ApiError::WalletOnly).await?;
-        let now = app.clock.now();
-        let expires = input.get("expires_in_days").and_then(Value::as_u64).and_then(|days| u32::try_from(days).ok());
-        let expires = expires.map(|days| now.plus(DAY * days));
-        let name = input.get("name").and_then(Value::as_str).filter(|name| !name.is_empty()).map(str::to_owned);
-        let prefix = app.config.token_prefixes.first().map_or("agent_", String::as_str);
-        let minted = token::mint(&app.db, prefix, caller.wallet, name, expires, now).await?;
-        let minted = minted.ok_or(ApiError::TooManyAccessTokens { most: MAX_ACTIVE })?;
-        let mut about = describe(&minted.token);
-        about["token"] = json!(minted.secret);
-        Ok(super::data(StatusCode::CREATED, &about))
+        let route = "POST /v1/agents/me/access-tokens";
+        let request = Request { caller: &caller, headers: &headers, route, body: &given, secret: Some("token") };
+        named::once(&app, request, make(&app, &caller, &input)).await
     };
     respond(answer.await)
+}
+
+async fn make(app: &App, caller: &Caller, input: &Map<String, Value>) -> Result<(StatusCode, Value), ApiError> {
+    let now = app.clock.now();
+    let expires = input.get("expires_in_days").and_then(Value::as_u64).and_then(|days| u32::try_from(days).ok());
+    let expires = expires.map(|days| now.plus(DAY * days));
+    let name = input.get("name").and_then(Value::as_str).filter(|name| !name.is_empty()).map(str::to_owned);
+    let prefix = app.config.token_prefixes.first().map_or("agent_", String::as_str);
+    let minted = token::mint(&app.db, prefix, caller.wallet, name, expires, now).await?;
+    let minted = minted.ok_or(ApiError::TooManyAccessTokens { most: MAX_ACTIVE })?;
+    let mut about = describe(&minted.token);
+    about["token"] = json!(minted.secret);
+    Ok((StatusCode::CREATED, json!({"success": true, "data": about})))
 }
 
 /// `GET /v1/agents/me/access-tokens`, with `active=true|false` for a part of them.

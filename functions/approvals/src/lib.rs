@@ -21,6 +21,8 @@ use common::gate::{MAX_BODY_BYTES, parse_body, respond};
 use common::http::{ApiError, Segment, private_json, read_body};
 use common::ledger::receipt::{self, Order, Span};
 use common::ledger::signing::ReceiptSigner;
+use common::limits::{self, Class, Subject};
+use common::named::{self, Request};
 use common::notifications::{self, Notification, NotificationKind};
 use common::store::StoreError;
 use http::{HeaderMap, StatusCode};
@@ -106,21 +108,9 @@ async fn create(State(desk): State<Desk>, headers: HeaderMap, body: Body) -> Res
         let caller = desk.owner(&headers).await?;
         let body = json_body(&headers, body).await?;
         let request = form::request(&body).map_err(ApiError::InvalidRequest)?;
-        let now = desk.app.clock.now();
-        let mut approval = Approval {
-            source: Source::Api,
-            action_summary: request.action_summary,
-            preview: request.preview.as_ref().map(canonical_json),
-            ..Approval::pending(caller.agent, request.approver, request.expires_in_seconds, now)
-        };
-        let token = match store::create(&desk.app.db, &approval, None, now).await {
-            Ok(token) => token,
-            Err(CreateError::TooManyPending) => return Err(ApiError::TooManyPendingApprovals),
-            Err(CreateError::Exists(id)) => return Err(StoreError::new(format_args!("{id} is there already")).into()),
-            Err(CreateError::Store(error)) => return Err(error.into()),
-        };
-        desk.notices.send(&desk.app.db, &mut approval, &token, now).await;
-        Ok(success(StatusCode::CREATED, approval.view_with_receipt(now)))
+        let route = "POST /v1/approvals";
+        let named = Request { caller: &caller, headers: &headers, route, body: &body, secret: None };
+        named::once(&desk.app, named, desk.ask(&caller, request)).await
     };
     respond(answer.await)
 }
@@ -166,6 +156,10 @@ async fn cancel(State(desk): State<Desk>, headers: HeaderMap, Segment(id): Segme
 
 /// `GET /approve/{token}`: shows what is to be decided, and changes nothing.
 async fn ask(State(desk): State<Desk>, Segment(token): Segment) -> Response {
+    // Whoever guesses links gets only so many guesses.
+    if let Err(refused) = limits::take(&desk.app, Subject::source(), Class::Open).await {
+        return respond(Err(refused));
+    }
     match store::of_link(&desk.app.db, &token).await {
         Ok(Some(approval)) => page::show(&approval, desk.name(), desk.app.clock.now(), StatusCode::OK),
         Ok(None) => desk.no_such_link(),
@@ -175,6 +169,9 @@ async fn ask(State(desk): State<Desk>, Segment(token): Segment) -> Response {
 
 /// `POST /approve/{token}`: decides, once; whoever comes later is shown the first decision.
 async fn decide(State(desk): State<Desk>, Segment(token): Segment, body: Body) -> Response {
+    if let Err(refused) = limits::take(&desk.app, Subject::source(), Class::Open).await {
+        return respond(Err(refused));
+    }
     let approval = match store::of_link(&desk.app.db, &token).await {
         Ok(Some(approval)) => approval,
         Ok(None) => return desk.no_such_link(),
@@ -200,6 +197,25 @@ impl Desk {
     /// The wallet itself: a token cannot loosen the brake it is held by.
     async fn owner(&self, headers: &HeaderMap) -> Result<Caller, ApiError> {
         self.app.wallet_caller(headers, Scope::Write, ApiError::WalletOnly).await
+    }
+
+    /// Asks a human what an agent wants to know.
+    async fn ask(&self, caller: &Caller, request: form::Request) -> Result<(StatusCode, Value), ApiError> {
+        let now = self.app.clock.now();
+        let mut approval = Approval {
+            source: Source::Api,
+            action_summary: request.action_summary,
+            preview: request.preview.as_ref().map(canonical_json),
+            ..Approval::pending(caller.agent, request.approver, request.expires_in_seconds, now)
+        };
+        let token = match store::create(&self.app.db, &approval, None, now).await {
+            Ok(token) => token,
+            Err(CreateError::TooManyPending) => return Err(ApiError::TooManyPendingApprovals),
+            Err(CreateError::Exists(id)) => return Err(StoreError::new(format_args!("{id} is there already")).into()),
+            Err(CreateError::Store(error)) => return Err(error.into()),
+        };
+        self.notices.send(&self.app.db, &mut approval, &token, now).await;
+        Ok((StatusCode::CREATED, json!({"success": true, "data": approval.view_with_receipt(now)})))
     }
 
     async fn approval(&self, caller: &Caller, id: &str) -> Result<Approval, ApiError> {

@@ -13,6 +13,8 @@ use common::gate::{self, Call, Gate};
 use common::http::{ApiError, headers, private_json, read_body};
 use common::ids::AgentId;
 use common::ledger::credit::{self, EntryKind};
+use common::limits::{self, Class, Subject};
+use common::named::{self, Request as Named};
 use common::providers::Cards;
 use common::store::WriteError;
 use common::tools::{Runner, top_up};
@@ -68,9 +70,14 @@ async fn checkout(State(desk): State<Desk>, headers: HeaderMap, body: Body) -> R
         if !amount.micro().is_multiple_of(10_000) {
             return Err(ApiError::field("amount", "must be whole cents, because a card pays it"));
         }
-        let session = cards.open_session(caller.agent, amount).await.map_err(ApiError::Unavailable)?;
-        let data = json!({"session_id": session.id, "url": session.url});
-        Ok(private_json(StatusCode::OK, &json!({"success": true, "data": data})))
+        let open = async {
+            let session = cards.open_session(caller.agent, amount).await.map_err(ApiError::Unavailable)?;
+            let data = json!({"session_id": session.id, "url": session.url});
+            Ok((StatusCode::OK, json!({"success": true, "data": data})))
+        };
+        let route = "POST /v1/credits/checkout";
+        let request = Named { caller: &caller, headers: &headers, route, body: &body, secret: None };
+        named::once(&desk.gate.app, request, open).await
     };
     gate::respond(answer.await)
 }
@@ -81,6 +88,7 @@ async fn webhook(State(desk): State<Desk>, headers: HeaderMap, body: Body) -> Re
         let body = read_body(body, MAX_BODY_BYTES).await?;
         let cards = desk.cards.as_ref().ok_or(ApiError::NotConfigured { what: "card processor" })?;
         let app = &desk.gate.app;
+        limits::take(app, Subject::source(), Class::Open).await?;
         let now = app.clock.now();
         let signature = headers::text(&headers, "stripe-signature")?.unwrap_or_default();
         if !cards.is_signed(signature, &body, now) {
