@@ -1,7 +1,10 @@
 //! Hours of the week in a time zone: pure, by the wall clock there, so that summer time shifts them with the people.
 
-use chrono::{DateTime, Datelike, Timelike, Weekday};
-use chrono_tz::Tz;
+use std::fmt;
+use std::str::FromStr;
+
+use jiff::civil::Weekday;
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
@@ -14,7 +17,7 @@ pub const DAY: u16 = 24 * 60;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hours {
     /// IANA name, such as `Europe/Berlin`.
-    pub timezone: Tz,
+    pub timezone: Zone,
     /// Minutes since midnight, below [`DAY`].
     pub start: u16,
     /// Minutes since midnight, up to [`DAY`].
@@ -24,22 +27,60 @@ pub struct Hours {
     pub days: Vec<u8>,
 }
 
+/// A time zone of the IANA database, which is compiled in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Zone {
+    name: String,
+    rules: TimeZone,
+}
+
+impl FromStr for Zone {
+    type Err = &'static str;
+
+    fn from_str(name: &str) -> Result<Zone, &'static str> {
+        let rules = TimeZone::get(name).map_err(|_| "is no time zone of the IANA database")?;
+        // As the database spells it.
+        Ok(Zone { name: rules.iana_name().unwrap_or(name).to_owned(), rules })
+    }
+}
+
+impl TryFrom<String> for Zone {
+    type Error = &'static str;
+
+    fn try_from(name: String) -> Result<Zone, &'static str> {
+        name.parse()
+    }
+}
+
+impl From<Zone> for String {
+    fn from(zone: Zone) -> String {
+        zone.name
+    }
+}
+
+impl fmt::Display for Zone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
 impl Hours {
     /// Whether the moment lies inside the window.
     pub fn contain(&self, now: Timestamp) -> bool {
-        let Some(utc) = DateTime::from_timestamp_millis(now.millis()) else { return false };
-        let local = utc.with_timezone(&self.timezone);
-        let minute = u16::try_from(local.hour() * 60 + local.minute()).unwrap_or(0);
+        let Ok(utc) = jiff::Timestamp::from_millisecond(now.millis()) else { return false };
+        let local = utc.to_zoned(self.timezone.rules.clone());
+        let minute = u16::try_from(i16::from(local.hour()) * 60 + i16::from(local.minute())).unwrap_or(0);
         let today = local.weekday();
         if self.start < self.end {
             (self.start..self.end).contains(&minute) && self.has_day(today)
         } else {
-            minute >= self.start && self.has_day(today) || minute < self.end && self.has_day(today.pred())
+            minute >= self.start && self.has_day(today) || minute < self.end && self.has_day(today.previous())
         }
     }
 
     fn has_day(&self, day: Weekday) -> bool {
-        self.days.is_empty() || self.days.iter().any(|number| u32::from(*number) == day.num_days_from_sunday())
+        self.days.is_empty() || self.days.iter().any(|number| i16::from(*number) == i16::from(day.to_sunday_zero_offset()))
     }
 }
 
@@ -63,7 +104,7 @@ mod tests {
     use super::*;
 
     fn at(text: &str) -> Timestamp {
-        Timestamp::from_millis(text.parse::<DateTime<chrono::Utc>>().unwrap().timestamp_millis())
+        Timestamp::from_millis(text.parse::<jiff::Timestamp>().unwrap().as_millisecond())
     }
 
     fn hours(timezone: &str, start: &str, end: &str, days: &[u8]) -> Hours {

@@ -156,7 +156,7 @@ impl When {
             When::RecipientDomainNotIn(domains) => json!({"recipient_domain_not_in": domains}),
             When::OutsideHours(window) => {
                 let mut view = json!({
-                    "timezone": window.timezone.name(),
+                    "timezone": window.timezone.to_string(),
                     "start": hours::clock_text(window.start),
                     "end": hours::clock_text(window.end),
                 });
@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     fn a_stored_policy_is_the_same_policy() {
-        let hours = Hours { timezone: chrono_tz::Europe::Berlin, start: 540, end: 1020, days: vec![1, 2] };
+        let hours = Hours { timezone: "Europe/Berlin".parse().unwrap(), start: 540, end: 1020, days: vec![1, 2] };
         let policy = policy(&[
             ("*", Action::Deny, When::OutsideHours(hours)),
             ("email", Action::RequireApproval, When::RecipientDomainNotIn(vec!["a.de".to_owned()])),
