@@ -100,6 +100,27 @@ pub static ALL: &[&Case] = &[
         node: Some("account"),
     },
     &Case {
+        function: "credits",
+        what: "402 to an unpaid top-up",
+        event: |_| http_event("POST", "/v1/credits/top-up", &[], Some(json!({"amount": "5.00"}))),
+        is_good: |answer| answer["statusCode"] == 402,
+        node: None,
+    },
+    &Case {
+        function: "approvals",
+        what: "policy with proof",
+        event: |world| proven(world, "/v1/agents/me/action-policy"),
+        is_good: |answer| answer["statusCode"] == 200,
+        node: None,
+    },
+    &Case {
+        function: "insights",
+        what: "receipts with proof",
+        event: |world| proven(world, "/v1/analytics/receipts"),
+        is_good: |answer| answer["statusCode"] == 200,
+        node: None,
+    },
+    &Case {
         function: "meta",
         what: "statistics",
         event: |_| http_event("GET", "/v1/stats", &[], None),
@@ -156,6 +177,12 @@ pub static ALL: &[&Case] = &[
         node: Some("aggregator"),
     },
 ];
+
+/// A question about the agent's own.
+fn proven(world: &World, path: &str) -> Value {
+    let proof = world.payer.proof(&world.config.service_name);
+    http_event("GET", path, &[("x-agent-proof", &proof)], None)
+}
 
 /// Every function that is built, each once.
 pub fn functions() -> Vec<&'static str> {
