@@ -162,6 +162,9 @@ def budgets():
     unset = shape(poor.get_budgets(), spent_today_usdc="0.000000", resets_at=TIME)
     assert [unset[name] for name in ("daily_usdc", "per_transaction_usdc", "remaining_usdc", "pct_used")] == [None] * 4
     legs.take("GET 200", "GET 200")
+    tiny = wallet("poor", budgets={"per_transaction": 1e-05})
+    assert raised(BudgetExceededError, lambda: vin(tiny)).cap == 1e-05 == tiny.get_budgets()["per_transaction_usdc"]
+    legs.take("PUT 200", *stopped[:1], "GET 200")
     bad = raised(BudgetSyncError, lambda: vin(wallet("capped", alert_email="nobody")))
     assert bad.status == 400 and json.loads(bad.body)["details"][0]["path"] == "alert_email"
     legs.take("PUT 400")
@@ -201,7 +204,7 @@ def a_token_session(minted):
     assert token.get_balance() == rich.get_balance()
     assert token.get_budgets() == rich.get_budgets()
     [listed] = rich.list_access_tokens(active_only=True)
-    shape(listed, spent_today_usdc="0.007000", last_used_at=TIME)
+    shape(listed, spent_today_usdc="0.007000")
     return token
 
 
@@ -263,9 +266,9 @@ def approvals(token):
                   status="pending", source="api")
     shape(rich.cancel_approval(asked["approval_id"]), status="cancelled")
     assert [one["status"] for one in rich.list_approvals(limit=2)] == ["cancelled", "consumed"]
-    rich.set_action_policy({**policy, "rules": [{"id": "no cars", "tool": "*", "action": "deny", "when": {"always": True}}]})
+    rich.set_action_policy({**policy, "rules": [{"id": "no-cars", "tool": "*", "action": "deny", "when": {"always": True}}]})
     denied = raised(ActionDeniedError, lambda: vin(token))
-    assert denied.rule == "no cars"
+    assert denied.rule == "no-cars"
     rich.delete_action_policy()
     assert rich.get_action_policy() is None
     legs.take()
