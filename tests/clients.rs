@@ -101,7 +101,15 @@ async fn install_python(folder: &Path) -> Result<(), String> {
         let package = format!("oneshot-python=={version}");
         quietly(
             Command::new(&pip)
-                .args(["install", "--quiet", "--disable-pip-version-check", "--no-deps", &package, "--target"])
+                .args([
+                    "install",
+                    "--quiet",
+                    "--disable-pip-version-check",
+                    "--no-deps",
+                    "--upgrade",
+                    &package,
+                    "--target",
+                ])
                 .arg(sdk(folder, version)),
         )
         .await?;
@@ -135,10 +143,11 @@ async fn lines(command: &mut Command, about: &Value) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("not JSON: {line}"))).collect()
 }
 
-fn check_both_tools(answers: &[Value]) {
-    let [vin, read] = answers else { panic!("two answers, not {answers:?}") };
+fn check_purchases(answers: &[Value]) {
+    let [vin, read, top_up] = answers else { panic!("three answers, not {answers:?}") };
     assert_eq!((&vin["status"], &vin["body"]["data"]["result"]["make"]), (&json!(200), &json!("Honda")));
     assert_eq!((&read["status"], &read["body"]["tool"]), (&json!(202), &json!("web_read")));
+    assert_eq!((&top_up["status"], &top_up["body"]["data"]["topped_up"]), (&json!(200), &json!("0.050000")));
     for answer in answers {
         assert_eq!(answer["settlement"]["success"], true, "{answer}");
         assert_eq!(answer["settlement"]["transaction"].as_str().map(str::len), Some(66), "{answer}");
@@ -150,7 +159,7 @@ fn the_v2_client_for_typescript_pays_both_tools() {
     run(async {
         let Some(folder) = installed("v2").await else { return };
         let stack = stack().await;
-        check_both_tools(&answers(Path::new("node"), &folder.join("pay.mjs"), &stack).await);
+        check_purchases(&answers(Path::new("node"), &folder.join("pay.mjs"), &stack).await);
     });
 }
 
@@ -159,7 +168,7 @@ fn the_v1_client_for_typescript_pays_both_tools() {
     run(async {
         let Some(folder) = installed("v1").await else { return };
         let stack = stack().await;
-        check_both_tools(&answers(Path::new("node"), &folder.join("pay.mjs"), &stack).await);
+        check_purchases(&answers(Path::new("node"), &folder.join("pay.mjs"), &stack).await);
     });
 }
 
@@ -168,8 +177,42 @@ fn the_python_client_pays_both_tools() {
     run(async {
         let Some(folder) = installed("python").await else { return };
         let stack = stack().await;
-        check_both_tools(&answers(&folder.join(".venv/bin/python"), &folder.join("pay.py"), &stack).await);
+        check_purchases(&answers(&folder.join(".venv/bin/python"), &folder.join("pay.py"), &stack).await);
     });
+}
+
+#[test]
+fn the_v2_clients_name_their_calls() {
+    run(async {
+        let (Some(v2), Some(python)) = (installed("v2").await, installed("python").await) else { return };
+        let stack = stack().await;
+        let mut node = Command::new("node");
+        let mut snake = Command::new(python.join(".venv/bin/python"));
+        tokio::join!(
+            buys_once_under_one_name(&stack, node.arg(v2.join("named.mjs"))),
+            buys_once_under_one_name(&stack, snake.arg(python.join("named.py"))),
+        );
+    });
+}
+
+/// Every second call of the script has the name of the one before, and a payment of its own, which is not taken.
+async fn buys_once_under_one_name(stack: &Stack, script: &mut Command) {
+    let (key, address) = wallet(stack, 1_000_000).await;
+    let mut about = report::json(stack);
+    about["wallet"] = json!(key);
+    let told = lines(script, &about).await;
+    let [first, again, vin, same] = told.as_slice() else { panic!("four answers, not {told:?}") };
+    assert!(told.iter().all(|answer| answer["status"] == 200), "{told:?}");
+    let credited = |answer: &Value| {
+        let data = &answer["body"]["data"];
+        (data["already_credited"].clone(), data["settlement_tx"].clone(), data["topped_up"].clone())
+    };
+    let (tx, bought) = (first["body"]["data"]["settlement_tx"].clone(), json!("0.500000"));
+    assert_eq!(credited(first), (json!(false), tx.clone(), bought.clone()));
+    assert_eq!(credited(again), (json!(true), tx, bought));
+    assert_eq!(vin, same);
+    let left = stack.chain.as_ref().expect("a local chain").balance_of(&address).await.expect("a balance");
+    assert_eq!(left, 1_000_000 - 500_000 - 5_000);
 }
 
 /// The account features with each version of the public SDK, all at once on one stack, each with wallets of its own.
@@ -188,9 +231,9 @@ fn the_public_sdks_hold_an_account() {
 async fn holds_an_account(folder: &Path, stack: &Stack, version: &str, lacks: &[&str]) {
     let mut about = report::json(stack);
     about["outbox"] = json!(stack.outbox);
-    about["wallets"] = json!({
-        "rich": wallet(stack, 10_000_000).await, "capped": wallet(stack, 1_000_000).await, "poor": wallet(stack, 0).await,
-    });
+    for (name, micro) in [("rich", 10_000_000), ("capped", 1_000_000), ("poor", 0)] {
+        about["wallets"][name] = json!(wallet(stack, micro).await.0);
+    }
     let mut command = Command::new(folder.join(".venv/bin/python"));
     command.arg(folder.join("sdk.py")).arg(version).arg(sdk(folder, version));
     let told = lines(&mut command, &about).await;
@@ -201,14 +244,14 @@ async fn holds_an_account(folder: &Path, stack: &Stack, version: &str, lacks: &[
     eprintln!("oneshot-python {version}: {} steps; not in this version: {}", SDK_STEPS.len(), missing.join(", "));
 }
 
-/// The private key of a new wallet with this many micro-USDC.
-async fn wallet(stack: &Stack, micro: u128) -> String {
+/// The private key and the address of a new wallet with this many micro-USDC.
+async fn wallet(stack: &Stack, micro: u128) -> (String, String) {
     let key: Word = common::digest::random();
     let address = PrivateKey::from_bytes(&key).expect("a key").address().to_string();
     if micro > 0 {
         stack.chain.as_ref().expect("a local chain").mint(&address, micro).await.expect("minting");
     }
-    hex0x(&key)
+    (hex0x(&key), address)
 }
 
 #[test]
