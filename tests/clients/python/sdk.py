@@ -204,7 +204,7 @@ def a_token_session(minted):
     assert token.get_balance() == rich.get_balance()
     assert token.get_budgets() == rich.get_budgets()
     [listed] = rich.list_access_tokens(active_only=True)
-    shape(listed, spent_today_usdc="0.007000")
+    shape(listed, spent_today_usdc="0.007000", last_used_at=TIME)
     return token
 
 
