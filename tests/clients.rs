@@ -127,6 +127,24 @@ async fn quietly(command: &mut Command) -> Result<(), String> {
     if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()) }
 }
 
+/// A file that tells a client about a stack, for as long as it runs.
+struct AboutStack(PathBuf);
+
+impl AboutStack {
+    fn written(about: &Value) -> AboutStack {
+        let name = format!("agora-stack-{}.json", hex0x(&common::digest::random::<6>()));
+        let file = AboutStack(std::env::temp_dir().join(name));
+        std::fs::write(&file.0, about.to_string()).expect("a file");
+        file
+    }
+}
+
+impl Drop for AboutStack {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
 /// Runs a client against a stack; its lines of JSON.
 async fn answers(program: &Path, script: &Path, stack: &Stack) -> Vec<Value> {
     lines(Command::new(program).arg(script), &report::json(stack)).await
@@ -134,10 +152,8 @@ async fn answers(program: &Path, script: &Path, stack: &Stack) -> Vec<Value> {
 
 /// Runs a command with a file about a stack as its last argument; its lines of JSON.
 async fn lines(command: &mut Command, about: &Value) -> Vec<Value> {
-    let file = std::env::temp_dir().join(format!("agora-stack-{}.json", hex0x(&common::digest::random::<6>())));
-    std::fs::write(&file, about.to_string()).expect("a file");
-    let output = command.arg(&file).stdin(Stdio::null()).output().await.expect("a client");
-    let _ = std::fs::remove_file(&file);
+    let file = AboutStack::written(about);
+    let output = command.arg(&file.0).stdin(Stdio::null()).output().await.expect("a client");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
     text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("not JSON: {line}"))).collect()
@@ -192,6 +208,21 @@ fn the_v2_clients_name_their_calls() {
             buys_once_under_one_name(&stack, node.arg(v2.join("named.mjs"))),
             buys_once_under_one_name(&stack, snake.arg(python.join("named.py"))),
         );
+    });
+}
+
+/// `make spend`, which the tour shows.
+#[test]
+fn the_tour_spends_without_a_wallet() {
+    run(async {
+        let Some(folder) = installed("v2").await else { return };
+        let stack = stack().await;
+        let file = AboutStack::written(&report::json(&stack));
+        let output = Command::new("node").arg(folder.join("spend.mjs")).arg(&file.0).output().await.expect("node");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(text.matches("bought with the token: Honda Accord").count(), 2, "{text}");
+        assert!(text.contains("403 budget_exceeded") && text.contains("spent 0.010000 USDC today"), "{text}");
     });
 }
 
