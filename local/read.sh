@@ -5,8 +5,5 @@ cd "$(dirname "$0")/.."
 [ -f .local/stack.json ] || { echo "nothing is running: make run first, in another terminal" >&2; exit 1; }
 url=${1:-}
 [ -n "$url" ] || url=$(sed -E 's/.*"site_url":"([^"]*)".*/\1/' .local/stack.json)/article
-if [ ! -d tests/clients/v2/node_modules ]; then
-  echo "installing the published x402 client (once, about 90 MB)" >&2
-  (cd tests/clients/v2 && npm ci --ignore-scripts --no-audit --no-fund --silent)
-fi
+local/client.sh
 exec node tests/clients/v2/read.mjs .local/stack.json "$url" "${SERVICE_NAME:-Agora}"

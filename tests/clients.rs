@@ -6,6 +6,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use common::evm::signature::PrivateKey;
+use common::evm::{Word, hex0x};
+use futures_util::future::join_all;
 use local::{Stack, report};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -13,6 +16,35 @@ use tokio::process::Command;
 use tokio::sync::Mutex;
 
 use crate::support::{Payer, READ_PATH, VIN, VIN_PATH, root, run, stack, stack_with};
+
+/// The versions of the public SDK that are called, with what each lacks of the journey in `sdk.py`.
+const SDKS: [(&str, &[&str]); 4] = [
+    ("0.34.0", &["proofs on paid legs", "lookups by name", "expiry of tokens", "notifications"]),
+    ("0.37.0", &["lookups by name", "expiry of tokens", "notifications"]),
+    ("0.38.0", &["expiry of tokens"]),
+    ("0.50.0", &[]),
+];
+
+/// What no version has.
+const SDK_LACKS: &str = "a method that lists receipts";
+
+/// The steps of that journey.
+const SDK_STEPS: [&str; 14] = [
+    "a_direct_call",
+    "a_queued_call",
+    "a_top_up",
+    "credits_of_a_wallet",
+    "a_wallet_without_money",
+    "budgets",
+    "access_tokens",
+    "a_token_session",
+    "a_token_short_of_credits",
+    "a_token_and_the_owners_rules",
+    "approvals",
+    "notifications",
+    "receipts",
+    "a_revoked_token",
+];
 
 /// Installing is done once, whichever journey comes first.
 static INSTALLING: Mutex<()> = Mutex::const_new(());
@@ -49,7 +81,8 @@ async fn install_npm(folder: &Path) -> Result<(), String> {
 }
 
 async fn install_python(folder: &Path) -> Result<(), String> {
-    let wanted = std::fs::read(folder.join("requirements.txt")).map_err(|error| error.to_string())?;
+    let mut wanted = std::fs::read(folder.join("requirements.txt")).map_err(|error| error.to_string())?;
+    wanted.extend(SDKS.iter().flat_map(|(version, _)| version.bytes()));
     let environment = folder.join(".venv");
     let mark = environment.join(".installed");
     if std::fs::read(&mark).is_ok_and(|installed| installed == wanted) {
@@ -58,12 +91,35 @@ async fn install_python(folder: &Path) -> Result<(), String> {
     quietly(Command::new("python3").args(["-m", "venv"]).arg(&environment)).await?;
     let pip = environment.join("bin/pip");
     quietly(
-        Command::new(pip)
+        Command::new(&pip)
             .args(["install", "--quiet", "--disable-pip-version-check", "-r", "requirements.txt"])
             .current_dir(folder),
     )
     .await?;
+    // What the SDKs need is there by now; each gets a folder of its own, because one environment holds one version.
+    for (version, _) in SDKS {
+        let package = format!("oneshot-python=={version}");
+        quietly(
+            Command::new(&pip)
+                .args([
+                    "install",
+                    "--quiet",
+                    "--disable-pip-version-check",
+                    "--no-deps",
+                    "--upgrade",
+                    &package,
+                    "--target",
+                ])
+                .arg(sdk(folder, version)),
+        )
+        .await?;
+    }
     std::fs::write(mark, wanted).map_err(|error| error.to_string())
+}
+
+/// Where a version of the SDK is installed.
+fn sdk(folder: &Path, version: &str) -> PathBuf {
+    folder.join(".venv/sdk").join(version)
 }
 
 async fn quietly(command: &mut Command) -> Result<(), String> {
@@ -71,22 +127,43 @@ async fn quietly(command: &mut Command) -> Result<(), String> {
     if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()) }
 }
 
+/// A file that tells a client about a stack, for as long as it runs.
+struct AboutStack(PathBuf);
+
+impl AboutStack {
+    fn written(about: &Value) -> AboutStack {
+        let name = format!("agora-stack-{}.json", hex0x(&common::digest::random::<6>()));
+        let file = AboutStack(std::env::temp_dir().join(name));
+        std::fs::write(&file.0, about.to_string()).expect("a file");
+        file
+    }
+}
+
+impl Drop for AboutStack {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
 /// Runs a client against a stack; its lines of JSON.
 async fn answers(program: &Path, script: &Path, stack: &Stack) -> Vec<Value> {
-    let file =
-        std::env::temp_dir().join(format!("agora-stack-{}.json", common::evm::hex0x(&common::digest::random::<6>())));
-    std::fs::write(&file, report::json(stack).to_string()).expect("a file");
-    let output = Command::new(program).arg(script).arg(&file).stdin(Stdio::null()).output().await.expect("a client");
-    let _ = std::fs::remove_file(&file);
+    lines(Command::new(program).arg(script), &report::json(stack)).await
+}
+
+/// Runs a command with a file about a stack as its last argument; its lines of JSON.
+async fn lines(command: &mut Command, about: &Value) -> Vec<Value> {
+    let file = AboutStack::written(about);
+    let output = command.arg(&file.0).stdin(Stdio::null()).output().await.expect("a client");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
     text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("not JSON: {line}"))).collect()
 }
 
-fn check_both_tools(answers: &[Value]) {
-    let [vin, read] = answers else { panic!("two answers, not {answers:?}") };
+fn check_purchases(answers: &[Value]) {
+    let [vin, read, top_up] = answers else { panic!("three answers, not {answers:?}") };
     assert_eq!((&vin["status"], &vin["body"]["data"]["result"]["make"]), (&json!(200), &json!("Honda")));
     assert_eq!((&read["status"], &read["body"]["tool"]), (&json!(202), &json!("web_read")));
+    assert_eq!((&top_up["status"], &top_up["body"]["data"]["topped_up"]), (&json!(200), &json!("0.050000")));
     for answer in answers {
         assert_eq!(answer["settlement"]["success"], true, "{answer}");
         assert_eq!(answer["settlement"]["transaction"].as_str().map(str::len), Some(66), "{answer}");
@@ -98,7 +175,7 @@ fn the_v2_client_for_typescript_pays_both_tools() {
     run(async {
         let Some(folder) = installed("v2").await else { return };
         let stack = stack().await;
-        check_both_tools(&answers(Path::new("node"), &folder.join("pay.mjs"), &stack).await);
+        check_purchases(&answers(Path::new("node"), &folder.join("pay.mjs"), &stack).await);
     });
 }
 
@@ -107,7 +184,7 @@ fn the_v1_client_for_typescript_pays_both_tools() {
     run(async {
         let Some(folder) = installed("v1").await else { return };
         let stack = stack().await;
-        check_both_tools(&answers(Path::new("node"), &folder.join("pay.mjs"), &stack).await);
+        check_purchases(&answers(Path::new("node"), &folder.join("pay.mjs"), &stack).await);
     });
 }
 
@@ -116,20 +193,96 @@ fn the_python_client_pays_both_tools() {
     run(async {
         let Some(folder) = installed("python").await else { return };
         let stack = stack().await;
-        check_both_tools(&answers(&folder.join(".venv/bin/python"), &folder.join("pay.py"), &stack).await);
+        check_purchases(&answers(&folder.join(".venv/bin/python"), &folder.join("pay.py"), &stack).await);
     });
 }
 
 #[test]
-fn the_public_sdk_reads_a_page() {
+fn the_v2_clients_name_their_calls() {
+    run(async {
+        let (Some(v2), Some(python)) = (installed("v2").await, installed("python").await) else { return };
+        let stack = stack().await;
+        let mut node = Command::new("node");
+        let mut snake = Command::new(python.join(".venv/bin/python"));
+        tokio::join!(
+            buys_once_under_one_name(&stack, node.arg(v2.join("named.mjs"))),
+            buys_once_under_one_name(&stack, snake.arg(python.join("named.py"))),
+        );
+    });
+}
+
+/// `make spend`, which the tour shows.
+#[test]
+fn the_tour_spends_without_a_wallet() {
+    run(async {
+        let Some(folder) = installed("v2").await else { return };
+        let stack = stack().await;
+        let file = AboutStack::written(&report::json(&stack));
+        let output = Command::new("node").arg(folder.join("spend.mjs")).arg(&file.0).output().await.expect("node");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(text.matches("bought with the token: Honda Accord").count(), 2, "{text}");
+        assert!(text.contains("403 budget_exceeded") && text.contains("spent 0.010000 USDC today"), "{text}");
+    });
+}
+
+/// Every second call of the script has the name of the one before, and a payment of its own, which is not taken.
+async fn buys_once_under_one_name(stack: &Stack, script: &mut Command) {
+    let (key, address) = wallet(stack, 1_000_000).await;
+    let mut about = report::json(stack);
+    about["wallet"] = json!(key);
+    let told = lines(script, &about).await;
+    let [first, again, vin, same] = told.as_slice() else { panic!("four answers, not {told:?}") };
+    assert!(told.iter().all(|answer| answer["status"] == 200), "{told:?}");
+    let credited = |answer: &Value| {
+        let data = &answer["body"]["data"];
+        (data["already_credited"].clone(), data["settlement_tx"].clone(), data["topped_up"].clone())
+    };
+    let (tx, bought) = (first["body"]["data"]["settlement_tx"].clone(), json!("0.500000"));
+    assert_eq!(credited(first), (json!(false), tx.clone(), bought.clone()));
+    assert_eq!(credited(again), (json!(true), tx, bought));
+    assert_eq!(vin, same);
+    let left = stack.chain.as_ref().expect("a local chain").balance_of(&address).await.expect("a balance");
+    assert_eq!(left, 1_000_000 - 500_000 - 5_000);
+}
+
+/// The account features with each version of the public SDK, all at once on one stack, each with wallets of its own.
+#[test]
+fn the_public_sdks_hold_an_account() {
     run(async {
         let Some(folder) = installed("python").await else { return };
-        let stack = stack_with(|options| options.with("SERVICE_NAME", "OneShot")).await;
-        let answers = answers(&folder.join(".venv/bin/python"), &folder.join("sdk.py"), &stack).await;
-        let markdown = answers[0]["markdown"].as_str().expect("markdown");
-        assert!(markdown.contains("two white flashes every eleven seconds"), "{markdown}");
-        assert_eq!(answers[0]["metadata"]["statusCode"], 200);
+        let stack = stack_with(|options| {
+            options.with("SERVICE_NAME", "OneShot").with("ACCESS_TOKEN_PREFIXES", "oneshot_,agent_")
+        })
+        .await;
+        join_all(SDKS.iter().map(|(version, lacks)| holds_an_account(&folder, &stack, version, lacks))).await;
     });
+}
+
+async fn holds_an_account(folder: &Path, stack: &Stack, version: &str, lacks: &[&str]) {
+    let mut about = report::json(stack);
+    about["outbox"] = json!(stack.outbox);
+    for (name, micro) in [("rich", 10_000_000), ("capped", 1_000_000), ("poor", 0)] {
+        about["wallets"][name] = json!(wallet(stack, micro).await.0);
+    }
+    let mut command = Command::new(folder.join(".venv/bin/python"));
+    command.arg(folder.join("sdk.py")).arg(version).arg(sdk(folder, version));
+    let told = lines(&mut command, &about).await;
+    let named = |member: &str| told.iter().filter_map(|line| line[member].as_str()).collect::<Vec<_>>();
+    assert_eq!(named("step"), SDK_STEPS, "{version}");
+    let missing = named("not_in_this_version");
+    assert_eq!(missing, [lacks, &[SDK_LACKS]].concat(), "{version}");
+    eprintln!("oneshot-python {version}: {} steps; not in this version: {}", SDK_STEPS.len(), missing.join(", "));
+}
+
+/// The private key and the address of a new wallet with this many micro-USDC.
+async fn wallet(stack: &Stack, micro: u128) -> (String, String) {
+    let key: Word = common::digest::random();
+    let address = PrivateKey::from_bytes(&key).expect("a key").address().to_string();
+    if micro > 0 {
+        stack.chain.as_ref().expect("a local chain").mint(&address, micro).await.expect("minting");
+    }
+    (hex0x(&key), address)
 }
 
 #[test]

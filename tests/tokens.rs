@@ -35,6 +35,7 @@ fn a_token_is_minted_used_listed_and_revoked() {
         let listed = payer.get(TOKENS).await.json();
         let listed = &listed["data"]["tokens"][0];
         assert_eq!((&listed["id"], &listed["spent_today_usdc"]), (&minted["id"], &json!("0.005000")));
+        assert!(listed["last_used_at"].is_string(), "{listed}");
         assert!(!listed.to_string().contains(secret), "a secret is shown once");
         let row = format!("{TOKENS}/{}", minted["id"].as_str().unwrap());
         let revoked = payer.change("DELETE", &row, &json!({})).await.json();
@@ -134,5 +135,25 @@ fn a_named_change_is_made_once() {
         let listed = payer.get(TOKENS).await.json();
         assert_eq!(listed["data"]["tokens"].as_array().unwrap().len(), 1, "made once");
         assert_eq!(listed["data"]["tokens"][0]["id"], again.json()["data"]["id"]);
+    });
+}
+
+#[test]
+fn the_owner_sees_whether_a_token_was_used() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::with(&stack, 0).await;
+        payer.give_credits(&stack, 5_000).await;
+        let used = async || payer.get(TOKENS).await.json()["data"]["tokens"][0]["last_used_at"].clone();
+        let pays = payer.token(&stack).await;
+        assert_eq!(used().await, json!(null));
+        let paid = payer.client.post(VIN_PATH, &[("authorization", &pays)], &json!({"vin": VIN})).await;
+        assert_eq!(paid.status, 200, "{}", paid.text);
+        assert!(used().await.is_string(), "it paid");
+        tokio::time::sleep(Duration::from_millis(1_100)).await;
+        let reads = payer.token(&stack).await;
+        assert_eq!(used().await, json!(null), "the newest comes first");
+        payer.client.get("/v1/agents/me", &[("authorization", &reads)]).await;
+        assert!(used().await.is_string(), "it read");
     });
 }

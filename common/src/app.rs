@@ -6,7 +6,7 @@ use http::HeaderMap;
 
 use crate::approvals::Notices;
 use crate::auth::proof::{Proof, ProofError, Scope};
-use crate::auth::token::{self, TokenError};
+use crate::auth::token::{self, AccessToken, TokenError};
 use crate::auth::{Caller, Session, nonce};
 use crate::clock::Clock;
 use crate::config::Config;
@@ -86,8 +86,15 @@ impl App {
     /// Who is calling a free route that reads or changes what belongs to an agent: a wallet by its proof, or an access
     /// token. The request counts against the caller's limit.
     pub async fn caller(&self, headers: &HeaderMap, needed: Scope) -> Result<Caller, ApiError> {
+        let class = Class::of_free(needed);
+        if let Some(secret) = headers::bearer(headers)? {
+            let (caller, token) = self.token_caller(headers, secret).await?;
+            limits::take(self, &caller, class).await?;
+            token::note_use(&self.db, &token, secret, self.clock.now()).await;
+            return Ok(caller);
+        }
         let caller = self.caller_if_proven(headers, needed).await?.ok_or(ApiError::ProofRequired)?;
-        limits::take(self, &caller, Class::of_free(needed)).await?;
+        limits::take(self, &caller, class).await?;
         Ok(caller)
     }
 
@@ -105,7 +112,7 @@ impl App {
     /// Who is calling, if anything proves it; counted against no limit yet. A bad proof or token is an error wherever it is sent.
     pub async fn caller_if_proven(&self, headers: &HeaderMap, needed: Scope) -> Result<Option<Caller>, ApiError> {
         if let Some(secret) = headers::bearer(headers)? {
-            return self.token_caller(headers, secret).await.map(Some);
+            return self.token_caller(headers, secret).await.map(|(caller, _)| Some(caller));
         }
         let proof = self.proof_if_given(headers, needed).await?;
         Ok(proof.map(|proof| Caller {
@@ -115,7 +122,7 @@ impl App {
         }))
     }
 
-    async fn token_caller(&self, headers: &HeaderMap, secret: &str) -> Result<Caller, ApiError> {
+    async fn token_caller(&self, headers: &HeaderMap, secret: &str) -> Result<(Caller, AccessToken), ApiError> {
         let found = token::find(&self.db, &self.config.token_prefixes, secret, self.clock.now()).await?;
         let token = found.map_err(|error| match error {
             TokenError::Invalid => ApiError::AccessTokenInvalid,
@@ -125,7 +132,7 @@ impl App {
         if headers::agent_name(headers)?.is_some_and(|named| named.agent() != agent) {
             return Err(ApiError::AgentMismatch);
         }
-        Ok(Caller { agent, wallet: token.wallet, session: Session::Token(token.id) })
+        Ok((Caller { agent, wallet: token.wallet, session: Session::Token(token.id) }, token))
     }
 
     /// The proof, if there is one, checked and used up.

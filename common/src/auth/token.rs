@@ -4,6 +4,8 @@
 //! the agent's own partition finds it, its owner can list it there, and no index of all tokens exists. What is stored is
 //! its SHA-256.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
@@ -15,6 +17,8 @@ use crate::store::{Db, Key, StoreError, Write, WriteError};
 
 /// Most tokens of one agent that are neither revoked nor expired.
 pub const MAX_ACTIVE: usize = 20;
+/// How often the use of a token is written down: with every request would double what a read costs.
+const NOTED_EVERY: Duration = Duration::from_secs(3600);
 /// So many characters of a token are shown to tell it from others.
 const SHOWN_CHARS: usize = 16;
 const SECRET_HEX: usize = 64;
@@ -35,6 +39,9 @@ pub struct AccessToken {
     pub expires_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked_at: Option<Timestamp>,
+    /// A free route was called with it, at most [`NOTED_EVERY`] before. When it last paid is in [`crate::ledger::day`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used_at: Option<Timestamp>,
 }
 
 /// Why a bearer token opens nothing.
@@ -79,8 +86,8 @@ pub async fn mint(
     let random: [u8; 16] = digest::random();
     let secret = format!("{prefix}{}{}", const_hex::encode(random), const_hex::encode(agent.bytes()));
     let shown = secret.chars().take(SHOWN_CHARS).collect();
-    let token =
-        AccessToken { id: TokenId::random(), wallet, shown, name, created_at: now, expires_at, revoked_at: None };
+    let id = TokenId::random();
+    let token = AccessToken { id, wallet, shown, name, created_at: now, expires_at, revoked_at: None, used_at: None };
     loop {
         // Who counts the tokens must be the next to make one: so the count is exact, however many are made at once.
         let made: Made = db.get_latest(&db.tables.agents, made_key(agent)).await?.unwrap_or_default();
@@ -124,6 +131,18 @@ pub async fn find(
         Some(token) if token.is_active(now) => Ok(token),
         _ => Err(TokenError::Invalid),
     })
+}
+
+/// Writes down that a token was used, if that was not done lately. Nobody's request fails of it.
+pub async fn note_use(db: &Db, token: &AccessToken, secret: &str, now: Timestamp) {
+    if token.used_at.is_some_and(|used| now < used.plus(NOTED_EVERY)) {
+        return;
+    }
+    let key = key(AgentId::of(token.wallet), secret);
+    let write = Write::update(&db.tables.agents, key, "SET #used_at = :now").only_if("attribute_exists(#pk)");
+    if let Ok(write) = write.bind("now", now) {
+        let _ = db.write(write).await;
+    }
 }
 
 /// The agent a token says it belongs to, if it has the form of one.

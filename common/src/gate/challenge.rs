@@ -16,7 +16,7 @@ use crate::http::private_json;
 use crate::money::Usdc;
 use crate::payments::quote::Quote;
 use crate::payments::reason::Reason;
-use crate::payments::wire::MAX_TIMEOUT_SECS;
+use crate::payments::wire::{MAX_TIMEOUT_SECS, PAYMENT_IDENTIFIER};
 
 pub const PAYMENT_REQUIRED: HeaderName = HeaderName::from_static("payment-required");
 
@@ -138,6 +138,7 @@ impl Offer<'_> {
                 "maxTimeoutSeconds": MAX_TIMEOUT_SECS,
                 "extra": {"name": chain.token.name, "version": chain.token.version, "quoteId": self.quote_id},
             }],
+            "extensions": {PAYMENT_IDENTIFIER: payment_identifier()},
         });
         base64_standard(challenge.to_string().as_bytes())
     }
@@ -149,4 +150,20 @@ impl Offer<'_> {
         }
         response
     }
+}
+
+/// Says that a payment may carry a name of its caller's: clients send one only where it is offered.
+fn payment_identifier() -> Value {
+    json!({
+        "info": {"required": false},
+        "schema": {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "type": "object",
+            "properties": {
+                "required": {"type": "boolean"},
+                "id": {"type": "string", "minLength": 16, "maxLength": 128, "pattern": "^[a-zA-Z0-9_-]+$"},
+            },
+            "required": ["required"],
+        },
+    })
 }

@@ -31,7 +31,7 @@ pub struct Day {
     /// The owner was warned that day.
     #[serde(default)]
     pub warned: bool,
-    /// By tool (`t_<name>`), token (`k_<id>`) and payee (`p_<id>`).
+    /// By tool (`t_<name>`), token (`k_<id>`) and payee (`p_<id>`); and when a token last paid (`u_<id>`, unix seconds).
     #[serde(flatten)]
     parts: HashMap<String, serde_json::Value>,
 }
@@ -65,6 +65,11 @@ impl Day {
 
     pub fn of_token(&self, token: TokenId) -> Usdc {
         self.part(&token_part(token))
+    }
+
+    /// When a token last paid on this day.
+    pub fn used_by(&self, token: TokenId) -> Option<Timestamp> {
+        self.parts.get(&used_part(token)).and_then(serde_json::Value::as_i64).map(Timestamp::from_secs)
     }
 
     fn part(&self, name: &str) -> Usdc {
@@ -109,6 +114,10 @@ fn token_part(token: TokenId) -> String {
     format!("k_{}", const_hex::encode(token.bytes()))
 }
 
+fn used_part(token: TokenId) -> String {
+    format!("u_{}", const_hex::encode(token.bytes()))
+}
+
 /// What can be part of an attribute's name in an expression.
 fn word(text: &str) -> String {
     text.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' }).collect()
@@ -128,10 +137,12 @@ pub fn commit(
 ) -> Result<Write, StoreError> {
     let (tool, payee) = (tool_part(counted.tool), payee_part(counted.payee));
     let mut adds = format!("#committed :amount, #in_flight :amount, #{tool} :amount, #{payee} :amount");
+    let mut sets = "#expires = :expires".to_owned();
     if let Some(token) = counted.token {
         adds.push_str(&format!(", #{} :amount", token_part(token)));
+        sets.push_str(&format!(", #{} = :now", used_part(token)));
     }
-    let expression = format!("SET #expires = :expires ADD {adds}");
+    let expression = format!("SET {sets} ADD {adds}");
     let caps = budget.map_or([None; 3], |budget| {
         [budget.daily_limit(), budget.tools.get(counted.tool).copied(), budget.payees.get(counted.payee).copied()]
     });
@@ -151,6 +162,9 @@ pub fn commit(
     let mut write = Write::update(&db.tables.ledger, key(agent, counted.day), &expression)
         .bind("amount", plus(counted.amount)?)?
         .bind("expires", now.secs() + KEEP_SECS)?;
+    if counted.token.is_some() {
+        write = write.bind("now", now.secs())?;
+    }
     if !conditions.is_empty() {
         write = write.only_if(&conditions.join(" AND "));
     }

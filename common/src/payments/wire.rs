@@ -22,6 +22,8 @@ const MAX_SIGNATURE_BYTES: usize = 2 * 1024;
 
 /// How long a payer has to get a payment here, offered in every requirement.
 pub const MAX_TIMEOUT_SECS: u64 = 300;
+/// The x402 extension by which a payer names its call.
+pub const PAYMENT_IDENTIFIER: &str = "payment-identifier";
 
 /// Headers that may carry a payment, strongest first.
 const PAYMENT_HEADERS: [&str; 4] = ["payment-signature", "x-payment", "authorization", "x-payment-proof"];
@@ -132,6 +134,7 @@ struct Extra {
 
 #[derive(Deserialize)]
 struct Extensions {
+    /// [`PAYMENT_IDENTIFIER`]
     #[serde(rename = "payment-identifier")]
     payment_identifier: Option<PaymentIdentifier>,
 }
@@ -227,7 +230,14 @@ fn read(json: &[u8]) -> Result<Payment, &'static str> {
         quote_id = extra.quote_id;
     }
     let identifier = envelope.extensions.and_then(|extensions| extensions.payment_identifier?.info?.id);
+    if !identifier.as_deref().is_none_or(is_identifier) {
+        return Err("the id of payment-identifier must be 16 to 128 letters, digits, _ or -");
+    }
     Ok(Payment { authorization: message.read(signature)?, accepted, quote_id, identifier })
+}
+
+fn is_identifier(id: &str) -> bool {
+    (16..=128).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
 }
 
 impl Message {
@@ -370,6 +380,9 @@ mod tests {
             with("/payload/signature", json!(format!("0x{}", "00".repeat(4000)))),
             with("/payload", json!([])),
             with("/x402Version", json!("2")),
+            with("/extensions/payment-identifier/info/id", json!("fifteen_letters")),
+            with("/extensions/payment-identifier/info/id", json!("a name with spaces")),
+            with("/extensions/payment-identifier/info/id", json!("1".repeat(129))),
             "A".repeat(20_000),
         ] {
             assert!(read_header("payment-signature", &text).is_err(), "{}", &text[..text.len().min(120)]);

@@ -18,6 +18,8 @@ use http::{HeaderMap, StatusCode};
 use serde_json::{Map, Value, json};
 
 const MAX_BODY_BYTES: usize = 16 * 1024;
+/// When a token last paid is looked for on so many of the latest days on which anything was charged.
+const USES_OF_DAYS: usize = 30;
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 static MINT: &[Field] = &[
@@ -69,14 +71,17 @@ pub async fn list(
         let caller = app.wallet_caller(&headers, Scope::Read, ApiError::WalletOnly).await?;
         let now = app.clock.now();
         let (tokens, today) = (token::of_agent(&app.db, caller.agent), day::name(now));
-        let (tokens, today) = tokio::join!(tokens, day::load(&app.db, caller.agent, &today));
-        let today = today?;
+        let days = day::until(&app.db, caller.agent, &today, USES_OF_DAYS);
+        let (tokens, today, days) = tokio::join!(tokens, day::load(&app.db, caller.agent, &today), days);
+        let (today, days) = (today?, days?);
         let tokens: Vec<Value> = tokens?
             .iter()
             .filter(|token| active.is_none_or(|active| token.is_active(now) == active))
             .map(|token| {
                 let mut about = describe(token);
                 about["spent_today_usdc"] = json!(today.of_token(token.id).to_string());
+                let paid = [&today].into_iter().chain(&days).filter_map(|day| day.used_by(token.id)).max();
+                about["last_used_at"] = json!(paid.max(token.used_at).map(|at| at.to_string()));
                 about
             })
             .collect();
@@ -106,8 +111,7 @@ fn describe(token: &AccessToken) -> Value {
         "created_at": token.created_at.to_string(),
         "expires_at": token.expires_at.map(|at| at.to_string()),
         "revoked_at": token.revoked_at.map(|at| at.to_string()),
-        // When a token was used is not kept: it would cost a write with every request.
-        "last_used_at": null,
+        "last_used_at": token.used_at.map(|at| at.to_string()),
         "created_by": token.wallet.to_string(),
     })
 }

@@ -1,4 +1,4 @@
-"""Pays both tools with the stock x402 client. Usage: pay.py STACK_JSON"""
+"""Pays both tools, and for credits, with the stock x402 client. Usage: pay.py STACK_JSON"""
 
 import base64
 import json
@@ -16,6 +16,7 @@ register_exact_evm_client(client, EthAccountSigner(Account.from_key(stack["payer
 calls = [
     ("/v1/tools/lookup/vehicle-identification", {"vin": "1HGCM82633A004352"}),
     ("/v1/tools/web-read", {"url": stack["site_url"] + "/article"}),
+    ("/v1/credits/top-up", {"amount": 0.05}),
 ]
 with x402_requests(client) as session:
     for path, body in calls:

@@ -1,4 +1,4 @@
-// Pays both tools with the stock x402 v1 client. Usage: node pay.mjs STACK_JSON
+// Pays both tools, and for credits, with the stock x402 v1 client. Usage: node pay.mjs STACK_JSON
 import { readFileSync } from 'node:fs';
 import { createSigner, decodeXPaymentResponse, wrapFetchWithPayment } from 'x402-fetch';
 
@@ -9,6 +9,7 @@ const fetchAndPay = wrapFetchWithPayment(fetch, signer);
 const calls = [
   ['/v1/tools/lookup/vehicle-identification', { vin: '1HGCM82633A004352' }],
   ['/v1/tools/web-read', { url: `${stack.site_url}/article` }],
+  ['/v1/credits/top-up', { amount: 0.05 }],
 ];
 for (const [path, body] of calls) {
   const headers = { 'content-type': 'application/json' };

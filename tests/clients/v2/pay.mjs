@@ -1,4 +1,4 @@
-// Pays both tools with the stock x402 v2 client. Usage: node pay.mjs STACK_JSON [URL]
+// Pays both tools, and for credits, with the stock x402 v2 client. Usage: node pay.mjs STACK_JSON [URL]
 // Prints one line of JSON for each call: status, body, settlement.
 import { readFileSync } from 'node:fs';
 import { ExactEvmScheme } from '@x402/evm';
@@ -14,6 +14,7 @@ const fetchAndPay = wrapFetchWithPaymentFromConfig(fetch, { schemes });
 const calls = [
   ['/v1/tools/lookup/vehicle-identification', { vin: '1HGCM82633A004352' }],
   ['/v1/tools/web-read', { url: url ?? `${stack.site_url}/article` }],
+  ['/v1/credits/top-up', { amount: 0.05 }],
 ];
 for (const [path, body] of calls) {
   const headers = { 'content-type': 'application/json' };

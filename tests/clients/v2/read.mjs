@@ -1,32 +1,16 @@
 // Reads a page for money, start to finish: pays with the stock x402 v2 client, polls with a signed agent proof, prints
 // the Markdown. Usage: node read.mjs STACK_JSON URL [SERVICE_NAME]
-import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { ExactEvmScheme } from '@x402/evm';
 import { decodePaymentResponseHeader, wrapFetchWithPaymentFromConfig } from '@x402/fetch';
 import { privateKeyToAccount } from 'viem/accounts';
+import { proof } from './proof.mjs';
 
 const [stackFile, url, serviceName = 'Agora'] = process.argv.slice(2);
 const stack = JSON.parse(readFileSync(stackFile));
 const account = privateKeyToAccount(stack.payers[0].private_key);
 const schemes = [{ network: `eip155:${stack.chain.chain_id}`, client: new ExactEvmScheme(account) }];
 const fetchAndPay = wrapFetchWithPaymentFromConfig(fetch, { schemes });
-
-// The agent proof: "I hold this wallet and want to read", good for one request within five minutes.
-async function proof() {
-  const message = { agent: account.address, scope: 'read', issuedAt: Math.floor(Date.now() / 1000), nonce: `0x${randomBytes(32).toString('hex')}` };
-  const types = {
-    AgentReadAuth: [
-      { name: 'agent', type: 'address' },
-      { name: 'scope', type: 'string' },
-      { name: 'issuedAt', type: 'uint256' },
-      { name: 'nonce', type: 'bytes32' },
-    ],
-  };
-  const domain = { name: `${serviceName} Agent Auth`, version: '1' };
-  const signature = await account.signTypedData({ domain, types, primaryType: 'AgentReadAuth', message });
-  return Buffer.from(JSON.stringify({ ...message, signature })).toString('base64');
-}
 
 const answer = await fetchAndPay(`${stack.base_url}/v1/tools/web-read`, {
   method: 'POST',
@@ -41,7 +25,7 @@ if (answer.status !== 202) {
 const { transaction } = decodePaymentResponseHeader(answer.headers.get('payment-response'));
 console.error(`paid by ${account.address} in ${transaction || '(settling)'}; job ${accepted.request_id}`);
 for (;;) {
-  const headers = { 'x-agent-id': account.address, 'x-agent-proof': await proof() };
+  const headers = await proof(account, serviceName, 'read');
   const job = await (await fetch(`${stack.base_url}/v1/requests/${accepted.request_id}`, { headers })).json();
   if (job.status === 'completed') {
     console.log(job.result.markdown);

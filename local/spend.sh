@@ -1,0 +1,7 @@
+#!/bin/sh
+# Gives an agent money without a wallet, and a limit to it. Usage: spend.sh
+set -eu
+cd "$(dirname "$0")/.."
+[ -f .local/stack.json ] || { echo "nothing is running: make run first, in another terminal" >&2; exit 1; }
+local/client.sh
+exec node tests/clients/v2/spend.mjs .local/stack.json "${SERVICE_NAME:-Agora}"
