@@ -49,6 +49,8 @@ pub struct Shown {
     pub path: &'static str,
     pub body: Value,
     pub quote_id: Option<String>,
+    /// The name its call was given.
+    pub name: Option<String>,
     pub authorization: Authorization,
     /// Somebody else put it on chain.
     pub by_stranger: bool,
@@ -77,8 +79,8 @@ const ACTS: &[(Act, u64)] = &[
     (Act::Mint, 2),
     (Act::Revoke, 1),
     (Act::Budget, 4),
-    (Act::Freeze, 2),
-    (Act::Lift, 3),
+    (Act::Freeze, 1),
+    (Act::Lift, 4),
     (Act::Deliver, 22),
     (Act::Sweep, 4),
     (Act::Stranger, 2),
@@ -222,7 +224,7 @@ pub async fn perform(act: Act, world: &World, agent: &Agent, node: usize) {
                 let authorization = agent.authorize(world, quoted.amount);
                 headers.push(("x-payment", header(&bare(&authorization))));
                 let (path, body, quote_id) = (quoted.path, quoted.body.clone(), Some(quoted.quote_id.clone()));
-                agent.remember(Shown { path, body, quote_id, authorization, by_stranger: false });
+                agent.remember(Shown { path, body, quote_id, name: None, authorization, by_stranger: false });
             }
             world.send(node, "POST", quoted.path, &headers, &quoted.body.to_string()).await
         }
@@ -231,8 +233,9 @@ pub async fn perform(act: Act, world: &World, agent: &Agent, node: usize) {
             let (path, body, price) = name.as_ref().map_or_else(|| some(world), |name| named(world, name));
             let authorization = agent.authorize(world, price);
             let mut headers = vec![("x-payment", header(&bare(&authorization)))];
-            headers.extend(name.map(|name| ("idempotency-key", name)));
-            agent.remember(Shown { path, body: body.clone(), quote_id: None, authorization, by_stranger: false });
+            headers.extend(name.clone().map(|name| ("idempotency-key", name)));
+            let (quote_id, by_stranger) = (None, false);
+            agent.remember(Shown { path, body: body.clone(), quote_id, name, authorization, by_stranger });
             let body = body.to_string();
             let send = |node| world.send(node, "POST", path, &headers, &body);
             if act == Act::PayTwice {
@@ -264,7 +267,14 @@ pub async fn perform(act: Act, world: &World, agent: &Agent, node: usize) {
             let (path, body) = (TOP_UP.paths[0], json!({"amount": Usdc::from_micro(micro).to_string()}));
             let authorization = agent.authorize(world, micro);
             let headers = [("x-payment", header(&bare(&authorization)))];
-            agent.remember(Shown { path, body: body.clone(), quote_id: None, authorization, by_stranger: false });
+            agent.remember(Shown {
+                path,
+                body: body.clone(),
+                quote_id: None,
+                name: None,
+                authorization,
+                by_stranger: false,
+            });
             world.send(node, "POST", path, &headers, &body.to_string()).await
         }
         Act::Card => {
@@ -305,7 +315,7 @@ pub async fn perform(act: Act, world: &World, agent: &Agent, node: usize) {
         }
         Act::Budget => {
             let dice = &world.fate.dice;
-            let daily = (!dice.percent(30)).then(|| 5_000 + dice.roll(40_000));
+            let daily = (!dice.percent(40)).then(|| 10_000 + dice.roll(60_000));
             let per_transaction = dice.percent(20).then(|| 1_000 + dice.roll(5_000));
             let amount = |micro: Option<u64>| micro.map(|micro| Usdc::from_micro(micro).to_string());
             let tools = if dice.percent(20) { json!({"vin_decode": "0.010000"}) } else { Value::Null };
@@ -352,6 +362,7 @@ pub async fn present(world: &World, node: usize, shown: &Shown, for_something_el
     }
     let mut headers = vec![("x-payment", header(&bare(&shown.authorization)))];
     headers.extend(shown.quote_id.clone().map(|quote| ("x-quote-id", quote)));
+    headers.extend(shown.name.clone().map(|name| ("idempotency-key", name)));
     world.send(&world.nodes[node], "POST", shown.path, &headers, &body.to_string()).await
 }
 

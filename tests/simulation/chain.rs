@@ -139,6 +139,17 @@ impl Chain {
         of.next().map(|one| one.transaction)
     }
 
+    /// What waits and what the fee wallet comes to next, for a person.
+    pub fn describe(&self) -> String {
+        let state = self.state();
+        let waiting: Vec<_> = state.waiting.iter().map(|one| (one.by, hex0x(&one.transaction))).collect();
+        format!("next account nonce {}, waiting {waiting:?}", state.count)
+    }
+
+    fn knows(&self, transaction: &Word) -> bool {
+        self.state().waiting.iter().any(|waiting| waiting.transaction == *transaction)
+    }
+
     /// A node forgets something that waits.
     pub fn forget_one(&self) {
         let mut state = self.state();
@@ -340,24 +351,30 @@ impl Model {
         if let Some(settled) = intent.and_then(|intent| self.mined(authorization, intent.hash)) {
             return Ok(settled);
         }
-        match self.chain.used(authorization) {
-            Some(used) if used.moved => return Ok(Settled::Yes { transaction: hex0x(&used.transaction) }),
-            Some(_) => return Ok(Settled::No(Reason::NonceUsed)),
-            None => {}
+        let used = self.chain.used(authorization).map(|used| match used.moved {
+            true => Settled::Yes { transaction: hex0x(&used.transaction) },
+            false => Settled::No(Reason::NonceUsed),
+        });
+        let Some(intent) = intent else {
+            return Ok(match used {
+                Some(known) => known,
+                None => self.reconcile_without_intent(authorization).await,
+            });
+        };
+        if self.chain.state().count > intent.account_nonce {
+            return Ok(used.unwrap_or_else(|| self.after_spent_nonce(authorization, intent)));
         }
-        if let Some(intent) = intent {
-            if self.chain.state().count > intent.account_nonce {
-                return Ok(self.after_spent_nonce(authorization, intent));
-            }
-            if self.chain.waits(authorization) == Some(intent.hash) {
-                return Ok(Settled::Pending { transaction: Some(hex0x(&intent.hash)) });
-            }
-            return Ok(self.submit(authorization, Some(intent)).await);
+        if self.chain.knows(&intent.hash) {
+            return Ok(Settled::Pending { transaction: Some(hex0x(&intent.hash)) });
         }
+        Ok(self.submit(authorization, Some(intent)).await)
+    }
+
+    async fn reconcile_without_intent(&self, authorization: &Authorization) -> Settled {
         if authorization.valid_before_secs() + 120 < self.clock.now().secs().unsigned_abs() {
-            return Ok(Settled::No(Reason::Expired));
+            return Settled::No(Reason::Expired);
         }
-        Ok(self.submit(authorization, None).await)
+        self.submit(authorization, None).await
     }
 
     async fn check(&self, authorization: &Authorization) -> Verdict {

@@ -67,6 +67,7 @@ pub async fn quiet(world: &World, agent: &Agent, seen: &mut Seen) {
     if let (true, Some(cap)) = (same_rules, seen.per_transaction) {
         assert!(new.iter().all(|receipt| receipt.amount.micro() <= cap), "above the cap of one call: {new:?}");
     }
+    named_once(world, &receipts).await;
     *seen = Seen {
         rules: account.rules,
         limit,
@@ -77,6 +78,20 @@ pub async fn quiet(world: &World, agent: &Agent, seen: &mut Seen) {
     };
 }
 
+/// Of all calls under one name, one buys.
+async fn named_once(world: &World, receipts: &[Receipt]) {
+    let mut names: BTreeMap<String, u32> = BTreeMap::new();
+    for receipt in receipts {
+        let Some(name) = memo(receipt).filter(|memo| memo.starts_with("name-")) else { continue };
+        let job = job(world, receipt).await;
+        let lost = matches!(job.settlement, Settlement::Refused | Settlement::Void);
+        let bought = job.receipt_id == receipt.receipt_id && (!lost || job.outcome == Some(Outcome::Completed));
+        *names.entry(name).or_default() += u32::from(bought);
+    }
+    let twice: Vec<_> = names.iter().filter(|(_, times)| **times > 1).collect();
+    assert!(twice.is_empty(), "a name buys once: {twice:?}");
+}
+
 /// The books of an agent once nothing is open any more.
 pub async fn at_rest(world: &World, agent: &Agent) {
     let db = &world.db;
@@ -84,7 +99,6 @@ pub async fn at_rest(world: &World, agent: &Agent) {
     assert_eq!(account.reserved.micro(), 0, "every hold is resolved once its quote has expired");
     let receipts = books::receipts(db, agent.id).await;
     let mut unpaid_work = 0;
-    let mut names: BTreeMap<String, u32> = BTreeMap::new();
     for receipt in &receipts {
         verify(world, receipt);
         let job = job(world, receipt).await;
@@ -94,16 +108,10 @@ pub async fn at_rest(world: &World, agent: &Agent) {
         assert!(job.open.is_none() && job.outcome.is_some(), "nothing is left open: {job:?}");
         let done_for_nothing = job.settlement == Settlement::Refused && job.outcome == Some(Outcome::Completed);
         unpaid_work += if done_for_nothing { job.price.micro() } else { 0 };
-        let charged = matches!(job.settlement, Settlement::Settled) || done_for_nothing;
-        if let Some(name) = memo(receipt).filter(|memo| memo.starts_with("name-") && charged) {
-            *names.entry(name).or_default() += 1;
-        }
         if job.settlement == Settlement::Settled {
             assert_eq!(receipt.settlement_tx, job.transaction, "the receipt names the transfer");
         }
     }
-    let twice: Vec<_> = names.iter().filter(|(_, times)| **times > 1).collect();
-    assert!(twice.is_empty(), "a name buys once: {twice:?}");
     let exposure = policy::exposure(db, agent.id).await.unwrap();
     assert_eq!(exposure.unsettled.micro(), unpaid_work, "a payer is exposed by what it did not pay for, and no more");
 }
