@@ -16,6 +16,7 @@
 //! | `crash` | the process dying at every step of a call |
 //! | `kill` | `kill -9` of the real runner |
 //! | `faults` | a database that collides, throttles and loses answers |
+//! | `simulation` | the ledger under random interleavings, crashes and faults of every kind |
 //! | `proofs` | agent proofs |
 //! | `limits` | rate limits at once and over time; the emergency stop |
 //! | `notifications` | what is raised twice, read, and not one's own |
@@ -47,6 +48,7 @@ mod proofs;
 mod refusals;
 mod repeats;
 mod settlement;
+mod simulation;
 mod store;
 mod support;
 mod surface;

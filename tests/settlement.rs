@@ -289,6 +289,30 @@ fn a_chain_that_cannot_be_asked_is_no_reason_to_charge_or_to_lose() {
     });
 }
 
+/// The broadcast never reached the node, and a stranger broadcast the payment meanwhile. The fee wallet's account nonce is
+/// spent all the same: left out, it would hold up every payment after it, for ever.
+#[test]
+fn what_a_stranger_broadcast_leaves_no_account_nonce_out() {
+    run(async {
+        let chain = chain().await;
+        let proxy = Proxy::start(chain.rpc_url(), Life::immortal()).await;
+        let stack = stack_with(|options| options.with("CHAIN_RPC_URL", &proxy.url)).await;
+        let payer = Payer::new(&stack).await;
+        let body = json!({"vin": VIN});
+        proxy.inject(|method| (method == "eth_sendRawTransaction").then(|| (503, json!("down"))));
+        let authorization = payer.authorize(5_000);
+        let answer = payer.client.post(VIN_PATH, &[("x-payment", &header(&bare(&authorization)))], &body).await;
+        assert_eq!(answer.status, 202, "{}", answer.text);
+        crate::front_run::broadcast(&chain, &authorization).await;
+        proxy.heal();
+        reconcile_now(&stack).await;
+        assert_eq!(payer.finished(&id_of(&answer)).await["status"], "completed");
+        let next = payer.buy(VIN_PATH, &body).await;
+        assert_eq!(next.status, 200, "the next payment is not held up: {}", next.text);
+        assert_eq!(payer.balance(&stack).await, 990_000, "charged once each");
+    });
+}
+
 /// Many calls at once through one fee wallet: every account nonce is used once, and none is left out.
 #[test]
 fn parallel_settlements_share_a_fee_wallet() {

@@ -28,10 +28,40 @@ pub fn hmac(key: &ring::hmac::Key, message: &[u8]) -> [u8; 32] {
 /// `N` bytes from the operating system.
 pub fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
+    #[cfg(feature = "seeded-random")]
+    if seeded::fill(&mut bytes) {
+        return bytes;
+    }
     // The operating system's generator fails only before it is seeded, which a running Lambda is long past;
     // going on without randomness would be worse than stopping.
     ring::rand::SystemRandom::new().fill(&mut bytes).expect("the operating system has no randomness");
     bytes
+}
+
+/// Randomness that follows from a seed. No deployed function is built with it.
+#[cfg(feature = "seeded-random")]
+pub mod seeded {
+    use std::cell::Cell;
+
+    thread_local! {
+        static SEED: Cell<Option<u64>> = const { Cell::new(None) };
+    }
+
+    /// From now on, "random" bytes of this thread follow from the seed; with `None` they are random again.
+    pub fn seed(seed: Option<u64>) {
+        SEED.set(seed);
+    }
+
+    pub(super) fn fill(bytes: &mut [u8]) -> bool {
+        let Some(seed) = SEED.get() else { return false };
+        SEED.set(Some(seed.wrapping_add(1)));
+        let mut block = super::sha256(&seed.to_be_bytes());
+        for part in bytes.chunks_mut(block.len()) {
+            part.copy_from_slice(&block[..part.len()]);
+            block = super::sha256(&block);
+        }
+        true
+    }
 }
 
 fn to_array(digest: &[u8]) -> [u8; 32] {

@@ -1,6 +1,7 @@
 //! A wallet with test dollars that signs what a real client signs, and, when a test wants it, something else.
 
 use common::clock::Clock;
+use common::config::Config;
 use common::digest;
 use common::encoding::base64_standard;
 use common::evm::authorization::Authorization;
@@ -31,12 +32,17 @@ impl Payer {
         if micro > 0 {
             chain.mint(&key.address().to_string(), u128::from(micro)).await.expect("minting");
         }
+        Payer::of(key, &stack.config, &stack.base_url)
+    }
+
+    /// The wallet of a key.
+    pub fn of(key: PrivateKey, config: &Config, base_url: &str) -> Payer {
         Payer {
             key,
-            client: Client::new(&stack.base_url),
-            token: stack.config.chain.token.clone(),
-            pay_to: stack.config.payments.pay_to,
-            service_name: stack.config.service_name.clone(),
+            client: Client::new(base_url),
+            token: config.chain.token.clone(),
+            pay_to: config.payments.pay_to,
+            service_name: config.service_name.clone(),
         }
     }
 

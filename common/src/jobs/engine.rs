@@ -122,7 +122,11 @@ impl Engine {
     }
 
     async fn reconcile(&self, job: &mut Job) -> Result<Progress, MoveError> {
-        let settled = self.settler.reconcile(&signed_payment(job)?, job.intent.as_ref()).await?;
+        let settled = match self.settler.reconcile(&signed_payment(job)?, job.intent.as_ref()).await? {
+            // What could not be sent again was perhaps sent before: only the chain can tell.
+            Settled::NotSent(_) => Settled::Pending { transaction: None },
+            known => known,
+        };
         self.record(job, settled, Patience::Worker).await
     }
 

@@ -105,7 +105,8 @@ pub async fn submitting(db: &Db, job: &mut Job, prepared: Prepared, now: Timesta
             "SET #settlement = :submitted, #lease_until = :until, #intent = :intent, #transaction = :transaction";
         write = change(db, job, expression, now)?.bind("intent", intent)?.bind("transaction", &transaction)?;
     }
-    let write = write.bind("submitted", Settlement::Submitted)?.bind("until", now.plus(LEASE))?;
+    // Only once: another intent in place of the first would leave the first one's account nonce out for ever.
+    let write = write.only_unsubmitted()?.bind("submitted", Settlement::Submitted)?.bind("until", now.plus(LEASE))?;
     match prepared.allocation {
         None => drop(db.write(write).await?),
         Some(allocation) => match db.transact(&[write, allocation]).await {
@@ -380,7 +381,7 @@ fn revise(receipt: &mut Receipt, job: &Job, now: Timestamp) {
 }
 
 impl Write {
-    /// A job is only given up while nothing of its payment was broadcast.
+    /// Only while nothing of the job's payment was broadcast.
     fn only_unsubmitted(self) -> Result<Write, StoreError> {
         self.only_if("#attempt = :attempt AND attribute_exists(#open) AND #settlement = :claimed")
             .bind("claimed", Settlement::Claimed)

@@ -382,13 +382,13 @@ impl Db {
     pub async fn transact(&self, writes: &[Write]) -> Result<(), WriteError> {
         let actions: Vec<TransactWriteItem> =
             writes.iter().map(Write::action).collect::<Result<_, _>>().map_err(WriteError::Failed)?;
+        // One token for all tries: a try whose answer was lost may have been applied, and then the next must not meet
+        // its own writes and take them for another's.
+        let token = const_hex::encode(digest::random::<16>());
         let mut attempt = 0;
         loop {
-            // The SDK adds a token of its own to each call, so that its retry of a lost answer cannot apply it twice.
-            let Err(error) = self.client.transact_write_items().set_transact_items(Some(actions.clone())).send().await
-            else {
-                return Ok(());
-            };
+            let request = self.client.transact_write_items().set_transact_items(Some(actions.clone()));
+            let Err(error) = request.client_request_token(&token).send().await else { return Ok(()) };
             let reasons = match error.as_service_error() {
                 Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) => {
                     cancelled.cancellation_reasons()

@@ -195,25 +195,32 @@ impl Relayer {
         if let Some(receipt) = self.chain.receipt(&hash).await? {
             return Ok(self.judge(authorization, &hash, &receipt).await);
         }
-        match self.chain.nonce_use(authorization, LOOK_BACK_RANGES).await? {
-            NonceUse::ByThisTransfer(transaction) => return Ok(Settled::Yes { transaction }),
-            NonceUse::Otherwise => return Ok(Settled::No(Reason::NonceUsed)),
+        let used = match self.chain.nonce_use(authorization, LOOK_BACK_RANGES).await? {
+            NonceUse::ByThisTransfer(transaction) => Some(Settled::Yes { transaction }),
+            NonceUse::Otherwise => Some(Settled::No(Reason::NonceUsed)),
             // Used, by what we cannot see: a person has to look (the alarm on stuck settlements fires).
             NonceUse::Untraceable => return Ok(Settled::Pending { transaction: Some(hash) }),
-            NonceUse::Unused => {}
-        }
+            NonceUse::Unused => None,
+        };
         if intent.relayer != self.key.address() {
-            return reconcile_on_chain(&self.chain, authorization, &self.clock).await;
+            return match used {
+                Some(known) => Ok(known),
+                None => reconcile_on_chain(&self.chain, authorization, &self.clock).await,
+            };
         }
         if self.chain.transaction_count(intent.relayer).await? > intent.account_nonce {
-            // Asked once more, because the receipt may have come between the two questions.
-            return Ok(self.after_spent_nonce(authorization, &hash).await);
+            return Ok(match used {
+                Some(known) => known,
+                // Asked once more, because the receipt may have come between the two questions.
+                None => self.after_spent_nonce(authorization, &hash).await,
+            });
         }
         if self.chain.knows_transaction(&hash).await? {
             return Ok(Settled::Pending { transaction: Some(hash) });
         }
-        // Nobody knows it: the same bytes again. Even if the authorization has expired by now, the account nonce has
-        // to be spent, or everything behind it waits.
+        // Nobody knows it: the same bytes again. Even if the authorization has expired by now, or somebody else has
+        // broadcast it, the account nonce has to be spent, or everything behind it waits for ever. So the intent is
+        // only let go of once it is.
         Ok(self.submit(authorization, intent).await)
     }
 }

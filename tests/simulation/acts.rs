@@ -1,0 +1,408 @@
+//! What agents, owners, strangers and the service's own machinery do: one act is one step of a run.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use common::catalog::TOP_UP;
+use common::evm::authorization::Authorization;
+use common::evm::signature::PrivateKey;
+use common::evm::word_from_u64;
+use common::ids::AgentId;
+use common::money::Usdc;
+use ring::hmac;
+use serde_json::{Value, json};
+
+use super::world::{Answer, WEBHOOK_SECRET, World};
+use crate::support::payer::{bare, header};
+use crate::support::{Payer, READ_PATH, VIN, VIN_PATH};
+
+/// An agent, with everything it remembers.
+pub struct Agent {
+    pub payer: Payer,
+    pub id: AgentId,
+    pub notes: Mutex<Notes>,
+}
+
+#[derive(Default)]
+pub struct Notes {
+    quotes: Vec<Quoted>,
+    pub shown: Vec<Shown>,
+    tokens: Vec<Token>,
+    /// Daily caps asked for since the last look; `None` is none.
+    pub daily_tried: Vec<Option<u64>>,
+    sessions: u64,
+    names: u64,
+}
+
+#[derive(Clone)]
+struct Quoted {
+    path: &'static str,
+    body: Value,
+    quote_id: String,
+    /// micro-USDC to sign for
+    amount: u64,
+}
+
+/// A payment that was shown to the service, or may be.
+#[derive(Clone)]
+pub struct Shown {
+    pub path: &'static str,
+    pub body: Value,
+    pub quote_id: Option<String>,
+    /// The name its call was given.
+    pub name: Option<String>,
+    pub authorization: Authorization,
+    /// Somebody else put it on chain.
+    pub by_stranger: bool,
+}
+
+#[derive(Clone)]
+struct Token {
+    id: String,
+    bearer: String,
+    /// Its owner was told that it is revoked.
+    revoked: bool,
+}
+
+/// Acts, each as often as it stands here.
+const ACTS: &[(Act, u64)] = &[
+    (Act::Quote, 10),
+    (Act::PayQuoted, 12),
+    (Act::PayPrice, 13),
+    (Act::PayTwice, 3),
+    (Act::PayNamed, 4),
+    (Act::Spend, 10),
+    (Act::SpendNamed, 3),
+    (Act::Again, 7),
+    (Act::TopUp, 3),
+    (Act::Card, 3),
+    (Act::Mint, 2),
+    (Act::Revoke, 1),
+    (Act::Budget, 4),
+    (Act::Freeze, 1),
+    (Act::Lift, 4),
+    (Act::Deliver, 22),
+    (Act::Sweep, 4),
+    (Act::Stranger, 2),
+    (Act::Cancel, 1),
+    (Act::Fund, 3),
+    (Act::Drain, 1),
+    (Act::Forget, 1),
+    (Act::Time, 4),
+];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Ask for a price, with a proof.
+    Quote,
+    /// Pay a quote: signed, from its hold, or both.
+    PayQuoted,
+    /// Sign for the price without a quote.
+    PayPrice,
+    /// The same payment in two requests at once.
+    PayTwice,
+    /// A signed payment under a name that is used again and again.
+    PayNamed,
+    /// A call of an access token.
+    Spend,
+    SpendNamed,
+    /// An earlier payment once more, perhaps for something else.
+    Again,
+    TopUp,
+    /// The card processor tells of a paid session, perhaps again.
+    Card,
+    Mint,
+    Revoke,
+    Budget,
+    Freeze,
+    Lift,
+    /// The queue hands a message to a worker.
+    Deliver,
+    Sweep,
+    /// A stranger broadcasts an authorization.
+    Stranger,
+    /// A payer makes an authorization worthless.
+    Cancel,
+    Fund,
+    Drain,
+    /// A node forgets a waiting transaction.
+    Forget,
+    /// All clocks jump, as for processes that were suspended.
+    Time,
+}
+
+impl Act {
+    pub fn draw(world: &World) -> Act {
+        let all: u64 = ACTS.iter().map(|(_, weight)| weight).sum();
+        let mut roll = world.fate.dice.roll(all);
+        for (act, weight) in ACTS {
+            if roll < *weight {
+                return *act;
+            }
+            roll -= weight;
+        }
+        Act::Time
+    }
+}
+
+impl Agent {
+    pub fn new(world: &World) -> Arc<Agent> {
+        let key = PrivateKey::from_bytes(&common::digest::random()).expect("a key");
+        let payer = Payer::of(key, &world.config, "");
+        world.chain.fund(payer.address(), 20_000 + world.fate.dice.roll(60_000));
+        Arc::new(Agent { id: payer.agent(), payer, notes: Mutex::default() })
+    }
+
+    fn proof(&self, world: &World) -> (&'static str, String) {
+        ("x-agent-proof", self.payer.proof_at("write", world.clock.now().secs()))
+    }
+
+    fn authorize(&self, world: &World, micro: u64) -> Authorization {
+        let now = world.clock.now().secs().unsigned_abs();
+        let lives = *world.fate.dice.pick(&[40, 300, 3_600]).unwrap();
+        self.payer.authorize_with(micro, |authorization| {
+            authorization.valid_after = word_from_u64(now - 300);
+            authorization.valid_before = word_from_u64(now + lives);
+        })
+    }
+
+    fn remember(&self, shown: Shown) {
+        self.notes.lock().unwrap().shown.push(shown);
+    }
+
+    fn pick<T: Clone>(&self, world: &World, of: impl Fn(&Notes) -> &Vec<T>) -> Option<T> {
+        world.fate.dice.pick(of(&self.notes.lock().unwrap())).cloned()
+    }
+
+    fn name(&self, world: &World) -> String {
+        let mut notes = self.notes.lock().unwrap();
+        // Two of three times one that was used before.
+        notes.names += u64::from(notes.names == 0 || world.fate.dice.roll(3) == 0);
+        format!("name-{}", notes.names)
+    }
+}
+
+fn purchase(world: &World, memo: String) -> (&'static str, Value, u64) {
+    if world.fate.dice.percent(50) {
+        (VIN_PATH, json!({"vin": VIN, "memo": memo}), 5_000)
+    } else {
+        (READ_PATH, json!({"url": "http://example.com/", "memo": memo}), 2_000)
+    }
+}
+
+fn some(world: &World) -> (&'static str, Value, u64) {
+    purchase(world, format!("m{}", world.fate.dice.roll(1_000_000)))
+}
+
+/// Under a name it is mostly the same that is bought.
+fn named(world: &World, name: &str) -> (&'static str, Value, u64) {
+    let memo = if world.fate.dice.percent(5) { format!("{name}?") } else { name.to_owned() };
+    (VIN_PATH, json!({"vin": VIN, "memo": memo}), 5_000)
+}
+
+/// An agent's or owner's act, as one process lives it. `false` if the act is to be tried again by others.
+pub async fn perform(act: Act, world: &World, agent: &Agent, node: usize) {
+    let node = &world.nodes[node];
+    let answer = match act {
+        Act::Quote => {
+            let (path, body, _) = some(world);
+            let headers = [agent.proof(world)];
+            let answer = world.send(node, "POST", path, &headers, &body.to_string()).await;
+            let amount = answer.body["payment_request"]["amount"].as_str().and_then(|text| Usdc::parse(text).ok());
+            if let (Some(quote_id), Some(amount)) = (answer.body["quote_id"].as_str(), amount) {
+                let quote_id = quote_id.to_owned();
+                agent.notes.lock().unwrap().quotes.push(Quoted { path, body, quote_id, amount: amount.micro() });
+            }
+            answer
+        }
+        Act::PayQuoted => {
+            let Some(quoted) = agent.pick(world, |notes| &notes.quotes) else { return };
+            let mut headers = vec![("x-quote-id", quoted.quote_id.clone())];
+            if quoted.amount == 0 {
+                headers.extend([("payment-signature", agent.payer.nothing()), agent.proof(world)]);
+            } else {
+                let authorization = agent.authorize(world, quoted.amount);
+                headers.push(("x-payment", header(&bare(&authorization))));
+                let (path, body, quote_id) = (quoted.path, quoted.body.clone(), Some(quoted.quote_id.clone()));
+                agent.remember(Shown { path, body, quote_id, name: None, authorization, by_stranger: false });
+            }
+            world.send(node, "POST", quoted.path, &headers, &quoted.body.to_string()).await
+        }
+        Act::PayPrice | Act::PayNamed | Act::PayTwice => {
+            let name = (act == Act::PayNamed).then(|| agent.name(world));
+            let (path, body, price) = name.as_ref().map_or_else(|| some(world), |name| named(world, name));
+            let authorization = agent.authorize(world, price);
+            let mut headers = vec![("x-payment", header(&bare(&authorization)))];
+            headers.extend(name.clone().map(|name| ("idempotency-key", name)));
+            let (quote_id, by_stranger) = (None, false);
+            agent.remember(Shown { path, body: body.clone(), quote_id, name, authorization, by_stranger });
+            let body = body.to_string();
+            let send = |node| world.send(node, "POST", path, &headers, &body);
+            if act == Act::PayTwice {
+                let other = world.fate.dice.pick(&world.nodes).unwrap();
+                tokio::join!(send(node), send(other)).0
+            } else {
+                send(node).await
+            }
+        }
+        Act::Spend | Act::SpendNamed => {
+            let Some(token) = agent.pick(world, |notes| &notes.tokens) else { return };
+            let name = (act == Act::SpendNamed).then(|| agent.name(world));
+            let (path, body, _) = name.as_ref().map_or_else(|| some(world), |name| named(world, name));
+            let mut headers = vec![("authorization", format!("Bearer {}", token.bearer))];
+            headers.extend(name.map(|name| ("idempotency-key", name)));
+            let answer = world.send(node, "POST", path, &headers, &body.to_string()).await;
+            assert!(
+                !token.revoked || [401, 500, 503].contains(&answer.status),
+                "a revoked token buys nothing: {answer:?}"
+            );
+            answer
+        }
+        Act::Again => {
+            let Some(shown) = agent.pick(world, |notes| &notes.shown) else { return };
+            present(world, node_index(world, node), &shown, world.fate.dice.percent(5)).await
+        }
+        Act::TopUp => {
+            let micro = 10_000 * (1 + world.fate.dice.roll(3));
+            let (path, body) = (TOP_UP.paths[0], json!({"amount": Usdc::from_micro(micro).to_string()}));
+            let authorization = agent.authorize(world, micro);
+            let headers = [("x-payment", header(&bare(&authorization)))];
+            agent.remember(Shown {
+                path,
+                body: body.clone(),
+                quote_id: None,
+                name: None,
+                authorization,
+                by_stranger: false,
+            });
+            world.send(node, "POST", path, &headers, &body.to_string()).await
+        }
+        Act::Card => {
+            let session = {
+                let mut notes = agent.notes.lock().unwrap();
+                notes.sessions += u64::from(notes.sessions == 0 || world.fate.dice.percent(60));
+                notes.sessions
+            };
+            let object = json!({"id": format!("cs_{}_{session}", agent.id), "client_reference_id": agent.id,
+                "amount_total": 1 + session % 3, "currency": "usd", "payment_status": "paid"});
+            let body = json!({"type": "checkout.session.completed", "data": {"object": object}}).to_string();
+            let at = world.clock.now().secs();
+            let key = hmac::Key::new(hmac::HMAC_SHA256, WEBHOOK_SECRET.as_bytes());
+            let tag = hmac::sign(&key, format!("{at}.{body}").as_bytes());
+            let tag: String = tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+            let headers = [("stripe-signature", format!("t={at},v1={tag}"))];
+            world.send(node, "POST", "/v1/credits/webhook", &headers, &body).await
+        }
+        Act::Mint => {
+            let headers = [agent.proof(world)];
+            let answer = world.send(node, "POST", "/v1/agents/me/access-tokens", &headers, "{}").await;
+            let data = &answer.body["data"];
+            if let (Some(id), Some(bearer)) = (data["id"].as_str(), data["token"].as_str()) {
+                let token = Token { id: id.to_owned(), bearer: bearer.to_owned(), revoked: false };
+                agent.notes.lock().unwrap().tokens.push(token);
+            }
+            answer
+        }
+        Act::Revoke => {
+            let Some(token) = agent.pick(world, |notes| &notes.tokens) else { return };
+            let path = format!("/v1/agents/me/access-tokens/{}", token.id);
+            let answer = world.send(node, "DELETE", &path, &[agent.proof(world)], "{}").await;
+            if answer.status == 200 {
+                let mut notes = agent.notes.lock().unwrap();
+                notes.tokens.iter_mut().filter(|other| other.id == token.id).for_each(|token| token.revoked = true);
+            }
+            answer
+        }
+        Act::Budget => {
+            let dice = &world.fate.dice;
+            let daily = (!dice.percent(40)).then(|| 10_000 + dice.roll(60_000));
+            let per_transaction = dice.percent(20).then(|| 1_000 + dice.roll(5_000));
+            let amount = |micro: Option<u64>| micro.map(|micro| Usdc::from_micro(micro).to_string());
+            let tools = if dice.percent(20) { json!({"vin_decode": "0.010000"}) } else { Value::Null };
+            let body = json!({"daily": amount(daily), "per_transaction": amount(per_transaction), "tools": tools});
+            // Even if it is never answered, it may have been heard.
+            agent.notes.lock().unwrap().daily_tried.push(daily);
+            world.send(node, "PUT", "/v1/agents/me/budgets", &[agent.proof(world)], &body.to_string()).await
+        }
+        Act::Freeze | Act::Lift => {
+            let targets = ["agent", "tool", "payee"];
+            let what = world.fate.dice.pick(&targets).unwrap();
+            let id = match *what {
+                "tool" => json!("vin_decode"),
+                "payee" => json!("service"),
+                _ => Value::Null,
+            };
+            let lift = if act == Act::Lift { "/lift" } else { "" };
+            let mut body = json!({"what": what});
+            if !id.is_null() {
+                body["id"] = id;
+            }
+            let path = format!("/v1/agents/me/freezes{lift}");
+            world.send(node, "POST", &path, &[agent.proof(world)], &body.to_string()).await
+        }
+        Act::Sweep => {
+            let _ = world.sweep(node).await;
+            return;
+        }
+        Act::Deliver | Act::Stranger | Act::Cancel | Act::Fund | Act::Drain | Act::Forget | Act::Time => return,
+    };
+    world.fate.figures.count(&format!("answer {}", answer.status));
+    assert!(answer.status < 600 && answer.status != 404 && answer.status != 415, "{act:?}: {answer:?}");
+}
+
+fn node_index(world: &World, node: &super::world::Node) -> usize {
+    world.nodes.iter().position(|other| std::ptr::eq(other, node)).unwrap()
+}
+
+/// Shows a payment again, as it was or for something else.
+pub async fn present(world: &World, node: usize, shown: &Shown, for_something_else: bool) -> Answer {
+    let mut body = shown.body.clone();
+    if for_something_else {
+        body["memo"] = json!("something else");
+    }
+    let mut headers = vec![("x-payment", header(&bare(&shown.authorization)))];
+    headers.extend(shown.quote_id.clone().map(|quote| ("x-quote-id", quote)));
+    headers.extend(shown.name.clone().map(|name| ("idempotency-key", name)));
+    world.send(&world.nodes[node], "POST", shown.path, &headers, &body.to_string()).await
+}
+
+/// What happens to everybody at once, or outside of the service.
+pub fn happen(act: Act, world: &World, agent: &Agent) {
+    let dice = &world.fate.dice;
+    match act {
+        Act::Stranger => {
+            let mut notes = agent.notes.lock().unwrap();
+            let count = notes.shown.len() as u64;
+            if count > 0 {
+                // Mostly a recent one: the others have expired.
+                let index = usize::try_from(count - 1 - dice.roll(count.min(4))).unwrap();
+                let shown = &mut notes.shown[index];
+                shown.by_stranger = true;
+                world.fate.figures.count("fault broadcast by a stranger");
+                world.chain.broadcast(&shown.authorization, dice.millis(2_000));
+            }
+        }
+        Act::Cancel => {
+            if let Some(shown) = agent.pick(world, |notes| &notes.shown) {
+                world.chain.cancel(&shown.authorization);
+            }
+        }
+        Act::Fund => world.chain.fund(agent.payer.address(), 5_000 + dice.roll(40_000)),
+        Act::Drain => world.chain.drain(agent.payer.address()),
+        Act::Forget => world.chain.forget_one(),
+        Act::Time => {
+            let secs = match dice.roll(20) {
+                0..8 => dice.roll(10),
+                8..14 => 41 + dice.roll(40),
+                14..17 => 300,
+                17 | 18 => 901,
+                _ => 3_600,
+            };
+            if secs > 40 {
+                world.fate.figures.count("fault all processes suspended past their leases");
+            }
+            world.advance(Duration::from_secs(secs));
+        }
+        _ => {}
+    }
+}

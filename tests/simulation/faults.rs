@@ -1,0 +1,86 @@
+//! When something goes wrong: whether faults are on, and the lives of the processes that may end at any step.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+
+use tokio::sync::Notify;
+
+use super::dice::{Dice, Figures};
+
+tokio::task_local! {
+    /// The process the current task belongs to.
+    static LIFE: Arc<Life>;
+}
+
+/// A process: it lives for so many steps. A step is anything it asks of the world: a request to the database, to the
+/// chain, to the queue.
+pub struct Life {
+    left: AtomicI64,
+    /// Whether its last step still arrives, and only the answer is lost with the process.
+    last_one_arrives: bool,
+    over: Notify,
+}
+
+impl Life {
+    pub fn of(steps: i64, last_one_arrives: bool) -> Arc<Life> {
+        Arc::new(Life { left: AtomicI64::new(steps), last_one_arrives, over: Notify::new() })
+    }
+
+    /// Runs a task as this process. `None` if the process died on the way: the task is dropped where it stood.
+    pub async fn live<T>(self: Arc<Life>, task: impl Future<Output = T>) -> Option<T> {
+        let over = self.clone();
+        tokio::select! {
+            biased;
+            () = over.over.notified() => None,
+            done = LIFE.scope(self, task) => Some(done),
+        }
+    }
+
+    async fn die(&self) {
+        self.over.notify_one();
+        std::future::pending().await
+    }
+}
+
+/// What decides of everything.
+pub struct Fate {
+    pub dice: Dice,
+    pub figures: Figures,
+    on: AtomicBool,
+}
+
+impl Fate {
+    pub fn new(seed: u64) -> Fate {
+        Fate { dice: Dice::new(seed), figures: Figures::default(), on: AtomicBool::new(true) }
+    }
+
+    /// No more faults from now on, or faults again.
+    pub fn set(&self, on: bool) {
+        self.on.store(on, Ordering::SeqCst);
+    }
+
+    /// Whether this fault is injected now: so many times in a thousand.
+    pub fn strikes(&self, fault: &str, per_mille: u64) -> bool {
+        let strikes = self.dice.roll(1000) < per_mille && self.on.load(Ordering::SeqCst);
+        if strikes {
+            self.figures.count(&format!("fault {fault}"));
+        }
+        strikes
+    }
+
+    /// A step of the current process: everybody else may move before it is made.
+    pub async fn step<T>(&self, step: impl Future<Output = T>) -> T {
+        self.figures.count("requests");
+        tokio::time::sleep(self.dice.millis(6)).await;
+        let Ok(life) = LIFE.try_with(Arc::clone) else { return step.await };
+        let left = life.left.fetch_sub(1, Ordering::SeqCst);
+        if left <= 0 || left == 1 && !life.last_one_arrives {
+            life.die().await;
+        }
+        let done = step.await;
+        if left == 1 {
+            life.die().await;
+        }
+        done
+    }
+}

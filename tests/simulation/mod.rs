@@ -1,0 +1,264 @@
+//! The ledger under attack: thousands of random interleavings of everything agents, owners, strangers and the service's
+//! own machinery do, on a database, a queue and a chain that fail in every way they can, in processes that die between
+//! any two steps and whose clocks disagree.
+//!
+//! Real are the routers, the gate, the engine, the sweeper, the SDK client and the database engine. Modelled is what is
+//! outside of us: the chain ([`chain`]), the queue ([`world`]), time ([`world::World::advance`]). Everything follows
+//! from one seed: there are no threads and no sockets within a run, and time only passes where everybody waits.
+//!
+//! A run of so many steps is made of episodes, each with a database and agents of its own. A violation names the
+//! episode's own seed, with the command that repeats it.
+
+mod acts;
+mod chain;
+mod check;
+mod database;
+mod dice;
+mod faults;
+mod world;
+
+use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use common::jobs::{Job, job, store};
+use common::ledger::hold;
+use common::store::StoreError;
+use tokio::task::JoinSet;
+
+use acts::{Act, Agent};
+use check::Seen;
+use dice::Figures;
+use faults::Life;
+use world::World;
+
+/// Steps of one episode.
+const EPISODE: u64 = 400;
+/// A quiet moment comes after so many steps.
+const QUIET: u64 = 100;
+/// Most requests at once.
+const AT_ONCE: usize = 8;
+/// Steps of the run that is part of `make test`.
+const SHORT_RUN: u64 = 1_200;
+
+#[test]
+fn no_interleaving_breaks_the_books() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let seed = number("SIMULATE_SEED").unwrap_or(20_261_121);
+    let steps = number("SIMULATE_STEPS").unwrap_or(SHORT_RUN);
+    run(seed, steps);
+}
+
+/// The seed of an episode; the first one's is the run's own, so that it can be repeated alone.
+fn seed_of(seed: u64, episode: u64) -> u64 {
+    seed.wrapping_add(episode.wrapping_mul(1_000_003))
+}
+
+fn run(seed: u64, steps: u64) {
+    let episodes = steps.div_ceil(EPISODE).max(1);
+    let started = Instant::now();
+    let (figures, next, failed) = (Figures::default(), AtomicU64::new(0), AtomicBool::new(false));
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(4);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let episode = next.fetch_add(1, Ordering::SeqCst);
+                    if episode >= episodes || failed.load(Ordering::SeqCst) {
+                        return;
+                    }
+                    let seed = seed_of(seed, episode);
+                    let steps = (steps - episode * EPISODE).min(EPISODE);
+                    let done = std::panic::catch_unwind(AssertUnwindSafe(|| play(seed, steps)));
+                    match done {
+                        Ok(done) => figures.take_from(&done),
+                        Err(_) => {
+                            failed.store(true, Ordering::SeqCst);
+                            eprintln!("VIOLATION. To see it again:\n\n    make simulate STEPS={steps} SEED={seed}\n");
+                        }
+                    }
+                    if episode % 25 == 24 {
+                        eprintln!("{} of {episodes} episodes, {:?}", episode + 1, started.elapsed());
+                    }
+                }
+            });
+        }
+    });
+    let faults = figures.sum("fault ");
+    eprintln!("seed {seed}, {:.0?}", started.elapsed());
+    for (what, times) in figures.all("") {
+        eprintln!("{times:>9}  {what}");
+    }
+    let violations = u32::from(failed.load(Ordering::SeqCst));
+    let steps = figures.sum("steps");
+    eprintln!("{steps:>9}  steps, {faults} faults, {violations} violations");
+    assert_eq!(violations, 0, "the simulation found a violation; its seed is above");
+    assert!(faults * 10 >= steps, "{faults} faults in {steps} steps are too few");
+}
+
+/// One episode, from its seed.
+fn play(seed: u64, steps: u64) -> Figures {
+    fastrand::seed(seed);
+    common::digest::seeded::seed(Some(seed));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    let figures = runtime.block_on(episode(seed, steps));
+    common::digest::seeded::seed(None);
+    figures
+}
+
+async fn episode(seed: u64, steps: u64) -> Figures {
+    let world = Arc::new(World::new(seed).await);
+    let ticking = tokio::spawn(world.clone().tick());
+    let agents: Vec<Arc<Agent>> = (0..2 + world.fate.dice.roll(5)).map(|_| Agent::new(&world)).collect();
+    let mut seen: Vec<Seen> = agents.iter().map(|_| Seen::default()).collect();
+    let mut running = JoinSet::new();
+    for step in 1..=steps {
+        world.fate.figures.count("steps");
+        begin(&world, world.fate.dice.pick(&agents).unwrap(), &mut running);
+        while running.len() >= AT_ONCE {
+            finish_one(&mut running).await;
+        }
+        tokio::time::sleep(world.fate.dice.millis(25)).await;
+        if step % QUIET == 0 {
+            settle_down(&world, &mut running).await;
+            world.fate.set(false);
+            for (agent, seen) in agents.iter().zip(&mut seen) {
+                check::quiet(&world, agent, seen).await;
+            }
+            world.fate.set(true);
+        }
+    }
+    settle_down(&world, &mut running).await;
+    world.fate.set(false);
+    end(&world, &agents).await;
+    ticking.abort();
+    let figures = Figures::default();
+    figures.take_from(&world.fate.figures);
+    figures
+}
+
+/// Begins one step.
+fn begin(world: &Arc<World>, agent: &Arc<Agent>, running: &mut JoinSet<()>) {
+    let (world, agent, dice) = (world.clone(), agent.clone(), &world.fate.dice);
+    let act = Act::draw(&world);
+    world.fate.figures.count(&format!("act {act:?}"));
+    acts::happen(act, &world, &agent);
+    let dies = dice.percent(20);
+    let steps = if dies { 1 + i64::try_from(dice.roll(12)).unwrap() } else { i64::MAX };
+    let life = Life::of(steps, dice.percent(50));
+    let node = usize::try_from(dice.roll(world.nodes.len() as u64)).unwrap();
+    let world = world.clone();
+    running.spawn(async move {
+        let died = match act {
+            Act::Deliver => {
+                let Some(message) = world.queue.take() else { return };
+                let done = life.live(world.nodes[node].gate.engine.run(message.0)).await;
+                if !matches!(done, Some(Ok(()))) {
+                    world.queue.give_back(message);
+                }
+                done.is_none()
+            }
+            act => life.live(acts::perform(act, &world, &agent, node)).await.is_none(),
+        };
+        if died {
+            world.fate.figures.count("fault process died");
+        }
+    });
+}
+
+async fn finish_one(running: &mut JoinSet<()>) {
+    if let Some(Err(error)) = running.join_next().await {
+        std::panic::resume_unwind(error.into_panic());
+    }
+}
+
+/// Waits until nobody does anything, and what was on its way has arrived.
+async fn settle_down(world: &World, running: &mut JoinSet<()>) {
+    while !running.is_empty() {
+        finish_one(running).await;
+    }
+    world.fate.figures.count("quiet moments");
+    tokio::time::sleep(Duration::from_secs(4)).await;
+}
+
+/// No more faults: whoever was charged claims what it paid for, everything comes to its end, and the books are checked.
+async fn end(world: &Arc<World>, agents: &[Arc<Agent>]) {
+    // What waits on chain lands, or never will.
+    world.advance(Duration::from_secs(100));
+    for agent in agents {
+        claim_everything(world, agent).await;
+    }
+    let mut errors = BTreeMap::new();
+    for round in 0.. {
+        if round == 120 {
+            stuck(world, &errors).await;
+        }
+        world.sweep(&world.nodes[0]).await.unwrap();
+        while let Some((request_id, _)) = world.queue.take() {
+            // The node whose clock is right; an engine that fails is called again by the sweeper.
+            if let Err(error) = world.nodes[0].gate.engine.run(request_id).await {
+                errors.insert(request_id.to_string(), error);
+            }
+        }
+        if open(world).await.is_empty() {
+            break;
+        }
+        world.advance(Duration::from_secs(61));
+    }
+    // What no call came for is released when its quote has expired.
+    world.advance(Duration::from_secs(910));
+    for agent in agents {
+        while hold::release(&world.db, agent.id, false, world.clock.now()).await.unwrap().micro() > 0 {}
+        check::at_rest(world, agent).await;
+    }
+    check::money(world, agents).await;
+}
+
+/// Says what does not come to its end.
+async fn stuck(world: &World, errors: &BTreeMap<String, StoreError>) -> ! {
+    for request_id in open(world).await.iter().filter_map(|pk| job::request_id_of(pk)) {
+        let job = store::load_latest(&world.db, request_id).await.unwrap().unwrap();
+        let Job { settlement, outcome, attempt, transaction, .. } = &job;
+        let nonce = job.intent.as_ref().map(|intent| intent.account_nonce);
+        let error = errors.get(&request_id.to_string());
+        eprintln!("{request_id}: {settlement:?} {outcome:?} {attempt} {transaction:?} {nonce:?} {error:?}");
+    }
+    panic!("jobs stay open for ever; the chain: {}", world.chain.describe());
+}
+
+async fn open(world: &World) -> Vec<String> {
+    let far = world.clock.now().plus(Duration::from_secs(365 * 24 * 3600));
+    let mut open = Vec::new();
+    for shard in 0..job::OPEN_SHARDS {
+        open.extend(store::due(&world.db, shard, far, 1_000).await.unwrap().into_iter().map(|job| job.pk));
+    }
+    open
+}
+
+/// The owner lifts every rule, and shows every payment that moved money once more.
+async fn claim_everything(world: &World, agent: &Agent) {
+    for what in [r#"{"what":"agent"}"#, r#"{"what":"tool","id":"vin_decode"}"#, r#"{"what":"payee","id":"service"}"#] {
+        let proof = [("x-agent-proof", agent.payer.proof_at("write", world.clock.now().secs()))];
+        let lifted = world.send(&world.nodes[0], "POST", "/v1/agents/me/freezes/lift", &proof, what).await;
+        assert_eq!(lifted.status, 200, "{lifted:?}");
+    }
+    let proof = [("x-agent-proof", agent.payer.proof_at("write", world.clock.now().secs()))];
+    let none = r#"{"daily":null,"per_transaction":null,"tools":null,"payees":null}"#;
+    assert_eq!(world.send(&world.nodes[0], "PUT", "/v1/agents/me/budgets", &proof, none).await.status, 200);
+    let shown = agent.notes.lock().unwrap().shown.clone();
+    for shown in shown {
+        // Without its name: what was bought under it may have been paid with another payment.
+        let shown = acts::Shown { name: None, ..shown };
+        let moved = world.chain.used(&shown.authorization).is_some_and(|used| used.moved);
+        if !moved || !check::may_be_claimed(&shown, world.clock.now()) {
+            continue;
+        }
+        let answer = acts::present(world, 0, &shown, false).await;
+        world.fate.figures.count("payments shown again at the end");
+        // Done, on its way, failed and paid back, or spent on something else. (A quote's hold may be gone.)
+        let served = [200, 202, 409, 503].contains(&answer.status);
+        assert!(served || shown.quote_id.is_some(), "money arrived, and is not known: {answer:?}");
+    }
+}

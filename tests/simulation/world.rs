@@ -1,0 +1,274 @@
+//! The service as it is deployed, several times over one database: gates and engines that share tables, a queue that
+//! loses and repeats, and clocks that disagree.
+
+use std::cell::Cell;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use common::app::App;
+use common::approvals::Notices;
+use common::catalog::ToolSpec;
+use common::clock::{Clock, Timestamp};
+use common::config::Config;
+use common::gate::Gate;
+use common::ids::RequestId;
+use common::jobs::{Engine, sweep};
+use common::limits::StopSwitch;
+use common::net::{FetchPolicy, PlainHttp};
+use common::secrets::ServiceKeys;
+use common::store::queue::Message;
+use common::store::{BoxFuture, Db, Queue, StoreError};
+use common::tools::{
+    Mode, Output, Runner, Running, ToolError, Toolbox, Unavailable, top_up, vehicle_identification, web_read,
+};
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+use super::chain::{Chain, Model, Way};
+use super::database;
+use super::dice::Dice;
+use super::faults::Fate;
+
+const SECRET: &str = "a secret all processes of the simulation share";
+pub const WEBHOOK_SECRET: &str = "a secret of the card processor";
+/// Processes with a clock of their own: these milliseconds off.
+const SKEWS: [i64; 4] = [0, -3_000, 2_500, 700];
+
+thread_local! {
+    static WORK: Cell<u64> = const { Cell::new(0) };
+}
+
+static RUNNERS: [&Runner; 3] = [
+    &Runner { spec: &web_read::SPEC, run: |_, _| work(&web_read::SPEC) },
+    &Runner { spec: &vehicle_identification::SPEC, run: |_, _| work(&vehicle_identification::SPEC) },
+    &top_up::RUNNER,
+];
+
+/// A tool that succeeds, fails, takes its time, hangs or panics.
+fn work(spec: &'static ToolSpec) -> Running {
+    let seed = WORK.get();
+    WORK.set(seed.wrapping_add(1));
+    let dice = Dice::new(seed);
+    Box::pin(async move {
+        match dice.roll(100) {
+            0..12 => {
+                return Err(ToolError::unavailable(Unavailable::SourceUnavailable, "the source is down"));
+            }
+            12..14 => std::panic::resume_unwind(Box::new("a bug in a tool")),
+            14 => tokio::time::sleep(spec.deadline + Duration::from_secs(1)).await,
+            15..25 => tokio::time::sleep(dice.millis(2_000)).await,
+            _ => {}
+        }
+        let padding = if dice.percent(3) { "x".repeat(10_000) } else { String::new() };
+        let result = json!({"worked": true, "padding": padding});
+        Ok(Output { result, provider: "simulation", provider_request_id: None, mode: Mode::Embedded, credited: None })
+    })
+}
+
+/// A process that serves requests and works on jobs.
+pub struct Node {
+    pub gate: Arc<Gate>,
+    router: Router,
+}
+
+pub struct World {
+    pub fate: Arc<Fate>,
+    pub config: Arc<Config>,
+    /// A connection of the simulation's own.
+    pub db: Db,
+    pub chain: Arc<Chain>,
+    pub queue: Arc<Messages>,
+    /// The true time.
+    pub clock: Clock,
+    pub way: Way,
+    pub nodes: Vec<Node>,
+    pub keys: ServiceKeys,
+}
+
+/// An answer of the service.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub body: Value,
+}
+
+impl World {
+    pub async fn new(seed: u64) -> World {
+        let fate = Arc::new(Fate::new(seed));
+        fate.set(false);
+        WORK.set(seed ^ 0x5eed);
+        let dice = &fate.dice;
+        let way = if dice.percent(50) { Way::Facilitator } else { Way::Relayer };
+        let overlap = if dice.percent(50) { "0.01" } else { "0.000001" };
+        let config = Config::read(|name| {
+            let value = match name {
+                "PAY_TO" => "0x00000000000000000000000000000000000000aa",
+                "AWS_ACCESS_KEY_ID" | "AWS_SECRET_ACCESS_KEY" | "CARD_PROCESSOR_KEY" => "local",
+                "CARD_WEBHOOK_SECRET" => WEBHOOK_SECRET,
+                "SERVICE_SECRET" => SECRET,
+                "RATE_LIMIT_SCALE" => "1000",
+                "PAYMENT_HOLD_MS" => "100",
+                "OVERLAP_BELOW_USDC" => overlap,
+                "OVERLAP_EXPOSURE_USDC" => "0.012",
+                _ => return None,
+            };
+            Some(value.to_owned())
+        });
+        let config = Arc::new(config.expect("a configuration"));
+        // Some hours before midnight.
+        let start = Timestamp::from_secs(1_795_219_200 - 7_200 + i64::try_from(dice.roll(3_600)).unwrap());
+        let clock = Clock::pinned(start);
+        let db = database::open(fate.clone(), config.tables.clone(), seed);
+        local::database::create_tables(&db).await.expect("tables");
+        let chain = Arc::new(Chain::new(clock.clone(), fate.clone()));
+        let queue = Arc::new(Messages { fate: fate.clone(), waiting: Mutex::default() });
+        let mut world = World {
+            fate,
+            db,
+            chain,
+            queue,
+            clock,
+            way,
+            nodes: Vec::new(),
+            keys: ServiceKeys::derive(SECRET).expect("keys"),
+            config,
+        };
+        let http = PlainHttp::new(None);
+        for skew in SKEWS {
+            let clock = Clock::pinned(Timestamp::from_millis(start.millis() + skew));
+            let node = world.node(clock, &http);
+            world.nodes.push(node);
+        }
+        world.fate.set(true);
+        world
+    }
+
+    fn node(&self, clock: Clock, http: &PlainHttp) -> Node {
+        let app = App {
+            config: self.config.clone(),
+            clock: clock.clone(),
+            db: self.db.clone(),
+            blobs: Arc::new(Nowhere),
+            chain: common::providers::Chain::new(http.clone(), &self.config.chain),
+            stop: StopSwitch::default(),
+        };
+        let (db, fate) = (self.db.clone(), self.fate.clone());
+        let settler = Model { way: self.way, chain: self.chain.clone(), fate, db, clock: clock.clone() };
+        let policy = FetchPolicy::default();
+        let toolbox = Toolbox::new(clock.clone(), policy.clone(), &self.config).expect("a toolbox");
+        let keys = ServiceKeys::derive(SECRET).expect("keys");
+        let engine = Engine {
+            db: self.db.clone(),
+            blobs: app.blobs.clone(),
+            queue: self.queue.clone(),
+            clock,
+            chain: self.config.chain.clone(),
+            settler: Box::new(settler),
+            signer: keys.receipts,
+            runners: &RUNNERS,
+            toolbox: Arc::new(toolbox),
+        };
+        let notices = Notices::new(&self.config).expect("notices");
+        let gate = Gate { app: app.clone(), engine, quote_key: keys.quotes, fetch_policy: policy, notices };
+        let gate = Arc::new(gate);
+        let router = local::gateway::router(local::gateway::groups(&app, gate.clone()));
+        Node { gate, router }
+    }
+
+    /// Moves every clock.
+    pub fn advance(&self, by: Duration) {
+        self.clock.advance(by);
+        for node in &self.nodes {
+            node.gate.app.clock.advance(by);
+        }
+    }
+
+    /// Lets the clocks run with the simulated time, for ever.
+    pub async fn tick(self: Arc<World>) {
+        const TICK: Duration = Duration::from_millis(50);
+        loop {
+            tokio::time::sleep(TICK).await;
+            self.advance(TICK);
+        }
+    }
+
+    pub async fn sweep(&self, node: &Node) -> Result<(), StoreError> {
+        sweep::sweep(&self.db, &*self.queue, node.gate.app.clock.now()).await.map(drop)
+    }
+
+    /// A request to one of the processes.
+    pub async fn send(&self, node: &Node, method: &str, path: &str, headers: &[(&str, String)], body: &str) -> Answer {
+        let mut request = http::Request::builder().method(method).uri(path).header("content-type", "application/json");
+        for (name, value) in headers {
+            request = request.header(*name, value);
+        }
+        let request = request.body(Body::from(body.to_owned())).expect("a request");
+        let answer = node.router.clone().oneshot(request).await.expect("an answer");
+        let status = answer.status().as_u16();
+        let body = axum::body::to_bytes(answer.into_body(), usize::MAX).await.expect("a body");
+        Answer { status, body: serde_json::from_slice(&body).unwrap_or_default() }
+    }
+}
+
+/// The queue: messages are lost, repeated, and come in any order.
+pub struct Messages {
+    fate: Arc<Fate>,
+    waiting: Mutex<Vec<(RequestId, u32)>>,
+}
+
+impl Messages {
+    /// Any message.
+    pub fn take(&self) -> Option<(RequestId, u32)> {
+        let mut waiting = self.waiting.lock().unwrap();
+        if waiting.is_empty() {
+            return None;
+        }
+        let index = usize::try_from(self.fate.dice.roll(waiting.len() as u64)).unwrap();
+        let (request_id, receives) = waiting.swap_remove(index);
+        if self.fate.strikes("message delivered twice", 60) {
+            waiting.push((request_id, receives));
+        }
+        Some((request_id, receives))
+    }
+
+    /// A message whose work failed comes back, until it is dead.
+    pub fn give_back(&self, (request_id, receives): (RequestId, u32)) {
+        if receives < 4 {
+            self.waiting.lock().unwrap().push((request_id, receives + 1));
+        } else {
+            self.fate.figures.count("messages dead");
+        }
+    }
+}
+
+impl Queue for Messages {
+    fn send<'a>(&'a self, message: &'a Message) -> BoxFuture<'a, Result<(), StoreError>> {
+        let Message::Job { request_id, .. } = message;
+        Box::pin(self.fate.step(async move {
+            if self.fate.strikes("message not sent", 30) {
+                return Err(StoreError::new("the queue was not reached"));
+            }
+            if self.fate.strikes("message lost", 50) {
+                return Ok(());
+            }
+            let copies = if self.fate.strikes("message sent twice", 50) { 2 } else { 1 };
+            self.waiting.lock().unwrap().extend((0..copies).map(|_| (*request_id, 0)));
+            Ok(())
+        }))
+    }
+}
+
+/// Blobs are not what is tried here.
+struct Nowhere;
+
+impl common::store::Blobs for Nowhere {
+    fn put<'a>(&'a self, _: &'a str, _: &'a str, _: Vec<u8>) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn get<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Option<Vec<u8>>, StoreError>> {
+        Box::pin(async { Ok(Some(b"{}".to_vec())) })
+    }
+}
