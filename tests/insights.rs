@@ -409,7 +409,7 @@ fn a_charge_is_explained_whole() {
             ("/payment/transaction", explained["receipt"]["settlement_tx"].clone()),
             ("/payment/settlement_status", json!("settled")),
             ("/refund", Value::Null),
-            ("/policy", Value::Null),
+            ("/policy/verdict", json!("none")),
             ("/approval", Value::Null),
         ] {
             assert_eq!(explained.pointer(pointer), Some(&value), "{pointer}");
