@@ -49,12 +49,9 @@ pub async fn quiet(world: &World, agent: &Agent, seen: &mut Seen) {
     }
     let cap = caps.iter().try_fold(0, |most, cap| cap.map(|cap| cap.max(most)));
     let mut days = BTreeMap::new();
-    for receipt in &bought {
-        let day = day::name(receipt.created_at);
-        if !days.contains_key(&day) {
-            let counters = day::load(db, agent.id, &day).await.unwrap();
-            days.insert(day, counters.committed.micro());
-        }
+    for day in bought.iter().map(|receipt| day::name(receipt.created_at)).collect::<BTreeSet<_>>() {
+        let counters = day::load(db, agent.id, &day).await.unwrap();
+        days.insert(day, counters.committed.micro());
     }
     for (day, committed) in &days {
         let before = seen.committed.get(day).copied().unwrap_or_default();
