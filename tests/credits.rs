@@ -2,7 +2,8 @@
 
 use common::clock::Clock;
 use common::ledger::credit::EntryKind;
-use common::ledger::{account, credit};
+use common::ledger::{account, credit, hold};
+use common::money::Usdc;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -190,6 +191,24 @@ fn an_expired_quote_gives_its_credits_back() {
             (&json!("0.005000"), &json!("0.000000"))
         );
         books::audit(&stack.app.db, payer.agent()).await;
+    });
+}
+
+#[test]
+fn any_number_of_holds_is_released() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::with(&stack, 0).await;
+        payer.give_credits(&stack, 120).await;
+        let (db, now) = (&stack.app.db, stack.app.clock.now());
+        // Those that have expired lie behind more than are read at once.
+        for index in 0..120u8 {
+            let until = if index < 100 { now.plus(Duration::from_secs(60)) } else { now };
+            assert!(hold::place(db, payer.agent(), &[index; 12], Usdc::from_micro(1), until, now).await.unwrap());
+        }
+        assert_eq!(hold::release(db, payer.agent(), false, now).await.unwrap().micro(), 20);
+        assert_eq!(hold::release(db, payer.agent(), true, now).await.unwrap().micro(), 100);
+        assert_eq!(books::audit(db, payer.agent()).await.credits.micro(), 120);
     });
 }
 

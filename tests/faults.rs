@@ -51,6 +51,28 @@ fn collisions_and_throttling_are_ridden_out() {
     });
 }
 
+/// A transaction that was applied, and then is said to have collided: tried again, it must know its own writes. Taken for
+/// another's, they would leave an account nonce of the fee wallet out, and hold up every payment after it.
+#[test]
+fn a_transaction_does_not_collide_with_itself() {
+    run(async {
+        let (stack, proxy) = stack_on_proxy().await;
+        let payer = Payer::new(&stack).await;
+        let mut applied = 0;
+        proxy.inject_afterwards(move |operation| {
+            applied += u32::from(operation == "TransactWriteItems");
+            (operation == "TransactWriteItems" && applied % 2 == 1).then(transaction_conflict)
+        });
+        for _ in 0..2 {
+            let bought = payer.buy(VIN_PATH, &json!({"vin": VIN})).await;
+            assert_eq!(bought.status, 200, "{}", bought.text);
+        }
+        proxy.heal();
+        assert_eq!(payer.balance(&stack).await, 990_000);
+        books::audit(&stack.app.db, payer.agent()).await;
+    });
+}
+
 /// Forty calls of four payers, some sent twice, on a database that fails one request in eight: every payer is charged
 /// exactly for what it got, and every failed job is paid back.
 #[test]

@@ -260,6 +260,32 @@ fn a_queued_call_waits_out_an_outage() {
     });
 }
 
+/// The first answer was lost, and asked again the facilitator will not listen: that says nothing about the first time.
+#[test]
+fn what_was_perhaps_sent_is_not_released() {
+    run(async {
+        let facilitator = Facilitator::default();
+        let stack = stack_of(&facilitator).await;
+        let payer = Payer::new(&stack).await;
+        facilitator.will(&[Act::Overloaded, Act::Unauthorized]);
+        let accepted = payer.buy(READ_PATH, &json!({"url": format!("{}/plain", stack.site_url)})).await;
+        assert_eq!(accepted.status, 202, "{}", accepted.text);
+        let id = id_of(&accepted);
+        let settlement = async || {
+            let job = common::jobs::store::load_latest(&stack.app.db, id.parse().unwrap()).await.unwrap().unwrap();
+            (job.lease_until.is_none(), job.settlement)
+        };
+        for asked in 1..=2 {
+            let rests = || async { (facilitator.asked("settle").len() >= asked && settlement().await.0).then_some(()) };
+            eventually("the facilitator to be asked", rests).await;
+            assert_eq!(settlement().await.1, common::jobs::Settlement::Submitted, "asked {asked} times");
+            reconcile_now(&stack).await;
+        }
+        assert_eq!(payer.finished(&id).await["status"], "completed");
+        assert_eq!(payer.balance(&stack).await, 998_000);
+    });
+}
+
 #[test]
 fn a_chain_that_cannot_be_asked_is_no_reason_to_charge_or_to_lose() {
     run(async {

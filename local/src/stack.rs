@@ -15,7 +15,7 @@ use common::jobs::{Engine, job, store};
 use common::net::FetchPolicy;
 use common::secrets::ServiceKeys;
 use common::store::aws::SignedHttp;
-use common::store::{Blobs, Db, Queue, Write};
+use common::store::{Blobs, Db, Queue, Write, WriteError};
 use common::tools::{Runner, Toolbox};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -241,7 +241,11 @@ pub async fn release_leases(db: &Db, now: Timestamp) -> Result<(), Error> {
         for open in store::due(db, shard, far, 1000).await? {
             let Some(request_id) = job::request_id_of(&open.pk) else { continue };
             let write = Write::update(&db.tables.jobs, job::key(request_id), "SET #due = :now REMOVE #lease_until");
-            db.write(write.only_if("attribute_exists(#open)").bind("now", now)?).await?;
+            match db.write(write.only_if("attribute_exists(#open)").bind("now", now)?).await {
+                // Refused: it came to its end meanwhile.
+                Ok(_) | Err(WriteError::Refused(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
     }
     Ok(())

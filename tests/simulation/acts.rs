@@ -44,7 +44,7 @@ struct Quoted {
 }
 
 /// A payment that was shown to the service, or may be.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Shown {
     pub path: &'static str,
     pub body: Value,

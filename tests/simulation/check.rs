@@ -49,12 +49,9 @@ pub async fn quiet(world: &World, agent: &Agent, seen: &mut Seen) {
     }
     let cap = caps.iter().try_fold(0, |most, cap| cap.map(|cap| cap.max(most)));
     let mut days = BTreeMap::new();
-    for receipt in &bought {
-        let day = day::name(receipt.created_at);
-        if !days.contains_key(&day) {
-            let counters = day::load(db, agent.id, &day).await.unwrap();
-            days.insert(day, counters.committed.micro());
-        }
+    for day in bought.iter().map(|receipt| day::name(receipt.created_at)).collect::<BTreeSet<_>>() {
+        let counters = day::load(db, agent.id, &day).await.unwrap();
+        days.insert(day, counters.committed.micro());
     }
     for (day, committed) in &days {
         let before = seen.committed.get(day).copied().unwrap_or_default();
@@ -119,13 +116,21 @@ pub async fn at_rest(world: &World, agent: &Agent) {
 /// Every transfer on chain paid for one job, which was done or paid back; and nothing is settled that did not arrive.
 pub async fn money(world: &World, agents: &[std::sync::Arc<Agent>]) {
     let mut paid: BTreeMap<Word, Job> = BTreeMap::new();
+    let mut served_unpaid = BTreeSet::new();
     let mut from_wallets = 0;
     for agent in agents {
         let entries = credit::entries(&world.db, agent.id, 10_000).await.unwrap();
         for receipt in books::receipts(&world.db, agent.id).await {
             let job = job(world, &receipt).await;
             let Some(payment) = job.payment.clone() else { continue };
-            if job.receipt_id != receipt.receipt_id || job.settlement != Settlement::Settled {
+            if job.receipt_id != receipt.receipt_id {
+                continue;
+            }
+            // Its work overlapped its settlement, which was refused. Whatever arrives for it later was served already.
+            if job.settlement == Settlement::Refused && job.outcome == Some(Outcome::Completed) {
+                served_unpaid.insert(payment.nonce);
+            }
+            if job.settlement != Settlement::Settled {
                 continue;
             }
             let used = world.chain.used(&payment).unwrap_or_else(|| panic!("settled, but not on chain: {job:?}"));
@@ -156,7 +161,9 @@ pub async fn money(world: &World, agents: &[std::sync::Arc<Agent>]) {
                 let nonce = hex0x(&shown.authorization.nonce);
                 assert!(shown.by_stranger, "we broadcast {nonce}, and nobody was served or credited");
                 assert!(
-                    shown.quote_id.is_some() || !may_be_claimed(&shown, world.clock.now()),
+                    served_unpaid.contains(&shown.authorization.nonce)
+                        || shown.quote_id.is_some()
+                        || !may_be_claimed(&shown, world.clock.now()),
                     "{nonce} can be claimed, and was not"
                 );
                 unclaimed += shown.authorization.amount().unwrap();

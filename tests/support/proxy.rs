@@ -86,14 +86,21 @@ struct ProxyState {
     life: Life,
     seen: Mutex<Vec<Seen>>,
     fault: Mutex<Option<Fault>>,
+    afterwards: Mutex<Option<Fault>>,
     http: hyper_util::client::legacy::Client<HttpConnector, Full<Bytes>>,
 }
 
 impl Proxy {
     pub async fn start(target: &str, life: Life) -> Proxy {
         let http = hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build(HttpConnector::new());
-        let state =
-            ProxyState { target: target.to_owned(), life, seen: Mutex::default(), fault: Mutex::default(), http };
+        let state = ProxyState {
+            target: target.to_owned(),
+            life,
+            seen: Mutex::default(),
+            fault: Mutex::default(),
+            afterwards: Mutex::default(),
+            http,
+        };
         let state = Arc::new(state);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
@@ -112,7 +119,13 @@ impl Proxy {
         *self.state.fault.lock().expect("a lock") = Some(Box::new(fault));
     }
 
+    /// From now on, requests may get another answer after they arrived.
+    pub fn inject_afterwards(&self, fault: impl FnMut(&str) -> Option<(u16, Value)> + Send + 'static) {
+        *self.state.afterwards.lock().expect("a lock") = Some(Box::new(fault));
+    }
+
     pub fn heal(&self) {
+        *self.state.afterwards.lock().expect("a lock") = None;
         *self.state.fault.lock().expect("a lock") = None;
     }
 }
@@ -139,9 +152,7 @@ async fn forward(State(state): State<Arc<ProxyState>>, headers: HeaderMap, body:
     }
     let fault = state.fault.lock().expect("a lock").as_mut().and_then(|fault| fault(&operation));
     if let Some((status, body)) = fault {
-        let body = Body::from(body.to_string());
-        let content_type = "application/x-amz-json-1.0";
-        return Response::builder().status(status).header("content-type", content_type).body(body).expect("a response");
+        return answer_instead(status, &body);
     }
     let is_database = headers.contains_key("x-amz-target");
     let body = if is_database { asking_for_capacity(&body) } else { body };
@@ -158,7 +169,11 @@ async fn forward(State(state): State<Arc<ProxyState>>, headers: HeaderMap, body:
     let Ok(body) = http_body_util::BodyExt::collect(body).await else { return broken() };
     let body = body.to_bytes();
     let (read_units, write_units) = capacity(&operation, &body);
+    let fault = state.afterwards.lock().expect("a lock").as_mut().and_then(|fault| fault(&operation));
     state.seen.lock().expect("a lock").push(Seen { operation, read_units, write_units });
+    if let Some((status, body)) = fault {
+        return answer_instead(status, &body);
+    }
     if matches!(fate, Fate::Orphaned) {
         return broken();
     }
@@ -170,6 +185,12 @@ async fn forward(State(state): State<Arc<ProxyState>>, headers: HeaderMap, body:
         }
     }
     response
+}
+
+fn answer_instead(status: u16, body: &Value) -> Response {
+    let body = Body::from(body.to_string());
+    let content_type = "application/x-amz-json-1.0";
+    Response::builder().status(status).header("content-type", content_type).body(body).expect("a response")
 }
 
 /// An answer that breaks off, as a connection does.

@@ -80,7 +80,8 @@ impl Hours {
     }
 
     fn has_day(&self, day: Weekday) -> bool {
-        self.days.is_empty() || self.days.iter().any(|number| i16::from(*number) == i16::from(day.to_sunday_zero_offset()))
+        self.days.is_empty()
+            || self.days.iter().any(|number| i16::from(*number) == i16::from(day.to_sunday_zero_offset()))
     }
 }
 

@@ -15,7 +15,7 @@ use crate::money::Usdc;
 use crate::store::db::Query;
 use crate::store::{Db, Key, StoreError, Write, WriteError};
 
-/// Expired holds that are released in one go.
+/// Holds that are read at once.
 const AT_ONCE: usize = 50;
 
 /// The stored hold.
@@ -75,22 +75,30 @@ pub async fn load(db: &Db, agent: AgentId, id: &HoldId) -> Result<Option<Hold>, 
 
 /// Releases what expired quotes hold, or with `all` what any quote holds. Says how much came free.
 pub async fn release(db: &Db, agent: AgentId, all: bool, now: Timestamp) -> Result<Usdc, StoreError> {
-    let query = Query::prefixed(&db.tables.ledger, &agent_partition(agent), "HOLD#", AT_ONCE)?.latest();
     let mut released = Usdc::ZERO;
-    for hold in db.query::<Hold>(query).await? {
-        if !all && now < hold.until {
-            continue;
+    let mut after = None;
+    loop {
+        let query = Query::prefixed(&db.tables.ledger, &agent_partition(agent), "HOLD#", AT_ONCE)?.latest();
+        let holds: Vec<Hold> = db.query(query.after(after)).await?;
+        // Holds are in no order of time, so those that have expired may lie behind any number that have not.
+        after = holds.last().filter(|_| holds.len() == AT_ONCE).map(|last| Key::new(agent_partition(agent), &last.sk));
+        for hold in holds {
+            if !all && now < hold.until {
+                continue;
+            }
+            let change = Change { credits: plus(hold.credits)?, reserved: minus(hold.credits)?, under_rules: None };
+            let [entry, account] = credit::change(db, agent, EntryKind::Release, change, &cause(&hold.sk), None, now)?;
+            let delete = Write::delete(&db.tables.ledger, Key::new(agent_partition(agent), hold.sk.clone()))
+                .only_if("attribute_exists(#pk)");
+            match db.transact(&[delete, account, entry]).await {
+                Ok(()) => released = released.checked_add(hold.credits).unwrap_or(released),
+                // Captured or released by somebody else meanwhile.
+                Err(WriteError::Refused(_)) => {}
+                Err(WriteError::Failed(error)) => return Err(error),
+            }
         }
-        let change = Change { credits: plus(hold.credits)?, reserved: minus(hold.credits)?, under_rules: None };
-        let [entry, account] = credit::change(db, agent, EntryKind::Release, change, &cause(&hold.sk), None, now)?;
-        let delete = Write::delete(&db.tables.ledger, Key::new(agent_partition(agent), hold.sk.clone()))
-            .only_if("attribute_exists(#pk)");
-        match db.transact(&[delete, account, entry]).await {
-            Ok(()) => released = released.checked_add(hold.credits).unwrap_or(released),
-            // Captured or released by somebody else meanwhile.
-            Err(WriteError::Refused(_)) => {}
-            Err(WriteError::Failed(error)) => return Err(error),
+        if after.is_none() {
+            return Ok(released);
         }
     }
-    Ok(released)
 }
