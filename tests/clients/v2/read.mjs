@@ -27,6 +27,7 @@ console.error(`paid by ${account.address} in ${transaction || '(settling)'}; job
 for (;;) {
   const headers = await proof(account, stack.service_name, 'read');
   const job = await (await fetch(`${stack.base_url}/v1/requests/${accepted.request_id}`, { headers })).json();
+  if (job.message) throw new Error(job.message);
   if (job.status === 'completed') {
     console.log(job.result.markdown);
     break;
