@@ -6,4 +6,4 @@ cd "$(dirname "$0")/.."
 url=${1:-}
 [ -n "$url" ] || url=$(sed -E 's/.*"site_url":"([^"]*)".*/\1/' .local/stack.json)/article
 local/client.sh
-exec node tests/clients/v2/read.mjs .local/stack.json "$url" "${SERVICE_NAME:-Agora}"
+exec node tests/clients/v2/read.mjs .local/stack.json "$url"

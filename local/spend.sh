@@ -4,4 +4,4 @@ set -eu
 cd "$(dirname "$0")/.."
 [ -f .local/stack.json ] || { echo "nothing is running: make run first, in another terminal" >&2; exit 1; }
 local/client.sh
-exec node tests/clients/v2/spend.mjs .local/stack.json "${SERVICE_NAME:-Agora}"
+exec node tests/clients/v2/spend.mjs .local/stack.json

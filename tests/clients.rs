@@ -3,12 +3,13 @@
 //! They are installed on first use (npm, PyPI). Where that does not work, the journey says so and is left out; with
 //! `REQUIRE_CLIENTS=1` it fails instead.
 
+mod sdks;
+
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use common::evm::signature::PrivateKey;
 use common::evm::{Word, hex0x};
-use futures_util::future::join_all;
 use local::{Stack, report};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -16,35 +17,6 @@ use tokio::process::Command;
 use tokio::sync::Mutex;
 
 use crate::support::{Payer, READ_PATH, VIN, VIN_PATH, root, run, stack, stack_with};
-
-/// The versions of the public SDK that are called, with what each lacks of the journey in `sdk.py`.
-const SDKS: [(&str, &[&str]); 4] = [
-    ("0.34.0", &["proofs on paid legs", "lookups by name", "expiry of tokens", "notifications"]),
-    ("0.37.0", &["lookups by name", "expiry of tokens", "notifications"]),
-    ("0.38.0", &["expiry of tokens"]),
-    ("0.50.0", &[]),
-];
-
-/// What no version has.
-const SDK_LACKS: &str = "a method that lists receipts";
-
-/// The steps of that journey.
-const SDK_STEPS: [&str; 14] = [
-    "a_direct_call",
-    "a_queued_call",
-    "a_top_up",
-    "credits_of_a_wallet",
-    "a_wallet_without_money",
-    "budgets",
-    "access_tokens",
-    "a_token_session",
-    "a_token_short_of_credits",
-    "a_token_and_the_owners_rules",
-    "approvals",
-    "notifications",
-    "receipts",
-    "a_revoked_token",
-];
 
 /// Installing is done once, whichever journey comes first.
 static INSTALLING: Mutex<()> = Mutex::const_new(());
@@ -82,7 +54,7 @@ async fn install_npm(folder: &Path) -> Result<(), String> {
 
 async fn install_python(folder: &Path) -> Result<(), String> {
     let mut wanted = std::fs::read(folder.join("requirements.txt")).map_err(|error| error.to_string())?;
-    wanted.extend(SDKS.iter().flat_map(|(version, _)| version.bytes()));
+    wanted.extend(sdks::VERSIONS.iter().flat_map(|(version, _)| version.bytes()));
     let environment = folder.join(".venv");
     let mark = environment.join(".installed");
     if std::fs::read(&mark).is_ok_and(|installed| installed == wanted) {
@@ -97,7 +69,7 @@ async fn install_python(folder: &Path) -> Result<(), String> {
     )
     .await?;
     // What the SDKs need is there by now; each gets a folder of its own, because one environment holds one version.
-    for (version, _) in SDKS {
+    for (version, _) in sdks::VERSIONS {
         let package = format!("oneshot-python=={version}");
         quietly(
             Command::new(&pip)
@@ -110,16 +82,11 @@ async fn install_python(folder: &Path) -> Result<(), String> {
                     &package,
                     "--target",
                 ])
-                .arg(sdk(folder, version)),
+                .arg(sdks::folder(folder, version)),
         )
         .await?;
     }
     std::fs::write(mark, wanted).map_err(|error| error.to_string())
-}
-
-/// Where a version of the SDK is installed.
-fn sdk(folder: &Path, version: &str) -> PathBuf {
-    folder.join(".venv/sdk").join(version)
 }
 
 async fn quietly(command: &mut Command) -> Result<(), String> {
@@ -244,35 +211,6 @@ async fn buys_once_under_one_name(stack: &Stack, script: &mut Command) {
     assert_eq!(vin, same);
     let left = stack.chain.as_ref().expect("a local chain").balance_of(&address).await.expect("a balance");
     assert_eq!(left, 1_000_000 - 500_000 - 5_000);
-}
-
-/// The account features with each version of the public SDK, all at once on one stack, each with wallets of its own.
-#[test]
-fn the_public_sdks_hold_an_account() {
-    run(async {
-        let Some(folder) = installed("python").await else { return };
-        let stack = stack_with(|options| {
-            options.with("SERVICE_NAME", "OneShot").with("ACCESS_TOKEN_PREFIXES", "oneshot_,agent_")
-        })
-        .await;
-        join_all(SDKS.iter().map(|(version, lacks)| holds_an_account(&folder, &stack, version, lacks))).await;
-    });
-}
-
-async fn holds_an_account(folder: &Path, stack: &Stack, version: &str, lacks: &[&str]) {
-    let mut about = report::json(stack);
-    about["outbox"] = json!(stack.outbox);
-    for (name, micro) in [("rich", 10_000_000), ("capped", 1_000_000), ("poor", 0)] {
-        about["wallets"][name] = json!(wallet(stack, micro).await.0);
-    }
-    let mut command = Command::new(folder.join(".venv/bin/python"));
-    command.arg(folder.join("sdk.py")).arg(version).arg(sdk(folder, version));
-    let told = lines(&mut command, &about).await;
-    let named = |member: &str| told.iter().filter_map(|line| line[member].as_str()).collect::<Vec<_>>();
-    assert_eq!(named("step"), SDK_STEPS, "{version}");
-    let missing = named("not_in_this_version");
-    assert_eq!(missing, [lacks, &[SDK_LACKS]].concat(), "{version}");
-    eprintln!("oneshot-python {version}: {} steps; not in this version: {}", SDK_STEPS.len(), missing.join(", "));
 }
 
 /// The private key and the address of a new wallet with this many micro-USDC.

@@ -9,6 +9,7 @@ pub fn json(stack: &Stack) -> Value {
     let payers: Vec<Value> =
         stack.payers.iter().map(|payer| json!({"address": payer.address, "private_key": payer.private_key})).collect();
     json!({
+        "service_name": stack.config.service_name,
         "base_url": stack.base_url,
         "soul_base_url": stack.base_url,
         "ws_url": stack.base_url.replacen("http", "ws", 1),
@@ -37,6 +38,7 @@ pub fn human(stack: &Stack) -> String {
          \n  a page to read  {site}/article\
          \n  who can pay     the payers in .local/stack.json, 100,000 test USDC each\
          \n  pay and read it  make read\
+         \n  spend by token  make spend\
          \n  approvals       mails to approvers lie in {outbox}/\
          \n\nCtrl-C stops it and keeps its state; make reset forgets everything.\n",
         outbox = stack.outbox.display(),

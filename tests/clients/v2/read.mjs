@@ -1,12 +1,12 @@
 // Reads a page for money, start to finish: pays with the stock x402 v2 client, polls with a signed agent proof, prints
-// the Markdown. Usage: node read.mjs STACK_JSON URL [SERVICE_NAME]
+// the Markdown. Usage: node read.mjs STACK_JSON URL
 import { readFileSync } from 'node:fs';
 import { ExactEvmScheme } from '@x402/evm';
 import { decodePaymentResponseHeader, wrapFetchWithPaymentFromConfig } from '@x402/fetch';
 import { privateKeyToAccount } from 'viem/accounts';
 import { proof } from './proof.mjs';
 
-const [stackFile, url, serviceName = 'Agora'] = process.argv.slice(2);
+const [stackFile, url] = process.argv.slice(2);
 const stack = JSON.parse(readFileSync(stackFile));
 const account = privateKeyToAccount(stack.payers[0].private_key);
 const schemes = [{ network: `eip155:${stack.chain.chain_id}`, client: new ExactEvmScheme(account) }];
@@ -25,8 +25,9 @@ if (answer.status !== 202) {
 const { transaction } = decodePaymentResponseHeader(answer.headers.get('payment-response'));
 console.error(`paid by ${account.address} in ${transaction || '(settling)'}; job ${accepted.request_id}`);
 for (;;) {
-  const headers = await proof(account, serviceName, 'read');
+  const headers = await proof(account, stack.service_name, 'read');
   const job = await (await fetch(`${stack.base_url}/v1/requests/${accepted.request_id}`, { headers })).json();
+  if (job.message) throw new Error(job.message);
   if (job.status === 'completed') {
     console.log(job.result.markdown);
     break;

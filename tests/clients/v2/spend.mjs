@@ -1,13 +1,12 @@
 // Gives an agent money without a wallet: buys credits with the stock x402 v2 client, sets a budget, mints an access token,
-// and buys with nothing but that token until the budget stops it. Usage: node spend.mjs STACK_JSON [SERVICE_NAME]
+// and buys with nothing but that token until the budget stops it. Usage: node spend.mjs STACK_JSON
 import { readFileSync } from 'node:fs';
 import { ExactEvmScheme } from '@x402/evm';
 import { wrapFetchWithPaymentFromConfig } from '@x402/fetch';
 import { privateKeyToAccount } from 'viem/accounts';
 import { proof } from './proof.mjs';
 
-const [stackFile, serviceName = 'Agora'] = process.argv.slice(2);
-const stack = JSON.parse(readFileSync(stackFile));
+const stack = JSON.parse(readFileSync(process.argv[2]));
 const owner = privateKeyToAccount(stack.payers[1].private_key);
 const schemes = [{ network: `eip155:${stack.chain.chain_id}`, client: new ExactEvmScheme(owner) }];
 const fetchAndPay = wrapFetchWithPaymentFromConfig(fetch, { schemes });
@@ -19,7 +18,7 @@ async function ask(fetch, method, path, headers, body) {
 }
 // As the owner, who holds the key.
 async function own(method, path, body) {
-  const answer = await ask(fetch, method, path, await proof(owner, serviceName, method === 'GET' ? 'read' : 'write'), body);
+  const answer = await ask(fetch, method, path, await proof(owner, stack.service_name, method === 'GET' ? 'read' : 'write'), body);
   if (!answer.success) throw new Error(JSON.stringify(answer));
   return answer.data;
 }
