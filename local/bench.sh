@@ -4,5 +4,9 @@ set -eu
 cd "$(dirname "$0")/.."
 cargo run --release --package bench
 echo
+echo "caps at once: 200 parallel calls against a budget, and credits, for 50"
+PRINT_CAPS=1 cargo test --quiet --package tests -- --nocapture for_fifty credits_pay_for_exactly 2>/dev/null | grep -E '^caps' ||
+  { echo "the caps could not be tried" >&2; exit 1; }
+echo
 PRINT_COST=1 cargo test --quiet --package tests -- --nocapture --exact cost::print_what_calls_cost 2>/dev/null |
   grep -E '^(DynamoDB|direct|queued)' || { echo "the cost table could not be printed" >&2; exit 1; }

@@ -33,7 +33,9 @@ fn a_cap_for_fifty_lets_fifty_of_two_hundred_through() {
         let token = payer.token(&stack).await;
         let calls = (0..200).map(|_| payer.clone().call(VIN_PATH, vec![("authorization", token.clone())], vin()));
         let answers = join_all(calls).await;
-        assert_eq!(answers.iter().filter(|answer| answer.status == 200).count(), 50);
+        let done = answers.iter().filter(|answer| answer.status == 200).count();
+        crate::support::print_caps("budget", done, answers.len());
+        assert_eq!(done, 50);
         let refused = answers.iter().find(|answer| answer.status != 200).unwrap();
         assert_eq!(refused.error(), (403, "budget_exceeded".to_owned()));
         let budget = refused.json()["budget"].clone();

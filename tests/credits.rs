@@ -78,6 +78,7 @@ fn credits_pay_for_exactly_what_they_cover() {
         let calls = (0..200).map(|_| payer.clone().call(VIN_PATH, vec![("authorization", token.clone())], vin()));
         let answers = join_all(calls).await;
         let done = answers.iter().filter(|answer| answer.status == 200).count();
+        crate::support::print_caps("credits", done, answers.len());
         assert_eq!(done, 50, "{:?}", answers.iter().map(|answer| answer.status).collect::<Vec<_>>());
         let short = answers.iter().find(|answer| answer.status != 200).unwrap();
         assert_eq!(short.error(), (402, "insufficient_credits".to_owned()));

@@ -8,6 +8,7 @@
 //! | `repeats` | one payment many times, at once and later |
 //! | `front_run` | authorizations that a stranger broadcasts first |
 //! | `clients` | the published clients and the published facilitator |
+//! | `cards` | credits by card, against a contract server |
 //! | `credits` | top-ups, holds, calls paid from credits, names of calls |
 //! | `budgets` | caps and freezes, many calls at once |
 //! | `tokens` | access tokens and what they may not do |
@@ -31,6 +32,7 @@
 
 mod approvals;
 mod budgets;
+mod cards;
 mod clients;
 mod contract_wallets;
 mod cost;

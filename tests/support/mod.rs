@@ -33,6 +33,13 @@ pub fn run<T>(journey: impl Future<Output = T>) -> T {
     RUNTIME.block_on(journey)
 }
 
+/// `make bench` prints these (set `PRINT_CAPS=1`).
+pub fn print_caps(of: &str, let_through: usize, calls: usize) {
+    if std::env::var_os("PRINT_CAPS").is_some() {
+        println!("caps: {let_through} of {calls} parallel calls were let through by a {of} for 50");
+    }
+}
+
 /// The workspace's folder.
 pub fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace").to_owned()
