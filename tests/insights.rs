@@ -86,7 +86,7 @@ fn receipts_are_listed_and_filtered_for_their_agent() {
             ("value_tag", json!({"type": "lead", "amount": 2.5, "label": null, "status": "pending"})),
             ("alg", json!("Ed25519")),
             ("soul_agent_id", Value::Null),
-            ("provider_cost", Value::Null),
+            ("provider_cost", json!("0.000000")),
         ] {
             assert_eq!(receipt.get(member), Some(&value), "{member}");
         }
@@ -451,6 +451,7 @@ fn the_bound_of_a_request_is_said() {
                     amount: Usdc::from_micro(1),
                     credits: Usdc::ZERO,
                     token_id: None,
+                    provider_cost: None,
                     judged: Default::default(),
                     quote: None,
                     status: ReceiptStatus::Settled,

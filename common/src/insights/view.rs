@@ -89,7 +89,7 @@ pub fn receipt(receipt: &Receipt, tag: Option<&Reported>) -> ReceiptView {
         subcategory: row.subcategory,
         amount_usdc: row.amount_usdc,
         service_fee: row.service_fee,
-        provider_cost: None,
+        provider_cost: receipt.provider_cost.map(|cost| cost.to_string()),
         status: row.status,
         execution_status: row.execution_status,
         goal_id: row.goal_id,

@@ -21,7 +21,7 @@ use crate::payments::{claim, policy};
 use crate::store::db::{self, Query};
 use crate::store::table::OPEN_INDEX;
 use crate::store::{Db, StoreError, Write, WriteError};
-use crate::tools::{ErrorCode, ToolError};
+use crate::tools::{ErrorCode, Mode, ToolError};
 
 /// A move that was not made because another attempt has the job now.
 #[derive(Debug)]
@@ -374,6 +374,9 @@ fn revise(receipt: &mut Receipt, job: &Job, now: Timestamp) {
         Some(Outcome::Completed) => ExecutionStatus::Completed,
         Some(Outcome::Failed) => ExecutionStatus::Failed,
     };
+    if job.result.as_ref().is_some_and(|result| result.mode == Mode::Embedded) {
+        receipt.provider_cost = Some(Usdc::ZERO);
+    }
     if job.settlement == Settlement::Settled {
         receipt.settlement_tx = job.transaction.clone();
         receipt.settled_at.get_or_insert(now);

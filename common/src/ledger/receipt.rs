@@ -47,6 +47,9 @@ pub struct Receipt {
     /// The access token that paid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_id: Option<TokenId>,
+    /// What the work cost us elsewhere, in micro-USDC; nothing where we did it ourselves. Known once it is done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_cost: Option<Usdc>,
     /// Under which rules of its owner it was made.
     #[serde(default)]
     pub judged: Judged,
@@ -238,6 +241,7 @@ mod tests {
             amount: Usdc::from_micro(2_000),
             credits: Usdc::ZERO,
             token_id: None,
+            provider_cost: None,
             judged: Judged::default(),
             quote: None,
             status: ReceiptStatus::Settled,
