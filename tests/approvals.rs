@@ -573,3 +573,26 @@ fn a_held_call_is_paid_once_after_a_yes() {
         assert!(notes["notifications"].as_array().unwrap().iter().any(|note| note["type"] == "approval_decided"));
     });
 }
+
+/// Ten identical copies of an approved call, signed: one charge, and an answer or a pending state for every copy.
+#[test]
+fn copies_of_an_approved_call_are_led_to_its_answer() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::new(&stack).await;
+        put_rules(&stack, &payer, json!([{"tool": "*", "action": "require_approval", "when": {"always": true}}])).await;
+        let payment = crate::support::payer::header(&crate::support::payer::bare(&payer.authorize(5_000)));
+        let call = |approval: Option<&str>| {
+            let mut headers = vec![("x-payment", payment.clone())];
+            headers.extend(approval.map(|id| ("x-approval-id", id.to_owned())));
+            payer.clone().call(crate::support::VIN_PATH, headers, json!({"vin": crate::support::VIN}))
+        };
+        let held = call(None).await.json();
+        let id = held["approval_id"].as_str().expect("held").to_owned();
+        assert_eq!(decide(&payer, &link(&stack, &held["approval"]), "decision=approve").await.status, 200);
+        let answers = join_all((0..10).map(|_| call(Some(&id)))).await;
+        let statuses: Vec<u16> = answers.iter().map(|answer| answer.status).collect();
+        assert!(statuses.iter().all(|status| [200, 202].contains(status)), "{statuses:?}");
+        assert_eq!(payer.balance(&stack).await, 995_000, "charged once");
+    });
+}

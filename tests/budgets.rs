@@ -143,6 +143,17 @@ fn what_is_frozen_buys_nothing() {
         payer.change("POST", FREEZES, &json!({"what": "tool", "id": "vin_decode"})).await;
         assert_eq!(spend().await.json()["reason"], "tool");
         assert_eq!(payer.balance(&stack).await, 1_000_000);
+        // By a path of the tool is as good as by its name; a name that nothing has is no brake.
+        payer.change("POST", &format!("{FREEZES}/lift"), &json!({"what": "tool", "id": "lookup/vin"})).await;
+        assert_eq!(spend().await.status, 200);
+        for (what, id) in
+            [("tool", "VIN_DECODE"), ("payee", "Service"), ("token", "00000000-0000-4000-8000-000000000000")]
+        {
+            let answer = payer.change("POST", FREEZES, &json!({"what": what, "id": id})).await;
+            assert_eq!(answer.json()["details"][0]["path"], "id", "{what} {id}: {}", answer.text);
+        }
+        let cap = payer.change("PUT", BUDGETS, &json!({"tools": {"vin": 1}})).await;
+        assert_eq!(cap.json()["details"][0]["path"], "tools");
         let wrong = payer.change("POST", FREEZES, &json!({"what": "tool"})).await;
         assert_eq!(wrong.json()["details"][0]["path"], "id");
         books::audit(&stack.app.db, payer.agent()).await;
@@ -173,6 +184,9 @@ fn a_dry_run_changes_nothing() {
         payer.change("PUT", BUDGETS, &json!({"per_transaction": 0.001})).await;
         let over = rehearse(None, Some(token)).await.json();
         assert_eq!((&over["refusal"]["error"], &over["refusal"]["status"]), (&json!("budget_exceeded"), &json!(403)));
+        let signed = header(&bare(&payer.authorize(5_000)));
+        let signed = payer.clone().call(VIN_PATH, vec![("x-dry-run", "true".to_owned()), ("x-payment", signed)], vin());
+        assert_eq!(signed.await.json()["refusal"]["error"], "budget_exceeded", "a signature is an identity");
         let misspelt = payer.clone().call(VIN_PATH, vec![("x-dry-run", "yes please".to_owned())], vin()).await;
         assert_eq!(misspelt.error(), (400, "invalid_request".to_owned()));
         let account = books::audit(&stack.app.db, payer.agent()).await;

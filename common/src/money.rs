@@ -67,7 +67,11 @@ impl Usdc {
 
     /// Reads a decimal amount, also in exponent form (`1e-05`), which some clients send in headers.
     pub fn parse(text: &str) -> Result<Usdc, AmountError> {
-        let text = text.trim();
+        // The library also takes underscores and signs.
+        if !text.starts_with(|first: char| first.is_ascii_digit() || first == '-' || first == '.') || text.contains('_')
+        {
+            return Err(AmountError::NotANumber);
+        }
         let decimal = Decimal::from_str_exact(text)
             .or_else(|_| Decimal::from_scientific(text))
             .map_err(|_| AmountError::NotANumber)?;
@@ -161,6 +165,10 @@ mod tests {
             ("", AmountError::NotANumber),
             ("NaN", AmountError::NotANumber),
             ("1 000", AmountError::NotANumber),
+            (" 1", AmountError::NotANumber),
+            ("1 ", AmountError::NotANumber),
+            ("+1", AmountError::NotANumber),
+            ("1_0", AmountError::NotANumber),
             ("0x10", AmountError::NotANumber),
             ("99999999999999999999999", AmountError::TooLarge),
         ] {

@@ -93,7 +93,7 @@ impl Gate {
         }
         let order = Order::read(&call, caller, &self.fetch_policy)?;
         if headers::is_dry_run(call.headers)? {
-            return self.rehearse(&order).await;
+            return self.rehearse(order, payment.as_ref()).await;
         }
         if let Some(answer) = self.answer_named(&order, payment.as_ref(), order.caller.as_ref()).await? {
             return Ok(answer);
@@ -512,6 +512,16 @@ impl Gate {
 enum Refusal {
     Reason(Reason),
     Error(ApiError),
+}
+
+impl Refusal {
+    /// The reason in a word.
+    fn word(&self) -> &'static str {
+        match self {
+            Refusal::Reason(reason) => reason.as_str(),
+            Refusal::Error(error) => error.code(),
+        }
+    }
 }
 
 impl From<Reason> for Refusal {

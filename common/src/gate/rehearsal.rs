@@ -1,5 +1,5 @@
 //! A dry run of a paid call (`X-Dry-Run: true`): the price, what would be charged and from what, and what the owner's rules
-//! say. Nothing is written, held, asked or charged, and no payment is looked at.
+//! say. Nothing is written, held, asked or charged. A signed payment counts as who calls, and its terms are judged.
 
 use axum::response::Response;
 use http::StatusCode;
@@ -10,13 +10,30 @@ use super::order::Order;
 use super::rules::Proposed;
 use crate::approvals::policy::Verdict;
 use crate::approvals::store as approvals;
+use crate::auth::Caller;
 use crate::http::{ApiError, private_json};
 use crate::ledger::account::{self, Account};
 use crate::ledger::day;
 use crate::money::Usdc;
+use crate::payments::reason::Reason;
+use crate::payments::verify::{self, Signer};
+use crate::payments::wire::Payment;
 
 impl Gate {
-    pub(super) async fn rehearse(&self, order: &Order<'_>) -> Result<Response, ApiError> {
+    pub(super) async fn rehearse(&self, mut order: Order<'_>, payment: Option<&Payment>) -> Result<Response, ApiError> {
+        let mut wrong = None;
+        if let Some(payment) = payment.filter(|payment| !payment.authorization.is_zero_cost()) {
+            let is_signed = verify::signer(&payment.authorization, &self.app.config.chain) == Signer::Key;
+            wrong = match self.judge(&order, payment) {
+                _ if !is_signed => Some(Reason::BadSignature.as_str()),
+                Ok((_, Ok(()))) => None,
+                Ok((_, Err(refusal))) | Err(refusal) => Some(refusal.word()),
+            };
+            if is_signed && order.caller.is_none() {
+                order.caller = Some(Caller::by_payment(payment.authorization.from));
+            }
+        }
+        let order = &order;
         let mut body = json!({
             "dry_run": true,
             "tool": order.tool.name,
@@ -57,6 +74,9 @@ impl Gate {
             body["would_be_accepted"] = json!(false);
             body["refusal"] = refusal.body();
             body["refusal"]["status"] = json!(refusal.status().as_u16());
+        } else if let Some(word) = wrong {
+            body["would_be_accepted"] = json!(false);
+            body["refusal"] = json!({"error": "payment_verification_failed", "reason": word, "status": 402});
         }
         Ok(private_json(StatusCode::OK, &body))
     }

@@ -147,6 +147,28 @@ impl Gate {
         }
     }
 
+    /// Tells the owner, once a day, that the budget stopped a paid call.
+    pub(super) async fn tell_over_budget(&self, agent: AgentId, refused: &ApiError) {
+        let ApiError::BudgetExceeded(over) = refused else { return };
+        let now = self.app.clock.now();
+        let note = Notification {
+            kind: NotificationKind::BudgetExceeded,
+            title: format!("a call was stopped by the {} cap of {} USDC", over.reason.replace('_', " "), over.cap),
+            body: None,
+            payload: Some(refused.body()["budget"].clone()),
+        };
+        let begin = day::resets_at(now).minus(std::time::Duration::from_secs(24 * 3600));
+        let cause = format!("budget_exceeded#{}", day::name(now));
+        let db = &self.app.db;
+        let raised = match notifications::raise_for(db, agent, note, &cause, begin, now) {
+            Ok(write) => db.write(write).await.map(drop).map_err(StoreError::from),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = raised {
+            log::failure("a stopped call could not be told", &error);
+        }
+    }
+
     /// The refusal of a charge whose day, as the claim found it, has no room for it.
     pub(super) fn day_is_full(&self, order: &Order<'_>, account: &Account, day: &Day, proposed: Proposed) -> ApiError {
         let now = self.app.clock.now();

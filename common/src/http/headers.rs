@@ -44,6 +44,10 @@ pub fn bearer(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
 pub fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     let key = text(headers, "idempotency-key")?;
     match key {
+        // Whoever sends a name that came out empty believes to be protected by it.
+        None if headers.contains_key("idempotency-key") => {
+            Err(ApiError::field("Idempotency-Key", "must have at least one character"))
+        }
         Some(key) if key.len() > MAX_KEY_BYTES => {
             Err(ApiError::field("Idempotency-Key", format!("may have at most {MAX_KEY_BYTES} characters")))
         }

@@ -8,9 +8,11 @@ use axum::response::Response;
 use common::app::App;
 use common::auth::Scope;
 use common::catalog::input::FieldError;
+use common::catalog::name_of;
 use common::gate::{parse_body, respond};
 use common::http::{ApiError, read_body};
 use common::ledger::budget::{Budget, DEFAULT_ALERT_AT, WHOLE};
+use common::ledger::freeze::SERVICE_PAYEE;
 use common::ledger::{account, day};
 use common::money::Usdc;
 use common::named::{self, Request};
@@ -89,8 +91,8 @@ impl Change {
             alert_at: read(body, "alert_at", share, &mut errors).map(|share| share.unwrap_or(DEFAULT_ALERT_AT)),
             pause_at: read(body, "pause_at", share, &mut errors).map(|share| share.unwrap_or(WHOLE)),
             alert_email: read(body, "alert_email", email, &mut errors),
-            tools: read(body, "tools", named_caps, &mut errors).map(Option::unwrap_or_default),
-            payees: read(body, "payees", named_caps, &mut errors).map(Option::unwrap_or_default),
+            tools: read(body, "tools", |caps| named_caps(caps, tool), &mut errors).map(Option::unwrap_or_default),
+            payees: read(body, "payees", |caps| named_caps(caps, payee), &mut errors).map(Option::unwrap_or_default),
         };
         if errors.is_empty() { Ok(change) } else { Err(errors) }
     }
@@ -167,19 +169,29 @@ fn email(value: &Value) -> Result<String, String> {
 }
 
 /// Daily caps by name; a `null` among them is none.
-fn named_caps(value: &Value) -> Result<BTreeMap<String, Usdc>, String> {
+fn named_caps(
+    value: &Value,
+    resolve: fn(&str) -> Result<&'static str, &'static str>,
+) -> Result<BTreeMap<String, Usdc>, String> {
     let caps = value.as_object().ok_or("must be an object of daily caps by name, or null")?;
     if caps.len() > MAX_NAMED_CAPS {
         return Err(format!("may have at most {MAX_NAMED_CAPS} members"));
     }
     let mut read = BTreeMap::new();
     for (name, cap) in caps.iter().filter(|(_, cap)| !cap.is_null()) {
-        if name.is_empty() || name.len() > 64 {
-            return Err("names have 1 to 64 characters".to_owned());
-        }
-        read.insert(name.clone(), amount(cap).map_err(|error| format!("{name} {error}"))?);
+        // A cap on a name that nothing has would look like one that holds.
+        let resolved = resolve(name).map_err(|message| format!("{name:?} {message}"))?;
+        read.insert(resolved.to_owned(), amount(cap).map_err(|error| format!("{name} {error}"))?);
     }
     Ok(read)
+}
+
+fn tool(name: &str) -> Result<&'static str, &'static str> {
+    name_of(name).ok_or("is no tool of this service")
+}
+
+fn payee(name: &str) -> Result<&'static str, &'static str> {
+    if name == SERVICE_PAYEE { Ok(SERVICE_PAYEE) } else { Err("is nobody who is paid here; service is") }
 }
 
 fn caps(budget: Option<&Budget>) -> Value {

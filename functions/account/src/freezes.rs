@@ -5,12 +5,13 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
 use common::app::App;
-use common::auth::Scope;
+use common::auth::{Scope, token};
 use common::catalog::input::{self, Field, Kind};
+use common::catalog::name_of;
 use common::gate::{parse_body, respond};
 use common::http::{ApiError, read_body};
 use common::ids::TokenId;
-use common::ledger::freeze::Freezes;
+use common::ledger::freeze::{Freezes, SERVICE_PAYEE};
 use common::ledger::{account, hold};
 use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
@@ -60,6 +61,11 @@ async fn set(app: &App, headers: &HeaderMap, body: Body, frozen: bool) -> Result
     let body = parse_body(headers, &read_body(body, MAX_BODY_BYTES).await?)?;
     let target = target(&input::validate(FREEZE, &body).map_err(ApiError::InvalidRequest)?)?;
     let caller = app.wallet_caller(headers, Scope::Write, ApiError::WalletOnly).await?;
+    if let Target::Token(token) = &target
+        && !token::of_agent(&app.db, caller.agent).await?.iter().any(|own| own.id == *token)
+    {
+        return Err(ApiError::field("id", "is no access token of yours"));
+    }
     let now = account::load(&app.db, caller.agent).await?.frozen;
     let full = match &target {
         Target::Agent => false,
@@ -88,8 +94,13 @@ fn target(input: &serde_json::Map<String, Value>) -> Result<Target, ApiError> {
         ("token", Some(id)) => {
             id.parse().map(Target::Token).map_err(|_| ApiError::field("id", "must be the id of an access token"))
         }
-        ("tool", Some(id)) => Ok(Target::Tool(id.to_owned())),
-        (_, Some(id)) => Ok(Target::Payee(id.to_owned())),
+        // A brake that matches nothing would look like one that holds.
+        ("tool", Some(id)) => match name_of(id) {
+            Some(tool) => Ok(Target::Tool(tool.to_owned())),
+            None => Err(ApiError::field("id", "is no tool of this service")),
+        },
+        (_, Some(SERVICE_PAYEE)) => Ok(Target::Payee(SERVICE_PAYEE.to_owned())),
+        (_, Some(_)) => Err(ApiError::field("id", format!("is nobody who is paid here; {SERVICE_PAYEE} is"))),
     }
 }
 
