@@ -272,7 +272,7 @@ impl Gate {
             return Ok(answer);
         }
         let caller = Caller::by_payment(sale.wallet);
-        Ok(self.answer_named(sale.order, payment, Some(&caller)).await?.ok_or(refusal)?)
+        self.answer_named(sale.order, payment, Some(&caller)).await?.ok_or(refusal)
     }
 
     /// There is a job of this id: it was bought with the same quote.

@@ -87,11 +87,19 @@ impl State {
                 None => json!({}),
             },
             "Query" => {
-                let partition = asked["ExpressionAttributeValues"][":pk"]["S"].as_str();
+                let value = |name: &str| asked["ExpressionAttributeValues"][name]["S"].as_str();
+                let partition = value(":pk");
+                // The two forms of `common::store::Query`: by a prefix of the sort key, or between two of them.
+                let (prefix, from, to) = (value(":prefix"), value(":from"), value(":to"));
+                let asked_for = |sk: &str| {
+                    prefix.is_none_or(|prefix| sk.starts_with(prefix))
+                        && from.is_none_or(|from| sk >= from)
+                        && to.is_none_or(|to| sk <= to)
+                };
                 let items = self.lock();
                 let found: Vec<&Value> = items
                     .iter()
-                    .filter(|((of, pk, _), _)| of == table && Some(pk.as_str()) == partition)
+                    .filter(|((of, pk, sk), _)| of == table && Some(pk.as_str()) == partition && asked_for(sk))
                     .map(|(_, item)| item)
                     .collect();
                 json!({"Count": found.len(), "ScannedCount": found.len(), "Items": found})
