@@ -126,12 +126,13 @@ pub struct AwsConfig {
     pub relayer_key: Option<PrivateKey>,
 }
 
-/// `TABLE_PREFIX` and the table's own word: `agora-jobs`, `agora-ledger`, `agora-agents`. Default prefix `agora`.
+/// `TABLE_PREFIX` and the table's own word: `agora-jobs`, `agora-ledger`, `agora-agents`, `agora-souls`. Default prefix `agora`.
 #[derive(Clone, Debug)]
 pub struct Tables {
     pub jobs: String,
     pub ledger: String,
     pub agents: String,
+    pub souls: String,
 }
 
 /// A secret that does not show in logs.
@@ -286,6 +287,7 @@ impl Config {
                 jobs: format!("{prefix}-jobs"),
                 ledger: format!("{prefix}-ledger"),
                 agents: format!("{prefix}-agents"),
+                souls: format!("{prefix}-souls"),
             },
         };
         if env.problems.is_empty() { Ok(config) } else { Err(ConfigErrors(env.problems)) }

@@ -76,6 +76,11 @@ pub fn random_uuid() -> Uuid {
     uuid::Builder::from_random_bytes(crate::digest::random()).into_uuid()
 }
 
+/// A UUID that follows from what it names.
+pub fn uuid_of(parts: &[&[u8]]) -> Uuid {
+    uuid_from(&sha256_parts(parts))
+}
+
 /// A version-8 UUID (custom content) from the first bytes of a digest.
 fn uuid_from(digest: &[u8; 32]) -> Uuid {
     let mut bytes = [0; 16];

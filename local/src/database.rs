@@ -37,7 +37,8 @@ fn table_name<'a>(tables: &'a Tables, word: &str) -> &'a str {
     match word {
         "jobs" => &tables.jobs,
         "ledger" => &tables.ledger,
-        _ => &tables.agents,
+        "agents" => &tables.agents,
+        _ => &tables.souls,
     }
 }
 

@@ -8,6 +8,7 @@
 //! | [`charge`] | how one job is paid for: how it begins and how it ends |
 //! | [`day`] | what a UTC day cost: the counters behind every cap |
 //! | [`budget`], [`freeze`] | the owner's rules |
+//! | [`fee`], [`earning`] | a sale's shares; what a seller's ended sales came to |
 //! | [`surge`] | days far above the usual ones |
 //! | [`receipt`], [`signing`] | a signed receipt for every charge |
 //! | [`value`] | what the agent says its purchases brought |
@@ -20,6 +21,8 @@ pub mod budget;
 pub mod charge;
 pub mod credit;
 pub mod day;
+pub mod earning;
+pub mod fee;
 pub mod freeze;
 pub mod hold;
 pub mod receipt;

@@ -34,8 +34,17 @@ pub const INBOX_INDEX: IndexDefinition = IndexDefinition {
     included: &["id", "kind", "title", "body", "payload", "created"],
 };
 
-pub const TABLES: [TableDefinition; 3] = [
-    TableDefinition { word: "jobs", indexes: &[OPEN_INDEX], stream: true },
+/// A seller's jobs, the open, the completed and the failed apart, by when they were bought (see `marketplace::sold`).
+pub const SOLD_INDEX: IndexDefinition =
+    IndexDefinition { name: "sold", partition: "sold_by", sort: "created", included: &["agent"] };
+
+/// Listed souls, in bands of job counts that no single one of which gets hot (see `marketplace::listing`).
+pub const LISTED_INDEX: IndexDefinition =
+    IndexDefinition { name: "listed", partition: "listed", sort: "jobs", included: &["slug"] };
+
+pub const TABLES: [TableDefinition; 4] = [
+    TableDefinition { word: "jobs", indexes: &[OPEN_INDEX, SOLD_INDEX], stream: true },
     TableDefinition { word: "ledger", indexes: &[], stream: false },
     TableDefinition { word: "agents", indexes: &[INBOX_INDEX], stream: false },
+    TableDefinition { word: "souls", indexes: &[LISTED_INDEX], stream: false },
 ];

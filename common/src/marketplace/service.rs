@@ -1,0 +1,114 @@
+//! A service: one thing a soul does for money. What a buyer is quoted are its *terms*; each change of them is a new
+//! version, kept for ever, so that a quote means what it meant when it was given.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::soul::{Slug, partition};
+use crate::clock::Timestamp;
+use crate::ids;
+use crate::money::Usdc;
+use crate::store::db::Query;
+use crate::store::{Db, Key, StoreError};
+
+/// Most services of one soul, those that are disabled included.
+pub const MAX_SERVICES: usize = 50;
+
+/// Who does the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Executor {
+    /// A model, with the soul's text as its instructions.
+    Model,
+    /// The seller's own worker, which takes jobs from `/me/jobs`, or is told of them by a signed webhook.
+    Worker,
+    /// The seller's program, run here: isolated, without a network, within hard limits.
+    Program,
+}
+
+/// What a buyer is quoted and gets. One version of a service.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Terms {
+    /// From 1.
+    pub version: u32,
+    pub name: String,
+    /// micro-USDC
+    pub price: Usdc,
+    /// JSON Schema of the `input` of an execution.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_schema: Option<Value>,
+    /// JSON Schema the result is promised to satisfy; a result that does not pays the buyer back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Value>,
+    /// The work is done so soon after the money arrived, or the buyer is paid back.
+    pub deadline_seconds: u32,
+    pub sandbox: bool,
+    pub executor: Executor,
+    /// Tools of the catalog that the work may use, by their wire names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
+    /// The most their calls may cost together, of the seller's share of one job, in micro-USDC.
+    #[serde(default)]
+    pub tool_budget: Usdc,
+    /// SHA-256 of the program, in hex: where it is kept ([`program_blob`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
+    /// Told of every job, signed, if the worker does not ask by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub webhook_url: Option<String>,
+}
+
+/// The stored service.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Service {
+    pub slug: Slug,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    pub active: bool,
+    pub terms: Terms,
+    /// Completed ones. Changed by attribute, by whoever counts earnings.
+    #[serde(default)]
+    pub total_executions: u64,
+    pub created: Timestamp,
+    pub updated: Timestamp,
+}
+
+impl Service {
+    /// Follows from both slugs.
+    pub fn id(&self, soul: &Slug) -> Uuid {
+        ids::uuid_of(&[b"service", soul.as_str().as_bytes(), self.slug.as_str().as_bytes()])
+    }
+}
+
+pub fn key(soul: &str, service: &str) -> Key {
+    Key::new(partition(soul), format!("SERVICE#{service}"))
+}
+
+/// A version's terms, which never change.
+pub fn terms_key(soul: &str, service: &str, version: u32) -> Key {
+    Key::new(partition(soul), format!("TERMS#{service}#{version:06}"))
+}
+
+/// Where a program lies in the blob store.
+pub fn program_blob(hash: &str) -> String {
+    format!("programs/{hash}.wasm")
+}
+
+/// The service, a little behind the latest write.
+pub async fn load(db: &Db, soul: &str, service: &str) -> Result<Option<Service>, StoreError> {
+    if service.parse::<Slug>().is_err() {
+        return Ok(None);
+    }
+    db.get(&db.tables.souls, key(soul, service)).await
+}
+
+/// The terms as they were quoted.
+pub async fn load_terms(db: &Db, soul: &str, service: &str, version: u32) -> Result<Option<Terms>, StoreError> {
+    db.get(&db.tables.souls, terms_key(soul, service, version)).await
+}
+
+/// All services of a soul, the disabled ones included.
+pub async fn of_soul(db: &Db, soul: &str) -> Result<Vec<Service>, StoreError> {
+    db.query(Query::prefixed(&db.tables.souls, &partition(soul), "SERVICE#", MAX_SERVICES)?).await
+}
