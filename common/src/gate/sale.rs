@@ -117,7 +117,7 @@ impl Gate {
                 Err(refused @ ApiError::ApprovalInvalid(_)) => return self.copy_or(&sale, refused).await,
                 Err(refused) => return Err(refused),
             };
-            if let Err(refused) = self.check_rules(order, &account, sale.proposed()).await {
+            if let Err(refused) = self.check_account(order, &account, sale.proposed()).await {
                 self.tell_over_budget(sale.agent, &refused).await;
                 return Err(refused);
             }
@@ -212,12 +212,14 @@ impl Gate {
     async fn claimed(&self, sale: &Sale<'_>, job: Job, account: &Account) -> Result<Response, ApiError> {
         let order = sale.order;
         let request_id = job.request_id;
-        self.warn_of_budget(&job, account).await;
+        // The owner is warned while the work goes on, so that nobody waits for it.
+        let (agent, charge) = (job.agent, job.charge.clone());
+        let warning = self.warn_of_budget(agent, &charge, account);
         let job = match order.tool.answer {
-            Answer::Direct => self.engine.advance(job, Patience::Caller).await?,
+            Answer::Direct => tokio::join!(self.engine.advance(job, Patience::Caller), warning).0?,
             Answer::Queued => {
                 queue::send_or_log(&*self.engine.queue, request_id, order.trace.clone()).await;
-                self.wait(request_id, Answer::Queued).await?.unwrap_or(job)
+                tokio::join!(self.wait(request_id, Answer::Queued), warning).0?.unwrap_or(job)
             }
         };
         self.answer(order, sale.payment.map(|(payment, _)| payment), &job, false).await
