@@ -128,6 +128,24 @@ fn a_call_from_credits_is_two_transactions() {
     });
 }
 
+/// The day's caps are the condition of the claim's own write: nothing is read for them before it, and what the owner is
+/// told is looked at while the work goes on.
+#[test]
+fn a_budget_costs_no_read_before_the_claim() {
+    run(async {
+        let counted = counted().await;
+        let payer = Payer::new(&counted.stack).await;
+        payer.give_credits(&counted.stack, 20_000).await;
+        payer.change("PUT", "/v1/agents/me/budgets", &json!({"daily": 1, "per_transaction": 0.01})).await;
+        let token = payer.token(&counted.stack).await;
+        counted.database.take_seen();
+        assert_eq!(payer.client.post(VIN_PATH, &[("authorization", &token)], &json!({"vin": VIN})).await.status, 200);
+        let seen = counted.database.take_seen();
+        assert_eq!(operations(&seen)[..3], ["GetItem", "GetItem", "TransactWriteItems"], "{seen:?}");
+        assert_eq!(seen.len(), 6, "and the day, once: {seen:?}");
+    });
+}
+
 /// The price of a call does not grow with what lies in the tables.
 #[test]
 fn the_hundredth_call_costs_what_the_first_did() {

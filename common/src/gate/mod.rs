@@ -27,6 +27,7 @@
 
 pub mod answer;
 pub mod challenge;
+mod changes;
 mod order;
 mod rehearsal;
 mod rules;

@@ -12,9 +12,9 @@ use crate::http::ApiError;
 use crate::http::error::OverBudget;
 use crate::http::log;
 use crate::ids::{AgentId, TokenId};
-use crate::jobs::Job;
 use crate::ledger::account::Account;
 use crate::ledger::budget::{Budget, Cap};
+use crate::ledger::charge::Charge;
 use crate::ledger::day::{self, Counted, Day};
 use crate::ledger::freeze::SERVICE_PAYEE;
 use crate::ledger::receipt::Judged;
@@ -80,8 +80,23 @@ impl Gate {
         }
     }
 
-    /// Refuses what the owner's rules do not allow.
+    /// Refuses what the owner's rules do not allow, by the day as it is now: where a price is told, and nothing written.
     pub(super) async fn check_rules(
+        &self,
+        order: &Order<'_>,
+        account: &Account,
+        proposed: Proposed,
+    ) -> Result<(), ApiError> {
+        self.check_account(order, account, proposed).await?;
+        match budget_of(order, account) {
+            Some(budget) if budget.caps_days() => self.check_day(order, budget, proposed).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses what the account alone forbids. The claim asks no more: its own write holds the day's caps, so that the
+    /// day is not read for charges it has room for.
+    pub(super) async fn check_account(
         &self,
         order: &Order<'_>,
         account: &Account,
@@ -93,36 +108,39 @@ impl Gate {
         if let Some(what) = account.frozen.stops(proposed.token, order.tool.name, SERVICE_PAYEE) {
             return Err(ApiError::Frozen { what });
         }
-        let Some(budget) = &account.budget else { return Ok(()) };
-        if budget.per_transaction.is_some_and(|cap| proposed.price > cap)
-            || budget.daily.is_some()
-            || !budget.tools.is_empty()
-            || !budget.payees.is_empty()
-        {
-            let now = self.app.clock.now();
-            let day = day::load(&self.app.db, proposed.agent, &day::name(now)).await?;
-            if let Some(over) = over_budget(order, budget, &day, proposed, now) {
-                return Err(ApiError::BudgetExceeded(Box::new(over)));
+        match budget_of(order, account) {
+            // The refusal says what the day has cost so far.
+            Some(budget) if budget.per_transaction.is_some_and(|cap| proposed.price > cap) => {
+                self.check_day(order, budget, proposed).await
             }
+            _ => Ok(()),
         }
-        Ok(())
+    }
+
+    async fn check_day(&self, order: &Order<'_>, budget: &Budget, proposed: Proposed) -> Result<(), ApiError> {
+        let now = self.app.clock.now();
+        let day = day::load(&self.app.db, proposed.agent, &day::name(now)).await?;
+        match over_budget(order, budget, &day, proposed, now) {
+            Some(over) => Err(ApiError::BudgetExceeded(Box::new(over))),
+            None => Ok(()),
+        }
     }
 
     /// Tells the owner, once a day, that the day's spending has come to its alert level. A warning that cannot be given
     /// now is given with the next charge.
-    pub(super) async fn warn_of_budget(&self, job: &Job, account: &Account) {
+    pub(super) async fn warn_of_budget(&self, agent: AgentId, charge: &Charge, account: &Account) {
         let Some(level) = account.budget.as_ref().and_then(Budget::alert_level) else { return };
-        if job.charge.counted == Usdc::ZERO {
+        if charge.counted == Usdc::ZERO {
             return;
         }
-        if let Err(error) = self.warn_above(job, account, level).await {
+        if let Err(error) = self.warn_above(agent, &charge.day, account, level).await {
             log::failure("a budget warning could not be written", &error);
         }
     }
 
-    async fn warn_above(&self, job: &Job, account: &Account, level: Usdc) -> Result<(), StoreError> {
+    async fn warn_above(&self, agent: AgentId, name: &str, account: &Account, level: Usdc) -> Result<(), StoreError> {
         let db = &self.app.db;
-        let day = day::load(db, job.agent, &job.charge.day).await?;
+        let day = day::load(db, agent, name).await?;
         if day.warned || day.committed < level {
             return Ok(());
         }
@@ -139,9 +157,8 @@ impl Gate {
                 "resets_at": day::resets_at(now).to_string(),
             })),
         };
-        let cause = format!("budget_warning#{}", job.charge.day);
-        let raised = notifications::raise(db, job.agent, note, &cause, now)?;
-        match db.transact(&[day::warn(db, job.agent, &job.charge.day)?, raised]).await {
+        let raised = notifications::raise(db, agent, note, &format!("budget_warning#{name}"), now)?;
+        match db.transact(&[day::warn(db, agent, name)?, raised]).await {
             Ok(()) | Err(WriteError::Refused(_)) => Ok(()),
             Err(WriteError::Failed(error)) => Err(error),
         }
@@ -178,6 +195,11 @@ impl Gate {
             None => ApiError::Unavailable(StoreError::new("the day's counters refused a charge they have room for")),
         }
     }
+}
+
+/// The budget a call is held to: credits may be bought whatever it says.
+fn budget_of<'a>(order: &Order<'_>, account: &'a Account) -> Option<&'a Budget> {
+    account.budget.as_ref().filter(|_| !order.tool.sells_credits)
 }
 
 /// The cap a charge would pass, if it would pass one.

@@ -1,5 +1,6 @@
 //! The claim: everything a purchase changes, in one transaction; and what each refusal of it means.
 
+use super::changes::{Changes, Part};
 use super::order::Order;
 use super::rules::Proposed;
 use super::{Gate, call_name, came_to_nothing};
@@ -92,22 +93,6 @@ impl<'a> Sale<'a> {
     }
 }
 
-/// What a write of the claim is for, so that its refusal can be understood.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
-    Payment,
-    Job,
-    Receipt,
-    Day,
-    Account,
-    /// The entry of the credits, and the end of their hold.
-    Credits,
-    Name,
-    Rate,
-    Exposure,
-    Approval,
-}
-
 impl Gate {
     /// Claims a purchase, and brings its job as far as its caller waits for.
     pub(super) async fn claim(&self, sale: Sale<'_>) -> Result<Response, ApiError> {
@@ -132,26 +117,23 @@ impl Gate {
                 Err(refused @ ApiError::ApprovalInvalid(_)) => return self.copy_or(&sale, refused).await,
                 Err(refused) => return Err(refused),
             };
-            if let Err(refused) = self.check_rules(order, &account, sale.proposed()).await {
+            if let Err(refused) = self.check_account(order, &account, sale.proposed()).await {
                 self.tell_over_budget(sale.agent, &refused).await;
                 return Err(refused);
             }
             let job = self.new_job(&sale, request_id, overlap, now);
-            let (mut parts, mut writes) = self.writes(&sale, &job, &account, judged, dead)?;
+            let mut changes = self.changes(&sale, &job, &account, judged, dead)?;
             if let Some(approval) = approval {
-                parts.push(Part::Approval);
-                writes.push(approval);
+                changes.add(Part::Approval, approval);
             }
-            let refused = match self.app.db.transact(&writes).await {
+            let refusal = match self.app.db.transact(changes.writes()).await {
                 Ok(()) => return self.claimed(&sale, job, &account).await,
                 Err(WriteError::Failed(error)) => return Err(ApiError::Unavailable(error)),
-                Err(refused) => refused,
+                Err(refusal) => refusal,
             };
-            let which = parts.iter().enumerate().find(|(index, _)| refused.refused(*index).is_some());
-            let Some((index, part)) = which else {
+            let Some((part, old)) = changes.refused_by(&refusal) else {
                 return Err(ApiError::Unavailable(StoreError::new("the claim was refused without a cause")));
             };
-            let old = refused.refused(index).and_then(|refused| refused.old.clone());
             match part {
                 Part::Payment => {
                     // A copy of this payment was faster.
@@ -162,7 +144,7 @@ impl Gate {
                 Part::Job => return self.bought_before(&sale, request_id).await,
                 Part::Receipt => return Err(ApiError::Unavailable(StoreError::new("the receipt exists already"))),
                 Part::Day => {
-                    let day = day::refused(&refused, index).unwrap_or_default();
+                    let day = old.and_then(|old| db::parse(old).ok()).unwrap_or_default();
                     let refused = self.day_is_full(order, &account, &day, sale.proposed());
                     self.tell_over_budget(sale.agent, &refused).await;
                     return Err(refused);
@@ -183,43 +165,41 @@ impl Gate {
     }
 
     /// Everything a purchase changes.
-    fn writes(
+    fn changes(
         &self,
         sale: &Sale<'_>,
         job: &Job,
         account: &Account,
         judged: Judged,
         dead: Option<RequestId>,
-    ) -> Result<(Vec<Part>, Vec<Write>), StoreError> {
+    ) -> Result<Changes, StoreError> {
         let now = job.created;
         let (db, config, order) = (&self.app.db, &self.app.config, sale.order);
-        let mut all = Vec::new();
+        let mut all = Changes::default();
         let purchase = order.purchase_digest();
         if let Some((payment, _)) = sale.payment {
             let authorization = &payment.authorization;
             let claim = Claim::new(authorization, &config.chain, purchase, job.request_id, now, job.expires);
-            all.push((Part::Payment, claim::put(db, &claim, authorization, &config.chain)?));
+            all.add(Part::Payment, claim::put(db, &claim, authorization, &config.chain)?);
         }
-        all.push((Part::Job, store::create(db, job)?));
-        all.push((Part::Receipt, receipt::create(db, &new_receipt(sale, job, judged))?));
-        let budget = account.budget.as_ref();
-        all.extend(job.charge.count(db, job.purchase(), budget, now)?.map(|write| (Part::Day, write)));
+        all.add(Part::Job, store::create(db, job)?);
+        all.add(Part::Receipt, receipt::create(db, &new_receipt(sale, job, judged))?);
+        if let Some(count) = job.charge.count(db, job.purchase(), account.budget.as_ref(), now)? {
+            all.add(Part::Day, count);
+        }
         let held = sale.held();
         let taken = job.charge.take(db, job.purchase(), held.as_ref(), account.rules, now)?;
-        all.extend(
-            taken
-                .into_iter()
-                .enumerate()
-                .map(|(index, write)| (if index == 0 { Part::Account } else { Part::Credits }, write)),
-        );
+        for (index, write) in taken.into_iter().enumerate() {
+            all.add(if index == 0 { Part::Account } else { Part::Credits }, write);
+        }
         if let Some(name) = call_name(order, sale.payment.map(|(payment, _)| payment), sale.agent) {
-            all.push((Part::Name, idempotency::take(db, name, job.request_id, purchase, dead, now)?));
+            all.add(Part::Name, idempotency::take(db, name, job.request_id, purchase, dead, now)?);
         }
-        all.push((Part::Rate, self.rate(sale)?.0));
+        all.add(Part::Rate, self.rate(sale)?.0);
         if job.overlap {
-            all.push((Part::Exposure, policy::expose(db, job.agent, job.price, config.payments.overlap_exposure)?));
+            all.add(Part::Exposure, policy::expose(db, job.agent, job.price, config.payments.overlap_exposure)?);
         }
-        Ok(all.into_iter().unzip())
+        Ok(all)
     }
 
     /// The write that counts the call against its caller's limit, and what is said where the limit is reached.
@@ -232,12 +212,14 @@ impl Gate {
     async fn claimed(&self, sale: &Sale<'_>, job: Job, account: &Account) -> Result<Response, ApiError> {
         let order = sale.order;
         let request_id = job.request_id;
-        self.warn_of_budget(&job, account).await;
+        // The owner is warned while the work goes on, so that nobody waits for it.
+        let (agent, charge) = (job.agent, job.charge.clone());
+        let warning = self.warn_of_budget(agent, &charge, account);
         let job = match order.tool.answer {
-            Answer::Direct => self.engine.advance(job, Patience::Caller).await?,
+            Answer::Direct => tokio::join!(self.engine.advance(job, Patience::Caller), warning).0?,
             Answer::Queued => {
                 queue::send_or_log(&*self.engine.queue, request_id, order.trace.clone()).await;
-                self.wait(request_id, Answer::Queued).await?.unwrap_or(job)
+                tokio::join!(self.wait(request_id, Answer::Queued), warning).0?.unwrap_or(job)
             }
         };
         self.answer(order, sale.payment.map(|(payment, _)| payment), &job, false).await

@@ -75,6 +75,11 @@ impl Budget {
         self.daily.map(|daily| share(daily, self.pause_at))
     }
 
+    /// Whether any cap is on what a day costs.
+    pub fn caps_days(&self) -> bool {
+        self.daily.is_some() || !self.tools.is_empty() || !self.payees.is_empty()
+    }
+
     /// From where on the owner is warned.
     pub fn alert_level(&self) -> Option<Usdc> {
         self.daily.map(|daily| share(daily, self.alert_at))

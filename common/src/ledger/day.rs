@@ -16,7 +16,7 @@ use crate::clock::Timestamp;
 use crate::ids::{AgentId, TokenId};
 use crate::money::Usdc;
 use crate::store::db::Query;
-use crate::store::{Db, Key, StoreError, Write, WriteError};
+use crate::store::{Db, Key, StoreError, Write};
 
 /// Days are kept this long: for statistics and baselines.
 const KEEP_SECS: i64 = 400 * 24 * 3600;
@@ -207,10 +207,4 @@ pub fn warn(db: &Db, agent: AgentId, day: &str) -> Result<Write, StoreError> {
     Write::update(&db.tables.ledger, key(agent, day), "SET #warned = :yes")
         .only_if("attribute_not_exists(#warned)")
         .bind("yes", true)
-}
-
-/// The day's counters that stood in the way of a [`commit`].
-pub fn refused(error: &WriteError, action: usize) -> Option<Day> {
-    let old = error.refused(action)?.old.clone()?;
-    crate::store::db::parse(old).ok()
 }

@@ -68,11 +68,6 @@ pub fn capture(db: &Db, agent: AgentId, id: &HoldId, credits: Usdc) -> Result<Wr
         .bind("credits", credits)
 }
 
-/// The hold of a quote, if it still holds.
-pub async fn load(db: &Db, agent: AgentId, id: &HoldId) -> Result<Option<Hold>, StoreError> {
-    db.get_latest(&db.tables.ledger, Key::new(agent_partition(agent), sort(id))).await
-}
-
 /// Releases what expired quotes hold, or with `all` what any quote holds. Says how much came free.
 pub async fn release(db: &Db, agent: AgentId, all: bool, now: Timestamp) -> Result<Usdc, StoreError> {
     let mut released = Usdc::ZERO;
