@@ -191,6 +191,7 @@ pub async fn engine(
         signer: keys.receipts.clone(),
         runners,
         toolbox: Arc::new(toolbox),
+        sellers: None,
     };
     Ok((engine, keys))
 }

@@ -64,6 +64,8 @@ pub struct PaymentConfig {
     pub pay_to: Address,
     /// `QUOTE_TTL_SECONDS`: validity of every quote. Default 900.
     pub quote_ttl: Duration,
+    /// Validity of a quote for what a soul sells: `QUOTE_TTL_SECONDS`, or 1800 (contract §19).
+    pub soul_quote_ttl: Duration,
     /// `OVERLAP_BELOW_USDC`: below this price the work need not wait for settlement. Default 0.002.
     pub overlap_below: Usdc,
     /// `OVERLAP_EXPOSURE_USDC`: most that may be unsettled of one payer's overlapping calls. Default 0.05.
@@ -230,6 +232,7 @@ impl Config {
         let payments = PaymentConfig {
             pay_to: env.pay_to(),
             quote_ttl: Duration::from_secs(env.number("QUOTE_TTL_SECONDS", 900, 1..=86_400)),
+            soul_quote_ttl: Duration::from_secs(env.number("QUOTE_TTL_SECONDS", 1800, 1..=86_400)),
             overlap_below: env.parsed("OVERLAP_BELOW_USDC").unwrap_or(Usdc::from_micro(2_000)),
             overlap_exposure: env.parsed("OVERLAP_EXPOSURE_USDC").unwrap_or(Usdc::from_micro(50_000)),
             hold: Duration::from_millis(env.number("PAYMENT_HOLD_MS", 800, 0..=10_000)),

@@ -69,6 +69,18 @@ impl RequestId {
     pub fn bytes(&self) -> &[u8; 16] {
         self.0.as_bytes()
     }
+
+    /// The id of the same job on the marketplace: `job_` and 32 hex digits.
+    pub fn soul_job(&self) -> String {
+        format!("job_{}", self.0.simple())
+    }
+
+    /// The job behind an id of the marketplace, if it has the form of one.
+    pub fn of_soul_job(text: &str) -> Option<RequestId> {
+        let hex = text.strip_prefix("job_")?;
+        let is_ours = hex.len() == 32 && hex.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        if is_ours { Uuid::try_parse(hex).ok().map(RequestId) } else { None }
+    }
 }
 
 /// A version-4 UUID from the operating system's randomness.

@@ -229,6 +229,7 @@ impl Parts<'_> {
             signer: self.keys.receipts.clone(),
             runners,
             toolbox: self.toolbox.clone(),
+            sellers: None,
         })
     }
 }

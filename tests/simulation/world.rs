@@ -169,6 +169,7 @@ impl World {
             signer: keys.receipts,
             runners: &RUNNERS,
             toolbox: Arc::new(toolbox),
+            sellers: None,
         };
         let notices = Notices::new(&self.config).expect("notices");
         let gate = Gate { app: app.clone(), engine, quote_key: keys.quotes, fetch_policy: policy, notices };

@@ -20,6 +20,9 @@ pub static CATALOG: &[&ToolSpec] = &[&crate::tools::vehicle_identification::SPEC
 /// Buying credits: sold by the same gate as the tools, but no tool.
 pub static TOP_UP: &ToolSpec = &crate::tools::top_up::SPEC;
 
+/// What souls sell: by the same gate, at terms of their own.
+pub static MARKET: &[&ToolSpec] = &[&crate::tools::soul::EXECUTION, &crate::tools::soul::PURCHASE];
+
 /// One thing an agent can buy.
 pub struct ToolSpec {
     /// The wire name, as in `{"tool": "web_read"}`.
@@ -95,13 +98,13 @@ impl ToolSpec {
 
 /// The entry of this wire name.
 pub fn find(name: &str) -> Option<&'static ToolSpec> {
-    CATALOG.iter().copied().find(|tool| tool.name == name)
+    CATALOG.iter().chain(MARKET).copied().find(|tool| tool.name == name)
 }
 
 /// The wire name of the tool somebody means: by that name, or by one of its paths.
 pub fn name_of(text: &str) -> Option<&'static str> {
     let is_path = |path: &str| path == text || path.strip_prefix("/v1/tools/") == Some(text);
-    CATALOG.iter().find(|tool| tool.name == text || tool.paths.iter().any(|path| is_path(path))).map(|tool| tool.name)
+    CATALOG.iter().chain(MARKET).find(|tool| tool.name == text || tool.paths.iter().any(|path| is_path(path))).map(|tool| tool.name)
 }
 
 /// Members every paid body may carry. They go on the receipt and never to the tool (contract §0).

@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 use crate::catalog::Answer;
 use crate::config::ChainConfig;
 use crate::encoding::base64_standard;
+use super::order::Listing;
+use crate::http::error::merge;
 use crate::http::private_json;
 use crate::jobs::{Job, Settlement};
 use crate::money::Usdc;
@@ -104,6 +106,11 @@ pub fn is_worth_waiting(job: &Job, answer: Answer) -> bool {
 }
 
 /// 202 for a job that goes on without its caller.
-pub fn pending(job: &Job) -> Response {
-    private_json(StatusCode::ACCEPTED, &accepted(job))
+pub fn pending(job: &Job, listing: Option<&Listing>) -> Response {
+    let mut body = accepted(job);
+    if let Some(listing) = listing {
+        body["soul_job_id"] = json!(job.request_id.soul_job());
+        merge(&mut body, Value::Object(listing.accepted.clone()));
+    }
+    private_json(StatusCode::ACCEPTED, &body)
 }

@@ -8,6 +8,7 @@ use axum::response::Response;
 use http::{HeaderName, HeaderValue, StatusCode};
 use serde_json::{Value, json};
 
+use super::order::Listing;
 use crate::catalog::ToolSpec;
 use crate::config::Config;
 use crate::encoding::base64_standard;
@@ -27,6 +28,7 @@ const CLIENT_DEFAULT_CAP: Usdc = Usdc::from_micro(1_000_000);
 pub struct Offer<'a> {
     pub config: &'a Config,
     pub tool: &'static ToolSpec,
+    pub listing: Option<&'a Listing>,
     /// Full URL of the request.
     pub resource: &'a str,
     pub quote: Quote,
@@ -39,12 +41,12 @@ impl Offer<'_> {
     /// 402 for a request without payment.
     pub fn unpaid(&self) -> Response {
         let price = self.quote.amount;
-        let mut message = format!("{} costs {price} USDC: repeat the request with a signed payment", self.tool.title);
+        let mut message = format!("{} costs {price} USDC: repeat the request with a signed payment", self.title());
         if self.quote.credits > Usdc::ZERO {
             message = format!(
                 "{} costs {price} USDC, of which your credits pay {}: repeat the request with this quote, a fresh proof \
                  and a payment of the rest",
-                self.tool.title, self.quote.credits
+                self.title(), self.quote.credits
             );
         }
         if self.quote.remaining() > CLIENT_DEFAULT_CAP {
@@ -71,6 +73,14 @@ impl Offer<'_> {
         members["quote_id"] = json!(self.quote_id);
         merge(&mut body, members);
         self.response(&body, reason.as_str())
+    }
+
+    fn title(&self) -> &str {
+        self.listing.map_or(self.tool.title, |listing| &listing.title)
+    }
+
+    fn summary(&self) -> &str {
+        self.listing.map_or(self.tool.summary, |listing| &listing.summary)
     }
 
     fn members(&self) -> Value {
@@ -102,7 +112,7 @@ impl Offer<'_> {
                 "network": chain.v1_name(),
                 "maxAmountRequired": amount.micro().to_string(),
                 "resource": self.resource,
-                "description": self.tool.summary,
+                "description": self.summary(),
                 "mimeType": "application/json",
                 "payTo": pay_to,
                 "maxTimeoutSeconds": MAX_TIMEOUT_SECS,
@@ -111,6 +121,9 @@ impl Offer<'_> {
             }],
         });
         let context = &mut members["context"];
+        if let Some(listing) = self.listing {
+            merge(context, Value::Object(listing.context.clone()));
+        }
         if self.quote.credits > Usdc::ZERO {
             context["credits_applied"] = json!(self.quote.credits.to_string());
         }
@@ -128,7 +141,7 @@ impl Offer<'_> {
         let challenge = json!({
             "x402Version": 2,
             "error": error,
-            "resource": {"url": self.resource, "description": self.tool.summary, "mimeType": "application/json"},
+            "resource": {"url": self.resource, "description": self.summary(), "mimeType": "application/json"},
             "accepts": [{
                 "scheme": "exact",
                 "network": chain.caip2(),

@@ -43,7 +43,7 @@ use ring::hmac;
 use crate::app::App;
 use crate::approvals::Notices;
 use crate::auth::{Caller, Scope};
-use crate::catalog::{Answer, ToolSpec};
+use crate::catalog::Answer;
 use crate::digest::sha256;
 use crate::evm::hex0x;
 use crate::http::error::{PaymentContext, Shortfall};
@@ -66,7 +66,7 @@ use crate::payments::wire::{self, Payment};
 use crate::store::StoreError;
 use challenge::Offer;
 use order::Order;
-pub use order::{Call, parse_body};
+pub use order::{Call, Listing, parse_body};
 use rules::Proposed;
 use sale::Sale;
 
@@ -89,7 +89,7 @@ impl Gate {
         // A proof is not needed here, but a bad one is never ignored.
         let caller = self.app.caller_if_proven(call.headers, Scope::Read).await?;
         let payment = wire::payment(call.headers).map_err(|wrong| ApiError::field(wrong.header, wrong.message))?;
-        if call.body.is_empty() && payment.is_none() {
+        if call.body.is_empty() && payment.is_none() && call.listing.is_none() {
             return Ok(self.probe(&call));
         }
         let order = Order::read(&call, caller, &self.fetch_policy)?;
@@ -113,16 +113,20 @@ impl Gate {
     fn probe(&self, call: &Call<'_>) -> Response {
         let nothing = sha256(b"");
         let purchase = Purchase { tool: call.tool.name, body: &nothing };
-        let quote = self.fresh_quote(purchase, None, call.tool.price.usual());
-        self.offer(call.tool, call.resource, quote, None, |offer| offer.unpaid())
+        let (now, validity) = (self.app.clock.now(), self.app.config.payments.quote_ttl);
+        let quote = Quote::offer(purchase, None, call.tool.price.usual(), now, validity);
+        let token = quote.to_token(&self.quote_key);
+        let (config, resource) = (&self.app.config, call.resource);
+        let (tool, listing) = (call.tool, None);
+        Offer { config, tool, listing, resource, quote, quote_id: &token, credits_balance: None }.unpaid()
     }
 
     /// A price for a call without payment. Credits of a caller that may spend them are held for it.
     async fn quote(&self, order: &Order<'_>) -> Result<Response, ApiError> {
         let Some(caller) = &order.caller else {
             order.check_cap(order.price)?;
-            let quote = self.fresh_quote(order.purchase(), order.agent(), order.price);
-            return Ok(self.offer(order.tool, order.resource, quote, None, |offer| offer.unpaid()));
+            let quote = self.fresh_quote(order, order.agent());
+            return Ok(self.offer(order, quote, None, |offer| offer.unpaid()));
         };
         let account = account::load(&self.app.db, caller.agent).await?;
         // The same quote again, if the caller names one that is still open: it may hold credits already.
@@ -145,7 +149,7 @@ impl Gate {
             }
         };
         let balance = Some(account.credits);
-        Ok(self.offer(order.tool, order.resource, quote, balance, |offer| offer.unpaid()))
+        Ok(self.offer(order, quote, balance, |offer| offer.unpaid()))
     }
 
     /// The credits a quote to this caller may use.
@@ -161,7 +165,7 @@ impl Gate {
 
     /// A quote for which so many credits are held; without, if they were spent meanwhile.
     async fn holding(&self, order: &Order<'_>, agent: AgentId, credits: Usdc) -> Result<Quote, StoreError> {
-        let quote = self.fresh_quote(order.purchase(), Some(agent), order.price);
+        let quote = self.fresh_quote(order, Some(agent));
         if credits == Usdc::ZERO {
             return Ok(quote);
         }
@@ -170,29 +174,32 @@ impl Gate {
         Ok(if held { quote.with_credits(credits) } else { quote })
     }
 
-    fn fresh_quote(&self, purchase: Purchase<'_>, agent: Option<AgentId>, price: Usdc) -> Quote {
-        Quote::offer(purchase, agent, price, self.app.clock.now(), self.app.config.payments.quote_ttl)
+    fn fresh_quote(&self, order: &Order<'_>, agent: Option<AgentId>) -> Quote {
+        let payments = &self.app.config.payments;
+        let validity = if order.listing.is_some() { payments.soul_quote_ttl } else { payments.quote_ttl };
+        let quote = Quote::offer(order.purchase(), agent, order.price, self.app.clock.now(), validity);
+        quote.under_terms(order.listing.map_or(0, |listing| listing.terms))
     }
 
     /// Shows an offer.
     fn offer(
         &self,
-        tool: &'static ToolSpec,
-        resource: &str,
+        order: &Order<'_>,
         quote: Quote,
         credits_balance: Option<Usdc>,
         show: impl Fn(Offer<'_>) -> Response,
     ) -> Response {
         let config = &self.app.config;
         let token = quote.to_token(&self.quote_key);
-        show(Offer { config, tool, resource, quote, quote_id: &token, credits_balance })
+        let (tool, listing, resource) = (order.tool, order.listing, order.resource);
+        show(Offer { config, tool, listing, resource, quote, quote_id: &token, credits_balance })
     }
 
     /// 402 for a payment that is no good, with a fresh offer.
     fn refuse(&self, order: &Order<'_>, payment: &Payment, amount: Usdc, reason: Reason) -> Response {
         let context = self.context(order, payment, amount);
-        let quote = self.fresh_quote(order.purchase(), order.agent(), order.price);
-        self.offer(order.tool, order.resource, quote, None, |offer| offer.refused(reason, &context))
+        let quote = self.fresh_quote(order, order.agent());
+        self.offer(order, quote, None, |offer| offer.refused(reason, &context))
     }
 
     fn context(&self, order: &Order<'_>, payment: &Payment, amount: Usdc) -> PaymentContext {
@@ -469,10 +476,13 @@ impl Gate {
             (_, Some(Outcome::Completed), Answer::Direct) => {
                 let stored = job.result.as_ref().ok_or_else(|| StoreError::new("a completed job has no result"))?;
                 let result = engine::read_result(&*self.engine.blobs, stored).await?;
-                private_json(StatusCode::OK, &answer::completed(job, result))
+                match order.listing {
+                    Some(_) => private_json(StatusCode::OK, &result),
+                    None => private_json(StatusCode::OK, &answer::completed(job, result)),
+                }
             }
             (_, Some(Outcome::Failed), Answer::Direct) => answer::credited_back(job),
-            (_, None, Answer::Direct) | (_, _, Answer::Queued) => answer::pending(job),
+            (_, None, Answer::Direct) | (_, _, Answer::Queued) => answer::pending(job, order.listing),
         };
         Ok(answer::with_settlement(response, job, &self.app.config.chain))
     }
@@ -484,7 +494,7 @@ impl Gate {
             balance: account.credits,
             held: Usdc::ZERO,
             quote_id: order.quote_id.map(str::to_owned),
-            docs_url: format!("{}/", order.resource.trim_end_matches(order.tool_path())),
+            docs_url: format!("{}/", order.origin()),
         }))
     }
 

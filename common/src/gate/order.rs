@@ -11,6 +11,7 @@ use crate::digest::{canonical_json, sha256, sha256_parts};
 use crate::evm::Word;
 use crate::http::{ApiError, headers};
 use crate::ids::AgentId;
+use crate::ledger::freeze::SERVICE_PAYEE;
 use crate::ledger::receipt;
 use crate::money::Usdc;
 use crate::net::FetchPolicy;
@@ -19,9 +20,30 @@ use crate::payments::quote::Purchase;
 /// Largest memo, decision context and value tag together: they become part of the receipt's item.
 const MAX_METADATA_BYTES: usize = 16 * 1024;
 
+/// What a seller sells with this call, at the terms the call is for.
+#[derive(Clone, Debug)]
+pub struct Listing {
+    /// The soul's slug.
+    pub soul: String,
+    /// The service's; none if it is the soul's text that is sold.
+    pub service: Option<String>,
+    /// Version of the service's terms, or of the text.
+    pub terms: u32,
+    /// micro-USDC
+    pub price: Usdc,
+    pub title: String,
+    pub summary: String,
+    /// What the 402's context says beside the quote.
+    pub context: Map<String, Value>,
+    /// What the 202 says beside the job.
+    pub accepted: Map<String, Value>,
+}
+
 /// One call of something that is sold.
 pub struct Call<'a> {
     pub tool: &'static ToolSpec,
+    /// Where a seller sells it.
+    pub listing: Option<&'a Listing>,
     /// Full URL of the request.
     pub resource: &'a str,
     pub headers: &'a HeaderMap,
@@ -31,6 +53,7 @@ pub struct Call<'a> {
 /// A call whose body is what the tool takes.
 pub struct Order<'a> {
     pub tool: &'static ToolSpec,
+    pub listing: Option<&'a Listing>,
     pub resource: &'a str,
     /// Who the caller says it is.
     pub named: Option<AgentName>,
@@ -45,7 +68,7 @@ pub struct Order<'a> {
     pub price: Usdc,
     pub metadata: Option<String>,
     pub goal_id: Option<String>,
-    /// SHA-256 of the canonical body.
+    /// SHA-256 of the canonical body, and of the seller it is for.
     pub body: [u8; 32],
     pub trace: Option<String>,
 }
@@ -73,8 +96,10 @@ impl<'a> Order<'a> {
         }
         let goal_id = attached.get("decisionContext").and_then(|context| context["goalId"].as_str()).map(str::to_owned);
         let named = headers::agent_name(call.headers)?;
+        let canonical = canonical_json(&Value::Object(body));
         Ok(Order {
             tool: call.tool,
+            listing: call.listing,
             resource: call.resource,
             named: caller.as_ref().map(|caller| AgentName::Wallet(caller.wallet)).or(named),
             caller,
@@ -82,11 +107,19 @@ impl<'a> Order<'a> {
             quote_id: headers::quote_id(call.headers)?,
             idempotency_key: headers::idempotency_key(call.headers)?,
             approval_id: headers::approval_id(call.headers)?,
-            price: call.tool.price.of(&input),
+            price: call.listing.map_or_else(|| call.tool.price.of(&input), |listing| listing.price),
             input,
             metadata,
             goal_id,
-            body: sha256(canonical_json(&Value::Object(body)).as_bytes()),
+            body: match call.listing {
+                None => sha256(canonical.as_bytes()),
+                // The same body means another purchase at another seller.
+                Some(listing) => sha256_parts(&[
+                    listing.soul.as_bytes(),
+                    listing.service.as_deref().unwrap_or_default().as_bytes(),
+                    canonical.as_bytes(),
+                ]),
+            },
             trace: headers::text(call.headers, "x-amzn-trace-id")?.map(str::to_owned),
         })
     }
@@ -116,9 +149,14 @@ impl<'a> Order<'a> {
         (may_spend && !self.tool.sells_credits).then_some(caller)
     }
 
-    /// The path it was posted to, as it ends the resource.
-    pub fn tool_path(&self) -> &str {
-        self.tool.paths.iter().copied().find(|path| self.resource.ends_with(path)).unwrap_or_default()
+    /// Who is paid, as the owner's rules name it: a soul's slug, or ourselves.
+    pub fn payee(&self) -> &str {
+        self.listing.map_or(SERVICE_PAYEE, |listing| &listing.soul)
+    }
+
+    /// The service's own address, as the caller sees it.
+    pub fn origin(&self) -> &str {
+        self.resource.split_once("/v1/").map_or(self.resource, |(origin, _)| origin)
     }
 
     /// Refuses what is above the caller's own cap.

@@ -16,7 +16,6 @@ use crate::ledger::account::Account;
 use crate::ledger::budget::{Budget, Cap};
 use crate::ledger::charge::Charge;
 use crate::ledger::day::{self, Counted, Day};
-use crate::ledger::freeze::SERVICE_PAYEE;
 use crate::ledger::receipt::Judged;
 use crate::money::Usdc;
 use crate::notifications::{self, Notification, NotificationKind};
@@ -105,7 +104,7 @@ impl Gate {
         if order.tool.sells_credits {
             return Ok(());
         }
-        if let Some(what) = account.frozen.stops(proposed.token, order.tool.name, SERVICE_PAYEE) {
+        if let Some(what) = account.frozen.stops(proposed.token, order.tool.name, order.payee()) {
             return Err(ApiError::Frozen { what });
         }
         match budget_of(order, account) {
@@ -228,7 +227,7 @@ fn over_budget(
         day: &day::name(now),
         amount: proposed.counted,
         tool: order.tool.name,
-        payee: SERVICE_PAYEE,
+        payee: order.payee(),
         token: proposed.token,
     };
     let (cap, limit, spent) = day.passes(budget, counted)?;

@@ -12,10 +12,12 @@ use crate::evm::Address;
 use crate::http::ApiError;
 use crate::ids::{AgentId, ReceiptId, RequestId, TokenId};
 use crate::jobs::engine::Patience;
-use crate::jobs::job::{self, Job, LEASE, RETENTION, Settlement};
+use crate::jobs::job::{self, Job, LEASE, Lane, RETENTION, Settlement};
 use crate::jobs::store;
 use crate::ledger::account::{self, Account};
 use crate::ledger::charge::Charge;
+use crate::ledger::earning::Sold;
+use crate::ledger::fee::Split;
 use crate::ledger::receipt::{self, ExecutionStatus, Judged, Quoted, Receipt, ReceiptStatus};
 use crate::ledger::{day, hold};
 use crate::limits::{self, Class, Subject, Taken};
@@ -108,6 +110,8 @@ impl Gate {
         let mut overlap = sale.paid.is_none()
             && sale.payment.is_some()
             && !order.tool.sells_credits
+            // A seller's work begins with the money.
+            && order.listing.is_none()
             && policy::may_overlap(sale.price(), &self.app.config.payments);
         for _ in 0..CLAIM_RETRIES {
             let judged = self.check_policy(order, &account, sale.agent, sale.price(), true).await;
@@ -302,6 +306,13 @@ impl Gate {
         let direct = order.tool.answer == Answer::Direct;
         let patience = if direct { LEASE } else { QUEUE_PATIENCE };
         let is_paid = sale.paid.is_some() || sale.payment.is_none();
+        let lane = if order.listing.is_some() { Lane::Souls } else { Lane::Tools };
+        let sold = order.listing.map(|listing| Sold {
+            soul: listing.soul.clone(),
+            service: listing.service.clone(),
+            terms: listing.terms,
+            split: Split::of(sale.price()),
+        });
         Job {
             request_id,
             tool: order.tool.name.to_owned(),
@@ -317,6 +328,11 @@ impl Gate {
                 day: day::name(now),
                 token: sale.token,
             },
+            sold_by: sold.as_ref().map(|sold| job::sold_by(&sold.soul, None)),
+            sold,
+            handed_until: None,
+            claimed_until: None,
+            progress: None,
             settlement: if is_paid { Settlement::Settled } else { Settlement::Claimed },
             overlap,
             intent: None,
@@ -332,7 +348,7 @@ impl Gate {
             holder: None,
             created: now,
             updated: now,
-            open: Some(job::open_shard(request_id)),
+            open: Some(job::open_shard(request_id, lane)),
             due: Some(now.plus(patience)),
             expires: now.plus(RETENTION).secs(),
         }
@@ -354,7 +370,8 @@ fn new_receipt(sale: &Sale<'_>, job: &Job, judged: Judged) -> Receipt {
         agent_id: job.agent,
         job_id: job.request_id,
         category: order.tool.category.to_owned(),
-        subcategory: order.tool.name.to_owned(),
+        // What souls sell has one name on receipts, whether text or service (contract §19).
+        subcategory: if order.listing.is_some() { "soul" } else { order.tool.name }.to_owned(),
         amount: job.price,
         credits: job.charge.credits,
         token_id: job.charge.token,

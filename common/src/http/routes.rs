@@ -9,7 +9,7 @@ use axum::middleware;
 use axum::response::{IntoResponse, Response};
 
 use super::{ApiError, limit, log};
-use crate::catalog::{CATALOG, TOP_UP};
+use crate::catalog::{CATALOG, MARKET, TOP_UP};
 
 /// One route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,7 +69,7 @@ const FREE: &[Route] = &[
 
 /// Every route of the service.
 pub fn all() -> impl Iterator<Item = Route> {
-    let sold = CATALOG.iter().chain([&TOP_UP]);
+    let sold = CATALOG.iter().chain(MARKET).chain([&TOP_UP]);
     let paid = sold.flat_map(|tool| tool.paths.iter().map(|path| Route { group: tool.group, method: "POST", path }));
     FREE.iter().copied().chain(paid)
 }

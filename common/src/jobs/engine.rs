@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 
 use super::job::{Job, Place, Settlement, Step, StoredResult};
 use super::store::{self, MoveError};
-use crate::clock::Clock;
+use crate::clock::{Clock, Timestamp};
 use crate::config::ChainConfig;
 use crate::digest;
 use crate::evm::authorization::Authorization;
@@ -29,17 +29,18 @@ use crate::evm::hex0x;
 use crate::http::log;
 use crate::ids::RequestId;
 use crate::ledger::account;
-use crate::ledger::freeze::SERVICE_PAYEE;
 use crate::ledger::signing::ReceiptSigner;
 use crate::payments::settle::{Settled, Settler};
 use crate::store::queue;
-use crate::store::{Blobs, Db, Queue, StoreError};
+use crate::store::{Blobs, BoxFuture, Db, Queue, StoreError};
 use crate::tools::{ErrorCode, Output, Runner, ToolError, Toolbox, Unavailable};
 
 /// Results up to this size lie in the job's item; a larger item would cost more than a blob.
 const INLINE_RESULT_BYTES: usize = 8 * 1024;
 /// How long until a settlement that is pending, or could not be sent, is looked at again.
 const SETTLEMENT_PAUSE: Duration = Duration::from_secs(15);
+/// Work that takes longer has its lease renewed.
+const RENEW_AFTER: Duration = Duration::from_secs(20);
 /// How often an account nonce that another process took is asked for again.
 const ALLOCATION_RETRIES: u32 = 20;
 
@@ -54,6 +55,24 @@ pub struct Engine {
     pub signer: ReceiptSigner,
     pub runners: &'static [&'static Runner],
     pub toolbox: Arc<Toolbox>,
+    /// Does what sellers sold; absent where only our own tools are run.
+    pub sellers: Option<Arc<dyn SellersWork>>,
+}
+
+/// Does the work of jobs that were sold for somebody else.
+pub trait SellersWork: Send + Sync {
+    /// Does it, or says until when the seller's own worker has it. Never longer than the terms' deadline.
+    fn run<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<Worked, ToolError>>;
+}
+
+/// What became of a try to do a job's work.
+#[derive(Debug)]
+pub enum Worked {
+    Done(Output),
+    /// Somebody outside does it, until then.
+    HandedOver {
+        until: Timestamp,
+    },
 }
 
 /// Who waits for the job while it is advanced.
@@ -163,19 +182,33 @@ impl Engine {
     }
 
     async fn work(&self, job: &mut Job, patience: Patience) -> Result<Progress, MoveError> {
+        if let Some(until) = job.handed_until {
+            let now = self.clock.now();
+            if now < until {
+                let left = Duration::from_millis((until.millis() - now.millis()).unsigned_abs());
+                store::postpone(&self.db, job, left, now).await?;
+                return Ok(Progress::Paused);
+            }
+            let message = "the seller did not deliver before the service's deadline";
+            return self.fail(job, ToolError::unavailable(Unavailable::SourceUnavailable, message)).await;
+        }
         if job.is_worn_out() {
             return self.fail(job, ToolError::internal("the work was tried several times and did not finish")).await;
         }
         // Work that had to wait may have been stopped by its owner meanwhile.
         if patience == Patience::Worker {
             let frozen = account::glance(&self.db, job.agent).await?.frozen;
-            if let Some(what) = frozen.stops(job.charge.token, &job.tool, SERVICE_PAYEE) {
+            if let Some(what) = frozen.stops(job.charge.token, &job.tool, job.payee()) {
                 let message = format!("the owner froze this {what} before the work began");
                 return self.fail(job, ToolError::unavailable(Unavailable::FrozenByOwner, message)).await;
             }
         }
-        match self.run_tool(job).await {
-            Ok(output) => {
+        match self.do_work(job).await? {
+            Ok(Worked::HandedOver { until }) => {
+                store::hand_over(&self.db, job, until, self.clock.now()).await?;
+                return Ok(Progress::Paused);
+            }
+            Ok(Worked::Done(output)) => {
                 let credited = output.credited;
                 let result = self.keep(job.request_id, output).await?;
                 store::completed(&self.db, &self.signer, job, result, credited, self.clock.now()).await?;
@@ -188,6 +221,25 @@ impl Engine {
     async fn fail(&self, job: &mut Job, error: ToolError) -> Result<Progress, MoveError> {
         store::failed(&self.db, &self.signer, &self.chain, job, error, self.clock.now()).await?;
         Ok(Progress::Moved)
+    }
+
+    /// Does the work, ours or a seller's, and keeps the job meanwhile.
+    async fn do_work(&self, job: &mut Job) -> Result<Result<Worked, ToolError>, MoveError> {
+        let sold = job.clone();
+        let work = async {
+            match (&self.sellers, &sold.sold) {
+                (Some(sellers), Some(_)) => sellers.run(&sold).await,
+                (None, Some(_)) => Err(ToolError::internal("this function does no sellers' work")),
+                (_, None) => self.run_tool(&sold).await.map(Worked::Done),
+            }
+        };
+        tokio::pin!(work);
+        loop {
+            match tokio::time::timeout(RENEW_AFTER, &mut work).await {
+                Ok(worked) => return Ok(worked),
+                Err(_) => store::renew(&self.db, job, self.clock.now()).await?,
+            }
+        }
     }
 
     /// Runs the tool under its deadline. A panic in it is its own failure and nobody else's.
@@ -215,7 +267,7 @@ impl Engine {
     }
 
     /// Keeps a result in the job's item, or beside it if it is large.
-    async fn keep(&self, request_id: RequestId, output: Output) -> Result<StoredResult, StoreError> {
+    pub async fn keep(&self, request_id: RequestId, output: Output) -> Result<StoredResult, StoreError> {
         let json = output.result.to_string();
         let place = if json.len() <= INLINE_RESULT_BYTES {
             Place::Inline(json)

@@ -17,6 +17,8 @@ use crate::evm::Address;
 use crate::evm::authorization::Authorization;
 use crate::ids::{AgentId, ReceiptId, RequestId};
 use crate::ledger::charge::{Charge, Purchase};
+use crate::ledger::earning::Sold;
+use crate::ledger::freeze::SERVICE_PAYEE;
 use crate::money::Usdc;
 use crate::payments::reason::Reason;
 use crate::payments::settle::Intent;
@@ -96,6 +98,21 @@ pub struct Job {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payment: Option<Authorization>,
     pub charge: Charge,
+    /// What is sold for somebody else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sold: Option<Sold>,
+    /// Partition of the index of what a seller sold (see [`sold_by`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sold_by: Option<String>,
+    /// The seller's own worker has the work, until then: no process of ours works on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handed_until: Option<Timestamp>,
+    /// The worker took it up, and is believed to be alive until then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claimed_until: Option<Timestamp>,
+    /// What the worker said of it last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<Progress>,
     pub settlement: Settlement,
     /// The work need not wait for the settlement (see `payments::policy`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -142,6 +159,16 @@ pub struct Job {
     pub expires: i64,
 }
 
+/// How far a seller's worker has come, in its own words.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// 0 to 100
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub percent: Option<u8>,
+}
+
 /// A result and where it came from (providers.md §1.2).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredResult {
@@ -185,7 +212,23 @@ impl Job {
 
     /// What its charge is for.
     pub fn purchase(&self) -> Purchase<'_> {
-        Purchase { agent: self.agent, tool: &self.tool, request_id: self.request_id, receipt_id: &self.receipt_id }
+        Purchase {
+            agent: self.agent,
+            tool: &self.tool,
+            payee: self.payee(),
+            request_id: self.request_id,
+            receipt_id: &self.receipt_id,
+        }
+    }
+
+    /// Who is paid, as the owner's rules name it: a soul's slug, or ourselves.
+    pub fn payee(&self) -> &str {
+        self.sold.as_ref().map_or(SERVICE_PAYEE, |sold| &sold.soul)
+    }
+
+    /// Whether a seller's worker has it at the moment.
+    pub fn is_claimed(&self, now: Timestamp) -> bool {
+        self.claimed_until.is_some_and(|until| now < until)
     }
 
     pub fn next_step(&self) -> Step {
@@ -234,6 +277,16 @@ pub fn may_move(from: Settlement, to: Settlement) -> bool {
     )
 }
 
+/// Where a seller's jobs of one kind are listed: `<slug>#open`, `#completed` or `#failed`.
+pub fn sold_by(soul: &str, outcome: Option<Outcome>) -> String {
+    let word = match outcome {
+        None => "open",
+        Some(Outcome::Completed) => "completed",
+        Some(Outcome::Failed) => "failed",
+    };
+    format!("{soul}#{word}")
+}
+
 fn is_zero(number: &u32) -> bool {
     *number == 0
 }
@@ -247,13 +300,25 @@ pub fn request_id_of(pk: &str) -> Option<RequestId> {
     pk.strip_prefix("JOB#")?.parse().ok()
 }
 
-/// The shard of the open index a job is found in.
-pub fn open_shard(request_id: RequestId) -> String {
-    shard_name(request_id.bytes()[0] % OPEN_SHARDS)
+/// Who brings an open job further: each kind has a queue, and shards of the index of open jobs, of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lane {
+    /// The worker.
+    Tools,
+    /// The executor, which runs what sellers wrote.
+    Souls,
 }
 
-pub fn shard_name(shard: u8) -> String {
-    format!("OPEN#{shard}")
+/// The shard of the open index a job is found in.
+pub fn open_shard(request_id: RequestId, lane: Lane) -> String {
+    shard_name(request_id.bytes()[0] % OPEN_SHARDS, lane)
+}
+
+pub fn shard_name(shard: u8, lane: Lane) -> String {
+    match lane {
+        Lane::Tools => format!("OPEN#{shard}"),
+        Lane::Souls => format!("OPEN#SOULS#{shard}"),
+    }
 }
 
 #[cfg(test)]

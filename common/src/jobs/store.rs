@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::job::{self, Job, LEASE, Outcome, Settlement, StoredResult};
+use super::job::{self, Job, LEASE, Lane, Outcome, Settlement, StoredResult};
 use crate::clock::Timestamp;
 use crate::config::ChainConfig;
 use crate::evm::hex0x;
 use crate::ids::RequestId;
 use crate::ledger::credit::{self, EntryKind};
+use crate::ledger::earning::{self, Earning, SaleEnd};
 use crate::ledger::receipt::{self, ExecutionStatus, Receipt, ReceiptStatus};
 use crate::ledger::signing::ReceiptSigner;
 use crate::money::Usdc;
@@ -94,7 +95,9 @@ fn change(db: &Db, job: &Job, expression: &str, now: Timestamp) -> Result<Write,
 }
 
 /// The end of every change after which nothing is open.
-const CLOSE: &str = " REMOVE #open, #due, #lease_until, #holder, #intent";
+const CLOSE: &str = " REMOVE #open, #due, #lease_until, #holder, #intent, #handed_until, #claimed_until";
+/// What such a change of a seller's job also does: it moves to the list of those that ended so.
+const RELIST: &str = ", #sold_by = :sold_by";
 
 /// Writes down what is about to be broadcast. `Ok(false)` if the fee wallet's nonce was taken by another process.
 pub async fn submitting(db: &Db, job: &mut Job, prepared: Prepared, now: Timestamp) -> Result<bool, MoveError> {
@@ -150,9 +153,9 @@ pub async fn settled(
     let transaction = next.transaction.clone();
     let bind = |write: Write| write.bind("settled", Settlement::Settled)?.bind("transaction", &transaction);
     let mut writes = Vec::new();
-    if job.outcome.is_some() {
+    if let Some(ended) = job.outcome {
         close(&mut next);
-        writes.push(bind(change(db, job, &format!("{set}{CLOSE}"), now)?)?);
+        writes.push(bind(ending(db, job, set, ended, now)?)?);
         writes.push(revised(db, signer, &next, now).await?);
         writes.extend(job.charge.keep(db, job.purchase())?);
     } else {
@@ -184,7 +187,8 @@ pub async fn refused(
         next.error = Some(payment_failed(reason));
         set.push_str(", #outcome = :outcome, #error = :error");
     }
-    let mut write = change(db, job, &format!("{set}{CLOSE}"), now)?
+    let ended = next.outcome.unwrap_or(Outcome::Failed);
+    let mut write = ending(db, job, &set, ended, now)?
         .bind("refused", Settlement::Refused)?
         .bind("refusal", reason.as_str())?;
     if job.outcome.is_none() {
@@ -220,9 +224,10 @@ pub async fn completed(
     let set = "SET #outcome = :completed, #result = :result";
     let bind = |write: Write| write.bind("completed", Outcome::Completed)?.bind("result", &next.result);
     if job.settlement == Settlement::Settled {
-        let write = bind(change(db, job, &format!("{set}{CLOSE}"), now)?)?;
+        let write = bind(ending(db, job, set, Outcome::Completed, now)?)?;
         close(&mut next);
         let mut writes = vec![write, revised(db, signer, &next, now).await?];
+        writes.extend(earned(db, job, SaleEnd::Completed, now)?);
         writes.extend(job.charge.keep(db, job.purchase())?);
         if let Some(bought) = credited {
             let (cause, change) = (job.receipt_id.as_str(), credit::add(bought)?);
@@ -252,14 +257,16 @@ pub async fn failed(
     let bind = |write: Write| write.bind("failed", Outcome::Failed)?.bind("error", &next.error);
     let mut writes = if job.settlement == Settlement::Settled {
         next.credited = Some(job.price);
-        let write = bind(change(db, job, &format!("{set}, #credited = :credited{CLOSE}"), now)?)?
-            .bind("credited", job.price)?;
+        let set = format!("{set}, #credited = :credited");
+        let write = bind(ending(db, job, &set, Outcome::Failed, now)?)?.bind("credited", job.price)?;
         let mut writes = vec![write];
+        writes.extend(earned(db, job, SaleEnd::Failed, now)?);
         writes.extend(job.charge.refund(db, job.purchase(), job.price, now)?);
         writes
     } else {
         next.settlement = Settlement::Void;
-        let write = bind(change(db, job, &format!("{set}, #settlement = :void{CLOSE}"), now)?.only_unsubmitted()?)?;
+        let set = format!("{set}, #settlement = :void");
+        let write = bind(ending(db, job, &set, Outcome::Failed, now)?.only_unsubmitted()?)?;
         let mut writes = vec![write.bind("void", Settlement::Void)?];
         if let Some(payment) = &job.payment {
             writes.push(claim::release(db, payment, chain, job.request_id)?);
@@ -273,6 +280,54 @@ pub async fn failed(
     writes.push(revised(db, signer, &next, now).await?);
     db.transact(&writes).await?;
     *job = next;
+    Ok(())
+}
+
+/// The change after which neither work nor money is open.
+fn ending(db: &Db, job: &Job, set: &str, outcome: Outcome, now: Timestamp) -> Result<Write, StoreError> {
+    match &job.sold {
+        Some(sold) => change(db, job, &format!("{set}{RELIST}{CLOSE}"), now)?
+            .bind("sold_by", job::sold_by(&sold.soul, Some(outcome))),
+        None => change(db, job, &format!("{set}{CLOSE}"), now),
+    }
+}
+
+/// What a seller gets of a job that ended; nothing where nothing was sold for anybody.
+fn earned(db: &Db, job: &Job, ended: SaleEnd, now: Timestamp) -> Result<Vec<Write>, StoreError> {
+    let Some(sold) = &job.sold else { return Ok(Vec::new()) };
+    let earning = Earning {
+        request_id: job.request_id,
+        receipt_id: job.receipt_id.clone(),
+        sold: sold.clone(),
+        buyer: job.agent,
+        wallet: job.wallet,
+        ended,
+        bought_at: job.created,
+        ended_at: now,
+    };
+    let mut writes = vec![earning::record(db, &earning)?];
+    if sold.service.is_none() && ended == SaleEnd::Completed {
+        writes.push(earning::grant(db, &earning)?);
+    }
+    Ok(writes)
+}
+
+/// Keeps a job that is being worked on for longer than a lease lasts.
+pub async fn renew(db: &Db, job: &mut Job, now: Timestamp) -> Result<(), MoveError> {
+    let until = now.plus(LEASE);
+    db.write(change(db, job, "SET #lease_until = :until", now)?.bind("until", until)?).await?;
+    job.lease_until = Some(until);
+    Ok(())
+}
+
+/// Leaves the work to the seller's own worker, until then. Nobody holds the job meanwhile.
+pub async fn hand_over(db: &Db, job: &mut Job, until: Timestamp, now: Timestamp) -> Result<(), MoveError> {
+    let set = "SET #handed_until = :until, #due = :until REMOVE #lease_until, #holder";
+    db.write(change(db, job, set, now)?.bind("until", until)?).await?;
+    job.handed_until = Some(until);
+    job.due = Some(until);
+    job.lease_until = None;
+    job.holder = None;
     Ok(())
 }
 
@@ -311,9 +366,9 @@ pub struct OpenJob {
 }
 
 /// Open jobs of a shard that are due, the longest waiting first.
-pub async fn due(db: &Db, shard: u8, now: Timestamp, limit: usize) -> Result<Vec<OpenJob>, StoreError> {
+pub async fn due(db: &Db, lane: Lane, shard: u8, now: Timestamp, limit: usize) -> Result<Vec<OpenJob>, StoreError> {
     let query = Query::new(&db.tables.jobs, "#open = :open AND #due <= :now", limit).index(OPEN_INDEX.name);
-    db.query(query.bind("open", job::shard_name(shard))?.bind("now", now)?).await
+    db.query(query.bind("open", job::shard_name(shard, lane))?.bind("now", now)?).await
 }
 
 /// Moves a due job's next look into the future. `false` if somebody else did.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::job::{self, OPEN_SHARDS};
+use super::job::{self, Lane, OPEN_SHARDS};
 use super::store;
 use crate::clock::Timestamp;
 use crate::http::log;
@@ -26,11 +26,11 @@ pub struct Swept {
     pub oldest_secs: u64,
 }
 
-/// Sends every due job again.
-pub async fn sweep(db: &Db, queue: &dyn Queue, now: Timestamp) -> Result<Swept, StoreError> {
+/// Sends every due job of a lane again, to the lane's queue.
+pub async fn sweep(db: &Db, lane: Lane, queue: &dyn Queue, now: Timestamp) -> Result<Swept, StoreError> {
     let mut swept = Swept::default();
     for shard in 0..OPEN_SHARDS {
-        for open in store::due(db, shard, now, PER_SHARD).await? {
+        for open in store::due(db, lane, shard, now, PER_SHARD).await? {
             let Some(request_id) = job::request_id_of(&open.pk) else { continue };
             // Moved first: of two sweepers one sends, and a job whose message is lost again comes back.
             if store::look_again_at(db, request_id, open.due, now.plus(LOOK_AGAIN)).await? {

@@ -15,7 +15,6 @@ use super::account::{Change, minus};
 use super::budget::Budget;
 use super::credit::{self, EntryKind};
 use super::day::{self, Counted, Ended};
-use super::freeze::SERVICE_PAYEE;
 use super::hold::{self, HoldId};
 use crate::clock::Timestamp;
 use crate::ids::{AgentId, ReceiptId, RequestId, TokenId};
@@ -43,13 +42,15 @@ pub struct Charge {
 pub struct Purchase<'a> {
     pub agent: AgentId,
     pub tool: &'a str,
+    /// Who is paid: a soul's slug, or `service`.
+    pub payee: &'a str,
     pub request_id: RequestId,
     pub receipt_id: &'a ReceiptId,
 }
 
 impl Charge {
-    fn counted<'a>(&'a self, tool: &'a str) -> Counted<'a> {
-        Counted { day: &self.day, amount: self.counted, tool, payee: SERVICE_PAYEE, token: self.token }
+    fn counted<'a>(&'a self, of: Purchase<'a>) -> Counted<'a> {
+        Counted { day: &self.day, amount: self.counted, tool: of.tool, payee: of.payee, token: self.token }
     }
 
     /// The write that counts it against the day, if it counts.
@@ -63,7 +64,7 @@ impl Charge {
         if self.counted == Usdc::ZERO {
             return Ok(None);
         }
-        day::commit(db, of.agent, self.counted(of.tool), budget, now).map(Some)
+        day::commit(db, of.agent, self.counted(of), budget, now).map(Some)
     }
 
     /// The writes that take the credits, under the rules the charge was judged by: from a quote's hold, or from what can
@@ -134,6 +135,6 @@ impl Charge {
         if self.counted == Usdc::ZERO {
             return Ok(Vec::new());
         }
-        Ok(vec![day::end(db, of.agent, self.counted(of.tool), ended)?])
+        Ok(vec![day::end(db, of.agent, self.counted(of), ended)?])
     }
 }

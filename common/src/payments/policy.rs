@@ -55,6 +55,7 @@ mod tests {
         let config = PaymentConfig {
             pay_to: Address::ZERO,
             quote_ttl: Duration::ZERO,
+            soul_quote_ttl: Duration::ZERO,
             overlap_below: Usdc::from_micro(2_000),
             overlap_exposure: Usdc::from_micro(50_000),
             hold: Duration::ZERO,

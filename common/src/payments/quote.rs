@@ -16,10 +16,10 @@ use crate::ids::{AgentId, RequestId};
 use crate::money::Usdc;
 
 const PREFIX: &str = "quote_";
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 const MAC_BYTES: usize = 16;
-/// version, uid, expiry, amount, credits, binding
-const BODY_BYTES: usize = 1 + 12 + 8 + 8 + 8 + 16;
+/// version, uid, expiry, amount, credits, terms, binding
+const BODY_BYTES: usize = 1 + 12 + 8 + 8 + 8 + 4 + 16;
 
 /// What a quote is bound to: the tool and the exact body.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +38,8 @@ pub struct Quote {
     pub amount: Usdc,
     /// The part of it that credits held for this quote pay, in micro-USDC.
     pub credits: Usdc,
+    /// The version of a seller's terms that was quoted; 0 for what is our own.
+    pub terms: u32,
     binding: [u8; 16],
 }
 
@@ -61,7 +63,18 @@ impl Quote {
     ) -> Quote {
         // Whole seconds, because that is what the token carries.
         let expires = Timestamp::from_secs(now.plus(validity).secs());
-        Quote { uid: digest::random(), expires, amount, credits: Usdc::ZERO, binding: binding(purchase, agent) }
+        let binding = binding(purchase, agent);
+        Quote { uid: digest::random(), expires, amount, credits: Usdc::ZERO, terms: 0, binding }
+    }
+
+    /// The same quote, for this version of a seller's terms.
+    pub fn under_terms(self, terms: u32) -> Quote {
+        Quote { terms, ..self }
+    }
+
+    /// The version of the terms that a token was given for, if it is one of ours, whatever else it says.
+    pub fn terms_of(token: &str, key: &hmac::Key) -> Option<u32> {
+        Quote::read(token, key).map(|quote| quote.terms)
     }
 
     /// The same quote, part of its price being paid with credits.
@@ -126,7 +139,8 @@ impl Quote {
             expires: Timestamp::from_secs(i64::from_be_bytes(body[13..21].try_into().ok()?)),
             amount: Usdc::from_micro(u64::from_be_bytes(body[21..29].try_into().ok()?)),
             credits: Usdc::from_micro(u64::from_be_bytes(body[29..37].try_into().ok()?)),
-            binding: body[37..53].try_into().ok()?,
+            terms: u32::from_be_bytes(body[37..41].try_into().ok()?),
+            binding: body[41..57].try_into().ok()?,
         })
     }
 
@@ -137,7 +151,8 @@ impl Quote {
         body[13..21].copy_from_slice(&self.expires.secs().to_be_bytes());
         body[21..29].copy_from_slice(&self.amount.micro().to_be_bytes());
         body[29..37].copy_from_slice(&self.credits.micro().to_be_bytes());
-        body[37..53].copy_from_slice(&self.binding);
+        body[37..41].copy_from_slice(&self.terms.to_be_bytes());
+        body[41..57].copy_from_slice(&self.binding);
         body
     }
 

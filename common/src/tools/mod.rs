@@ -3,6 +3,7 @@
 //! A tool's entry ([`crate::catalog::ToolSpec`]) says what is sold; its [`Runner`] does it. A function links only the
 //! runners it names.
 
+pub mod soul;
 pub mod top_up;
 pub mod vehicle_identification;
 pub mod web_read;

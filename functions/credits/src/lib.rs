@@ -53,7 +53,7 @@ async fn top_up(State(desk): State<Desk>, request: Request<Body>) -> Response {
             return Err(ApiError::ClosedToTokens);
         }
         let body = read_body(body, gate::MAX_BODY_BYTES).await?;
-        gate.call(Call { tool: TOP_UP, resource: &resource, headers: &parts.headers, body }).await
+        gate.call(Call { tool: TOP_UP, listing: None, resource: &resource, headers: &parts.headers, body }).await
     };
     gate::respond(answer.await)
 }

@@ -34,7 +34,7 @@ async fn call(gate: Arc<Gate>, tool: &'static ToolSpec, request: Request<Body>) 
     let resource = gate.app.resource_url(&parts);
     let answer = async {
         let body = common::http::read_body(body, gate::MAX_BODY_BYTES).await?;
-        gate.call(Call { tool, resource: &resource, headers: &parts.headers, body }).await
+        gate.call(Call { tool, listing: None, resource: &resource, headers: &parts.headers, body }).await
     };
     gate::respond(answer.await)
 }
