@@ -62,6 +62,8 @@ fn the_table_of_routes_is_what_the_routers_serve() {
                 .replace("{id}", "x")
                 .replace("{reference}", "x")
                 .replace("{token}", "x")
+                .replace("{slug}", "x")
+                .replace("{service}", "x")
                 .replace("{document}", "agora-receipts.json");
             for (group, router) in groups.iter() {
                 let request =

@@ -32,6 +32,7 @@ pub struct Config {
     pub settlement: SettlementConfig,
     pub cards: Option<CardConfig>,
     pub mail: MailConfig,
+    pub moderation: Option<ModerationConfig>,
     pub aws: AwsConfig,
     pub tables: Tables,
 }
@@ -91,6 +92,16 @@ pub struct CardConfig {
     pub url: String,
     pub key: Redacted,
     pub webhook_secret: Redacted,
+}
+
+/// Who else judges what sellers write: `MODERATION_URL`, the origin of a server with OpenAI's `POST /v1/moderations`, with
+/// `MODERATION_KEY` (its bearer, if it wants one) and `MODERATION_MODEL` (default `omni-moderation-latest`). Default:
+/// nobody; the service's own rules always judge.
+#[derive(Clone, Debug)]
+pub struct ModerationConfig {
+    pub url: String,
+    pub key: Option<Redacted>,
+    pub model: String,
 }
 
 /// How mails to people leave. Without both, none does.
@@ -285,6 +296,7 @@ impl Config {
             settlement,
             cards,
             mail: env.mail(),
+            moderation: env.moderation(),
             aws,
             tables: Tables {
                 jobs: format!("{prefix}-jobs"),
@@ -346,6 +358,15 @@ impl Reader<'_> {
                 None
             }
         }
+    }
+
+    fn moderation(&mut self) -> Option<ModerationConfig> {
+        let model = self.text("MODERATION_MODEL").unwrap_or_else(|| "omni-moderation-latest".to_owned());
+        Some(ModerationConfig {
+            url: self.url("MODERATION_URL")?,
+            key: self.text("MODERATION_KEY").map(Redacted),
+            model,
+        })
     }
 
     fn mail(&mut self) -> MailConfig {

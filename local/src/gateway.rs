@@ -12,6 +12,7 @@ use common::app::App;
 use common::gate::Gate;
 use common::http::limit::Peer;
 use common::http::{ApiError, routes};
+use common::marketplace::Market;
 use common::net::PlainHttp;
 use common::providers::Cards;
 use tower::ServiceExt;
@@ -25,7 +26,10 @@ pub type Groups = Arc<HashMap<&'static str, Router>>;
 pub fn groups(app: &App, gate: Arc<Gate>) -> Groups {
     let cards = Cards::configured(&app.config, &PlainHttp::new(None));
     let desk = Desk { app: app.clone(), signer: gate.engine.signer.clone(), notices: gate.notices.clone() };
+    let market = Arc::new(Market::new(gate.clone(), &PlainHttp::new(None)));
     Arc::new(HashMap::from([
+        ("souls", souls::router(market.clone())),
+        ("seller", seller::router(market)),
         ("credits", credits::router(gate.clone(), cards)),
         (knowledge::GROUP, knowledge::router(gate)),
         ("requests", requests::router(app.clone())),

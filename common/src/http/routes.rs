@@ -60,6 +60,20 @@ const FREE: &[Route] = &[
     Route { group: "insights", method: "GET", path: "/v1/audit/receipts" },
     Route { group: "insights", method: "GET", path: "/v1/audit/export" },
     Route { group: "insights", method: "GET", path: "/v1/receipts/{id}/explain" },
+    Route { group: "souls", method: "POST", path: "/v1/soul/register" },
+    Route { group: "souls", method: "GET", path: "/v1/soul/service-types" },
+    Route { group: "souls", method: "GET", path: "/v1/soul/templates" },
+    Route { group: "souls", method: "GET", path: "/v1/soul/{slug}" },
+    Route { group: "souls", method: "GET", path: "/v1/soul/{slug}/versions" },
+    Route { group: "seller", method: "GET", path: "/v1/soul/me/services" },
+    Route { group: "seller", method: "POST", path: "/v1/soul/me/services" },
+    Route { group: "seller", method: "PUT", path: "/v1/soul/me/services/{service}" },
+    Route { group: "seller", method: "DELETE", path: "/v1/soul/me/services/{service}" },
+    Route { group: "seller", method: "PUT", path: "/v1/soul/me/services/{service}/program" },
+    Route { group: "seller", method: "PUT", path: "/v1/soul/me/soul" },
+    Route { group: "seller", method: "GET", path: "/v1/soul/me/soul/versions" },
+    Route { group: "seller", method: "PUT", path: "/v1/soul/me/soul-price" },
+    Route { group: "seller", method: "POST", path: "/v1/soul/me/rotate-key" },
     Route { group: "meta", method: "GET", path: "/" },
     Route { group: "meta", method: "GET", path: "/health" },
     Route { group: "meta", method: "GET", path: "/v1/stats" },
@@ -74,11 +88,12 @@ pub fn all() -> impl Iterator<Item = Route> {
     FREE.iter().copied().chain(paid)
 }
 
-/// The route that takes a request, if one does. A path without placeholders wins over one with.
+/// The route that takes a request, if one does. From the left, a segment that is spelled out wins over one that varies.
 pub fn find(method: &str, path: &str) -> Option<Route> {
     let mut candidates: Vec<Route> =
         all().filter(|route| route.method == method && matches(route.path, path)).collect();
-    candidates.sort_by_key(|route| route.path.contains('{'));
+    candidates
+        .sort_by_key(|route| route.path.split('/').map(|segment| segment.starts_with('{')).collect::<Vec<bool>>());
     candidates.first().copied()
 }
 

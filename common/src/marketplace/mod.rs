@@ -7,6 +7,13 @@
 //! |---|---|
 //! | [`soul`] | a seller's record, its key, its text's versions |
 //! | [`service`] | what it sells, and the terms of each version |
+//! | [`webhook`] | secrets that webhooks are signed with |
+//! | [`market`] | what the functions of the marketplace share |
 
+pub mod market;
+pub mod moderation;
 pub mod service;
 pub mod soul;
+pub mod webhook;
+
+pub use market::Market;

@@ -1,0 +1,20 @@
+//! Secrets that webhooks to sellers are signed with: derived from the service's own secret and kept nowhere, so that no
+//! table holds one. A new address gets a new secret, because the number of the change goes into it.
+
+use ring::hmac;
+
+use crate::digest::{self, sha256_parts};
+use crate::encoding::base64_standard;
+
+/// The key that secrets are derived from; `quotes` is [`crate::secrets::ServiceKeys::quotes`], which every function that
+/// sells or works has.
+pub fn key(quotes: &hmac::Key) -> hmac::Key {
+    hmac::Key::new(hmac::HMAC_SHA256, &digest::hmac(quotes, b"webhooks"))
+}
+
+/// The secret of a service's webhook, in the form of Standard Webhooks: `whsec_` and base64 of 32 bytes. `number` counts
+/// the addresses the service had (`Terms::webhook_number`).
+pub fn secret(key: &hmac::Key, soul: &str, service: &str, number: u32) -> String {
+    let named = sha256_parts(&[soul.as_bytes(), service.as_bytes(), &number.to_be_bytes()]);
+    format!("whsec_{}", base64_standard(&digest::hmac(key, &named)))
+}
