@@ -94,6 +94,7 @@ impl Gate {
         }
         let order = Order::read(&call, caller, &self.fetch_policy)?;
         if headers::is_dry_run(call.headers)? {
+            order.check_open()?;
             return self.rehearse(order, payment.as_ref()).await;
         }
         if let Some(answer) = self.answer_named(&order, payment.as_ref(), order.caller.as_ref()).await? {
@@ -104,7 +105,10 @@ impl Gate {
             Some(payment) => self.redeem(&order, &payment).await,
             None => match order.caller.as_ref().filter(|caller| caller.token().is_some()) {
                 Some(caller) => self.spend(&order, caller).await,
-                None => self.quote(&order).await,
+                None => {
+                    order.check_open()?;
+                    self.quote(&order).await
+                }
             },
         }
     }
@@ -548,6 +552,14 @@ impl From<QuoteError> for ApiError {
             QuoteError::Mismatch => ApiError::QuoteMismatch,
         }
     }
+}
+
+/// The quote that a request names, in a header or inside its payment, if it is one of ours: whatever else it says, and
+/// even if it has expired. A seller's terms are those of the quote.
+pub fn named_quote(headers: &http::HeaderMap, key: &hmac::Key) -> Option<Quote> {
+    let token = headers::quote_id(headers).ok().flatten().map(str::to_owned);
+    let token = token.or_else(|| wire::payment(headers).ok().flatten()?.quote_id);
+    Quote::authentic(&token?, key)
 }
 
 /// The quote a payment is for: from the header, or echoed inside the payment.

@@ -9,7 +9,7 @@ use crate::catalog::input::{self, FieldError};
 use crate::catalog::{RECEIPT_FIELDS, ToolSpec};
 use crate::digest::{canonical_json, sha256, sha256_parts};
 use crate::evm::Word;
-use crate::http::{ApiError, headers};
+use crate::http::{ApiError, MarketError, headers};
 use crate::ids::AgentId;
 use crate::ledger::freeze::SERVICE_PAYEE;
 use crate::ledger::receipt;
@@ -37,6 +37,15 @@ pub struct Listing {
     pub context: Map<String, Value>,
     /// What the 202 says beside the job.
     pub accepted: Map<String, Value>,
+    /// Why nothing new is sold here, if it is so. What was bought before is answered all the same.
+    pub closed: Option<MarketError>,
+}
+
+impl Listing {
+    /// Refuses what is no longer sold.
+    fn check_open(&self) -> Result<(), ApiError> {
+        self.closed.clone().map_or(Ok(()), |closed| Err(closed.into()))
+    }
 }
 
 /// One call of something that is sold.
@@ -147,6 +156,11 @@ impl<'a> Order<'a> {
             Session::Wallet(Scope::Read) => self.idempotency_key.is_some(),
         };
         (may_spend && !self.tool.sells_credits).then_some(caller)
+    }
+
+    /// Refuses what its seller no longer sells.
+    pub fn check_open(&self) -> Result<(), ApiError> {
+        self.listing.map_or(Ok(()), Listing::check_open)
     }
 
     /// Who is paid, as the owner's rules name it: a soul's slug, or ourselves.

@@ -99,6 +99,10 @@ impl Gate {
     /// Claims a purchase, and brings its job as far as its caller waits for.
     pub(super) async fn claim(&self, sale: Sale<'_>) -> Result<Response, ApiError> {
         let order = sale.order;
+        // Money that is here already is honoured: the work fails, and it is paid back.
+        if sale.paid.is_none() {
+            order.check_open()?;
+        }
         let now = self.app.clock.now();
         let request_id = self.request_id(&sale);
         let (stopped, account) = tokio::join!(limits::stopped(&self.app), account::load(&self.app.db, sale.agent));

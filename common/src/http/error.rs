@@ -9,6 +9,7 @@ use http::{HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 
 use super::limit::Taken;
+use super::market::MarketError;
 use super::private_json;
 use crate::auth::ProofError;
 use crate::catalog::input::FieldError;
@@ -102,6 +103,8 @@ pub enum ApiError {
     RateLimited(Taken),
     /// An operator stopped all paid calls, for this reason.
     ServicePaused(String),
+    /// A row of the marketplace's own table.
+    Market(MarketError),
     /// The payment could not be processed, and nothing was broadcast: the same payment may be sent again.
     PaymentProcessing(Box<PaymentContext>),
     /// A dependency of ours is not there.
@@ -206,6 +209,7 @@ impl ApiError {
             ApiError::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             ApiError::RateLimited(_) => StatusCode::TOO_MANY_REQUESTS,
             ApiError::ServicePaused(_) => StatusCode::SERVICE_UNAVAILABLE,
+            ApiError::Market(error) => error.status(),
             ApiError::PaymentProcessing(_) => StatusCode::INTERNAL_SERVER_ERROR,
             ApiError::ClosedToTokens | ApiError::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
         }
@@ -249,6 +253,7 @@ impl ApiError {
             ApiError::UnsupportedMediaType => "unsupported_media_type",
             ApiError::RateLimited(_) => "rate_limit_exceeded",
             ApiError::ServicePaused(_) => "service_paused",
+            ApiError::Market(error) => error.code(),
             ApiError::PaymentProcessing(_) => "payment_processing_error",
             ApiError::Unavailable(_) => "provider_unavailable",
         }
@@ -334,6 +339,7 @@ impl ApiError {
                 "paid calls are paused; nothing was charged".to_owned()
             }
             ApiError::ServicePaused(reason) => format!("paid calls are paused ({reason}); nothing was charged"),
+            ApiError::Market(error) => error.message(),
             ApiError::PaymentProcessing(_) => {
                 "the payment could not be processed; nothing was broadcast, and the same payment may be sent again"
                     .to_owned()
@@ -375,6 +381,11 @@ impl ApiError {
                     },
                 });
                 merge(&mut body, members);
+            }
+            ApiError::Market(error) => {
+                if let Some(details) = error.details() {
+                    body["details"] = json!(details);
+                }
             }
             ApiError::RateLimited(taken) => body["retry_after"] = json!(taken.reset_secs),
             ApiError::ActionDenied { rule } => body["rule"] = json!(rule),
@@ -425,6 +436,12 @@ impl IntoResponse for ApiError {
             _ => {}
         }
         response
+    }
+}
+
+impl From<MarketError> for ApiError {
+    fn from(error: MarketError) -> ApiError {
+        ApiError::Market(error)
     }
 }
 

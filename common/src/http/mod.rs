@@ -4,9 +4,11 @@ pub mod error;
 pub mod headers;
 pub mod limit;
 pub mod log;
+pub mod market;
 pub mod routes;
 
 pub use error::ApiError;
+pub use market::MarketError;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequestParts, Path};

@@ -12,6 +12,7 @@
 
 pub mod market;
 pub mod moderation;
+pub mod offer;
 pub mod service;
 pub mod soul;
 pub mod webhook;

@@ -12,7 +12,7 @@ use crate::digest::{self, sha256};
 use crate::evm::Address;
 use crate::ids;
 use crate::money::Usdc;
-use crate::store::{Db, Key, StoreError};
+use crate::store::{Blobs, Db, Key, StoreError};
 
 /// Words that the marketplace's own paths use, and `service`, which names ourselves as a payee (contract §19).
 pub const RESERVED: &[&str] =
@@ -134,6 +134,32 @@ pub async fn load(db: &Db, slug: &str) -> Result<Option<Soul>, StoreError> {
 /// The soul as the latest write left it.
 pub async fn load_latest(db: &Db, slug: &str) -> Result<Option<Soul>, StoreError> {
     db.get_latest(&db.tables.souls, key(slug)).await
+}
+
+/// One version of a soul's text. What was quoted and bought stays what it was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TextVersion {
+    pub version: u32,
+    /// SHA-256 of the text, in hex.
+    pub hash: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    pub at: Timestamp,
+}
+
+pub fn version_key(slug: &str, version: u32) -> Key {
+    Key::new(partition(slug), format!("VERSION#{version:06}"))
+}
+
+pub async fn load_version(db: &Db, slug: &str, version: u32) -> Result<Option<TextVersion>, StoreError> {
+    db.get(&db.tables.souls, version_key(slug, version)).await
+}
+
+/// A text, by its hash. One that is gone is a fault of ours.
+pub async fn load_text(blobs: &dyn Blobs, hash: &str) -> Result<String, StoreError> {
+    let bytes = blobs.get(&text_blob(hash)).await?;
+    let bytes = bytes.ok_or_else(|| StoreError::new(format_args!("the text {hash} is missing")))?;
+    String::from_utf8(bytes).map_err(StoreError::new)
 }
 
 /// Where a text lies in the blob store: by what it says, so that writing it twice writes the same.

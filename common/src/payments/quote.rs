@@ -72,9 +72,9 @@ impl Quote {
         Quote { terms, ..self }
     }
 
-    /// The version of the terms that a token was given for, if it is one of ours, whatever else it says.
-    pub fn terms_of(token: &str, key: &hmac::Key) -> Option<u32> {
-        Quote::read(token, key).map(|quote| quote.terms)
+    /// The quote of a token that is ours, whatever it is for and however old it is.
+    pub fn authentic(token: &str, key: &hmac::Key) -> Option<Quote> {
+        Quote::read(token, key)
     }
 
     /// The same quote, part of its price being paid with credits.

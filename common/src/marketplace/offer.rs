@@ -1,0 +1,153 @@
+//! What the gate sells for a seller: a service's execution, a soul's text. Which version of the terms a call is for, and
+//! what its 402 and 202 say.
+
+use http::HeaderMap;
+use serde_json::{Map, Value, json};
+
+use super::Market;
+use super::service::{self, Service, Terms};
+use super::soul::{self, Soul, TextVersion};
+use crate::gate::{self, Listing};
+use crate::http::{ApiError, MarketError};
+use crate::ledger::fee::Split;
+use crate::money::Usdc;
+use crate::store::StoreError;
+
+/// An execution that can be quoted: the listing, and the terms its input is held to.
+pub struct Execution {
+    pub listing: Listing,
+    pub terms: Terms,
+}
+
+/// The execution a call asks for. With a quote, at the terms that were quoted, whatever the seller changed since; what was
+/// bought in time is answered even if nothing is sold here any more.
+pub async fn execution(
+    market: &Market,
+    soul: &str,
+    service: &str,
+    headers: &HeaderMap,
+) -> Result<Execution, ApiError> {
+    let db = &market.app.db;
+    let soul = soul::find(db, soul).await?.ok_or(MarketError::SoulNotFound)?;
+    let found = service::load(db, soul.slug.as_str(), service).await?.ok_or(MarketError::ServiceNotFound)?;
+    let closed = match () {
+        () if !soul.is_active() => Some(MarketError::SoulNotFound),
+        () if !found.active => Some(MarketError::ServiceNotFound),
+        () => None,
+    };
+    let quoted = gate::named_quote(headers, &market.gate.quote_key).map(|quote| quote.terms);
+    let terms = match quoted.filter(|version| *version != found.terms.version) {
+        Some(version) => service::load_terms(db, soul.slug.as_str(), service, version).await?,
+        None => None,
+    };
+    // A quote for something else is refused later, by what it is bound to.
+    let terms = terms.unwrap_or_else(|| found.terms.clone());
+    let listing = Listing {
+        soul: soul.slug.to_string(),
+        service: Some(found.slug.to_string()),
+        terms: terms.version,
+        price: terms.price,
+        title: format!("{} by {}", terms.name, soul.name),
+        summary: found.description.clone().unwrap_or_else(|| format!("{} by {}", terms.name, soul.name)),
+        context: execution_context(&soul, &found, &terms),
+        accepted: members(json!({
+            "service": {"name": terms.name, "seller": soul.name, "price": terms.price.to_string()},
+        })),
+        closed,
+    };
+    Ok(Execution { listing, terms })
+}
+
+fn execution_context(soul: &Soul, service: &Service, terms: &Terms) -> Map<String, Value> {
+    let split = Split::of(terms.price);
+    members(json!({
+        "service": {"id": service.id(&soul.slug), "name": terms.name, "slug": service.slug, "version": terms.version},
+        "seller": {"name": soul.name, "slug": soul.slug},
+        "pricing": {
+            "service_price": terms.price.to_string(),
+            "platform_fee": split.fee.to_string(),
+            "seller_revenue": split.revenue.to_string(),
+            "total": terms.price.to_string(),
+        },
+        "deadline_seconds": terms.deadline_seconds,
+        "done_by": terms.executor,
+    }))
+}
+
+/// A soul's text that can be bought, or had for nothing.
+pub struct TextOffer {
+    pub soul: Soul,
+    pub text: TextVersion,
+    /// Nothing is free.
+    pub price: Usdc,
+    pub listing: Listing,
+}
+
+/// The text a call asks for: the version and the price that were quoted, or today's.
+pub async fn text(market: &Market, soul: &str, headers: &HeaderMap) -> Result<TextOffer, ApiError> {
+    let db = &market.app.db;
+    let soul = soul::find(db, soul).await?.ok_or(MarketError::Unlisted)?;
+    let quoted = gate::named_quote(headers, &market.gate.quote_key).filter(|quote| quote.terms > 0);
+    let version = quoted.map_or(soul.version, |quote| quote.terms);
+    let text = match soul::load_version(db, soul.slug.as_str(), version).await? {
+        Some(text) => text,
+        // A quote for something else: refused later, by what it is bound to.
+        None => soul::load_version(db, soul.slug.as_str(), soul.version)
+            .await?
+            .ok_or_else(|| StoreError::new(format_args!("{} has no text", soul.slug)))?,
+    };
+    let closed = match soul.price {
+        _ if !soul.is_active() => Some(MarketError::Unlisted),
+        None => Some(MarketError::NotForSale),
+        Some(_) => None,
+    };
+    let price = match (&closed, soul.price, quoted) {
+        (None, Some(Usdc::ZERO), _) => Usdc::ZERO,
+        (_, _, Some(quote)) => quote.amount,
+        (None, Some(price), None) => price,
+        (closed, _, None) => return Err(closed.clone().unwrap_or(MarketError::NotForSale).into()),
+    };
+    let split = Split::of(price);
+    let listing = Listing {
+        soul: soul.slug.to_string(),
+        service: None,
+        terms: text.version,
+        price,
+        title: format!("The text of {}", soul.name),
+        summary: format!("The soul.md of {}, version {}", soul.name, text.version),
+        context: members(json!({
+            "soul_slug": soul.slug,
+            "soul_name": soul.name,
+            "soul_version": text.version,
+            "price": price.to_string(),
+            "platform_fee": split.fee.to_string(),
+            "seller_revenue": split.revenue.to_string(),
+        })),
+        accepted: Map::new(),
+        closed,
+    };
+    Ok(TextOffer { soul, text, price, listing })
+}
+
+/// The answer that hands a text over (mission document, "Purchase soul.md").
+pub fn handed_over(soul: &Soul, text: &TextVersion, soul_md: &str, price: Usdc, purchased_at: &str) -> Value {
+    let split = Split::of(price);
+    json!({
+        "success": true,
+        "soul": {"name": soul.name, "slug": soul.slug, "version": text.version},
+        "soul_md": soul_md,
+        "purchase": {
+            "price": price.to_number(),
+            "platform_fee": split.fee.to_number(),
+            "seller_revenue": split.revenue.to_number(),
+            "purchased_at": purchased_at,
+        },
+    })
+}
+
+fn members(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(members) => members,
+        _ => Map::new(),
+    }
+}
