@@ -36,3 +36,4 @@ pub mod stats;
 pub mod store;
 pub mod tools;
 pub mod vin;
+pub mod work;

@@ -79,6 +79,12 @@ pub enum Unavailable {
     DestinationNotReachable,
     SourceUnavailable,
     FrozenByOwner,
+    /// The deployment has nothing that could do it.
+    ProviderNotConfigured,
+    /// What the seller brought (a program, a worker, a text) did not do the work.
+    SellerFailed,
+    /// The promised time is over.
+    DeadlineExceeded,
 }
 
 impl Unavailable {
@@ -87,6 +93,9 @@ impl Unavailable {
             Unavailable::DestinationNotReachable => "destination_not_reachable",
             Unavailable::SourceUnavailable => "source_unavailable",
             Unavailable::FrozenByOwner => "frozen_by_owner",
+            Unavailable::ProviderNotConfigured => "provider_not_configured",
+            Unavailable::SellerFailed => "seller_failed",
+            Unavailable::DeadlineExceeded => "deadline_exceeded",
         }
     }
 }

@@ -1,0 +1,114 @@
+//! The tools a commission may use. Each call is looked up in the commission's own list, checked like a paid call of the
+//! same tool, and counted against the budget before it runs; what is refused is told to whoever asked and never runs.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::Commission;
+use crate::catalog::{ToolSpec, input};
+use crate::clock::Clock;
+use crate::money::Usdc;
+use crate::tools::{Runner, Toolbox};
+
+/// Most calls of one commission, refused ones included.
+pub const MAX_CALLS: usize = 16;
+/// Largest arguments of a call, in bytes of JSON.
+pub const MAX_ARGUMENT_BYTES: usize = 64 * 1024;
+
+/// Where tools are run: what every commission shares.
+#[derive(Clone)]
+pub struct Desk {
+    pub runners: &'static [&'static Runner],
+    pub toolbox: Arc<Toolbox>,
+}
+
+/// A call that was allowed and ran.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolUse {
+    pub tool: String,
+    /// micro-USDC; of a call that failed, nothing.
+    pub cost: Usdc,
+    pub ok: bool,
+}
+
+/// What one commission may still do.
+pub struct Allowance {
+    desk: Desk,
+    allowed: Vec<&'static Runner>,
+    left: Usdc,
+    calls: usize,
+    used: Vec<ToolUse>,
+}
+
+impl Allowance {
+    pub fn of(commission: &Commission, desk: &Desk) -> Allowance {
+        let is_allowed = |runner: &&Runner| {
+            // What is sold as credits is money and no tool, whatever a service lists.
+            !runner.spec.sells_credits && commission.tools.iter().any(|name| name == runner.spec.name)
+        };
+        Allowance {
+            desk: desk.clone(),
+            allowed: desk.runners.iter().copied().filter(|runner| is_allowed(runner)).collect(),
+            left: commission.tool_budget,
+            calls: 0,
+            used: Vec::new(),
+        }
+    }
+
+    /// The tools that may be asked for.
+    pub fn tools(&self) -> impl Iterator<Item = &'static ToolSpec> {
+        self.allowed.iter().map(|runner| runner.spec)
+    }
+
+    pub fn clock(&self) -> &Clock {
+        &self.desk.toolbox.clock
+    }
+
+    /// What was used, once the work is over.
+    pub fn into_used(self) -> Vec<ToolUse> {
+        self.used
+    }
+
+    /// Runs a tool, if it is allowed, its arguments are valid, and its price is still there. `Err` is what the asker is
+    /// told: never more than the tool's own error.
+    pub async fn call(&mut self, name: &str, arguments: &Value) -> Result<Value, String> {
+        self.calls += 1;
+        if self.calls > MAX_CALLS {
+            return Err(format!("no more than {MAX_CALLS} calls"));
+        }
+        let runner = self.allowed.iter().find(|runner| runner.spec.name == name).copied();
+        let runner = runner.ok_or_else(|| "no such tool here".to_owned())?;
+        let arguments = arguments.as_object().ok_or("the arguments must be an object")?;
+        let arguments = self.valid(runner.spec, arguments)?;
+        let price = runner.spec.price.of(&arguments);
+        let left = self.left.checked_sub(price);
+        self.left = left.ok_or_else(|| format!("it costs {price} USDC, and {} are left of the budget", self.left))?;
+        let running = (runner.run)(self.desk.toolbox.clone(), arguments);
+        let ended = tokio::time::timeout(runner.spec.deadline, running).await;
+        let result = match ended {
+            Ok(Ok(output)) => Ok(output.result),
+            Ok(Err(error)) => Err(error.message),
+            Err(_) => Err("took too long".to_owned()),
+        };
+        if result.is_err() {
+            // As for everybody: work that failed is paid back.
+            self.left = self.left.checked_add(price).unwrap_or(self.left);
+        }
+        let cost = if result.is_ok() { price } else { Usdc::ZERO };
+        self.used.push(ToolUse { tool: name.to_owned(), cost, ok: result.is_ok() });
+        result
+    }
+
+    fn valid(&self, spec: &ToolSpec, arguments: &Map<String, Value>) -> Result<Map<String, Value>, String> {
+        let valid = input::validate(spec.input, arguments).and_then(|kept| {
+            let wrong = (spec.check)(&kept, self.desk.toolbox.fetcher.policy());
+            if wrong.is_empty() { Ok(kept) } else { Err(wrong) }
+        });
+        valid.map_err(|errors| {
+            let errors: Vec<String> = errors.iter().map(|error| format!("{} {}", error.path, error.message)).collect();
+            format!("invalid arguments: {}", errors.join("; "))
+        })
+    }
+}

@@ -1,0 +1,1 @@
+//! A seller's test cases, judged.
