@@ -6,7 +6,7 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 
-use http_body_util::{BodyExt, Empty};
+use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1;
 use hyper::header::{
@@ -87,6 +87,9 @@ impl fmt::Display for FetchError {
 
 impl std::error::Error for FetchError {}
 
+type Sender = http1::SendRequest<Full<Bytes>>;
+type Connection = http1::Connection<TokioIo<Box<dyn Transport>>, Full<Bytes>>;
+
 /// One answer on the way to the page.
 enum Hop {
     MovedTo(String),
@@ -125,6 +128,42 @@ impl Fetcher {
         }
     }
 
+    /// Posts to a URL that a stranger gave, under the same guard, and follows nothing. Says the answer's status, and reads
+    /// no more of it.
+    pub async fn post(&self, url: &str, headers: &[(&str, String)], body: Vec<u8>) -> Result<u16, FetchError> {
+        let url = check_url(url, &self.policy).map_err(FetchError::NotAllowed)?;
+        let invalid = |_| FetchError::NotAllowed(UrlRefused::Malformed);
+        let mut request = Request::post(&url[Position::BeforePath..Position::AfterQuery])
+            .header(HOST, &url[Position::BeforeHost..Position::AfterPort])
+            .header(USER_AGENT, &self.user_agent)
+            .header(CONNECTION, "close");
+        for (name, value) in headers {
+            request = request.header(*name, value);
+        }
+        let request = request.body(Full::from(body)).map_err(invalid)?;
+        let exchange = async {
+            let transport = self.connector.open(&url, &self.policy).await?;
+            let (mut sender, connection) = self.handshake(transport).await?;
+            while_driving(connection, async {
+                Ok(sender.send_request(request).await.map_err(http_error)?.status().as_u16())
+            })
+            .await
+        };
+        match timeout(self.policy.deadline, exchange).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(FetchError::NotReachable("no answer in time".to_owned())),
+        }
+    }
+
+    async fn handshake(&self, transport: Box<dyn Transport>) -> Result<(Sender, Connection), FetchError> {
+        http1::Builder::new()
+            .max_headers(MAX_HEADER_FIELDS)
+            .max_header_size(self.policy.max_header_bytes)
+            .handshake(TokioIo::new(transport))
+            .await
+            .map_err(http_error)
+    }
+
     async fn follow(&self, mut url: Url) -> Result<Page, FetchError> {
         for redirects in 0..=self.policy.max_redirects {
             match self.hop(&url).await? {
@@ -154,12 +193,7 @@ impl Fetcher {
     async fn hop(&self, url: &Url) -> Result<Hop, FetchError> {
         let request = self.request(url)?;
         let transport = self.connector.open(url, &self.policy).await?;
-        let (mut sender, connection) = http1::Builder::new()
-            .max_headers(MAX_HEADER_FIELDS)
-            .max_header_size(self.policy.max_header_bytes)
-            .handshake::<_, Empty<Bytes>>(TokioIo::new(transport))
-            .await
-            .map_err(http_error)?;
+        let (mut sender, connection) = self.handshake(transport).await?;
         let exchange = async {
             let response = sender.send_request(request).await.map_err(http_error)?;
             self.receive(response).await
@@ -167,7 +201,7 @@ impl Fetcher {
         while_driving(connection, exchange).await
     }
 
-    fn request(&self, url: &Url) -> Result<Request<Empty<Bytes>>, FetchError> {
+    fn request(&self, url: &Url) -> Result<Request<Full<Bytes>>, FetchError> {
         let invalid = |_| FetchError::NotAllowed(UrlRefused::Malformed);
         let host = &url[Position::BeforeHost..Position::AfterPort];
         let target = &url[Position::BeforePath..Position::AfterQuery];
@@ -177,7 +211,7 @@ impl Fetcher {
             .header(ACCEPT, ACCEPTED)
             .header(ACCEPT_ENCODING, "gzip, deflate")
             .header(CONNECTION, "close")
-            .body(Empty::new())
+            .body(Full::default())
             .map_err(invalid)
     }
 
@@ -237,7 +271,7 @@ fn text_of(headers: &HeaderMap, name: HeaderName) -> Option<String> {
 /// Runs `exchange` while keeping the connection moving, in one task: when the
 /// caller goes away, the connection goes with it.
 async fn while_driving<F: Future>(
-    connection: http1::Connection<TokioIo<Box<dyn Transport>>, Empty<Bytes>>,
+    connection: Connection,
     exchange: F,
 ) -> F::Output {
     let mut connection = pin!(connection);

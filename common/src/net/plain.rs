@@ -36,6 +36,8 @@ pub struct PlainHttp {
 #[derive(Clone, Debug)]
 pub struct PlainAnswer {
     pub status: u16,
+    /// The whole's size, where the answer is a part of it (`Content-Range`).
+    pub content_range_total: Option<u64>,
     pub body: Vec<u8>,
 }
 
@@ -100,6 +102,8 @@ impl PlainHttp {
                 if error.is_connect() { PlainError::NotSent(cause) } else { PlainError::Lost(cause) }
             })?;
             let status = answer.status().as_u16();
+            let range = answer.headers().get(http::header::CONTENT_RANGE).and_then(|range| range.to_str().ok());
+            let content_range_total = range.and_then(|range| range.rsplit('/').next()?.parse().ok());
             let body = Limited::new(answer.into_body(), MAX_ANSWER_BYTES).collect().await.map_err(|error| {
                 let too_long = error.downcast_ref::<LengthLimitError>().is_some();
                 PlainError::Lost(if too_long {
@@ -108,7 +112,7 @@ impl PlainHttp {
                     error.to_string()
                 })
             })?;
-            Ok(PlainAnswer { status, body: body.to_bytes().to_vec() })
+            Ok(PlainAnswer { status, content_range_total, body: body.to_bytes().to_vec() })
         };
         tokio::time::timeout(TIMEOUT, exchange).await.unwrap_or_else(|_| Err(PlainError::Lost("timed out".to_owned())))
     }

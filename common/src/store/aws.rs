@@ -12,7 +12,8 @@ use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Region, SharedAsyncSleep, SharedHttpClient};
 use aws_sigv4::http_request::{
-    PayloadChecksumKind, PercentEncodingMode, SignableBody, SignableRequest, SigningSettings, UriPathNormalizationMode,
+    PayloadChecksumKind, PercentEncodingMode, SignableBody, SignableRequest, SignatureLocation, SigningSettings,
+    UriPathNormalizationMode,
     sign,
 };
 use aws_sigv4::sign::v4;
@@ -164,6 +165,37 @@ impl SignedHttp {
         let mut request = request.body(body).map_err(StoreError::new)?;
         instructions.apply_to_request_http1x(&mut request);
         self.http.send(request).await.map_err(StoreError::new)
+    }
+
+    /// A URL of S3 that carries its own signature, valid for a while; whoever uses it has to send these headers.
+    pub fn presigned(
+        &self,
+        method: &str,
+        url: &str,
+        headers: &[(&str, &str)],
+        valid: Duration,
+    ) -> Result<String, StoreError> {
+        let mut settings = SigningSettings::default();
+        settings.percent_encoding_mode = PercentEncodingMode::Single;
+        settings.uri_path_normalization_mode = UriPathNormalizationMode::Disabled;
+        settings.signature_location = SignatureLocation::QueryParams;
+        settings.expires_in = Some(valid);
+        let identity = self.credentials.clone().into();
+        let parameters = v4::SigningParams::builder()
+            .identity(&identity)
+            .region(&self.region)
+            .name("s3")
+            .time(SystemTime::now())
+            .settings(settings)
+            .build()
+            .map_err(StoreError::new)?
+            .into();
+        let signable = SignableRequest::new(method, url, headers.iter().copied(), SignableBody::UnsignedPayload)
+            .map_err(StoreError::new)?;
+        let (instructions, _) = sign(signable, &parameters).map_err(StoreError::new)?.into_parts();
+        let mut request = http::Request::builder().method(method).uri(url).body(()).map_err(StoreError::new)?;
+        instructions.apply_to_request_http1x(&mut request);
+        Ok(request.uri().to_string())
     }
 
     /// The text of a secret in AWS Secrets Manager.

@@ -1,5 +1,7 @@
 //! Large texts: results that would make an item heavy.
 
+use std::time::Duration;
+
 use super::aws::SignedHttp;
 use super::{BoxFuture, StoreError};
 
@@ -9,6 +11,29 @@ pub trait Blobs: Send + Sync {
 
     /// `None` if nothing is stored under the key.
     fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Vec<u8>>, StoreError>>;
+
+    /// How many bytes are stored under the key, if anything is.
+    fn size<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<u64>, StoreError>>;
+
+    /// A URL with which whoever has it reads or writes this one blob for a while, past us: what is too large for a
+    /// function's answer goes this way.
+    fn url(&self, key: &str, access: Access<'_>, valid: Duration) -> Result<String, StoreError>;
+}
+
+/// What a blob's URL is for.
+#[derive(Clone, Copy, Debug)]
+pub enum Access<'a> {
+    /// Reading, as a download of this content type and under this file name.
+    Get { content_type: &'a str, file_name: &'a str },
+    /// Writing exactly so many bytes of this content type.
+    Put { content_type: &'a str, size: u64 },
+}
+
+/// How a browser is told to keep a file instead of showing it: what a seller made is never run in our name.
+pub fn attachment(file_name: &str) -> String {
+    let name: String =
+        file_name.chars().map(|letter| if letter.is_ascii_alphanumeric() || "._-".contains(letter) { letter } else { '_' }).collect();
+    format!("attachment; filename=\"{name}\"")
 }
 
 /// Amazon S3, by two signed requests: the SDK for it would be the largest part of every binary.
@@ -50,5 +75,38 @@ impl Blobs for S3Blobs {
                 status => Err(StoreError::new(format_args!("S3 answered {status} to a GET"))),
             }
         })
+    }
+
+    fn size<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<u64>, StoreError>> {
+        Box::pin(async move {
+            let url = format!("{}{key}", self.base);
+            // One byte, whose answer says of how many it is: a HEAD's answer would lose its length on the way here.
+            let answer = self.http.send("s3", "GET", &url, &[("range", "bytes=0-0")], Vec::new()).await?;
+            match answer.status {
+                206 => Ok(answer.content_range_total),
+                // An empty blob has no first byte.
+                416 => Ok(Some(0)),
+                200 => Ok(Some(answer.body.len() as u64)),
+                404 => Ok(None),
+                status => Err(StoreError::new(format_args!("S3 answered {status} to a GET of one byte"))),
+            }
+        })
+    }
+
+    fn url(&self, key: &str, access: Access<'_>, valid: Duration) -> Result<String, StoreError> {
+        let url = format!("{}{key}", self.base);
+        match access {
+            Access::Get { content_type, file_name } => {
+                let mut url = url::Url::parse(&url).map_err(StoreError::new)?;
+                url.query_pairs_mut()
+                    .append_pair("response-content-disposition", &attachment(file_name))
+                    .append_pair("response-content-type", content_type);
+                self.http.presigned("GET", url.as_str(), &[], valid)
+            }
+            Access::Put { content_type, size } => {
+                let size = size.to_string();
+                self.http.presigned("PUT", &url, &[("content-length", &size), ("content-type", content_type)], valid)
+            }
+        }
     }
 }

@@ -1,0 +1,215 @@
+//! The work of jobs that were sold for somebody else: a text is handed over, a service's work goes to its executor, or is
+//! left to the seller's own worker.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ring::hmac;
+use serde_json::{Value, json};
+
+use super::files::{self, FileRow};
+use super::offer;
+use super::service::{self, Executor, Terms};
+use super::soul::{self, Soul};
+use super::{schema, webhook};
+use crate::clock::{Clock, Timestamp};
+use crate::http::log;
+use crate::jobs::engine::{SellersWork, Worked};
+use crate::jobs::job::Job;
+use crate::ledger::earning::Sold;
+use crate::net::Fetcher;
+use crate::store::{Blobs, BoxFuture, Db, StoreError};
+use crate::tools::{Mode, Output, ToolError, Unavailable};
+use crate::work::{self, Commission, Report};
+
+/// Does what souls sold.
+pub struct Workshop {
+    pub db: Db,
+    pub blobs: Arc<dyn Blobs>,
+    pub clock: Clock,
+    /// Runs the souls' texts, if this deployment has a model.
+    pub model: Option<Arc<dyn work::Executor>>,
+    /// Runs sellers' programs; absent in functions that only hand texts over.
+    pub programs: Option<Arc<dyn work::Executor>>,
+    /// For webhooks, whose addresses sellers chose.
+    pub fetcher: Arc<Fetcher>,
+    pub webhook_key: hmac::Key,
+}
+
+impl SellersWork for Workshop {
+    fn run<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<Worked, ToolError>> {
+        Box::pin(async move {
+            let Some(sold) = &job.sold else { return Err(ToolError::internal("the job was sold for nobody")) };
+            match &sold.service {
+                None => self.hand_text_over(job, sold).await.map(Worked::Done),
+                Some(service) => self.execute(job, sold, service).await,
+            }
+        })
+    }
+
+    fn remind<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let Some(Sold { soul, service: Some(service), terms, .. }) = &job.sold else { return };
+            match service::load_terms(&self.db, soul, service, *terms).await {
+                Ok(Some(terms)) => self.tell(job, soul, service, &terms).await,
+                Ok(None) => {}
+                Err(error) => log::failure("a worker could not be reminded", &error),
+            }
+        })
+    }
+}
+
+impl Workshop {
+    async fn hand_text_over(&self, job: &Job, sold: &Sold) -> Result<Output, ToolError> {
+        let read = async {
+            let soul = self.soul(&sold.soul).await?;
+            let version = soul::load_version(&self.db, &sold.soul, sold.terms).await?;
+            let version =
+                version.ok_or_else(|| StoreError::new(format_args!("{} has no text {}", sold.soul, sold.terms)))?;
+            let text = soul::load_text(&*self.blobs, &version.hash).await?;
+            Ok::<Value, StoreError>(offer::handed_over(&soul, &version, &text, job.price, &job.created.to_string()))
+        };
+        let result = read.await.map_err(|error| {
+            log::failure("a text could not be read", &error);
+            ToolError::internal("the soul's text could not be read")
+        })?;
+        let (provider, mode) = ("marketplace", Mode::Embedded);
+        Ok(Output { result, provider, provider_request_id: None, mode, credited: None })
+    }
+
+    async fn soul(&self, slug: &str) -> Result<Soul, StoreError> {
+        let soul = soul::load(&self.db, slug).await?;
+        soul.ok_or_else(|| StoreError::new(format_args!("the soul {slug} is gone")))
+    }
+
+    async fn execute(&self, job: &Job, sold: &Sold, service: &str) -> Result<Worked, ToolError> {
+        let fault = |error: StoreError| {
+            log::failure("a service's terms could not be read", &error);
+            ToolError::internal("the service's terms could not be read")
+        };
+        let terms = service::load_terms(&self.db, &sold.soul, service, sold.terms).await.map_err(fault)?;
+        let terms = terms.ok_or_else(|| ToolError::internal("the service's terms are gone"))?;
+        let until = self.clock.now().plus(Duration::from_secs(terms.deadline_seconds.into()));
+        let executor = match terms.executor {
+            // Without a model the seller's own worker does it (the service's profile says so).
+            Executor::Model => self.model.as_ref(),
+            Executor::Program => Some(self.programs.as_ref().ok_or_else(|| {
+                ToolError::unavailable(Unavailable::NotConfigured, "this deployment runs no programs")
+            })?),
+            Executor::Worker => None,
+        };
+        let Some(executor) = executor else {
+            self.tell(job, &sold.soul, service, &terms).await;
+            return Ok(Worked::HandedOver { until });
+        };
+        let commission = self.commission(job, sold, &terms, until).await.map_err(fault)?;
+        let report = executor.run(&commission).await;
+        self.keep(job, &terms, report).await.map(Worked::Done)
+    }
+
+    async fn commission(
+        &self,
+        job: &Job,
+        sold: &Sold,
+        terms: &Terms,
+        deadline: Timestamp,
+    ) -> Result<Commission, StoreError> {
+        let input: Value = serde_json::from_str(&job.input).map_err(StoreError::new)?;
+        let soul = self.soul(&sold.soul).await?;
+        let soul_md = soul::load_text(&*self.blobs, &soul.text_hash).await?;
+        let program = match (terms.executor, &terms.program) {
+            (Executor::Program, Some(hash)) => {
+                let key = service::program_blob(hash);
+                let program = self.blobs.get(&key).await?;
+                Some(program.ok_or_else(|| StoreError::new(format_args!("the program {key} is missing")))?)
+            }
+            _ => None,
+        };
+        Ok(Commission {
+            request_id: job.request_id,
+            soul: sold.soul.clone(),
+            soul_md,
+            service_name: terms.name.clone(),
+            service_description: None,
+            input: input["input"].clone(),
+            output_schema: terms.output_schema.clone(),
+            tools: terms.tools.clone(),
+            // Never more than the seller earns with the job.
+            tool_budget: terms.tool_budget.min(sold.split.revenue),
+            program,
+            deadline,
+        })
+    }
+
+    /// Keeps what was made, if it is what was promised.
+    async fn keep(&self, job: &Job, terms: &Terms, report: Report) -> Result<Output, ToolError> {
+        let spent = report.tools_used.iter().filter(|used| used.ok).map(|used| used.cost.micro()).sum::<u64>();
+        let work = report.outcome?;
+        if let Some(promised) = &terms.output_schema
+            && let Err(wrong) = check_output(promised, &work.result)
+        {
+            let first = wrong.first().map(|error| format!(": {} {}", error.path, error.message)).unwrap_or_default();
+            let message = format!("the result does not satisfy the service's output_schema{first}");
+            return Err(ToolError::unavailable(Unavailable::OutputNotAsPromised, message));
+        }
+        let mut kept = Vec::new();
+        for file in work.files {
+            let row = FileRow::of(&file.path, &file.content_type, file.bytes.len() as u64, self.clock.now());
+            let put = files::keep(&self.db, &*self.blobs, job.request_id, row, Some(file.bytes)).await;
+            put.map_err(|error| {
+                log::failure("a file could not be kept", &error);
+                ToolError::internal("a file of the result could not be kept")
+            })?;
+            kept.push(file.path);
+        }
+        let mut result = result_of(job, &work.result);
+        if !kept.is_empty() {
+            result["files"] = json!(kept);
+        }
+        for (name, value) in [("model_used", json!(work.model_used)), ("tokens_used", json!(work.tokens_used))] {
+            if !value.is_null() {
+                result[name] = value;
+            }
+        }
+        if !report.tools_used.is_empty() {
+            result["tools_used"] = json!(report.tools_used);
+            result["tools_cost_micro_usdc"] = json!(spent);
+        }
+        let (provider, provider_request_id, mode) = (work.provider, work.provider_request_id, work.mode);
+        Ok(Output { result, provider, provider_request_id, mode, credited: None })
+    }
+
+    /// Tells a seller's worker that there is work, if it wants to be told. Losing this loses nothing: the job waits to be
+    /// asked for, and the worker is reminded.
+    async fn tell(&self, job: &Job, soul: &str, service: &str, terms: &Terms) {
+        let Some(url) = &terms.webhook_url else { return };
+        let secret = webhook::secret(&self.webhook_key, soul, service, terms.webhook_number);
+        let body = json!({
+            "type": "soul.job.created",
+            "timestamp": self.clock.now().to_string(),
+            "data": {"id": job.request_id.soul_job(), "job_id": job.request_id, "soul": soul, "service": service},
+        });
+        let body = body.to_string();
+        let headers = webhook::signed(&secret, &job.request_id.soul_job(), &body, self.clock.now());
+        match self.fetcher.post(url, &headers, body.into_bytes()).await {
+            Ok(200..=299) => {}
+            Ok(status) => log::event("webhook", json!({"soul": soul, "service": service, "status": status})),
+            Err(error) => {
+                log::event("webhook", json!({"soul": soul, "service": service, "error": error.to_string()}));
+            }
+        }
+    }
+}
+
+/// The result of an execution as it is stored: what `GET /v1/requests/{id}` shows as `result`.
+pub fn result_of(job: &Job, text: &str) -> Value {
+    json!({"result": text, "soul_job_id": job.request_id.soul_job()})
+}
+
+/// Whether a result is JSON of the promised form.
+pub fn check_output(promised: &Value, text: &str) -> Result<(), Vec<crate::catalog::input::FieldError>> {
+    let value: Value = serde_json::from_str(text).map_err(|error| {
+        vec![crate::catalog::input::FieldError::new("result", format!("is not the JSON that was promised: {error}"))]
+    })?;
+    schema::validate(promised, &value)
+}
