@@ -39,6 +39,8 @@ use crate::tools::{ErrorCode, Output, Runner, ToolError, Toolbox, Unavailable};
 const INLINE_RESULT_BYTES: usize = 8 * 1024;
 /// How long until a settlement that is pending, or could not be sent, is looked at again.
 const SETTLEMENT_PAUSE: Duration = Duration::from_secs(15);
+/// A worker that has not taken a job up is told again after so long, then after twice as long, up to an hour.
+const FIRST_REMINDER: Duration = Duration::from_secs(60);
 /// Work that takes longer has its lease renewed.
 const RENEW_AFTER: Duration = Duration::from_secs(20);
 /// How often an account nonce that another process took is asked for again.
@@ -63,6 +65,9 @@ pub struct Engine {
 pub trait SellersWork: Send + Sync {
     /// Does it, or says until when the seller's own worker has it. Never longer than the terms' deadline.
     fn run<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<Worked, ToolError>>;
+
+    /// Tells the seller's worker once more of a job it has not taken up.
+    fn remind<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, ()>;
 }
 
 /// What became of a try to do a job's work.
@@ -185,12 +190,14 @@ impl Engine {
         if let Some(until) = job.handed_until {
             let now = self.clock.now();
             if now < until {
-                let left = Duration::from_millis((until.millis() - now.millis()).unsigned_abs());
-                store::postpone(&self.db, job, left, now).await?;
+                if let (Some(sellers), false) = (&self.sellers, job.is_claimed(now)) {
+                    sellers.remind(job).await;
+                }
+                store::postpone(&self.db, job, reminder(job, until, now), now).await?;
                 return Ok(Progress::Paused);
             }
-            let message = "the seller did not deliver before the service's deadline";
-            return self.fail(job, ToolError::unavailable(Unavailable::SourceUnavailable, message)).await;
+                let message = "the seller did not deliver before the service's deadline";
+            return self.fail(job, ToolError::unavailable(Unavailable::DeadlineExceeded, message)).await;
         }
         if job.is_worn_out() {
             return self.fail(job, ToolError::internal("the work was tried several times and did not finish")).await;
@@ -205,7 +212,8 @@ impl Engine {
         }
         match self.do_work(job).await? {
             Ok(Worked::HandedOver { until }) => {
-                store::hand_over(&self.db, job, until, self.clock.now()).await?;
+                let now = self.clock.now();
+                store::hand_over(&self.db, job, until, reminder(job, until, now), now).await?;
                 return Ok(Progress::Paused);
             }
             Ok(Worked::Done(output)) => {
@@ -299,6 +307,13 @@ pub async fn read_result(blobs: &dyn Blobs, result: &StoredResult) -> Result<Val
 /// Only what was signed can be settled; a job paid from credits never asks for it.
 fn signed_payment(job: &Job) -> Result<Authorization, StoreError> {
     job.payment.clone().ok_or_else(|| StoreError::new(format_args!("job {} has no payment to settle", job.request_id)))
+}
+
+/// When a job that a seller's worker has is looked at again: to remind the worker, ever more rarely, and at its deadline.
+fn reminder(job: &Job, until: Timestamp, now: Timestamp) -> Duration {
+    let times = job.attempt.saturating_sub(job.settled_in).min(6);
+    let left = Duration::from_millis((until.millis() - now.millis()).max(0).unsigned_abs());
+    left.min(FIRST_REMINDER * 2u32.pow(times))
 }
 
 enum Progress {

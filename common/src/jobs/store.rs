@@ -320,12 +320,20 @@ pub async fn renew(db: &Db, job: &mut Job, now: Timestamp) -> Result<(), MoveErr
     Ok(())
 }
 
-/// Leaves the work to the seller's own worker, until then. Nobody holds the job meanwhile.
-pub async fn hand_over(db: &Db, job: &mut Job, until: Timestamp, now: Timestamp) -> Result<(), MoveError> {
-    let set = "SET #handed_until = :until, #due = :until REMOVE #lease_until, #holder";
-    db.write(change(db, job, set, now)?.bind("until", until)?).await?;
+/// Leaves the work to the seller's own worker, until then; `look_again` says when it is looked after first. Nobody holds
+/// the job meanwhile.
+pub async fn hand_over(
+    db: &Db,
+    job: &mut Job,
+    until: Timestamp,
+    look_again: Duration,
+    now: Timestamp,
+) -> Result<(), MoveError> {
+    let due = now.plus(look_again);
+    let set = "SET #handed_until = :until, #due = :due REMOVE #lease_until, #holder";
+    db.write(change(db, job, set, now)?.bind("until", until)?.bind("due", due)?).await?;
     job.handed_until = Some(until);
-    job.due = Some(until);
+    job.due = Some(due);
     job.lease_until = None;
     job.holder = None;
     Ok(())

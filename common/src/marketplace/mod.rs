@@ -10,11 +10,14 @@
 //! | [`webhook`] | secrets that webhooks are signed with |
 //! | [`market`] | what the functions of the marketplace share |
 
+pub mod files;
 pub mod market;
 pub mod moderation;
 pub mod offer;
+pub mod schema;
 pub mod service;
 pub mod soul;
 pub mod webhook;
+pub mod workshop;
 
 pub use market::Market;

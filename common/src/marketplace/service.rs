@@ -57,6 +57,9 @@ pub struct Terms {
     /// Told of every job, signed, if the worker does not ask by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub webhook_url: Option<String>,
+    /// Counts the addresses the service had: each has a secret of its own.
+    #[serde(default)]
+    pub webhook_number: u32,
 }
 
 /// The stored service.

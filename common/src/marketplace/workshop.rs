@@ -94,7 +94,7 @@ impl Workshop {
             // Without a model the seller's own worker does it (the service's profile says so).
             Executor::Model => self.model.as_ref(),
             Executor::Program => Some(self.programs.as_ref().ok_or_else(|| {
-                ToolError::unavailable(Unavailable::NotConfigured, "this deployment runs no programs")
+                ToolError::unavailable(Unavailable::ProviderNotConfigured, "this deployment runs no programs")
             })?),
             Executor::Worker => None,
         };
@@ -150,7 +150,7 @@ impl Workshop {
         {
             let first = wrong.first().map(|error| format!(": {} {}", error.path, error.message)).unwrap_or_default();
             let message = format!("the result does not satisfy the service's output_schema{first}");
-            return Err(ToolError::unavailable(Unavailable::OutputNotAsPromised, message));
+            return Err(ToolError::unavailable(Unavailable::SellerFailed, message));
         }
         let mut kept = Vec::new();
         for file in work.files {
