@@ -153,7 +153,7 @@ fn what_is_frozen_buys_nothing() {
             assert_eq!(answer.json()["details"][0]["path"], "id", "{what} {id}: {}", answer.text);
         }
         let cap = payer.change("PUT", BUDGETS, &json!({"tools": {"vin": 1}})).await;
-        assert_eq!(cap.json()["details"][0]["path"], "tools");
+        assert_eq!(cap.json()["details"][0]["path"], "tools.vin");
         let wrong = payer.change("POST", FREEZES, &json!({"what": "tool"})).await;
         assert_eq!(wrong.json()["details"][0]["path"], "id");
         books::audit(&stack.app.db, payer.agent()).await;
