@@ -42,7 +42,7 @@ async fn answer(stack: &Stack, function: &str, event: Value) -> Value {
         }
         "aggregator" => {
             let event = serde_json::from_value(event).unwrap();
-            json!(aggregator::handle(&app.db, event, app.clock.now()).await.unwrap())
+            json!(aggregator::handle(&app.db, stack.notices.mailer(), event, app.clock.now()).await.unwrap())
         }
         http => {
             let groups = local::gateway::groups(app, stack.gate.clone(), stack.cursors.clone());

@@ -195,7 +195,7 @@ impl Stack {
             tasks.spawn(schedule(app.clone(), queue.clone(), receipt_key));
             let place = options.state.as_ref().map(|state| state.join("stream-position"));
             let http = SignedHttp::new(connections.http.clone(), &config.aws);
-            tasks.spawn(stream::follow(app.clone(), http, endpoint, place));
+            tasks.spawn(stream::follow(app.clone(), stack.notices.mailer().clone(), http, endpoint, place));
         }
         Ok(stack)
     }

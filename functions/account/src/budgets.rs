@@ -9,6 +9,7 @@ use common::app::App;
 use common::auth::Scope;
 use common::catalog::input::FieldError;
 use common::catalog::name_of;
+use common::contact::is_email;
 use common::gate::{parse_body, respond};
 use common::http::{ApiError, read_body};
 use common::ledger::budget::{Budget, DEFAULT_ALERT_AT, WHOLE};
@@ -153,19 +154,10 @@ fn share(value: &Value) -> Result<u32, String> {
     u32::try_from(share.micro()).ok().filter(|share| (1..=WHOLE).contains(share)).ok_or_else(wrong)
 }
 
+/// What can stand in the header of a warning's mail.
 fn email(value: &Value) -> Result<String, String> {
-    let text = value.as_str().unwrap_or_default();
-    let (name, host) = text.rsplit_once('@').unwrap_or_default();
-    let fits = text.len() <= 254
-        && !name.is_empty()
-        && name.len() <= 64
-        && host.contains('.')
-        && !host.starts_with('.')
-        && !host.ends_with('.')
-        && text
-            .chars()
-            .all(|letter| !letter.is_whitespace() && !letter.is_control() && !"<>,;\"()[]\\".contains(letter));
-    if fits { Ok(text.to_owned()) } else { Err("must be an e-mail address, or null".to_owned()) }
+    let email = value.as_str().filter(|text| is_email(text));
+    email.map(str::to_owned).ok_or_else(|| "must be an e-mail address in ASCII, or null".to_owned())
 }
 
 /// Daily caps by name; a `null` among them is none, and in place of them clears all. Each is wrong by itself.
