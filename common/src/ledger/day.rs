@@ -16,7 +16,7 @@ use crate::clock::Timestamp;
 use crate::ids::{AgentId, TokenId};
 use crate::money::Usdc;
 use crate::store::db::Query;
-use crate::store::{Db, Key, StoreError, Write};
+use crate::store::{Db, Key, StoreError, Write, WriteError};
 
 /// Days are kept this long: for statistics and baselines.
 const KEEP_SECS: i64 = 400 * 24 * 3600;

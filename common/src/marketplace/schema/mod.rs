@@ -127,7 +127,7 @@ fn build(schema: &Value, pattern_size: usize) -> Result<Validator, ValidationErr
 }
 
 /// Refuses values that are too large or too deep to be judged.
-fn fits(value: &Value) -> Result<(), Vec<FieldError>> {
+pub fn fits(value: &Value) -> Result<(), Vec<FieldError>> {
     let bytes = value.to_string().len();
     if bytes > MAX_VALUE_BYTES {
         return Err(vec![FieldError::new("", format!("may have at most {MAX_VALUE_BYTES} bytes, has {bytes}"))]);

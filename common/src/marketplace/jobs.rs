@@ -1,0 +1,139 @@
+//! A job as the marketplace shows it: to its buyer, and to its seller.
+
+use serde_json::{Value, json};
+
+use super::files;
+use super::party::Party;
+use crate::clock::Timestamp;
+use crate::http::ApiError;
+use crate::jobs::engine::read_result;
+use crate::jobs::job::{Job, Outcome, Status};
+use crate::store::{Blobs, Db, StoreError};
+
+/// More of a result is only shown when it is asked for (`full=true`), in characters (contract §19).
+pub const SHOWN_CHARS: usize = 50_000;
+/// So much of a result is shown in a list, in characters.
+const PREVIEW_CHARS: usize = 200;
+
+/// Where a job is, in the marketplace's words.
+pub fn status(job: &Job, now: Timestamp) -> Status {
+    match (job.status(), job.handed_until) {
+        // Waiting for its seller's worker, which has not taken it up or has let its lease run out.
+        (Status::Processing, Some(_)) if !job.is_claimed(now) => Status::Pending,
+        (status, _) => status,
+    }
+}
+
+/// The text of a job's result, if it is completed.
+pub async fn result_text(blobs: &dyn Blobs, job: &Job) -> Result<Option<String>, StoreError> {
+    Ok(result(blobs, job).await?.and_then(|result| result["result"].as_str().map(str::to_owned)))
+}
+
+async fn result(blobs: &dyn Blobs, job: &Job) -> Result<Option<Value>, StoreError> {
+    match (&job.result, job.outcome) {
+        (Some(stored), Some(Outcome::Completed)) => read_result(blobs, stored).await.map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// The object under `job` (mission document, "Soul job").
+pub async fn view(
+    db: &Db,
+    blobs: &dyn Blobs,
+    job: &Job,
+    party: Party,
+    full: bool,
+    now: Timestamp,
+) -> Result<Value, ApiError> {
+    let mut view = summary(job, now);
+    if let Some(result) = result(blobs, job).await? {
+        let text = result["result"].as_str().unwrap_or_default();
+        let shown = cut(text, if full { usize::MAX } else { SHOWN_CHARS });
+        view["result_truncated"] = json!(shown.len() < text.len());
+        view["has_full_result"] = json!(shown.len() < text.len());
+        view["result"] = json!(shown);
+        for name in ["model_used", "tokens_used", "tools_used"] {
+            if let Some(value) = result.get(name) {
+                view[name] = value.clone();
+            }
+        }
+    }
+    // What a failed job left belongs to nobody but its seller: it was paid back.
+    if job.outcome == Some(Outcome::Completed) || party == Party::Seller {
+        let count = files::of_job(db, job.request_id).await?.len();
+        if count > 0 {
+            let url = format!("/v1/soul/jobs/{}/files", job.request_id.soul_job());
+            view["output"] = json!({"files": {"count": count, "url": url}});
+        }
+    }
+    Ok(view)
+}
+
+/// What a job's row in a seller's list says (contract §19.19).
+pub async fn row(blobs: &dyn Blobs, job: &Job, now: Timestamp) -> Result<Value, StoreError> {
+    let mut row = summary(job, now);
+    let result = result(blobs, job).await?;
+    let text = result.as_ref().and_then(|result| result["result"].as_str());
+    let preview = text.map(|text| cut(text, PREVIEW_CHARS));
+    row["has_full_result"] = json!(preview.zip(text).is_some_and(|(preview, text)| preview.len() < text.len()));
+    row["result_preview"] = json!(preview);
+    for name in ["model_used", "tokens_used"] {
+        row[name] = result.as_ref().map_or(Value::Null, |result| result[name].clone());
+    }
+    Ok(row)
+}
+
+fn summary(job: &Job, now: Timestamp) -> Value {
+    let sold = job.sold.clone();
+    let split = sold.as_ref().map(|sold| sold.split).unwrap_or_default();
+    let mut view = json!({
+        "id": job.request_id.soul_job(),
+        "job_id": job.request_id,
+        "status": status(job, now),
+        "pricing": {
+            "service_price": split.price().to_number(),
+            "platform_fee": split.fee.to_number(),
+            "seller_revenue": split.revenue.to_number(),
+        },
+        "service": sold.as_ref().and_then(|sold| sold.service.clone()),
+        "seller": sold.as_ref().map(|sold| sold.soul.clone()),
+        "created_at": job.created.to_string(),
+        "updated_at": job.updated.to_string(),
+    });
+    if let Some(rating) = job.rating {
+        view["rating"] = json!(rating);
+    }
+    if let Some(review) = &job.review {
+        view["review"] = json!(review);
+    }
+    if let (Some(progress), None) = (&job.progress, job.outcome) {
+        view["progress"] = json!(progress);
+    }
+    if let (Some(until), None) = (job.handed_until, job.outcome) {
+        view["deadline"] = json!(until.to_string());
+    }
+    if let Some(error) = &job.error {
+        view["error"] = json!({"code": error.code, "reason": error.reason, "message": error.message});
+    }
+    if let Some(credited) = job.credited {
+        view["credited_usdc"] = credited.to_number();
+    }
+    view
+}
+
+/// At most so many characters of a text.
+fn cut(text: &str, chars: usize) -> &str {
+    text.char_indices().nth(chars).map_or(text, |(end, _)| &text[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_cut_between_characters() {
+        assert_eq!(cut("äöü", 2), "äö");
+        assert_eq!(cut("äöü", 3), "äöü");
+        assert_eq!(cut("", 3), "");
+    }
+}
