@@ -309,7 +309,6 @@ impl Gate {
             input: serde_json::Value::Object(order.input.clone()).to_string(),
             price: sale.price(),
             receipt_id: ReceiptId::of(request_id, now),
-            wallet: sale.wallet,
             payment: sale.payment.map(|(payment, _)| payment.authorization.clone()),
             charge: Charge {
                 credits: sale.credits(),
