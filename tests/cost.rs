@@ -51,7 +51,7 @@ fn asking_for_a_price_reads_and_writes_nothing() {
 }
 
 #[test]
-fn a_queued_call_is_one_read_and_one_transaction_before_the_queue() {
+fn a_queued_call_is_two_reads_at_once_and_one_transaction_before_the_queue() {
     run(async {
         let counted = counted().await;
         let payer = Payer::new(&counted.stack).await;
@@ -62,8 +62,12 @@ fn a_queued_call_is_one_read_and_one_transaction_before_the_queue() {
         let id = accepted.json()["request_id"].as_str().unwrap().to_owned();
         tokio::time::sleep(std::time::Duration::from_millis(700)).await;
         let seen = counted.database.take_seen();
-        assert_eq!(operations(&seen)[..2], ["GetItem", "TransactWriteItems"], "the account, and the claim");
-        let claim = &seen[1];
+        assert_eq!(
+            operations(&seen)[..3],
+            ["GetItem", "GetItem", "TransactWriteItems"],
+            "the account and, at once with it, what is left of its rate limit; and the claim"
+        );
+        let claim = &seen[2];
         assert!(
             claim.write_units <= 13.0,
             "claim, job and its place in its index, receipt, day, rules, rate: {claim:?}"
@@ -96,7 +100,7 @@ fn a_direct_call_and_its_repeat() {
         assert_eq!(payer.client.post(VIN_PATH, &[("x-payment", &payment)], &body).await.status, 200);
         let seen = counted.database.take_seen();
         let writes: f64 = seen.iter().map(|seen| seen.write_units).sum();
-        assert_eq!(operations(&seen)[..2], ["GetItem", "TransactWriteItems"]);
+        assert_eq!(operations(&seen)[..3], ["GetItem", "GetItem", "TransactWriteItems"]);
         assert!(writes <= 27.0, "{writes} write units: {seen:?}");
 
         assert_eq!(payer.client.post(VIN_PATH, &[("x-payment", &payment)], &body).await.status, 200);
@@ -106,7 +110,7 @@ fn a_direct_call_and_its_repeat() {
     });
 }
 
-/// A token's call: who it is, what it has, one transaction; and one that ends the job and its receipt.
+/// A token's call: who it is, what it has and may, one transaction; and one that ends the job and its receipt.
 #[test]
 fn a_call_from_credits_is_two_transactions() {
     run(async {
@@ -120,8 +124,8 @@ fn a_call_from_credits_is_two_transactions() {
         let seen = counted.database.take_seen();
         assert_eq!(
             operations(&seen),
-            ["GetItem", "GetItem", "TransactWriteItems", "GetItem", "TransactWriteItems"],
-            "the token, the account, the claim; the receipt, and its end"
+            ["GetItem", "GetItem", "GetItem", "TransactWriteItems", "GetItem", "TransactWriteItems"],
+            "the token; the account and its rate, at once; the claim; the receipt, and its end"
         );
         let writes: f64 = seen.iter().map(|seen| seen.write_units).sum();
         assert!(writes <= 22.0, "{writes} write units: {seen:?}");
@@ -141,8 +145,8 @@ fn a_budget_costs_no_read_before_the_claim() {
         counted.database.take_seen();
         assert_eq!(payer.client.post(VIN_PATH, &[("authorization", &token)], &json!({"vin": VIN})).await.status, 200);
         let seen = counted.database.take_seen();
-        assert_eq!(operations(&seen)[..3], ["GetItem", "GetItem", "TransactWriteItems"], "{seen:?}");
-        assert_eq!(seen.len(), 6, "and the day, once: {seen:?}");
+        assert_eq!(operations(&seen)[..4], ["GetItem", "GetItem", "GetItem", "TransactWriteItems"], "{seen:?}");
+        assert_eq!(seen.len(), 7, "and the day, once: {seen:?}");
     });
 }
 

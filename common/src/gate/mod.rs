@@ -54,6 +54,7 @@ use crate::jobs::job::{Job, Outcome, Settlement};
 use crate::jobs::store;
 use crate::ledger::account::{self, Account};
 use crate::ledger::hold;
+use crate::limits::{self, Class, Subject};
 use crate::money::Usdc;
 use crate::net::FetchPolicy;
 use crate::payments::claim::{self, Claim, HONOUR_FOR};
@@ -89,24 +90,46 @@ impl Gate {
         // A proof is not needed here, but a bad one is never ignored.
         let caller = self.app.caller_if_proven(call.headers, Scope::Read).await?;
         let payment = wire::payment(call.headers).map_err(|wrong| ApiError::field(wrong.header, wrong.message))?;
-        if call.body.is_empty() && payment.is_none() {
+        let (probes, rehearses) = (call.body.is_empty() && payment.is_none(), headers::is_dry_run(call.headers)?);
+        if let Some(caller) = &caller {
+            let buys = payment.is_some() || caller.token().is_some();
+            if probes || rehearses || !buys {
+                self.count_quote(caller).await?;
+            }
+        }
+        if probes {
             return Ok(self.probe(&call));
         }
         let order = Order::read(&call, caller, &self.fetch_policy)?;
-        if headers::is_dry_run(call.headers)? {
+        if rehearses {
             return self.rehearse(order, payment.as_ref()).await;
         }
         if let Some(answer) = self.answer_named(&order, payment.as_ref(), order.caller.as_ref()).await? {
             return Ok(answer);
         }
         match payment {
-            Some(payment) if payment.authorization.is_zero_cost() => self.redeem_credits(&order, &payment).await,
-            Some(payment) => self.redeem(&order, &payment).await,
+            Some(payment) => {
+                let answer = match payment.authorization.is_zero_cost() {
+                    true => self.redeem_credits(&order, &payment).await?,
+                    false => self.redeem(&order, &payment).await?,
+                };
+                match &order.caller {
+                    // A fresh offer in place of an answer.
+                    Some(caller) if answer.status() == StatusCode::PAYMENT_REQUIRED => self.count_quote(caller).await?,
+                    _ => {}
+                }
+                Ok(answer)
+            }
             None => match order.caller.as_ref().filter(|caller| caller.token().is_some()) {
                 Some(caller) => self.spend(&order, caller).await,
                 None => self.quote(&order).await,
             },
         }
+    }
+
+    /// Counts what a proven caller is told of a price: its proof was written down for it, and credits may be held.
+    async fn count_quote(&self, caller: &Caller) -> Result<(), ApiError> {
+        limits::take(&self.app, Subject::of(caller, Class::Quote), Class::Quote).await.map(drop)
     }
 
     /// No bytes of body and no payment: somebody wants to know what this costs. Directories list what answers so.
