@@ -47,6 +47,12 @@ fn asking_for_a_price_reads_and_writes_nothing() {
         assert_eq!(counted.database.take_seen(), []);
         assert_eq!(payer.client.post(VIN_PATH, &[("x-payment", &wrong)], &json!({"vin": VIN})).await.status, 402);
         assert_eq!(operations(&counted.database.take_seen()), ["GetItem"]);
+        // To a proven caller: its proof is used up and counted, and its credits and rules are looked at.
+        let proof = payer.proof("write");
+        assert_eq!(payer.client.post(VIN_PATH, &[("x-agent-proof", &proof)], &json!({"vin": VIN})).await.status, 402);
+        let seen = counted.database.take_seen();
+        assert_eq!(operations(&seen), ["PutItem", "UpdateItem", "GetItem"]);
+        assert_eq!(seen.iter().map(|seen| seen.write_units).sum::<f64>(), 2.0);
     });
 }
 

@@ -402,12 +402,8 @@ impl Gate {
         payment: Option<&Payment>,
         caller: Option<&Caller>,
     ) -> Result<Option<Response>, ApiError> {
-        let Some(name) = caller.and_then(|caller| call_name(order, payment, caller.agent)) else { return Ok(None) };
-        let Some(named) = idempotency::load(&self.app.db, name).await? else { return Ok(None) };
-        if named.purchase != order.purchase_digest() {
-            return Err(ApiError::IdempotencyKeyReused);
-        }
-        match self.wait(named.request_id, order.tool.answer).await? {
+        let Some(request_id) = self.named(order, payment, caller).await? else { return Ok(None) };
+        match self.wait(request_id, order.tool.answer).await? {
             // It came to nothing: the name is free again.
             None => Ok(None),
             Some(job) if came_to_nothing(&job) => Ok(None),
@@ -415,6 +411,20 @@ impl Gate {
                 Err(ApiError::RequestInProgress)
             }
             Some(job) => self.answer(order, payment, &job, true).await.map(Some),
+        }
+    }
+
+    /// What a call's name stands for, if it was used. Refused if it was used for something else.
+    async fn named(
+        &self,
+        order: &Order<'_>,
+        payment: Option<&Payment>,
+        caller: Option<&Caller>,
+    ) -> Result<Option<RequestId>, ApiError> {
+        let Some(name) = caller.and_then(|caller| call_name(order, payment, caller.agent)) else { return Ok(None) };
+        match idempotency::load(&self.app.db, name).await? {
+            Some(named) if named.purchase != order.purchase_digest() => Err(ApiError::IdempotencyKeyReused),
+            named => Ok(named.map(|named| named.request_id)),
         }
     }
 
