@@ -7,7 +7,7 @@
 //! the owner's rules ──► 403
 //!        │
 //!        ▼
-//! no payment: 402 with a quote (nothing is written, unless credits are held for it)
+//! no payment: 402 with a quote (nothing is written; of a proven caller it is counted, and credits may be held)
 //!        │
 //!        ▼
 //! judge the payment ──► refused: 402 with the reason (nothing is written)
