@@ -15,6 +15,7 @@ use local::Stack;
 use ring::signature::{ED25519, UnparsedPublicKey};
 use serde_json::{Map, Value, json};
 
+use crate::support::relay::relay;
 use crate::support::{Answer, Payer, run, stack, stack_with};
 
 const POLICY: &str = "/v1/agents/me/action-policy";
@@ -469,39 +470,6 @@ fn a_draft_is_tried_on_past_charges() {
         let bad = send(&stack, &payer, "POST", &path, json!({"rules": 1})).await;
         assert_eq!(bad.error(), (400, "invalid_request".to_owned()));
     });
-}
-
-/// A mail relay of few words. It refuses the recipient `nobody@example.com`, and keeps what it is given.
-async fn relay() -> (String, std::sync::Arc<std::sync::Mutex<String>>) {
-    use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let url = format!("smtp://{}", listener.local_addr().expect("an address"));
-    let kept = std::sync::Arc::<std::sync::Mutex<String>>::default();
-    let taken = kept.clone();
-    tokio::spawn(async move {
-        while let Ok((mut connection, _)) = listener.accept().await {
-            let (reader, mut writer) = connection.split();
-            let mut lines = BufReader::new(reader).lines();
-            let (mut answer, mut data) = ("220 relay", false);
-            loop {
-                let sent = writer.write_all(format!("{answer}\r\n").as_bytes()).await;
-                let Ok(Some(mut line)) = lines.next_line().await else { break };
-                while data && line != "." {
-                    taken.lock().expect("a lock").push_str(&format!("{line}\n"));
-                    line = lines.next_line().await.ok().flatten().unwrap_or_else(|| ".".to_owned());
-                }
-                let begins = |word: &str| line.starts_with(word);
-                answer = match () {
-                    () if begins("RCPT") && line.contains("nobody@") => "550 no such mailbox",
-                    () if begins("DATA") => "354 go on",
-                    () if begins("QUIT") || sent.is_err() => break,
-                    () => "250 fine",
-                };
-                data = begins("DATA");
-            }
-        }
-    });
-    (url, kept)
 }
 
 #[test]

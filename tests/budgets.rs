@@ -1,12 +1,14 @@
 //! Budgets and freezes: caps that hold however many calls come at once.
 
 use common::clock::{Clock, Timestamp};
+use common::{mail, stats};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use std::time::Duration;
 
 use crate::support::payer::{bare, header};
-use crate::support::{Answer, Payer, READ_PATH, VIN, VIN_PATH, books, run, stack, stack_with};
+use crate::support::relay::relay;
+use crate::support::{Answer, Payer, READ_PATH, VIN, VIN_PATH, books, eventually, run, stack, stack_with};
 
 const BUDGETS: &str = "/v1/agents/me/budgets";
 const FREEZES: &str = "/v1/agents/me/freezes";
@@ -153,7 +155,7 @@ fn what_is_frozen_buys_nothing() {
             assert_eq!(answer.json()["details"][0]["path"], "id", "{what} {id}: {}", answer.text);
         }
         let cap = payer.change("PUT", BUDGETS, &json!({"tools": {"vin": 1}})).await;
-        assert_eq!(cap.json()["details"][0]["path"], "tools");
+        assert_eq!(cap.json()["details"][0]["path"], "tools.vin");
         let wrong = payer.change("POST", FREEZES, &json!({"what": "tool"})).await;
         assert_eq!(wrong.json()["details"][0]["path"], "id");
         books::audit(&stack.app.db, payer.agent()).await;
@@ -229,6 +231,85 @@ fn a_dry_run_of_what_was_bought_charges_nothing() {
         assert_eq!(told["to_sign_usdc"], "0.000000");
         let other = rehearse(signed, json!({"vin": VIN, "model_year": 2003})).await.json();
         assert_eq!(other["refusal"]["error"], "payment_already_used", "{other}");
+    });
+}
+
+/// One mail a day to the budget's address, by a relay that really speaks SMTP: however many calls follow, at once or one
+/// after the other. What a relay turns away for now is sent with a later charge; a call never waits for it.
+#[test]
+fn the_alert_address_gets_one_mail_a_day() {
+    run(async {
+        let (url, kept) = relay().await;
+        let clock = Clock::pinned(Clock::system().now());
+        let hand = clock.clone();
+        let stack = stack_with(|options| {
+            let options = options.with("SMTP_URL", url).with("MAIL_FROM", "agora@example.org");
+            local::Options { clock, ..options }
+        });
+        let stack = stack.await;
+        let owned = async |alert_at: f64, email: &str| {
+            let payer = Payer::with(&stack, 0).await;
+            payer.give_credits(&stack, 1_000_000).await;
+            let budget = json!({"daily": 0.5, "alert_at": alert_at, "alert_email": email});
+            assert_eq!(payer.change("PUT", BUDGETS, &budget).await.status, 200);
+            let token = payer.token(&stack).await;
+            (payer, token)
+        };
+        let call = async |(payer, token): &(Payer, String)| {
+            let called = payer.clone().call(VIN_PATH, vec![("authorization", token.clone())], vin()).await;
+            assert_eq!(called.status, 200, "{}", called.text);
+        };
+        // The stream is read in order: what is counted was looked after.
+        let mails_after = async |calls: u64| {
+            let counted = || async { (stats::load(&stack.app.db).await.unwrap().completed == calls).then_some(()) };
+            eventually("the stream", counted).await;
+            kept.lock().unwrap().matches("Subject: A budget has come to its alert level").count()
+        };
+        let first = owned(0.02, "owner@example.com").await;
+        call(&first).await;
+        assert_eq!(mails_after(1).await, 0, "below the level");
+        join_all((0..10).map(|_| call(&first))).await;
+        assert_eq!(mails_after(11).await, 1);
+        let mail = kept.lock().unwrap().clone();
+        for part in ["To: <owner@example.com>", "of 0.500000 USDC", &format!("Agent: {}", first.0.agent())] {
+            assert!(mail.contains(part), "{part} in {mail}");
+        }
+
+        let second = owned(0.01, "busy@example.com").await;
+        for calls in [12, 13] {
+            call(&second).await;
+            assert_eq!(mails_after(calls).await, 1, "turned away, and not asked again at once");
+        }
+        hand.advance(Duration::from_secs(601));
+        for calls in [14, 15] {
+            call(&second).await;
+            assert_eq!(mails_after(calls).await, 2);
+        }
+    });
+}
+
+/// Agents choose the address and wallets are free: an address gets only so many mails a day from all of them.
+#[test]
+fn a_full_mailbox_is_left_alone() {
+    run(async {
+        let stack = stack().await;
+        for _ in 0..mail::MAX_MAILS_A_DAY {
+            assert!(mail::may_mail(&stack.app.db, "full@example.com", stack.app.clock.now()).await.unwrap());
+        }
+        for (email, mails) in [("full@example.com", 0), ("free@example.com", 1)] {
+            let budget = json!({"daily": 0.5, "alert_at": 0.01, "alert_email": email});
+            let payer = Payer::with(&stack, 0).await;
+            payer.give_credits(&stack, 1_000_000).await;
+            assert_eq!(payer.change("PUT", BUDGETS, &budget).await.status, 200);
+            let token = payer.token(&stack).await;
+            let called = payer.clone().call(VIN_PATH, vec![("authorization", token)], vin()).await;
+            assert_eq!(called.status, 200);
+            let calls = mails as u64 + 1;
+            let counted = || async { (stats::load(&stack.app.db).await.unwrap().completed == calls).then_some(()) };
+            eventually("the stream", counted).await;
+            let written = std::fs::read_dir(&stack.outbox).map_or(0, |files| files.count());
+            assert_eq!(written, mails, "{email}");
+        }
     });
 }
 

@@ -42,10 +42,10 @@ async fn answer(stack: &Stack, function: &str, event: Value) -> Value {
         }
         "aggregator" => {
             let event = serde_json::from_value(event).unwrap();
-            json!(aggregator::handle(&app.db, event, app.clock.now()).await.unwrap())
+            json!(aggregator::handle(&app.db, stack.notices.mailer(), event, app.clock.now()).await.unwrap())
         }
         http => {
-            let groups = local::gateway::groups(app, stack.gate.clone());
+            let groups = local::gateway::groups(app, stack.gate.clone(), stack.cursors.clone());
             let function = lambda_http::Adapter::from(groups[http].clone());
             let event = LambdaEvent::new(serde_json::from_value(event).unwrap(), Context::default());
             json!(function.oneshot(event).await.unwrap())

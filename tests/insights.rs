@@ -324,6 +324,7 @@ fn an_export_is_checked_offline() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;
+        let stranger = Payer::new(&stack).await;
         let hostile = json!({"memo": "a, \"b\"\n'c", "decisionContext": {"goalId": "=1+1\n,\"x\"", "confidence": 0.1}});
         let mut bought = vec![payer.buy_lookup(hostile).await.0];
         payer.buy_failing_read().await;
@@ -356,6 +357,16 @@ fn an_export_is_checked_offline() {
             let published = format!("{}/.well-known/jwks.json", stack.base_url);
             let (code, said) = verifier(&file.0, &published).await;
             assert_eq!(code, Some(0), "{said}");
+            for part in ["3 receipts", &bought[0], bought.last().unwrap(), &last_hash] {
+                assert!(said.contains(part), "{part} in {said}");
+            }
+            // A header alone, and nothing at all, prove nothing.
+            for empty in [text.split_inclusive('\n').next().unwrap(), ""] {
+                if format == "csv" || empty.is_empty() {
+                    let file = TestFile::of(format, empty);
+                    assert_eq!(verifier(&file.0, &published).await, (Some(2), String::new()));
+                }
+            }
 
             // One digit of an amount.
             let changed = text.replacen("0.002000", "0.001000", 1);
@@ -380,6 +391,10 @@ fn an_export_is_checked_offline() {
             ] {
                 assert_eq!(payer.get(&path).await.error(), (400, "invalid_cursor".to_owned()));
             }
+            let path = format!("/v1/audit/export?format={format}&cursor={cursor}");
+            let foreign = stranger.get(&path).await;
+            assert_eq!(foreign.error(), (400, "invalid_cursor".to_owned()), "another agent's cursor");
+            assert_eq!(foreign.json()["details"][0]["path"], "cursor");
         }
         let other = common::ledger::signing::ReceiptSigner::from_seed(&[9; 32]).unwrap().public();
         let foreign = Keys::parse(&json!({"keys": [other.jwk()]}).to_string()).unwrap();

@@ -1,6 +1,6 @@
 //! The surface: every path answers JSON, the route table is what the routers serve, keys and catalog read well.
 
-use common::catalog::{CATALOG, input};
+use common::catalog::{CATALOG, TOP_UP, input};
 use common::http::routes;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -50,7 +50,7 @@ fn the_table_of_routes_is_what_the_routers_serve() {
     run(async {
         use tower::ServiceExt;
         let stack = stack().await;
-        let groups = local::gateway::groups(&stack.app, stack.gate.clone());
+        let groups = local::gateway::groups(&stack.app, stack.gate.clone(), stack.cursors.clone());
         let mut listed: Vec<&str> = routes::all().map(|route| route.group).collect();
         listed.dedup();
         for group in listed {
@@ -78,6 +78,35 @@ fn the_table_of_routes_is_what_the_routers_serve() {
                     answer.status()
                 );
             }
+        }
+    });
+}
+
+/// Every free route that changes something, with `X-Dry-Run`: refused by the header's name before anything else is asked.
+#[test]
+fn a_dry_run_of_what_is_free_is_refused() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::with(&stack, 0).await;
+        let sold: Vec<&str> = CATALOG.iter().chain([&TOP_UP]).flat_map(|tool| tool.paths.iter().copied()).collect();
+        let changes = |route: &routes::Route| route.method != "GET" && !sold.contains(&route.path);
+        for route in routes::all().filter(changes) {
+            for given in ["true", "1", "yes please"] {
+                let path = route.path.replace("{id}", "x").replace("{token}", "x");
+                let answer = payer.client.send(route.method, &path, &[("x-dry-run", given)], "{}").await.unwrap();
+                let refused = (answer.error(), answer.json()["details"][0]["path"].clone());
+                let wanted = ((400, "invalid_request".to_owned()), json!("X-Dry-Run"));
+                assert_eq!(refused, wanted, "{} {} {given}", route.method, route.path);
+            }
+        }
+        let budgets = "/v1/agents/me/budgets";
+        for (given, daily) in [("true", Value::Null), ("false", json!(5))] {
+            let proof = payer.proof("write");
+            let headers = [("x-dry-run", given), ("x-agent-proof", &proof)];
+            payer.client.send("PUT", budgets, &headers, r#"{"daily": 5}"#).await.unwrap();
+            let proof = payer.proof("read");
+            let shown = payer.client.get(budgets, &[("x-dry-run", "true"), ("x-agent-proof", &proof)]).await;
+            assert_eq!((shown.status, &shown.json()["data"]["daily_usdc"]), (200, &daily));
         }
     });
 }

@@ -1,7 +1,7 @@
 //! Everything with meaning, in layers that only look down.
 //!
 //! ```text
-//! app -> gate, insights, limits, named -> approvals, jobs, notifications -> tools, payments -> ledger, auth, providers, net -> http, store -> catalog, config -> evm, money, ids, clock, digest
+//! app -> gate, insights, limits, named -> approvals, jobs, notifications -> tools, payments -> mail, ledger, auth, providers, net -> http, store -> catalog, config -> evm, money, ids, clock, digest
 //! ```
 //!
 //! The functions under `functions/` are thin: they name the routes of their group and call in here.
@@ -23,6 +23,7 @@ pub mod insights;
 pub mod jobs;
 pub mod ledger;
 pub mod limits;
+pub mod mail;
 pub mod money;
 pub mod named;
 pub mod net;

@@ -1,4 +1,4 @@
-//! The service's own secrets: what quotes are authenticated with, what receipts are signed with, and the relayer's key.
+//! The service's own secrets: what quotes and cursors are authenticated with, what receipts are signed with, and the relayer's key.
 //!
 //! One generated text is enough: every key is derived from it for its purpose, so that a deployment needs no key
 //! ceremony. Locally the text comes from the environment, deployed from AWS Secrets Manager.
@@ -9,14 +9,17 @@ use crate::config::Config;
 use crate::digest;
 use crate::evm::Word;
 use crate::evm::signature::PrivateKey;
+use crate::insights::audit::CursorKey;
 use crate::ledger::signing::ReceiptSigner;
 use crate::store::StoreError;
 use crate::store::aws::SignedHttp;
 
-/// Keys of the functions that sell and finish work.
+/// Keys derived from the one secret.
 pub struct ServiceKeys {
     /// Authenticates quotes.
     pub quotes: hmac::Key,
+    /// Authenticates the cursors of the audit.
+    pub cursors: CursorKey,
     /// Signs receipts.
     pub receipts: ReceiptSigner,
 }
@@ -26,6 +29,7 @@ impl ServiceKeys {
     pub fn derive(secret: &str) -> Result<ServiceKeys, StoreError> {
         Ok(ServiceKeys {
             quotes: hmac::Key::new(hmac::HMAC_SHA256, &derived(secret, "quotes")),
+            cursors: CursorKey::new(&derived(secret, "cursors")),
             receipts: ReceiptSigner::from_seed(&derived(secret, "receipts")).map_err(StoreError::new)?,
         })
     }

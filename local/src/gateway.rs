@@ -12,6 +12,7 @@ use common::app::App;
 use common::gate::Gate;
 use common::http::limit::Peer;
 use common::http::{ApiError, routes};
+use common::insights::audit::CursorKey;
 use common::net::PlainHttp;
 use common::providers::Cards;
 use tower::ServiceExt;
@@ -21,8 +22,8 @@ use std::sync::Arc;
 /// The router of every group, by the group's name.
 pub type Groups = Arc<HashMap<&'static str, Router>>;
 
-/// Every function's router.
-pub fn groups(app: &App, gate: Arc<Gate>) -> Groups {
+/// Every function's router. `cursors` authenticates the audit's cursors.
+pub fn groups(app: &App, gate: Arc<Gate>, cursors: CursorKey) -> Groups {
     let cards = Cards::configured(&app.config, &PlainHttp::new(None));
     let desk = Desk { app: app.clone(), signer: gate.engine.signer.clone(), notices: gate.notices.clone() };
     Arc::new(HashMap::from([
@@ -30,7 +31,7 @@ pub fn groups(app: &App, gate: Arc<Gate>) -> Groups {
         (knowledge::GROUP, knowledge::router(gate)),
         ("requests", requests::router(app.clone())),
         ("account", account::router(app.clone())),
-        ("insights", insights::router(app.clone())),
+        ("insights", insights::router(app.clone(), cursors)),
         ("approvals", approvals::router(desk)),
         ("meta", meta::router(app.clone())),
     ]))

@@ -11,6 +11,7 @@ use common::approvals::Notices;
 use common::clock::{Clock, Timestamp};
 use common::config::Config;
 use common::gate::Gate;
+use common::insights::audit::CursorKey;
 use common::jobs::{Engine, job, store};
 use common::net::FetchPolicy;
 use common::secrets::ServiceKeys;
@@ -72,6 +73,7 @@ pub struct Stack {
     /// Where mails to approvers lie, if no relay is configured.
     pub outbox: PathBuf,
     pub notices: Notices,
+    pub cursors: CursorKey,
     tasks: JoinSet<()>,
 }
 
@@ -174,6 +176,7 @@ impl Stack {
             payers,
             outbox,
             notices,
+            cursors: keys.cursors.clone(),
             tasks: JoinSet::new(),
         };
         // Written before the first answer: whoever waits for an answer finds it.
@@ -181,7 +184,7 @@ impl Stack {
             crate::write_whole(path, &report::json(&stack).to_string())?;
         }
         let tasks = &mut stack.tasks;
-        let router = gateway::router(gateway::groups(&app, gate.clone()));
+        let router = gateway::router(gateway::groups(&app, gate.clone(), keys.cursors));
         let router = router.into_make_service_with_connect_info::<SocketAddr>();
         tasks.spawn(async move { drop(axum::serve(listener, router).await) });
         tasks.spawn(async move { drop(axum::serve(site_listener, site::router()).await) });
@@ -192,7 +195,7 @@ impl Stack {
             tasks.spawn(schedule(app.clone(), queue.clone(), receipt_key));
             let place = options.state.as_ref().map(|state| state.join("stream-position"));
             let http = SignedHttp::new(connections.http.clone(), &config.aws);
-            tasks.spawn(stream::follow(app.clone(), http, endpoint, place));
+            tasks.spawn(stream::follow(app.clone(), stack.notices.mailer().clone(), http, endpoint, place));
         }
         Ok(stack)
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use common::app::App;
 use common::http::log;
+use common::mail::Mailer;
 use common::store::aws::SignedHttp;
 use serde_json::{Value, json};
 
@@ -13,7 +14,7 @@ use crate::Error;
 const PAUSE: Duration = Duration::from_millis(300);
 
 /// Reads the stream of the jobs table until the task is dropped. `place` keeps how far it came.
-pub async fn follow(app: App, http: SignedHttp, endpoint: String, place: Option<PathBuf>) {
+pub async fn follow(app: App, mailer: Mailer, http: SignedHttp, endpoint: String, place: Option<PathBuf>) {
     let reader = Reader { http, endpoint };
     let mut iterator = None;
     let mut after =
@@ -31,7 +32,7 @@ pub async fn follow(app: App, http: SignedHttp, endpoint: String, place: Option<
                 let number = record["dynamodb"]["SequenceNumber"].as_str().map(str::to_owned);
                 // One record a batch: then a batch is the same however often and wherever reading begins again.
                 let event = serde_json::from_value(json!({"Records": [record]}))?;
-                aggregator::handle(&app.db, event, app.clock.now()).await?;
+                aggregator::handle(&app.db, &mailer, event, app.clock.now()).await?;
                 if let (Some(place), Some(number)) = (&place, &number) {
                     crate::write_whole(place, number)?;
                 }

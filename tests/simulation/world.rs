@@ -173,7 +173,7 @@ impl World {
         let notices = Notices::new(&self.config).expect("notices");
         let gate = Gate { app: app.clone(), engine, quote_key: keys.quotes, fetch_policy: policy, notices };
         let gate = Arc::new(gate);
-        let router = local::gateway::router(local::gateway::groups(&app, gate.clone()));
+        let router = local::gateway::router(local::gateway::groups(&app, gate.clone(), keys.cursors));
         Node { gate, router }
     }
 

@@ -4,6 +4,7 @@ pub mod books;
 pub mod http;
 pub mod payer;
 pub mod proxy;
+pub mod relay;
 
 use std::future::Future;
 use std::path::PathBuf;

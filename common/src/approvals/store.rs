@@ -25,8 +25,6 @@ use crate::store::{Db, Key, StoreError, Write, WriteError};
 
 /// Most pending approvals of one agent.
 pub const MAX_PENDING: usize = 20;
-/// Most mails to one address a day (UTC), whoever asks.
-pub const MAX_MAILS_A_DAY: u32 = 100;
 /// Characters of a link's token: base64url of 32 random bytes.
 const TOKEN_CHARS: usize = 43;
 /// A filtered list looks at this many approvals.
@@ -291,23 +289,4 @@ pub async fn of_link(db: &Db, token: &str) -> Result<Option<Approval>, StoreErro
         approval.whole = db.get_latest::<Shown>(&db.tables.agents, key).await?.map(|shown| shown.whole);
     }
     Ok(Some(approval))
-}
-
-/// Counts a mail to an address. False if the address got its most for this day: agents choose whom to ask, and wallets
-/// are free.
-pub async fn may_mail(db: &Db, address: &str, now: Timestamp) -> Result<bool, StoreError> {
-    const DAY_SECS: i64 = 24 * 3600;
-    let day = now.secs().div_euclid(DAY_SECS);
-    let address = const_hex::encode(sha256(address.to_ascii_lowercase().as_bytes()));
-    let key = Key::new(format!("MAILS#{address}"), day.to_string());
-    let write = Write::update(&db.tables.agents, key, "SET #expires = :expires ADD #sent :one")
-        .only_if("attribute_not_exists(#sent) OR #sent < :most")
-        .bind("one", 1)?
-        .bind("most", MAX_MAILS_A_DAY)?
-        .bind("expires", (day + 2) * DAY_SECS)?;
-    match db.write(write).await {
-        Ok(_) => Ok(true),
-        Err(WriteError::Refused(_)) => Ok(false),
-        Err(WriteError::Failed(error)) => Err(error),
-    }
 }

@@ -318,7 +318,7 @@ impl ApiError {
                 "this payment was used for another request; repeat that request, or sign a new payment".to_owned()
             }
             ApiError::InvalidCursor => {
-                "the cursor is not one that a page of this route and format gave; begin without one".to_owned()
+                "the cursor is not one that a page of this route and format gave you; begin without one".to_owned()
             }
             ApiError::ReceiptNotFound => "you have no receipt or request with this id".to_owned(),
             ApiError::NotFound => "there is nothing here".to_owned(),
@@ -347,6 +347,9 @@ impl ApiError {
         let mut body = json!({"error": self.code(), "message": self.message()});
         match self {
             ApiError::InvalidRequest(errors) => body["details"] = json!(errors),
+            ApiError::InvalidCursor => {
+                body["details"] = json!([FieldError::new("cursor", "is not one that a page of yours gave")]);
+            }
             ApiError::InvalidProof(error) => body["reason"] = json!(error.reason()),
             ApiError::ExceedsCallerBudget { price, cap } => {
                 body["details"] = json!({"price_usdc": price.to_string(), "max_cost_usdc": cap.to_string()});

@@ -5,9 +5,10 @@
 
 use axum::Router;
 use axum::extract::Request;
-use axum::middleware;
+use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 
+use super::headers::is_dry_run;
 use super::{ApiError, limit, log};
 use crate::catalog::{CATALOG, TOP_UP};
 
@@ -82,11 +83,25 @@ pub fn find(method: &str, path: &str) -> Option<Route> {
     candidates.first().copied()
 }
 
-/// Finishes a group's router: JSON for what it does not answer, what is left of a counted request's limit, and one log
-/// line a request.
+/// Finishes a group's router: JSON for what it does not answer, no change by a dry run, what is left of a counted
+/// request's limit, and one log line a request.
 pub fn finish(router: Router) -> Router {
     let router = router.fallback(unrouted).method_not_allowed_fallback(unrouted);
+    let router = router.layer(middleware::from_fn(dry_runs));
     router.layer(middleware::from_fn(limit::headers)).layer(middleware::from_fn(log::requests))
+}
+
+/// Middleware: whoever sends `X-Dry-Run` to a free route that changes something must not be surprised by the change.
+/// Only priced calls can be rehearsed, by the gate; what reads does the same either way.
+async fn dry_runs(request: Request, next: Next) -> Response {
+    let refusal = match is_dry_run(request.headers()) {
+        Ok(false) => return next.run(request).await,
+        Ok(true) => ApiError::field("X-Dry-Run", "dry runs are for priced calls"),
+        Err(misspelt) => misspelt,
+    };
+    let (method, path) = (request.method().as_str(), request.uri().path());
+    let changes = !matches!(method, "GET" | "HEAD") && find(method, path).is_some_and(|route| FREE.contains(&route));
+    if changes { refusal.into_response() } else { next.run(request).await }
 }
 
 /// The answer to a request that no route takes.

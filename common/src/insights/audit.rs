@@ -2,11 +2,16 @@
 //!
 //! A page's cursor is the place behind its last row, and rows are in the order of their charges, so rows that are added
 //! meanwhile come later and move nothing. The cursor of an export also carries the format and the running hash.
+//!
+//! Cursors are authenticated and bound to their agent: a chain of hashes can only be continued where we ended a page.
 
+use ring::hmac;
 use serde::Serialize;
+use subtle::ConstantTimeEq;
 
 use super::export::Format;
 use super::view::{self, AuditRow};
+use crate::digest;
 use crate::encoding::{base64_any, base64_url};
 use crate::ids::{AgentId, ReceiptId};
 use crate::ledger::receipt::{self, Order, Receipt, Span};
@@ -16,6 +21,26 @@ use crate::store::{Db, StoreError};
 const MAX_PAGE_BYTES: usize = 4 * 1024 * 1024;
 /// About what a row has beside the caller's metadata.
 const ROW_BYTES: usize = 1024;
+const VERSION: &str = "2";
+const MAC_BYTES: usize = 16;
+
+/// Authenticates cursors.
+#[derive(Clone)]
+pub struct CursorKey(hmac::Key);
+
+impl CursorKey {
+    pub fn new(secret: &[u8]) -> CursorKey {
+        CursorKey(hmac::Key::new(hmac::HMAC_SHA256, secret))
+    }
+
+    fn mac(&self, agent: AgentId, text: &[u8]) -> [u8; MAC_BYTES] {
+        // An agent's id has one length, so the two cannot run into each other.
+        let whole = digest::hmac(&self.0, &[&agent.bytes()[..], text].concat());
+        let mut mac = [0; MAC_BYTES];
+        mac.copy_from_slice(&whole[..MAC_BYTES]);
+        mac
+    }
+}
 
 /// Where a page begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,24 +75,25 @@ impl Page {
 
 impl Cursor {
     /// Opaque to callers.
-    pub fn to_text(&self) -> String {
+    pub fn to_text(&self, key: &CursorKey, agent: AgentId) -> String {
         let text = match &self.export {
-            None => format!("1 {}", self.after),
-            Some((format, hash)) => format!("1 {} {} {hash}", self.after, format.as_str()),
+            None => format!("{VERSION} {}", self.after),
+            Some((format, hash)) => format!("{VERSION} {} {} {hash}", self.after, format.as_str()),
         };
-        base64_url(text.as_bytes())
+        base64_url(&[text.as_bytes(), &key.mac(agent, text.as_bytes())].concat())
     }
 
-    /// `None` if it is none of ours.
-    pub fn parse(text: &str) -> Option<Cursor> {
-        let text = String::from_utf8(base64_any(text)?).ok()?;
-        let parts: Vec<&str> = text.split(' ').collect();
+    /// `None` if it is none that we gave this agent.
+    pub fn parse(text: &str, key: &CursorKey, agent: AgentId) -> Option<Cursor> {
+        let bytes = base64_any(text)?;
+        let (text, given) = bytes.split_at_checked(bytes.len().checked_sub(MAC_BYTES)?)?;
+        if !bool::from(key.mac(agent, text).ct_eq(given)) {
+            return None;
+        }
+        let parts: Vec<&str> = str::from_utf8(text).ok()?.split(' ').collect();
         let (after, export) = match parts[..] {
-            ["1", after] => (after, None),
-            ["1", after, format, hash] => {
-                let is_hash = hash.len() == 64 && hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-                (after, Some((Format::parse(format)?, is_hash.then(|| hash.to_owned())?)))
-            }
+            [VERSION, after] => (after, None),
+            [VERSION, after, format, hash] => (after, Some((Format::parse(format)?, hash.to_owned()))),
             _ => return None,
         };
         Some(Cursor { after: after.parse().ok()?, export })
@@ -98,26 +124,30 @@ pub async fn page(db: &Db, agent: AgentId, after: Option<&ReceiptId>, limit: usi
 mod tests {
     use super::*;
     use crate::clock::Timestamp;
+    use crate::evm::Address;
     use crate::ids::RequestId;
 
     #[test]
     fn only_our_own_cursors_are_read() {
+        let key = CursorKey::new(b"a key");
+        let (agent, other) = (AgentId::of(Address::ZERO), AgentId::of(Address::from_bytes([1; 20])));
         let after = ReceiptId::of(RequestId::bought_with("test", &[b"1"]), Timestamp::from_secs(1));
         for export in [None, Some((Format::Csv, "0f".repeat(32)))] {
             let cursor = Cursor { after: after.clone(), export };
-            assert_eq!(Cursor::parse(&cursor.to_text()), Some(cursor));
+            let text = cursor.to_text(&key, agent);
+            assert_eq!(Cursor::parse(&text, &key, agent), Some(cursor));
+            assert_eq!(Cursor::parse(&text, &key, other), None, "another agent's");
+            let other_key = CursorKey::new(b"another key");
+            assert_eq!(Cursor::parse(&text, &other_key, agent), None);
+            let mut bytes = base64_any(&text).unwrap();
+            for index in 0..bytes.len() {
+                bytes[index] ^= 1;
+                assert_eq!(Cursor::parse(&base64_url(&bytes), &key, agent), None, "byte {index}");
+                bytes[index] ^= 1;
+            }
         }
-        for wrong in [
-            "1",
-            "1 rcpt_x",
-            "2 x",
-            &format!("1 {after} csv"),
-            &format!("1 {after} csv 00"),
-            &format!("1 {after} pdf {}", "00".repeat(32)),
-        ] {
-            assert_eq!(Cursor::parse(&base64_url(wrong.as_bytes())), None, "{wrong}");
+        for wrong in ["?", "", "AAAA"] {
+            assert_eq!(Cursor::parse(wrong, &key, agent), None, "{wrong}");
         }
-        assert_eq!(Cursor::parse("?"), None);
-        assert_eq!(Cursor::parse(""), None);
     }
 }

@@ -25,6 +25,9 @@ pub struct Verified {
     pub signed: usize,
     /// Of charges that were still open when they were exported.
     pub pending: usize,
+    /// The first and the last receipt's id and when they were made; nothing of a file without receipts.
+    pub first: Option<(String, String)>,
+    pub last: Option<(String, String)>,
     pub last_hash: String,
 }
 
@@ -74,8 +77,8 @@ pub fn export(text: &str, keys: &Keys) -> Result<Verified, Wrong> {
         let what = "the columns are not those of an export".to_owned();
         return Err(Wrong { line: 1, receipt_id: None, what });
     }
-    let mut verified = Verified { rows: 0, signed: 0, pending: 0, last_hash: FIRST_HASH.to_owned() };
-    let mut last_id = String::new();
+    let mut verified =
+        Verified { rows: 0, signed: 0, pending: 0, first: None, last: None, last_hash: FIRST_HASH.to_owned() };
     for (number, text) in lines {
         let wrong = |receipt_id: Option<&str>, what: String| {
             Err(Wrong { line: number, receipt_id: receipt_id.map(str::to_owned), what })
@@ -96,7 +99,7 @@ pub fn export(text: &str, keys: &Keys) -> Result<Verified, Wrong> {
             };
             return wrong(receipt_id, what);
         }
-        if receipt_id.is_some_and(|receipt_id| receipt_id <= last_id.as_str()) {
+        if verified.last.as_ref().is_some_and(|(last, _)| line.row.receipt_id <= *last) {
             return wrong(receipt_id, "it does not come after the line before: it was moved or repeated".to_owned());
         }
         match signature {
@@ -106,7 +109,9 @@ pub fn export(text: &str, keys: &Keys) -> Result<Verified, Wrong> {
         }
         verified.rows += 1;
         verified.last_hash = line.hash.to_owned();
-        last_id = line.row.receipt_id;
+        let place = (line.row.receipt_id, line.row.created_at);
+        verified.first.get_or_insert_with(|| place.clone());
+        verified.last = Some(place);
     }
     Ok(verified)
 }

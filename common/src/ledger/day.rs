@@ -16,7 +16,7 @@ use crate::clock::Timestamp;
 use crate::ids::{AgentId, TokenId};
 use crate::money::Usdc;
 use crate::store::db::Query;
-use crate::store::{Db, Key, StoreError, Write};
+use crate::store::{Db, Key, StoreError, Write, WriteError};
 
 /// Days are kept this long: for statistics and baselines.
 const KEEP_SECS: i64 = 400 * 24 * 3600;
@@ -31,6 +31,9 @@ pub struct Day {
     /// The owner was warned that day.
     #[serde(default)]
     pub warned: bool,
+    /// Before this no mail warns the owner of this day: one was sent, or is to be tried again later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mail_after: Option<Timestamp>,
     /// By tool (`t_<name>`), token (`k_<id>`) and payee (`p_<id>`); and when a token last paid (`u_<id>`, unix seconds).
     #[serde(flatten)]
     parts: HashMap<String, serde_json::Value>,
@@ -55,6 +58,11 @@ pub enum Ended {
 }
 
 impl Day {
+    /// Whether nobody took care yet of the mail that warns of this day.
+    pub fn may_mail(&self, now: Timestamp) -> bool {
+        self.mail_after.is_none_or(|after| after <= now)
+    }
+
     pub fn of_tool(&self, tool: &str) -> Usdc {
         self.part(&tool_part(tool))
     }
@@ -207,4 +215,24 @@ pub fn warn(db: &Db, agent: AgentId, day: &str) -> Result<Write, StoreError> {
     Write::update(&db.tables.ledger, key(agent, day), "SET #warned = :yes")
         .only_if("attribute_not_exists(#warned)")
         .bind("yes", true)
+}
+
+/// Takes care of the day's mail, for good. False if somebody else has.
+pub async fn take_mail(db: &Db, agent: AgentId, day: &str, now: Timestamp) -> Result<bool, StoreError> {
+    let write = Write::update(&db.tables.ledger, key(agent, day), "SET #mail_after = :never")
+        .only_if("attribute_exists(#committed) AND (attribute_not_exists(#mail_after) OR #mail_after <= :now)")
+        .bind("never", Timestamp::from_secs(now.secs() + KEEP_SECS))?
+        .bind("now", now)?;
+    match db.write(write).await {
+        Ok(_) => Ok(true),
+        Err(WriteError::Refused(_)) => Ok(false),
+        Err(WriteError::Failed(error)) => Err(error),
+    }
+}
+
+/// Gives the day's mail back, to be tried again from a moment on.
+pub async fn postpone_mail(db: &Db, agent: AgentId, day: &str, until: Timestamp) -> Result<(), StoreError> {
+    let write = Write::update(&db.tables.ledger, key(agent, day), "SET #mail_after = :until");
+    db.write(write.bind("until", until)?).await?;
+    Ok(())
 }

@@ -9,6 +9,7 @@ use common::app::App;
 use common::auth::Scope;
 use common::catalog::input::FieldError;
 use common::catalog::name_of;
+use common::contact::is_email;
 use common::gate::{parse_body, respond};
 use common::http::{ApiError, read_body};
 use common::ledger::budget::{Budget, DEFAULT_ALERT_AT, WHOLE};
@@ -91,8 +92,8 @@ impl Change {
             alert_at: read(body, "alert_at", share, &mut errors).map(|share| share.unwrap_or(DEFAULT_ALERT_AT)),
             pause_at: read(body, "pause_at", share, &mut errors).map(|share| share.unwrap_or(WHOLE)),
             alert_email: read(body, "alert_email", email, &mut errors),
-            tools: read(body, "tools", |caps| named_caps(caps, tool), &mut errors).map(Option::unwrap_or_default),
-            payees: read(body, "payees", |caps| named_caps(caps, payee), &mut errors).map(Option::unwrap_or_default),
+            tools: named_caps(body, "tools", tool, &mut errors),
+            payees: named_caps(body, "payees", payee, &mut errors),
         };
         if errors.is_empty() { Ok(change) } else { Err(errors) }
     }
@@ -153,37 +154,40 @@ fn share(value: &Value) -> Result<u32, String> {
     u32::try_from(share.micro()).ok().filter(|share| (1..=WHOLE).contains(share)).ok_or_else(wrong)
 }
 
+/// What can stand in the header of a warning's mail.
 fn email(value: &Value) -> Result<String, String> {
-    let text = value.as_str().unwrap_or_default();
-    let (name, host) = text.rsplit_once('@').unwrap_or_default();
-    let fits = text.len() <= 254
-        && !name.is_empty()
-        && name.len() <= 64
-        && host.contains('.')
-        && !host.starts_with('.')
-        && !host.ends_with('.')
-        && text
-            .chars()
-            .all(|letter| !letter.is_whitespace() && !letter.is_control() && !"<>,;\"()[]\\".contains(letter));
-    if fits { Ok(text.to_owned()) } else { Err("must be an e-mail address, or null".to_owned()) }
+    let email = value.as_str().filter(|text| is_email(text));
+    email.map(str::to_owned).ok_or_else(|| "must be an e-mail address in ASCII, or null".to_owned())
 }
 
-/// Daily caps by name; a `null` among them is none.
+/// Daily caps by name; a `null` among them is none, and in place of them clears all. Each is wrong by itself.
 fn named_caps(
-    value: &Value,
+    body: &Map<String, Value>,
+    member: &str,
     resolve: fn(&str) -> Result<&'static str, &'static str>,
-) -> Result<BTreeMap<String, Usdc>, String> {
-    let caps = value.as_object().ok_or("must be an object of daily caps by name, or null")?;
-    if caps.len() > MAX_NAMED_CAPS {
-        return Err(format!("may have at most {MAX_NAMED_CAPS} members"));
-    }
+    errors: &mut Vec<FieldError>,
+) -> Option<BTreeMap<String, Usdc>> {
+    let caps = match body.get(member)? {
+        Value::Null => return Some(BTreeMap::new()),
+        Value::Object(caps) if caps.len() <= MAX_NAMED_CAPS => caps,
+        Value::Object(_) => {
+            errors.push(FieldError::new(member, format!("may have at most {MAX_NAMED_CAPS} members")));
+            return None;
+        }
+        _ => {
+            errors.push(FieldError::new(member, "must be an object of daily caps by name, or null"));
+            return None;
+        }
+    };
     let mut read = BTreeMap::new();
     for (name, cap) in caps.iter().filter(|(_, cap)| !cap.is_null()) {
         // A cap on a name that nothing has would look like one that holds.
-        let resolved = resolve(name).map_err(|message| format!("{name:?} {message}"))?;
-        read.insert(resolved.to_owned(), amount(cap).map_err(|error| format!("{name} {error}"))?);
+        match resolve(name).map_err(str::to_owned).and_then(|resolved| Ok((resolved, amount(cap)?))) {
+            Ok((resolved, cap)) => drop(read.insert(resolved.to_owned(), cap)),
+            Err(message) => errors.push(FieldError::new(format!("{member}.{name}"), message)),
+        }
     }
-    Ok(read)
+    Some(read)
 }
 
 fn tool(name: &str) -> Result<&'static str, &'static str> {
@@ -256,6 +260,7 @@ mod tests {
         for daily in [json!(0.0000001), json!("x"), json!(true), json!([1]), json!(1e30), json!("NaN")] {
             assert_eq!(paths(json!({"daily": daily})), ["daily"], "{daily}");
         }
-        assert_eq!(paths(json!({"tools": {"web_read": -1}, "payees": 5})), ["tools", "payees"]);
+        let named = json!({"tools": {"vin_decode": 1, "vin": 1, "web_read": -1}, "payees": 5});
+        assert_eq!(paths(named), ["tools.vin", "tools.web_read", "payees"]);
     }
 }

@@ -3,11 +3,13 @@
 
 mod notices;
 mod surges;
+mod warnings;
 
 use std::collections::BTreeSet;
 
 use common::clock::Timestamp;
 use common::http::log;
+use common::mail::Mailer;
 use common::notifications;
 use common::stats::{self, Batch, JobState};
 use common::store::{Db, StoreError};
@@ -38,7 +40,7 @@ pub struct Change {
 
 /// Counts a batch and tells of it, once, however often it is delivered. If either fails the batch is to be delivered
 /// again: neither does a thing twice.
-pub async fn handle(db: &Db, event: StreamEvent, now: Timestamp) -> Result<(), StoreError> {
+pub async fn handle(db: &Db, mailer: &Mailer, event: StreamEvent, now: Timestamp) -> Result<(), StoreError> {
     let (Some(first), Some(last)) = (event.records.first(), event.records.last()) else { return Ok(()) };
     let id = format!("{}-{}", first.dynamodb.sequence_number, last.dynamodb.sequence_number);
     let (mut batch, mut notes, mut charged) = (Batch::default(), Vec::new(), BTreeSet::new());
@@ -58,7 +60,11 @@ pub async fn handle(db: &Db, event: StreamEvent, now: Timestamp) -> Result<(), S
         notifications::raise_all(db, notes).await
     };
     let told = told.await;
-    counted.and(told.inspect_err(|error| log::failure("agents could not be told of a batch", error)))
+    let told = told.inspect_err(|error| log::failure("agents could not be told of a batch", error));
+    // Last, because a mail relay may take its time.
+    let warned = warnings::send(db, mailer, &charged, now).await;
+    let warned = warned.inspect_err(|error| log::failure("owners could not be warned of a batch", error));
+    counted.and(told).and(warned)
 }
 
 /// Reads a job's state out of an image in DynamoDB's JSON.

@@ -12,17 +12,20 @@ use common::notifications::{self, Notification, NotificationKind};
 use common::store::{Db, StoreError, Write};
 use serde_json::{Value, json};
 
-/// The agent a change charged, if it made a job that counts against its day.
-pub fn charged(old: &Value, new: &Value) -> Option<AgentId> {
+/// The agent a change charged and the day it counts on, if it made a job that counts against a day.
+pub fn charged(old: &Value, new: &Value) -> Option<(AgentId, String)> {
     let is_new_job = old["pk"]["S"].is_null() && new["pk"]["S"].as_str()?.starts_with("JOB#");
-    let counted = new["charge"]["M"]["counted"]["N"].as_str().is_some_and(|counted| counted != "0");
-    (is_new_job && counted).then(|| new["agent"]["S"].as_str()?.parse().ok()).flatten()
+    let charge = &new["charge"]["M"];
+    let counted = charge["counted"]["N"].as_str().is_some_and(|counted| counted != "0");
+    let (agent, day) = (new["agent"]["S"].as_str()?.parse().ok()?, charge["day"]["S"].as_str()?);
+    (is_new_job && counted).then(|| (agent, day.to_owned()))
 }
 
 /// The notifications for those of these agents whose day is far above their usual ones.
-pub async fn notes(db: &Db, agents: &BTreeSet<AgentId>, now: Timestamp) -> Result<Vec<Write>, StoreError> {
+pub async fn notes(db: &Db, charged: &BTreeSet<(AgentId, String)>, now: Timestamp) -> Result<Vec<Write>, StoreError> {
     let mut notes = Vec::new();
-    for agent in agents {
+    let agents: BTreeSet<AgentId> = charged.iter().map(|(agent, _)| *agent).collect();
+    for agent in &agents {
         let spent = day::load(db, *agent, &day::name(now)).await?.committed;
         // Most days are small: only the others cost a look at the days before.
         if spent < surge::NEGLIGIBLE {

@@ -6,12 +6,12 @@ use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use axum::routing::{get, patch, post};
 use common::app::App;
-use common::auth::Scope;
+use common::auth::{Caller, Scope};
 use common::catalog::input::{self, Field, FieldError, Kind, Range};
 use common::gate::{MAX_BODY_BYTES, parse_body, respond};
 use common::http::{ApiError, Segment, private_body, private_json, read_body};
 use common::ids::AgentId;
-use common::insights::audit::{self, Cursor, Page};
+use common::insights::audit::{self as pages, Cursor, CursorKey, Page};
 use common::insights::export::{self, FIRST_HASH, Format};
 use common::insights::list::{self, Filter};
 use common::insights::params::Params;
@@ -48,7 +48,19 @@ const HAS_MORE: HeaderName = HeaderName::from_static("x-has-more");
 const EXPORT_ROWS: HeaderName = HeaderName::from_static("x-export-rows");
 const EXPORT_HASH: HeaderName = HeaderName::from_static("x-export-hash");
 
-pub fn router(app: App) -> Router {
+/// What the audit's routes need: cursors are authenticated.
+#[derive(Clone)]
+struct Audit {
+    app: App,
+    cursors: CursorKey,
+}
+
+/// The group's router. `cursors` is the service's key of that name.
+pub fn router(app: App, cursors: CursorKey) -> Router {
+    let audit = Router::new()
+        .route("/v1/audit/receipts", get(audit_receipts))
+        .route("/v1/audit/export", get(audit_export))
+        .with_state(Audit { app: app.clone(), cursors });
     let router = Router::new()
         .route("/v1/analytics/receipts", get(receipts))
         .route("/v1/analytics/receipts/{id}/value", patch(tag))
@@ -58,10 +70,8 @@ pub fn router(app: App) -> Router {
         .route("/v1/analytics/rocs", get(rocs))
         .route("/v1/analytics/rocs/by-goal", get(rocs_by_goal))
         .route("/v1/analytics/spend/breakdown", get(breakdown))
-        .route("/v1/audit/receipts", get(audit_receipts))
-        .route("/v1/audit/export", get(audit_export))
         .route("/v1/receipts/{id}/explain", get(explained));
-    common::http::routes::finish(router.with_state(app))
+    common::http::routes::finish(router.with_state(app).merge(audit))
 }
 
 /// `GET /v1/analytics/receipts`: the agent's receipts, newest first.
@@ -200,18 +210,18 @@ async fn breakdown(State(app): State<App>, RawQuery(query): RawQuery, headers: H
 }
 
 /// `GET /v1/audit/receipts`: every receipt, oldest first, by cursor. For the wallet alone.
-async fn audit_receipts(State(app): State<App>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
+async fn audit_receipts(State(audit): State<Audit>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
     let answer = async {
-        let caller = app.wallet_caller(&headers, Scope::Read, ApiError::WalletOnly).await?;
+        let caller = audit.app.wallet_caller(&headers, Scope::Read, ApiError::WalletOnly).await?;
         let mut params = Params::of(query.as_deref());
         let limit = params.integer("limit", 1, 500).unwrap_or(100);
-        let cursor = cursor(&params)?;
+        let cursor = audit.cursor(&params, &caller)?;
         params.check()?;
         if cursor.as_ref().is_some_and(|cursor| cursor.export.is_some()) {
             return Err(ApiError::InvalidCursor);
         }
-        let page = audit::page(&app.db, caller.agent, cursor.as_ref().map(|cursor| &cursor.after), limit).await?;
-        let next = next_cursor(&page, None);
+        let page = pages::page(&audit.app.db, caller.agent, cursor.as_ref().map(|cursor| &cursor.after), limit).await?;
+        let next = audit.next_cursor(&page, &caller, None);
         private_body(&page.body(next))
     };
     respond(answer.await)
@@ -219,20 +229,20 @@ async fn audit_receipts(State(app): State<App>, RawQuery(query): RawQuery, heade
 
 /// `GET /v1/audit/export`: the same rows as a file, each with a running hash. Pages put together are one file. The rest
 /// is in headers: `X-Has-More`, `X-Next-Cursor`, `X-Export-Rows`, and `X-Export-Hash`, the last row's hash.
-async fn audit_export(State(app): State<App>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
+async fn audit_export(State(audit): State<Audit>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
     let answer = async {
-        let caller = app.wallet_caller(&headers, Scope::Read, ApiError::WalletOnly).await?;
+        let caller = audit.app.wallet_caller(&headers, Scope::Read, ApiError::WalletOnly).await?;
         let mut params = Params::of(query.as_deref());
         let limit = params.integer("limit", 1, 500).unwrap_or(500);
         let format = params.choice("format", &["csv", "jsonl"]).and_then(Format::parse).unwrap_or(Format::JsonLines);
-        let cursor = cursor(&params)?;
+        let cursor = audit.cursor(&params, &caller)?;
         params.check()?;
         let (after, mut hash) = match cursor {
             None => (None, FIRST_HASH.to_owned()),
             Some(Cursor { after, export: Some((of, hash)) }) if of == format => (Some(after), hash),
             Some(_) => return Err(ApiError::InvalidCursor),
         };
-        let page = audit::page(&app.db, caller.agent, after.as_ref(), limit).await?;
+        let page = pages::page(&audit.app.db, caller.agent, after.as_ref(), limit).await?;
         let mut text = if after.is_none() && format == Format::Csv { export::csv_header() } else { String::new() };
         for row in &page.rows {
             let line;
@@ -241,7 +251,7 @@ async fn audit_export(State(app): State<App>, RawQuery(query): RawQuery, headers
         }
         let mut response = Response::new(Body::from(text));
         let filename = format!("attachment; filename=\"receipts.{}\"", format.as_str());
-        let next = next_cursor(&page, Some((format, hash.clone())));
+        let next = audit.next_cursor(&page, &caller, Some((format, hash.clone())));
         for (name, value) in [
             (header::CONTENT_TYPE, Some(format.content_type().to_owned())),
             (header::CACHE_CONTROL, Some("no-store".to_owned())),
@@ -284,11 +294,14 @@ fn wrong(error: FieldError) -> ApiError {
     ApiError::InvalidRequest(vec![error])
 }
 
-fn cursor(params: &Params) -> Result<Option<Cursor>, ApiError> {
-    params.text("cursor").map(|text| Cursor::parse(text).ok_or(ApiError::InvalidCursor)).transpose()
-}
+impl Audit {
+    fn cursor(&self, params: &Params, caller: &Caller) -> Result<Option<Cursor>, ApiError> {
+        let Some(text) = params.text("cursor") else { return Ok(None) };
+        Cursor::parse(text, &self.cursors, caller.agent).map(Some).ok_or(ApiError::InvalidCursor)
+    }
 
-fn next_cursor(page: &Page, export: Option<(Format, String)>) -> Option<String> {
-    let after = page.last.clone().filter(|_| page.has_more)?;
-    Some(Cursor { after, export }.to_text())
+    fn next_cursor(&self, page: &Page, caller: &Caller, export: Option<(Format, String)>) -> Option<String> {
+        let after = page.last.clone().filter(|_| page.has_more)?;
+        Some(Cursor { after, export }.to_text(&self.cursors, caller.agent))
+    }
 }

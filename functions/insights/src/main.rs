@@ -2,12 +2,14 @@ use std::sync::Arc;
 
 use common::app::{App, Connections};
 use common::config::Config;
+use common::secrets::ServiceKeys;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_http::Error> {
     let config = Arc::new(Config::from_env()?);
     let connections = Connections::open(&config)?;
+    let cursors = ServiceKeys::load(&config, &connections.signed).await?.cursors;
     let app = App::new(config, &connections);
     app.db.warm(&app.config.tables.ledger).await;
-    lambda_http::run(insights::router(app)).await
+    lambda_http::run(insights::router(app, cursors)).await
 }
