@@ -156,6 +156,9 @@ fn what_is_frozen_buys_nothing() {
         }
         let cap = payer.change("PUT", BUDGETS, &json!({"tools": {"vin": 1}})).await;
         assert_eq!(cap.json()["details"][0]["path"], "tools.vin");
+        let (proof, huge) = (payer.proof("write"), r#"{"tools": {"vin_decode": 1e400}}"#);
+        let huge = payer.client.send("PUT", BUDGETS, &[("x-agent-proof", &proof)], huge).await.unwrap();
+        assert_eq!((huge.status, &huge.json()["details"][0]["path"]), (400, &json!("tools.vin_decode")));
         let wrong = payer.change("POST", FREEZES, &json!({"what": "tool"})).await;
         assert_eq!(wrong.json()["details"][0]["path"], "id");
         books::audit(&stack.app.db, payer.agent()).await;

@@ -78,6 +78,29 @@ impl Field {
     }
 }
 
+/// What is wrong with a body that is no JSON, at the member it is wrong in: a number beyond what JSON readers hold
+/// (`1e400`) is one too. The message has line and column, and nothing of the body.
+pub fn not_json(body: &[u8]) -> FieldError {
+    use serde_path_to_error::Segment;
+    // Read a second time, because only those who are wrong are to pay for the path.
+    let mut reader = serde_json::Deserializer::from_slice(body);
+    let (path, error) = match serde_path_to_error::deserialize::<_, Value>(&mut reader) {
+        Err(error) => (error.path().clone(), error.into_inner()),
+        Ok(_) => match reader.end() {
+            Err(error) => return FieldError::new("", format!("the body is not JSON: {error}")),
+            Ok(()) => return FieldError::new("", "the body is not JSON"),
+        },
+    };
+    // Where a name is cut off there is no more to say.
+    let names = path.iter().map_while(|segment| match segment {
+        Segment::Map { key } => Some(key.clone()),
+        Segment::Seq { index } => Some(index.to_string()),
+        Segment::Enum { variant } => Some(variant.clone()),
+        Segment::Unknown => None,
+    });
+    FieldError::new(names.collect::<Vec<_>>().join("."), format!("the body is not JSON: {error}"))
+}
+
 /// Keeps the members the fields name and drops the rest. Every problem is reported, not only the first.
 pub fn validate(fields: &[Field], body: &Map<String, Value>) -> Result<Map<String, Value>, Vec<FieldError>> {
     let mut errors = Vec::new();
@@ -289,6 +312,23 @@ mod tests {
             Value::Object(kept),
             json!({"code": "AB", "year": 2003, "open": {"n": 1, "more": [1]}, "names": []})
         );
+    }
+
+    #[test]
+    fn broken_json_is_named_by_its_member() {
+        for (body, path, at) in [
+            (r#"{"daily": 1e400}"#, "daily", "line 1 column 15"),
+            ("{\"tools\":\n {\"web_read\": -1e999}}", "tools.web_read", "line 2 column 20"),
+            (r#"{"names": ["a", b]}"#, "names.1", "line 1 column 17"),
+            (r#"{"code": "AB"} x"#, "", "line 1 column 16"),
+            ("{", "", "line 1 column 1"),
+        ] {
+            assert!(serde_json::from_str::<Value>(body).is_err(), "{body}");
+            let error = not_json(body.as_bytes());
+            assert_eq!(error.path, path, "{error:?}");
+            assert!(error.message.ends_with(at), "{body}: {}", error.message);
+        }
+        assert_eq!(not_json(b"{\"a\": \"\xff\"}").path, "a");
     }
 
     #[test]

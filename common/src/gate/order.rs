@@ -142,9 +142,7 @@ pub fn parse_body(headers: &HeaderMap, body: &[u8]) -> Result<Map<String, Value>
     match serde_json::from_slice(body) {
         Ok(Value::Object(body)) => Ok(body),
         Ok(_) => Err(ApiError::InvalidRequest(vec![FieldError::new("", "the body must be a JSON object")])),
-        Err(error) => {
-            Err(ApiError::InvalidRequest(vec![FieldError::new("", format!("the body is not JSON: {error}"))]))
-        }
+        Err(_) => Err(ApiError::InvalidRequest(vec![input::not_json(body)])),
     }
 }
 
