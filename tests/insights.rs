@@ -467,6 +467,7 @@ fn the_bound_of_a_request_is_said() {
                     credits: Usdc::ZERO,
                     token_id: None,
                     provider_cost: None,
+                    service_fee: None,
                     judged: Default::default(),
                     quote: None,
                     status: ReceiptStatus::Settled,

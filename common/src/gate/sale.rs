@@ -364,6 +364,7 @@ fn new_receipt(sale: &Sale<'_>, job: &Job, judged: Judged) -> Receipt {
         credits: job.charge.credits,
         token_id: job.charge.token,
         provider_cost: None,
+        service_fee: None,
         judged,
         quote: sale.quote.map(|quote| Quoted { id: const_hex::encode(quote.uid), expires_at: quote.expires }),
         status: if settled { ReceiptStatus::Settled } else { ReceiptStatus::Pending },

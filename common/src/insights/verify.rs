@@ -163,7 +163,8 @@ mod tests {
             })
         });
         let one = (any::<u64>(), 0..1u64 << 41, proptest::option::of(text), metadata, any::<u32>(), any::<bool>());
-        let one = one.prop_map(|(amount, at, goal_id, metadata, revision, done)| {
+        let one = (one, any::<Option<u64>>());
+        let one = one.prop_map(|((amount, at, goal_id, metadata, revision, done), fee)| {
             let (created_at, job_id) = (Timestamp::from_millis(at as i64), RequestId::bought_with("test", &[]));
             let mut receipt = Receipt {
                 receipt_id: ReceiptId::of(job_id, created_at),
@@ -175,6 +176,7 @@ mod tests {
                 credits: Usdc::ZERO,
                 token_id: None,
                 provider_cost: None,
+                service_fee: fee.map(Usdc::from_micro),
                 judged: Default::default(),
                 quote: None,
                 status: if done { ReceiptStatus::Settled } else { ReceiptStatus::Pending },
@@ -298,6 +300,7 @@ mod tests {
                 credits: Usdc::ZERO,
                 token_id: None,
                 provider_cost: None,
+                service_fee: None,
                 judged: Default::default(),
                 quote: None,
                 status: ReceiptStatus::Pending,

@@ -122,7 +122,7 @@ pub fn audit_row(receipt: &Receipt) -> AuditRow {
         category: receipt.category.clone(),
         subcategory: receipt.subcategory.clone(),
         amount_usdc: receipt.amount.to_string(),
-        service_fee: None,
+        service_fee: receipt.service_fee.map(|fee| fee.to_string()),
         status: receipt.status,
         signature: receipt.settlement_tx.clone(),
         execution_status: receipt.execution_status,

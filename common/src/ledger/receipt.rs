@@ -50,6 +50,10 @@ pub struct Receipt {
     /// What the work cost us elsewhere, in micro-USDC; nothing where we did it ourselves. Known once it is done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_cost: Option<Usdc>,
+    /// What of the amount the service keeps as a fee for passing the rest on, in micro-USDC. Set with the charge; nothing
+    /// where no part of it is anybody else's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_fee: Option<Usdc>,
     /// Under which rules of its owner it was made.
     #[serde(default)]
     pub judged: Judged,
@@ -119,7 +123,7 @@ impl Receipt {
             ("category", json!(self.category)),
             ("subcategory", json!(self.subcategory)),
             ("amount_usdc", json!(self.amount.to_string())),
-            ("service_fee", json!("0")),
+            ("service_fee", json!(self.service_fee.map_or("0".to_owned(), |fee| fee.to_string()))),
             ("status", json!(self.status)),
             ("execution_status", json!(self.execution_status)),
             ("settlement_tx", json!(self.settlement_tx)),
@@ -242,6 +246,7 @@ mod tests {
             credits: Usdc::ZERO,
             token_id: None,
             provider_cost: None,
+            service_fee: None,
             judged: Judged::default(),
             quote: None,
             status: ReceiptStatus::Settled,
@@ -266,5 +271,13 @@ mod tests {
             const_hex::encode(sha256(br#"{"b":1,"memo":"hi"}"#)),
         );
         assert_eq!(String::from_utf8(receipt.signed_bytes()).unwrap(), expected);
+        let with_fee = Receipt { service_fee: Some(Usdc::from_micro(400)), ..receipt.clone() };
+        let expected = expected.replace("\"service_fee\":\"0\"", "\"service_fee\":\"0.000400\"");
+        assert_eq!(String::from_utf8(with_fee.signed_bytes()).unwrap(), expected);
+        // A receipt that was stored before there was such a member is the same to the byte.
+        let mut stored = json!(with_fee);
+        stored.as_object_mut().unwrap().remove("service_fee");
+        let stored: Receipt = serde_json::from_value(stored).unwrap();
+        assert_eq!(stored.signed_bytes(), receipt.signed_bytes());
     }
 }
