@@ -199,6 +199,44 @@ fn a_dry_run_changes_nothing() {
     });
 }
 
+/// A call that has bought before would get its stored answer: the rehearsal says so, and never a second charge.
+#[test]
+fn a_dry_run_of_what_was_bought_charges_nothing() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::new(&stack).await;
+        payer.give_credits(&stack, 5_000).await;
+        let token = payer.token(&stack).await;
+        let rehearse = |mut headers: Vec<(&'static str, String)>, body: Value| {
+            headers.push(("x-dry-run", "true".to_owned()));
+            payer.clone().call(VIN_PATH, headers, body)
+        };
+        let named = || vec![("authorization", token.clone()), ("idempotency-key", "invoice-7".to_owned())];
+        assert_eq!(rehearse(named(), vin()).await.json()["stored_answer"], Value::Null);
+        let bought = payer.clone().call(VIN_PATH, named(), vin()).await.json();
+        // No credits are left, and none are needed.
+        let told = rehearse(named(), vin()).await.json();
+        assert_eq!(
+            (&told["would_be_accepted"], &told["from_credits_usdc"]),
+            (&json!(true), &json!("0.000000")),
+            "{told}"
+        );
+        assert_eq!(told["stored_answer"]["request_id"], bought["data"]["request_id"], "{told}");
+        assert_eq!(told["stored_answer"]["status"], "completed");
+        let other = rehearse(named(), json!({"vin": VIN, "model_year": 2003})).await.json();
+        let refusal = (&other["refusal"]["error"], &other["refusal"]["status"]);
+        assert_eq!(refusal, (&json!("idempotency_key_reused"), &json!(422)), "{other}");
+
+        let signed = vec![("x-payment", header(&bare(&payer.authorize(5_000))))];
+        let bought = payer.clone().call(VIN_PATH, signed.clone(), vin()).await.json();
+        let told = rehearse(signed.clone(), vin()).await.json();
+        assert_eq!(told["stored_answer"]["request_id"], bought["data"]["request_id"], "{told}");
+        assert_eq!(told["to_sign_usdc"], "0.000000");
+        let other = rehearse(signed, json!({"vin": VIN, "model_year": 2003})).await.json();
+        assert_eq!(other["refusal"]["error"], "payment_already_used", "{other}");
+    });
+}
+
 /// One mail a day to the budget's address, by a relay that really speaks SMTP: however many calls follow, at once or one
 /// after the other. What a relay turns away for now is sent with a later charge; a call never waits for it.
 #[test]

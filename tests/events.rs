@@ -38,14 +38,23 @@ async fn answer(stack: &Stack, function: &str, event: Value) -> Value {
         }
         "scheduler" => {
             let key = stack.gate.engine.signer.public();
-            json!(scheduler::run(&app.db, &*stack.queue, &app.clock, &key).await.unwrap())
+            json!(
+                scheduler::run(
+                    &app.db,
+                    scheduler::Queues { tools: &*stack.queue, souls: &*stack.souls },
+                    &app.clock,
+                    &key
+                )
+                .await
+                .unwrap()
+            )
         }
         "aggregator" => {
             let event = serde_json::from_value(event).unwrap();
             json!(aggregator::handle(&app.db, stack.notices.mailer(), event, app.clock.now()).await.unwrap())
         }
         http => {
-            let groups = local::gateway::groups(app, stack.gate.clone(), stack.cursors.clone());
+            let groups = local::gateway::groups(app, stack.gate.clone(), stack.market.clone(), stack.cursors.clone());
             let function = lambda_http::Adapter::from(groups[http].clone());
             let event = LambdaEvent::new(serde_json::from_value(event).unwrap(), Context::default());
             json!(function.oneshot(event).await.unwrap())

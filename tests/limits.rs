@@ -14,7 +14,7 @@ use local::{Options, Stack};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
-use crate::support::{Answer, Payer, root, run, stack_with};
+use crate::support::{Answer, Payer, VIN, VIN_PATH, root, run, stack_with};
 
 const ME: &str = "/v1/agents/me";
 
@@ -129,20 +129,74 @@ fn what_proves_nothing_counts_for_nobody() {
     });
 }
 
+/// Minting tokens multiplies nothing; and no token can keep its owner from changing what belongs to it.
 #[test]
-fn a_token_has_a_limit_of_its_own() {
+fn tokens_count_against_their_wallet_but_for_their_writes() {
     run(async {
         let stack = limited().await;
         let payer = Payer::with(&stack, 0).await;
         let app = &stack.app;
+        let mut bearers = Vec::new();
+        for _ in 0..2 {
+            let minted = token::mint(&app.db, "agent_", payer.address(), None, None, app.clock.now()).await.unwrap();
+            bearers.push(format!("Bearer {}", minted.unwrap().secret));
+        }
+        for call in 0..119 {
+            let answer = payer.client.get(ME, &[("authorization", &bearers[call % 2])]).await;
+            assert_eq!(left(&answer), (119 - call).to_string());
+        }
+        assert_eq!(left(&ask(&payer, &stack).await), "0");
+        for bearer in &bearers {
+            assert_eq!(payer.client.get(ME, &[("authorization", bearer)]).await.status, 429);
+        }
+        let read_all = "/v1/tools/notifications/read-all";
+        for call in 0..61 {
+            let headers = [("authorization", bearers[call % 2].as_str())];
+            let answer = payer.client.send("PATCH", read_all, &headers, "").await.unwrap();
+            assert_eq!(answer.status == 429, call == 60, "{call}: {}", answer.text);
+        }
+        let proof = payer.proof_at("write", app.clock.now().secs());
+        let answer = payer.client.send("PATCH", read_all, &[("x-agent-proof", &proof)], "").await.unwrap();
+        assert_eq!((answer.status, left(&answer)), (200, "59"));
+    });
+}
+
+/// The answers to paid calls say what is left of their limit, and so do prices told to proven callers.
+#[test]
+fn bought_answers_and_proven_prices_are_counted() {
+    run(async {
+        let stack = limited().await;
+        let payer = Payer::with(&stack, 0).await;
+        let app = &stack.app;
+        payer.give_credits(&stack, 1_000_000).await;
         let minted = token::mint(&app.db, "agent_", payer.address(), None, None, app.clock.now()).await.unwrap();
         let bearer = format!("Bearer {}", minted.unwrap().secret);
-        let mut statuses = Vec::new();
-        for _ in 0..121 {
-            statuses.push(payer.client.get(ME, &[("authorization", &bearer)]).await.status);
+        let vin = json!({"vin": VIN});
+        let buy = |headers: Vec<(&'static str, String)>| payer.clone().call(VIN_PATH, headers, vin.clone());
+        let named = |name: &str| vec![("authorization", bearer.clone()), ("idempotency-key", name.to_owned())];
+        let first = buy(named("first")).await;
+        assert_eq!((first.status, first.header("ratelimit")), (200, Some("\"paid\";r=59;t=60")), "{}", first.text);
+        for left_over in (0..59).rev() {
+            let answer = buy(vec![("authorization", bearer.clone())]).await;
+            assert_eq!((answer.status, left(&answer)), (200, left_over.to_string().as_str()), "{}", answer.text);
         }
-        assert_eq!(statuses.iter().position(|status| *status == 429), Some(120));
-        assert_eq!(left(&ask(&payer, &stack).await), "119", "its wallet's is untouched");
+        let over = buy(vec![("authorization", bearer.clone())]).await;
+        assert_eq!(over.error(), (429, "rate_limit_exceeded".to_owned()), "{}", over.text);
+        assert_eq!((left(&over), over.header("retry-after")), ("0", Some("60")));
+        let again = buy(named("first")).await;
+        assert_eq!((again.status, again.text), (200, first.text), "what was bought is still told");
+
+        let now = app.clock.now().secs();
+        let price = async || buy(vec![("x-agent-proof", payer.proof_at("write", now))]).await;
+        for left_over in (0..120).rev() {
+            let answer = price().await;
+            let state = format!("\"quote\";r={left_over};t=60");
+            assert_eq!((answer.status, answer.header("ratelimit")), (402, Some(state.as_str())), "{}", answer.text);
+        }
+        assert_eq!(price().await.status, 429);
+        assert_eq!(left(&ask(&payer, &stack).await), "119", "polling has a limit of its own");
+        let stranger = buy(vec![("x-agent-id", payer.address().to_string())]).await;
+        assert_eq!((stranger.status, stranger.header("ratelimit")), (402, None), "what nobody proves is not counted");
     });
 }
 
@@ -155,6 +209,7 @@ fn every_class_has_its_number() {
         for (subject, class, count) in [
             (Subject::Agent(payer.agent()), Class::Paid, 60),
             (Subject::Agent(payer.agent()), Class::Expensive, 10),
+            (Subject::Agent(payer.agent()), Class::Quote, 120),
             (source, Class::Open, 30),
         ] {
             for left in (0..count).rev() {

@@ -141,7 +141,7 @@ fn the_index_of_open_jobs_is_sparse_and_in_order() {
         db.write(closed).await.unwrap();
         let due: Vec<String> = crate::support::eventually("the index", || async {
             let now = common::clock::Timestamp::from_millis(25);
-            let due = common::jobs::store::due(&db, 0, now, 10).await.unwrap();
+            let due = common::jobs::store::due(&db, common::jobs::job::Lane::Tools, 0, now, 10).await.unwrap();
             (due.len() == 1).then(|| due.into_iter().map(|open| open.pk).collect())
         })
         .await;

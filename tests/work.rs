@@ -26,6 +26,7 @@ fn count(_: Arc<Toolbox>, _: Map<String, Value>) -> Running {
             provider_request_id: None,
             mode: Mode::Embedded,
             credited: None,
+            tools_cost: Default::default(),
         })
     })
 }

@@ -15,7 +15,7 @@ use crate::gate::Gate;
 use crate::http::{ApiError, headers};
 use crate::ids::AgentId;
 use crate::jobs::Engine;
-use crate::limits::{self, Class, StopSwitch};
+use crate::limits::{self, Class, StopSwitch, Subject};
 use crate::net::{FetchPolicy, PlainHttp};
 use crate::payments::settle::{Facilitator, Relayer, Settler};
 use crate::providers::Chain;
@@ -89,12 +89,12 @@ impl App {
         let class = Class::of_free(needed);
         if let Some(secret) = headers::bearer(headers)? {
             let (caller, token) = self.token_caller(headers, secret).await?;
-            limits::take(self, &caller, class).await?;
+            limits::take(self, Subject::of(&caller, class), class).await?;
             token::note_use(&self.db, &token, secret, self.clock.now()).await;
             return Ok(caller);
         }
         let caller = self.caller_if_proven(headers, needed).await?.ok_or(ApiError::ProofRequired)?;
-        limits::take(self, &caller, class).await?;
+        limits::take(self, Subject::of(&caller, class), class).await?;
         Ok(caller)
     }
 
@@ -199,6 +199,12 @@ pub async fn engine(
 /// The deployed job queue.
 pub fn job_queue(config: &Config, connections: &Connections) -> Result<Arc<dyn Queue>, StoreError> {
     let url = config.aws.queue_url.as_deref().ok_or_else(|| StoreError::new("JOB_QUEUE_URL is not set"))?;
+    Ok(Arc::new(SqsQueue::new(connections.aws.sqs(), url)))
+}
+
+/// The deployed queue of what sellers sold, for the function that fills both.
+pub fn soul_queue(config: &Config, connections: &Connections) -> Result<Arc<dyn Queue>, StoreError> {
+    let url = config.aws.soul_queue_url.as_deref().ok_or_else(|| StoreError::new("SOUL_QUEUE_URL is not set"))?;
     Ok(Arc::new(SqsQueue::new(connections.aws.sqs(), url)))
 }
 

@@ -33,6 +33,9 @@ pub struct Config {
     pub cards: Option<CardConfig>,
     pub mail: MailConfig,
     pub moderation: Option<ModerationConfig>,
+    /// `SOUL_REQUIRE_PROOF`: `true` to ask who reads or rates a job for a proof. Default: a bare `X-Agent-ID` will do, as
+    /// the mission has it.
+    pub soul_require_proof: bool,
     pub aws: AwsConfig,
     pub tables: Tables,
 }
@@ -127,6 +130,9 @@ pub struct AwsConfig {
     pub ca_bundle: Option<String>,
     /// `JOB_QUEUE_URL`.
     pub queue_url: Option<String>,
+    /// `SOUL_QUEUE_URL`: the queue of what sellers sold, for the function that fills both. Functions of one queue find it
+    /// under `JOB_QUEUE_URL`.
+    pub soul_queue_url: Option<String>,
     /// `BLOB_BUCKET`.
     pub bucket: Option<String>,
     /// `SERVICE_SECRET_ARN`: the generated secret that quotes and receipts are signed with.
@@ -277,6 +283,7 @@ impl Config {
             ),
             ca_bundle: env.text("AWS_CA_BUNDLE"),
             queue_url: env.url("JOB_QUEUE_URL"),
+            soul_queue_url: env.url("SOUL_QUEUE_URL"),
             bucket: env.text("BLOB_BUCKET"),
             service_secret_arn: env.text("SERVICE_SECRET_ARN"),
             relayer_secret_arn: env.text("RELAYER_SECRET_ARN"),
@@ -297,6 +304,7 @@ impl Config {
             cards,
             mail: env.mail(),
             moderation: env.moderation(),
+            soul_require_proof: env.parsed("SOUL_REQUIRE_PROOF").unwrap_or(false),
             aws,
             tables: Tables {
                 jobs: format!("{prefix}-jobs"),

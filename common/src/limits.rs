@@ -2,9 +2,14 @@
 //!
 //! | class | whose requests | counted by |
 //! |---|---|---|
-//! | `paid`, `expensive` | paid calls whose payer is proven | agent, or access token |
-//! | `read`, `write` | free routes of an agent, by method | agent, or access token |
+//! | `paid`, `expensive` | paid calls whose payer is proven | agent |
+//! | `quote` | prices, dry runs and refusals of payments, for proven callers | agent |
+//! | `read`, `write` | free routes of an agent, by method | agent; writes of tokens apart |
 //! | `open` | routes without identity that write or guess | source address |
+//!
+//! An agent is a wallet, whoever calls for it: its access tokens count against its own limits, so that minting more of
+//! them multiplies nothing. Only their writes are a limit of their own, one for all tokens of an agent together: a stolen
+//! token must not be able to keep its owner from revoking it.
 //!
 //! A request is counted once it is proven who makes it, so that nobody can use up another's limit, and before any work.
 //! What nobody proves (prices, public pages) is never counted: it writes nothing, and API Gateway throttles it.
@@ -27,7 +32,7 @@ use crate::app::App;
 use crate::auth::{Caller, Scope};
 use crate::clock::Timestamp;
 use crate::http::{ApiError, limit};
-use crate::ids::{AgentId, TokenId};
+use crate::ids::AgentId;
 use crate::store::db::parse;
 use crate::store::{Key, StoreError, Write, WriteError};
 
@@ -40,6 +45,9 @@ pub enum Class {
     Paid,
     /// Paid calls that keep a provider busy for long: voice calls, research. Counted here and not under `Paid`.
     Expensive,
+    /// What a proven caller is told of a price without buying. Free reads as well (contract §0), but counted apart: a
+    /// paid call and the question before it must not use up what its polling needs.
+    Quote,
     Read,
     Write,
     /// Routes without identity that write or guess.
@@ -62,6 +70,7 @@ impl Class {
         match self {
             Class::Paid => Limit { name: "paid", count: 60, window: MINUTE },
             Class::Expensive => Limit { name: "expensive", count: 10, window: MINUTE },
+            Class::Quote => Limit { name: "quote", count: 120, window: MINUTE },
             Class::Read => Limit { name: "read", count: 120, window: MINUTE },
             Class::Write => Limit { name: "write", count: 60, window: MINUTE },
             Class::Open => Limit { name: "open", count: 30, window: MINUTE },
@@ -78,21 +87,24 @@ impl Class {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     Agent(AgentId),
-    Token(TokenId),
+    /// All access tokens of an agent together.
+    Tokens(AgentId),
     /// Where the request came from; whoever comes from nowhere shares one limit.
     Source(Option<IpAddr>),
 }
 
 impl Subject {
+    /// Whose limit of this class a proven caller uses.
+    pub fn of(caller: &Caller, class: Class) -> Subject {
+        match (class, caller.token()) {
+            (Class::Write, Some(_)) => Subject::Tokens(caller.agent),
+            _ => Subject::Agent(caller.agent),
+        }
+    }
+
     /// The address the request being worked on came from.
     pub fn source() -> Subject {
         Subject::Source(limit::source())
-    }
-}
-
-impl From<&Caller> for Subject {
-    fn from(caller: &Caller) -> Subject {
-        caller.token().map_or(Subject::Agent(caller.agent), Subject::Token)
     }
 }
 
@@ -100,7 +112,7 @@ impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Subject::Agent(agent) => write!(f, "agent:{agent}"),
-            Subject::Token(token) => write!(f, "token:{token}"),
+            Subject::Tokens(agent) => write!(f, "tokens:{agent}"),
             Subject::Source(None) => f.write_str("source:unknown"),
             Subject::Source(Some(address)) => match address.to_canonical() {
                 IpAddr::V4(address) => write!(f, "source:{address}"),
@@ -115,25 +127,64 @@ impl fmt::Display for Subject {
 
 /// Counts a request, or refuses it with [`ApiError::RateLimited`]. The answer gets the headers by itself, if its router
 /// was finished by [`crate::http::routes::finish`]; [`Taken::mark`] is for others.
-pub async fn take(app: &App, subject: impl Into<Subject>, class: Class) -> Result<Taken, ApiError> {
-    let window = Window::at(app.clock.now(), class.limit(), app.config.rate_limit_scale);
-    match app.db.write(window.count(app, subject.into())?).await {
+pub async fn take(app: &App, subject: Subject, class: Class) -> Result<Taken, ApiError> {
+    let turn = Turn::now(app, subject, class);
+    match app.db.write(turn.count(app)?).await {
         Ok(item) => {
             let Used { used } = parse(item)?;
-            let taken = window.taken(used);
+            let taken = turn.window.taken(used);
             limit::note(taken);
             Ok(taken)
         }
-        Err(WriteError::Refused(_)) => Err(ApiError::RateLimited(window.taken(window.limit))),
+        Err(WriteError::Refused(_)) => Err(turn.refusal()),
         Err(WriteError::Failed(error)) => Err(ApiError::Unavailable(error)),
     }
 }
 
-/// The write that counts a paid call in the transaction of its claim, so that it costs no request of its own; and the
-/// refusal, if it is this write that the transaction fails on. Only what is bought is counted.
-pub fn claim(app: &App, subject: impl Into<Subject>, class: Class) -> Result<(Write, Taken), StoreError> {
-    let window = Window::at(app.clock.now(), class.limit(), app.config.rate_limit_scale);
-    Ok((window.count(app, subject.into())?, window.taken(window.limit)))
+/// A request's place in the limit it counts against. A paid call is counted in the transaction of its claim, which makes
+/// that exact for no request of its own; only what is bought is counted.
+#[derive(Clone, Copy, Debug)]
+pub struct Turn {
+    subject: Subject,
+    window: Window,
+}
+
+impl Turn {
+    pub fn now(app: &App, subject: Subject, class: Class) -> Turn {
+        Turn { subject, window: Window::at(app.clock.now(), class.limit(), app.config.rate_limit_scale) }
+    }
+
+    /// The write that counts it. Refused over the limit.
+    pub fn count(&self, app: &App) -> Result<Write, StoreError> {
+        let key = self.window.key(self.subject);
+        Write::update(&app.db.tables.agents, key, "ADD #used :one SET #expires = :expires")
+            .only_if("attribute_not_exists(#used) OR #used < :limit")
+            .bind("one", 1)?
+            .bind("limit", self.window.limit)?
+            // A window longer than it lasts, for clocks that differ.
+            .bind("expires", self.window.start.saturating_add(2 * i64::try_from(self.window.secs).unwrap_or_default()))
+    }
+
+    /// What was counted so far, for half a read unit: perhaps behind the latest requests, never ahead of them.
+    pub async fn used(&self, app: &App) -> Result<u64, StoreError> {
+        let found: Option<Used> = app.db.get(&app.db.tables.agents, self.window.key(self.subject)).await?;
+        Ok(found.map_or(0, |found| found.used))
+    }
+
+    /// Whether nothing is left once so many are counted. What is used up stays so until the window ends.
+    pub fn is_over(&self, used: u64) -> bool {
+        used >= self.window.limit
+    }
+
+    pub fn refusal(&self) -> ApiError {
+        ApiError::RateLimited(self.window.taken(self.window.limit))
+    }
+
+    /// Lets the answer say what is left, this request being counted on top of `before`. With others at once it may be
+    /// less than is said.
+    pub fn note(&self, before: u64) {
+        limit::note(self.window.taken(before.saturating_add(1)));
+    }
 }
 
 #[derive(Deserialize)]
@@ -163,15 +214,8 @@ impl Window {
         Window { name: limit.name, limit: scaled, start: now.secs() - into, secs, left }
     }
 
-    /// The write that counts one request of this window. Refused over the limit.
-    fn count(&self, app: &App, subject: Subject) -> Result<Write, StoreError> {
-        let key = Key::new(format!("RATE#{subject}#{}", self.name), self.start.to_string());
-        Write::update(&app.db.tables.agents, key, "ADD #used :one SET #expires = :expires")
-            .only_if("attribute_not_exists(#used) OR #used < :limit")
-            .bind("one", 1)?
-            .bind("limit", self.limit)?
-            // A window longer than it lasts, for clocks that differ.
-            .bind("expires", self.start.saturating_add(2 * i64::try_from(self.secs).unwrap_or_default()))
+    fn key(&self, subject: Subject) -> Key {
+        Key::new(format!("RATE#{subject}#{}", self.name), self.start.to_string())
     }
 
     fn taken(&self, used: u64) -> Taken {

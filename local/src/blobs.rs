@@ -1,16 +1,43 @@
-//! A folder as blob store.
+//! A folder as blob store, and the URLs with which its blobs are read and written past the functions, as S3's are.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use common::clock::Clock;
+use common::digest;
+use common::http::{ApiError, query_pairs};
+use common::store::blob::{Access, attachment};
 use common::store::{Blobs, BoxFuture, StoreError};
+use http::{HeaderValue, StatusCode, header};
+use ring::hmac;
+
+/// Where blobs' URLs begin.
+pub const PATH: &str = "/local-blobs/";
+/// API Gateway is not in the way of S3, so its limit is not either.
+const MAX_UPLOAD_BYTES: usize = 100 * 1024 * 1024;
 
 pub struct FolderBlobs {
     folder: PathBuf,
+    /// The gateway's own address.
+    base_url: String,
+    key: hmac::Key,
+    clock: Clock,
 }
 
 impl FolderBlobs {
-    pub fn new(folder: PathBuf) -> FolderBlobs {
-        FolderBlobs { folder }
+    /// `base_url` is where [`serve`] can be reached.
+    pub fn new(folder: PathBuf, base_url: &str, clock: Clock) -> FolderBlobs {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &digest::random::<32>());
+        FolderBlobs { folder, base_url: base_url.to_owned(), key, clock }
+    }
+
+    fn signature(&self, key: &str, query: &str) -> String {
+        const_hex::encode(digest::hmac(&self.key, format!("{key}?{query}").as_bytes()))
     }
 }
 
@@ -42,4 +69,74 @@ impl Blobs for FolderBlobs {
             }
         })
     }
+
+    fn size<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<u64>, StoreError>> {
+        Box::pin(async move {
+            match tokio::fs::metadata(self.folder.join(key)).await {
+                Ok(about) => Ok(Some(about.len())),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+                Err(error) => Err(StoreError::new(error)),
+            }
+        })
+    }
+
+    fn url(&self, key: &str, access: Access<'_>, valid: Duration) -> Result<String, StoreError> {
+        let expires = self.clock.now().plus(valid).secs().to_string();
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        match access {
+            Access::Get { content_type, file_name } => {
+                query.append_pair("method", "GET").append_pair("type", content_type).append_pair("name", file_name)
+            }
+            Access::Put { content_type, size } => query
+                .append_pair("method", "PUT")
+                .append_pair("type", content_type)
+                .append_pair("size", &size.to_string()),
+        };
+        let query = query.append_pair("expires", &expires).finish();
+        Ok(format!("{}{PATH}{key}?{query}&signature={}", self.base_url, self.signature(key, &query)))
+    }
+}
+
+/// Answers the URLs.
+pub fn router(blobs: Arc<FolderBlobs>) -> Router {
+    Router::new().fallback(serve).with_state(blobs)
+}
+
+async fn serve(State(blobs): State<Arc<FolderBlobs>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let answer = async {
+        let key = parts.uri.path().strip_prefix(PATH).ok_or(ApiError::NotFound)?.to_owned();
+        let query = parts.uri.query().unwrap_or_default();
+        let (signed, signature) = query.rsplit_once("&signature=").ok_or(ApiError::Unauthorized)?;
+        let named = |name: &str| {
+            query_pairs(Some(signed)).find(|(known, _)| known == name).map(|(_, value)| value.into_owned())
+        };
+        let until: i64 = named("expires").and_then(|until| until.parse().ok()).unwrap_or_default();
+        let good = signature == blobs.signature(&key, signed) && blobs.clock.now().secs() < until;
+        if !good || named("method").as_deref() != Some(parts.method.as_str()) {
+            return Err(ApiError::Unauthorized);
+        }
+        let content_type = named("type").unwrap_or_default();
+        let sent = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        if parts.method == "PUT" {
+            let bytes = axum::body::to_bytes(body, MAX_UPLOAD_BYTES).await;
+            let too_large = ApiError::PayloadTooLarge { limit_bytes: MAX_UPLOAD_BYTES };
+            let bytes = bytes.map_err(|_| too_large)?.to_vec();
+            if sent != content_type || named("size") != Some(bytes.len().to_string()) {
+                return Err(ApiError::Unauthorized);
+            }
+            blobs.put(&key, &content_type, bytes).await?;
+            return Ok(StatusCode::OK.into_response());
+        }
+        let bytes = blobs.get(&key).await?.ok_or(ApiError::NotFound)?;
+        let mut response = Response::new(Body::from(bytes));
+        let disposition = attachment(&named("name").unwrap_or_default());
+        for (name, value) in [(header::CONTENT_TYPE, content_type), (header::CONTENT_DISPOSITION, disposition)] {
+            if let Ok(value) = HeaderValue::from_str(&value) {
+                response.headers_mut().insert(name, value);
+            }
+        }
+        Ok(response)
+    };
+    common::gate::respond(answer.await)
 }

@@ -12,8 +12,8 @@ use common::app::App;
 use common::gate::Gate;
 use common::http::limit::Peer;
 use common::http::{ApiError, routes};
-use common::marketplace::Market;
 use common::insights::audit::CursorKey;
+use common::marketplace::Market;
 use common::net::PlainHttp;
 use common::providers::Cards;
 use tower::ServiceExt;
@@ -24,10 +24,9 @@ use std::sync::Arc;
 pub type Groups = Arc<HashMap<&'static str, Router>>;
 
 /// Every function's router. `cursors` authenticates the audit's cursors.
-pub fn groups(app: &App, gate: Arc<Gate>, cursors: CursorKey) -> Groups {
+pub fn groups(app: &App, gate: Arc<Gate>, market: Arc<Market>, cursors: CursorKey) -> Groups {
     let cards = Cards::configured(&app.config, &PlainHttp::new(None));
     let desk = Desk { app: app.clone(), signer: gate.engine.signer.clone(), notices: gate.notices.clone() };
-    let market = Arc::new(Market::new(gate.clone(), &PlainHttp::new(None)));
     Arc::new(HashMap::from([
         ("souls", souls::router(market.clone())),
         ("seller", seller::router(market)),

@@ -12,8 +12,11 @@ use common::clock::{Clock, Timestamp};
 use common::config::Config;
 use common::gate::Gate;
 use common::insights::audit::CursorKey;
+use common::jobs::engine::SellersWork;
 use common::jobs::{Engine, job, store};
-use common::net::FetchPolicy;
+use common::marketplace::workshop::Workshop;
+use common::marketplace::{Market, webhook};
+use common::net::{FetchPolicy, PlainHttp};
 use common::secrets::ServiceKeys;
 use common::store::aws::SignedHttp;
 use common::store::{Blobs, Db, Queue, Write, WriteError};
@@ -66,7 +69,10 @@ pub struct Stack {
     pub config: Arc<Config>,
     pub app: App,
     pub gate: Arc<Gate>,
+    pub market: Arc<Market>,
     pub queue: Arc<LocalQueue>,
+    /// The queue of what sellers sold.
+    pub souls: Arc<LocalQueue>,
     pub chain: Option<Arc<DevChain>>,
     /// Test payers, if there is a local chain.
     pub payers: Vec<Account>,
@@ -142,26 +148,50 @@ impl Stack {
         }
         let folder = options.state.clone().unwrap_or_else(scratch_folder);
         let (blob_folder, outbox) = (folder.join("blobs"), folder.join("outbox"));
-        let blobs: Arc<dyn Blobs> = Arc::new(FolderBlobs::new(blob_folder));
+        let folder = Arc::new(FolderBlobs::new(blob_folder, &base_url, options.clock.clone()));
+        let blobs: Arc<dyn Blobs> = folder.clone();
         let app = App { db, blobs, clock: options.clock.clone(), ..App::new(config.clone(), &connections) };
 
         let site = (site_address.ip().to_string(), site_address.port());
         let policy = FetchPolicy::default().allowing_local(settings.fetch_allow.into_iter().chain([site]));
         let queue = Arc::new(LocalQueue::default());
         let keys = ServiceKeys::load(&config, &connections.signed).await?;
+        let souls = Arc::new(LocalQueue::default());
         let toolbox = Arc::new(Toolbox::new(app.clock.clone(), policy.clone(), &config)?);
-        let engine = Parts { app: &app, connections: &connections, keys: &keys, queue: queue.clone(), toolbox };
-        let worker_engine = Arc::new(engine.build(options.runners.unwrap_or(worker::RUNNERS)).await?);
-        let gate_engine = engine.build(options.runners.unwrap_or(worker::RUNNERS)).await?;
+        let parts = Parts { app: &app, connections: &connections, keys: &keys, toolbox: toolbox.clone() };
+        let runners = options.runners.unwrap_or(worker::RUNNERS);
+        let worker_engine = Arc::new(parts.build(&queue, runners, None).await?);
+        let gate_engine = parts.build(&queue, runners, None).await?;
+        let workshop = |executors: bool| -> Arc<dyn SellersWork> {
+            Arc::new(Workshop {
+                db: app.db.clone(),
+                blobs: app.blobs.clone(),
+                clock: app.clock.clone(),
+                model: None,
+                programs: None,
+                toolbox: toolbox.clone(),
+                webhook_key: webhook::key(&keys.quotes),
+            })
+        };
+        let executor_engine = Arc::new(parts.build(&souls, runners, Some(workshop(true))).await?);
+        let market_engine = parts.build(&souls, runners, Some(workshop(false))).await?;
         let receipt_key = keys.receipts.public();
         let notices = Notices::new(&config)?.or_folder(outbox.clone());
         let gate = Arc::new(Gate {
             app: app.clone(),
             engine: gate_engine,
+            quote_key: keys.quotes.clone(),
+            fetch_policy: policy.clone(),
+            notices: notices.clone(),
+        });
+        let market_gate = Gate {
+            app: app.clone(),
+            engine: market_engine,
             quote_key: keys.quotes,
             fetch_policy: policy,
             notices: notices.clone(),
-        });
+        };
+        let market = Arc::new(Market::new(Arc::new(market_gate), &PlainHttp::new(None)));
 
         let payers = options.chain.as_ref().map(|chain| chain.payers().to_vec()).unwrap_or_default();
         let mut stack = Stack {
@@ -171,7 +201,9 @@ impl Stack {
             config: config.clone(),
             app: app.clone(),
             gate: gate.clone(),
+            market: market.clone(),
             queue: queue.clone(),
+            souls: souls.clone(),
             chain: options.chain,
             payers,
             outbox,
@@ -184,15 +216,17 @@ impl Stack {
             crate::write_whole(path, &report::json(&stack).to_string())?;
         }
         let tasks = &mut stack.tasks;
-        let router = gateway::router(gateway::groups(&app, gate.clone(), keys.cursors));
+        let router = gateway::router(gateway::groups(&app, gate.clone(), market, keys.cursors));
+        let router = router.route_service(&format!("{}{{*key}}", crate::blobs::PATH), crate::blobs::router(folder));
         let router = router.into_make_service_with_connect_info::<SocketAddr>();
         tasks.spawn(async move { drop(axum::serve(listener, router).await) });
         tasks.spawn(async move { drop(axum::serve(site_listener, site::router()).await) });
         for _ in 0..WORKERS {
             tasks.spawn(queue.clone().work(worker_engine.clone()));
+            tasks.spawn(souls.clone().work(executor_engine.clone()));
         }
         if options.background == Background::Everything {
-            tasks.spawn(schedule(app.clone(), queue.clone(), receipt_key));
+            tasks.spawn(schedule(app.clone(), queue.clone(), souls.clone(), receipt_key));
             let place = options.state.as_ref().map(|state| state.join("stream-position"));
             let http = SignedHttp::new(connections.http.clone(), &config.aws);
             tasks.spawn(stream::follow(app.clone(), stack.notices.mailer().clone(), http, endpoint, place));
@@ -216,23 +250,27 @@ struct Parts<'a> {
     app: &'a App,
     connections: &'a Connections,
     keys: &'a ServiceKeys,
-    queue: Arc<LocalQueue>,
     toolbox: Arc<Toolbox>,
 }
 
 impl Parts<'_> {
-    async fn build(&self, runners: &'static [&'static Runner]) -> Result<Engine, Error> {
+    async fn build(
+        &self,
+        queue: &Arc<LocalQueue>,
+        runners: &'static [&'static Runner],
+        sellers: Option<Arc<dyn SellersWork>>,
+    ) -> Result<Engine, Error> {
         Ok(Engine {
             db: self.app.db.clone(),
             blobs: self.app.blobs.clone(),
-            queue: self.queue.clone() as Arc<dyn Queue>,
+            queue: queue.clone() as Arc<dyn Queue>,
             clock: self.app.clock.clone(),
             chain: self.app.config.chain.clone(),
             settler: app::settler(self.app, self.connections).await?,
             signer: self.keys.receipts.clone(),
             runners,
             toolbox: self.toolbox.clone(),
-            sellers: None,
+            sellers,
         })
     }
 }
@@ -241,8 +279,9 @@ impl Parts<'_> {
 /// can know that, a lease is waited for.
 pub async fn release_leases(db: &Db, now: Timestamp) -> Result<(), Error> {
     let far = now.plus(Duration::from_secs(365 * 24 * 3600));
-    for shard in 0..job::OPEN_SHARDS {
-        for open in store::due(db, shard, far, 1000).await? {
+    let lanes = [job::Lane::Tools, job::Lane::Souls];
+    for (lane, shard) in lanes.into_iter().flat_map(|lane| (0..job::OPEN_SHARDS).map(move |shard| (lane, shard))) {
+        for open in store::due(db, lane, shard, far, 1000).await? {
             let Some(request_id) = job::request_id_of(&open.pk) else { continue };
             let write = Write::update(&db.tables.jobs, job::key(request_id), "SET #due = :now REMOVE #lease_until");
             match db.write(write.only_if("attribute_exists(#open)").bind("now", now)?).await {
@@ -255,9 +294,15 @@ pub async fn release_leases(db: &Db, now: Timestamp) -> Result<(), Error> {
     Ok(())
 }
 
-async fn schedule(app: App, queue: Arc<LocalQueue>, receipt_key: common::ledger::signing::PublicKey) {
+async fn schedule(
+    app: App,
+    tools: Arc<LocalQueue>,
+    souls: Arc<LocalQueue>,
+    receipt_key: common::ledger::signing::PublicKey,
+) {
     loop {
-        if let Err(error) = scheduler::run(&app.db, &*queue, &app.clock, &receipt_key).await {
+        let queues = scheduler::Queues { tools: &*tools, souls: &*souls };
+        if let Err(error) = scheduler::run(&app.db, queues, &app.clock, &receipt_key).await {
             common::http::log::failure("the scheduler failed", &error);
         }
         tokio::time::sleep(SCHEDULE).await;

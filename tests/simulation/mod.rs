@@ -23,6 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use common::jobs::job::Lane;
 use common::jobs::{Job, job, store};
 use common::ledger::hold;
 use common::store::StoreError;
@@ -232,7 +233,7 @@ async fn open(world: &World) -> Vec<String> {
     let far = world.clock.now().plus(Duration::from_secs(365 * 24 * 3600));
     let mut open = Vec::new();
     for shard in 0..job::OPEN_SHARDS {
-        open.extend(store::due(&world.db, shard, far, 1_000).await.unwrap().into_iter().map(|job| job.pk));
+        open.extend(store::due(&world.db, Lane::Tools, shard, far, 1_000).await.unwrap().into_iter().map(|job| job.pk));
     }
     open
 }

@@ -14,10 +14,14 @@ use common::clock::{Clock, Timestamp};
 use common::config::Config;
 use common::gate::Gate;
 use common::ids::RequestId;
+use common::jobs::job::Lane;
 use common::jobs::{Engine, sweep};
 use common::limits::StopSwitch;
+use common::marketplace::Market;
+use common::money::Usdc;
 use common::net::{FetchPolicy, PlainHttp};
 use common::secrets::ServiceKeys;
+use common::store::blob::Access;
 use common::store::queue::Message;
 use common::store::{BoxFuture, Db, Queue, StoreError};
 use common::tools::{
@@ -63,7 +67,14 @@ fn work(spec: &'static ToolSpec) -> Running {
         }
         let padding = if dice.percent(3) { "x".repeat(10_000) } else { String::new() };
         let result = json!({"worked": true, "padding": padding});
-        Ok(Output { result, provider: "simulation", provider_request_id: None, mode: Mode::Embedded, credited: None })
+        Ok(Output {
+            result,
+            provider: "simulation",
+            provider_request_id: None,
+            mode: Mode::Embedded,
+            credited: None,
+            tools_cost: Usdc::ZERO,
+        })
     })
 }
 
@@ -174,7 +185,8 @@ impl World {
         let notices = Notices::new(&self.config).expect("notices");
         let gate = Gate { app: app.clone(), engine, quote_key: keys.quotes, fetch_policy: policy, notices };
         let gate = Arc::new(gate);
-        let router = local::gateway::router(local::gateway::groups(&app, gate.clone(), keys.cursors));
+        let market = Arc::new(Market::new(gate.clone(), &PlainHttp::new(None)));
+        let router = local::gateway::router(local::gateway::groups(&app, gate.clone(), market, keys.cursors));
         Node { gate, router }
     }
 
@@ -196,7 +208,7 @@ impl World {
     }
 
     pub async fn sweep(&self, node: &Node) -> Result<(), StoreError> {
-        sweep::sweep(&self.db, &*self.queue, node.gate.app.clock.now()).await.map(drop)
+        sweep::sweep(&self.db, Lane::Tools, &*self.queue, node.gate.app.clock.now()).await.map(drop)
     }
 
     /// A request to one of the processes.
@@ -271,5 +283,13 @@ impl common::store::Blobs for Nowhere {
 
     fn get<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Option<Vec<u8>>, StoreError>> {
         Box::pin(async { Ok(Some(b"{}".to_vec())) })
+    }
+
+    fn size<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Option<u64>, StoreError>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    fn url(&self, _: &str, _: Access<'_>, _: Duration) -> Result<String, StoreError> {
+        Err(StoreError::new("nowhere has no addresses"))
     }
 }

@@ -104,7 +104,11 @@ pub fn find(name: &str) -> Option<&'static ToolSpec> {
 /// The wire name of the tool somebody means: by that name, or by one of its paths.
 pub fn name_of(text: &str) -> Option<&'static str> {
     let is_path = |path: &str| path == text || path.strip_prefix("/v1/tools/") == Some(text);
-    CATALOG.iter().chain(MARKET).find(|tool| tool.name == text || tool.paths.iter().any(|path| is_path(path))).map(|tool| tool.name)
+    CATALOG
+        .iter()
+        .chain(MARKET)
+        .find(|tool| tool.name == text || tool.paths.iter().any(|path| is_path(path)))
+        .map(|tool| tool.name)
 }
 
 /// Members every paid body may carry. They go on the receipt and never to the tool (contract §0).

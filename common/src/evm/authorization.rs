@@ -3,21 +3,23 @@
 use serde::{Deserialize, Serialize};
 
 use super::signature::RecoverableSignature;
-use super::{Address, Word, eip712, keccak256, word_to_u64};
+use super::{Address, Word, compact, eip712, keccak256, word_to_u64};
 
 /// The signed message and its signature. The signature binds payer, payee, amount and window; it says nothing of what
 /// is bought, which is why the claim ties it to one request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Authorization {
+    #[serde(with = "compact::address")]
     pub from: Address,
+    #[serde(with = "compact::address")]
     pub to: Address,
-    #[serde(with = "serde_bytes")]
+    #[serde(with = "compact::word")]
     pub value: Word,
-    #[serde(with = "serde_bytes")]
+    #[serde(with = "compact::word")]
     pub valid_after: Word,
-    #[serde(with = "serde_bytes")]
+    #[serde(with = "compact::word")]
     pub valid_before: Word,
-    #[serde(with = "serde_bytes")]
+    #[serde(with = "compact::word")]
     pub nonce: Word,
     /// 65 bytes of a key's signature, or whatever a contract wallet takes.
     #[serde(with = "serde_bytes")]

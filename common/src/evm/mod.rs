@@ -5,6 +5,7 @@
 pub mod abi;
 pub mod address;
 pub mod authorization;
+pub mod compact;
 pub mod eip712;
 pub mod signature;
 pub mod transaction;

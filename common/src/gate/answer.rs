@@ -5,10 +5,10 @@ use axum::response::Response;
 use http::{HeaderName, HeaderValue, StatusCode};
 use serde_json::{Value, json};
 
+use super::order::Listing;
 use crate::catalog::Answer;
 use crate::config::ChainConfig;
 use crate::encoding::base64_standard;
-use super::order::Listing;
 use crate::http::error::merge;
 use crate::http::private_json;
 use crate::jobs::{Job, Settlement};
@@ -74,16 +74,14 @@ pub fn credited_back(job: &Job) -> Response {
 
 /// Says what became of the payment, in the headers of both x402 versions.
 pub fn with_settlement(mut response: Response, job: &Job, chain: &ChainConfig) -> Response {
-    if job.payment.is_none() {
-        return response;
-    }
+    let Some(payment) = &job.payment else { return response };
     for (name, network) in [(PAYMENT_RESPONSE, chain.caip2()), (X_PAYMENT_RESPONSE, chain.v1_name())] {
         let settled = job.settlement == Settlement::Settled;
         let mut settlement = json!({
             "success": settled,
             "transaction": job.transaction.as_deref().unwrap_or_default(),
             "network": network,
-            "payer": job.wallet.to_string(),
+            "payer": payment.from.to_string(),
         });
         if !settled {
             // Pending is no failure: it is on its way, and can be asked for at GET /v1/payments/{nonce}.

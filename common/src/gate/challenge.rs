@@ -46,7 +46,8 @@ impl Offer<'_> {
             message = format!(
                 "{} costs {price} USDC, of which your credits pay {}: repeat the request with this quote, a fresh proof \
                  and a payment of the rest",
-                self.title(), self.quote.credits
+                self.title(),
+                self.quote.credits
             );
         }
         if self.quote.remaining() > CLIENT_DEFAULT_CAP {

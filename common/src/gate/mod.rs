@@ -7,7 +7,7 @@
 //! the owner's rules ──► 403
 //!        │
 //!        ▼
-//! no payment: 402 with a quote (nothing is written, unless credits are held for it)
+//! no payment: 402 with a quote (nothing is written; of a proven caller it is counted, and credits may be held)
 //!        │
 //!        ▼
 //! judge the payment ──► refused: 402 with the reason (nothing is written)
@@ -54,6 +54,7 @@ use crate::jobs::job::{Job, Outcome, Settlement};
 use crate::jobs::store;
 use crate::ledger::account::{self, Account};
 use crate::ledger::hold;
+use crate::limits::{self, Class, Subject};
 use crate::money::Usdc;
 use crate::net::FetchPolicy;
 use crate::payments::claim::{self, Claim, HONOUR_FOR};
@@ -89,11 +90,20 @@ impl Gate {
         // A proof is not needed here, but a bad one is never ignored.
         let caller = self.app.caller_if_proven(call.headers, Scope::Read).await?;
         let payment = wire::payment(call.headers).map_err(|wrong| ApiError::field(wrong.header, wrong.message))?;
-        if call.body.is_empty() && payment.is_none() && call.listing.is_none() {
+        // What a seller sells needs no body to be priced.
+        let probes = call.body.is_empty() && payment.is_none() && call.listing.is_none();
+        let rehearses = headers::is_dry_run(call.headers)?;
+        if let Some(caller) = &caller {
+            let buys = payment.is_some() || caller.token().is_some();
+            if probes || rehearses || !buys {
+                self.count_quote(caller).await?;
+            }
+        }
+        if probes {
             return Ok(self.probe(&call));
         }
         let order = Order::read(&call, caller, &self.fetch_policy)?;
-        if headers::is_dry_run(call.headers)? {
+        if rehearses {
             order.check_open()?;
             return self.rehearse(order, payment.as_ref()).await;
         }
@@ -101,8 +111,18 @@ impl Gate {
             return Ok(answer);
         }
         match payment {
-            Some(payment) if payment.authorization.is_zero_cost() => self.redeem_credits(&order, &payment).await,
-            Some(payment) => self.redeem(&order, &payment).await,
+            Some(payment) => {
+                let answer = match payment.authorization.is_zero_cost() {
+                    true => self.redeem_credits(&order, &payment).await?,
+                    false => self.redeem(&order, &payment).await?,
+                };
+                match &order.caller {
+                    // A fresh offer in place of an answer.
+                    Some(caller) if answer.status() == StatusCode::PAYMENT_REQUIRED => self.count_quote(caller).await?,
+                    _ => {}
+                }
+                Ok(answer)
+            }
             None => match order.caller.as_ref().filter(|caller| caller.token().is_some()) {
                 Some(caller) => self.spend(&order, caller).await,
                 None => {
@@ -111,6 +131,11 @@ impl Gate {
                 }
             },
         }
+    }
+
+    /// Counts what a proven caller is told of a price: its proof was written down for it, and credits may be held.
+    async fn count_quote(&self, caller: &Caller) -> Result<(), ApiError> {
+        limits::take(&self.app, Subject::of(caller, Class::Quote), Class::Quote).await.map(drop)
     }
 
     /// No bytes of body and no payment: somebody wants to know what this costs. Directories list what answers so.
@@ -390,12 +415,8 @@ impl Gate {
         payment: Option<&Payment>,
         caller: Option<&Caller>,
     ) -> Result<Option<Response>, ApiError> {
-        let Some(name) = caller.and_then(|caller| call_name(order, payment, caller.agent)) else { return Ok(None) };
-        let Some(named) = idempotency::load(&self.app.db, name).await? else { return Ok(None) };
-        if named.purchase != order.purchase_digest() {
-            return Err(ApiError::IdempotencyKeyReused);
-        }
-        match self.wait(named.request_id, order.tool.answer).await? {
+        let Some(request_id) = self.named(order, payment, caller).await? else { return Ok(None) };
+        match self.wait(request_id, order.tool.answer).await? {
             // It came to nothing: the name is free again.
             None => Ok(None),
             Some(job) if came_to_nothing(&job) => Ok(None),
@@ -403,6 +424,20 @@ impl Gate {
                 Err(ApiError::RequestInProgress)
             }
             Some(job) => self.answer(order, payment, &job, true).await.map(Some),
+        }
+    }
+
+    /// What a call's name stands for, if it was used. Refused if it was used for something else.
+    async fn named(
+        &self,
+        order: &Order<'_>,
+        payment: Option<&Payment>,
+        caller: Option<&Caller>,
+    ) -> Result<Option<RequestId>, ApiError> {
+        let Some(name) = caller.and_then(|caller| call_name(order, payment, caller.agent)) else { return Ok(None) };
+        match idempotency::load(&self.app.db, name).await? {
+            Some(named) if named.purchase != order.purchase_digest() => Err(ApiError::IdempotencyKeyReused),
+            named => Ok(named.map(|named| named.request_id)),
         }
     }
 

@@ -1,20 +1,28 @@
 //! A dry run of a paid call (`X-Dry-Run: true`): the price, what would be charged and from what, and what the owner's rules
-//! say. Nothing is written, held, asked or charged. A signed payment counts as who calls, and its terms are judged.
+//! say. Nothing is written, held, asked or charged. A signed payment counts as who calls, and its terms are judged. A call
+//! that has bought before, under its name or with its payment or quote, is told so: it would get the stored answer.
 
 use axum::response::Response;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::Gate;
+use super::answer::{self, is_worth_waiting};
 use super::order::Order;
 use super::rules::Proposed;
+use super::{Gate, came_to_nothing, quote_token};
 use crate::approvals::policy::Verdict;
 use crate::approvals::store as approvals;
 use crate::auth::Caller;
+use crate::catalog::Answer;
 use crate::http::{ApiError, private_json};
+use crate::ids::RequestId;
+use crate::jobs::{Job, store};
 use crate::ledger::account::{self, Account};
 use crate::ledger::day;
+use crate::limits;
 use crate::money::Usdc;
+use crate::payments::claim;
+use crate::payments::quote::Quote;
 use crate::payments::reason::Reason;
 use crate::payments::verify::{self, Signer};
 use crate::payments::wire::Payment;
@@ -40,7 +48,22 @@ impl Gate {
             "price_usdc": order.price.to_string(),
             "would_be_accepted": true,
             "refusal": null,
+            "stored_answer": null,
         });
+        match self.bought_already(order, payment).await {
+            Ok(None) => {}
+            Ok(Some(job)) => {
+                // Nothing is bought again: whatever the rules say now, the answer is the one of the first call.
+                for member in ["from_credits_usdc", "to_sign_usdc"] {
+                    body[member] = json!(Usdc::ZERO.to_string());
+                }
+                body["stored_answer"] = answer::accepted(&job);
+                body["stored_answer"]["status"] = json!(job.status());
+                return Ok(private_json(StatusCode::OK, &body));
+            }
+            Err(error @ ApiError::Unavailable(_)) => return Err(error),
+            Err(refusal) => return Ok(refused(body, &refusal)),
+        }
         let refusal = match &order.caller {
             Some(caller) => {
                 let account = account::load(&self.app.db, caller.agent).await?;
@@ -71,14 +94,59 @@ impl Gate {
             }
         };
         if let Some(refusal) = refusal {
-            body["would_be_accepted"] = json!(false);
-            body["refusal"] = refusal.body();
-            body["refusal"]["status"] = json!(refusal.status().as_u16());
-        } else if let Some(word) = wrong {
+            return Ok(refused(body, &refusal));
+        }
+        if let Some(word) = wrong {
             body["would_be_accepted"] = json!(false);
             body["refusal"] = json!({"error": "payment_verification_failed", "reason": word, "status": 402});
         }
         Ok(private_json(StatusCode::OK, &body))
+    }
+
+    /// What this very call has bought before, if it has: by its name, its payment or its quote.
+    async fn bought_already(&self, order: &Order<'_>, payment: Option<&Payment>) -> Result<Option<Job>, ApiError> {
+        let mut request_id = self.named(order, payment, order.caller.as_ref()).await?;
+        let is_named = request_id.is_some();
+        if request_id.is_none() {
+            request_id = match payment {
+                Some(payment) if !payment.authorization.is_zero_cost() => self.claimed_by(order, payment).await?,
+                _ => self.quoted(order, payment)?,
+            };
+        }
+        let Some(request_id) = request_id else { return Ok(None) };
+        match store::load_latest(&self.app.db, request_id).await?.filter(|job| !came_to_nothing(job)) {
+            Some(job) if is_named && order.tool.answer == Answer::Direct && is_worth_waiting(&job, Answer::Direct) => {
+                Err(ApiError::RequestInProgress)
+            }
+            job => Ok(job),
+        }
+    }
+
+    /// The purchase that a quote paid from credits alone stands for.
+    fn quoted(&self, order: &Order<'_>, payment: Option<&Payment>) -> Result<Option<RequestId>, ApiError> {
+        let Some(caller) = order.spender() else { return Ok(None) };
+        let token = match payment {
+            Some(payment) => quote_token(order, payment),
+            // A wallet's call without payment only asks for a price.
+            None => order.quote_id.filter(|_| caller.token().is_some()),
+        };
+        let Some(token) = token else { return Ok(None) };
+        let quote = Quote::redeem_at_any_time(token, &self.quote_key, order.purchase(), caller.agent)?;
+        Ok(Some(quote.request_id()))
+    }
+
+    /// What a payment shown before was claimed for.
+    async fn claimed_by(&self, order: &Order<'_>, payment: &Payment) -> Result<Option<RequestId>, ApiError> {
+        let (authorization, chain) = (&payment.authorization, &self.app.config.chain);
+        let claim = claim::load(&self.app.db, authorization, chain).await?.filter(|claim| !claim.reopened);
+        let Some(claim) = claim else { return Ok(None) };
+        if verify::signer(authorization, chain) != Signer::Key && !claim.has_signature(authorization) {
+            return Ok(None);
+        }
+        if !claim.is_same_payment(authorization, chain) || claim.purchase != order.purchase_digest() {
+            return Err(ApiError::PaymentAlreadyUsed);
+        }
+        Ok(Some(claim.request_id))
     }
 
     /// What the action policy says, without asking anybody.
@@ -110,6 +178,9 @@ impl Gate {
         account: &Account,
         proposed: Proposed,
     ) -> Result<Option<ApiError>, ApiError> {
+        if let Some(reason) = limits::stopped(&self.app).await? {
+            return Ok(Some(ApiError::ServicePaused(reason)));
+        }
         if let Err(refusal) = order.check_cap(order.price) {
             return Ok(Some(refusal));
         }
@@ -121,4 +192,12 @@ impl Gate {
         let short = proposed.token.is_some() && account.credits < order.price;
         Ok(short.then(|| self.insufficient(order, order.price, account)))
     }
+}
+
+/// The body with the refusal a call would meet.
+fn refused(mut body: Value, refusal: &ApiError) -> Response {
+    body["would_be_accepted"] = json!(false);
+    body["refusal"] = refusal.body();
+    body["refusal"]["status"] = json!(refusal.status().as_u16());
+    private_json(StatusCode::OK, &body)
 }

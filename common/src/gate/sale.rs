@@ -20,14 +20,14 @@ use crate::ledger::earning::Sold;
 use crate::ledger::fee::Split;
 use crate::ledger::receipt::{self, ExecutionStatus, Judged, Quoted, Receipt, ReceiptStatus};
 use crate::ledger::{day, hold};
-use crate::limits::{self, Class, Subject, Taken};
+use crate::limits::{self, Class, Subject, Turn};
 use crate::money::Usdc;
 use crate::payments::claim::{self, Claim};
 use crate::payments::quote::Quote;
 use crate::payments::verify::Signer;
 use crate::payments::wire::Payment;
 use crate::payments::{idempotency, policy};
-use crate::store::{StoreError, Write, WriteError, db, queue};
+use crate::store::{StoreError, WriteError, db, queue};
 use axum::response::Response;
 
 /// A queued job whose message was lost is found by the sweeper after this long.
@@ -105,9 +105,16 @@ impl Gate {
         }
         let now = self.app.clock.now();
         let request_id = self.request_id(&sale);
-        let (stopped, account) = tokio::join!(limits::stopped(&self.app), account::load(&self.app.db, sale.agent));
+        let turn = Turn::now(&self.app, Subject::Agent(sale.agent), Class::Paid);
+        let (stopped, account, used) =
+            tokio::join!(limits::stopped(&self.app), account::load(&self.app.db, sale.agent), turn.used(&self.app));
         if let Some(reason) = stopped? {
             return Err(ApiError::ServicePaused(reason));
+        }
+        // Only for what the answer says, and to spare a transaction that cannot succeed: the claim does the counting.
+        let used = used.ok();
+        if used.is_some_and(|used| turn.is_over(used)) {
+            return self.copy_or(&sale, turn.refusal()).await;
         }
         let mut account = account?;
         let mut dead = None;
@@ -131,11 +138,17 @@ impl Gate {
             }
             let job = self.new_job(&sale, request_id, overlap, now);
             let mut changes = self.changes(&sale, &job, &account, judged, dead)?;
+            changes.add(Part::Rate, turn.count(&self.app)?);
             if let Some(approval) = approval {
                 changes.add(Part::Approval, approval);
             }
             let refusal = match self.app.db.transact(changes.writes()).await {
-                Ok(()) => return self.claimed(&sale, job, &account).await,
+                Ok(()) => {
+                    if let Some(used) = used {
+                        turn.note(used);
+                    }
+                    return self.claimed(&sale, job, &account).await;
+                }
                 Err(WriteError::Failed(error)) => return Err(ApiError::Unavailable(error)),
                 Err(refusal) => refusal,
             };
@@ -163,7 +176,7 @@ impl Gate {
                     Named::Answer(answer) => return Ok(*answer),
                     Named::Dead(request_id) => dead = Some(request_id),
                 },
-                Part::Rate => return Err(ApiError::RateLimited(self.rate(&sale)?.1)),
+                Part::Rate => return self.copy_or(&sale, turn.refusal()).await,
                 Part::Approval => return self.copy_or(&sale, approval_was_used()).await,
                 // Too much of this payer is unsettled: money first.
                 Part::Exposure => overlap = false,
@@ -203,17 +216,10 @@ impl Gate {
         if let Some(name) = call_name(order, sale.payment.map(|(payment, _)| payment), sale.agent) {
             all.add(Part::Name, idempotency::take(db, name, job.request_id, purchase, dead, now)?);
         }
-        all.add(Part::Rate, self.rate(sale)?.0);
         if job.overlap {
             all.add(Part::Exposure, policy::expose(db, job.agent, job.price, config.payments.overlap_exposure)?);
         }
         Ok(all)
-    }
-
-    /// The write that counts the call against its caller's limit, and what is said where the limit is reached.
-    fn rate(&self, sale: &Sale<'_>) -> Result<(Write, Taken), StoreError> {
-        let subject = sale.token.map_or(Subject::Agent(sale.agent), Subject::Token);
-        limits::claim(&self.app, subject, Class::Paid)
     }
 
     /// The claim is made: work, or have it done, and answer.
@@ -324,7 +330,6 @@ impl Gate {
             input: serde_json::Value::Object(order.input.clone()).to_string(),
             price: sale.price(),
             receipt_id: ReceiptId::of(request_id, now),
-            wallet: sale.wallet,
             payment: sale.payment.map(|(payment, _)| payment.authorization.clone()),
             charge: Charge {
                 credits: sale.credits(),
@@ -332,11 +337,14 @@ impl Gate {
                 day: day::name(now),
                 token: sale.token,
             },
-            sold_by: sold.as_ref().map(|sold| job::sold_by(&sold.soul, None)),
+            // A text that is bought is a sale, but no job of its seller's.
+            sold_by: sold.as_ref().filter(|sold| sold.service.is_some()).map(|sold| job::sold_by(&sold.soul, None)),
             sold,
             handed_until: None,
             claimed_until: None,
             progress: None,
+            rating: None,
+            review: None,
             settlement: if is_paid { Settlement::Settled } else { Settlement::Claimed },
             overlap,
             intent: None,

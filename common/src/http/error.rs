@@ -56,6 +56,8 @@ pub enum ApiError {
     },
     /// The card processor's signature is not right.
     Unauthorized,
+    /// A seller's route without a soul key, or with one that opens nothing.
+    KeyRequired,
     /// The call's name (`Idempotency-Key`, payment identifier) stands for another purchase.
     IdempotencyKeyReused,
     /// A call of the same name is being worked on.
@@ -101,6 +103,8 @@ pub enum ApiError {
     UnsupportedMediaType,
     /// Too many requests in this window.
     RateLimited(Taken),
+    /// The same on the marketplace, which has another word for it (contract §0).
+    MarketLimited(Taken),
     /// An operator stopped all paid calls, for this reason.
     ServicePaused(String),
     /// A row of the marketplace's own table.
@@ -195,7 +199,7 @@ impl ApiError {
             ApiError::AccessTokenNotFound => StatusCode::NOT_FOUND,
             ApiError::TooManyAccessTokens { .. } => StatusCode::CONFLICT,
             ApiError::NotConfigured { .. } => StatusCode::SERVICE_UNAVAILABLE,
-            ApiError::Unauthorized => StatusCode::UNAUTHORIZED,
+            ApiError::Unauthorized | ApiError::KeyRequired => StatusCode::UNAUTHORIZED,
             ApiError::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,
             ApiError::RequestInProgress => StatusCode::CONFLICT,
             ApiError::ActionDenied { .. } | ApiError::ApprovalRequired { .. } | ApiError::ApprovalInvalid(_) => {
@@ -207,7 +211,7 @@ impl ApiError {
             ApiError::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
             ApiError::PayloadTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             ApiError::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            ApiError::RateLimited(_) => StatusCode::TOO_MANY_REQUESTS,
+            ApiError::RateLimited(_) | ApiError::MarketLimited(_) => StatusCode::TOO_MANY_REQUESTS,
             ApiError::ServicePaused(_) => StatusCode::SERVICE_UNAVAILABLE,
             ApiError::Market(error) => error.status(),
             ApiError::PaymentProcessing(_) => StatusCode::INTERNAL_SERVER_ERROR,
@@ -232,7 +236,7 @@ impl ApiError {
             ApiError::AccessTokenNotFound => "access_token_not_found",
             ApiError::TooManyAccessTokens { .. } => "too_many_access_tokens",
             ApiError::NotConfigured { .. } => "provider_unavailable",
-            ApiError::Unauthorized => "unauthorized",
+            ApiError::Unauthorized | ApiError::KeyRequired => "unauthorized",
             ApiError::IdempotencyKeyReused => "idempotency_key_reused",
             ApiError::RequestInProgress => "request_in_progress",
             ApiError::BudgetExceeded(_) => "budget_exceeded",
@@ -252,6 +256,7 @@ impl ApiError {
             ApiError::PayloadTooLarge { .. } => "payload_too_large",
             ApiError::UnsupportedMediaType => "unsupported_media_type",
             ApiError::RateLimited(_) => "rate_limit_exceeded",
+            ApiError::MarketLimited(_) => "rate_limited",
             ApiError::ServicePaused(_) => "service_paused",
             ApiError::Market(error) => error.code(),
             ApiError::PaymentProcessing(_) => "payment_processing_error",
@@ -292,6 +297,7 @@ impl ApiError {
                 format!("a wallet may have {most} active access tokens; revoke one first")
             }
             ApiError::NotConfigured { what } => format!("this deployment has no {what}"),
+            ApiError::KeyRequired => "this route needs Authorization: Bearer soul_…, the soul's own key".to_owned(),
             ApiError::Unauthorized => "the signature is missing, wrong or too old".to_owned(),
             ApiError::IdempotencyKeyReused => {
                 "this Idempotency-Key was used for another request; repeat that one, or choose a new key".to_owned()
@@ -331,7 +337,7 @@ impl ApiError {
             ApiError::MethodNotAllowed { allow } => format!("this path takes {allow}"),
             ApiError::PayloadTooLarge { limit_bytes } => format!("the body may have at most {limit_bytes} bytes"),
             ApiError::UnsupportedMediaType => "send the body as application/json".to_owned(),
-            ApiError::RateLimited(taken) => format!(
+            ApiError::RateLimited(taken) | ApiError::MarketLimited(taken) => format!(
                 "at most {} requests of this kind in {} s; try again in {} s",
                 taken.limit, taken.window_secs, taken.reset_secs
             ),
@@ -390,7 +396,9 @@ impl ApiError {
                     body["details"] = json!(details);
                 }
             }
-            ApiError::RateLimited(taken) => body["retry_after"] = json!(taken.reset_secs),
+            ApiError::RateLimited(taken) | ApiError::MarketLimited(taken) => {
+                body["retry_after"] = json!(taken.reset_secs)
+            }
             ApiError::ActionDenied { rule } => body["rule"] = json!(rule),
             ApiError::ApprovalRequired { approval_id, approval, .. } => {
                 body["approval_id"] = json!(approval_id);
@@ -426,7 +434,7 @@ impl IntoResponse for ApiError {
                 super::log::failure("dependency unavailable", cause);
                 response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("2"));
             }
-            ApiError::RateLimited(taken) => {
+            ApiError::RateLimited(taken) | ApiError::MarketLimited(taken) => {
                 taken.write(response.headers_mut());
                 response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(taken.reset_secs));
             }

@@ -32,9 +32,7 @@ pub enum MarketError {
 impl MarketError {
     pub fn status(&self) -> StatusCode {
         match self {
-            MarketError::Unlisted | MarketError::SoulNotFound | MarketError::ServiceNotFound => {
-                StatusCode::NOT_FOUND
-            }
+            MarketError::Unlisted | MarketError::SoulNotFound | MarketError::ServiceNotFound => StatusCode::NOT_FOUND,
             MarketError::NotForSale
             | MarketError::InvalidInput(_)
             | MarketError::InvalidOutput(_)
@@ -63,7 +61,9 @@ impl MarketError {
 
     pub fn message(&self) -> String {
         match self {
-            MarketError::Unlisted | MarketError::SoulNotFound => "no active soul has this slug; GET /v1/soul/search finds souls".to_owned(),
+            MarketError::Unlisted | MarketError::SoulNotFound => {
+                "no active soul has this slug; GET /v1/soul/search finds souls".to_owned()
+            }
             MarketError::ServiceNotFound => {
                 "the soul has no active service of this slug; its profile lists them".to_owned()
             }

@@ -13,7 +13,7 @@ use crate::approvals::store as approvals;
 use crate::clock::Timestamp;
 use crate::config::ChainConfig;
 use crate::digest::sha256;
-use crate::evm::hex0x;
+use crate::evm::{Address, hex0x};
 use crate::ids::{AgentId, ReceiptId, RequestId};
 use crate::jobs::job::{Job, Place, StoredResult};
 use crate::jobs::store as jobs;
@@ -51,11 +51,13 @@ pub struct Explained {
     rest: Value,
 }
 
+/// Explains a receipt of the agent behind this wallet.
 pub async fn explain(
     db: &Db,
     blobs: &dyn Blobs,
     chain: &ChainConfig,
     receipt: &Receipt,
+    wallet: Address,
     now: Timestamp,
 ) -> Result<Explained, StoreError> {
     let (agent, receipt_id) = (receipt.agent_id, &receipt.receipt_id);
@@ -79,7 +81,7 @@ pub async fn explain(
         "policy": policy(receipt),
         "approval": approval.map(|approval| approval.view_with_receipt(now)),
         "job": match &job { Some(job) => work(blobs, job).await?, None => Value::Null },
-        "payment": job.as_ref().map(|job| payment(job, chain)),
+        "payment": job.as_ref().map(|job| payment(job, wallet, chain)),
         "refund": refund.map(entry),
         "entries": entries.iter().map(entry).collect::<Vec<_>>(),
     });
@@ -142,10 +144,10 @@ async fn result_digest(blobs: &dyn Blobs, result: &StoredResult) -> Result<Strin
 }
 
 /// How it was paid: by a signed payment, by credits, or by both. What the signed payment says is null without one.
-fn payment(job: &Job, chain: &ChainConfig) -> Value {
+fn payment(job: &Job, wallet: Address, chain: &ChainConfig) -> Value {
     let signed = job.payment.as_ref();
     json!({
-        "payer": job.wallet.to_string(),
+        "payer": wallet.to_string(),
         "access_token_id": job.charge.token,
         "amount_usdc": job.price.to_string(),
         "credits_usdc": job.charge.credits.to_string(),

@@ -196,7 +196,7 @@ impl Engine {
                 store::postpone(&self.db, job, reminder(job, until, now), now).await?;
                 return Ok(Progress::Paused);
             }
-                let message = "the seller did not deliver before the service's deadline";
+            let message = "the seller did not deliver before the service's deadline";
             return self.fail(job, ToolError::unavailable(Unavailable::DeadlineExceeded, message)).await;
         }
         if job.is_worn_out() {
@@ -289,6 +289,7 @@ impl Engine {
             provider: output.provider.to_owned(),
             provider_request_id: output.provider_request_id,
             mode: output.mode,
+            tools_cost: output.tools_cost,
         })
     }
 }

@@ -13,7 +13,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
-use crate::evm::Address;
 use crate::evm::authorization::Authorization;
 use crate::ids::{AgentId, ReceiptId, RequestId};
 use crate::ledger::charge::{Charge, Purchase};
@@ -92,8 +91,6 @@ pub struct Job {
     /// micro-USDC
     pub price: Usdc,
     pub receipt_id: ReceiptId,
-    /// The wallet behind the agent.
-    pub wallet: Address,
     /// The signed payment; absent if credits pay for everything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payment: Option<Authorization>,
@@ -113,6 +110,11 @@ pub struct Job {
     /// What the worker said of it last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<Progress>,
+    /// 1 to 5, once the buyer rated it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rating: Option<u8>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<String>,
     pub settlement: Settlement,
     /// The work need not wait for the settlement (see `payments::policy`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -177,6 +179,9 @@ pub struct StoredResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_request_id: Option<String>,
     pub mode: Mode,
+    /// What tools that the work used cost, of the seller's share, in micro-USDC.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub tools_cost: Usdc,
 }
 
 /// Small results lie in the job's own item; large ones beside it.
@@ -287,6 +292,10 @@ pub fn sold_by(soul: &str, outcome: Option<Outcome>) -> String {
     format!("{soul}#{word}")
 }
 
+fn is_nothing(amount: &Usdc) -> bool {
+    *amount == Usdc::ZERO
+}
+
 fn is_zero(number: &u32) -> bool {
     *number == 0
 }
@@ -323,7 +332,11 @@ pub fn shard_name(shard: u8, lane: Lane) -> String {
 
 #[cfg(test)]
 mod tests {
+    use aws_sdk_dynamodb::types::AttributeValue;
+
     use super::*;
+    use crate::evm::Address;
+    use crate::store::db::Item;
 
     const OUTCOMES: [Option<Outcome>; 3] = [None, Some(Outcome::Completed), Some(Outcome::Failed)];
     const SETTLEMENTS: [Settlement; 5] =
@@ -353,6 +366,86 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// What DynamoDB counts of an attribute's value (its documentation, "Item sizes and formats").
+    fn size(value: &AttributeValue) -> usize {
+        match value {
+            AttributeValue::S(text) => text.len(),
+            AttributeValue::N(number) => number.len().div_ceil(2) + 1,
+            AttributeValue::B(bytes) => bytes.as_ref().len(),
+            AttributeValue::M(map) => 3 + size_of_item(map) + map.len(),
+            _ => 1,
+        }
+    }
+
+    fn size_of_item(item: &Item) -> usize {
+        item.iter().map(|(name, value)| name.len() + size(value)).sum()
+    }
+
+    /// Every write of an item costs a unit for each kilobyte of it.
+    #[test]
+    fn a_queued_job_on_its_way_to_the_chain_fits_a_kilobyte() {
+        let now = Timestamp::from_secs(1_795_000_000);
+        let request_id = RequestId::bought_with("quote", &[b"q"]);
+        let hash = [0xff; 32];
+        let wallet = Address::from_bytes([0xff; 20]);
+        let mut valid_before = [0; 32];
+        valid_before[28..].fill(0xff);
+        let job = Job {
+            request_id,
+            tool: "web_read".to_owned(),
+            agent: AgentId::of(wallet),
+            input: format!(r#"{{"url":"https://example.com/{}"}}"#, "x".repeat(80)),
+            price: Usdc::from_micro(2_000),
+            receipt_id: ReceiptId::of(request_id, now),
+            payment: Some(Authorization {
+                from: wallet,
+                to: wallet,
+                value: valid_before,
+                valid_after: valid_before,
+                valid_before,
+                nonce: hash,
+                signature: vec![0xff; 65],
+            }),
+            charge: Charge { day: "2026-11-21".to_owned(), ..Charge::default() },
+            sold: None,
+            sold_by: None,
+            handed_until: None,
+            claimed_until: None,
+            progress: None,
+            rating: None,
+            review: None,
+            settlement: Settlement::Submitted,
+            overlap: false,
+            intent: Some(Intent {
+                relayer: wallet,
+                account_nonce: 1_000_000,
+                gas_limit: 120_000,
+                max_fee: 1_000_000_000,
+                priority_fee: 1_000_000_000,
+                hash,
+            }),
+            transaction: Some(crate::evm::hex0x(&hash)),
+            refusal: None,
+            outcome: None,
+            result: None,
+            error: None,
+            credited: None,
+            attempt: 1,
+            settled_in: 0,
+            lease_until: Some(now),
+            holder: Some(crate::evm::hex0x(&[0xff; 8])),
+            created: now,
+            updated: now,
+            open: Some(open_shard(request_id, Lane::Tools)),
+            due: Some(now),
+            expires: now.secs(),
+        };
+        let item: Item = serde_dynamo::to_item(&job).unwrap();
+        let size = size_of_item(&item) + "pkJOB#".len() + 36 + "skJOB".len();
+        assert!(size <= 1024, "{size} bytes: {item:?}");
+        assert_eq!(serde_dynamo::from_item::<_, Job>(item).unwrap(), job, "and reads back");
     }
 
     #[test]

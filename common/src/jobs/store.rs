@@ -188,9 +188,8 @@ pub async fn refused(
         set.push_str(", #outcome = :outcome, #error = :error");
     }
     let ended = next.outcome.unwrap_or(Outcome::Failed);
-    let mut write = ending(db, job, &set, ended, now)?
-        .bind("refused", Settlement::Refused)?
-        .bind("refusal", reason.as_str())?;
+    let mut write =
+        ending(db, job, &set, ended, now)?.bind("refused", Settlement::Refused)?.bind("refusal", reason.as_str())?;
     if job.outcome.is_none() {
         write = write.bind("outcome", next.outcome)?.bind("error", &next.error)?;
     }
@@ -227,7 +226,7 @@ pub async fn completed(
         let write = bind(ending(db, job, set, Outcome::Completed, now)?)?;
         close(&mut next);
         let mut writes = vec![write, revised(db, signer, &next, now).await?];
-        writes.extend(earned(db, job, SaleEnd::Completed, now)?);
+        writes.extend(earned(db, &next, SaleEnd::Completed, now)?);
         writes.extend(job.charge.keep(db, job.purchase())?);
         if let Some(bought) = credited {
             let (cause, change) = (job.receipt_id.as_str(), credit::add(bought)?);
@@ -285,7 +284,7 @@ pub async fn failed(
 
 /// The change after which neither work nor money is open.
 fn ending(db: &Db, job: &Job, set: &str, outcome: Outcome, now: Timestamp) -> Result<Write, StoreError> {
-    match &job.sold {
+    match job.sold.as_ref().filter(|_| job.sold_by.is_some()) {
         Some(sold) => change(db, job, &format!("{set}{RELIST}{CLOSE}"), now)?
             .bind("sold_by", job::sold_by(&sold.soul, Some(outcome))),
         None => change(db, job, &format!("{set}{CLOSE}"), now),
@@ -300,7 +299,7 @@ fn earned(db: &Db, job: &Job, ended: SaleEnd, now: Timestamp) -> Result<Vec<Writ
         receipt_id: job.receipt_id.clone(),
         sold: sold.clone(),
         buyer: job.agent,
-        wallet: job.wallet,
+        tools_cost: job.result.as_ref().map(|result| result.tools_cost).unwrap_or_default(),
         ended,
         bought_at: job.created,
         ended_at: now,

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::fee::Split;
 use crate::clock::Timestamp;
-use crate::evm::Address;
 use crate::ids::{AgentId, ReceiptId, RequestId};
+use crate::money::Usdc;
 use crate::store::{Db, Key, StoreError, Write};
 
 /// What a job sells for somebody else, kept with the job.
@@ -41,8 +41,9 @@ pub struct Earning {
     pub receipt_id: ReceiptId,
     pub sold: Sold,
     pub buyer: AgentId,
-    /// The buyer's wallet: sales between linked wallets count for no reputation.
-    pub wallet: Address,
+    /// What the tools of the work cost, of the seller's share, in micro-USDC.
+    #[serde(default)]
+    pub tools_cost: Usdc,
     pub ended: SaleEnd,
     /// When it was bought, and when it ended.
     pub bought_at: Timestamp,

@@ -40,14 +40,7 @@ pub struct FileRow {
 impl FileRow {
     pub fn of(path: &str, content_type: &str, size: u64, at: Timestamp) -> FileRow {
         let expires = at.plus(RETENTION).secs();
-        FileRow {
-            path: path.to_owned(),
-            size,
-            content_type: content_type.to_owned(),
-            uploaded: false,
-            at,
-            expires,
-        }
+        FileRow { path: path.to_owned(), size, content_type: content_type.to_owned(), uploaded: false, at, expires }
     }
 
     /// The row as it is listed (mission document, "Job file").

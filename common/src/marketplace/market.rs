@@ -6,6 +6,7 @@ use ring::hmac;
 
 use super::moderation::{self, Moderation};
 use super::webhook;
+use super::workshop::Workshop;
 use crate::app::{App, Connections};
 use crate::config::Config;
 use crate::gate::Gate;
@@ -34,6 +35,18 @@ impl Market {
     /// The market of a deployed function.
     pub async fn open(config: Arc<Config>, runners: &'static [&'static Runner]) -> Result<Market, StoreError> {
         let http = Connections::open(&config)?.http;
-        Ok(Market::new(Arc::new(Gate::open(config, runners).await?), &http))
+        let mut gate = Gate::open(config, runners).await?;
+        // A text is handed over where it is bought; services are the executor's.
+        let webhook_key = webhook::key(&gate.quote_key);
+        gate.engine.sellers = Some(Arc::new(Workshop {
+            db: gate.app.db.clone(),
+            blobs: gate.app.blobs.clone(),
+            clock: gate.app.clock.clone(),
+            model: None,
+            programs: None,
+            toolbox: gate.engine.toolbox.clone(),
+            webhook_key,
+        }));
+        Ok(Market::new(Arc::new(gate), &http))
     }
 }

@@ -11,13 +11,31 @@
 //! | [`market`] | what the functions of the marketplace share |
 
 pub mod files;
+pub mod jobs;
 pub mod market;
 pub mod moderation;
 pub mod offer;
+pub mod party;
+pub mod rating;
 pub mod schema;
 pub mod service;
+pub mod sold;
 pub mod soul;
 pub mod webhook;
+pub mod worker;
 pub mod workshop;
 
 pub use market::Market;
+
+use axum::response::{IntoResponse, Response};
+
+use crate::http::ApiError;
+
+/// The answer of a handler of the marketplace: where tools and souls have different words for the same, its own.
+pub fn respond(result: Result<Response, ApiError>) -> Response {
+    result.unwrap_or_else(|error| match error {
+        ApiError::QuoteMismatch => ApiError::InvalidQuote.into_response(),
+        ApiError::RateLimited(taken) => ApiError::MarketLimited(taken).into_response(),
+        error => error.into_response(),
+    })
+}

@@ -21,12 +21,7 @@ pub struct Execution {
 
 /// The execution a call asks for. With a quote, at the terms that were quoted, whatever the seller changed since; what was
 /// bought in time is answered even if nothing is sold here any more.
-pub async fn execution(
-    market: &Market,
-    soul: &str,
-    service: &str,
-    headers: &HeaderMap,
-) -> Result<Execution, ApiError> {
+pub async fn execution(market: &Market, soul: &str, service: &str, headers: &HeaderMap) -> Result<Execution, ApiError> {
     let db = &market.app.db;
     let soul = soul::find(db, soul).await?.ok_or(MarketError::SoulNotFound)?;
     let found = service::load(db, soul.slug.as_str(), service).await?.ok_or(MarketError::ServiceNotFound)?;

@@ -7,12 +7,13 @@
 use http::HeaderMap;
 
 use super::Market;
-use super::soul;
+use super::soul::{self, Soul};
 use crate::auth::Scope;
 use crate::http::{ApiError, MarketError, headers};
 use crate::ids::{AgentId, RequestId};
 use crate::jobs::job::Job;
 use crate::jobs::store;
+use crate::limits::{self, Class, Subject};
 
 /// What somebody is to a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,12 +26,7 @@ pub enum Party {
 ///
 /// # Errors
 /// 401 without anything that says who asks; 404 for an unknown id; 403 for a stranger.
-pub async fn job_for(
-    market: &Market,
-    headers: &HeaderMap,
-    id: &str,
-    needed: Scope,
-) -> Result<(Job, Party), ApiError> {
+pub async fn job_for(market: &Market, headers: &HeaderMap, id: &str, needed: Scope) -> Result<(Job, Party), ApiError> {
     let asks = asker(market, headers, needed).await?;
     let job = match RequestId::of_soul_job(id) {
         Some(request_id) => store::load_latest(&market.app.db, request_id).await?,
@@ -60,7 +56,7 @@ enum Asker {
 
 async fn asker(market: &Market, headers: &HeaderMap, needed: Scope) -> Result<Asker, ApiError> {
     if let Some(secret) = headers::bearer(headers)?.filter(|secret| secret.starts_with("soul_")) {
-        let soul = soul::by_key(&market.app.db, secret).await?.ok_or(ApiError::Unauthorized)?;
+        let soul = soul::by_key(&market.app.db, secret).await?.ok_or(ApiError::KeyRequired)?;
         return Ok(Asker::Soul(soul.slug.to_string()));
     }
     let is_proven = headers.contains_key("x-agent-proof") || headers::bearer(headers)?.is_some();
@@ -78,4 +74,22 @@ pub async fn named(market: &Market, headers: &HeaderMap) -> Result<Option<AgentI
         return Ok(caller.map(|caller| caller.agent));
     }
     Ok(headers::agent_name(headers)?.map(|named| named.agent()))
+}
+
+/// The soul whose key a request shows. A wrong key counts against its source, so that keys cannot be tried out.
+///
+/// # Errors
+/// 401 `unauthorized`.
+pub async fn seller(market: &Market, headers: &HeaderMap) -> Result<Soul, ApiError> {
+    let soul = match headers::bearer(headers)? {
+        Some(secret) => soul::by_key(&market.app.db, secret).await?,
+        None => return Err(ApiError::KeyRequired),
+    };
+    match soul {
+        Some(soul) => Ok(soul),
+        None => {
+            limits::take(&market.app, Subject::source(), Class::Open).await?;
+            Err(ApiError::KeyRequired)
+        }
+    }
 }

@@ -17,9 +17,9 @@ use crate::http::log;
 use crate::jobs::engine::{SellersWork, Worked};
 use crate::jobs::job::Job;
 use crate::ledger::earning::Sold;
-use crate::net::Fetcher;
+use crate::money::Usdc;
 use crate::store::{Blobs, BoxFuture, Db, StoreError};
-use crate::tools::{Mode, Output, ToolError, Unavailable};
+use crate::tools::{Mode, Output, ToolError, Toolbox, Unavailable};
 use crate::work::{self, Commission, Report};
 
 /// Does what souls sold.
@@ -31,8 +31,8 @@ pub struct Workshop {
     pub model: Option<Arc<dyn work::Executor>>,
     /// Runs sellers' programs; absent in functions that only hand texts over.
     pub programs: Option<Arc<dyn work::Executor>>,
-    /// For webhooks, whose addresses sellers chose.
-    pub fetcher: Arc<Fetcher>,
+    /// Its guarded client is for webhooks, whose addresses sellers chose.
+    pub toolbox: Arc<Toolbox>,
     pub webhook_key: hmac::Key,
 }
 
@@ -74,7 +74,7 @@ impl Workshop {
             ToolError::internal("the soul's text could not be read")
         })?;
         let (provider, mode) = ("marketplace", Mode::Embedded);
-        Ok(Output { result, provider, provider_request_id: None, mode, credited: None })
+        Ok(Output { result, provider, provider_request_id: None, mode, credited: None, tools_cost: Usdc::ZERO })
     }
 
     async fn soul(&self, slug: &str) -> Result<Soul, StoreError> {
@@ -143,7 +143,7 @@ impl Workshop {
 
     /// Keeps what was made, if it is what was promised.
     async fn keep(&self, job: &Job, terms: &Terms, report: Report) -> Result<Output, ToolError> {
-        let spent = report.tools_used.iter().filter(|used| used.ok).map(|used| used.cost.micro()).sum::<u64>();
+        let spent = report.tools_used.iter().map(|used| used.cost.micro()).sum::<u64>();
         let work = report.outcome?;
         if let Some(promised) = &terms.output_schema
             && let Err(wrong) = check_output(promised, &work.result)
@@ -173,10 +173,10 @@ impl Workshop {
         }
         if !report.tools_used.is_empty() {
             result["tools_used"] = json!(report.tools_used);
-            result["tools_cost_micro_usdc"] = json!(spent);
         }
         let (provider, provider_request_id, mode) = (work.provider, work.provider_request_id, work.mode);
-        Ok(Output { result, provider, provider_request_id, mode, credited: None })
+        let tools_cost = Usdc::from_micro(spent);
+        Ok(Output { result, provider, provider_request_id, mode, credited: None, tools_cost })
     }
 
     /// Tells a seller's worker that there is work, if it wants to be told. Losing this loses nothing: the job waits to be
@@ -191,7 +191,7 @@ impl Workshop {
         });
         let body = body.to_string();
         let headers = webhook::signed(&secret, &job.request_id.soul_job(), &body, self.clock.now());
-        match self.fetcher.post(url, &headers, body.into_bytes()).await {
+        match self.toolbox.fetcher.post(url, &headers, body.into_bytes()).await {
             Ok(200..=299) => {}
             Ok(status) => log::event("webhook", json!({"soul": soul, "service": service, "status": status})),
             Err(error) => {

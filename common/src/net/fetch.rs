@@ -270,10 +270,7 @@ fn text_of(headers: &HeaderMap, name: HeaderName) -> Option<String> {
 
 /// Runs `exchange` while keeping the connection moving, in one task: when the
 /// caller goes away, the connection goes with it.
-async fn while_driving<F: Future>(
-    connection: Connection,
-    exchange: F,
-) -> F::Output {
+async fn while_driving<F: Future>(connection: Connection, exchange: F) -> F::Output {
     let mut connection = pin!(connection);
     let mut exchange = pin!(exchange);
     let mut open = true;

@@ -31,8 +31,10 @@ pub enum Access<'a> {
 
 /// How a browser is told to keep a file instead of showing it: what a seller made is never run in our name.
 pub fn attachment(file_name: &str) -> String {
-    let name: String =
-        file_name.chars().map(|letter| if letter.is_ascii_alphanumeric() || "._-".contains(letter) { letter } else { '_' }).collect();
+    let name: String = file_name
+        .chars()
+        .map(|letter| if letter.is_ascii_alphanumeric() || "._-".contains(letter) { letter } else { '_' })
+        .collect();
     format!("attachment; filename=\"{name}\"")
 }
 

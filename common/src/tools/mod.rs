@@ -53,6 +53,8 @@ pub struct Output {
     pub mode: Mode,
     /// Credits that were bought, in micro-USDC: where credits themselves are what is sold.
     pub credited: Option<Usdc>,
+    /// What tools that the work used cost, of a seller's share, in micro-USDC.
+    pub tools_cost: Usdc,
 }
 
 /// Whether this service did the work itself or had it done.

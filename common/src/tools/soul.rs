@@ -55,11 +55,7 @@ pub static PURCHASE: ToolSpec = ToolSpec {
     sells_credits: false,
     category: "agent_to_agent",
     deadline: Duration::from_secs(5),
-    input: &[Field::optional(
-        "quantity",
-        Kind::Integer { min: 1, max: 1 },
-        "A text is bought once; only 1 is allowed",
-    )],
+    input: &[Field::optional("quantity", Kind::Integer { min: 1, max: 1 }, "A text is bought once; only 1 is allowed")],
     check: |_, _| Vec::new(),
     example: || json!({}),
     output: purchased,

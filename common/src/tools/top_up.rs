@@ -55,6 +55,7 @@ fn run(_: Arc<Toolbox>, input: Map<String, Value>) -> Running {
             provider_request_id: None,
             mode: Mode::Embedded,
             credited: Some(bought),
+            tools_cost: Usdc::ZERO,
         })
     })
 }

@@ -51,7 +51,14 @@ fn run(toolbox: Arc<Toolbox>, input: Map<String, Value>) -> Running {
         let model_year = input.get("model_year").and_then(Value::as_u64).and_then(|year| u16::try_from(year).ok());
         let decoded = vin::decode(&vin, model_year, toolbox.clock.now().year());
         let result = serde_json::to_value(&decoded).map_err(|error| ToolError::internal(error.to_string()))?;
-        Ok(Output { result, provider: "vpic", provider_request_id: None, mode: Mode::Embedded, credited: None })
+        Ok(Output {
+            result,
+            provider: "vpic",
+            provider_request_id: None,
+            mode: Mode::Embedded,
+            credited: None,
+            tools_cost: Usdc::ZERO,
+        })
     })
 }
 

@@ -59,7 +59,14 @@ fn run(toolbox: Arc<Toolbox>, input: Map<String, Value>) -> Running {
             return Err(ToolError::unavailable(Unavailable::SourceUnavailable, message));
         }
         let result = serde_json::to_value(&read).map_err(|error| ToolError::internal(error.to_string()))?;
-        Ok(Output { result, provider: "web", provider_request_id: None, mode: Mode::Embedded, credited: None })
+        Ok(Output {
+            result,
+            provider: "web",
+            provider_request_id: None,
+            mode: Mode::Embedded,
+            credited: None,
+            tools_cost: Usdc::ZERO,
+        })
     })
 }
 

@@ -277,7 +277,7 @@ async fn explained(State(app): State<App>, Segment(id): Segment, headers: Header
         let receipt = explain::find(&app.db, caller.agent, &id).await?.ok_or(ApiError::ReceiptNotFound)?;
         let explained = {
             let (blobs, now) = (&*app.blobs, app.clock.now());
-            explain::explain(&app.db, blobs, &app.config.chain, &receipt, now).await?
+            explain::explain(&app.db, blobs, &app.config.chain, &receipt, caller.wallet, now).await?
         };
         private_body(&explained)
     };

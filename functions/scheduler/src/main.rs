@@ -13,10 +13,12 @@ async fn main() -> Result<(), Error> {
     let connections = Connections::open(&config)?;
     let receipt_key = ServiceKeys::load(&config, &connections.signed).await?.receipts.public();
     let queue = app::job_queue(&config, &connections)?;
+    let souls = app::soul_queue(&config, &connections)?;
     let app = App::new(config, &connections);
-    let (app, queue, receipt_key) = (&app, &*queue, &receipt_key);
+    let (app, receipt_key) = (&app, &receipt_key);
+    let queues = scheduler::Queues { tools: &*queue, souls: &*souls };
     let handler = |_: LambdaEvent<Value>| async move {
-        let swept = scheduler::run(&app.db, queue, &app.clock, receipt_key).await?;
+        let swept = scheduler::run(&app.db, queues, &app.clock, receipt_key).await?;
         let namespace = &app.config.metric_namespace;
         log::metric(namespace, "OldestOpenJobSeconds", "Seconds", swept.oldest_secs);
         log::metric(namespace, "JobsSentAgain", "Count", u64::from(swept.sent));

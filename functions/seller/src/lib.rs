@@ -1,11 +1,12 @@
 //! The marketplace, for sellers: everything under `/v1/soul/me`, by soul key.
 
+mod jobs;
 mod services;
 
 use std::sync::Arc;
 
 use axum::Router;
-use axum::routing::get;
+use axum::routing::{get, post, put};
 use common::marketplace::Market;
 use common::tools::Runner;
 
@@ -13,6 +14,15 @@ use common::tools::Runner;
 pub const RUNNERS: &[&Runner] = &[];
 
 pub fn router(market: Arc<Market>) -> Router {
-    let router = Router::new().route("/v1/soul/me/services", get(services::list));
+    let router = Router::new()
+        .route("/v1/soul/me/services", get(services::list))
+        .route("/v1/soul/me/jobs", get(jobs::list))
+        .route("/v1/soul/me/jobs/{id}", get(jobs::show))
+        .route("/v1/soul/me/jobs/{id}/claim", post(jobs::claim))
+        .route("/v1/soul/me/jobs/{id}/progress", post(jobs::progress))
+        .route("/v1/soul/me/jobs/{id}/files", post(jobs::announce_file))
+        .route("/v1/soul/me/jobs/{id}/files/{*path}", put(jobs::put_file))
+        .route("/v1/soul/me/jobs/{id}/complete", post(jobs::complete))
+        .route("/v1/soul/me/jobs/{id}/fail", post(jobs::fail));
     common::http::routes::finish(router.with_state(market))
 }

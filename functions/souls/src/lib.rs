@@ -1,11 +1,13 @@
 //! The marketplace, for everybody but the seller: registering, looking around, buying, having work done.
 
+mod jobs;
 mod public;
+mod sell;
 
 use std::sync::Arc;
 
 use axum::Router;
-use axum::routing::get;
+use axum::routing::{get, post};
 use common::marketplace::Market;
 use common::tools::Runner;
 
@@ -15,6 +17,12 @@ pub const RUNNERS: &[&Runner] = &[];
 pub fn router(market: Arc<Market>) -> Router {
     let router = Router::new()
         .route("/v1/soul/service-types", get(public::service_types))
-        .route("/v1/soul/templates", get(public::templates));
+        .route("/v1/soul/templates", get(public::templates))
+        .route("/v1/soul/{slug}/purchase", post(sell::purchase))
+        .route("/v1/soul/{slug}/services/{service}/execute", post(sell::execute))
+        .route("/v1/soul/jobs/{id}", get(jobs::show))
+        .route("/v1/soul/jobs/{id}/files", get(jobs::list_files))
+        .route("/v1/soul/jobs/{id}/files/{*path}", get(jobs::file))
+        .route("/v1/soul/jobs/{id}/rate", post(jobs::rate));
     common::http::routes::finish(router.with_state(market))
 }

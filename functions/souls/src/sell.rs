@@ -26,13 +26,8 @@ pub async fn purchase(State(market): State<Arc<Market>>, path: Path<String>, req
         if let Some(answer) = had(&market, &offer, &parts.headers).await? {
             return Ok(answer);
         }
-        let call = Call {
-            tool: &PURCHASE,
-            listing: Some(&offer.listing),
-            resource: &resource,
-            headers: &parts.headers,
-            body,
-        };
+        let call =
+            Call { tool: &PURCHASE, listing: Some(&offer.listing), resource: &resource, headers: &parts.headers, body };
         market.gate.call(call).await
     };
     respond(answer.await)

@@ -15,7 +15,7 @@ pub use relayer::Relayer;
 
 use super::reason::Reason;
 use crate::evm::authorization::Authorization;
-use crate::evm::{Address, Word};
+use crate::evm::{Address, Word, compact};
 use crate::providers::chain::{Chain, ChainError, NonceUse};
 use crate::store::{BoxFuture, StoreError, Write};
 
@@ -25,6 +25,7 @@ use crate::store::{BoxFuture, StoreError, Write};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Intent {
     /// Fee wallet.
+    #[serde(with = "compact::address")]
     pub relayer: Address,
     /// Its account nonce.
     pub account_nonce: u64,

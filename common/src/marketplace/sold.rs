@@ -1,0 +1,86 @@
+//! What a soul sold, newest first: lists over the index of jobs, which holds the open, the completed and the failed ones
+//! apart. A page reads no more than its offset and its limit ask for, whatever the soul sold before.
+
+use serde::Deserialize;
+
+use super::jobs;
+use crate::clock::Timestamp;
+use crate::jobs::job::{self, Job, Outcome, Status};
+use crate::jobs::store;
+use crate::store::db::Query;
+use crate::store::table::SOLD_INDEX;
+use crate::store::{Db, StoreError};
+
+/// Largest offset of a list: what lies deeper is asked for by status, or read off the statement.
+pub const MAX_OFFSET: usize = 10_000;
+/// Most open jobs that are looked at for those pending, or those in work: they are told apart by their leases.
+const OPEN_READ: usize = 1_000;
+
+/// Which part of the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Page {
+    pub limit: usize,
+    pub offset: usize,
+    pub status: Option<Status>,
+}
+
+/// A part of the list.
+pub struct Found {
+    pub jobs: Vec<Job>,
+    pub has_more: bool,
+}
+
+#[derive(Deserialize)]
+struct Row {
+    pk: String,
+    created: Timestamp,
+}
+
+/// A page of a soul's jobs, newest first.
+pub async fn of_soul(db: &Db, soul: &str, page: &Page, now: Timestamp) -> Result<Found, StoreError> {
+    match page.status {
+        Some(status @ (Status::Pending | Status::Processing)) => {
+            let rows = rows(db, soul, None, OPEN_READ).await?;
+            let mut open = Vec::new();
+            for row in &rows {
+                if open.len() > page.offset + page.limit {
+                    break;
+                }
+                open.extend(load(db, row).await?.filter(|job| jobs::status(job, now) == status));
+            }
+            let has_more = open.len() > page.offset + page.limit;
+            let jobs = open.into_iter().skip(page.offset).take(page.limit).collect();
+            Ok(Found { jobs, has_more })
+        }
+        status => {
+            let wanted: &[Option<Outcome>] = match status {
+                Some(Status::Completed) => &[Some(Outcome::Completed)],
+                Some(Status::Failed) => &[Some(Outcome::Failed)],
+                _ => &[None, Some(Outcome::Completed), Some(Outcome::Failed)],
+            };
+            let mut all = Vec::new();
+            for outcome in wanted {
+                all.extend(rows(db, soul, *outcome, page.offset + page.limit + 1).await?);
+            }
+            all.sort_by_key(|row| std::cmp::Reverse(row.created));
+            let has_more = all.len() > page.offset + page.limit;
+            let mut jobs = Vec::new();
+            for row in all.iter().skip(page.offset).take(page.limit) {
+                jobs.extend(load(db, row).await?);
+            }
+            Ok(Found { jobs, has_more })
+        }
+    }
+}
+
+async fn rows(db: &Db, soul: &str, outcome: Option<Outcome>, limit: usize) -> Result<Vec<Row>, StoreError> {
+    let query = Query::new(&db.tables.jobs, "#sold_by = :sold_by", limit).index(SOLD_INDEX.name).newest_first();
+    db.query(query.bind("sold_by", job::sold_by(soul, outcome))?).await
+}
+
+async fn load(db: &Db, row: &Row) -> Result<Option<Job>, StoreError> {
+    match job::request_id_of(&row.pk) {
+        Some(request_id) => store::load(db, request_id).await,
+        None => Ok(None),
+    }
+}

@@ -1,0 +1,253 @@
+//! A soul's jobs: the list, and what its own worker does with them.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, RawQuery, State};
+use axum::response::Response;
+use common::catalog::input::{self, Field, Kind, Range};
+use common::gate::parse_body;
+use common::http::{ApiError, Segment, private_json, query_pairs, read_body};
+use common::jobs::job::{Job, Progress, Status};
+use common::marketplace::files::{self, FileRow};
+use common::marketplace::party::{self, Party};
+use common::marketplace::sold::{self, Page};
+use common::marketplace::{Market, jobs, respond, worker};
+use common::store::blob::Access;
+use common::work::{MAX_RESULT_BYTES, check_content_type, check_file_path};
+use http::{HeaderMap, StatusCode, header};
+use serde_json::{Map, Value, json};
+
+const MAX_BODY_BYTES: usize = 64 * 1024;
+/// A result comes as a JSON string, in which each byte may have become six.
+const MAX_COMPLETE_BYTES: usize = 6 * MAX_RESULT_BYTES + 1024;
+
+/// `GET /v1/soul/me/jobs?limit&offset&status`
+pub async fn list(State(market): State<Arc<Market>>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
+    let answer = async {
+        let page = page(query.as_deref())?;
+        let soul = party::seller(&market, &headers).await?;
+        let (app, now) = (&market.app, market.app.clock.now());
+        let found = sold::of_soul(&app.db, soul.slug.as_str(), &page, now).await?;
+        let mut rows = Vec::new();
+        for job in &found.jobs {
+            rows.push(jobs::row(&*app.blobs, job, now).await?);
+        }
+        let pagination = json!({"limit": page.limit, "offset": page.offset, "has_more": found.has_more});
+        Ok(private_json(StatusCode::OK, &json!({"jobs": rows, "pagination": pagination})))
+    };
+    respond(answer.await)
+}
+
+fn page(query: Option<&str>) -> Result<Page, ApiError> {
+    let mut page = Page { limit: 20, offset: 0, status: None };
+    let mut wrong = Vec::new();
+    for (name, value) in query_pairs(query) {
+        let number = value.parse::<usize>().ok();
+        match (name.as_ref(), number) {
+            ("limit", Some(limit @ 1..=100)) => page.limit = limit,
+            ("limit", _) => wrong.push(input::FieldError::new("limit", "must be a whole number from 1 to 100")),
+            ("offset", Some(offset)) if offset <= sold::MAX_OFFSET => page.offset = offset,
+            ("offset", _) => wrong.push(input::FieldError::new(
+                "offset",
+                format!("must be a whole number from 0 to {}", sold::MAX_OFFSET),
+            )),
+            ("status", _) => match value.as_ref() {
+                "pending" => page.status = Some(Status::Pending),
+                "processing" => page.status = Some(Status::Processing),
+                "completed" => page.status = Some(Status::Completed),
+                "failed" => page.status = Some(Status::Failed),
+                _ => wrong.push(input::FieldError::new("status", "must be pending, processing, completed or failed")),
+            },
+            _ => {}
+        }
+    }
+    if wrong.is_empty() { Ok(page) } else { Err(ApiError::InvalidRequest(wrong)) }
+}
+
+/// `GET /v1/soul/me/jobs/{id}?full`
+pub async fn show(
+    State(market): State<Arc<Market>>,
+    Segment(id): Segment,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    let answer = async {
+        let full =
+            query_pairs(query.as_deref()).any(|(name, value)| name == "full" && value != "false" && value != "0");
+        let soul = party::seller(&market, &headers).await?;
+        let job = worker::job_of(&market, &soul, &id).await?;
+        let (app, now) = (&market.app, market.app.clock.now());
+        let mut view = jobs::view(&app.db, &*app.blobs, &job, Party::Seller, full, now).await?;
+        let asked: Value = serde_json::from_str(&job.input).unwrap_or_default();
+        view["input"] = asked["input"].clone();
+        Ok(private_json(StatusCode::OK, &json!({"job": view})))
+    };
+    respond(answer.await)
+}
+
+/// The job that a seller's request is about, and the request's body.
+async fn asked(
+    market: &Market,
+    id: &str,
+    headers: &HeaderMap,
+    body: Body,
+    fields: &[Field],
+    limit: usize,
+) -> Result<(Job, Map<String, Value>), ApiError> {
+    let body = parse_body(headers, &read_body(body, limit).await?)?;
+    let soul = party::seller(market, headers).await?;
+    let job = worker::job_of(market, &soul, id).await?;
+    let fields = input::validate(fields, &body).map_err(ApiError::InvalidRequest)?;
+    Ok((job, fields))
+}
+
+/// `POST /v1/soul/me/jobs/{id}/claim`
+pub async fn claim(
+    State(market): State<Arc<Market>>,
+    Segment(id): Segment,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let answer = async {
+        let (job, _) = asked(&market, &id, &headers, body, &[], MAX_BODY_BYTES).await?;
+        let job = worker::claim(&market, &job).await?;
+        let view = worker::for_worker(&job, market.app.clock.now());
+        Ok(private_json(StatusCode::OK, &json!({"job": view})))
+    };
+    respond(answer.await)
+}
+
+static PROGRESS: &[Field] = &[
+    Field::optional("message", Kind::Text { min: 0, max: 1000, format: None }, "How far the work is, in words"),
+    Field::optional(
+        "percent",
+        Kind::Number(Range { above: None, min: Some(0.0), max: Some(100.0) }),
+        "How far it is, 0 to 100",
+    ),
+];
+
+/// `POST /v1/soul/me/jobs/{id}/progress`: also keeps the lease.
+pub async fn progress(
+    State(market): State<Arc<Market>>,
+    Segment(id): Segment,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let answer = async {
+        let (job, fields) = asked(&market, &id, &headers, body, PROGRESS, MAX_BODY_BYTES).await?;
+        let percent = fields.get("percent").and_then(Value::as_f64);
+        let progress = Progress {
+            message: fields.get("message").and_then(Value::as_str).map(str::to_owned),
+            // Whole per cent, of a number that was checked to lie between 0 and 100.
+            percent: percent.map(|percent| percent as u8),
+        };
+        let job = worker::progress(&market, &job, &progress).await?;
+        let expires = job.claimed_until.map(|until| until.to_string());
+        Ok(private_json(StatusCode::OK, &json!({"success": true, "lease_expires_at": expires})))
+    };
+    respond(answer.await)
+}
+
+/// `PUT /v1/soul/me/jobs/{id}/files/{path}`: a file, as the body.
+pub async fn put_file(
+    State(market): State<Arc<Market>>,
+    path: Result<Path<(String, String)>, PathRejection>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let answer = async {
+        let Path((id, path)) = path.map_err(|_| ApiError::NotFound)?;
+        let body = read_body(body, files::MAX_BODY_BYTES).await?;
+        let soul = party::seller(&market, &headers).await?;
+        let job = worker::job_of(&market, &soul, &id).await?;
+        let content_type = headers.get(header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or_default());
+        let content_type = content_type.unwrap_or("application/octet-stream");
+        check_file_path(&path).map_err(|wrong| ApiError::field("path", wrong))?;
+        check_content_type(content_type).map_err(|wrong| ApiError::field("Content-Type", wrong))?;
+        let row = FileRow::of(&path, content_type, body.len() as u64, market.app.clock.now());
+        let answer = json!({"path": row.path, "size": row.size, "content_type": row.content_type});
+        worker::add_file(&market, &job, row, Some(body.to_vec())).await?;
+        Ok(private_json(StatusCode::OK, &answer))
+    };
+    respond(answer.await)
+}
+
+static FILE: &[Field] = &[
+    Field::required("path", Kind::Text { min: 1, max: 255, format: None }, "Where it is among the job's files"),
+    Field::required("size", Kind::Integer { min: 1, max: files::MAX_FILE_BYTES as i64 }, "In bytes"),
+    Field::required("content_type", Kind::Text { min: 3, max: 127, format: None }, "Such as application/pdf"),
+];
+
+/// `POST /v1/soul/me/jobs/{id}/files`: where a file too large for a body is to be sent.
+pub async fn announce_file(
+    State(market): State<Arc<Market>>,
+    Segment(id): Segment,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let answer = async {
+        let (job, fields) = asked(&market, &id, &headers, body, FILE, MAX_BODY_BYTES).await?;
+        let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
+        let (path, content_type) = (text("path"), text("content_type"));
+        check_file_path(path).map_err(|wrong| ApiError::field("path", wrong))?;
+        check_content_type(content_type).map_err(|wrong| ApiError::field("content_type", wrong))?;
+        let size = fields.get("size").and_then(Value::as_u64).unwrap_or_default();
+        let now = market.app.clock.now();
+        let row = FileRow { uploaded: true, ..FileRow::of(path, content_type, size, now) };
+        let key = files::blob(job.request_id, path);
+        let url = market.app.blobs.url(&key, Access::Put { content_type, size }, files::URL_VALID)?;
+        worker::add_file(&market, &job, row, None).await?;
+        let expires_at = now.plus(files::URL_VALID).to_string();
+        let send =
+            json!({"method": "PUT", "headers": {"content-type": content_type, "content-length": size.to_string()}});
+        Ok(private_json(StatusCode::OK, &json!({"upload_url": url, "expires_at": expires_at, "upload": send})))
+    };
+    respond(answer.await)
+}
+
+static RESULT: &[Field] = &[Field::required(
+    "result",
+    Kind::Text { min: 0, max: MAX_RESULT_BYTES, format: None },
+    "The result; JSON, where the service has an output_schema",
+)];
+
+/// `POST /v1/soul/me/jobs/{id}/complete`
+pub async fn complete(
+    State(market): State<Arc<Market>>,
+    Segment(id): Segment,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let answer = async {
+        let (job, fields) = asked(&market, &id, &headers, body, RESULT, MAX_COMPLETE_BYTES).await?;
+        let result = fields.get("result").and_then(Value::as_str).unwrap_or_default();
+        if result.len() > MAX_RESULT_BYTES {
+            return Err(ApiError::field("result", format!("may have at most {MAX_RESULT_BYTES} bytes")));
+        }
+        let job = worker::complete(&market, &job, result).await?;
+        ended(&market, &job).await
+    };
+    respond(answer.await)
+}
+
+static REASON: &[Field] =
+    &[Field::required("reason", Kind::Text { min: 1, max: 1000, format: None }, "Why; the buyer reads it")];
+
+/// `POST /v1/soul/me/jobs/{id}/fail`
+pub async fn fail(State(market): State<Arc<Market>>, Segment(id): Segment, headers: HeaderMap, body: Body) -> Response {
+    let answer = async {
+        let (job, fields) = asked(&market, &id, &headers, body, REASON, MAX_BODY_BYTES).await?;
+        let reason = fields.get("reason").and_then(Value::as_str).unwrap_or_default();
+        let job = worker::give_up(&market, &job, reason).await?;
+        ended(&market, &job).await
+    };
+    respond(answer.await)
+}
+
+async fn ended(market: &Market, job: &Job) -> Result<Response, ApiError> {
+    let (app, now) = (&market.app, market.app.clock.now());
+    let view = jobs::view(&app.db, &*app.blobs, job, Party::Seller, false, now).await?;
+    Ok(private_json(StatusCode::OK, &json!({"success": true, "job": view})))
+}

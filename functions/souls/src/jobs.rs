@@ -1,0 +1,156 @@
+//! A job of a soul, for its buyer and its seller: where it is, its files, its rating.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Path, RawQuery, State};
+use axum::response::Response;
+use common::auth::Scope;
+use common::catalog::input::{self, Field, Kind};
+use common::gate::parse_body;
+use common::http::{ApiError, MarketError, Segment, private_json, read_body};
+use common::jobs::job::{Job, Outcome};
+use common::marketplace::files::{self, FileRow};
+use common::marketplace::party::{self, Party};
+use common::marketplace::{Market, jobs, rating, respond};
+use common::store::StoreError;
+use common::store::blob::{Access, attachment};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use serde_json::json;
+
+const MAX_BODY_BYTES: usize = 64 * 1024;
+
+/// `GET /v1/soul/jobs/{id}?full=true`
+pub async fn show(
+    State(market): State<Arc<Market>>,
+    Segment(id): Segment,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    let answer = async {
+        let full = full(query.as_deref())?;
+        let (job, party) = party::job_for(&market, &headers, &id, Scope::Read).await?;
+        let (app, now) = (&market.app, market.app.clock.now());
+        let view = jobs::view(&app.db, &*app.blobs, &job, party, full, now).await?;
+        Ok(private_json(StatusCode::OK, &json!({"job": view})))
+    };
+    respond(answer.await)
+}
+
+/// `full` of a query: whether the whole result is asked for.
+pub fn full(query: Option<&str>) -> Result<bool, ApiError> {
+    let mut pairs = common::http::query_pairs(query);
+    match pairs.find(|(name, _)| name == "full") {
+        None => Ok(false),
+        Some((_, value)) => match value.as_ref() {
+            "true" | "1" => Ok(true),
+            "false" | "0" | "" => Ok(false),
+            _ => Err(ApiError::field("full", "must be true or false")),
+        },
+    }
+}
+
+/// Files are their buyer's once the job is completed; what a failed one left is its seller's only.
+fn check_files(job: &Job, party: Party) -> Result<(), ApiError> {
+    if party == Party::Seller || job.outcome == Some(Outcome::Completed) {
+        return Ok(());
+    }
+    Err(ApiError::NotFound)
+}
+
+/// `GET /v1/soul/jobs/{id}/files`
+pub async fn list_files(State(market): State<Arc<Market>>, Segment(id): Segment, headers: HeaderMap) -> Response {
+    let answer = async {
+        let (job, party) = party::job_for(&market, &headers, &id, Scope::Read).await?;
+        let files = match check_files(&job, party) {
+            Ok(()) => files::of_job(&market.app.db, job.request_id).await?,
+            Err(_) => Vec::new(),
+        };
+        let listed: Vec<_> = files.iter().map(|file| file.to_json(job.request_id)).collect();
+        let body = json!({"job_id": job.request_id.soul_job(), "file_count": listed.len(), "files": listed});
+        Ok(private_json(StatusCode::OK, &body))
+    };
+    respond(answer.await)
+}
+
+/// `GET /v1/soul/jobs/{id}/files/{path}`: the content, or where a large one is.
+pub async fn file(
+    State(market): State<Arc<Market>>,
+    path: Result<Path<(String, String)>, axum::extract::rejection::PathRejection>,
+    headers: HeaderMap,
+) -> Response {
+    let answer = async {
+        let Path((id, path)) = path.map_err(|_| ApiError::NotFound)?;
+        let (job, party) = party::job_for(&market, &headers, &id, Scope::Read).await?;
+        check_files(&job, party)?;
+        let file = files::load(&market.app.db, job.request_id, &path).await?.ok_or(ApiError::NotFound)?;
+        let key = files::blob(job.request_id, &path);
+        if file.size > files::MAX_BODY_BYTES as u64 {
+            let access = Access::Get { content_type: &file.content_type, file_name: file.name() };
+            let url = market.app.blobs.url(&key, access, files::URL_VALID)?;
+            let mut response = private_json(StatusCode::TEMPORARY_REDIRECT, &json!({"download_url": url}));
+            let location = HeaderValue::from_str(&url).map_err(StoreError::new)?;
+            response.headers_mut().insert(header::LOCATION, location);
+            return Ok(response);
+        }
+        let bytes = market.app.blobs.get(&key).await?;
+        let bytes = bytes.ok_or_else(|| StoreError::new(format_args!("the file {key} is missing")))?;
+        Ok(download(&file, bytes, headers.get(header::RANGE).and_then(|range| range.to_str().ok())))
+    };
+    respond(answer.await)
+}
+
+fn download(file: &FileRow, bytes: Vec<u8>, range: Option<&str>) -> Response {
+    let size = bytes.len();
+    let (status, content_range, body) = match files::range(range, size) {
+        Ok(None) => (StatusCode::OK, None, bytes),
+        Ok(Some((first, last))) => {
+            let part = bytes.get(first..=last).unwrap_or_default().to_vec();
+            (StatusCode::PARTIAL_CONTENT, Some(format!("bytes {first}-{last}/{size}")), part)
+        }
+        Err(()) => (StatusCode::RANGE_NOT_SATISFIABLE, Some(format!("bytes */{size}")), Vec::new()),
+    };
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    let mut set = |name, value: &str| {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            headers.insert(name, value);
+        }
+    };
+    set(header::CONTENT_TYPE, &file.content_type);
+    set(header::CONTENT_DISPOSITION, &attachment(file.name()));
+    // What a seller made is never run in our name.
+    set(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+    set(header::CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox");
+    set(header::CACHE_CONTROL, "no-store");
+    set(header::ACCEPT_RANGES, "bytes");
+    if let Some(content_range) = content_range {
+        set(header::CONTENT_RANGE, &content_range);
+    }
+    response
+}
+
+static RATING: &[Field] = &[
+    Field::required("rating", Kind::Integer { min: 1, max: 5 }, "How good it was, 1 to 5"),
+    Field::optional("review", Kind::Text { min: 0, max: 1000, format: None }, "Why"),
+];
+
+/// `POST /v1/soul/jobs/{id}/rate`: once, by the buyer, of a completed job.
+pub async fn rate(State(market): State<Arc<Market>>, Segment(id): Segment, headers: HeaderMap, body: Body) -> Response {
+    let answer = async {
+        let body = parse_body(&headers, &read_body(body, MAX_BODY_BYTES).await?)?;
+        let fields = input::validate(RATING, &body).map_err(ApiError::InvalidRequest)?;
+        let (job, party) = party::job_for(&market, &headers, &id, Scope::Write).await?;
+        if party != Party::Buyer {
+            return Err(MarketError::Forbidden("only the job's buyer may rate it").into());
+        }
+        let stars = fields.get("rating").and_then(serde_json::Value::as_u64).unwrap_or_default();
+        let stars = u8::try_from(stars).unwrap_or_default();
+        let review = fields.get("review").and_then(serde_json::Value::as_str).filter(|review| !review.is_empty());
+        rating::rate(&market.app.db, &job, stars, review, market.app.clock.now()).await?;
+        let body = json!({"success": true, "message": "the rating counts", "rating": stars});
+        Ok(private_json(StatusCode::OK, &body))
+    };
+    respond(answer.await)
+}
