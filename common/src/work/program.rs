@@ -11,6 +11,8 @@
 //! | `call_tool(ptr, len) -> i32` | calls a tool of the service with the JSON `{"tool": …, "arguments": {…}}` that lies there; returns the length of the answer, `{"ok": true, "result": …}` or `{"ok": false, "error": "…"}` |
 //! | `take(ptr, len) -> i32` | copies the answer, or as much of it as fits; returns how much |
 //! | `put_file(path, path_len, type, type_len, bytes, bytes_len) -> i32` | makes a file of the result, or replaces it; 0, or 1 bad path, 2 bad content type, 3 too large, 4 too many |
+//!
+//! Each of these gives -1 for what does not lie in memory.
 
 /// Largest program, in bytes.
 pub const MAX_PROGRAM_BYTES: usize = 4 * 1024 * 1024;
