@@ -36,6 +36,7 @@ pub struct Config {
     /// `SOUL_REQUIRE_PROOF`: `true` to ask who reads or rates a job for a proof. Default: a bare `X-Agent-ID` will do, as
     /// the mission has it.
     pub soul_require_proof: bool,
+    pub model: Option<ModelConfig>,
     pub aws: AwsConfig,
     pub tables: Tables,
 }
@@ -105,6 +106,35 @@ pub struct ModerationConfig {
     pub url: String,
     pub key: Option<Redacted>,
     pub model: String,
+}
+
+/// The language model that does the work of services which ask for one. Default: none, and such services need a worker.
+#[derive(Clone, Debug)]
+pub struct ModelConfig {
+    /// `MODEL_PROVIDER`: `openai`, `anthropic` or `bedrock`.
+    pub provider: ModelProvider,
+    /// `MODEL_URL`: what the protocol's paths are put behind, without a trailing slash. Default: the provider's own;
+    /// `openai` also means every server that speaks its chat completions, by its `…/v1`.
+    pub url: Option<String>,
+    /// `MODEL_NAME`: in the provider's words; with `bedrock`, a model id, inference profile or ARN.
+    pub name: String,
+    /// `MODEL_KEY`. With `bedrock` none: requests are signed with the function's own credentials.
+    pub key: Option<Redacted>,
+    /// `MODEL_MAX_TOKENS`: most tokens of one answer. Default 4096.
+    pub max_tokens: u32,
+    /// `MODEL_TIMEOUT_SECONDS`: longest wait for one answer. Default 120.
+    pub timeout: Duration,
+}
+
+/// A protocol, and where it is spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModelProvider {
+    /// Chat completions.
+    OpenAi,
+    /// Messages.
+    Anthropic,
+    /// Converse.
+    Bedrock,
 }
 
 /// How mails to people leave. Without both, none does.
@@ -305,6 +335,7 @@ impl Config {
             mail: env.mail(),
             moderation: env.moderation(),
             soul_require_proof: env.parsed("SOUL_REQUIRE_PROOF").unwrap_or(false),
+            model: env.model(),
             aws,
             tables: Tables {
                 jobs: format!("{prefix}-jobs"),
@@ -391,6 +422,39 @@ impl Reader<'_> {
             self.problem("MAIL_FROM", "is required with SMTP_URL");
         }
         MailConfig { smtp_url: smtp_url.map(Redacted), from }
+    }
+
+    fn model(&mut self) -> Option<ModelConfig> {
+        let max_tokens = self.number("MODEL_MAX_TOKENS", 4096, 16..=200_000);
+        let timeout = self.number("MODEL_TIMEOUT_SECONDS", 120, 1..=840);
+        let (url, name, key) = (self.url("MODEL_URL"), self.text("MODEL_NAME"), self.text("MODEL_KEY").map(Redacted));
+        let provider = match self.text("MODEL_PROVIDER")?.as_str() {
+            "openai" => ModelProvider::OpenAi,
+            "anthropic" => ModelProvider::Anthropic,
+            "bedrock" => ModelProvider::Bedrock,
+            other => {
+                self.problem("MODEL_PROVIDER", format_args!("must be openai, anthropic or bedrock (got {other:?})"));
+                return None;
+            }
+        };
+        if name.is_none() {
+            self.problem("MODEL_NAME", "is required with MODEL_PROVIDER");
+        }
+        if provider == ModelProvider::Anthropic && key.is_none() {
+            self.problem("MODEL_KEY", "is required with MODEL_PROVIDER=anthropic");
+        }
+        // It becomes a header, and whoever reads a header's error should not read the key.
+        if key.as_ref().is_some_and(|key| !key.expose().bytes().all(|byte| byte.is_ascii_graphic())) {
+            self.problem("MODEL_KEY", "must be printable ASCII without spaces");
+        }
+        Some(ModelConfig {
+            provider,
+            url,
+            name: name.unwrap_or_default(),
+            key,
+            max_tokens: u32::try_from(max_tokens).unwrap_or(u32::MAX),
+            timeout: Duration::from_secs(timeout),
+        })
     }
 
     fn token_prefixes(&mut self) -> Vec<String> {
@@ -524,6 +588,8 @@ mod tests {
             ("OVERLAP_BELOW_USDC", "-1"),
             ("RATE_LIMIT_SCALE", "0"),
             ("SMTP_URL", "smtp://user:secret@mail.example.com:587"),
+            ("MODEL_PROVIDER", "anthropic"),
+            ("MODEL_TIMEOUT_SECONDS", "0"),
         ])
         .unwrap_err();
         let text = errors.to_string();
@@ -540,6 +606,9 @@ mod tests {
             "RATE_LIMIT_SCALE",
             "SMTP_URL",
             "MAIL_FROM",
+            "MODEL_NAME",
+            "MODEL_KEY",
+            "MODEL_TIMEOUT_SECONDS",
         ] {
             assert!(text.contains(name), "{name} in {text}");
         }

@@ -15,7 +15,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 
 use super::tls;
 
-/// Longest any operator-configured peer may take, connection and whole answer included.
+/// Longest an operator-configured peer may take, connection and whole answer included, if nothing else is said.
 const TIMEOUT: Duration = Duration::from_secs(20);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Largest answer read from such a peer.
@@ -30,6 +30,7 @@ pub struct PlainHttp {
     client: Arc<OnceLock<HyperClient>>,
     /// PEM certificates to trust besides the web's.
     extra_roots: Option<Arc<[u8]>>,
+    timeout: Duration,
 }
 
 /// An answer, read whole.
@@ -38,6 +39,8 @@ pub struct PlainAnswer {
     pub status: u16,
     /// The whole's size, where the answer is a part of it (`Content-Range`).
     pub content_range_total: Option<u64>,
+    /// The peer's `Retry-After`, if it counted seconds.
+    pub retry_after: Option<Duration>,
     pub body: Vec<u8>,
 }
 
@@ -70,7 +73,12 @@ impl fmt::Debug for PlainHttp {
 impl PlainHttp {
     /// `extra_roots`: PEM certificates to trust besides the web's.
     pub fn new(extra_roots: Option<Vec<u8>>) -> PlainHttp {
-        PlainHttp { client: Arc::default(), extra_roots: extra_roots.map(Arc::from) }
+        PlainHttp { client: Arc::default(), extra_roots: extra_roots.map(Arc::from), timeout: TIMEOUT }
+    }
+
+    /// The same connections, for peers that may take so long for a whole answer.
+    pub fn lasting(&self, timeout: Duration) -> PlainHttp {
+        PlainHttp { timeout, ..self.clone() }
     }
 
     fn client(&self) -> Result<&HyperClient, PlainError> {
@@ -104,6 +112,8 @@ impl PlainHttp {
             let status = answer.status().as_u16();
             let range = answer.headers().get(http::header::CONTENT_RANGE).and_then(|range| range.to_str().ok());
             let content_range_total = range.and_then(|range| range.rsplit('/').next()?.parse().ok());
+            let retry_after = answer.headers().get(http::header::RETRY_AFTER).and_then(|value| value.to_str().ok());
+            let retry_after = retry_after.and_then(|text| text.trim().parse().ok()).map(Duration::from_secs);
             let body = Limited::new(answer.into_body(), MAX_ANSWER_BYTES).collect().await.map_err(|error| {
                 let too_long = error.downcast_ref::<LengthLimitError>().is_some();
                 PlainError::Lost(if too_long {
@@ -112,9 +122,11 @@ impl PlainHttp {
                     error.to_string()
                 })
             })?;
-            Ok(PlainAnswer { status, content_range_total, body: body.to_bytes().to_vec() })
+            Ok(PlainAnswer { status, content_range_total, retry_after, body: body.to_bytes().to_vec() })
         };
-        tokio::time::timeout(TIMEOUT, exchange).await.unwrap_or_else(|_| Err(PlainError::Lost("timed out".to_owned())))
+        tokio::time::timeout(self.timeout, exchange)
+            .await
+            .unwrap_or_else(|_| Err(PlainError::Lost("timed out".to_owned())))
     }
 
     /// Posts JSON and reads JSON, whatever the status.

@@ -138,6 +138,19 @@ impl SignedHttp {
         headers: &[(&str, &str)],
         body: Vec<u8>,
     ) -> Result<PlainAnswer, StoreError> {
+        let request = self.sign(service, method, url, headers, body)?;
+        self.http.send(request).await.map_err(StoreError::new)
+    }
+
+    /// The signed request, for who sends it with a client of another kind.
+    pub fn sign(
+        &self,
+        service: &str,
+        method: &str,
+        url: &str,
+        headers: &[(&str, &str)],
+        body: Vec<u8>,
+    ) -> Result<http::Request<Vec<u8>>, StoreError> {
         let mut settings = SigningSettings::default();
         if service == "s3" {
             settings.payload_checksum_kind = PayloadChecksumKind::XAmzSha256;
@@ -163,7 +176,7 @@ impl SignedHttp {
         }
         let mut request = request.body(body).map_err(StoreError::new)?;
         instructions.apply_to_request_http1x(&mut request);
-        self.http.send(request).await.map_err(StoreError::new)
+        Ok(request)
     }
 
     /// A URL of S3 that carries its own signature, valid for a while; whoever uses it has to send these headers.

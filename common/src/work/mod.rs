@@ -3,6 +3,8 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`allowance`] | the tools a commission may use, and what they may cost |
+//! | [`model`] | an executor: a language model with the soul's text as its instructions |
+//! | [`program`] | what a seller's program may be; the `executor` function runs it, which alone links the engine |
 //! | [`checks`] | a seller's test cases, judged |
 //!
 //! The third kind of executor is a seller's own worker. It is not run but waited for, so it is not here.
@@ -13,6 +15,8 @@
 
 pub mod allowance;
 pub mod checks;
+pub mod model;
+pub mod program;
 
 use serde_json::Value;
 
@@ -20,9 +24,10 @@ use crate::clock::Timestamp;
 use crate::ids::RequestId;
 use crate::money::Usdc;
 use crate::store::BoxFuture;
-use crate::tools::{Mode, ToolError};
+use crate::tools::{Mode, ToolError, Unavailable};
 
-pub use allowance::{Desk, ToolUse};
+pub use allowance::{Allowance, Desk, ToolUse};
+pub use model::ModelExecutor;
 
 /// Largest result, in bytes. More is a failure, never cut.
 pub const MAX_RESULT_BYTES: usize = 1024 * 1024;
@@ -94,6 +99,11 @@ pub trait Executor: Send + Sync {
     /// Ends by the commission's deadline. Dropping the future ends the work, at the latest after the slice of it that is
     /// being computed.
     fn run<'a>(&'a self, commission: &'a Commission) -> BoxFuture<'a, Report>;
+}
+
+/// The error of work whose deadline passed.
+pub fn out_of_time() -> ToolError {
+    ToolError::unavailable(Unavailable::DeadlineExceeded, "the work was not done by its deadline")
 }
 
 /// Whether work may make a file of this path: 1 to 255 bytes of visible characters, relative, going nowhere but down.

@@ -1,0 +1,59 @@
+//! Anthropic Messages.
+
+use serde_json::{Value, json};
+
+use super::wire::{Answer, Ask, Message, Stop, call, name};
+use crate::config::ModelConfig;
+
+/// The protocol's version, sent with every request.
+pub(super) const VERSION: &str = "2023-06-01";
+
+pub(super) fn path() -> String {
+    "/v1/messages".to_owned()
+}
+
+pub(super) fn body(config: &ModelConfig, ask: &Ask<'_>) -> Value {
+    let messages = ask.messages.iter().map(|message| match message {
+        Message::Asked(text) => json!({"role": "user", "content": text}),
+        Message::Answered(echo) => json!({"role": "assistant", "content": echo}),
+        Message::Replied(replies) => {
+            let results = replies.iter().map(|reply| {
+                json!({"type": "tool_result", "tool_use_id": reply.id, "content": reply.text, "is_error": !reply.ok})
+            });
+            json!({"role": "user", "content": results.collect::<Value>()})
+        }
+    });
+    let messages: Value = messages.collect();
+    let mut body =
+        json!({"model": config.name, "max_tokens": config.max_tokens, "system": ask.system, "messages": messages});
+    if !ask.tools.is_empty() {
+        let tools = ask
+            .tools
+            .iter()
+            .map(|tool| json!({"name": tool.name, "description": tool.summary, "input_schema": tool.input_schema()}));
+        body["tools"] = tools.collect();
+    }
+    body
+}
+
+pub(super) fn answer(body: &Value) -> Option<Answer> {
+    let content = body["content"].as_array()?;
+    let of_type = |kind: &'static str| content.iter().filter(move |block| block["type"] == kind);
+    let text: String = of_type("text").filter_map(|block| block["text"].as_str()).collect();
+    let calls: Option<Vec<_>> =
+        of_type("tool_use").map(|block| call(&block["id"], &block["name"], block["input"].clone())).collect();
+    let stop = match body["stop_reason"].as_str()? {
+        "tool_use" => Stop::Tools,
+        "max_tokens" | "model_context_window_exceeded" => Stop::Cut,
+        "end_turn" | "stop_sequence" => Stop::Done,
+        // `refusal`, and words that are not known yet: an answer that may be half of one is none.
+        _ => Stop::Refused,
+    };
+    let usage = &body["usage"];
+    let tokens = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"]
+        .iter()
+        .filter_map(|part| usage[*part].as_u64())
+        .reduce(u64::saturating_add);
+    let (model, id) = (name(&body["model"]), name(&body["id"]));
+    Some(Answer { text, calls: calls?, stop, tokens, model, id, echo: body["content"].clone() })
+}

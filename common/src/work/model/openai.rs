@@ -1,0 +1,80 @@
+//! Chat completions, as OpenAI and every server that imitates it speak them.
+
+use serde_json::{Map, Value, json};
+
+use super::wire::{Answer, Ask, Message, Stop, call, name};
+use crate::config::ModelConfig;
+
+pub(super) fn path() -> String {
+    "/chat/completions".to_owned()
+}
+
+pub(super) fn body(config: &ModelConfig, ask: &Ask<'_>) -> Value {
+    let mut messages = vec![json!({"role": "system", "content": ask.system})];
+    for message in ask.messages {
+        match message {
+            Message::Asked(text) => messages.push(json!({"role": "user", "content": text})),
+            Message::Answered(echo) => messages.push(echo.clone()),
+            Message::Replied(replies) => messages.extend(replies.iter().map(|reply| {
+                let content = if reply.ok { reply.text.clone() } else { format!("Error: {}", reply.text) };
+                json!({"role": "tool", "tool_call_id": reply.id, "content": content})
+            })),
+        }
+    }
+    let mut body = json!({"model": config.name, "messages": messages});
+    // OpenAI's newer models refuse the old name, and many other servers do not know the new one.
+    let limit = if config.url.is_none() { "max_completion_tokens" } else { "max_tokens" };
+    body[limit] = json!(config.max_tokens);
+    if !ask.tools.is_empty() {
+        let tools = ask.tools.iter().map(|tool| {
+            let function = json!({"name": tool.name, "description": tool.summary, "parameters": tool.input_schema()});
+            json!({"type": "function", "function": function})
+        });
+        body["tools"] = tools.collect();
+    }
+    body
+}
+
+pub(super) fn answer(body: &Value) -> Option<Answer> {
+    let choice = body["choices"].as_array()?.first()?;
+    let message = choice["message"].as_object()?;
+    let text = message.get("content").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let refused = message.get("refusal").and_then(Value::as_str).is_some_and(|refusal| !refusal.is_empty());
+    let asked = message.get("tool_calls").and_then(Value::as_array).cloned().unwrap_or_default();
+    let calls: Option<Vec<_>> = asked
+        .iter()
+        .map(|asked| {
+            let function = &asked["function"];
+            // Text that should be JSON; some servers send the object itself.
+            let arguments = match &function["arguments"] {
+                Value::String(text) if text.trim().is_empty() => json!({}),
+                Value::String(text) => serde_json::from_str(text).unwrap_or(Value::Null),
+                other => other.clone(),
+            };
+            call(&asked["id"], &function["name"], arguments)
+        })
+        .collect();
+    let calls = calls?;
+    // Servers differ in what they call the end of an answer that has calls.
+    let stop = match choice["finish_reason"].as_str().unwrap_or("stop") {
+        "length" => Stop::Cut,
+        "content_filter" => Stop::Refused,
+        _ if refused => Stop::Refused,
+        _ if !calls.is_empty() => Stop::Tools,
+        _ => Stop::Done,
+    };
+    // Only what the protocol takes back: servers add members of their own and refuse to see them again.
+    let mut echo = Map::from_iter([("role".to_owned(), json!("assistant")), ("content".to_owned(), json!(text))]);
+    if !asked.is_empty() {
+        echo.insert("tool_calls".to_owned(), Value::Array(asked));
+    }
+    Some(Answer {
+        text,
+        calls,
+        stop,
+        tokens: body["usage"]["total_tokens"].as_u64(),
+        model: name(&body["model"]),
+        id: name(&body["id"]),
+        echo: Value::Object(echo),
+    })
+}

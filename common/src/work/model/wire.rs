@@ -1,0 +1,75 @@
+//! What is asked of a model and what it answers, in no protocol's words.
+
+use serde_json::Value;
+
+use crate::catalog::ToolSpec;
+
+/// One question: everything, each time, for models remember nothing.
+pub(super) struct Ask<'a> {
+    pub(super) system: &'a str,
+    pub(super) messages: &'a [Message],
+    pub(super) tools: &'a [&'static ToolSpec],
+}
+
+/// What was said so far.
+pub(super) enum Message {
+    /// By us.
+    Asked(String),
+    /// By the model, in the protocol's own words, which it wants to see again as they were.
+    Answered(Value),
+    /// By us, to each call of the last answer.
+    Replied(Vec<Reply>),
+}
+
+/// What came of a call.
+pub(super) struct Reply {
+    /// The call's id.
+    pub(super) id: String,
+    pub(super) text: String,
+    pub(super) ok: bool,
+}
+
+/// What the model said.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) text: String,
+    pub(super) calls: Vec<Call>,
+    pub(super) stop: Stop,
+    /// Of question and answer together.
+    pub(super) tokens: Option<u64>,
+    pub(super) model: Option<String>,
+    pub(super) id: Option<String>,
+    /// For [`Message::Answered`].
+    pub(super) echo: Value,
+}
+
+/// A tool the model wants.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) id: String,
+    pub(super) name: String,
+    /// An object, if the model kept to the protocol.
+    pub(super) arguments: Value,
+}
+
+/// Why the model stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    Done,
+    Tools,
+    /// At a limit on length.
+    Cut,
+    /// It, or its provider's filter, would not.
+    Refused,
+}
+
+/// A short text that names something: a model, a request. Never long, never with controls, whoever sent it.
+pub(super) fn name(value: &Value) -> Option<String> {
+    let text = value.as_str().filter(|text| !text.is_empty() && text.len() <= 200)?;
+    (!text.chars().any(char::is_control)).then(|| text.to_owned())
+}
+
+/// The id and name of a call, which both have to be there.
+pub(super) fn call(id: &Value, name: &Value, arguments: Value) -> Option<Call> {
+    Some(Call { id: id.as_str()?.to_owned(), name: name.as_str()?.to_owned(), arguments })
+}

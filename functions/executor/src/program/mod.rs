@@ -1,0 +1,159 @@
+//! Runs sellers' programs: WebAssembly, interpreted, one instance per commission, gone with it.
+//!
+//! | bound | of one run | what ends it |
+//! |---|---|---|
+//! | computing | [`TOTAL_FUEL`], counted per instruction and per byte of bulk operations, also while code is translated | fails |
+//! | time | the commission's deadline, looked at between slices of [`SLICE_FUEL`] | fails |
+//! | memory | [`common::work::program::MAX_PAGES`] pages, one memory, four tables of 20,000 elements together | growing is refused |
+//! | stack | 1 MiB of values, 1,000 calls deep | traps |
+//! | output | result and files as for all work, 8 KiB of log | fails; files are refused, log is cut |
+//! | outside | the tools of the service, inside its budget | an error it can read |
+//!
+//! Where a limit is passed, the job fails and the buyer is paid back. The interpreter is safe Rust for the most part and
+//! compiles nothing to machine code, so a program has no machine code of its own to jump to.
+
+mod host;
+mod machine;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use common::store::BoxFuture;
+use common::tools::{Mode, ToolError, Unavailable};
+use common::work::program::{ProgramInfo, inspect};
+use common::work::{Allowance, Commission, Desk, Executor, MAX_LOG_BYTES, Report, Work, out_of_time};
+use serde_json::{Value, json};
+use wasmi::{CompilationMode, Config, EnforcedLimits, Engine, Module};
+
+use machine::{Machine, Next};
+
+/// Computing of one run, in fuel: about an instruction each. Measured, some 30 seconds of a core.
+pub const TOTAL_FUEL: u64 = 10_000_000_000;
+/// Computing between two looks at the clock.
+pub const SLICE_FUEL: u64 = 20_000_000;
+
+/// Runs programs.
+pub struct ProgramExecutor {
+    engine: Engine,
+    desk: Desk,
+}
+
+impl ProgramExecutor {
+    pub fn new(desk: Desk) -> ProgramExecutor {
+        ProgramExecutor { engine: engine(), desk }
+    }
+
+    async fn work(&self, commission: &Commission, allowance: &mut Allowance, log: &Log) -> Result<Work, ToolError> {
+        let program = commission.program.clone().ok_or_else(|| seller_failed("the service has no program"))?;
+        let (engine, input, log) = (self.engine.clone(), commission.input.to_string().into_bytes(), log.clone());
+        let mut machine =
+            blocking(move || Machine::start(&engine, &program, input, log)).await?.map_err(seller_failed)?;
+        loop {
+            let (after, next) = blocking(move || machine.step()).await?;
+            machine = after;
+            match next {
+                Next::Slice if machine.fuel_used() > TOTAL_FUEL => {
+                    return Err(seller_failed("the program computed for too long"));
+                }
+                Next::Slice => {}
+                Next::Tool(asked) => {
+                    let answer = call(allowance, &asked).await;
+                    machine.answer(answer.to_string().into_bytes());
+                }
+                Next::Ended => break,
+                Next::Failed(message) => return Err(seller_failed(message)),
+            }
+        }
+        let (output, files) = machine.into_made();
+        let result = String::from_utf8(output).map_err(|_| seller_failed("the program's result is not UTF-8"))?;
+        if result.is_empty() && files.is_empty() {
+            return Err(seller_failed("the program wrote no result"));
+        }
+        Ok(Work {
+            result,
+            files,
+            model_used: None,
+            tokens_used: None,
+            provider: "program",
+            provider_request_id: None,
+            mode: Mode::Embedded,
+        })
+    }
+}
+
+impl Executor for ProgramExecutor {
+    fn run<'a>(&'a self, commission: &'a Commission) -> BoxFuture<'a, Report> {
+        Box::pin(async move {
+            let mut allowance = Allowance::of(commission, &self.desk);
+            let log = Log::default();
+            let left = commission.deadline.millis() - allowance.clock().now().millis();
+            let left = Duration::from_millis(u64::try_from(left).unwrap_or(0));
+            let outcome = tokio::time::timeout(left, self.work(commission, &mut allowance, &log)).await;
+            let outcome = outcome.unwrap_or_else(|_| Err(out_of_time()));
+            Report { outcome, tools_used: allowance.into_used(), log: log.text() }
+        })
+    }
+}
+
+/// Whether a program may be put up for sale: its outline ([`inspect`]), and whether the engine takes its code.
+pub fn check_program(program: &[u8]) -> Result<ProgramInfo, Vec<String>> {
+    let info = inspect(program)?;
+    match Module::new(&engine(), program) {
+        Ok(_) => Ok(info),
+        Err(error) => Err(vec![format!("is not valid: {error}")]),
+    }
+}
+
+/// WebAssembly 2.0 without vectors and without several memories, counted.
+fn engine() -> Engine {
+    let mut config = Config::default();
+    config
+        .consume_fuel(true)
+        .compilation_mode(CompilationMode::LazyTranslation)
+        .enforced_limits(EnforcedLimits::strict())
+        .ignore_custom_sections(true)
+        .wasm_multi_memory(false)
+        .wasm_memory64(false)
+        .wasm_custom_page_sizes(false)
+        .wasm_wide_arithmetic(false)
+        .wasm_tail_call(false)
+        .set_max_recursion_depth(1000)
+        .set_max_stack_height(1024 * 1024)
+        .set_max_cached_stacks(1);
+    Engine::new(&config)
+}
+
+/// A tool, asked for in JSON, answered in JSON.
+async fn call(allowance: &mut Allowance, asked: &[u8]) -> Value {
+    let asked: Value = serde_json::from_slice(asked).unwrap_or_default();
+    let arguments = asked.get("arguments").cloned().unwrap_or_else(|| json!({}));
+    match allowance.call(asked["tool"].as_str().unwrap_or_default(), &arguments).await {
+        Ok(result) => json!({"ok": true, "result": result}),
+        Err(error) => json!({"ok": false, "error": error}),
+    }
+}
+
+/// What a program writes to its stderr, as much as is kept: also of one that never ends.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    fn add(&self, bytes: &[u8]) {
+        let mut log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = MAX_LOG_BYTES - log.len().min(MAX_LOG_BYTES);
+        log.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+    }
+}
+
+/// Off the thread that answers: a slice computes for tens of milliseconds.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ToolError> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| ToolError::internal("the program's engine broke down"))
+}
+
+fn seller_failed(message: impl Into<String>) -> ToolError {
+    ToolError::unavailable(Unavailable::SellerFailed, message)
+}
