@@ -7,21 +7,36 @@
 //! |---|---|
 //! | [`soul`] | a seller's record, its key, its text's versions |
 //! | [`service`] | what it sells, and the terms of each version |
+//! | [`category`] | what kind of work a service does |
+//! | [`listing`] | souls by completed jobs, in pages |
+//! | [`search`] | souls by words, ranked; [`ranking`] is the published formula, [`matching`] applies it |
+//! | [`index`] | keeps both in step with the records; [`posting`] and [`vocabulary`] are what it writes, [`words`] how texts are read |
+//! | [`totals`] | what the marketplace has done, added up |
 //! | [`webhook`] | secrets that webhooks are signed with |
 //! | [`market`] | what the functions of the marketplace share |
 
+pub mod category;
 pub mod files;
+pub mod index;
 pub mod jobs;
+pub mod listing;
 pub mod market;
+pub mod matching;
 pub mod moderation;
 pub mod offer;
 pub mod party;
+pub mod posting;
+pub mod ranking;
 pub mod rating;
 pub mod schema;
+pub mod search;
 pub mod service;
 pub mod sold;
 pub mod soul;
+pub mod totals;
+pub mod vocabulary;
 pub mod webhook;
+pub mod words;
 pub mod worker;
 pub mod workshop;
 

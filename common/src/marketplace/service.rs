@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::category::Category;
 use super::soul::{Slug, partition};
 use crate::clock::Timestamp;
 use crate::ids;
@@ -69,6 +70,9 @@ pub struct Service {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     pub active: bool,
+    /// Where it is browsed; no part of what a buyer is quoted.
+    #[serde(default)]
+    pub category: Category,
     pub terms: Terms,
     /// Completed ones. Changed by attribute, by whoever counts earnings.
     #[serde(default)]

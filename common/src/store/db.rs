@@ -14,8 +14,8 @@ use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::{
-    AttributeValue, CancellationReason, ConditionCheck, Delete, Put, ReturnValue, ReturnValuesOnConditionCheckFailure,
-    TransactWriteItem, Update,
+    AttributeValue, CancellationReason, ConditionCheck, Delete, DeleteRequest, KeysAndAttributes, Put, PutRequest,
+    ReturnValue, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update, WriteRequest,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -30,6 +30,12 @@ pub type Item = HashMap<String, AttributeValue>;
 /// How often a transaction that collided with another is tried again before it is given up.
 const CONFLICT_RETRIES: u32 = 8;
 
+/// How often the rest of a batch, which the database was too busy for, is asked for again.
+const BATCH_RETRIES: u32 = 8;
+/// DynamoDB's own limits of a batch.
+const MAX_BATCH_GET: usize = 100;
+const MAX_BATCH_WRITE: usize = 25;
+
 /// A connection to the tables.
 #[derive(Clone, Debug)]
 pub struct Db {
@@ -38,7 +44,7 @@ pub struct Db {
 }
 
 /// The primary key of an item.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     pub pk: String,
     pub sk: String,
@@ -190,6 +196,19 @@ impl Write {
         (!self.values.is_empty()).then(|| self.values.clone())
     }
 
+    /// As a part of a batch, which knows neither conditions nor updates.
+    fn alone(&self) -> Result<WriteRequest, StoreError> {
+        let request = WriteRequest::builder();
+        let request = match &self.kind {
+            WriteKind::Put(item) if self.condition.is_none() => request
+                .put_request(PutRequest::builder().set_item(Some(item.clone())).build().map_err(StoreError::new)?),
+            WriteKind::Delete { key } if self.condition.is_none() => request
+                .delete_request(DeleteRequest::builder().set_key(Some(key.clone())).build().map_err(StoreError::new)?),
+            _ => return Err(StoreError::new("only puts and deletes without a condition go in a batch")),
+        };
+        Ok(request.build())
+    }
+
     fn action(&self) -> Result<TransactWriteItem, StoreError> {
         const ALL_OLD: ReturnValuesOnConditionCheckFailure = ReturnValuesOnConditionCheckFailure::AllOld;
         let action = TransactWriteItem::builder();
@@ -288,6 +307,9 @@ impl Db {
         let names: HashMap<String, String> =
             attribute_names(query.condition).map(|name| (format!("#{name}"), name.to_owned())).collect();
         let mut start = query.after.map(Key::attributes);
+        if let Some(start) = &mut start {
+            start.extend(query.after_in_index);
+        }
         let mut found = Vec::new();
         loop {
             let left = query.limit.saturating_sub(found.len());
@@ -314,6 +336,51 @@ impl Db {
                 return Ok(found);
             }
         }
+    }
+
+    /// Items by their keys, in the order of the keys, which must differ: a hundred in each request. Eventually
+    /// consistent, or `latest` for twice the price.
+    pub async fn batch_get<T: DeserializeOwned>(
+        &self,
+        table: &str,
+        keys: &[Key],
+        latest: bool,
+    ) -> Result<Vec<Option<T>>, StoreError> {
+        let mut found: HashMap<Key, Item> = HashMap::new();
+        for keys in keys.chunks(MAX_BATCH_GET) {
+            let keys = keys.iter().cloned().map(Key::attributes).collect();
+            let keys = KeysAndAttributes::builder().set_keys(Some(keys)).consistent_read(latest).build();
+            let mut left = HashMap::from([(table.to_owned(), keys.map_err(StoreError::new)?)]);
+            let mut attempt = 0;
+            while !left.is_empty() {
+                let answer = self.client.batch_get_item().set_request_items(Some(left)).send().await.map_err(failed)?;
+                for item in answer.responses.into_iter().flatten().flat_map(|(_, items)| items) {
+                    if let Some(key) = key_of(&item) {
+                        found.insert(key, item);
+                    }
+                }
+                left = answer.unprocessed_keys.unwrap_or_default();
+                wait_for_rest(left.is_empty(), &mut attempt).await?;
+            }
+        }
+        keys.iter().map(|key| found.remove(key).map(parse).transpose()).collect()
+    }
+
+    /// Puts and deletes without conditions, each on its own: twenty-five in each request. Their keys must differ.
+    pub async fn batch_write(&self, writes: Vec<Write>) -> Result<(), StoreError> {
+        for writes in writes.chunks(MAX_BATCH_WRITE) {
+            let mut left: HashMap<String, Vec<WriteRequest>> = HashMap::new();
+            for write in writes {
+                left.entry(write.table.clone()).or_default().push(write.alone()?);
+            }
+            let mut attempt = 0;
+            while !left.is_empty() {
+                let request = self.client.batch_write_item().set_request_items(Some(left));
+                left = request.send().await.map_err(failed)?.unprocessed_items.unwrap_or_default();
+                wait_for_rest(left.is_empty(), &mut attempt).await?;
+            }
+        }
+        Ok(())
     }
 
     /// One write on its own. Of an update, the item as it now is.
@@ -421,13 +488,16 @@ pub struct Query<'a> {
     newest_first: bool,
     latest: bool,
     after: Option<Key>,
+    /// What an index adds to the key to begin behind.
+    after_in_index: Item,
 }
 
 impl<'a> Query<'a> {
     /// With a key condition such as `#pk = :pk AND #sk <= :now`, whose values are bound with [`Query::bind`].
     pub fn new(table: &'a str, condition: &'a str, limit: usize) -> Query<'a> {
         let (index, values) = (None, Item::new());
-        Query { table, index, condition, values, limit, newest_first: false, latest: false, after: None }
+        let (newest_first, latest, after, after_in_index) = (false, false, None, Item::new());
+        Query { table, index, condition, values, limit, newest_first, latest, after, after_in_index }
     }
 
     /// The items of a partition whose sort key begins with a prefix.
@@ -471,6 +541,13 @@ impl<'a> Query<'a> {
         self.after = key;
         self
     }
+
+    /// Completes [`Query::after`] for an index: the index's own key of that item.
+    pub fn after_in_index(mut self, name: &str, value: impl Serialize) -> Result<Query<'a>, StoreError> {
+        let value = serde_dynamo::to_attribute_value(value).map_err(StoreError::new)?;
+        self.after_in_index.insert(name.to_owned(), value);
+        Ok(self)
+    }
 }
 
 /// The attributes an expression names: `#name`.
@@ -479,6 +556,23 @@ fn attribute_names(expression: &str) -> impl Iterator<Item = &str> {
         let end = part.find(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_')).unwrap_or(part.len());
         &part[..end]
     })
+}
+
+fn key_of(item: &Item) -> Option<Key> {
+    let part = |name: &str| item.get(name)?.as_s().ok().cloned();
+    Some(Key { pk: part("pk")?, sk: part("sk")? })
+}
+
+/// Before what is left of a batch is asked for again.
+async fn wait_for_rest(done: bool, attempt: &mut u32) -> Result<(), StoreError> {
+    if !done {
+        if *attempt == BATCH_RETRIES {
+            return Err(StoreError::new("the database did not come to the end of a batch"));
+        }
+        tokio::time::sleep(backoff(*attempt)).await;
+        *attempt += 1;
+    }
+    Ok(())
 }
 
 /// Reads a record out of an item.

@@ -1,0 +1,183 @@
+//! Texts as the words they are found by, and how far two words are apart.
+
+/// Longer words are cut: nobody types them, and a key has to end somewhere.
+pub const MAX_WORD_CHARS: usize = 32;
+
+/// Words that say nothing about who wrote them. A bio is not found by them.
+const STOP_WORDS: &[&str] = &[
+    "a", "about", "all", "an", "and", "any", "are", "as", "at", "be", "by", "can", "do", "for", "from", "get", "has",
+    "have", "i", "in", "into", "is", "it", "its", "just", "me", "more", "my", "no", "not", "of", "on", "or", "our",
+    "so", "that", "the", "their", "them", "they", "this", "to", "up", "us", "was", "we", "what", "when", "which",
+    "who", "will", "with", "you", "your",
+];
+
+pub fn is_stop_word(word: &str) -> bool {
+    STOP_WORDS.binary_search(&word).is_ok()
+}
+
+/// The words of a text, in order, lower case, without accents: runs of letters and digits. Scripts without spaces are
+/// taken as overlapping pairs of characters. At most `most`, so that a long text costs no more than a short one.
+pub fn words(text: &str, most: usize) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut run = String::new();
+    let mut dense: Option<char> = None;
+    let mut lone = false;
+    // A blank at the end closes what is open.
+    for letter in text.chars().chain([' ']) {
+        if words.len() >= most {
+            break;
+        }
+        if is_dense(letter) {
+            close(&mut run, &mut words);
+            if let Some(before) = dense.replace(letter) {
+                words.push([before, letter].iter().collect());
+                lone = false;
+            } else {
+                lone = true;
+            }
+            continue;
+        }
+        if let Some(only) = dense.take()
+            && lone
+        {
+            words.push(only.to_string());
+        }
+        match letter {
+            // Joins the parts of one word, or says how it sounds.
+            '\'' | '’' | '\u{ad}' | '\u{300}'..='\u{36f}' => {}
+            _ if letter.is_alphanumeric() => letter.to_lowercase().for_each(|letter| fold(letter, &mut run)),
+            _ => close(&mut run, &mut words),
+        }
+    }
+    words.truncate(most);
+    words
+}
+
+fn close(run: &mut String, words: &mut Vec<String>) {
+    if !run.is_empty() {
+        words.push(run.chars().take(MAX_WORD_CHARS).collect());
+        run.clear();
+    }
+}
+
+/// Chinese, Japanese, Korean: written without spaces.
+fn is_dense(letter: char) -> bool {
+    matches!(letter, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}')
+}
+
+/// A lower-case letter without its accent.
+fn fold(letter: char, into: &mut String) {
+    let plain = match letter {
+        'à'..='å' | 'ā' | 'ă' | 'ą' | 'ǎ' => "a",
+        'ç' | 'ć' | 'ĉ' | 'ċ' | 'č' => "c",
+        'ď' | 'đ' | 'ð' => "d",
+        'è'..='ë' | 'ē' | 'ĕ' | 'ė' | 'ę' | 'ě' => "e",
+        'ĝ' | 'ğ' | 'ġ' | 'ģ' => "g",
+        'ĥ' | 'ħ' => "h",
+        'ì'..='ï' | 'ĩ' | 'ī' | 'ĭ' | 'į' | 'ı' => "i",
+        'ĵ' => "j",
+        'ķ' => "k",
+        'ĺ' | 'ļ' | 'ľ' | 'ŀ' | 'ł' => "l",
+        'ñ' | 'ń' | 'ņ' | 'ň' => "n",
+        'ò'..='ö' | 'ø' | 'ō' | 'ŏ' | 'ő' => "o",
+        'ŕ' | 'ŗ' | 'ř' => "r",
+        'ś' | 'ŝ' | 'ş' | 'š' | 'ș' => "s",
+        'ţ' | 'ť' | 'ŧ' | 'ț' => "t",
+        'ù'..='ü' | 'ũ' | 'ū' | 'ŭ' | 'ů' | 'ű' | 'ų' => "u",
+        'ŵ' => "w",
+        'ý' | 'ÿ' | 'ŷ' => "y",
+        'ź' | 'ż' | 'ž' => "z",
+        'ß' => "ss",
+        'æ' => "ae",
+        'œ' => "oe",
+        'þ' => "th",
+        // Full-width digits and letters.
+        '\u{ff10}'..='\u{ff19}' | '\u{ff41}'..='\u{ff5a}' => {
+            into.extend(char::from_u32(u32::from(letter) - 0xfee0));
+            return;
+        }
+        // What lower-casing leaves of a dotted I.
+        '\u{300}'..='\u{36f}' => return,
+        _ => {
+            into.push(letter);
+            return;
+        }
+    };
+    into.push_str(plain);
+}
+
+/// How many typos a word may have and still be read as another: a short one is too soon another word.
+pub fn typos_allowed(word: &str) -> usize {
+    match word.chars().count() {
+        0..=3 => 0,
+        4..=7 => 1,
+        _ => 2,
+    }
+}
+
+/// How many letters have to be added, removed, changed or swapped with their neighbour to make one word the other, if
+/// not more than `most`.
+pub fn typos(one: &str, other: &str, most: usize) -> Option<usize> {
+    let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
+    if one.len().abs_diff(other.len()) > most {
+        return None;
+    }
+    let mut before_last = vec![0; other.len() + 1];
+    let mut last: Vec<usize> = (0..=other.len()).collect();
+    for (i, letter) in one.iter().enumerate() {
+        let mut row = vec![i + 1; other.len() + 1];
+        for (j, against) in other.iter().enumerate() {
+            let mut cost = (last[j] + usize::from(letter != against)).min(last[j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && *letter == other[j - 1] && one[i - 1] == *against {
+                cost = cost.min(before_last[j - 1] + 1);
+            }
+            row[j + 1] = cost;
+        }
+        if row.iter().all(|cost| *cost > most) {
+            return None;
+        }
+        before_last = std::mem::replace(&mut last, row);
+    }
+    last.last().copied().filter(|cost| *cost <= most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_words_however_they_are_written() {
+        for (text, expected) in [
+            ("Atlas  Research-Bot", "atlas research bot"),
+            ("L’Été à Zürich, STRASSE/Straße", "lete a zurich strasse strasse"),
+            ("e\u{301}clair ｆｕｌｌ１", "eclair full1"),
+            ("GPT-4o v2.5", "gpt 4o v2 5"),
+            ("深層学習 AI 私", "深層 層学 学習 ai 私"),
+            ("🦀🦀 --- \u{0}", ""),
+            ("İstanbul Ελλάδα", "istanbul ελλάδα"),
+        ] {
+            assert_eq!(words(text, 60).join(" "), expected, "{text}");
+        }
+        assert_eq!(words(&"x".repeat(9_000), 60), ["x".repeat(MAX_WORD_CHARS)]);
+        assert_eq!(words(&"word ".repeat(9_000), 60).len(), 60);
+        assert_eq!(words(&"深".repeat(9_000), 60).len(), 60);
+        assert!(STOP_WORDS.is_sorted());
+    }
+
+    #[test]
+    fn typos_are_letters_added_removed_changed_or_swapped() {
+        for (one, other, expected) in [
+            ("research", "research", Some(0)),
+            ("reserch", "research", Some(1)),
+            ("reesearch", "research", Some(1)),
+            ("resaerch", "research", Some(1)),
+            ("rezeerch", "research", Some(2)),
+            ("research", "seed", None),
+            ("", "ab", Some(2)),
+            ("abc", "xyz", None),
+        ] {
+            assert_eq!(typos(one, other, 2), expected, "{one} {other}");
+            assert_eq!(typos(other, one, 2), expected, "{other} {one}");
+        }
+    }
+}
