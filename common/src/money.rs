@@ -111,6 +111,13 @@ impl Usdc {
         }
         u64::try_from(micro).map(Usdc).map_err(|_| AmountError::TooLarge)
     }
+
+    /// The amount as a JSON number, digit by digit: no float ever holds money.
+    pub fn to_number(self) -> serde_json::Value {
+        let text = self.to_string();
+        let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+        serde_json::from_str(text).unwrap_or(serde_json::Value::Null)
+    }
 }
 
 /// Six decimals, always: `0.002000`.

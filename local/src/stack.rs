@@ -13,6 +13,7 @@ use common::config::Config;
 use common::gate::Gate;
 use common::jobs::{Engine, job, store};
 use common::net::FetchPolicy;
+use common::payments::treasury::Treasury;
 use common::secrets::ServiceKeys;
 use common::store::aws::SignedHttp;
 use common::store::{Blobs, Db, Queue, Write, WriteError};
@@ -110,6 +111,7 @@ impl Options {
             default("CHAIN_RPC_URL", chain.rpc_url());
             default("PAY_TO", &chain.treasury().address);
             default("RELAYER_PRIVATE_KEY", &chain.relayer().private_key);
+            default("TREASURY_PRIVATE_KEY", &chain.treasury().private_key);
         }
         environment
     }
@@ -190,6 +192,10 @@ impl Stack {
         }
         if options.background == Background::Everything {
             tasks.spawn(schedule(app.clone(), queue.clone(), receipt_key));
+            // Without a treasury payouts stay pending.
+            if config.aws.treasury_key.is_some() {
+                tasks.spawn(pay_out(app.clone(), app::treasury(&app, &connections).await?));
+            }
             let place = options.state.as_ref().map(|state| state.join("stream-position"));
             let http = SignedHttp::new(connections.http.clone(), &config.aws);
             tasks.spawn(stream::follow(app.clone(), http, endpoint, place));
@@ -255,6 +261,15 @@ async fn schedule(app: App, queue: Arc<LocalQueue>, receipt_key: common::ledger:
     loop {
         if let Err(error) = scheduler::run(&app.db, &*queue, &app.clock, &receipt_key).await {
             common::http::log::failure("the scheduler failed", &error);
+        }
+        tokio::time::sleep(SCHEDULE).await;
+    }
+}
+
+async fn pay_out(app: App, treasury: Treasury) {
+    loop {
+        if let Err(error) = payouts::run(&app, &treasury).await {
+            common::http::log::failure("payouts failed", &error);
         }
         tokio::time::sleep(SCHEDULE).await;
     }

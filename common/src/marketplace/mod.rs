@@ -7,13 +7,24 @@
 //! |---|---|
 //! | [`soul`] | a seller's record, its key, its text's versions |
 //! | [`service`] | what it sells, and the terms of each version |
+//! | [`counting`] | ended sales, added to everything they add up to |
+//! | [`recent`], [`reputation`] | what is counted of a soul's sales |
+//! | [`wallet`], [`payouts`], [`statement`] | a seller's money on its way out |
+//! | [`listing`] | where a soul stands among the others |
 //! | [`webhook`] | secrets that webhooks are signed with |
 //! | [`market`] | what the functions of the marketplace share |
 
+pub mod counting;
+pub mod listing;
 pub mod market;
 pub mod moderation;
+pub mod payouts;
+pub mod recent;
+pub mod reputation;
 pub mod service;
 pub mod soul;
+pub mod statement;
+pub mod wallet;
 pub mod webhook;
 
 pub use market::Market;

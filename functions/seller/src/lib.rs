@@ -1,5 +1,6 @@
 //! The marketplace, for sellers: everything under `/v1/soul/me`, by soul key.
 
+mod money;
 mod services;
 
 use std::sync::Arc;
@@ -13,6 +14,6 @@ use common::tools::Runner;
 pub const RUNNERS: &[&Runner] = &[];
 
 pub fn router(market: Arc<Market>) -> Router {
-    let router = Router::new().route("/v1/soul/me/services", get(services::list));
+    let router = Router::new().route("/v1/soul/me/services", get(services::list)).merge(money::routes());
     common::http::routes::finish(router.with_state(market))
 }
