@@ -4,6 +4,7 @@ pub mod books;
 pub mod http;
 pub mod payer;
 pub mod proxy;
+pub mod seller;
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -20,6 +21,7 @@ use tokio::sync::OnceCell;
 
 pub use http::{Answer, Client};
 pub use payer::Payer;
+pub use seller::Seller;
 
 /// One runtime for every test: the chain and the stacks live on it.
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
