@@ -11,6 +11,8 @@
 //! | `cards` | credits by card, against a contract server |
 //! | `credits` | top-ups, holds, calls paid from credits, names of calls |
 //! | `budgets` | caps and freezes, many calls at once |
+//! | `earnings` | sales counted once, whoever counts them; what they say of a seller |
+//! | `payouts` | money on its way to sellers: races, crashes, chains that refuse and treasuries that are empty |
 //! | `tokens` | access tokens and what they may not do |
 //! | `contract_wallets` | payers that are contracts |
 //! | `settlement` | facilitators and chains that fail, lie or fall silent |
@@ -38,6 +40,7 @@ mod contract_wallets;
 mod cost;
 mod crash;
 mod credits;
+mod earnings;
 mod events;
 mod faults;
 mod front_run;
@@ -46,6 +49,7 @@ mod kill;
 mod limits;
 mod notifications;
 mod paid_call;
+mod payouts;
 mod proofs;
 mod refusals;
 mod repeats;

@@ -7,7 +7,7 @@ use http::HeaderMap;
 use crate::approvals::Notices;
 use crate::auth::proof::{Proof, ProofError, Scope};
 use crate::auth::token::{self, AccessToken, TokenError};
-use crate::auth::{Caller, Session, nonce};
+use crate::auth::{AgentName, Caller, Session, nonce};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::config::SettlementConfig;
@@ -18,6 +18,7 @@ use crate::jobs::Engine;
 use crate::limits::{self, Class, StopSwitch, Subject};
 use crate::net::{FetchPolicy, PlainHttp};
 use crate::payments::settle::{Facilitator, Relayer, Settler};
+use crate::payments::treasury::Treasury;
 use crate::providers::Chain;
 use crate::secrets::{self, ServiceKeys};
 use crate::store::aws::{Aws, SignedHttp};
@@ -138,7 +139,11 @@ impl App {
     /// The proof, if there is one, checked and used up.
     async fn proof_if_given(&self, headers: &HeaderMap, needed: Scope) -> Result<Option<Proof>, ApiError> {
         let Some(header) = headers::text(headers, "x-agent-proof")? else { return Ok(None) };
-        let named = headers::agent_name(headers)?;
+        self.proof(header, needed, headers::agent_name(headers)?).await.map(Some)
+    }
+
+    /// A proof that came as the header's text, wherever it was sent, checked and used up.
+    pub async fn proof(&self, header: &str, needed: Scope, named: Option<AgentName>) -> Result<Proof, ApiError> {
         let proof = Proof::parse(header).map_err(ApiError::InvalidProof)?;
         proof.check(self.clock.now(), needed, named).map_err(ApiError::InvalidProof)?;
         if !self.is_signed(&proof).await? {
@@ -146,7 +151,7 @@ impl App {
         }
         // Only a good proof is used up.
         nonce::burn(&self.db, &proof).await?.map_err(ApiError::InvalidProof)?;
-        Ok(Some(proof))
+        Ok(proof)
     }
 
     async fn is_signed(&self, proof: &Proof) -> Result<bool, ApiError> {
@@ -225,6 +230,12 @@ pub async fn settler(app: &App, connections: &Connections) -> Result<Box<dyn Set
             Box::new(Relayer::new(app.chain.clone(), app.db.clone(), app.clock.clone(), key))
         }
     })
+}
+
+/// The wallet that sellers are paid from.
+pub async fn treasury(app: &App, connections: &Connections) -> Result<Treasury, StoreError> {
+    let key = secrets::treasury_key(&app.config, &connections.signed).await?;
+    Ok(Treasury::new(app.chain.clone(), app.db.clone(), key))
 }
 
 impl Gate {

@@ -173,6 +173,10 @@ pub struct AwsConfig {
     pub service_secret: Option<Redacted>,
     /// `RELAYER_PRIVATE_KEY`: 32 bytes of hex, given directly (local runs).
     pub relayer_key: Option<PrivateKey>,
+    /// `TREASURY_SECRET_ARN`: the secret of the wallet that sellers are paid from.
+    pub treasury_secret_arn: Option<String>,
+    /// `TREASURY_PRIVATE_KEY`: 32 bytes of hex, given directly (local runs).
+    pub treasury_key: Option<PrivateKey>,
 }
 
 /// `TABLE_PREFIX` and the table's own word: `agora-jobs`, `agora-ledger`, `agora-agents`, `agora-souls`. Default prefix `agora`.
@@ -289,14 +293,8 @@ impl Config {
             None => SettlementConfig::Relayer,
         };
         let cards = env.cards();
-        let relayer_key = env.text("RELAYER_PRIVATE_KEY").and_then(|text| {
-            let key = PrivateKey::parse(&text);
-            if key.is_none() {
-                // The value itself is a secret and stays out of the message.
-                env.problem("RELAYER_PRIVATE_KEY", "must be 32 bytes of hex");
-            }
-            key
-        });
+        let relayer_key = env.private_key("RELAYER_PRIVATE_KEY");
+        let treasury_key = env.private_key("TREASURY_PRIVATE_KEY");
         let service_secret = env.text("SERVICE_SECRET").map(Redacted);
         if service_secret.as_ref().is_some_and(|secret| secret.expose().len() < 32) {
             env.problem("SERVICE_SECRET", "must have at least 32 characters");
@@ -319,6 +317,8 @@ impl Config {
             relayer_secret_arn: env.text("RELAYER_SECRET_ARN"),
             service_secret,
             relayer_key,
+            treasury_secret_arn: env.text("TREASURY_SECRET_ARN"),
+            treasury_key,
         };
         let prefix = env.text("TABLE_PREFIX").unwrap_or_else(|| "agora".to_owned());
         let service_name = env.service_name();
@@ -379,6 +379,15 @@ impl Reader<'_> {
             self.problem(name, "is required");
         }
         self.parsed(name)
+    }
+
+    fn private_key(&mut self, name: &str) -> Option<PrivateKey> {
+        let key = PrivateKey::parse(&self.text(name)?);
+        if key.is_none() {
+            // The value itself is a secret and stays out of the message.
+            self.problem(name, "must be 32 bytes of hex");
+        }
+        key
     }
 
     fn cards(&mut self) -> Option<CardConfig> {

@@ -1,4 +1,5 @@
-//! The service's own secrets: what quotes and cursors are authenticated with, what receipts are signed with, and the relayer's key.
+//! The service's own secrets: what quotes and cursors are authenticated with, what receipts are signed with, and the keys
+//! of its wallets.
 //!
 //! One generated text is enough: every key is derived from it for its purpose, so that a deployment needs no key
 //! ceremony. Locally the text comes from the environment, deployed from AWS Secrets Manager.
@@ -47,15 +48,34 @@ impl ServiceKeys {
 /// The relayer's key: `RELAYER_PRIVATE_KEY`, or the secret that `RELAYER_SECRET_ARN` names. That secret may hold a key
 /// in hex, or any generated text from which the key is derived.
 pub async fn relayer_key(config: &Config, http: &SignedHttp) -> Result<PrivateKey, StoreError> {
-    match (&config.aws.relayer_key, &config.aws.relayer_secret_arn) {
+    let (given, arn) = (&config.aws.relayer_key, &config.aws.relayer_secret_arn);
+    let missing = "neither RELAYER_PRIVATE_KEY nor RELAYER_SECRET_ARN is set";
+    wallet_key(given.as_ref(), arn.as_deref(), "relayer", missing, http).await
+}
+
+/// The treasury's key: `TREASURY_PRIVATE_KEY`, or the secret that `TREASURY_SECRET_ARN` names, of the same two forms.
+pub async fn treasury_key(config: &Config, http: &SignedHttp) -> Result<PrivateKey, StoreError> {
+    let (given, arn) = (&config.aws.treasury_key, &config.aws.treasury_secret_arn);
+    let missing = "neither TREASURY_PRIVATE_KEY nor TREASURY_SECRET_ARN is set";
+    wallet_key(given.as_ref(), arn.as_deref(), "treasury", missing, http).await
+}
+
+async fn wallet_key(
+    given: Option<&PrivateKey>,
+    arn: Option<&str>,
+    purpose: &str,
+    missing: &str,
+    http: &SignedHttp,
+) -> Result<PrivateKey, StoreError> {
+    match (given, arn) {
         (Some(key), _) => Ok(key.clone()),
         (None, Some(arn)) => {
             let secret = http.secret(arn).await?;
             PrivateKey::parse(&secret)
-                .or_else(|| PrivateKey::from_bytes(&derived(&secret, "relayer")))
-                .ok_or_else(|| StoreError::new("the relayer's secret gives no key"))
+                .or_else(|| PrivateKey::from_bytes(&derived(&secret, purpose)))
+                .ok_or_else(|| StoreError::new(format_args!("the secret of the {purpose} gives no key")))
         }
-        (None, None) => Err(StoreError::new("neither RELAYER_PRIVATE_KEY nor RELAYER_SECRET_ARN is set")),
+        (None, None) => Err(StoreError::new(missing)),
     }
 }
 

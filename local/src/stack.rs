@@ -14,9 +14,10 @@ use common::gate::Gate;
 use common::insights::audit::CursorKey;
 use common::jobs::engine::SellersWork;
 use common::jobs::{Engine, job, store};
+use common::marketplace::Market;
 use common::marketplace::workshop::Workshop;
-use common::marketplace::{Market, webhook};
 use common::net::{FetchPolicy, PlainHttp};
+use common::payments::treasury::Treasury;
 use common::secrets::ServiceKeys;
 use common::store::aws::SignedHttp;
 use common::store::{Blobs, Db, Queue, Write, WriteError};
@@ -118,6 +119,7 @@ impl Options {
             default("CHAIN_RPC_URL", chain.rpc_url());
             default("PAY_TO", &chain.treasury().address);
             default("RELAYER_PRIVATE_KEY", &chain.relayer().private_key);
+            default("TREASURY_PRIVATE_KEY", &chain.treasury().private_key);
         }
         environment
     }
@@ -162,19 +164,11 @@ impl Stack {
         let runners = options.runners.unwrap_or(worker::RUNNERS);
         let worker_engine = Arc::new(parts.build(&queue, runners, None).await?);
         let gate_engine = parts.build(&queue, runners, None).await?;
-        let workshop = |executors: bool| -> Arc<dyn SellersWork> {
-            Arc::new(Workshop {
-                db: app.db.clone(),
-                blobs: app.blobs.clone(),
-                clock: app.clock.clone(),
-                model: None,
-                programs: None,
-                toolbox: toolbox.clone(),
-                webhook_key: webhook::key(&keys.quotes),
-            })
-        };
-        let executor_engine = Arc::new(parts.build(&souls, runners, Some(workshop(true))).await?);
-        let market_engine = parts.build(&souls, runners, Some(workshop(false))).await?;
+        let (http, signed) = (&connections.http, &connections.signed);
+        let workshop = executor::workshop(&app, http, signed, &keys, &toolbox);
+        let texts = Workshop { model: None, programs: None, ..workshop.clone() };
+        let executor_engine = Arc::new(parts.build(&souls, runners, Some(Arc::new(workshop))).await?);
+        let market_engine = parts.build(&souls, runners, Some(Arc::new(texts))).await?;
         let receipt_key = keys.receipts.public();
         let notices = Notices::new(&config)?.or_folder(outbox.clone());
         let gate = Arc::new(Gate {
@@ -227,6 +221,10 @@ impl Stack {
         }
         if options.background == Background::Everything {
             tasks.spawn(schedule(app.clone(), queue.clone(), souls.clone(), receipt_key));
+            // Without a treasury payouts stay pending.
+            if config.aws.treasury_key.is_some() {
+                tasks.spawn(pay_out(app.clone(), app::treasury(&app, &connections).await?));
+            }
             let place = options.state.as_ref().map(|state| state.join("stream-position"));
             let http = SignedHttp::new(connections.http.clone(), &config.aws);
             tasks.spawn(stream::follow(app.clone(), stack.notices.mailer().clone(), http, endpoint, place));
@@ -304,6 +302,15 @@ async fn schedule(
         let queues = scheduler::Queues { tools: &*tools, souls: &*souls };
         if let Err(error) = scheduler::run(&app.db, queues, &app.clock, &receipt_key).await {
             common::http::log::failure("the scheduler failed", &error);
+        }
+        tokio::time::sleep(SCHEDULE).await;
+    }
+}
+
+async fn pay_out(app: App, treasury: Treasury) {
+    loop {
+        if let Err(error) = payouts::run(&app, &treasury).await {
+            common::http::log::failure("payouts failed", &error);
         }
         tokio::time::sleep(SCHEDULE).await;
     }

@@ -5,6 +5,7 @@ pub mod http;
 pub mod payer;
 pub mod proxy;
 pub mod relay;
+pub mod seller;
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -21,6 +22,7 @@ use tokio::sync::OnceCell;
 
 pub use http::{Answer, Client};
 pub use payer::Payer;
+pub use seller::Seller;
 
 /// One runtime for every test: the chain and the stacks live on it.
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {

@@ -89,6 +89,15 @@ pub enum ApiError {
     PaymentAlreadyUsed,
     /// A cursor that no page gave.
     InvalidCursor,
+    /// Another soul is paid at this wallet.
+    WalletAlreadyLinked,
+    /// A payout without a wallet to pay to.
+    WalletNotLinked,
+    /// A payout that cannot be made; the reason for programs, and for people.
+    PayoutFailed {
+        reason: &'static str,
+        message: String,
+    },
     /// No receipt of this agent.
     ReceiptNotFound,
     NotFound,
@@ -185,6 +194,8 @@ impl ApiError {
             | ApiError::InvalidQuote
             | ApiError::QuoteMismatch
             | ApiError::InvalidCursor
+            | ApiError::WalletNotLinked
+            | ApiError::PayoutFailed { .. }
             | ApiError::ExceedsCallerBudget { .. } => StatusCode::BAD_REQUEST,
             ApiError::ProofRequired
             | ApiError::InvalidProof(_)
@@ -206,7 +217,7 @@ impl ApiError {
                 StatusCode::FORBIDDEN
             }
             ApiError::TooManyPendingApprovals | ApiError::ApprovalNotPending => StatusCode::CONFLICT,
-            ApiError::PaymentAlreadyUsed => StatusCode::CONFLICT,
+            ApiError::PaymentAlreadyUsed | ApiError::WalletAlreadyLinked => StatusCode::CONFLICT,
             ApiError::ReceiptNotFound | ApiError::NotFound | ApiError::NotificationNotFound => StatusCode::NOT_FOUND,
             ApiError::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
             ApiError::PayloadTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
@@ -249,6 +260,9 @@ impl ApiError {
             ApiError::ApprovalNotPending => "approval_not_pending",
             ApiError::PaymentAlreadyUsed => "payment_already_used",
             ApiError::InvalidCursor => "invalid_cursor",
+            ApiError::WalletAlreadyLinked => "wallet_already_linked",
+            ApiError::WalletNotLinked => "wallet_not_linked",
+            ApiError::PayoutFailed { .. } => "payout_failed",
             ApiError::ReceiptNotFound => "receipt_not_found",
             ApiError::NotFound => "not_found",
             ApiError::NotificationNotFound => "notification_not_found",
@@ -331,6 +345,13 @@ impl ApiError {
             ApiError::InvalidCursor => {
                 "the cursor is not one that a page of this route and format gave you; begin without one".to_owned()
             }
+            ApiError::WalletAlreadyLinked => {
+                "another soul is paid at this wallet; with a proof of the wallet you can take it over, unless that soul \
+                 proved it too"
+                    .to_owned()
+            }
+            ApiError::WalletNotLinked => "link a wallet first: PUT /v1/soul/me/link-wallet".to_owned(),
+            ApiError::PayoutFailed { message, .. } => message.clone(),
             ApiError::ReceiptNotFound => "you have no receipt or request with this id".to_owned(),
             ApiError::NotFound => "there is nothing here".to_owned(),
             ApiError::NotificationNotFound => "you have no such notification".to_owned(),
@@ -377,6 +398,7 @@ impl ApiError {
                 });
             }
             ApiError::Frozen { what } => body["reason"] = json!(what),
+            ApiError::PayoutFailed { reason, .. } => body["reason"] = json!(reason),
             ApiError::InsufficientCredits(short) => {
                 let members = json!({
                     "required_usdc": short.required.to_string(),
@@ -478,7 +500,7 @@ mod tests {
             attempt_id: "0xc".to_owned(),
         };
         let taken = Taken { policy: "read", limit: 120, window_secs: 60, remaining: 0, reset_secs: 7 };
-        let rows: [(ApiError, u16, &str); 29] = [
+        let rows: [(ApiError, u16, &str); 32] = [
             (ApiError::field("vin", "is required"), 400, "invalid_request"),
             (ApiError::InvalidQuote, 400, "invalid_quote"),
             (ApiError::QuoteMismatch, 400, "quote_mismatch"),
@@ -502,6 +524,9 @@ mod tests {
             (ApiError::ApprovalNotPending, 409, "approval_not_pending"),
             (ApiError::PaymentAlreadyUsed, 409, "payment_already_used"),
             (ApiError::InvalidCursor, 400, "invalid_cursor"),
+            (ApiError::WalletAlreadyLinked, 409, "wallet_already_linked"),
+            (ApiError::WalletNotLinked, 400, "wallet_not_linked"),
+            (ApiError::PayoutFailed { reason: "short", message: "short".to_owned() }, 400, "payout_failed"),
             (ApiError::ReceiptNotFound, 404, "receipt_not_found"),
             (ApiError::NotFound, 404, "not_found"),
             (ApiError::MethodNotAllowed { allow: "POST".to_owned() }, 405, "method_not_allowed"),

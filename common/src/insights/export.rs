@@ -165,7 +165,8 @@ fn cells(json: &str) -> Result<String, serde_json::Error> {
     Ok(cells.join(","))
 }
 
-fn cell(text: &str) -> String {
+/// A text as a cell.
+pub fn cell(text: &str) -> String {
     if text.starts_with(FORMULA) { quoted(&format!("'{text}")) } else { quoted(text) }
 }
 

@@ -9,6 +9,7 @@
 //! | [`day`] | what a UTC day cost: the counters behind every cap |
 //! | [`budget`], [`freeze`] | the owner's rules |
 //! | [`fee`], [`earning`] | a sale's shares; what a seller's ended sales came to |
+//! | [`seller`], [`payout`] | what a seller has, and how it is paid out |
 //! | [`surge`] | days far above the usual ones |
 //! | [`receipt`], [`signing`] | a signed receipt for every charge |
 //! | [`value`] | what the agent says its purchases brought |
@@ -25,7 +26,9 @@ pub mod earning;
 pub mod fee;
 pub mod freeze;
 pub mod hold;
+pub mod payout;
 pub mod receipt;
+pub mod seller;
 pub mod signing;
 pub mod surge;
 pub mod value;

@@ -14,8 +14,12 @@
 //! | [`totals`] | what the marketplace has done, added up |
 //! | [`webhook`] | secrets that webhooks are signed with |
 //! | [`market`] | what the functions of the marketplace share |
+//! | [`counting`] | ended sales, added to everything they add up to |
+//! | [`recent`], [`reputation`] | what is counted of a soul's sales |
+//! | [`wallet`], [`payouts`], [`statement`] | a seller's money on its way out |
 
 pub mod category;
+pub mod counting;
 pub mod files;
 pub mod index;
 pub mod jobs;
@@ -25,16 +29,21 @@ pub mod matching;
 pub mod moderation;
 pub mod offer;
 pub mod party;
+pub mod payouts;
 pub mod posting;
 pub mod ranking;
 pub mod rating;
+pub mod recent;
+pub mod reputation;
 pub mod schema;
 pub mod search;
 pub mod service;
 pub mod sold;
 pub mod soul;
+pub mod statement;
 pub mod totals;
 pub mod vocabulary;
+pub mod wallet;
 pub mod webhook;
 pub mod words;
 pub mod worker;

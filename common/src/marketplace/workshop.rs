@@ -23,6 +23,7 @@ use crate::tools::{Mode, Output, ToolError, Toolbox, Unavailable};
 use crate::work::{self, Commission, Report};
 
 /// Does what souls sold.
+#[derive(Clone)]
 pub struct Workshop {
     pub db: Db,
     pub blobs: Arc<dyn Blobs>,

@@ -9,14 +9,18 @@
 //! | one payment, one purchase | [`claim`] |
 //! | when work may overlap settlement | [`policy`] |
 //! | facilitator, relayer | [`settle`] |
+//! | what leaves for sellers | [`treasury`] |
+//! | account nonces of our own wallets | [`nonces`] |
 //!
 //! How these make up a paid call is told in `gate`.
 
 pub mod claim;
 pub mod idempotency;
+pub mod nonces;
 pub mod policy;
 pub mod quote;
 pub mod reason;
 pub mod settle;
+pub mod treasury;
 pub mod verify;
 pub mod wire;

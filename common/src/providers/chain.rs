@@ -40,6 +40,13 @@ impl std::fmt::Display for ChainError {
 
 impl std::error::Error for ChainError {}
 
+impl ChainError {
+    /// The call was tried and reverts: the contract refuses it, and not the node.
+    pub fn is_revert(&self) -> bool {
+        matches!(self, ChainError::Rejected { code, message } if *code == 3 || message.contains("revert"))
+    }
+}
+
 /// What became of the nonce of an authorization.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NonceUse {
@@ -119,8 +126,12 @@ impl Chain {
 
     /// Gas and fees for putting the transfer on chain now. A transfer that would revert is an error.
     pub async fn fees_for_transfer(&self, authorization: &Authorization, sender: Address) -> Result<Fees, ChainError> {
-        let call =
-            json!({"from": sender.lower(), "to": self.token.lower(), "data": hex0x(&transfer_call(authorization))});
+        self.fees_for(&transfer_call(authorization), sender).await
+    }
+
+    /// Gas and fees for calling the token with this data now. A call that would revert is an error.
+    pub async fn fees_for(&self, data: &[u8], sender: Address) -> Result<Fees, ChainError> {
+        let call = json!({"from": sender.lower(), "to": self.token.lower(), "data": hex0x(data)});
         let answers = self
             .batch(&[
                 ("eth_estimateGas", json!([call])),
@@ -134,6 +145,57 @@ impl Chain {
             base_fee: quantity(&block?["baseFeePerGas"])?,
             priority_fee: quantity(&priority?)?,
         })
+    }
+
+    /// wei
+    pub async fn native_balance(&self, account: Address) -> Result<u128, ChainError> {
+        let balance = self.request("eth_getBalance", json!([account.lower(), "latest"])).await?;
+        let digits = balance.as_str().and_then(|text| text.strip_prefix("0x"));
+        digits.and_then(|digits| u128::from_str_radix(digits, 16).ok()).ok_or_else(|| malformed("eth_getBalance"))
+    }
+
+    pub async fn block_number(&self) -> Result<u64, ChainError> {
+        quantity(&self.request("eth_blockNumber", json!([])).await?)
+    }
+
+    /// Whether a transaction moved exactly this much of our token from one account to another.
+    pub fn moved(&self, receipt: &TransactionReceipt, from: Address, to: Address, value: &Word) -> bool {
+        let moved = [abi::event(TRANSFER), from.word(), to.word()];
+        receipt.succeeded
+            && receipt.logs.iter().any(|log| log.address == self.token && log.topics == moved && log.data == value)
+    }
+
+    /// The transaction by which the account, under this account nonce of its own, moved so much of our token to another,
+    /// in block `since` or later. `None` if its nonce did something else.
+    pub async fn transfer_under(
+        &self,
+        nonce: u64,
+        from: Address,
+        to: Address,
+        value: &Word,
+        since: u64,
+    ) -> Result<Option<String>, ChainError> {
+        let latest = self.block_number().await?;
+        let mut first = since;
+        while first <= latest {
+            let last = latest.min(first.saturating_add(LOG_RANGE_BLOCKS - 1));
+            let filter = json!({
+                "address": self.token.lower(), "fromBlock": format!("0x{first:x}"), "toBlock": format!("0x{last:x}"),
+                "topics": [hex0x(&abi::event(TRANSFER)), hex0x(&from.word()), hex0x(&to.word())],
+            });
+            for log in logs(&self.request("eth_getLogs", json!([filter])).await?)? {
+                if log.data != value {
+                    continue;
+                }
+                let sent = self.request("eth_getTransactionByHash", json!([log.transaction])).await?;
+                let by = sent["from"].as_str().and_then(|from| from.parse::<Address>().ok());
+                if by == Some(from) && quantity(&sent["nonce"])? == nonce {
+                    return Ok(Some(log.transaction));
+                }
+            }
+            first = last + 1;
+        }
+        Ok(None)
     }
 
     /// How many transactions of the account are in blocks.
@@ -221,8 +283,7 @@ impl Chain {
     /// payer to payee of the signed value. A transaction may carry several payments, so nothing looser will do.
     pub fn carries(&self, receipt: &TransactionReceipt, authorization: &Authorization) -> bool {
         let used = [abi::event(AUTHORIZATION_USED), authorization.from.word(), authorization.nonce];
-        let moved =
-            [abi::event("Transfer(address,address,uint256)"), authorization.from.word(), authorization.to.word()];
+        let moved = [abi::event(TRANSFER), authorization.from.word(), authorization.to.word()];
         let of_token: Vec<&Log> = receipt.logs.iter().filter(|log| log.address == self.token).collect();
         receipt.succeeded
             && of_token.windows(2).any(|pair| {
@@ -282,6 +343,7 @@ impl Chain {
     }
 }
 
+const TRANSFER: &str = "Transfer(address,address,uint256)";
 const AUTHORIZATION_USED: &str = "AuthorizationUsed(address,bytes32)";
 const AUTHORIZATION_CANCELED: &str = "AuthorizationCanceled(address,bytes32)";
 
@@ -401,7 +463,7 @@ mod tests {
             log(index, vec![abi::event(AUTHORIZATION_USED), payment.from.word(), nonce], Vec::new())
         };
         let moved = |value: u64, index| {
-            let topics = vec![abi::event("Transfer(address,address,uint256)"), payment.from.word(), payment.to.word()];
+            let topics = vec![abi::event(TRANSFER), payment.from.word(), payment.to.word()];
             log(index, topics, word_from_u64(value).to_vec())
         };
         let carries = |succeeded, logs| chain().carries(&TransactionReceipt { succeeded, logs }, &payment);

@@ -1,7 +1,8 @@
 //! The aggregator: adds up the jobs table's stream into the service's statistics and tells agents what became of their
-//! jobs, off the call path.
+//! jobs, and counts what sellers sold; all of it off the call path.
 
 mod notices;
+mod sales;
 mod surges;
 mod warnings;
 
@@ -44,8 +45,10 @@ pub async fn handle(db: &Db, mailer: &Mailer, event: StreamEvent, now: Timestamp
     let (Some(first), Some(last)) = (event.records.first(), event.records.last()) else { return Ok(()) };
     let id = format!("{}-{}", first.dynamodb.sequence_number, last.dynamodb.sequence_number);
     let (mut batch, mut notes, mut charged) = (Batch::default(), Vec::new(), BTreeSet::new());
+    let mut sellers = BTreeSet::new();
     for record in &event.records {
         let change = &record.dynamodb;
+        sellers.extend(sales::seller_of_ended(&change.old_image, &change.new_image));
         charged.extend(surges::charged(&change.old_image, &change.new_image));
         notes.extend(notices::of_change(db, &change.old_image, &change.new_image, now)?);
         // Claims share the table and are no jobs; a deleted job has no new image.
@@ -61,10 +64,12 @@ pub async fn handle(db: &Db, mailer: &Mailer, event: StreamEvent, now: Timestamp
     };
     let told = told.await;
     let told = told.inspect_err(|error| log::failure("agents could not be told of a batch", error));
+    let sold = sales::count(db, &sellers, now).await;
+    let sold = sold.inspect_err(|error| log::failure("the sales of a batch could not be counted", error));
     // Last, because a mail relay may take its time.
     let warned = warnings::send(db, mailer, &charged, now).await;
     let warned = warned.inspect_err(|error| log::failure("owners could not be warned of a batch", error));
-    counted.and(told).and(warned)
+    counted.and(told).and(sold).and(warned)
 }
 
 /// Reads a job's state out of an image in DynamoDB's JSON.

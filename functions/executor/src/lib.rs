@@ -1,3 +1,35 @@
 //! The executor: does what souls sell, by a model or by a seller's program. The only function that runs sellers' code.
 
 pub mod program;
+
+use std::sync::Arc;
+
+use common::app::App;
+use common::marketplace::{webhook, workshop::Workshop};
+use common::net::PlainHttp;
+use common::secrets::ServiceKeys;
+use common::store::aws::SignedHttp;
+use common::tools::Toolbox;
+use common::work::Desk;
+use common::work::model::ModelExecutor;
+
+/// Everything that sold work is done with: the configured model, programs, and the seller's own worker.
+pub fn workshop(
+    app: &App,
+    http: &PlainHttp,
+    signed: &SignedHttp,
+    keys: &ServiceKeys,
+    toolbox: &Arc<Toolbox>,
+) -> Workshop {
+    let desk = Desk { runners: worker::RUNNERS, toolbox: toolbox.clone() };
+    let model = ModelExecutor::configured(&app.config, http, signed, desk.clone());
+    Workshop {
+        db: app.db.clone(),
+        blobs: app.blobs.clone(),
+        clock: app.clock.clone(),
+        model: model.map(|model| Arc::new(model) as _),
+        programs: Some(Arc::new(program::ProgramExecutor::new(desk))),
+        toolbox: toolbox.clone(),
+        webhook_key: webhook::key(&keys.quotes),
+    }
+}

@@ -1,6 +1,7 @@
 //! The marketplace, for sellers: everything under `/v1/soul/me`, by soul key.
 
 mod jobs;
+mod money;
 mod services;
 
 use std::sync::Arc;
@@ -23,6 +24,7 @@ pub fn router(market: Arc<Market>) -> Router {
         .route("/v1/soul/me/jobs/{id}/files", post(jobs::announce_file))
         .route("/v1/soul/me/jobs/{id}/files/{*path}", put(jobs::put_file))
         .route("/v1/soul/me/jobs/{id}/complete", post(jobs::complete))
-        .route("/v1/soul/me/jobs/{id}/fail", post(jobs::fail));
+        .route("/v1/soul/me/jobs/{id}/fail", post(jobs::fail))
+        .merge(money::routes());
     common::http::routes::finish(router.with_state(market))
 }

@@ -1,13 +1,10 @@
 //! Our own relayer: a fee wallet that sends `transferWithAuthorization`.
 //!
-//! The wallet's account nonces are handed out by one item in the database, in the same transaction that writes down what
-//! is sent with it. So a nonce is never taken without a transaction that can be signed and broadcast again, and no gap
-//! can stay open that would hold up everything behind it.
+//! The wallet's account nonces are handed out by the database, together with what is sent with them
+//! (`payments::nonces`).
 
 use std::sync::Mutex;
 use std::time::Duration;
-
-use serde::{Deserialize, Serialize};
 
 use super::{Intent, Prepared, Settled, Settler, Verdict, explain};
 use crate::clock::Clock;
@@ -15,10 +12,11 @@ use crate::evm::authorization::Authorization;
 use crate::evm::hex0x;
 use crate::evm::signature::PrivateKey;
 use crate::evm::transaction::{SignedTransaction, Transaction};
+use crate::payments::nonces::{self, NextNonce};
 use crate::payments::reason::Reason;
 use crate::payments::verify;
 use crate::providers::chain::{self, Chain, ChainError, NonceUse, TransactionReceipt};
-use crate::store::{BoxFuture, Db, Key, StoreError, Write};
+use crate::store::{BoxFuture, Db, StoreError};
 
 /// A transfer costs about 90,000 gas; wallets with code may take more, and are not given more than this.
 const MAX_GAS: u64 = 500_000;
@@ -36,27 +34,9 @@ pub struct Relayer {
     next_nonce: Mutex<Option<NextNonce>>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct NextNonce {
-    /// What the database's item holds, if there is one.
-    stored: Option<u64>,
-    /// The nonce to take.
-    nonce: u64,
-}
-
-/// The item that hands out account nonces.
-#[derive(Serialize, Deserialize)]
-struct AccountNonces {
-    next: u64,
-}
-
 impl Relayer {
     pub fn new(chain: Chain, db: Db, clock: Clock, key: PrivateKey) -> Relayer {
         Relayer { chain, db, clock, key, next_nonce: Mutex::new(None) }
-    }
-
-    fn nonces_key(&self) -> Key {
-        Key::new(format!("RELAYER#{}#{}", self.chain.chain_id, self.key.address().lower()), "NONCES")
     }
 
     /// The account nonce to take next: what the database says, or the chain where the wallet was used elsewhere.
@@ -65,23 +45,12 @@ impl Relayer {
         if let Some(known) = self.hint().take() {
             return Ok(known);
         }
-        let stored = self.db.get_latest::<AccountNonces>(&self.db.tables.ledger, self.nonces_key()).await;
-        let stored = stored.map_err(|error| Settled::NotSent(error.to_string()))?.map(|nonces| nonces.next);
-        let on_chain = self.chain.transaction_count(self.key.address()).await.map_err(not_sent)?;
-        Ok(NextNonce { stored, nonce: stored.unwrap_or_default().max(on_chain) })
+        let next = nonces::next(&self.db, &self.chain, self.key.address()).await;
+        next.map_err(|error| Settled::NotSent(error.to_string()))?.map_err(not_sent)
     }
 
     fn hint(&self) -> std::sync::MutexGuard<'_, Option<NextNonce>> {
         self.next_nonce.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-
-    fn allocation(&self, next: NextNonce) -> Result<Write, StoreError> {
-        let write = Write::update(&self.db.tables.ledger, self.nonces_key(), "SET #next = :after")
-            .bind("after", next.nonce + 1)?;
-        match next.stored {
-            Some(stored) => write.only_if("#next = :stored").bind("stored", stored),
-            None => Ok(write.only_if("attribute_not_exists(#next)")),
-        }
     }
 
     async fn prepare(&self, authorization: &Authorization) -> Result<Prepared, Settled> {
@@ -102,7 +71,8 @@ impl Relayer {
             hash: [0; 32],
         };
         intent.hash = self.sign(authorization, &intent).hash;
-        let allocation = self.allocation(next).map_err(|error| Settled::NotSent(error.to_string()))?;
+        let allocation = nonces::take(&self.db, &self.chain, self.key.address(), next);
+        let allocation = allocation.map_err(|error| Settled::NotSent(error.to_string()))?;
         Ok(Prepared { intent: Some(intent), allocation: Some(allocation) })
     }
 

@@ -1,0 +1,456 @@
+//! Payouts: a seller's earnings on their way to its wallet. The record, its states, and the writes of each move.
+//!
+//! ```text
+//! pending ─► processing ─► completed
+//!    └──────────┴────────► failed: the amount is on the balance again
+//! ```
+//!
+//! The amount leaves the balance when the payout is asked for. Each move is one transaction, made from the move before,
+//! so that of two processes one makes it. What dies where, and what follows:
+//!
+//! | the process dies | what is there | what follows |
+//! |---|---|---|
+//! | before the request is written | nothing | the seller asks again |
+//! | after it, before its answer | the payout, debited once | a repeat under its name gets it; without a name the seller finds it in its balance, and a second one is refused |
+//! | before the intent is written | pending, no account nonce taken | the next run begins anew |
+//! | after the intent, before the broadcast | processing, nobody knows the transaction | the same bytes are sent |
+//! | after the broadcast | processing, the node knows it | the next run asks for its receipt |
+//! | between the receipt and the mark | processing, mined | the next run asks again and marks it, once |
+//! | in any transaction whose answer is lost | all of it or nothing | the next run reads what is there |
+//!
+//! Paid twice it cannot be: an intent fixes the treasury's account nonce, the chain takes one transaction for each, and
+//! a payout gets no second intent. Its amount is only given back once the chain shows that its transaction moved
+//! nothing and never will (`payments::treasury`).
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use ulid::Ulid;
+
+use super::account::{minus, plus};
+use super::earning::seller_partition;
+use super::seller::{self, About, Books, EntryKind};
+use crate::clock::Timestamp;
+use crate::digest;
+use crate::evm::{Address, Word};
+use crate::money::Usdc;
+use crate::store::db::Query;
+use crate::store::{Db, Key, StoreError, Write, WriteError};
+
+/// Least that is paid out (contract §19.23): 10 USDC.
+pub const LEAST: Usdc = Usdc::from_micro(10_000_000);
+/// Open payouts are spread over this many partitions.
+pub const SHARDS: u8 = 4;
+/// The name of a request means the same payout for so long (contract §1.9).
+const NAMED_FOR: Duration = Duration::from_secs(2 * 24 * 3600);
+/// How often a change of a balance is tried against others' changes.
+const TRIES: usize = 20;
+
+/// The id of a payout, `payout_<ulid>`: sorts by when it was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PayoutId(String);
+
+impl PayoutId {
+    pub fn new(now: Timestamp) -> PayoutId {
+        let millis = u64::try_from(now.millis()).unwrap_or_default();
+        PayoutId(format!("payout_{}", Ulid::from_parts(millis, u128::from_be_bytes(digest::random()))))
+    }
+
+    fn shard(&self) -> u8 {
+        self.0.bytes().last().unwrap_or_default() % SHARDS
+    }
+}
+
+impl fmt::Display for PayoutId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for PayoutId {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<PayoutId, ()> {
+        let ulid = text.strip_prefix("payout_").ok_or(())?;
+        // One spelling each: a key is its text.
+        let is_ours = Ulid::from_string(ulid).is_ok_and(|parsed| parsed.to_string() == ulid);
+        if is_ours { Ok(PayoutId(text.to_owned())) } else { Err(()) }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PayoutStatus {
+    /// Nothing of it is on chain.
+    Pending,
+    /// Its transaction is written down and may be on chain.
+    Processing,
+    /// The money arrived.
+    Completed,
+    /// It came to nothing; the amount is on the balance again.
+    Failed,
+}
+
+/// Why a pending payout waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Waiting {
+    /// An operator suspended the soul.
+    SellerSuspended,
+    /// The treasury has not enough USDC.
+    TreasuryShort,
+    /// The treasury has not enough ETH for gas.
+    TreasuryOutOfGas,
+    /// The chain gave no usable answer.
+    ChainUnavailable,
+}
+
+/// Why a payout failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Failure {
+    /// The token refuses to move money to this wallet; nothing was sent.
+    TransferRefused,
+    /// The transaction was mined and moved nothing.
+    Reverted,
+    /// Another transaction of the treasury took the account nonce, and moved nothing to this wallet.
+    Replaced,
+}
+
+/// A transaction of the treasury, written down before it is broadcast: what is needed to sign the same bytes again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sending {
+    pub chain_id: u64,
+    /// The token's contract.
+    pub token: Address,
+    /// The treasury, and the account nonce it gives to this.
+    pub from: Address,
+    pub account_nonce: u64,
+    pub gas_limit: u64,
+    /// wei per gas
+    pub max_fee: u64,
+    /// wei per gas
+    pub priority_fee: u64,
+    /// The block that was the latest when this was made: it cannot lie before.
+    pub block: u64,
+    /// Hash of the signed transaction.
+    #[serde(with = "serde_bytes")]
+    pub hash: Word,
+}
+
+/// The stored payout.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Payout {
+    pub id: PayoutId,
+    /// The soul's slug.
+    pub soul: String,
+    /// micro-USDC
+    pub amount: Usdc,
+    /// The wallet that was linked when it was asked for.
+    pub wallet: Address,
+    pub status: PayoutStatus,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<Waiting>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sending: Option<Sending>,
+    /// The transaction that paid it, or that is expected to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tx_hash: Option<String>,
+    /// Since when the chain seems to say that it failed; believed after a while.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_doubt: Option<(Failure, Timestamp)>,
+    /// Counts the moves: whoever holds an older record can move nothing.
+    pub moves: u32,
+    pub created: Timestamp,
+    /// When an open one is looked at again.
+    pub due: Timestamp,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processed: Option<Timestamp>,
+}
+
+impl Payout {
+    pub fn is_open(&self) -> bool {
+        matches!(self.status, PayoutStatus::Pending | PayoutStatus::Processing)
+    }
+
+    /// The writes from this record to the next, the record first. Refused if somebody else moved it.
+    pub fn moved(&self, db: &Db, mut next: Payout) -> Result<Vec<Write>, StoreError> {
+        if !may_move(self.status, next.status) {
+            return Err(StoreError::new(format_args!("{} cannot move to {:?}", self.id, next.status)));
+        }
+        let table = &db.tables.ledger;
+        next.moves = self.moves + 1;
+        let mut writes = vec![
+            Write::put(table, key(&self.soul, &self.id), &next)?
+                .only_if("#moves = :moves")
+                .bind("moves", self.moves)?,
+        ];
+        if next.is_open() && next.due == self.due {
+            return Ok(writes);
+        }
+        writes.push(Write::delete(table, due_key(self.due, &self.id)));
+        if next.is_open() {
+            writes.push(next.waits(db)?);
+        }
+        Ok(writes)
+    }
+
+    /// The write by which it is found when it is due.
+    fn waits(&self, db: &Db) -> Result<Write, StoreError> {
+        let due = Due { soul: self.soul.clone(), id: self.id.clone() };
+        Write::put(&db.tables.ledger, due_key(self.due, &self.id), &due)
+    }
+}
+
+/// Moves a payout may make. A test walks the whole table.
+pub fn may_move(from: PayoutStatus, to: PayoutStatus) -> bool {
+    use PayoutStatus::{Completed, Failed, Pending, Processing};
+    matches!((from, to), (Pending, Pending | Processing | Failed) | (Processing, Processing | Completed | Failed))
+}
+
+/// A row that leads to an open payout.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Due {
+    pub soul: String,
+    pub id: PayoutId,
+}
+
+fn key(soul: &str, id: &PayoutId) -> Key {
+    Key::new(seller_partition(soul), format!("PAYOUT#{id}"))
+}
+
+fn due_partition(shard: u8) -> String {
+    format!("PAYOUTS#{shard}")
+}
+
+fn due_key(due: Timestamp, id: &PayoutId) -> Key {
+    Key::new(due_partition(id.shard()), format!("{:015}#{id}", due.millis().max(0)))
+}
+
+/// The caller's name for a request (`Idempotency-Key`), and what it asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Name<'a> {
+    pub key: &'a str,
+    /// SHA-256 of the canonical body.
+    pub body: &'a Word,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Named {
+    payout: PayoutId,
+    #[serde(with = "serde_bytes")]
+    body: Word,
+    /// Unix seconds; afterwards the name is free.
+    expires: i64,
+}
+
+fn name_key(soul: &str, name: &str) -> Key {
+    let digest = const_hex::encode(digest::sha256(name.as_bytes()));
+    Key::new(seller_partition(soul), format!("PAYOUTNAME#{digest}"))
+}
+
+/// Why a payout cannot be asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    BelowLeast,
+    /// The balance has only this.
+    Short(Usdc),
+    /// This one is under way.
+    InFlight(PayoutId),
+    /// The name stands for another request.
+    NameReused,
+    /// The guard did not hold: the wallet is no longer the linked one.
+    Unlinked,
+    /// Others change the balance all the time.
+    Busy,
+}
+
+/// The payout that was asked for under a name, if it was, by the same request.
+pub async fn named(
+    db: &Db,
+    soul: &str,
+    name: Name<'_>,
+    now: Timestamp,
+) -> Result<Option<Result<Payout, Refusal>>, StoreError> {
+    let named: Option<Named> = db.get_latest(&db.tables.ledger, name_key(soul, name.key)).await?;
+    let Some(named) = named.filter(|named| named.expires > now.secs()) else { return Ok(None) };
+    if named.body != *name.body {
+        return Ok(Some(Err(Refusal::NameReused)));
+    }
+    Ok(load(db, soul, &named.payout).await?.map(Ok))
+}
+
+/// Asks for a payout of `amount`, or of everything there is: the balance, the payout, its entry and its name in one
+/// transaction, together with `guard`, a check of the caller's.
+pub async fn request(
+    db: &Db,
+    soul: &str,
+    wallet: Address,
+    amount: Option<Usdc>,
+    name: Option<Name<'_>>,
+    guard: &Write,
+    now: Timestamp,
+) -> Result<Result<Payout, Refusal>, StoreError> {
+    for _ in 0..TRIES {
+        if let Some(name) = name
+            && let Some(known) = named(db, soul, name, now).await?
+        {
+            return Ok(known);
+        }
+        let balance = seller::load(db, soul).await?;
+        let amount = amount.unwrap_or(balance.pending);
+        if amount < LEAST {
+            return Ok(Err(Refusal::BelowLeast));
+        }
+        if let Some(id) = balance.in_flight {
+            return Ok(Err(Refusal::InFlight(id)));
+        }
+        if amount > balance.pending {
+            return Ok(Err(Refusal::Short(balance.pending)));
+        }
+        let payout = Payout {
+            id: PayoutId::new(now),
+            soul: soul.to_owned(),
+            amount,
+            wallet,
+            status: PayoutStatus::Pending,
+            waiting: None,
+            failure: None,
+            sending: None,
+            tx_hash: None,
+            in_doubt: None,
+            moves: 0,
+            created: now,
+            due: now,
+            processed: None,
+        };
+        let mut books = Books::open(balance);
+        books.balance.in_flight = Some(payout.id.clone());
+        books.book(EntryKind::Payout, minus(amount)?, about(&payout), now, now)?;
+        let mut writes = vec![guard.clone()];
+        writes.extend(books.writes(db, soul)?);
+        writes.push(Write::put(&db.tables.ledger, key(soul, &payout.id), &payout)?.only_if_new());
+        writes.push(payout.waits(db)?);
+        if let Some(name) = name {
+            let named = Named { payout: payout.id.clone(), body: *name.body, expires: now.plus(NAMED_FOR).secs() };
+            let write = Write::put(&db.tables.ledger, name_key(soul, name.key), &named)?;
+            writes.push(write.only_if("attribute_not_exists(#pk) OR #expires <= :now").bind("now", now.secs())?);
+        }
+        match db.transact(&writes).await {
+            Ok(()) => return Ok(Ok(payout)),
+            Err(refused @ WriteError::Refused(_)) if refused.refused(0).is_some() => return Ok(Err(Refusal::Unlinked)),
+            Err(WriteError::Refused(_)) => {}
+            Err(WriteError::Failed(error)) => return Err(error),
+        }
+    }
+    Ok(Err(Refusal::Busy))
+}
+
+fn about(payout: &Payout) -> About {
+    About { cause: payout.id.to_string(), ..About::default() }
+}
+
+/// How a payout ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    Paid { transaction: String },
+    Failed(Failure),
+}
+
+/// Ends an open payout, once: the record, the balance, where it failed the entry that gives the amount back, and what
+/// else belongs to it. `false` if somebody else moved it.
+pub async fn end(db: &Db, payout: &Payout, end: &End, with: &[Write], now: Timestamp) -> Result<bool, StoreError> {
+    let mut next = Payout { processed: Some(now), waiting: None, in_doubt: None, ..payout.clone() };
+    match end {
+        End::Paid { transaction } => {
+            next.status = PayoutStatus::Completed;
+            next.tx_hash = Some(transaction.clone());
+        }
+        End::Failed(failure) => {
+            next.status = PayoutStatus::Failed;
+            next.failure = Some(*failure);
+        }
+    }
+    let record = payout.moved(db, next)?;
+    for _ in 0..TRIES {
+        let mut books = Books::open(seller::load(db, &payout.soul).await?);
+        books.balance.in_flight = None;
+        match end {
+            End::Paid { .. } => {
+                let sum = books.balance.paid_out.checked_add(payout.amount);
+                books.balance.paid_out = sum.ok_or_else(|| StoreError::new("more was paid out than can be counted"))?;
+            }
+            End::Failed(_) => {
+                books.book(EntryKind::PayoutReturned, plus(payout.amount)?, about(payout), now, now)?;
+            }
+        }
+        let mut writes = record.clone();
+        writes.extend(books.writes(db, &payout.soul)?);
+        writes.extend_from_slice(with);
+        match db.transact(&writes).await {
+            Ok(()) => return Ok(true),
+            Err(refused @ WriteError::Refused(_)) if refused.refused(0).is_some() => return Ok(false),
+            Err(WriteError::Refused(_)) => {}
+            Err(WriteError::Failed(error)) => return Err(error),
+        }
+    }
+    Err(StoreError::new("the balance changes all the time"))
+}
+
+/// The payout as the latest write left it.
+pub async fn load(db: &Db, soul: &str, id: &PayoutId) -> Result<Option<Payout>, StoreError> {
+    db.get_latest(&db.tables.ledger, key(soul, id)).await
+}
+
+/// A seller's payouts, newest first, older than `before` if it is given.
+pub async fn list(db: &Db, soul: &str, before: Option<&PayoutId>, limit: usize) -> Result<Vec<Payout>, StoreError> {
+    let last = before.map_or("PAYOUT#payout_~".to_owned(), |id| format!("PAYOUT#{id}"));
+    let query = Query::between(&db.tables.ledger, &seller_partition(soul), "PAYOUT#payout_", &last, limit + 1)?;
+    let mut found: Vec<Payout> = db.query(query.newest_first().latest()).await?;
+    found.retain(|payout| Some(&payout.id) != before);
+    found.truncate(limit);
+    Ok(found)
+}
+
+/// Open payouts of a shard that are due, the longest due first.
+pub async fn due(db: &Db, shard: u8, now: Timestamp, limit: usize) -> Result<Vec<Due>, StoreError> {
+    let until = format!("{:015}#~", now.millis().max(0));
+    db.query(Query::between(&db.tables.ledger, &due_partition(shard), "0", &until, limit)?.latest()).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [PayoutStatus; 4] =
+        [PayoutStatus::Pending, PayoutStatus::Processing, PayoutStatus::Completed, PayoutStatus::Failed];
+
+    #[test]
+    fn ended_payouts_never_move_and_nothing_is_sent_twice() {
+        for from in ALL {
+            for to in ALL {
+                let is_open = matches!(from, PayoutStatus::Pending | PayoutStatus::Processing);
+                let backwards = from == PayoutStatus::Processing && to == PayoutStatus::Pending;
+                let unsent = from == PayoutStatus::Pending && to == PayoutStatus::Completed;
+                assert_eq!(may_move(from, to), is_open && !backwards && !unsent, "{from:?} -> {to:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn ids_read_back_and_sort_by_time() {
+        let (early, late) = (PayoutId::new(Timestamp::from_secs(1)), PayoutId::new(Timestamp::from_secs(2)));
+        assert!(early < late);
+        assert_eq!(early.to_string().parse(), Ok(early.clone()));
+        for wrong in ["", "payout_", "payout_1", &early.to_string().to_lowercase(), "payout_ZZZZZZZZZZZZZZZZZZZZZZZZZZ"]
+        {
+            assert_eq!(wrong.parse::<PayoutId>(), Err(()), "{wrong}");
+        }
+    }
+}

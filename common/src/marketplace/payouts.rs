@@ -1,0 +1,254 @@
+//! Payouts, moved: asked for by sellers, and brought to their end by a function that does nothing else and is the only
+//! one that may read the treasury's key. See `ledger::payout` for the states and for what survives which crash.
+
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::soul::{self, Soul};
+use crate::clock::Timestamp;
+use crate::evm::hex0x;
+use crate::http::log;
+use crate::ids::AgentId;
+use crate::ledger::payout::{self, Due, End, Failure, Name, Payout, PayoutStatus, Refusal, SHARDS, Waiting};
+use crate::money::Usdc;
+use crate::notifications::{self, Notification, NotificationKind};
+use crate::payments::treasury::{self, Funds, Obstacle, Seen, Treasury};
+use crate::store::{Db, StoreError, Write, WriteError};
+
+/// Open payouts taken from one shard in one run.
+const PER_SHARD: usize = 50;
+/// A run begins nothing new after this long: it ends before the next one starts.
+const RUN_FOR: Duration = Duration::from_secs(40);
+/// What may be on chain is looked at again after this long.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
+/// What waits for money or for the chain is looked at again after this long.
+const TRY_AGAIN: Duration = Duration::from_secs(60);
+/// What waits for an operator's decision is looked at again after this long.
+const HELD: Duration = Duration::from_secs(120);
+
+/// Asks for a payout to the linked wallet; `None` if there is none.
+pub async fn request(
+    db: &Db,
+    soul: &Soul,
+    amount: Option<Usdc>,
+    name: Option<Name<'_>>,
+    now: Timestamp,
+) -> Result<Option<Result<Payout, Refusal>>, StoreError> {
+    let Some(wallet) = soul.wallet else { return Ok(None) };
+    let slug = soul.slug.as_str();
+    let linked = Write::check(&db.tables.souls, soul::key(slug)).only_if("#wallet = :wallet").bind("wallet", wallet)?;
+    payout::request(db, slug, wallet, amount, name, &linked, now).await.map(Some)
+}
+
+/// A payout as its seller sees it (contract §19.21).
+pub fn to_json(payout: &Payout) -> Value {
+    json!({
+        "id": payout.id,
+        "amount": payout.amount.to_number(),
+        "status": payout.status,
+        "tx_hash": payout.tx_hash,
+        "wallet": payout.wallet.to_string(),
+        "waiting_for": payout.waiting,
+        "failure": payout.failure,
+        "created_at": payout.created.to_string(),
+        "processed_at": payout.processed.map(|at| at.to_string()),
+    })
+}
+
+/// What a run did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Ran {
+    pub sent: u32,
+    pub completed: u32,
+    pub failed: u32,
+    /// Looked at, and left where they were.
+    pub waiting: u32,
+    /// Age of the oldest open payout that nobody holds back on purpose, in seconds.
+    pub oldest_secs: u64,
+}
+
+/// One run over what is due: first what may be on chain, then what is not.
+pub async fn run(db: &Db, treasury: &Treasury, now: Timestamp) -> Result<Ran, StoreError> {
+    treasury::publish(db, treasury.address()).await?;
+    let (begun, mut ran, mut open) = (Instant::now(), Ran::default(), Vec::new());
+    for shard in 0..SHARDS {
+        for Due { soul, id } in payout::due(db, shard, now, PER_SHARD).await? {
+            open.extend(payout::load(db, &soul, &id).await?.filter(Payout::is_open));
+        }
+    }
+    open.sort_by_key(|payout| (payout.status == PayoutStatus::Pending, payout.created));
+    // What is on its way is still on the treasury's balance.
+    let mut on_its_way = Usdc::ZERO;
+    for payout in open.iter().take_while(|_| begun.elapsed() < RUN_FOR) {
+        let moved = match payout.status {
+            PayoutStatus::Pending => Box::pin(begin(db, treasury, payout, on_its_way, now)).await,
+            _ => Box::pin(follow(db, treasury, payout, now)).await,
+        };
+        // One that fails does not keep the others waiting: it stays due.
+        let moved = moved.unwrap_or_else(|error| {
+            log::failure("a payout could not be moved", &format_args!("{}: {error}", payout.id));
+            Moved::Waits
+        });
+        match moved {
+            Moved::Sent => ran.sent += 1,
+            Moved::Completed => ran.completed += 1,
+            Moved::Failed => ran.failed += 1,
+            Moved::Waits | Moved::Held => ran.waiting += 1,
+        }
+        let is_under_way = payout.status == PayoutStatus::Processing && moved == Moved::Waits;
+        if is_under_way || moved == Moved::Sent {
+            on_its_way = on_its_way.checked_add(payout.amount).unwrap_or(on_its_way);
+        }
+        if matches!(moved, Moved::Sent | Moved::Waits) {
+            let age = now.secs().saturating_sub(payout.created.secs()).unsigned_abs();
+            ran.oldest_secs = ran.oldest_secs.max(age);
+        }
+    }
+    if ran != Ran::default() {
+        log::event("payouts", json!(ran));
+    }
+    Ok(ran)
+}
+
+/// What became of one payout in one run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Moved {
+    Sent,
+    Completed,
+    Failed,
+    Waits,
+    /// On purpose.
+    Held,
+}
+
+/// Sends a pending payout, or says why not yet.
+async fn begin(
+    db: &Db,
+    treasury: &Treasury,
+    payout: &Payout,
+    on_its_way: Usdc,
+    now: Timestamp,
+) -> Result<Moved, StoreError> {
+    let seller = soul::load_latest(db, &payout.soul).await?;
+    if seller.is_some_and(|seller| !seller.is_active()) {
+        wait(db, payout, Waiting::SellerSuspended, HELD, now).await?;
+        return Ok(Moved::Held);
+    }
+    let prepared = match treasury.funds().await {
+        Ok(funds) => {
+            let usdc = funds.usdc.checked_sub(on_its_way).unwrap_or_default();
+            treasury.prepare(payout, Funds { usdc, ..funds }).await?
+        }
+        Err(error) => Err(Obstacle::Wait(Waiting::ChainUnavailable, error.to_string())),
+    };
+    let (sending, nonce) = match prepared {
+        Ok(prepared) => prepared,
+        Err(Obstacle::Wait(waiting, cause)) => {
+            log::failure("a payout has to wait", &format_args!("{} ({waiting:?}): {cause}", payout.id));
+            wait(db, payout, waiting, TRY_AGAIN, now).await?;
+            return Ok(Moved::Waits);
+        }
+        Err(Obstacle::Refused) => return fail(db, payout, Failure::TransferRefused, now).await,
+    };
+    let next = Payout {
+        status: PayoutStatus::Processing,
+        waiting: None,
+        tx_hash: Some(hex0x(&sending.hash)),
+        sending: Some(sending.clone()),
+        due: now.plus(LOOK_AGAIN),
+        ..payout.clone()
+    };
+    let mut writes = payout.moved(db, next)?;
+    writes.push(nonce);
+    match db.transact(&writes).await {
+        Ok(()) => {}
+        // Another process moved it, or took the nonce: the next run sees.
+        Err(WriteError::Refused(_)) => return Ok(Moved::Waits),
+        Err(WriteError::Failed(error)) => return Err(error),
+    }
+    send(treasury, payout, &sending).await;
+    Ok(Moved::Sent)
+}
+
+/// Whatever the node says: what counts is what is on chain, and the next look finds that out.
+async fn send(treasury: &Treasury, payout: &Payout, sending: &payout::Sending) {
+    if let Err(error) = treasury.broadcast(payout, sending).await {
+        log::failure("a payout could not be broadcast", &format_args!("{}: {error}", payout.id));
+    }
+}
+
+/// Finds out what became of a payout that may be on chain.
+async fn follow(db: &Db, treasury: &Treasury, payout: &Payout, now: Timestamp) -> Result<Moved, StoreError> {
+    let Some(sending) = &payout.sending else {
+        return Err(StoreError::new("a payout is processed without a transaction"));
+    };
+    let seen = treasury.look(payout, sending).await.map_err(StoreError::new)?;
+    match seen {
+        Seen::Paid { transaction } => {
+            let told = told(db, payout, &transaction, now)?;
+            let ended = payout::end(db, payout, &End::Paid { transaction }, &[told], now).await?;
+            Ok(if ended { Moved::Completed } else { Moved::Waits })
+        }
+        Seen::Doubtful(failure) => {
+            let since = payout.in_doubt.filter(|(before, _)| *before == failure).map_or(now, |(_, since)| since);
+            if payout.in_doubt.is_some() && treasury::stands(failure, since, now) {
+                return fail(db, payout, failure, now).await;
+            }
+            look_again(db, payout, Some((failure, since)), now).await
+        }
+        Seen::Waiting => look_again(db, payout, None, now).await,
+        Seen::Lost => {
+            send(treasury, payout, sending).await;
+            look_again(db, payout, None, now).await
+        }
+        Seen::Unclear(why) => {
+            log::failure("a payout needs a person", &format_args!("{}: {why}", payout.id));
+            look_again(db, payout, None, now).await
+        }
+    }
+}
+
+async fn fail(db: &Db, payout: &Payout, failure: Failure, now: Timestamp) -> Result<Moved, StoreError> {
+    log::failure("a payout failed", &format_args!("{} ({failure:?})", payout.id));
+    let ended = payout::end(db, payout, &End::Failed(failure), &[], now).await?;
+    Ok(if ended { Moved::Failed } else { Moved::Waits })
+}
+
+async fn wait(db: &Db, payout: &Payout, waiting: Waiting, pause: Duration, now: Timestamp) -> Result<(), StoreError> {
+    let next = Payout { waiting: Some(waiting), due: now.plus(pause), ..payout.clone() };
+    move_to(db, payout, next).await
+}
+
+async fn look_again(
+    db: &Db,
+    payout: &Payout,
+    in_doubt: Option<(Failure, Timestamp)>,
+    now: Timestamp,
+) -> Result<Moved, StoreError> {
+    let next = Payout { in_doubt, due: now.plus(LOOK_AGAIN), ..payout.clone() };
+    move_to(db, payout, next).await?;
+    Ok(Moved::Waits)
+}
+
+/// Refused is fine: then another process moved it.
+async fn move_to(db: &Db, payout: &Payout, next: Payout) -> Result<(), StoreError> {
+    match db.transact(&payout.moved(db, next)?).await {
+        Ok(()) | Err(WriteError::Refused(_)) => Ok(()),
+        Err(WriteError::Failed(error)) => Err(error),
+    }
+}
+
+/// The write that tells the wallet's owner.
+fn told(db: &Db, payout: &Payout, transaction: &str, now: Timestamp) -> Result<Write, StoreError> {
+    let note = Notification {
+        kind: NotificationKind::PayoutCompleted,
+        title: format!("{} USDC were paid out", payout.amount),
+        body: Some(format!("The earnings of {} are in your wallet.", payout.soul)),
+        payload: Some(json!({
+            "payout_id": payout.id, "soul": payout.soul, "amount_usdc": payout.amount.to_string(), "tx_hash": transaction,
+        })),
+    };
+    notifications::raise_for(db, AgentId::of(payout.wallet), note, &payout.id.to_string(), payout.created, now)
+}

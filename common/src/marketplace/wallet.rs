@@ -1,0 +1,103 @@
+//! The wallet a seller is paid at. One wallet leads to one soul, and one soul to one wallet.
+//!
+//! A link is made by the soul key. Whoever also proves to hold the wallet has a link that nobody can take, and takes it
+//! from whoever has none such: so an address cannot be occupied by somebody else for longer than its owner cares.
+
+use serde::{Deserialize, Serialize};
+
+use super::reputation;
+use super::soul::{self, Slug, Soul};
+use crate::clock::Timestamp;
+use crate::evm::Address;
+use crate::ids::AgentId;
+use crate::ledger::seller::{self, Books};
+use crate::store::{Db, StoreError, Write, WriteError};
+
+/// How often a link is tried against others' changes.
+const TRIES: usize = 20;
+
+/// The row that leads from a wallet to its soul.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Claim {
+    soul: Slug,
+    /// The wallet's owner signed for it.
+    #[serde(default)]
+    verified: bool,
+}
+
+/// Links a wallet to a soul, in place of the one it had. `Ok(false)` if the wallet is another soul's.
+pub async fn link(db: &Db, slug: &Slug, wallet: Address, proven: bool, now: Timestamp) -> Result<bool, StoreError> {
+    for _ in 0..TRIES {
+        let soul = soul::load_latest(db, slug.as_str()).await?.ok_or_else(|| StoreError::new("the soul is gone"))?;
+        let claim: Option<Claim> = db.get_latest(&db.tables.souls, soul::wallet_key(wallet)).await?;
+        let other = claim.as_ref().filter(|claim| claim.soul != soul.slug);
+        if other.is_some_and(|other| other.verified || !proven) {
+            return Ok(false);
+        }
+        if soul.wallet == Some(wallet) && (soul.wallet_verified || !proven) {
+            return Ok(true);
+        }
+        let mut writes = vec![claim_it(db, &soul, wallet, other, proven)?, set_it(db, &soul, wallet, proven, now)?];
+        if let Some(other) = other {
+            let loser = Write::update(
+                &db.tables.souls,
+                soul::key(other.soul.as_str()),
+                "REMOVE #wallet, #wallet_verified, #ens_name",
+            );
+            writes.push(loser.only_if("#wallet = :wallet").bind("wallet", wallet)?);
+        }
+        if let Some(before) = soul.wallet.filter(|before| *before != wallet) {
+            let free = Write::delete(&db.tables.souls, soul::wallet_key(before)).only_if("#soul = :soul");
+            writes.push(free.bind("soul", &soul.slug)?);
+        }
+        writes.extend(own_purchases(db, &soul, wallet).await?);
+        match db.transact(&writes).await {
+            Ok(()) => return Ok(true),
+            Err(WriteError::Refused(_)) => {}
+            Err(WriteError::Failed(error)) => return Err(error),
+        }
+    }
+    Err(StoreError::new("the soul or its wallet changes all the time"))
+}
+
+fn claim_it(db: &Db, soul: &Soul, wallet: Address, other: Option<&Claim>, proven: bool) -> Result<Write, StoreError> {
+    let claim = Claim { soul: soul.slug.clone(), verified: proven };
+    let put = Write::put(&db.tables.souls, soul::wallet_key(wallet), &claim)?;
+    match other {
+        None => put.only_if("attribute_not_exists(#pk) OR #soul = :soul").bind("soul", &soul.slug),
+        Some(other) => {
+            put.only_if("#soul = :other AND #verified = :unproven").bind("other", &other.soul)?.bind("unproven", false)
+        }
+    }
+}
+
+fn set_it(db: &Db, soul: &Soul, wallet: Address, proven: bool, now: Timestamp) -> Result<Write, StoreError> {
+    let set = "SET #wallet = :wallet, #wallet_verified = :proven, #updated = :now";
+    // A name of the wallet before is not this one's.
+    let set = if soul.wallet == Some(wallet) { set.to_owned() } else { format!("{set} REMOVE #ens_name") };
+    let write = Write::update(&db.tables.souls, soul::key(soul.slug.as_str()), &set)
+        .bind("wallet", wallet)?
+        .bind("proven", proven)?
+        .bind("now", now)?;
+    match soul.wallet {
+        Some(before) => write.only_if("#wallet = :before").bind("before", before),
+        None => Ok(write.only_if("attribute_exists(#pk) AND attribute_not_exists(#wallet)")),
+    }
+}
+
+/// What the wallet's agent bought of this soul counts for nothing any more, from now on and from before.
+async fn own_purchases(db: &Db, soul: &Soul, wallet: Address) -> Result<Vec<Write>, StoreError> {
+    let (slug, agent) = (soul.slug.as_str(), AgentId::of(wallet));
+    let balance = seller::load(db, slug).await?;
+    let mut buyer = reputation::buyer(db, slug, agent).await?;
+    if buyer.linked {
+        return Ok(Vec::new());
+    }
+    let mut reputation = reputation::load_latest(db, slug).await?;
+    reputation.take_out(&mut buyer);
+    // Under the balance's revision, as everything that counts.
+    let mut writes = Books::open(balance).writes(db, slug)?;
+    writes.push(reputation.write(db, slug)?);
+    writes.push(buyer.write(db, slug, agent)?);
+    Ok(writes)
+}

@@ -1,0 +1,27 @@
+//! Counts what sellers sold, once its job has ended.
+
+use std::collections::BTreeSet;
+
+use common::clock::Timestamp;
+use common::marketplace::counting::{self, ROUNDS};
+use common::store::{Db, StoreError};
+use serde_json::Value;
+
+/// The soul whose sale ended with this change, if it was one.
+pub fn seller_of_ended<'a>(old: &Value, new: &'a Value) -> Option<&'a str> {
+    let ended = new["outcome"]["S"].is_string() && !old["outcome"]["S"].is_string();
+    // An ended job may still wait for its money, and is only sold when that has arrived.
+    let settled = new["settlement"]["S"] == "settled" && old["settlement"]["S"] != "settled";
+    let is_over = ended || settled && new["outcome"]["S"].is_string();
+    is_over.then(|| new["sold"]["M"]["soul"]["S"].as_str()).flatten()
+}
+
+/// Counts the sales of these souls. A batch of changes brings fewer than a call counts, so nothing piles up.
+pub async fn count(db: &Db, souls: &BTreeSet<&str>, now: Timestamp) -> Result<(), StoreError> {
+    let mut result = Ok(());
+    for soul in souls {
+        // One that cannot be counted does not keep the others waiting.
+        result = result.and(counting::fold(db, soul, ROUNDS, now).await.map(drop));
+    }
+    result
+}

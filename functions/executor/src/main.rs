@@ -1,0 +1,21 @@
+use std::sync::Arc;
+
+use common::app::{self, App, Connections};
+use common::config::Config;
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    let config = Arc::new(Config::from_env()?);
+    let connections = Connections::open(&config)?;
+    let app = App::new(config, &connections);
+    let (mut engine, keys) = app::engine(&app, &connections, worker::RUNNERS).await?;
+    let workshop = executor::workshop(&app, &connections.http, &connections.signed, &keys, &engine.toolbox);
+    engine.sellers = Some(Arc::new(workshop));
+    app.db.warm(&app.config.tables.jobs).await;
+    let engine = &engine;
+    let handler = |event: LambdaEvent<worker::SqsEvent>| async move {
+        Ok::<_, Error>(worker::handle(engine, event.payload).await)
+    };
+    lambda_runtime::run(service_fn(handler)).await
+}

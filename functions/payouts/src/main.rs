@@ -1,0 +1,25 @@
+use std::sync::Arc;
+
+use common::app::{self, App, Connections};
+use common::config::Config;
+use common::http::log;
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+use serde_json::{Value, json};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    let config = Arc::new(Config::from_env()?);
+    let connections = Connections::open(&config)?;
+    let app = App::new(config, &connections);
+    let treasury = Box::pin(app::treasury(&app, &connections)).await?;
+    log::event("treasury", json!({"address": treasury.address().to_string()}));
+    let (app, treasury) = (&app, &treasury);
+    let handler = |_: LambdaEvent<Value>| async move {
+        let ran = Box::pin(payouts::run(app, treasury)).await?;
+        let namespace = &app.config.metric_namespace;
+        log::metric(namespace, "OldestPayoutSeconds", "Seconds", ran.oldest_secs);
+        log::metric(namespace, "PayoutsFailed", "Count", u64::from(ran.failed));
+        Ok::<_, Error>(ran)
+    };
+    lambda_runtime::run(service_fn(handler)).await
+}
