@@ -12,6 +12,7 @@
 
 pub mod market;
 pub mod moderation;
+pub mod safety;
 pub mod schema;
 pub mod service;
 pub mod soul;
