@@ -4,8 +4,9 @@
 //! |---|---|---|
 //! | `paid`, `expensive` | paid calls whose payer is proven | agent |
 //! | `quote` | prices, dry runs and refusals of payments, for proven callers | agent |
-//! | `read`, `write` | free routes of an agent, by method | agent; writes of tokens apart |
+//! | `read`, `write` | free routes of an agent or a seller, by method | agent, or soul; writes of tokens apart |
 //! | `open` | routes without identity that write or guess | source address |
+//! | `register` | registrations of souls whose body is good | source address |
 //!
 //! An agent is a wallet, whoever calls for it: its access tokens count against its own limits, so that minting more of
 //! them multiplies nothing. Only their writes are a limit of their own, one for all tokens of an agent together: a stolen
@@ -27,6 +28,7 @@ use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 use serde::Deserialize;
 use serde_json::json;
+use uuid::Uuid;
 
 use crate::app::App;
 use crate::auth::{Caller, Scope};
@@ -52,6 +54,8 @@ pub enum Class {
     Write,
     /// Routes without identity that write or guess.
     Open,
+    /// Registrations of souls.
+    Register,
 }
 
 /// So many requests in a window.
@@ -63,6 +67,7 @@ pub struct Limit {
 }
 
 const MINUTE: Duration = Duration::from_secs(60);
+const DAY: Duration = Duration::from_secs(24 * 3600);
 
 impl Class {
     /// The table of limits (contract §0). `RATE_LIMIT_SCALE` multiplies every one.
@@ -74,6 +79,7 @@ impl Class {
             Class::Read => Limit { name: "read", count: 120, window: MINUTE },
             Class::Write => Limit { name: "write", count: 60, window: MINUTE },
             Class::Open => Limit { name: "open", count: 30, window: MINUTE },
+            Class::Register => Limit { name: "register", count: 5, window: DAY },
         }
     }
 
@@ -89,6 +95,8 @@ pub enum Subject {
     Agent(AgentId),
     /// All access tokens of an agent together.
     Tokens(AgentId),
+    /// A seller, by its soul's id.
+    Soul(Uuid),
     /// Where the request came from; whoever comes from nowhere shares one limit.
     Source(Option<IpAddr>),
 }
@@ -113,6 +121,7 @@ impl fmt::Display for Subject {
         match self {
             Subject::Agent(agent) => write!(f, "agent:{agent}"),
             Subject::Tokens(agent) => write!(f, "tokens:{agent}"),
+            Subject::Soul(soul) => write!(f, "soul:{soul}"),
             Subject::Source(None) => f.write_str("source:unknown"),
             Subject::Source(Some(address)) => match address.to_canonical() {
                 IpAddr::V4(address) => write!(f, "source:{address}"),

@@ -58,6 +58,7 @@ impl Seller {
             listed: Some(listing::place(None, &slug)),
             created: now,
             updated: now,
+            services: 1,
         };
         let terms = Terms {
             version: 1,
@@ -83,6 +84,7 @@ impl Seller {
             created: now,
             updated: now,
             category: Default::default(),
+            test_cases: Vec::new(),
         };
         let table = &db.tables.souls;
         let writes = [

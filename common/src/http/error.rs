@@ -56,8 +56,6 @@ pub enum ApiError {
     },
     /// The card processor's signature is not right.
     Unauthorized,
-    /// A seller's route without a soul key, or with one that opens nothing.
-    KeyRequired,
     /// The call's name (`Idempotency-Key`, payment identifier) stands for another purchase.
     IdempotencyKeyReused,
     /// A call of the same name is being worked on.
@@ -110,10 +108,24 @@ pub enum ApiError {
         limit_bytes: usize,
     },
     UnsupportedMediaType,
+    /// What a seller wrote may not be published: the categories, and where, if our own rules know.
+    ContentBlocked {
+        categories: Vec<String>,
+        places: Vec<FieldError>,
+    },
+    /// The name of the soul or of the service is in use.
+    SlugTaken,
+    /// Another soul has this very text.
+    SoulExists,
+    /// The soul has no such service, or not for buyers.
+    ServiceNotFound,
+    TooManyServices {
+        most: usize,
+    },
+    /// A seller's route without the key of a soul.
+    SoulKeyRequired,
     /// Too many requests in this window.
     RateLimited(Taken),
-    /// The same on the marketplace, which has another word for it (contract §0).
-    MarketLimited(Taken),
     /// An operator stopped all paid calls, for this reason.
     ServicePaused(String),
     /// A row of the marketplace's own table.
@@ -196,7 +208,11 @@ impl ApiError {
             | ApiError::InvalidCursor
             | ApiError::WalletNotLinked
             | ApiError::PayoutFailed { .. }
+            | ApiError::ContentBlocked { .. }
             | ApiError::ExceedsCallerBudget { .. } => StatusCode::BAD_REQUEST,
+            ApiError::SlugTaken | ApiError::SoulExists | ApiError::TooManyServices { .. } => StatusCode::CONFLICT,
+            ApiError::ServiceNotFound => StatusCode::NOT_FOUND,
+            ApiError::SoulKeyRequired => StatusCode::UNAUTHORIZED,
             ApiError::ProofRequired
             | ApiError::InvalidProof(_)
             | ApiError::AccessTokenInvalid
@@ -210,7 +226,7 @@ impl ApiError {
             ApiError::AccessTokenNotFound => StatusCode::NOT_FOUND,
             ApiError::TooManyAccessTokens { .. } => StatusCode::CONFLICT,
             ApiError::NotConfigured { .. } => StatusCode::SERVICE_UNAVAILABLE,
-            ApiError::Unauthorized | ApiError::KeyRequired => StatusCode::UNAUTHORIZED,
+            ApiError::Unauthorized => StatusCode::UNAUTHORIZED,
             ApiError::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,
             ApiError::RequestInProgress => StatusCode::CONFLICT,
             ApiError::ActionDenied { .. } | ApiError::ApprovalRequired { .. } | ApiError::ApprovalInvalid(_) => {
@@ -222,7 +238,7 @@ impl ApiError {
             ApiError::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
             ApiError::PayloadTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             ApiError::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            ApiError::RateLimited(_) | ApiError::MarketLimited(_) => StatusCode::TOO_MANY_REQUESTS,
+            ApiError::RateLimited(_) => StatusCode::TOO_MANY_REQUESTS,
             ApiError::ServicePaused(_) => StatusCode::SERVICE_UNAVAILABLE,
             ApiError::Market(error) => error.status(),
             ApiError::PaymentProcessing(_) => StatusCode::INTERNAL_SERVER_ERROR,
@@ -247,7 +263,7 @@ impl ApiError {
             ApiError::AccessTokenNotFound => "access_token_not_found",
             ApiError::TooManyAccessTokens { .. } => "too_many_access_tokens",
             ApiError::NotConfigured { .. } => "provider_unavailable",
-            ApiError::Unauthorized | ApiError::KeyRequired => "unauthorized",
+            ApiError::Unauthorized => "unauthorized",
             ApiError::IdempotencyKeyReused => "idempotency_key_reused",
             ApiError::RequestInProgress => "request_in_progress",
             ApiError::BudgetExceeded(_) => "budget_exceeded",
@@ -269,8 +285,15 @@ impl ApiError {
             ApiError::MethodNotAllowed { .. } => "method_not_allowed",
             ApiError::PayloadTooLarge { .. } => "payload_too_large",
             ApiError::UnsupportedMediaType => "unsupported_media_type",
+            ApiError::ContentBlocked { .. } => "content_blocked",
+            ApiError::SlugTaken => "slug_taken",
+            ApiError::SoulExists => "soul_exists",
+            ApiError::ServiceNotFound => "service_not_found",
+            ApiError::TooManyServices { .. } => "too_many_services",
+            ApiError::SoulKeyRequired => "unauthorized",
+            // The marketplace has a word of its own for it (mission document, Errors).
+            ApiError::RateLimited(_) if super::limit::on_marketplace() => "rate_limited",
             ApiError::RateLimited(_) => "rate_limit_exceeded",
-            ApiError::MarketLimited(_) => "rate_limited",
             ApiError::ServicePaused(_) => "service_paused",
             ApiError::Market(error) => error.code(),
             ApiError::PaymentProcessing(_) => "payment_processing_error",
@@ -311,7 +334,6 @@ impl ApiError {
                 format!("a wallet may have {most} active access tokens; revoke one first")
             }
             ApiError::NotConfigured { what } => format!("this deployment has no {what}"),
-            ApiError::KeyRequired => "this route needs Authorization: Bearer soul_…, the soul's own key".to_owned(),
             ApiError::Unauthorized => "the signature is missing, wrong or too old".to_owned(),
             ApiError::IdempotencyKeyReused => {
                 "this Idempotency-Key was used for another request; repeat that one, or choose a new key".to_owned()
@@ -358,7 +380,19 @@ impl ApiError {
             ApiError::MethodNotAllowed { allow } => format!("this path takes {allow}"),
             ApiError::PayloadTooLarge { limit_bytes } => format!("the body may have at most {limit_bytes} bytes"),
             ApiError::UnsupportedMediaType => "send the body as application/json".to_owned(),
-            ApiError::RateLimited(taken) | ApiError::MarketLimited(taken) => format!(
+            ApiError::ContentBlocked { categories, .. } => {
+                format!("this may not be published here ({})", categories.join(", "))
+            }
+            ApiError::SlugTaken => "this slug is in use; choose another".to_owned(),
+            ApiError::SoulExists => "another soul has this very text; write your own".to_owned(),
+            ApiError::ServiceNotFound => "this soul has no such service".to_owned(),
+            ApiError::TooManyServices { most } => {
+                format!("a soul may have {most} services, disabled ones included; change one of them instead")
+            }
+            ApiError::SoulKeyRequired => {
+                "this route needs Authorization: Bearer and the soul key from the registration".to_owned()
+            }
+            ApiError::RateLimited(taken) => format!(
                 "at most {} requests of this kind in {} s; try again in {} s",
                 taken.limit, taken.window_secs, taken.reset_secs
             ),
@@ -418,9 +452,13 @@ impl ApiError {
                     body["details"] = json!(details);
                 }
             }
-            ApiError::RateLimited(taken) | ApiError::MarketLimited(taken) => {
-                body["retry_after"] = json!(taken.reset_secs)
+            ApiError::ContentBlocked { categories, places } => {
+                body["categories"] = json!(categories);
+                if !places.is_empty() {
+                    body["details"] = json!(places);
+                }
             }
+            ApiError::RateLimited(taken) => body["retry_after"] = json!(taken.reset_secs),
             ApiError::ActionDenied { rule } => body["rule"] = json!(rule),
             ApiError::ApprovalRequired { approval_id, approval, .. } => {
                 body["approval_id"] = json!(approval_id);
@@ -456,7 +494,7 @@ impl IntoResponse for ApiError {
                 super::log::failure("dependency unavailable", cause);
                 response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("2"));
             }
-            ApiError::RateLimited(taken) | ApiError::MarketLimited(taken) => {
+            ApiError::RateLimited(taken) => {
                 taken.write(response.headers_mut());
                 response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(taken.reset_secs));
             }

@@ -12,7 +12,15 @@
 //! | [`search`] | souls by words, ranked; [`ranking`] is the published formula, [`matching`] applies it |
 //! | [`index`] | keeps both in step with the records; [`posting`] and [`vocabulary`] are what it writes, [`words`] how texts are read |
 //! | [`totals`] | what the marketplace has done, added up |
+//! | [`form`], [`service_form`] | what bodies of sellers may say |
+//! | [`schema`] | schemas that sellers write, and inputs judged by them |
+//! | [`safety`], [`moderation`] | what may not be published |
+//! | [`registry`] | registering, and everything a seller changes of its soul and its services |
+//! | [`seller`] | who is calling a seller's route |
+//! | [`starters`] | service types and templates to begin with |
+//! | [`view`] | the wire shapes of souls and services |
 //! | [`webhook`] | secrets that webhooks are signed with |
+//! | [`history`] | which text was published when |
 //! | [`market`] | what the functions of the marketplace share |
 //! | [`counting`] | ended sales, added to everything they add up to |
 //! | [`recent`], [`reputation`] | what is counted of a soul's sales |
@@ -21,6 +29,8 @@
 pub mod category;
 pub mod counting;
 pub mod files;
+pub mod form;
+pub mod history;
 pub mod index;
 pub mod jobs;
 pub mod listing;
@@ -34,14 +44,20 @@ pub mod posting;
 pub mod ranking;
 pub mod rating;
 pub mod recent;
+pub mod registry;
 pub mod reputation;
+pub mod safety;
 pub mod schema;
 pub mod search;
+pub mod seller;
 pub mod service;
+pub mod service_form;
 pub mod sold;
 pub mod soul;
+pub mod starters;
 pub mod statement;
 pub mod totals;
+pub mod view;
 pub mod vocabulary;
 pub mod wallet;
 pub mod webhook;
@@ -59,7 +75,6 @@ use crate::http::ApiError;
 pub fn respond(result: Result<Response, ApiError>) -> Response {
     result.unwrap_or_else(|error| match error {
         ApiError::QuoteMismatch => ApiError::InvalidQuote.into_response(),
-        ApiError::RateLimited(taken) => ApiError::MarketLimited(taken).into_response(),
         error => error.into_response(),
     })
 }

@@ -7,13 +7,12 @@
 use http::HeaderMap;
 
 use super::Market;
-use super::soul::{self, Soul};
+use super::soul;
 use crate::auth::Scope;
 use crate::http::{ApiError, MarketError, headers};
 use crate::ids::{AgentId, RequestId};
 use crate::jobs::job::Job;
 use crate::jobs::store;
-use crate::limits::{self, Class, Subject};
 
 /// What somebody is to a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +55,7 @@ enum Asker {
 
 async fn asker(market: &Market, headers: &HeaderMap, needed: Scope) -> Result<Asker, ApiError> {
     if let Some(secret) = headers::bearer(headers)?.filter(|secret| secret.starts_with("soul_")) {
-        let soul = soul::by_key(&market.app.db, secret).await?.ok_or(ApiError::KeyRequired)?;
+        let soul = soul::by_key(&market.app.db, secret).await?.ok_or(ApiError::SoulKeyRequired)?;
         return Ok(Asker::Soul(soul.slug.to_string()));
     }
     let is_proven = headers.contains_key("x-agent-proof") || headers::bearer(headers)?.is_some();
@@ -74,22 +73,4 @@ pub async fn named(market: &Market, headers: &HeaderMap) -> Result<Option<AgentI
         return Ok(caller.map(|caller| caller.agent));
     }
     Ok(headers::agent_name(headers)?.map(|named| named.agent()))
-}
-
-/// The soul whose key a request shows. A wrong key counts against its source, so that keys cannot be tried out.
-///
-/// # Errors
-/// 401 `unauthorized`.
-pub async fn seller(market: &Market, headers: &HeaderMap) -> Result<Soul, ApiError> {
-    let soul = match headers::bearer(headers)? {
-        Some(secret) => soul::by_key(&market.app.db, secret).await?,
-        None => return Err(ApiError::KeyRequired),
-    };
-    match soul {
-        Some(soul) => Ok(soul),
-        None => {
-            limits::take(&market.app, Subject::source(), Class::Open).await?;
-            Err(ApiError::KeyRequired)
-        }
-    }
 }

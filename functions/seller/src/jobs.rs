@@ -11,9 +11,9 @@ use common::gate::parse_body;
 use common::http::{ApiError, Segment, private_json, query_pairs, read_body};
 use common::jobs::job::{Job, Progress, Status};
 use common::marketplace::files::{self, FileRow};
-use common::marketplace::party::{self, Party};
+use common::marketplace::party::Party;
 use common::marketplace::sold::{self, Page};
-use common::marketplace::{Market, jobs, respond, worker};
+use common::marketplace::{Market, jobs, respond, seller, worker};
 use common::store::blob::Access;
 use common::work::{MAX_RESULT_BYTES, check_content_type, check_file_path};
 use http::{HeaderMap, StatusCode, header};
@@ -27,7 +27,7 @@ const MAX_COMPLETE_BYTES: usize = 6 * MAX_RESULT_BYTES + 1024;
 pub async fn list(State(market): State<Arc<Market>>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
     let answer = async {
         let page = page(query.as_deref())?;
-        let soul = party::seller(&market, &headers).await?;
+        let soul = seller::caller(&market.app, &headers).await?;
         let (app, now) = (&market.app, market.app.clock.now());
         let found = sold::of_soul(&app.db, soul.slug.as_str(), &page, now).await?;
         let mut rows = Vec::new();
@@ -76,7 +76,7 @@ pub async fn show(
     let answer = async {
         let full =
             query_pairs(query.as_deref()).any(|(name, value)| name == "full" && value != "false" && value != "0");
-        let soul = party::seller(&market, &headers).await?;
+        let soul = seller::by_key(&market.app, &headers).await?;
         let job = worker::job_of(&market, &soul, &id).await?;
         let (app, now) = (&market.app, market.app.clock.now());
         let mut view = jobs::view(&app.db, &*app.blobs, &job, Party::Seller, full, now).await?;
@@ -97,7 +97,7 @@ async fn asked(
     limit: usize,
 ) -> Result<(Job, Map<String, Value>), ApiError> {
     let body = parse_body(headers, &read_body(body, limit).await?)?;
-    let soul = party::seller(market, headers).await?;
+    let soul = seller::by_key(&market.app, headers).await?;
     let job = worker::job_of(market, &soul, id).await?;
     let fields = input::validate(fields, &body).map_err(ApiError::InvalidRequest)?;
     Ok((job, fields))
@@ -160,7 +160,7 @@ pub async fn put_file(
     let answer = async {
         let Path((id, path)) = path.map_err(|_| ApiError::NotFound)?;
         let body = read_body(body, files::MAX_BODY_BYTES).await?;
-        let soul = party::seller(&market, &headers).await?;
+        let soul = seller::by_key(&market.app, &headers).await?;
         let job = worker::job_of(&market, &soul, &id).await?;
         let content_type = headers.get(header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or_default());
         let content_type = content_type.unwrap_or("application/octet-stream");

@@ -3,6 +3,7 @@
 mod jobs;
 mod money;
 mod services;
+mod soul;
 
 use std::sync::Arc;
 
@@ -16,7 +17,13 @@ pub const RUNNERS: &[&Runner] = &[];
 
 pub fn router(market: Arc<Market>) -> Router {
     let router = Router::new()
-        .route("/v1/soul/me/services", get(services::list))
+        .route("/v1/soul/me/services", get(services::list).post(services::create))
+        .route("/v1/soul/me/services/{service}", put(services::change).delete(services::disable))
+        .route("/v1/soul/me/services/{service}/program", put(services::program))
+        .route("/v1/soul/me/soul", put(soul::change_text))
+        .route("/v1/soul/me/soul/versions", get(soul::versions))
+        .route("/v1/soul/me/soul-price", put(soul::change_price))
+        .route("/v1/soul/me/rotate-key", post(soul::rotate_key))
         .route("/v1/soul/me/jobs", get(jobs::list))
         .route("/v1/soul/me/jobs/{id}", get(jobs::show))
         .route("/v1/soul/me/jobs/{id}/claim", post(jobs::claim))

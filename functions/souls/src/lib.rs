@@ -2,6 +2,7 @@
 
 mod jobs;
 mod public;
+mod register;
 mod sell;
 
 use std::sync::Arc;
@@ -16,6 +17,7 @@ pub const RUNNERS: &[&Runner] = &[];
 
 pub fn router(market: Arc<Market>) -> Router {
     let router = Router::new()
+        .route("/v1/soul/register", post(register::register))
         .route("/v1/soul/service-types", get(public::service_types))
         .route("/v1/soul/templates", get(public::templates))
         .route("/v1/soul/{slug}/purchase", post(sell::purchase))
@@ -23,6 +25,8 @@ pub fn router(market: Arc<Market>) -> Router {
         .route("/v1/soul/jobs/{id}", get(jobs::show))
         .route("/v1/soul/jobs/{id}/files", get(jobs::list_files))
         .route("/v1/soul/jobs/{id}/files/{*path}", get(jobs::file))
-        .route("/v1/soul/jobs/{id}/rate", post(jobs::rate));
+        .route("/v1/soul/jobs/{id}/rate", post(jobs::rate))
+        .route("/v1/soul/{slug}", get(public::profile))
+        .route("/v1/soul/{slug}/versions", get(public::versions));
     common::http::routes::finish(router.with_state(market))
 }
