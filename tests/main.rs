@@ -56,6 +56,7 @@ mod refusals;
 mod repeats;
 mod settlement;
 mod simulation;
+mod souls_market;
 mod souls_registry;
 mod store;
 mod support;

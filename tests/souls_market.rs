@@ -1,0 +1,490 @@
+//! Buying from souls and selling through them: quotes, payments, the seller's own worker, files, ratings, and everything
+//! that may go wrong in between.
+
+use std::time::Duration;
+
+use common::clock::Clock;
+use common::jobs::job::LEASE;
+use futures_util::future::join_all;
+use local::{Options, Stack};
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Client, Payer, eventually, run, stack, stack_with};
+
+/// A seller with a key, and what it does with it.
+pub struct Shop {
+    client: Client,
+    pub slug: String,
+    key: String,
+}
+
+impl Shop {
+    /// A soul that sells its text for 2 USDC and a service of its own worker for 0.50.
+    pub async fn open(stack: &Stack, slug: &str) -> Shop {
+        Shop::with(stack, slug, json!({"executor": "worker"})).await
+    }
+
+    pub async fn with(stack: &Stack, slug: &str, service: Value) -> Shop {
+        let client = Client::new(&stack.base_url);
+        let mut first = json!({
+            "name": "Summary", "slug": "summary", "description": "Sums a text up", "price_usd": 0.5,
+            "input_schema": {
+                "type": "object", "required": ["text"],
+                "properties": {"text": {"type": "string", "maxLength": 100}},
+            },
+        });
+        for (name, value) in service.as_object().expect("members") {
+            first[name] = value.clone();
+        }
+        let body = json!({
+            "name": format!("Soul {slug}"), "slug": slug, "soul_md": format!("# {slug}\n\nI sum up texts."),
+            "soul_price": 2, "service": first,
+        });
+        let answer = client.post("/v1/soul/register", &[], &body).await;
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        let key = answer.json()["soul_key"].as_str().expect("a key").to_owned();
+        Shop { client, slug: slug.to_owned(), key }
+    }
+
+    pub async fn send(&self, method: &str, path: &str, body: &Value) -> Answer {
+        self.raw(method, path, "application/json", body.to_string().into_bytes()).await
+    }
+
+    async fn raw(&self, method: &str, path: &str, content_type: &str, bytes: Vec<u8>) -> Answer {
+        let key = format!("Bearer {}", self.key);
+        let headers = [("authorization", key.as_str()), ("content-type", content_type)];
+        self.client.send(method, &format!("/v1/soul/me{path}"), &headers, bytes).await.expect("an answer")
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        let key = format!("Bearer {}", self.key);
+        self.client.get(&format!("/v1/soul/me{path}"), &[("authorization", &key)]).await
+    }
+
+    fn execute_path(&self) -> String {
+        format!("/v1/soul/{}/services/summary/execute", self.slug)
+    }
+
+    fn purchase_path(&self) -> String {
+        format!("/v1/soul/{}/purchase", self.slug)
+    }
+
+    /// Waits until the worker can take the job up, and takes it.
+    async fn claim(&self, job: &str) -> Answer {
+        eventually("the job to be handed over", || async {
+            let answer = self.send("POST", &format!("/jobs/{job}/claim"), &json!({})).await;
+            (answer.error().1 != "invalid_state").then_some(answer)
+        })
+        .await
+    }
+}
+
+fn text(words: &str) -> Value {
+    json!({"input": {"text": words}})
+}
+
+/// Reads a job of the marketplace with a bare address, as the mission has it.
+async fn read(payer: &Payer, path: &str) -> Answer {
+    payer.client.get(&format!("/v1/soul/jobs/{path}"), &[("x-agent-id", &payer.address().to_string())]).await
+}
+
+async fn rate(payer: &Payer, job: &str, body: &Value) -> Answer {
+    let address = payer.address().to_string();
+    payer.client.post(&format!("/v1/soul/jobs/{job}/rate"), &[("x-agent-id", &address)], body).await
+}
+
+/// Buys an execution and says its job.
+async fn buy(shop: &Shop, payer: &Payer, words: &str) -> String {
+    let bought = payer.buy(&shop.execute_path(), &text(words)).await;
+    assert_eq!(bought.status, 202, "{}", bought.text);
+    bought.json()["soul_job_id"].as_str().expect("a job").to_owned()
+}
+
+#[test]
+fn a_service_is_bought_done_by_its_worker_and_rated() {
+    run(async {
+        let stack = stack().await;
+        let shop = Shop::open(&stack, "whole-journey").await;
+        let payer = Payer::new(&stack).await;
+
+        let unpaid = payer.client.post(&shop.execute_path(), &[], &text("a long text")).await;
+        assert_eq!(unpaid.error(), (402, "payment_required".to_owned()));
+        let quote = unpaid.json();
+        let (context, request) = (&quote["context"], &quote["payment_request"]);
+        assert_eq!(request["amount"], "0.500000");
+        assert_eq!(
+            context["pricing"],
+            json!({"service_price": "0.500000", "platform_fee": "0.100000", "seller_revenue": "0.400000", "total": "0.500000"})
+        );
+        assert_eq!((&context["service"]["slug"], &context["seller"]["slug"]), (&json!("summary"), &json!(shop.slug)));
+        assert!(context["quote_id"].is_string() && context["expires_at"].is_string());
+
+        let payment = payer.pay(&unpaid);
+        let bought = payer.client.post(&shop.execute_path(), &[("x-payment", &payment)], &text("a long text")).await;
+        assert_eq!(bought.status, 202, "{}", bought.text);
+        let accepted = bought.json();
+        assert_eq!((&accepted["status"], &accepted["tool"]), (&json!("processing"), &json!("soul")));
+        assert_eq!(
+            accepted["service"],
+            json!({"name": "Summary", "seller": "Soul whole-journey", "price": "0.500000"})
+        );
+        let job = accepted["soul_job_id"].as_str().unwrap();
+
+        let claimed = shop.claim(job).await;
+        assert_eq!(claimed.status, 200, "{}", claimed.text);
+        assert_eq!(claimed.json()["job"]["input"], json!({"text": "a long text"}));
+        let again = shop.send("POST", &format!("/jobs/{job}/claim"), &json!({})).await;
+        assert_eq!(again.error(), (409, "already_claimed".to_owned()));
+        let half = json!({"message": "half", "percent": 50});
+        assert_eq!(shop.send("POST", &format!("/jobs/{job}/progress"), &half).await.status, 200);
+        let seen = read(&payer, job).await.json()["job"].clone();
+        assert_eq!((&seen["status"], &seen["progress"]["percent"]), (&json!("processing"), &json!(50)));
+
+        let put =
+            shop.raw("PUT", &format!("/jobs/{job}/files/out/a%20b.txt"), "text/plain", b"0123456789".to_vec()).await;
+        assert_eq!(put.status, 200, "{}", put.text);
+        let early = read(&payer, &format!("{job}/files")).await.json();
+        assert_eq!(early["file_count"], 0, "what is not finished is not handed over");
+        let done = shop.send("POST", &format!("/jobs/{job}/complete"), &json!({"result": "short"})).await;
+        assert_eq!(done.status, 200, "{}", done.text);
+        assert_eq!(done.json()["job"]["status"], "completed");
+        for (path, body) in
+            [("complete", json!({"result": "x"})), ("fail", json!({"reason": "x"})), ("claim", json!({}))]
+        {
+            let late = shop.send("POST", &format!("/jobs/{job}/{path}"), &body).await;
+            assert_eq!(late.error(), (409, "invalid_state".to_owned()), "{path}");
+        }
+
+        let seen = read(&payer, job).await.json()["job"].clone();
+        assert_eq!((&seen["status"], &seen["result"]), (&json!("completed"), &json!("short")));
+        assert_eq!(seen["pricing"], json!({"service_price": 0.5, "platform_fee": 0.1, "seller_revenue": 0.4}));
+        assert_eq!(seen["output"]["files"]["count"], 1);
+        let polled = payer.finished(accepted["request_id"].as_str().unwrap()).await;
+        assert_eq!(polled["result"]["result"], "short");
+
+        let files = read(&payer, &format!("{job}/files")).await.json();
+        let file = &files["files"][0];
+        assert_eq!((&file["path"], &file["size"]), (&json!("out/a b.txt"), &json!(10)));
+        let address = payer.address().to_string();
+        let url = file["download_url"].as_str().unwrap();
+        let whole = payer.client.get(url, &[("x-agent-id", &address)]).await;
+        assert_eq!((whole.status, whole.text.as_str()), (200, "0123456789"));
+        assert_eq!(whole.header("content-type"), Some("text/plain"));
+        let part = payer.client.get(url, &[("x-agent-id", &address), ("range", "bytes=2-4")]).await;
+        assert_eq!((part.status, part.text.as_str()), (206, "234"));
+        assert_eq!(part.header("content-range"), Some("bytes 2-4/10"));
+        assert_eq!(payer.client.get(url, &[("x-agent-id", &address), ("range", "bytes=10-")]).await.status, 416);
+
+        let rated = rate(&payer, job, &json!({"rating": 5, "review": "good"})).await;
+        assert_eq!((rated.status, &rated.json()["rating"]), (200, &json!(5)));
+        assert_eq!(rate(&payer, job, &json!({"rating": 1})).await.error(), (400, "already_rated".to_owned()));
+        let balance = eventually("the sale to be counted", || async {
+            let balance = shop.get("/balance").await.json();
+            (balance["balance"]["total_jobs"] == 1).then_some(balance)
+        });
+        assert_eq!(balance.await["balance"]["pending"], 0.4);
+        let profile = payer.client.get(&format!("/v1/soul/{}", shop.slug), &[]).await.json();
+        assert_eq!(profile["soul"]["stats"]["avg_rating"], 5.0, "{profile}");
+        assert_eq!(profile["services"][0]["total_executions"], 1);
+        let receipts = payer.get("/v1/analytics/receipts").await.json();
+        let receipt = &receipts["receipts"][0];
+        assert_eq!(
+            (&receipt["category"], &receipt["subcategory"]),
+            (&json!("agent_to_agent"), &json!("soul")),
+            "{receipts}"
+        );
+    });
+}
+
+#[test]
+fn who_may_see_and_rate_a_job() {
+    run(async {
+        let stack = stack().await;
+        let shop = Shop::open(&stack, "guarded").await;
+        let other = Shop::open(&stack, "somebody-else").await;
+        let (payer, stranger) = (Payer::new(&stack).await, Payer::with(&stack, 0).await);
+        let job = buy(&shop, &payer, "x").await;
+
+        let nobody = payer.client.get(&format!("/v1/soul/jobs/{job}"), &[]).await;
+        assert_eq!(nobody.error(), (401, "proof_required".to_owned()));
+        assert_eq!(read(&stranger, &job).await.error(), (403, "forbidden".to_owned()));
+        assert_eq!(read(&stranger, &format!("{job}/files")).await.error(), (403, "forbidden".to_owned()));
+        assert_eq!(rate(&stranger, &job, &json!({"rating": 5})).await.error(), (403, "forbidden".to_owned()));
+        for unknown in ["job_00000000000000000000000000000000", "job_x", "x", "JOB_00000000000000000000000000000000"] {
+            assert_eq!(read(&payer, unknown).await.error(), (404, "not_found".to_owned()), "{unknown}");
+            assert_eq!(rate(&payer, unknown, &json!({"rating": 5})).await.error(), (404, "not_found".to_owned()));
+        }
+        assert_eq!(rate(&payer, &job, &json!({"rating": 5})).await.error(), (400, "job_not_completed".to_owned()));
+        for wrong in [json!(0), json!(6), json!(4.5), json!("5"), json!(null), json!(-1)]
+        {
+            let refused = rate(&payer, &job, &json!({"rating": wrong})).await;
+            assert_eq!(refused.error(), (400, "invalid_request".to_owned()), "{wrong}");
+        }
+        // Another seller's job is not there at all.
+        for (method, path) in [("GET", ""), ("POST", "/claim"), ("POST", "/fail"), ("POST", "/complete")] {
+            let answer = match method {
+                "GET" => other.get(&format!("/jobs/{job}{path}")).await,
+                _ => other.send(method, &format!("/jobs/{job}{path}"), &json!({"reason": "x", "result": "x"})).await,
+            };
+            assert_eq!(answer.error(), (404, "not_found".to_owned()), "{path}");
+        }
+        assert_eq!(shop.get(&format!("/jobs/{job}")).await.status, 200);
+        // A proof that is sent is judged.
+        let address = payer.address().to_string();
+        let forged = [("x-agent-id", address.as_str()), ("x-agent-proof", "bm90aGluZw==")];
+        assert_eq!(payer.client.get(&format!("/v1/soul/jobs/{job}"), &forged).await.error().0, 401);
+        assert_eq!(payer.get(&format!("/v1/soul/jobs/{job}")).await.status, 200);
+    });
+}
+
+#[test]
+fn what_a_quote_says_holds_whatever_the_seller_changes() {
+    run(async {
+        let stack = stack().await;
+        let shop = Shop::open(&stack, "changing").await;
+        let payer = Payer::with(&stack, 5_000_000).await;
+        let path = shop.execute_path();
+        let unpaid = payer.client.post(&path, &[], &text("old terms")).await;
+        let payment = payer.pay(&unpaid);
+        let dearer = json!({"price_usd": 3, "input_schema": {"type": "object", "required": ["url"]}});
+        assert_eq!(shop.send("PUT", "/services/summary", &dearer).await.status, 200);
+        let new = payer.client.post(&path, &[], &text("old terms")).await;
+        assert_eq!(new.error(), (400, "invalid_input".to_owned()), "new quotes are for the new terms");
+        assert_eq!(new.json()["details"][0]["path"], "input.url");
+        let changed = payer.client.post(&path, &[("payment-signature", &payment)], &text("another text")).await;
+        assert_eq!(changed.error(), (400, "invalid_quote".to_owned()), "a quote is for one input");
+        let bought = payer.client.post(&path, &[("payment-signature", &payment)], &text("old terms")).await;
+        assert_eq!(bought.status, 202, "{}", bought.text);
+        assert_eq!(bought.json()["service"]["price"], "0.500000");
+        let job = bought.json()["soul_job_id"].as_str().unwrap().to_owned();
+
+        // Disabled, and asked again by a client that lost the answer.
+        assert_eq!(shop.send("DELETE", "/services/summary", &json!({})).await.status, 200);
+        let again = payer.client.post(&path, &[("payment-signature", &payment)], &text("old terms")).await;
+        assert_eq!((again.status, &again.json()["soul_job_id"]), (202, &json!(job)), "{}", again.text);
+        let url = json!({"input": {"url": "x"}});
+        assert_eq!(payer.client.post(&path, &[], &url).await.error(), (404, "service_not_found".to_owned()));
+        let nothing = format!("/v1/soul/{}/services/nothing/execute", shop.slug);
+        assert_eq!(payer.client.post(&nothing, &[], &url).await.error(), (404, "service_not_found".to_owned()));
+        let nobody = "/v1/soul/nobody-here/services/summary/execute";
+        assert_eq!(payer.client.post(nobody, &[], &url).await.error(), (404, "soul_not_found".to_owned()));
+    });
+}
+
+#[test]
+fn inputs_are_judged_before_any_price() {
+    run(async {
+        let stack = stack().await;
+        let shop = Shop::open(&stack, "strict").await;
+        let client = Client::new(&stack.base_url);
+        let deep = (0..40).fold(json!(1), |inner, _| json!([inner]));
+        for (body, place) in [
+            (json!({}), "input"),
+            (json!({"input": "text"}), "input"),
+            (json!({"input": {}}), "input.text"),
+            (json!({"input": {"text": 5}}), "input.text"),
+            (text(&"x".repeat(101)), "input.text"),
+            (json!({"input": {"text": "x", "more": deep}}), "input"),
+        ] {
+            let answer = client.post(&shop.execute_path(), &[], &body).await;
+            assert_eq!(answer.error(), (400, "invalid_input".to_owned()), "{}", answer.text);
+            assert_eq!(answer.json()["details"][0]["path"], place, "{}", answer.text);
+        }
+        let not_json = client.send("POST", &shop.execute_path(), &[("content-type", "application/json")], "{").await;
+        assert_eq!(not_json.unwrap().error(), (400, "invalid_request".to_owned()));
+    });
+}
+
+#[test]
+fn a_text_is_bought_once_and_read_again_by_its_buyer() {
+    run(async {
+        let stack = stack().await;
+        let shop = Shop::open(&stack, "for-sale").await;
+        let payer = Payer::with(&stack, 10_000_000).await;
+        let path = shop.purchase_path();
+        let unpaid = payer.client.send("POST", &path, &[], "").await.unwrap();
+        assert_eq!(unpaid.error(), (402, "payment_required".to_owned()), "{}", unpaid.text);
+        let context = &unpaid.json()["context"];
+        assert_eq!(
+            (&context["soul_slug"], &context["price"], &context["platform_fee"], &context["seller_revenue"]),
+            (&json!("for-sale"), &json!("2.000000"), &json!("0.400000"), &json!("1.600000"))
+        );
+        // What is quoted is what is handed over, whatever is published in between.
+        let payment = payer.pay(&unpaid);
+        let newer = json!({"soul_md": "# newer\n\nI sum up texts better."});
+        assert_eq!(shop.send("PUT", "/soul", &newer).await.json()["version"], 2);
+        assert_eq!(shop.send("PUT", "/soul-price", &json!({"soul_price": 9})).await.status, 200);
+        let bought = payer.client.post(&path, &[("x-payment", &payment)], &json!({})).await;
+        assert_eq!(bought.status, 200, "{}", bought.text);
+        let body = bought.json();
+        assert_eq!((&body["success"], &body["soul"]["version"]), (&json!(true), &json!(1)));
+        assert_eq!(body["soul_md"], "# for-sale\n\nI sum up texts.");
+        assert_eq!(body["purchase"]["price"], 2);
+        let again = payer.client.post(&path, &[("x-payment", &payment)], &json!({})).await;
+        assert_eq!(again.json(), body, "the same payment gets the same answer");
+
+        // The newer version is another purchase; then it is free to who proves to have bought it, and only to them.
+        let quoted = payer.client.post(&path, &[], &json!({})).await;
+        let second = payer.client.post(&path, &[("payment-signature", &payer.pay(&quoted))], &json!({})).await;
+        assert_eq!((second.status, &second.json()["soul"]["version"]), (200, &json!(2)), "{}", second.text);
+        let address = payer.address().to_string();
+        let named = payer.client.post(&path, &[("x-agent-id", &address)], &json!({})).await;
+        assert_eq!(named.status, 402, "an address proves nothing");
+        let proof = payer.proof("read");
+        let proven = [("x-agent-id", address.as_str()), ("x-agent-proof", proof.as_str())];
+        let free = payer.client.post(&path, &proven, &json!({})).await;
+        assert_eq!((free.status, &free.json()["soul"]["version"]), (200, &json!(2)), "{}", free.text);
+        let token = payer.token(&stack).await;
+        assert_eq!(payer.client.post(&path, &[("authorization", &token)], &json!({})).await.status, 200);
+        let paid = 10_000_000 - payer.balance(&stack).await;
+        assert_eq!(paid, 11_000_000, "2 for the first version and 9 for the second");
+
+        for (price, expected) in [(json!(null), (400, "not_for_sale")), (json!(0), (200, ""))] {
+            assert_eq!(shop.send("PUT", "/soul-price", &json!({"soul_price": price})).await.status, 200);
+            let answer = Client::new(&stack.base_url).post(&path, &[], &json!({})).await;
+            assert_eq!(answer.status, expected.0, "{}", answer.text);
+            if answer.status != 200 {
+                assert_eq!(answer.error().1, expected.1);
+            } else {
+                assert_eq!(answer.json()["purchase"]["price"], 0);
+            }
+        }
+        let nobody = payer.client.post("/v1/soul/nobody-here/purchase", &[], &json!({})).await;
+        assert_eq!(nobody.error(), (404, "not_found".to_owned()));
+    });
+}
+
+/// A stack whose clock the test holds.
+async fn timed() -> (Stack, Clock) {
+    let clock = Clock::pinned(Clock::system().now());
+    let hand = clock.clone();
+    (stack_with(|options| Options { clock, ..options }).await, hand)
+}
+
+#[test]
+fn a_seller_that_dies_pays_back() {
+    run(async {
+        let (stack, hand) = timed().await;
+        let shop = Shop::with(&stack, "mortal", json!({"executor": "worker", "deadline_seconds": 600})).await;
+        let payer = Payer::new(&stack).await;
+        let job = buy(&shop, &payer, "x").await;
+        assert_eq!(shop.claim(&job).await.status, 200);
+        // The lease runs out: the job waits for a worker again, and another may take it up.
+        hand.advance(Duration::from_secs(301));
+        assert_eq!(read(&payer, &job).await.json()["job"]["status"], "pending");
+        let late = shop.send("POST", &format!("/jobs/{job}/complete"), &json!({"result": "late"})).await;
+        assert_eq!(late.error(), (409, "invalid_state".to_owned()), "without a lease nothing is delivered");
+        assert_eq!(shop.claim(&job).await.status, 200);
+        hand.advance(Duration::from_secs(301));
+        let too_late = shop.send("POST", &format!("/jobs/{job}/complete"), &json!({"result": "late"})).await;
+        assert_eq!(too_late.error(), (409, "invalid_state".to_owned()), "the deadline is over");
+        let failed = eventually("the deadline to be enforced", || async {
+            hand.advance(LEASE);
+            let job = read(&payer, &job).await.json()["job"].clone();
+            (job["status"] == "failed").then_some(job)
+        });
+        let failed = failed.await;
+        assert_eq!((&failed["error"]["reason"], &failed["credited_usdc"]), (&json!("deadline_exceeded"), &json!(0.5)));
+        let balance = payer.get("/v1/tools/balance").await.json();
+        assert_eq!(balance["credits_balance"], "0.500000");
+        let seller = shop.get("/balance").await.json();
+        assert_eq!((&seller["balance"]["pending"], &seller["balance"]["total_jobs"]), (&json!(0), &json!(0)));
+    });
+}
+
+#[test]
+fn a_job_ends_once_however_many_end_it() {
+    run(async {
+        let stack = stack().await;
+        let shop = Shop::open(&stack, "crowded").await;
+        let payer = Payer::with(&stack, 3_000_000).await;
+        for round in 0..3 {
+            let job = buy(&shop, &payer, &format!("round {round}")).await;
+            let claims = join_all((0..8).map(|_| shop.claim(&job))).await;
+            assert_eq!(claims.iter().filter(|claim| claim.status == 200).count(), 1, "one worker gets it");
+            let ends = join_all((0..8).map(|n| {
+                let (path, body) = match n % 2 {
+                    0 => ("complete", json!({"result": format!("result {n}")})),
+                    _ => ("fail", json!({"reason": format!("reason {n}")})),
+                };
+                let (shop, path) = (&shop, format!("/jobs/{job}/{path}"));
+                async move { shop.send("POST", &path, &body).await }
+            }))
+            .await;
+            let good: Vec<&Answer> = ends.iter().filter(|end| end.status == 200).collect();
+            assert_eq!(good.len(), 1, "{:?}", ends.iter().map(|end| &end.text).collect::<Vec<_>>());
+            let seen = read(&payer, &job).await.json()["job"].clone();
+            assert_eq!(good[0].json()["job"]["status"], seen["status"]);
+        }
+        let listed = shop.get("/jobs?limit=2").await.json();
+        assert_eq!(
+            (listed["jobs"].as_array().map(Vec::len), &listed["pagination"]["has_more"]),
+            (Some(2), &json!(true))
+        );
+        // Every job either earned or was paid back.
+        let credits = payer.get("/v1/tools/balance").await.json()["credits_balance"].as_str().unwrap().to_owned();
+        let back: f64 = credits.parse().unwrap();
+        let earned = shop.get("/balance").await.json()["balance"]["pending"].as_f64().unwrap();
+        assert!((earned / 0.4 + back / 0.5 - 3.0).abs() < 1e-9, "{earned} earned, {back} paid back");
+    });
+}
+
+#[test]
+fn copies_of_a_payment_run_a_service_once_and_buyers_do_not_meet() {
+    run(async {
+        let stack = stack().await;
+        let shop = Shop::open(&stack, "popular").await;
+        let buyers = join_all((0..3).map(|_| Payer::new(&stack))).await;
+        let path = shop.execute_path();
+        let mut jobs = std::collections::BTreeSet::new();
+        for payer in &buyers {
+            let unpaid = payer.client.post(&path, &[], &text("same text")).await;
+            let payment = payer.pay(&unpaid);
+            let copies = join_all((0..5).map(|_| {
+                let (client, payment, path) = (payer.client.clone(), payment.clone(), path.clone());
+                async move { client.post(&path, &[("payment-signature", &payment)], &text("same text")).await }
+            }))
+            .await;
+            let ids: std::collections::BTreeSet<String> = copies
+                .iter()
+                .map(|copy| copy.json()["soul_job_id"].as_str().unwrap_or_else(|| panic!("{}", copy.text)).to_owned())
+                .collect();
+            assert_eq!(ids.len(), 1);
+            jobs.extend(ids);
+        }
+        assert_eq!(jobs.len(), buyers.len());
+        for payer in &buyers {
+            assert_eq!(payer.balance(&stack).await, 500_000, "each paid once");
+        }
+        // From credits, with a token.
+        let payer = &buyers[0];
+        payer.give_credits(&stack, 700_000).await;
+        let token = payer.token(&stack).await;
+        let paid = payer.client.post(&path, &[("authorization", &token)], &text("by token")).await;
+        assert_eq!(paid.status, 202, "{}", paid.text);
+        let short = payer.client.post(&path, &[("authorization", &token)], &text("again")).await;
+        assert_eq!(short.error(), (402, "insufficient_credits".to_owned()), "{}", short.text);
+    });
+}
+
+#[test]
+fn a_promise_that_is_not_kept_is_not_paid() {
+    run(async {
+        let stack = stack().await;
+        let promise = json!({
+            "executor": "worker",
+            "output_schema": {"type": "object", "required": ["words"], "properties": {"words": {"type": "integer"}}},
+        });
+        let shop = Shop::with(&stack, "promising", promise).await;
+        let payer = Payer::new(&stack).await;
+        let job = buy(&shop, &payer, "x").await;
+        assert_eq!(shop.claim(&job).await.status, 200);
+        for (result, place) in [("not json", "result"), ("{}", "words"), ("{\"words\": \"two\"}", "words")] {
+            let refused = shop.send("POST", &format!("/jobs/{job}/complete"), &json!({"result": result})).await;
+            assert_eq!(refused.error(), (400, "invalid_output".to_owned()), "{result}");
+            assert_eq!(refused.json()["details"][0]["path"], place, "{}", refused.text);
+        }
+        let kept = shop.send("POST", &format!("/jobs/{job}/complete"), &json!({"result": "{\"words\": 2}"})).await;
+        assert_eq!(kept.status, 200, "{}", kept.text);
+    });
+}
