@@ -25,6 +25,7 @@
 //! | `approvals` | the action policy, held calls, the decision page |
 //! | `cost` | requests and capacity units of a call |
 //! | `store` | conditional writes, transactions, queue, blobs, secrets |
+//! | `models` | work by a model: three protocols, hostile texts, budgets, models that fail |
 //! | `work` | tools that count, panic and hang; batches and poison |
 //! | `surface` | routes, errors, the catalog |
 //! | `template` | `template.yaml` says what the code says |
@@ -44,6 +45,7 @@ mod front_run;
 mod insights;
 mod kill;
 mod limits;
+mod models;
 mod notifications;
 mod paid_call;
 mod proofs;

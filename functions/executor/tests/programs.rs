@@ -16,11 +16,11 @@ use serde_json::{Value, json};
 
 static RUNNERS: &[&Runner] = &[&vehicle_identification::RUNNER];
 
-fn executor() -> ProgramExecutor {
+fn desk() -> Desk {
     let pay_to = |name: &str| (name == "PAY_TO").then(|| "0x00000000000000000000000000000000000000ff".to_owned());
     let config = Config::read(pay_to).unwrap();
     let toolbox = Toolbox::new(Clock::system(), FetchPolicy::default(), &config).unwrap();
-    ProgramExecutor::new(Desk { runners: RUNNERS, toolbox: Arc::new(toolbox) })
+    Desk { runners: RUNNERS, toolbox: Arc::new(toolbox) }
 }
 
 /// A program of one memory, with what most of these tests import, and this body of `_start`.
@@ -65,7 +65,7 @@ fn commission(program: Vec<u8>, tools: &[&str], budget: u64) -> Commission {
 
 fn run(commission: &Commission) -> Report {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(executor().run(commission))
+    runtime.block_on(ProgramExecutor::new(desk()).run(commission))
 }
 
 fn run_program(program: Vec<u8>) -> Report {
@@ -190,6 +190,11 @@ fn programs_that_do_not_end_are_ended() {
     assert_eq!(error.reason.as_deref(), Some("deadline_exceeded"), "{error:?}");
     assert_eq!(report.log.len(), 4, "what it said before is kept");
     assert!(begun.elapsed() < Duration::from_secs(3), "took {:?}", begun.elapsed());
+    // And by what it computes, whatever the clock says.
+    endless.deadline = Clock::system().now().plus(Duration::from_secs(30));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let report = runtime.block_on(ProgramExecutor::with_fuel(desk(), 50_000_000).run(&endless));
+    assert!(failure(&report).contains("computed for too long"));
     endless.deadline = Clock::system().now();
     assert_eq!(run(&endless).outcome.unwrap_err().reason.as_deref(), Some("deadline_exceeded"));
 }

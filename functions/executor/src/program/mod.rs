@@ -28,7 +28,7 @@ use wasmi::{CompilationMode, Config, EnforcedLimits, Engine, Module};
 use machine::{Machine, Next};
 
 /// Computing of one run, in fuel: about an instruction each. Measured, some 30 seconds of a core.
-pub const TOTAL_FUEL: u64 = 10_000_000_000;
+pub const TOTAL_FUEL: u64 = 20_000_000_000;
 /// Computing between two looks at the clock.
 pub const SLICE_FUEL: u64 = 20_000_000;
 
@@ -36,11 +36,17 @@ pub const SLICE_FUEL: u64 = 20_000_000;
 pub struct ProgramExecutor {
     engine: Engine,
     desk: Desk,
+    total_fuel: u64,
 }
 
 impl ProgramExecutor {
     pub fn new(desk: Desk) -> ProgramExecutor {
-        ProgramExecutor { engine: engine(), desk }
+        ProgramExecutor::with_fuel(desk, TOTAL_FUEL)
+    }
+
+    /// With another amount of computing than [`TOTAL_FUEL`].
+    pub fn with_fuel(desk: Desk, total_fuel: u64) -> ProgramExecutor {
+        ProgramExecutor { engine: engine(), desk, total_fuel }
     }
 
     async fn work(&self, commission: &Commission, allowance: &mut Allowance, log: &Log) -> Result<Work, ToolError> {
@@ -52,7 +58,7 @@ impl ProgramExecutor {
             let (after, next) = blocking(move || machine.step()).await?;
             machine = after;
             match next {
-                Next::Slice if machine.fuel_used() > TOTAL_FUEL => {
+                Next::Slice if machine.fuel_used() > self.total_fuel => {
                     return Err(seller_failed("the program computed for too long"));
                 }
                 Next::Slice => {}
