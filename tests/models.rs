@@ -95,7 +95,7 @@ impl Server {
         let signed = SignedHttp::new(http.clone(), &config.aws);
         let toolbox = Toolbox::new(Clock::system(), FetchPolicy::default(), &config).unwrap();
         let desk = Desk { runners: RUNNERS, toolbox: Arc::new(toolbox) };
-        ModelExecutor::configured(&config, &http, &signed, desk).unwrap()
+        ModelExecutor::configured(&config, &http, &signed, desk).unwrap().unwrap()
     }
 }
 
@@ -359,11 +359,9 @@ fn a_model_that_is_busy_is_asked_again_and_one_that_is_broken_fails_the_job() {
         late.deadline = Clock::system().now().plus(Duration::from_millis(200));
         let report = server.executor("openai", "a-model").run(&late).await;
         assert_eq!(error(&report).reason.as_deref(), Some("deadline_exceeded"));
-        let executor = server.executor("openai", "a-model");
         let nobody = Server { url: "http://127.0.0.1:1".to_owned(), ..server };
         let report = nobody.executor("openai", "a-model").run(&commission(&[], 0)).await;
         assert_eq!(error(&report).reason.as_deref(), Some("source_unavailable"));
-        drop(executor);
     });
 }
 
