@@ -555,7 +555,7 @@ mod tests {
             ("RATE_LIMIT_SCALE", "0"),
             ("SMTP_URL", "smtp://user:secret@mail.example.com:587"),
             ("MODEL_PROVIDER", "anthropic"),
-            ("MODEL_KEY", "two words"),
+            ("MODEL_KEY", "model secret"),
             ("MODEL_TIMEOUT_SECONDS", "0"),
         ])
         .unwrap_err();
@@ -579,6 +579,6 @@ mod tests {
         ] {
             assert!(text.contains(name), "{name} in {text}");
         }
-        assert!(!text.contains("secret@") && !text.contains("0xsecret") && !text.contains("two words\")"));
+        assert!(!text.contains("secret@") && !text.contains("0xsecret") && !text.contains("model secret"));
     }
 }
