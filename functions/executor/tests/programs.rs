@@ -327,3 +327,31 @@ fn everything_offered_can_be_imported_and_called_with_nothing() {
     assert_eq!(check_program(&program).unwrap().imports.len(), OFFERED.len());
     assert!(failure(&run_program(program)).contains("no result"));
 }
+
+/// A program with a byte or three changed is refused, fails, or works; nothing of ours breaks down.
+#[test]
+fn damaged_programs_do_no_harm() {
+    let whole = program("(table 4 funcref)", ECHO);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let executor = ProgramExecutor::with_fuel(desk(), 1);
+    let mut seed = 1u64;
+    let mut next = |below: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(seed >> 33).unwrap() % below
+    };
+    let mut ran = 0;
+    for _ in 0..500 {
+        let mut damaged = whole.clone();
+        for _ in 0..=next(3) {
+            let at = 8 + next(damaged.len() - 8);
+            damaged[at] = u8::try_from(next(256)).unwrap();
+        }
+        damaged.truncate(damaged.len() - next(2) * next(40));
+        let report = runtime.block_on(executor.run(&commission(damaged, &["vin_decode"], 5_000)));
+        match report.outcome {
+            Ok(_) => ran += 1,
+            Err(error) => assert_eq!(error.reason.as_deref(), Some("seller_failed"), "{error:?}"),
+        }
+    }
+    assert!(ran > 10, "{ran} of 500 still ran: too few to say anything");
+}
