@@ -28,6 +28,7 @@
 //! | `cost` | requests and capacity units of a call |
 //! | `souls_registry` | registrations that race, everything a body may have wrong, what sellers change |
 //! | `store` | conditional writes, transactions, queue, blobs, secrets |
+//! | `models` | work by a model: three protocols, hostile texts, budgets, models that fail |
 //! | `work` | tools that count, panic and hang; batches and poison |
 //! | `surface` | routes, errors, the catalog |
 //! | `template` | `template.yaml` says what the code says |
@@ -48,6 +49,7 @@ mod front_run;
 mod insights;
 mod kill;
 mod limits;
+mod models;
 mod notifications;
 mod paid_call;
 mod payouts;

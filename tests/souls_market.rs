@@ -215,8 +215,7 @@ fn who_may_see_and_rate_a_job() {
             assert_eq!(rate(&payer, unknown, &json!({"rating": 5})).await.error(), (404, "not_found".to_owned()));
         }
         assert_eq!(rate(&payer, &job, &json!({"rating": 5})).await.error(), (400, "job_not_completed".to_owned()));
-        for wrong in [json!(0), json!(6), json!(4.5), json!("5"), json!(null), json!(-1)]
-        {
+        for wrong in [json!(0), json!(6), json!(4.5), json!("5"), json!(null), json!(-1)] {
             let refused = rate(&payer, &job, &json!({"rating": wrong})).await;
             assert_eq!(refused.error(), (400, "invalid_request".to_owned()), "{wrong}");
         }

@@ -118,7 +118,8 @@ pub struct ModelConfig {
     pub url: Option<String>,
     /// `MODEL_NAME`: in the provider's words; with `bedrock`, a model id, inference profile or ARN.
     pub name: String,
-    /// `MODEL_KEY`. With `bedrock` none: requests are signed with the function's own credentials.
+    /// `MODEL_KEY`: only where the model is asked. With `bedrock` none: requests are signed with the function's own
+    /// credentials.
     pub key: Option<Redacted>,
     /// `MODEL_MAX_TOKENS`: most tokens of one answer. Default 4096.
     pub max_tokens: u32,
@@ -449,9 +450,6 @@ impl Reader<'_> {
         if name.is_none() {
             self.problem("MODEL_NAME", "is required with MODEL_PROVIDER");
         }
-        if provider == ModelProvider::Anthropic && key.is_none() {
-            self.problem("MODEL_KEY", "is required with MODEL_PROVIDER=anthropic");
-        }
         // It becomes a header, and whoever reads a header's error should not read the key.
         if key.as_ref().is_some_and(|key| !key.expose().bytes().all(|byte| byte.is_ascii_graphic())) {
             self.problem("MODEL_KEY", "must be printable ASCII without spaces");
@@ -598,6 +596,7 @@ mod tests {
             ("RATE_LIMIT_SCALE", "0"),
             ("SMTP_URL", "smtp://user:secret@mail.example.com:587"),
             ("MODEL_PROVIDER", "anthropic"),
+            ("MODEL_KEY", "model secret"),
             ("MODEL_TIMEOUT_SECONDS", "0"),
         ])
         .unwrap_err();
@@ -621,6 +620,6 @@ mod tests {
         ] {
             assert!(text.contains(name), "{name} in {text}");
         }
-        assert!(!text.contains("secret@") && !text.contains("0xsecret"));
+        assert!(!text.contains("secret@") && !text.contains("0xsecret") && !text.contains("model secret"));
     }
 }

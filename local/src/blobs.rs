@@ -8,6 +8,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
+use axum::routing::any;
 use common::clock::Clock;
 use common::digest;
 use common::http::{ApiError, query_pairs};
@@ -100,7 +101,7 @@ impl Blobs for FolderBlobs {
 
 /// Answers the URLs.
 pub fn router(blobs: Arc<FolderBlobs>) -> Router {
-    Router::new().fallback(serve).with_state(blobs)
+    Router::new().route(&format!("{PATH}{{*key}}"), any(serve)).with_state(blobs)
 }
 
 async fn serve(State(blobs): State<Arc<FolderBlobs>>, request: Request) -> Response {

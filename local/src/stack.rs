@@ -165,7 +165,7 @@ impl Stack {
         let worker_engine = Arc::new(parts.build(&queue, runners, None).await?);
         let gate_engine = parts.build(&queue, runners, None).await?;
         let (http, signed) = (&connections.http, &connections.signed);
-        let workshop = executor::workshop(&app, http, signed, &keys, &toolbox);
+        let workshop = executor::workshop(&app, http, signed, &keys, &toolbox)?;
         let texts = Workshop { model: None, programs: None, ..workshop.clone() };
         let executor_engine = Arc::new(parts.build(&souls, runners, Some(Arc::new(workshop))).await?);
         let market_engine = parts.build(&souls, runners, Some(Arc::new(texts))).await?;
@@ -211,7 +211,7 @@ impl Stack {
         }
         let tasks = &mut stack.tasks;
         let router = gateway::router(gateway::groups(&app, gate.clone(), market, keys.cursors));
-        let router = router.route_service(&format!("{}{{*key}}", crate::blobs::PATH), crate::blobs::router(folder));
+        let router = router.merge(crate::blobs::router(folder));
         let router = router.into_make_service_with_connect_info::<SocketAddr>();
         tasks.spawn(async move { drop(axum::serve(listener, router).await) });
         tasks.spawn(async move { drop(axum::serve(site_listener, site::router()).await) });

@@ -17,7 +17,7 @@ use crate::catalog::{CATALOG, MARKET, TOP_UP};
 pub struct Route {
     pub group: &'static str,
     pub method: &'static str,
-    /// With `{name}` for a segment that varies, and `{*name}` for all that follow.
+    /// With `{name}` for a segment that varies, and `{name+}` for all that follow, as API Gateway writes it.
     pub path: &'static str,
 }
 
@@ -77,14 +77,14 @@ const FREE: &[Route] = &[
     Route { group: "seller", method: "POST", path: "/v1/soul/me/rotate-key" },
     Route { group: "souls", method: "GET", path: "/v1/soul/jobs/{id}" },
     Route { group: "souls", method: "GET", path: "/v1/soul/jobs/{id}/files" },
-    Route { group: "souls", method: "GET", path: "/v1/soul/jobs/{id}/files/{*path}" },
+    Route { group: "souls", method: "GET", path: "/v1/soul/jobs/{id}/files/{path+}" },
     Route { group: "souls", method: "POST", path: "/v1/soul/jobs/{id}/rate" },
     Route { group: "seller", method: "GET", path: "/v1/soul/me/jobs" },
     Route { group: "seller", method: "GET", path: "/v1/soul/me/jobs/{id}" },
     Route { group: "seller", method: "POST", path: "/v1/soul/me/jobs/{id}/claim" },
     Route { group: "seller", method: "POST", path: "/v1/soul/me/jobs/{id}/progress" },
     Route { group: "seller", method: "POST", path: "/v1/soul/me/jobs/{id}/files" },
-    Route { group: "seller", method: "PUT", path: "/v1/soul/me/jobs/{id}/files/{*path}" },
+    Route { group: "seller", method: "PUT", path: "/v1/soul/me/jobs/{id}/files/{path+}" },
     Route { group: "seller", method: "POST", path: "/v1/soul/me/jobs/{id}/complete" },
     Route { group: "seller", method: "POST", path: "/v1/soul/me/jobs/{id}/fail" },
     Route { group: "seller", method: "GET", path: "/v1/soul/me/balance" },
@@ -155,7 +155,7 @@ fn matches(pattern: &str, path: &str) -> bool {
         match (pattern.next(), path.next()) {
             (None, None) => return true,
             // The rest of the path, at least one segment of it.
-            (Some(pattern), Some(segment)) if pattern.starts_with("{*") => return !segment.is_empty(),
+            (Some(pattern), Some(segment)) if pattern.ends_with("+}") => return !segment.is_empty(),
             (Some(pattern), Some(segment)) if pattern == segment || pattern.starts_with('{') && !segment.is_empty() => {
             }
             _ => return false,

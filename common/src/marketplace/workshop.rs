@@ -94,9 +94,7 @@ impl Workshop {
         let executor = match terms.executor {
             // Without a model the seller's own worker does it (the service's profile says so).
             Executor::Model => self.model.as_ref(),
-            Executor::Program => Some(self.programs.as_ref().ok_or_else(|| {
-                ToolError::unavailable(Unavailable::ProviderNotConfigured, "this deployment runs no programs")
-            })?),
+            Executor::Program => Some(self.programs.as_ref().ok_or_else(work::not_configured)?),
             Executor::Worker => None,
         };
         let Some(executor) = executor else {

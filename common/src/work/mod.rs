@@ -101,6 +101,11 @@ pub trait Executor: Send + Sync {
     fn run<'a>(&'a self, commission: &'a Commission) -> BoxFuture<'a, Report>;
 }
 
+/// The error of work for which this deployment has nobody.
+pub fn not_configured() -> ToolError {
+    ToolError::unavailable(Unavailable::ProviderNotConfigured, "this deployment has nothing that does such work")
+}
+
 /// The error of work whose deadline passed.
 pub fn out_of_time() -> ToolError {
     ToolError::unavailable(Unavailable::DeadlineExceeded, "the work was not done by its deadline")

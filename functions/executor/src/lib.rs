@@ -8,6 +8,7 @@ use common::app::App;
 use common::marketplace::{webhook, workshop::Workshop};
 use common::net::PlainHttp;
 use common::secrets::ServiceKeys;
+use common::store::StoreError;
 use common::store::aws::SignedHttp;
 use common::tools::Toolbox;
 use common::work::Desk;
@@ -20,10 +21,10 @@ pub fn workshop(
     signed: &SignedHttp,
     keys: &ServiceKeys,
     toolbox: &Arc<Toolbox>,
-) -> Workshop {
+) -> Result<Workshop, StoreError> {
     let desk = Desk { runners: worker::RUNNERS, toolbox: toolbox.clone() };
-    let model = ModelExecutor::configured(&app.config, http, signed, desk.clone());
-    Workshop {
+    let model = ModelExecutor::configured(&app.config, http, signed, desk.clone())?;
+    Ok(Workshop {
         db: app.db.clone(),
         blobs: app.blobs.clone(),
         clock: app.clock.clone(),
@@ -31,5 +32,5 @@ pub fn workshop(
         programs: Some(Arc::new(program::ProgramExecutor::new(desk))),
         toolbox: toolbox.clone(),
         webhook_key: webhook::key(&keys.quotes),
-    }
+    })
 }

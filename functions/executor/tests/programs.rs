@@ -16,11 +16,11 @@ use serde_json::{Value, json};
 
 static RUNNERS: &[&Runner] = &[&vehicle_identification::RUNNER];
 
-fn executor() -> ProgramExecutor {
+fn desk() -> Desk {
     let pay_to = |name: &str| (name == "PAY_TO").then(|| "0x00000000000000000000000000000000000000ff".to_owned());
     let config = Config::read(pay_to).unwrap();
     let toolbox = Toolbox::new(Clock::system(), FetchPolicy::default(), &config).unwrap();
-    ProgramExecutor::new(Desk { runners: RUNNERS, toolbox: Arc::new(toolbox) })
+    Desk { runners: RUNNERS, toolbox: Arc::new(toolbox) }
 }
 
 /// A program of one memory, with what most of these tests import, and this body of `_start`.
@@ -65,7 +65,7 @@ fn commission(program: Vec<u8>, tools: &[&str], budget: u64) -> Commission {
 
 fn run(commission: &Commission) -> Report {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(executor().run(commission))
+    runtime.block_on(ProgramExecutor::new(desk()).run(commission))
 }
 
 fn run_program(program: Vec<u8>) -> Report {
@@ -190,6 +190,11 @@ fn programs_that_do_not_end_are_ended() {
     assert_eq!(error.reason.as_deref(), Some("deadline_exceeded"), "{error:?}");
     assert_eq!(report.log.len(), 4, "what it said before is kept");
     assert!(begun.elapsed() < Duration::from_secs(3), "took {:?}", begun.elapsed());
+    // And by what it computes, whatever the clock says.
+    endless.deadline = Clock::system().now().plus(Duration::from_secs(30));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let report = runtime.block_on(ProgramExecutor::with_fuel(desk(), 50_000_000).run(&endless));
+    assert!(failure(&report).contains("computed for too long"));
     endless.deadline = Clock::system().now();
     assert_eq!(run(&endless).outcome.unwrap_err().reason.as_deref(), Some("deadline_exceeded"));
 }
@@ -321,4 +326,32 @@ fn everything_offered_can_be_imported_and_called_with_nothing() {
     let program = wat::parse_str(text).unwrap();
     assert_eq!(check_program(&program).unwrap().imports.len(), OFFERED.len());
     assert!(failure(&run_program(program)).contains("no result"));
+}
+
+/// A program with a byte or three changed is refused, fails, or works; nothing of ours breaks down.
+#[test]
+fn damaged_programs_do_no_harm() {
+    let whole = program("(table 4 funcref)", ECHO);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let executor = ProgramExecutor::with_fuel(desk(), 1);
+    let mut seed = 1u64;
+    let mut next = |below: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(seed >> 33).unwrap() % below
+    };
+    let mut ran = 0;
+    for _ in 0..500 {
+        let mut damaged = whole.clone();
+        for _ in 0..=next(3) {
+            let at = 8 + next(damaged.len() - 8);
+            damaged[at] = u8::try_from(next(256)).unwrap();
+        }
+        damaged.truncate(damaged.len() - next(2) * next(40));
+        let report = runtime.block_on(executor.run(&commission(damaged, &["vin_decode"], 5_000)));
+        match report.outcome {
+            Ok(_) => ran += 1,
+            Err(error) => assert_eq!(error.reason.as_deref(), Some("seller_failed"), "{error:?}"),
+        }
+    }
+    assert!(ran > 10, "{ran} of 500 still ran: too few to say anything");
 }

@@ -23,10 +23,10 @@ use std::time::Duration;
 use self::client::Client;
 use self::wire::{Answer, Ask, Message, Reply, Stop};
 use super::{Allowance, Commission, Desk, Executor, MAX_RESULT_BYTES, Report, Work};
-use crate::config::Config;
+use crate::config::{Config, ModelProvider};
 use crate::net::PlainHttp;
-use crate::store::BoxFuture;
 use crate::store::aws::SignedHttp;
+use crate::store::{BoxFuture, StoreError};
 use crate::tools::{Mode, ToolError, Unavailable};
 
 /// Most questions to the model for one commission.
@@ -43,10 +43,18 @@ pub struct ModelExecutor {
 }
 
 impl ModelExecutor {
-    /// The executor, if a model is configured.
-    pub fn configured(config: &Config, http: &PlainHttp, signed: &SignedHttp, desk: Desk) -> Option<ModelExecutor> {
-        let client = Client::new(config.model.clone()?, http, signed.clone());
-        Some(ModelExecutor { client, desk })
+    /// The executor, if a model is configured. An error, where its key is missing.
+    pub fn configured(
+        config: &Config,
+        http: &PlainHttp,
+        signed: &SignedHttp,
+        desk: Desk,
+    ) -> Result<Option<ModelExecutor>, StoreError> {
+        let Some(model) = config.model.clone() else { return Ok(None) };
+        if model.provider == ModelProvider::Anthropic && model.key.is_none() {
+            return Err(StoreError::new("MODEL_KEY is required with MODEL_PROVIDER=anthropic"));
+        }
+        Ok(Some(ModelExecutor { client: Client::new(model, http, signed.clone()), desk }))
     }
 
     async fn work(&self, commission: &Commission, allowance: &mut Allowance) -> Result<Work, ToolError> {

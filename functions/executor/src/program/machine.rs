@@ -1,5 +1,7 @@
 //! One program under way: started, advanced slice by slice, and asked for what it made.
 
+use std::time::{Duration, Instant};
+
 use common::work::FileMade;
 use common::work::program::MAX_PAGES;
 use wasmi::{
@@ -22,6 +24,7 @@ pub(super) struct Machine {
     store: Store<State>,
     at: At,
     fuel_used: u64,
+    computed: Duration,
 }
 
 /// Where the program stands.
@@ -67,7 +70,7 @@ impl Machine {
         let instance = linker.instantiate_and_start(&mut store, &module).map_err(told)?;
         let start = instance.get_func(&store, "_start").ok_or("the program has no _start")?;
         let spent = SLICE_FUEL - store.get_fuel().unwrap_or(0).min(SLICE_FUEL);
-        Ok(Machine { store, at: At::Start(start), fuel_used: spent })
+        Ok(Machine { store, at: At::Start(start), fuel_used: spent, computed: Duration::ZERO })
     }
 
     /// Computes until the slice is used up, a tool is wanted, or there is no more to do.
@@ -80,6 +83,7 @@ impl Machine {
         if self.store.set_fuel(needed).is_err() {
             return (self, Next::Failed("the program's engine is not counted".to_owned()));
         }
+        let begun = Instant::now();
         let done = match std::mem::replace(&mut self.at, At::Over) {
             At::Start(start) => start.call_resumable(&mut self.store, &[], &mut []),
             At::OutOfFuel(call) => call.resume(&mut self.store, &mut []),
@@ -87,6 +91,7 @@ impl Machine {
             At::Waiting(_) | At::Over => return (self, Next::Failed("the program is over".to_owned())),
         };
         self.fuel_used = self.fuel_used.saturating_add(needed - self.store.get_fuel().unwrap_or(0).min(needed));
+        self.computed += begun.elapsed();
         let next = match done {
             Ok(ResumableCall::Finished) => Next::Ended,
             Ok(ResumableCall::OutOfFuel(call)) => {
@@ -123,6 +128,11 @@ impl Machine {
 
     pub(super) fn fuel_used(&self) -> u64 {
         self.fuel_used
+    }
+
+    /// Time spent in its code.
+    pub(super) fn computed(&self) -> Duration {
+        self.computed
     }
 
     /// Result and files.

@@ -2,10 +2,10 @@
 //!
 //! | bound | of one run | what ends it |
 //! |---|---|---|
-//! | computing | [`TOTAL_FUEL`], counted per instruction and per byte of bulk operations, also while code is translated | fails |
+//! | computing | [`TOTAL_FUEL`], counted per instruction and per byte of bulk operations, also while code is translated; [`TOTAL_TIME`] of a core | fails |
 //! | time | the commission's deadline, looked at between slices of [`SLICE_FUEL`] | fails |
 //! | memory | [`common::work::program::MAX_PAGES`] pages, one memory, four tables of 20,000 elements together | growing is refused |
-//! | stack | 1 MiB of values, 1,000 calls deep | traps |
+//! | stack | 2 MiB of values, 4,000 calls deep | traps |
 //! | output | result and files as for all work, 8 KiB of log | fails; files are refused, log is cut |
 //! | outside | the tools of the service, inside its budget | an error it can read |
 //!
@@ -28,7 +28,9 @@ use wasmi::{CompilationMode, Config, EnforcedLimits, Engine, Module};
 use machine::{Machine, Next};
 
 /// Computing of one run, in fuel: about an instruction each. Measured, some 30 seconds of a core.
-pub const TOTAL_FUEL: u64 = 10_000_000_000;
+pub const TOTAL_FUEL: u64 = 20_000_000_000;
+/// The same on the clock: a unit of fuel copies 64 bytes, which on a busy machine takes longer than an instruction.
+pub const TOTAL_TIME: Duration = Duration::from_secs(60);
 /// Computing between two looks at the clock.
 pub const SLICE_FUEL: u64 = 20_000_000;
 
@@ -36,11 +38,17 @@ pub const SLICE_FUEL: u64 = 20_000_000;
 pub struct ProgramExecutor {
     engine: Engine,
     desk: Desk,
+    total_fuel: u64,
 }
 
 impl ProgramExecutor {
     pub fn new(desk: Desk) -> ProgramExecutor {
-        ProgramExecutor { engine: engine(), desk }
+        ProgramExecutor::with_fuel(desk, TOTAL_FUEL)
+    }
+
+    /// With another amount of computing than [`TOTAL_FUEL`].
+    pub fn with_fuel(desk: Desk, total_fuel: u64) -> ProgramExecutor {
+        ProgramExecutor { engine: engine(), desk, total_fuel }
     }
 
     async fn work(&self, commission: &Commission, allowance: &mut Allowance, log: &Log) -> Result<Work, ToolError> {
@@ -52,7 +60,7 @@ impl ProgramExecutor {
             let (after, next) = blocking(move || machine.step()).await?;
             machine = after;
             match next {
-                Next::Slice if machine.fuel_used() > TOTAL_FUEL => {
+                Next::Slice if machine.fuel_used() > self.total_fuel || machine.computed() > TOTAL_TIME => {
                     return Err(seller_failed("the program computed for too long"));
                 }
                 Next::Slice => {}
@@ -117,8 +125,8 @@ fn engine() -> Engine {
         .wasm_custom_page_sizes(false)
         .wasm_wide_arithmetic(false)
         .wasm_tail_call(false)
-        .set_max_recursion_depth(1000)
-        .set_max_stack_height(1024 * 1024)
+        .set_max_recursion_depth(4000)
+        .set_max_stack_height(2 * 1024 * 1024)
         .set_max_cached_stacks(1);
     Engine::new(&config)
 }

@@ -1,0 +1,51 @@
+//! Runs a seller's program as a job would be run, but for tools, which cost money:
+//! `cargo run --release -p executor --example run -- program.wasm '{"your": "input"}'`
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use common::clock::Clock;
+use common::config::Config;
+use common::ids::RequestId;
+use common::money::Usdc;
+use common::net::FetchPolicy;
+use common::tools::Toolbox;
+use common::work::{Commission, Desk, Executor};
+use executor::program::{ProgramExecutor, check_program};
+
+type Failed = Box<dyn std::error::Error>;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Failed> {
+    let mut arguments = std::env::args().skip(1);
+    let program = std::fs::read(arguments.next().ok_or("which program?")?)?;
+    let input = serde_json::from_str(&arguments.next().unwrap_or_else(|| "{}".to_owned()))?;
+    let info = check_program(&program).map_err(|problems| problems.join("\n"))?;
+    eprintln!("{} bytes, imports {}", info.bytes, info.imports.join(" "));
+
+    let config = Config::read(|name| (name == "PAY_TO").then(|| format!("0x{:040x}", 1)))?;
+    let clock = Clock::system();
+    let toolbox = Toolbox::new(clock.clone(), FetchPolicy::default(), &config)?;
+    let commission = Commission {
+        request_id: RequestId::random(),
+        soul: "you".to_owned(),
+        soul_md: String::new(),
+        service_name: "yours".to_owned(),
+        service_description: None,
+        input,
+        output_schema: None,
+        tools: Vec::new(),
+        tool_budget: Usdc::ZERO,
+        program: Some(program),
+        deadline: clock.now().plus(Duration::from_secs(60)),
+    };
+    let begun = Instant::now();
+    let report = ProgramExecutor::new(Desk { runners: &[], toolbox: Arc::new(toolbox) }).run(&commission).await;
+    eprintln!("took {:?}; log:\n{}", begun.elapsed(), report.log);
+    let work = report.outcome.map_err(|error| error.message)?;
+    for file in &work.files {
+        eprintln!("file {} ({}, {} bytes)", file.path, file.content_type, file.bytes.len());
+    }
+    println!("{}", work.result);
+    Ok(())
+}
