@@ -346,6 +346,18 @@ impl Registered {
     }
 }
 
+/// Takes a soul off the market, or lets it back: what an operator does (docs/DEPLOY.md). Nothing new is sold from then on;
+/// what was bought is finished, and payouts wait.
+pub async fn suspend(app: &App, slug: &Slug, suspended: bool) -> Result<(), WriteError> {
+    let expression = if suspended { "SET #status = :status REMOVE #listed" } else { "SET #status = :status" };
+    let status = if suspended { SoulStatus::Suspended } else { SoulStatus::Active };
+    let write = Write::update(&app.db.tables.souls, soul::key(slug.as_str()), expression)
+        .only_if("attribute_exists(#pk)")
+        .bind("status", status)
+        .map_err(WriteError::Failed)?;
+    commit(app, slug, vec![write]).await
+}
+
 /// Every change of a soul or its services: all of it or nothing, and then what strangers find. The refusals are in the
 /// order of the writes given.
 pub async fn commit(app: &App, slug: &Slug, writes: Vec<Write>) -> Result<(), WriteError> {
