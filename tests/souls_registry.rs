@@ -136,7 +136,8 @@ fn what_is_wrong_with_a_registration_is_named() {
         let client = &Client::new(&stack.base_url);
         let service = json!({"name": "S", "slug": "ser", "price_usd": 1});
         let in_service = |changes: &[(&str, Value)]| [("service", with(service.clone(), changes))].to_vec();
-        let rows: Vec<(Vec<(&str, Value)>, u16, &str, &[&str])> = vec![
+        type Row<'a> = (Vec<(&'a str, Value)>, u16, &'a str, &'a [&'a str]);
+        let rows: Vec<Row> = vec![
             (vec![("name", json!(""))], 400, "invalid_request", &["name"]),
             (vec![("name", json!("x".repeat(256)))], 400, "invalid_request", &["name"]),
             (vec![("name", json!("ü".repeat(255))), ("slug", json!("ab"))], 400, "invalid_request", &["slug"]),
