@@ -33,7 +33,8 @@ pub struct Registered {
 /// Registers a soul and perhaps its first service.
 ///
 /// Only a body that is good, and that our own rules let pass, counts against the limit of its source; whether the slug and
-/// the text are free is found out after that, so guessing them counts.
+/// the text are free is found out after that, so guessing them counts. Whoever loses the answer has lost the key: the
+/// same registration again is refused, because the slug is taken.
 pub async fn register(market: &Market, body: &Map<String, Value>) -> Result<Registered, ApiError> {
     let now = market.app.clock.now();
     let first = body.get("service").filter(|service| !service.is_null());
