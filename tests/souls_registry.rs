@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::routing::post;
-use common::marketplace::{service, soul};
+use common::marketplace::{registry, service, soul};
 use futures_util::future::join_all;
 use local::Stack;
 use serde_json::{Value, json};
@@ -136,7 +136,8 @@ fn what_is_wrong_with_a_registration_is_named() {
         let client = &Client::new(&stack.base_url);
         let service = json!({"name": "S", "slug": "ser", "price_usd": 1});
         let in_service = |changes: &[(&str, Value)]| [("service", with(service.clone(), changes))].to_vec();
-        let rows: Vec<(Vec<(&str, Value)>, u16, &str, &[&str])> = vec![
+        type Row<'a> = (Vec<(&'a str, Value)>, u16, &'a str, &'a [&'a str]);
+        let rows: Vec<Row> = vec![
             (vec![("name", json!(""))], 400, "invalid_request", &["name"]),
             (vec![("name", json!("x".repeat(256)))], 400, "invalid_request", &["name"]),
             (vec![("name", json!("ü".repeat(255))), ("slug", json!("ab"))], 400, "invalid_request", &["slug"]),
@@ -571,5 +572,80 @@ fn a_moderation_model_has_its_say_and_nothing_is_published_without_it() {
         let answer = seller.client.post(REGISTER, &[], &body("unjudged")).await;
         assert_eq!(answer.error(), (503, "provider_unavailable".to_owned()));
         assert_eq!(seller.client.get("/v1/soul/unjudged", &[]).await.status, 404);
+    });
+}
+
+/// A newcomer's first steps: every template is registered as it is, with the services it suggests, and every type of
+/// service is offered with its schema.
+#[test]
+fn templates_and_service_types_work_as_they_are() {
+    run(async {
+        let stack = stack().await;
+        let client = Client::new(&stack.base_url);
+        let types = client.get("/v1/soul/service-types", &[]).await.json();
+        let categories = ["research", "build", "voice", "sms", "email", "judgment", "creative", "data", "custom"];
+        assert_eq!(types["categories"], json!(categories));
+        let types = types["types"].as_array().unwrap();
+        for category in categories {
+            assert!(types.iter().any(|kind| kind["category"] == category), "{category}");
+        }
+        let kind = |slug: &Value| types.iter().find(|kind| kind["slug"] == *slug).unwrap();
+        let templates = client.get("/v1/soul/templates", &[]).await.json();
+        let templates = templates["templates"].as_array().unwrap();
+        assert!(templates.len() >= 6);
+        for template in templates {
+            let services = template["suggested_services"].as_array().unwrap();
+            let offer = |suggested: &Value| {
+                let mut body = suggested.clone();
+                let kind = kind(&suggested["slug"]);
+                body["input_schema"] = kind["input_schema"].clone();
+                body["sandbox"] = kind["requires_sandbox"].clone();
+                body["category"] = kind["category"].clone();
+                body
+            };
+            let key = template["key"].as_str().unwrap();
+            let soul = json!({
+                "name": template["name"], "slug": key, "bio": template["description"],
+                "soul_md": template["example_soul_md"], "service": offer(&services[0]),
+            });
+            let seller = Seller::register(&stack, &soul).await;
+            for suggested in &services[1..] {
+                let answer = seller.send("POST", SERVICES, &offer(suggested)).await;
+                assert_eq!(answer.status, 201, "{key}: {}", answer.text);
+            }
+            assert_eq!(seller.profile().await["services"].as_array().unwrap().len(), services.len());
+        }
+        let all = Seller::register(&stack, &body("every-type")).await;
+        for kind in types {
+            assert_eq!(kind["default_price"], kind["suggested_price"]);
+            let body = json!({
+                "name": kind["name"], "slug": kind["slug"], "description": kind["description"],
+                "price_usd": kind["default_price"], "sandbox": kind["requires_sandbox"], "input_schema": kind["input_schema"],
+            });
+            assert_eq!(all.send("POST", SERVICES, &body).await.status, 201, "{}", kind["slug"]);
+        }
+    });
+}
+
+/// What an operator writes by hand (docs/DEPLOY.md) to take a soul off the market, and back.
+#[test]
+fn a_suspended_soul_is_there_and_sells_nothing() {
+    run(async {
+        let stack = stack().await;
+        let service = json!({"name": "S", "slug": "ser", "price_usd": 1});
+        let seller =
+            Seller::register(&stack, &with(body("bad-soul"), &[("soul_price", json!(1)), ("service", service)])).await;
+        let listed = async || soul::load_latest(&stack.app.db, "bad-soul").await.unwrap().unwrap().listed;
+        assert!(listed().await.is_some());
+        registry::suspend(&stack.app, &"bad-soul".parse().unwrap(), true).await.unwrap();
+        assert_eq!(listed().await, None);
+        let shown = seller.profile().await;
+        assert_eq!((&shown["soul"]["status"], &shown["soul"]["soul_for_sale"]), (&json!("suspended"), &json!(false)));
+        assert_eq!(shown["services"], json!([]));
+        assert_eq!(seller.send("PUT", "/v1/soul/me/soul-price", &json!({"soul_price": 2})).await.status, 200);
+        assert_eq!(listed().await, None, "no change of the seller's lists it again");
+        registry::suspend(&stack.app, &"bad-soul".parse().unwrap(), false).await.unwrap();
+        assert!(listed().await.is_some());
+        assert_eq!(seller.profile().await["services"][0]["slug"], "ser");
     });
 }

@@ -538,7 +538,7 @@ mod tests {
             attempt_id: "0xc".to_owned(),
         };
         let taken = Taken { policy: "read", limit: 120, window_secs: 60, remaining: 0, reset_secs: 7 };
-        let rows: [(ApiError, u16, &str); 32] = [
+        let rows: [(ApiError, u16, &str); 38] = [
             (ApiError::field("vin", "is required"), 400, "invalid_request"),
             (ApiError::InvalidQuote, 400, "invalid_quote"),
             (ApiError::QuoteMismatch, 400, "quote_mismatch"),
@@ -572,6 +572,12 @@ mod tests {
             (ApiError::NotificationNotFound, 404, "notification_not_found"),
             (ApiError::RateLimited(taken), 429, "rate_limit_exceeded"),
             (ApiError::ServicePaused("testing".to_owned()), 503, "service_paused"),
+            (ApiError::ContentBlocked { categories: Vec::new(), places: Vec::new() }, 400, "content_blocked"),
+            (ApiError::SlugTaken, 409, "slug_taken"),
+            (ApiError::SoulExists, 409, "soul_exists"),
+            (ApiError::ServiceNotFound, 404, "service_not_found"),
+            (ApiError::TooManyServices { most: 50 }, 409, "too_many_services"),
+            (ApiError::SoulKeyRequired, 401, "unauthorized"),
             (ApiError::UnsupportedMediaType, 415, "unsupported_media_type"),
             (ApiError::PaymentProcessing(Box::new(context)), 500, "payment_processing_error"),
             (ApiError::Unavailable(StoreError::new("secret cause")), 503, "provider_unavailable"),

@@ -32,7 +32,7 @@ impl Market {
         let app = gate.app.clone();
         let moderation = moderation::configured(&app.config, http);
         // The models' configuration comes with the executor.
-        let has_model = false;
+        let has_model = app.config.model.is_some();
         Market { app, moderation, has_model, webhook_key: webhook::key(&gate.quote_key), gate }
     }
 

@@ -33,7 +33,8 @@ pub struct Registered {
 /// Registers a soul and perhaps its first service.
 ///
 /// Only a body that is good, and that our own rules let pass, counts against the limit of its source; whether the slug and
-/// the text are free is found out after that, so guessing them counts.
+/// the text are free is found out after that, so guessing them counts. Whoever loses the answer has lost the key: the
+/// same registration again is refused, because the slug is taken.
 pub async fn register(market: &Market, body: &Map<String, Value>) -> Result<Registered, ApiError> {
     let now = market.app.clock.now();
     let first = body.get("service").filter(|service| !service.is_null());
@@ -344,6 +345,18 @@ impl Registered {
         let number = service.terms.webhook_number;
         Some(webhook::secret(&market.webhook_key, self.soul.slug.as_str(), service.slug.as_str(), number))
     }
+}
+
+/// Takes a soul off the market, or lets it back: what an operator does (docs/DEPLOY.md). Nothing new is sold from then on;
+/// what was bought is finished, and payouts wait.
+pub async fn suspend(app: &App, slug: &Slug, suspended: bool) -> Result<(), WriteError> {
+    let expression = if suspended { "SET #status = :status REMOVE #listed" } else { "SET #status = :status" };
+    let status = if suspended { SoulStatus::Suspended } else { SoulStatus::Active };
+    let write = Write::update(&app.db.tables.souls, soul::key(slug.as_str()), expression)
+        .only_if("attribute_exists(#pk)")
+        .bind("status", status)
+        .map_err(WriteError::Failed)?;
+    commit(app, slug, vec![write]).await
 }
 
 /// Every change of a soul or its services: all of it or nothing, and then what strangers find. The refusals are in the

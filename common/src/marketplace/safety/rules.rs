@@ -4,11 +4,14 @@
 //! and, within a few words, *cocaine*. It does not hold where the sentence, or the line that opens its list, forbids it
 //! before ("never", "refuse"), nor where the sentence is about working against it ("malware analysis").
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 /// One rule. Alternatives are lower-case and stand between `|`; a `*` at the end stands for any ending; a space joins
 /// words that stand together.
 struct Rule {
     category: &'static str,
-    /// One alternative of each, in this order.
+    /// One alternative of each, in this order. In the first of them, the first word is written out.
     groups: &'static [&'static str],
     /// Most words between two groups.
     gap: usize,
@@ -125,8 +128,8 @@ const RULES: &[Rule] = &[
     Rule {
         category: "self_harm",
         groups: &[
-            "encourage*|encouraging|instruct|instructions|how to|ways to|methods of|methods for|\
-        convince*|persuade*|teach*|guide to|help you|helps you|tips for|promote*",
+            "encourage|encourages|encouraging|instruct|instructions|how to|ways to|methods of|methods for|\
+        convince|convinces|persuade|persuades|teach|teaches|teaching|guide to|help you|helps you|tips for|promote|promotes|promoting",
             "kill yourself|kill themselves|killing yourself|commit suicide|committing suicide|suicide|\
         self harm|selfharm|end your life|cut yourself|cutting yourself|starve yourself",
         ],
@@ -156,7 +159,7 @@ const NEGATIONS: &str = "never|not|no|dont|doesnt|wont|cannot|cant|refuse*|refus
         forbid*|forbidden|prohibit*|against|without|reject*|block*|stop*|neither|nor|disallow*|\
         illegal to|mustnt|shouldnt|isnt|arent|anti|except|exclud*|unable";
 
-/// The categories of the rules a text breaks, with repeats.
+/// The categories of the rules a text breaks, each once.
 pub fn broken(text: &str) -> Vec<&'static str> {
     let mut found = Vec::new();
     // Whether the line that opened the list we are in forbids what follows.
@@ -172,32 +175,43 @@ pub fn broken(text: &str) -> Vec<&'static str> {
             list_forbids = opens && words.iter().any(|word| is_one_of(word, NEGATIONS));
         }
         for sentence in line.split(['.', '!', '?', ';']) {
-            let words = self::words(sentence);
-            let judged = RULES.iter().filter(|rule| !found.contains(&rule.category));
-            let hit: Vec<&'static str> =
-                judged.filter(|rule| rule.hits(&words, list_forbids && is_item)).map(|rule| rule.category).collect();
-            found.extend(hit);
+            if !(list_forbids && is_item) {
+                judge(&self::words(sentence), &mut found);
+            }
         }
     }
     found
 }
 
-impl Rule {
-    fn hits(&self, words: &[String], forbidden: bool) -> bool {
-        if forbidden {
-            return false;
+/// Rules by the first word of what they begin with, so that most words of a text cost one look.
+static BY_FIRST_WORD: LazyLock<HashMap<&'static str, Vec<(&'static Rule, &'static str)>>> = LazyLock::new(|| {
+    let mut by_word: HashMap<&str, Vec<_>> = HashMap::new();
+    for rule in RULES {
+        for phrase in rule.groups.first().into_iter().flat_map(|group| group.split('|')) {
+            by_word.entry(phrase.split(' ').next().unwrap_or_default()).or_default().push((rule, phrase));
         }
-        let Some(first) = self.groups.first() else { return false };
-        let begins = (0..words.len()).find(|at| {
-            first.split('|').any(|phrase| {
-                length_at(phrase, words, *at)
-                    .is_some_and(|length| follows(&self.groups[1..], words, at + length, self.gap))
-            })
-        });
-        begins.is_some_and(|at| {
-            let forbids = words[..at].iter().any(|word| is_one_of(word, NEGATIONS));
-            !forbids && !words.iter().any(|word| is_one_of(word, self.unless))
-        })
+    }
+    by_word
+});
+
+/// Adds the categories of the rules that a sentence breaks and that are not known yet.
+fn judge(words: &[String], found: &mut Vec<&'static str>) {
+    let forbidden_from = words.iter().position(|word| is_one_of(word, NEGATIONS)).unwrap_or(words.len());
+    // Rules that say themselves that this sentence is harmless.
+    let mut excused: Vec<&Rule> = Vec::new();
+    for at in 0..forbidden_from {
+        for (rule, phrase) in BY_FIRST_WORD.get(words[at].as_str()).into_iter().flatten() {
+            if found.contains(&rule.category) || excused.iter().any(|other| std::ptr::eq(*other, *rule)) {
+                continue;
+            }
+            let rest = rule.groups.get(1..).unwrap_or_default();
+            let hits = length_at(phrase, words, at).is_some_and(|length| follows(rest, words, at + length, rule.gap));
+            if hits && words.iter().any(|word| is_one_of(word, rule.unless)) {
+                excused.push(rule);
+            } else if hits {
+                found.push(rule.category);
+            }
+        }
     }
 }
 
@@ -250,6 +264,11 @@ fn words(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rules_begin_with_whole_words() {
+        assert!(BY_FIRST_WORD.keys().all(|word| !word.is_empty() && !word.contains('*')));
+    }
 
     #[test]
     fn what_offers_harm_is_found() {
