@@ -40,6 +40,11 @@ async fn answer(stack: &Stack, function: &str, event: Value) -> Value {
             let key = stack.gate.engine.signer.public();
             json!(scheduler::run(&app.db, &*stack.queue, &app.clock, &key).await.unwrap())
         }
+        "payouts" => {
+            let key = common::evm::signature::PrivateKey::from_bytes(&[7; 32]).unwrap();
+            let treasury = common::payments::treasury::Treasury::new(app.chain.clone(), app.db.clone(), key);
+            json!(payouts::run(app, &treasury).await.unwrap())
+        }
         "aggregator" => {
             let event = serde_json::from_value(event).unwrap();
             json!(aggregator::handle(&app.db, event, app.clock.now()).await.unwrap())

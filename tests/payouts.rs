@@ -105,11 +105,14 @@ fn earnings_arrive_at_the_linked_wallet() {
         let (seller, now) = (Seller::new(&stack).await, stack.app.clock.now());
         let owner = Payer::new(&stack).await;
         let sale = seller.sale(15_000_003, someone(), SaleEnd::Completed, now, Duration::from_secs(2));
-        seller.record(&[sale.clone()]).await;
+        seller.record(&[sale]).await;
         assert_eq!(seller.ask(&json!({})).await.error(), (400, "wallet_not_linked".to_owned()));
         assert_eq!(seller.link(owner.address()).await.status, 200);
         let balance = seller.get("balance").await;
-        assert_eq!(balance["balance"].to_string(), r#"{"pending":12.000003,"total_earnings":12.000003,"total_jobs":1}"#);
+        assert_eq!(
+            balance["balance"].to_string(),
+            r#"{"pending":12.000003,"total_earnings":12.000003,"total_jobs":1}"#
+        );
         assert_eq!(balance["recent_payouts"], json!([]));
         assert_eq!((&balance["available_usdc"], &balance["total_earned_usdc"]), (&json!(12.000003), &json!(12.000003)));
         assert_eq!(balance["payout_address"], owner.address().to_string());
@@ -186,7 +189,9 @@ fn bad_input_is_refused_by_name() {
             assert_eq!(answer.error(), (400, "invalid_request".to_owned()), "{wallet}");
             assert_eq!(answer.json()["details"][0]["path"], "wallet_address");
         }
-        for path in ["statement?limit=0", "statement?limit=501", "statement?from=x", "statement?format=pdf", "payouts?limit=x"] {
+        for path in
+            ["statement?limit=0", "statement?limit=501", "statement?from=x", "statement?format=pdf", "payouts?limit=x"]
+        {
             let answer = seller.call("GET", path, &[], &Value::Null).await.unwrap();
             assert_eq!(answer.error(), (400, "invalid_request".to_owned()), "{path}");
         }
@@ -280,7 +285,9 @@ fn a_payout_survives_death_at_every_request() {
                 while seller.audit().await.0.in_flight.is_some() {
                     secs += 6;
                     assert!(secs < 100, "a payout that never ends: step {step}, arrives: {arrives}");
-                    payouts::run(&living.app.db, &treasury(&living), now.plus(Duration::from_secs(secs))).await.unwrap();
+                    payouts::run(&living.app.db, &treasury(&living), now.plus(Duration::from_secs(secs)))
+                        .await
+                        .unwrap();
                 }
                 let (balance, entries) = seller.audit().await;
                 assert_eq!(usdc_of(wallet).await, u128::from(12 * USDC), "step {step}, arrives: {arrives}");
@@ -324,7 +331,8 @@ fn a_transfer_that_reverts_is_given_back_once() {
         // And again, with money there.
         chain.mint(&till.key.address().to_string(), u128::from(20 * USDC)).await.unwrap();
         assert_eq!(seller.ask(&json!({})).await.status, 200);
-        (till.run(90).await, till.run(100).await);
+        till.run(90).await;
+        till.run(100).await;
         assert_eq!(usdc_of(wallet).await, u128::from(20 * USDC));
         assert_eq!(seller.audit().await.0.pending, Usdc::ZERO);
     });
@@ -391,9 +399,14 @@ fn what_cannot_be_paid_yet_waits() {
         assert_eq!((till.run(400).await.sent, why(&first).await), (0, Some(Waiting::ChainUnavailable)));
         till.to_chain.heal();
         chain.rpc().call("anvil_setBalance", json!([address, "0x8ac7230489e80000"])).await.unwrap();
-        (till.run(500).await, till.run(510).await);
-        assert_eq!((till.latest(&first).await.status, usdc_of(one).await), (PayoutStatus::Completed, u128::from(10 * USDC)));
-        (first.audit().await, second.audit().await);
+        till.run(500).await;
+        till.run(510).await;
+        assert_eq!(
+            (till.latest(&first).await.status, usdc_of(one).await),
+            (PayoutStatus::Completed, u128::from(10 * USDC))
+        );
+        first.audit().await;
+        second.audit().await;
     });
 }
 

@@ -186,8 +186,11 @@ impl Payout {
         }
         let table = &db.tables.ledger;
         next.moves = self.moves + 1;
-        let mut writes =
-            vec![Write::put(table, key(&self.soul, &self.id), &next)?.only_if("#moves = :moves").bind("moves", self.moves)?];
+        let mut writes = vec![
+            Write::put(table, key(&self.soul, &self.id), &next)?
+                .only_if("#moves = :moves")
+                .bind("moves", self.moves)?,
+        ];
         if next.is_open() && next.due == self.due {
             return Ok(writes);
         }
@@ -269,7 +272,12 @@ pub enum Refusal {
 }
 
 /// The payout that was asked for under a name, if it was, by the same request.
-pub async fn named(db: &Db, soul: &str, name: Name<'_>, now: Timestamp) -> Result<Option<Result<Payout, Refusal>>, StoreError> {
+pub async fn named(
+    db: &Db,
+    soul: &str,
+    name: Name<'_>,
+    now: Timestamp,
+) -> Result<Option<Result<Payout, Refusal>>, StoreError> {
     let named: Option<Named> = db.get_latest(&db.tables.ledger, name_key(soul, name.key)).await?;
     let Some(named) = named.filter(|named| named.expires > now.secs()) else { return Ok(None) };
     if named.body != *name.body {
@@ -440,7 +448,8 @@ mod tests {
         let (early, late) = (PayoutId::new(Timestamp::from_secs(1)), PayoutId::new(Timestamp::from_secs(2)));
         assert!(early < late);
         assert_eq!(early.to_string().parse(), Ok(early.clone()));
-        for wrong in ["", "payout_", "payout_1", &early.to_string().to_lowercase(), "payout_ZZZZZZZZZZZZZZZZZZZZZZZZZZ"] {
+        for wrong in ["", "payout_", "payout_1", &early.to_string().to_lowercase(), "payout_ZZZZZZZZZZZZZZZZZZZZZZZZZZ"]
+        {
             assert_eq!(wrong.parse::<PayoutId>(), Err(()), "{wrong}");
         }
     }

@@ -101,7 +101,11 @@ pub struct Books {
 impl Books {
     /// Opens the books at the balance that was read.
     pub fn open(balance: Balance) -> Books {
-        Books { before: balance.revision, balance: Balance { revision: balance.revision + 1, ..balance }, entries: Vec::new() }
+        Books {
+            before: balance.revision,
+            balance: Balance { revision: balance.revision + 1, ..balance },
+            entries: Vec::new(),
+        }
     }
 
     /// Books an entry. Refused where it would leave less than nothing, or more than can be counted.
@@ -116,7 +120,8 @@ impl Books {
         let part = Usdc::from_micro(amount.unsigned_abs());
         let pending = self.balance.pending;
         let after = if amount < 0 { pending.checked_sub(part) } else { pending.checked_add(part) };
-        let after = after.ok_or_else(|| StoreError::new(format_args!("{pending} and {amount} micro-USDC do not add up")))?;
+        let after =
+            after.ok_or_else(|| StoreError::new(format_args!("{pending} and {amount} micro-USDC do not add up")))?;
         let at = self.balance.booked.map_or(now, |booked| booked.max(now));
         self.balance.pending = after;
         self.balance.entries += 1;

@@ -7,11 +7,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::listing;
 use super::recent;
 use super::reputation::{self, Buyer};
 use super::service;
 use super::soul::{self, Soul};
-use super::listing;
 use crate::clock::Timestamp;
 use crate::ids::AgentId;
 use crate::ledger::account::plus;
@@ -68,9 +68,10 @@ pub async fn fold(db: &Db, soul: &str, rounds: usize, now: Timestamp) -> Result<
             Err(WriteError::Failed(error)) => return Err(error),
             Err(refused) => {
                 // A soul or a service that is not there (any more) has no counters, and the money counts all the same.
-                let gone = batch.counters.into_iter().filter(|(action, _)| {
-                    refused.refused(*action).is_some_and(|refused| refused.old.is_none())
-                });
+                let gone = batch
+                    .counters
+                    .into_iter()
+                    .filter(|(action, _)| refused.refused(*action).is_some_and(|refused| refused.old.is_none()));
                 absent.extend(gone.map(|(_, name)| name));
                 tries += 1;
                 if tries == TRIES {
@@ -205,15 +206,13 @@ fn count_soul(db: &Db, soul: &Soul, jobs: u64, purchases: u64) -> Result<Write, 
     let band = listing::band(slug, soul.jobs + jobs);
     let add = "ADD #jobs :jobs, #purchases :purchases";
     let write = match &soul.listed {
-        Some(listed) if *listed != band => Write::update(
-            &db.tables.souls,
-            soul::key(slug),
-            &format!("SET #listed = :band {add}"),
-        )
-        // It may have been suspended meanwhile, and must not be listed again by this.
-        .only_if("#listed = :listed")
-        .bind("band", band)?
-        .bind("listed", listed)?,
+        Some(listed) if *listed != band => {
+            Write::update(&db.tables.souls, soul::key(slug), &format!("SET #listed = :band {add}"))
+                // It may have been suspended meanwhile, and must not be listed again by this.
+                .only_if("#listed = :listed")
+                .bind("band", band)?
+                .bind("listed", listed)?
+        }
         _ => Write::update(&db.tables.souls, soul::key(slug), add).only_if("attribute_exists(#pk)"),
     };
     write.bind("jobs", jobs)?.bind("purchases", purchases)

@@ -65,10 +65,9 @@ fn claim_it(db: &Db, soul: &Soul, wallet: Address, other: Option<&Claim>, proven
     let put = Write::put(&db.tables.souls, soul::wallet_key(wallet), &claim)?;
     match other {
         None => put.only_if("attribute_not_exists(#pk) OR #soul = :soul").bind("soul", &soul.slug),
-        Some(other) => put
-            .only_if("#soul = :other AND #verified = :unproven")
-            .bind("other", &other.soul)?
-            .bind("unproven", false),
+        Some(other) => {
+            put.only_if("#soul = :other AND #verified = :unproven").bind("other", &other.soul)?.bind("unproven", false)
+        }
     }
 }
 

@@ -38,7 +38,8 @@ pub async fn next(db: &Db, chain: &Chain, wallet: Address) -> Result<Result<Next
 
 /// The write that takes it. Refused if another process took it.
 pub fn take(db: &Db, chain: &Chain, wallet: Address, next: NextNonce) -> Result<Write, StoreError> {
-    let write = Write::update(&db.tables.ledger, key(chain, wallet), "SET #next = :after").bind("after", next.nonce + 1)?;
+    let write =
+        Write::update(&db.tables.ledger, key(chain, wallet), "SET #next = :after").bind("after", next.nonce + 1)?;
     match next.stored {
         Some(stored) => write.only_if("#next = :stored").bind("stored", stored),
         None => Ok(write.only_if("attribute_not_exists(#next)")),

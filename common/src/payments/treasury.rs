@@ -75,13 +75,18 @@ impl Treasury {
     }
 
     pub async fn funds(&self) -> Result<Funds, ChainError> {
-        let (usdc, wei) = tokio::join!(self.chain.balance_of(self.address()), self.chain.native_balance(self.address()));
+        let (usdc, wei) =
+            tokio::join!(self.chain.balance_of(self.address()), self.chain.native_balance(self.address()));
         // More than 2^64 micro-USDC is more than there is.
         Ok(Funds { usdc: Usdc::from_micro(crate::evm::word_to_u64(&usdc?).unwrap_or(u64::MAX)), wei: wei? })
     }
 
     /// What will be broadcast for a payout, and the write that takes its account nonce. Broadcasts nothing.
-    pub async fn prepare(&self, payout: &Payout, funds: Funds) -> Result<Result<(Sending, Write), Obstacle>, StoreError> {
+    pub async fn prepare(
+        &self,
+        payout: &Payout,
+        funds: Funds,
+    ) -> Result<Result<(Sending, Write), Obstacle>, StoreError> {
         if payout.amount > funds.usdc {
             let missing = format!("{} USDC are there, {} are to be paid", funds.usdc, payout.amount);
             return Ok(Err(Obstacle::Wait(Waiting::TreasuryShort, missing)));
