@@ -298,12 +298,14 @@ pub async fn request(
     now: Timestamp,
 ) -> Result<Result<Payout, Refusal>, StoreError> {
     for _ in 0..TRIES {
+        // The balance before the name: both change at once, so a balance that our own first request changed is never
+        // seen without its name.
+        let balance = seller::load(db, soul).await?;
         if let Some(name) = name
             && let Some(known) = named(db, soul, name, now).await?
         {
             return Ok(known);
         }
-        let balance = seller::load(db, soul).await?;
         let amount = amount.unwrap_or(balance.pending);
         if amount < LEAST {
             return Ok(Err(Refusal::BelowLeast));
