@@ -45,8 +45,6 @@ async fn check(seller: &Seller, sales: u64, purchases: u64, failed: u64) {
     assert_eq!(causes.len() as u64, sales + purchases + failed);
     let soul = seller.soul().await;
     assert_eq!((soul.jobs, soul.purchases, balance.total_jobs), (sales, purchases, sales));
-    let listed = common::marketplace::listing::band(&seller.slug, soul.jobs);
-    assert_eq!(soul.listed.as_deref(), Some(listed.as_str()));
     let work = service::load(&seller.db, &seller.slug, SERVICE).await.unwrap().expect("the service");
     assert_eq!(work.total_executions, sales);
     let kept = reputation::load_latest(&seller.db, &seller.slug).await.unwrap();

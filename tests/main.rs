@@ -26,6 +26,7 @@
 //! | `insights` | receipts, value, the audit while rows are added, an export and its check |
 //! | `approvals` | the action policy, held calls, the decision page |
 //! | `cost` | requests and capacity units of a call |
+//! | `souls_registry` | registrations that race, everything a body may have wrong, what sellers change |
 //! | `store` | conditional writes, transactions, queue, blobs, secrets |
 //! | `work` | tools that count, panic and hang; batches and poison |
 //! | `surface` | routes, errors, the catalog |
@@ -55,6 +56,7 @@ mod refusals;
 mod repeats;
 mod settlement;
 mod simulation;
+mod souls_registry;
 mod store;
 mod support;
 mod surface;

@@ -2,11 +2,12 @@
 
 mod money;
 mod services;
+mod soul;
 
 use std::sync::Arc;
 
 use axum::Router;
-use axum::routing::get;
+use axum::routing::{get, post, put};
 use common::marketplace::Market;
 use common::tools::Runner;
 
@@ -14,6 +15,14 @@ use common::tools::Runner;
 pub const RUNNERS: &[&Runner] = &[];
 
 pub fn router(market: Arc<Market>) -> Router {
-    let router = Router::new().route("/v1/soul/me/services", get(services::list)).merge(money::routes());
+    let router = Router::new()
+        .route("/v1/soul/me/services", get(services::list).post(services::create))
+        .route("/v1/soul/me/services/{service}", put(services::change).delete(services::disable))
+        .route("/v1/soul/me/services/{service}/program", put(services::program))
+        .route("/v1/soul/me/soul", put(soul::change_text))
+        .route("/v1/soul/me/soul/versions", get(soul::versions))
+        .route("/v1/soul/me/soul-price", put(soul::change_price))
+        .route("/v1/soul/me/rotate-key", post(soul::rotate_key))
+        .merge(money::routes());
     common::http::routes::finish(router.with_state(market))
 }

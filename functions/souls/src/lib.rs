@@ -1,11 +1,12 @@
 //! The marketplace, for everybody but the seller: registering, looking around, buying, having work done.
 
 mod public;
+mod register;
 
 use std::sync::Arc;
 
 use axum::Router;
-use axum::routing::get;
+use axum::routing::{get, post};
 use common::marketplace::Market;
 use common::tools::Runner;
 
@@ -14,7 +15,10 @@ pub const RUNNERS: &[&Runner] = &[];
 
 pub fn router(market: Arc<Market>) -> Router {
     let router = Router::new()
+        .route("/v1/soul/register", post(register::register))
         .route("/v1/soul/service-types", get(public::service_types))
-        .route("/v1/soul/templates", get(public::templates));
+        .route("/v1/soul/templates", get(public::templates))
+        .route("/v1/soul/{slug}", get(public::profile))
+        .route("/v1/soul/{slug}/versions", get(public::versions));
     common::http::routes::finish(router.with_state(market))
 }
