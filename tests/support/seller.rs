@@ -44,7 +44,7 @@ impl Seller {
         }))
         .expect("a soul");
         let work: Service = serde_json::from_value(json!({
-            "slug": SERVICE, "active": true, "created": now, "updated": now, "category": "custom", "test_cases": [],
+            "slug": SERVICE, "active": true, "created": now, "updated": now, "category": "custom",
             "terms": {
                 "version": 1, "name": "Good work", "price": 1_000_000, "deadline_seconds": 60, "sandbox": false,
                 "executor": "worker",
