@@ -49,6 +49,11 @@ async fn answer(stack: &Stack, function: &str, event: Value) -> Value {
                 .unwrap()
             )
         }
+        "payouts" => {
+            let key = common::evm::signature::PrivateKey::from_bytes(&[7; 32]).unwrap();
+            let treasury = common::payments::treasury::Treasury::new(app.chain.clone(), app.db.clone(), key);
+            json!(payouts::run(app, &treasury).await.unwrap())
+        }
         "aggregator" => {
             let event = serde_json::from_value(event).unwrap();
             json!(aggregator::handle(&app.db, stack.notices.mailer(), event, app.clock.now()).await.unwrap())

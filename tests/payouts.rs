@@ -105,7 +105,7 @@ fn earnings_arrive_at_the_linked_wallet() {
         let (seller, now) = (Seller::new(&stack).await, stack.app.clock.now());
         let owner = Payer::new(&stack).await;
         let sale = seller.sale(15_000_003, someone(), SaleEnd::Completed, now, Duration::from_secs(2));
-        seller.record(&[sale.clone()]).await;
+        seller.record(&[sale]).await;
         assert_eq!(seller.ask(&json!({})).await.error(), (400, "wallet_not_linked".to_owned()));
         assert_eq!(seller.link(owner.address()).await.status, 200);
         let balance = seller.get("balance").await;
@@ -331,7 +331,8 @@ fn a_transfer_that_reverts_is_given_back_once() {
         // And again, with money there.
         chain.mint(&till.key.address().to_string(), u128::from(20 * USDC)).await.unwrap();
         assert_eq!(seller.ask(&json!({})).await.status, 200);
-        (till.run(90).await, till.run(100).await);
+        till.run(90).await;
+        till.run(100).await;
         assert_eq!(usdc_of(wallet).await, u128::from(20 * USDC));
         assert_eq!(seller.audit().await.0.pending, Usdc::ZERO);
     });
@@ -398,12 +399,14 @@ fn what_cannot_be_paid_yet_waits() {
         assert_eq!((till.run(400).await.sent, why(&first).await), (0, Some(Waiting::ChainUnavailable)));
         till.to_chain.heal();
         chain.rpc().call("anvil_setBalance", json!([address, "0x8ac7230489e80000"])).await.unwrap();
-        (till.run(500).await, till.run(510).await);
+        till.run(500).await;
+        till.run(510).await;
         assert_eq!(
             (till.latest(&first).await.status, usdc_of(one).await),
             (PayoutStatus::Completed, u128::from(10 * USDC))
         );
-        (first.audit().await, second.audit().await);
+        first.audit().await;
+        second.audit().await;
     });
 }
 

@@ -336,7 +336,7 @@ def main():
         references |= {"AWS::StackName": STACK, "AWS::Region": REGION, "PayTo": PAY_TO, "ChainRpcUrl": chain}
         # The defaults: no facilitator, so a fee wallet of its own; no secret brought along.
         references |= {f"condition {name}": False for name in template["Conditions"]}
-        references |= {"condition HasFeeWallet": True, "condition MakesFeeWallet": True}
+        references |= {"condition HasFeeWallet": True, "condition MakesFeeWallet": True, "condition MakesTreasury": True}
         references |= create_resources(template, endpoint)
         path, functions = local_template(template, references, endpoint)
 

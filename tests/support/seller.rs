@@ -12,9 +12,8 @@ use common::ledger::earning::{self, Earning, SaleEnd, Sold};
 use common::ledger::fee::Split;
 use common::ledger::payout::PayoutId;
 use common::ledger::seller::{self, Balance, Entry, EntryKind};
-use common::marketplace::listing;
-use common::marketplace::service::{self, Executor, Service, Terms};
-use common::marketplace::soul::{self, Leads, Soul, SoulStatus};
+use common::marketplace::service::{self, Service};
+use common::marketplace::soul::{self, Leads, Soul};
 use common::money::Usdc;
 use common::store::{Db, Write};
 use local::Stack;
@@ -38,54 +37,20 @@ impl Seller {
         let slug = format!("soul-{}", &common::evm::hex0x(&digest::random::<6>())[2..]);
         let (key, now, db) = (soul::new_key(), stack.app.clock.now(), stack.app.db.clone());
         let hash = soul::key_hash(&key);
-        let record = Soul {
-            slug: slug.parse().unwrap(),
-            name: "A soul".to_owned(),
-            bio: None,
-            avatar_url: None,
-            status: SoulStatus::Active,
-            key_hash: hash.clone(),
-            price: None,
-            version: 1,
-            text_hash: String::new(),
-            wallet: None,
-            wallet_verified: false,
-            ens_name: None,
-            jobs: 0,
-            purchases: 0,
-            rating_sum: 0,
-            rating_count: 0,
-            listed: Some(listing::place(None, &slug)),
-            created: now,
-            updated: now,
-            services: 1,
-        };
-        let terms = Terms {
-            version: 1,
-            name: "Good work".to_owned(),
-            price: Usdc::from_micro(1_000_000),
-            input_schema: None,
-            output_schema: None,
-            deadline_seconds: 60,
-            sandbox: false,
-            executor: Executor::Worker,
-            tools: Vec::new(),
-            tool_budget: Usdc::ZERO,
-            program: None,
-            webhook_url: None,
-            webhook_number: 0,
-        };
-        let work = Service {
-            slug: SERVICE.parse().unwrap(),
-            description: None,
-            active: true,
-            terms,
-            total_executions: 0,
-            created: now,
-            updated: now,
-            category: Default::default(),
-            test_cases: Vec::new(),
-        };
+        // As they are stored, so that what a record gets later does not matter here.
+        let record: Soul = serde_json::from_value(json!({
+            "slug": slug, "name": "A soul", "status": "active", "key_hash": hash, "version": 1, "text_hash": "",
+            "listed": "all#0", "created": now, "updated": now,
+        }))
+        .expect("a soul");
+        let work: Service = serde_json::from_value(json!({
+            "slug": SERVICE, "active": true, "created": now, "updated": now, "category": "custom",
+            "terms": {
+                "version": 1, "name": "Good work", "price": 1_000_000, "deadline_seconds": 60, "sandbox": false,
+                "executor": "worker",
+            },
+        }))
+        .expect("a service");
         let table = &db.tables.souls;
         let writes = [
             Write::put(table, soul::key(&slug), &record).unwrap(),

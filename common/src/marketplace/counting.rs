@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::recent;
 use super::reputation::{self, Buyer};
 use super::service;
-use super::soul::{self, Soul};
+use super::soul;
 use crate::clock::Timestamp;
 use crate::ids::AgentId;
 use crate::ledger::account::plus;
@@ -146,9 +146,9 @@ impl Batch {
             writes.push(recent.write(db, slug)?);
         }
         let mut counters = Vec::new();
-        if let Some(soul) = soul.filter(|_| jobs + purchases > 0) {
+        if soul.is_some() && jobs + purchases > 0 {
             counters.push((writes.len(), String::new()));
-            writes.push(count_soul(db, &soul, jobs, purchases)?);
+            writes.push(count_soul(db, slug, jobs, purchases)?);
         }
         for (service, count) in executions.into_iter().filter(|(service, _)| !absent.contains(*service)) {
             counters.push((writes.len(), service.to_owned()));
@@ -201,9 +201,9 @@ fn book(books: &mut Books, kind: EntryKind, earning: &Earning, now: Timestamp) -
     books.book(kind, earned, about, earning.ended_at, now)
 }
 
-/// The write that counts a soul's jobs and purchases. Where it stands among the others follows by itself.
-fn count_soul(db: &Db, soul: &Soul, jobs: u64, purchases: u64) -> Result<Write, StoreError> {
-    Write::update(&db.tables.souls, soul::key(soul.slug.as_str()), "ADD #jobs :jobs, #purchases :purchases")
+/// The write that counts a soul's jobs and purchases. Its place in the listing follows by itself.
+fn count_soul(db: &Db, slug: &str, jobs: u64, purchases: u64) -> Result<Write, StoreError> {
+    Write::update(&db.tables.souls, soul::key(slug), "ADD #jobs :jobs, #purchases :purchases")
         .only_if("attribute_exists(#pk)")
         .bind("jobs", jobs)?
         .bind("purchases", purchases)

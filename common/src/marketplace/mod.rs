@@ -7,6 +7,9 @@
 //! |---|---|
 //! | [`soul`] | a seller's record, its key, its text's versions |
 //! | [`service`] | what it sells, and the terms of each version |
+//! | [`counting`] | ended sales, added to everything they add up to |
+//! | [`recent`], [`reputation`] | what is counted of a soul's sales |
+//! | [`wallet`], [`payouts`], [`statement`] | a seller's money on its way out |
 //! | [`category`] | what kind of work a service does |
 //! | [`listing`] | souls by completed jobs, in pages |
 //! | [`search`] | souls by words, ranked; [`ranking`] is the published formula, [`matching`] applies it |
@@ -22,9 +25,6 @@
 //! | [`webhook`] | secrets that webhooks are signed with |
 //! | [`history`] | which text was published when |
 //! | [`market`] | what the functions of the marketplace share |
-//! | [`counting`] | ended sales, added to everything they add up to |
-//! | [`recent`], [`reputation`] | what is counted of a soul's sales |
-//! | [`wallet`], [`payouts`], [`statement`] | a seller's money on its way out |
 
 pub mod category;
 pub mod counting;

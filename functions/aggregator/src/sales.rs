@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use common::clock::Timestamp;
+use common::http::log;
 use common::marketplace::counting::{self, ROUNDS};
-use common::store::{Db, StoreError};
+use common::store::Db;
 use serde_json::Value;
 
 /// The soul whose sale ended with this change, if it was one.
@@ -17,11 +18,13 @@ pub fn seller_of_ended<'a>(old: &Value, new: &'a Value) -> Option<&'a str> {
 }
 
 /// Counts the sales of these souls. A batch of changes brings fewer than a call counts, so nothing piles up.
-pub async fn count(db: &Db, souls: &BTreeSet<&str>, now: Timestamp) -> Result<(), StoreError> {
-    let mut result = Ok(());
+///
+/// What cannot be counted is left to the soul's next sale, or to its seller's next look at the balance: one soul's
+/// trouble must not hold up everybody's statistics. (A database that is away fails the batch by itself.)
+pub async fn count(db: &Db, souls: &BTreeSet<&str>, now: Timestamp) {
     for soul in souls {
-        // One that cannot be counted does not keep the others waiting.
-        result = result.and(counting::fold(db, soul, ROUNDS, now).await.map(drop));
+        if let Err(error) = counting::fold(db, soul, ROUNDS, now).await {
+            log::failure("sales could not be counted", &format_args!("{soul}: {error}"));
+        }
     }
-    result
 }

@@ -17,8 +17,8 @@ use common::insights::params::Params;
 use common::ledger::payout::{self, Name, Payout, Refusal};
 use common::ledger::seller;
 use common::marketplace::counting::{self, ROUNDS};
-use common::marketplace::soul::{self, Soul};
-use common::marketplace::{Market, payouts, statement, wallet};
+use common::marketplace::seller::caller;
+use common::marketplace::{Market, payouts, soul, statement, wallet};
 use common::money::Usdc;
 use common::payments::treasury;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -37,16 +37,10 @@ pub fn routes() -> Router<Arc<Market>> {
         .route("/v1/soul/me/statement", get(show_statement))
 }
 
-/// The soul behind the soul key.
-async fn seller(market: &Market, headers: &HeaderMap) -> Result<Soul, ApiError> {
-    let secret = headers::bearer(headers)?.ok_or(ApiError::Unauthorized)?;
-    soul::by_key(&market.app.db, secret).await?.ok_or(ApiError::Unauthorized)
-}
-
 /// `GET /v1/soul/me/balance`. What was sold and not counted yet is counted first, up to a bound.
 async fn balance(State(market): State<Arc<Market>>, headers: HeaderMap) -> Response {
     let answer = async {
-        let soul = seller(&market, &headers).await?;
+        let soul = caller(&market.app, &headers).await?;
         let (db, slug) = (&market.app.db, soul.slug.as_str());
         let counted = counting::fold(db, slug, ROUNDS, market.app.clock.now()).await?;
         let recent = payout::list(db, slug, None, RECENT).await?;
@@ -76,7 +70,7 @@ async fn balance(State(market): State<Arc<Market>>, headers: HeaderMap) -> Respo
 async fn link_wallet(State(market): State<Arc<Market>>, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let body = parse_body(&headers, &read_body(body, MAX_BODY_BYTES).await?)?;
-        let soul = seller(&market, &headers).await?;
+        let soul = caller(&market.app, &headers).await?;
         let wallet = read_wallet(&body)?;
         if let Some(what) = own_address(&market, wallet).await? {
             return Err(ApiError::field("wallet_address", format!("must not be {what}")));
@@ -132,7 +126,7 @@ fn proof_text(headers: &HeaderMap, body: &Map<String, Value>) -> Result<Option<S
 async fn ask(State(market): State<Arc<Market>>, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let body = parse_body(&headers, &read_body(body, MAX_BODY_BYTES).await?)?;
-        let soul = seller(&market, &headers).await?;
+        let soul = caller(&market.app, &headers).await?;
         let amount = read_amount(&body)?;
         let key = headers::idempotency_key(&headers)?;
         let digest = sha256(canonical_json(&Value::Object(body)).as_bytes());
@@ -190,7 +184,7 @@ fn refused(refusal: Refusal) -> ApiError {
 /// `GET /v1/soul/me/payouts`: newest first; `before` is the id of the last one of the page before.
 async fn list(State(market): State<Arc<Market>>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
     let answer = async {
-        let soul = seller(&market, &headers).await?;
+        let soul = caller(&market.app, &headers).await?;
         let mut params = Params::of(query.as_deref());
         let limit = params.integer("limit", 1, 100).unwrap_or(20);
         let before = params.text("before").map(|text| text.parse().map_err(|()| ApiError::InvalidCursor));
@@ -209,7 +203,7 @@ async fn list(State(market): State<Arc<Market>>, RawQuery(query): RawQuery, head
 /// `Accept` says so. In CSV the cursor is in the header `X-Next-Cursor`.
 async fn show_statement(State(market): State<Arc<Market>>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
     let answer = async {
-        let soul = seller(&market, &headers).await?;
+        let soul = caller(&market.app, &headers).await?;
         let mut params = Params::of(query.as_deref());
         let limit = params.integer("limit", 1, statement::MOST).unwrap_or(100);
         let (from, to) = (params.time("from"), params.time("to"));
