@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `paid`, `expensive` | paid calls whose payer is proven | agent, or access token |
 //! | `read`, `write` | free routes of an agent, by method | agent, or access token |
+//! | `search` | searches of the marketplace | source address |
 //! | `open` | routes without identity that write or guess | source address |
 //!
 //! A request is counted once it is proven who makes it, so that nobody can use up another's limit, and before any work.
@@ -44,6 +45,8 @@ pub enum Class {
     Write,
     /// Routes without identity that write or guess.
     Open,
+    /// Searches of the marketplace.
+    Search,
 }
 
 /// So many requests in a window.
@@ -55,6 +58,7 @@ pub struct Limit {
 }
 
 const MINUTE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(3600);
 
 impl Class {
     /// The table of limits (contract §0). `RATE_LIMIT_SCALE` multiplies every one.
@@ -65,6 +69,7 @@ impl Class {
             Class::Read => Limit { name: "read", count: 120, window: MINUTE },
             Class::Write => Limit { name: "write", count: 60, window: MINUTE },
             Class::Open => Limit { name: "open", count: 30, window: MINUTE },
+            Class::Search => Limit { name: "search", count: 100, window: HOUR },
         }
     }
 

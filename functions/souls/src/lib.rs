@@ -1,5 +1,6 @@
 //! The marketplace, for everybody but the seller: registering, looking around, buying, having work done.
 
+mod find;
 mod public;
 
 use std::sync::Arc;
@@ -16,5 +17,6 @@ pub fn router(market: Arc<Market>) -> Router {
     let router = Router::new()
         .route("/v1/soul/service-types", get(public::service_types))
         .route("/v1/soul/templates", get(public::templates));
+    let router = router.merge(find::routes());
     common::http::routes::finish(router.with_state(market))
 }
