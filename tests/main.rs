@@ -23,6 +23,7 @@
 //! | `notifications` | what is raised twice, read, and not one's own |
 //! | `insights` | receipts, value, the audit while rows are added, an export and its check |
 //! | `approvals` | the action policy, held calls, the decision page |
+//! | `finding` | souls: their order, changes, crashes and races, and what a search reads |
 //! | `cost` | requests and capacity units of a call |
 //! | `store` | conditional writes, transactions, queue, blobs, secrets |
 //! | `work` | tools that count, panic and hang; batches and poison |
@@ -40,6 +41,7 @@ mod crash;
 mod credits;
 mod events;
 mod faults;
+mod finding;
 mod front_run;
 mod insights;
 mod kill;
