@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -344,15 +343,4 @@ pub fn questions(count: usize, seed: u64) -> Vec<(&'static str, Vec<String>)> {
         ("typo", common.iter().filter(|word| word.len() >= 6).cycle().take(60).map(|word| mistyped(word)).collect()),
         ("absent", (0..60).map(|number| format!("zzqx{number}kkw")).collect()),
     ]
-}
-
-/// The crowd in a file, made once.
-pub fn kept(file: &Path, count: usize, seed: u64, mut say: impl FnMut(&str)) -> dynoxide::Result<Database> {
-    if !file.exists() {
-        let draft = file.with_extension("draft");
-        let _ = std::fs::remove_file(&draft);
-        fill(&Database::new(&draft.to_string_lossy())?, count, seed, &mut say)?;
-        std::fs::rename(&draft, file).expect("the draft can be renamed");
-    }
-    Database::new(&file.to_string_lossy())
 }

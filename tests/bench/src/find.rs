@@ -4,11 +4,12 @@
 //! through the real SDK client. Figures are medians over at least fifty different queries; the last column holds a million
 //! against a thousand.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use common::marketplace::listing::{self, Cursor};
 use common::marketplace::search::{self, MAX_ITEMS};
+use dynoxide::Database;
 
 use crate::Error;
 use crate::crowd::{self, Reads};
@@ -38,7 +39,7 @@ pub fn measure() -> Result<(), Error> {
     let sizes: Vec<usize> = SIZES.into_iter().filter(|size| *size <= top).collect();
     let mut table: Vec<(&str, Vec<Cost>)> = Vec::new();
     for size in &sizes {
-        let database = crowd::kept(&file(*size)?, *size, SEED, |what| eprintln!("filling: {what}"))?;
+        let database = kept(&file(*size)?, *size, SEED, |what| eprintln!("filling: {what}"))?;
         let (db, counted) = crowd::connect(&database);
         let mut note = |kind: &'static str, costs: Vec<(Reads, Duration, usize)>| {
             let reads = Reads {
@@ -108,4 +109,15 @@ fn file(size: usize) -> Result<PathBuf, Error> {
     let folder = folder.ok_or("the program is nowhere")?;
     std::fs::create_dir_all(&folder)?;
     Ok(folder.join(format!("souls-{size}-{FORMAT}.sqlite")))
+}
+
+/// The crowd in a file, made once.
+fn kept(file: &Path, count: usize, seed: u64, mut say: impl FnMut(&str)) -> dynoxide::Result<Database> {
+    if !file.exists() {
+        let draft = file.with_extension("draft");
+        let _ = std::fs::remove_file(&draft);
+        crowd::fill(&Database::new(&draft.to_string_lossy())?, count, seed, &mut say)?;
+        std::fs::rename(&draft, file).expect("the draft can be renamed");
+    }
+    Database::new(&file.to_string_lossy())
 }
