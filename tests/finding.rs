@@ -46,6 +46,7 @@ fn made(name: &str, bio: &str, jobs: u64, votes: u64, stars: u64) -> Soul {
         purchases: 0,
         rating_sum: votes * stars,
         rating_count: votes,
+        services: 0,
         created: Timestamp::from_secs(1_700_000_000),
         updated: Timestamp::from_secs(1_700_000_000),
     }
@@ -77,10 +78,13 @@ async fn offer(db: &Db, soul: &Soul, category: Category, active: bool) {
         tool_budget: Usdc::ZERO,
         program: None,
         webhook_url: None,
+        webhook_number: 0,
     };
     let (created, updated, description) = (soul.created, soul.updated, None);
     let name = slug("work");
-    let service = Service { slug: name, description, active, category, terms, total_executions: 0, created, updated };
+    let (total_executions, test_cases) = (0, Vec::new());
+    let service =
+        Service { slug: name, description, active, category, terms, test_cases, total_executions, created, updated };
     let write = Write::put(&db.tables.souls, service::key(soul.slug.as_str(), "work"), &service).unwrap();
     db.write(write).await.unwrap();
     index::update(db, &soul.slug, Clock::system().now()).await.unwrap();
@@ -317,6 +321,21 @@ fn of_two_changes_at_once_the_last_one_stays() {
             assert_eq!((rows(db, &format!("WORD#{past}")).await, rows(db, &format!("WORD#{now}")).await), (0, 1));
         }
         assert_eq!(totals::load(db).await.unwrap().souls(None), 1);
+    });
+}
+
+#[test]
+fn searches_are_limited_and_say_so_in_the_marketplaces_words() {
+    run(async {
+        let stack = stack_with(|options| options.with("RATE_LIMIT_SCALE", "0.03")).await;
+        let client = Client::new(&stack.base_url);
+        for _ in 0..3 {
+            assert_eq!(client.get("/v1/soul/search?q=anything", &[]).await.status, 200);
+        }
+        let refused = client.get("/v1/soul/search?q=anything", &[]).await;
+        assert_eq!(refused.error(), (429, "rate_limited".to_owned()));
+        assert!(refused.header("retry-after").is_some() && refused.json()["retry_after"].is_u64());
+        assert_eq!(client.get("/v1/soul", &[]).await.status, 200, "the list is not limited");
     });
 }
 

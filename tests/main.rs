@@ -25,6 +25,7 @@
 //! | `approvals` | the action policy, held calls, the decision page |
 //! | `finding` | souls: their order, changes, crashes and races, and what a search reads |
 //! | `cost` | requests and capacity units of a call |
+//! | `souls_registry` | registrations that race, everything a body may have wrong, what sellers change |
 //! | `store` | conditional writes, transactions, queue, blobs, secrets |
 //! | `work` | tools that count, panic and hang; batches and poison |
 //! | `surface` | routes, errors, the catalog |
@@ -53,6 +54,7 @@ mod refusals;
 mod repeats;
 mod settlement;
 mod simulation;
+mod souls_registry;
 mod store;
 mod support;
 mod surface;

@@ -143,3 +143,21 @@ fn each_function_has_a_role_of_its_own() {
         }
     }
 }
+
+/// CloudWatch takes no alarm over more than ten metrics, and every function's errors ring.
+#[test]
+fn errors_of_every_function_ring() {
+    let template = template();
+    let mut watched = BTreeSet::new();
+    for (name, alarm) in of_type(&template, "AWS::CloudWatch::Alarm") {
+        let metrics = alarm["Properties"]["Metrics"].as_array().cloned().unwrap_or_default();
+        let read: Vec<&Value> = metrics.iter().filter(|metric| metric.get("MetricStat").is_some()).collect();
+        assert!(read.len() <= 10, "{name} looks at {} metrics", read.len());
+        let errors = read.iter().map(|metric| &metric["MetricStat"]["Metric"]);
+        let errors = errors.filter(|metric| metric["MetricName"] == "Errors");
+        watched.extend(errors.map(|metric| text(&metric["Dimensions"][0]["Value"])));
+    }
+    let functions: BTreeSet<String> =
+        of_type(&template, "AWS::Serverless::Function").map(|(name, _)| name.clone()).collect();
+    assert_eq!(watched, functions);
+}

@@ -3,9 +3,10 @@
 //! | class | whose requests | counted by |
 //! |---|---|---|
 //! | `paid`, `expensive` | paid calls whose payer is proven | agent, or access token |
-//! | `read`, `write` | free routes of an agent, by method | agent, or access token |
 //! | `search` | searches of the marketplace | source address |
+//! | `read`, `write` | free routes of an agent or a seller, by method | agent, access token, or soul |
 //! | `open` | routes without identity that write or guess | source address |
+//! | `register` | registrations of souls whose body is good | source address |
 //!
 //! A request is counted once it is proven who makes it, so that nobody can use up another's limit, and before any work.
 //! What nobody proves (prices, public pages) is never counted: it writes nothing, and API Gateway throttles it.
@@ -23,6 +24,7 @@ use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 use serde::Deserialize;
 use serde_json::json;
+use uuid::Uuid;
 
 use crate::app::App;
 use crate::auth::{Caller, Scope};
@@ -47,6 +49,8 @@ pub enum Class {
     Open,
     /// Searches of the marketplace.
     Search,
+    /// Registrations of souls.
+    Register,
 }
 
 /// So many requests in a window.
@@ -59,6 +63,7 @@ pub struct Limit {
 
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3600);
+const DAY: Duration = Duration::from_secs(24 * 3600);
 
 impl Class {
     /// The table of limits (contract §0). `RATE_LIMIT_SCALE` multiplies every one.
@@ -70,6 +75,7 @@ impl Class {
             Class::Write => Limit { name: "write", count: 60, window: MINUTE },
             Class::Open => Limit { name: "open", count: 30, window: MINUTE },
             Class::Search => Limit { name: "search", count: 100, window: HOUR },
+            Class::Register => Limit { name: "register", count: 5, window: DAY },
         }
     }
 
@@ -84,6 +90,8 @@ impl Class {
 pub enum Subject {
     Agent(AgentId),
     Token(TokenId),
+    /// A seller, by its soul's id.
+    Soul(Uuid),
     /// Where the request came from; whoever comes from nowhere shares one limit.
     Source(Option<IpAddr>),
 }
@@ -106,6 +114,7 @@ impl fmt::Display for Subject {
         match self {
             Subject::Agent(agent) => write!(f, "agent:{agent}"),
             Subject::Token(token) => write!(f, "token:{token}"),
+            Subject::Soul(soul) => write!(f, "soul:{soul}"),
             Subject::Source(None) => f.write_str("source:unknown"),
             Subject::Source(Some(address)) => match address.to_canonical() {
                 IpAddr::V4(address) => write!(f, "source:{address}"),

@@ -65,6 +65,13 @@ impl Usdc {
         }
     }
 
+    /// A JSON number, digit by digit: `2`, `0.002`.
+    pub fn to_number(self) -> serde_json::Value {
+        let text = self.to_string();
+        let text = text.trim_end_matches('0').trim_end_matches('.');
+        serde_json::from_str(text).unwrap_or(serde_json::Value::Null)
+    }
+
     /// Reads a decimal amount, also in exponent form (`1e-05`), which some clients send in headers.
     pub fn parse(text: &str) -> Result<Usdc, AmountError> {
         // The library also takes underscores and signs.

@@ -26,8 +26,9 @@ impl Blobs for FolderBlobs {
             if let Some(folder) = path.parent() {
                 tokio::fs::create_dir_all(folder).await.map_err(StoreError::new)?;
             }
-            // Written beside and renamed, so that a reader (or a crash) never meets half a blob.
-            let draft = path.with_extension("draft");
+            // Written beside and renamed, so that a reader (or a crash) never meets half a blob. Two writers of one blob
+            // have a draft each.
+            let draft = path.with_extension(format!("{:016x}.draft", u64::from_be_bytes(common::digest::random())));
             tokio::fs::write(&draft, bytes).await.map_err(StoreError::new)?;
             tokio::fs::rename(&draft, &path).await.map_err(StoreError::new)
         })

@@ -23,6 +23,7 @@ pub fn json(stack: &Stack) -> Value {
         "payers": payers,
         "database_url": stack.config.aws.endpoint,
         "agents_table": stack.config.tables.agents,
+        "souls_table": stack.config.tables.souls,
         "pid": std::process::id(),
     })
 }

@@ -86,7 +86,7 @@ pub fn souls(count: usize, seed: u64) -> impl Iterator<Item = Soul> {
         let name = draw(2, 3, &mut rng);
         let times = taken.entry(name.join("-")).and_modify(|times| *times += 1).or_insert(1);
         let slug = if *times == 1 { name.join("-") } else { format!("{}-{times}", name.join("-")) };
-        let bio = draw(5, 10, &mut rng).join(" ");
+        let bio = draw(3, 6, &mut rng).join(" ");
         let jobs = (1.0 / (1.0 - rng.f64()).powf(1.2)) as u64 - 1;
         let rating_count = jobs * 3 / 10;
         let stars = rng.f64() * 2.0 + 3.0;
@@ -107,6 +107,7 @@ pub fn souls(count: usize, seed: u64) -> impl Iterator<Item = Soul> {
             purchases: 0,
             rating_sum: (rating_count as f64 * stars) as u64,
             rating_count,
+            services: 0,
             listed: Some(listing::place(None, &slug)),
             created: Timestamp::from_secs(1_700_000_000 + number as i64),
             updated: Timestamp::from_secs(1_700_000_000),

@@ -98,6 +98,22 @@ pub enum ApiError {
         limit_bytes: usize,
     },
     UnsupportedMediaType,
+    /// What a seller wrote may not be published: the categories, and where, if our own rules know.
+    ContentBlocked {
+        categories: Vec<String>,
+        places: Vec<FieldError>,
+    },
+    /// The name of the soul or of the service is in use.
+    SlugTaken,
+    /// Another soul has this very text.
+    SoulExists,
+    /// The soul has no such service, or not for buyers.
+    ServiceNotFound,
+    TooManyServices {
+        most: usize,
+    },
+    /// A seller's route without the key of a soul.
+    SoulKeyRequired,
     /// Too many requests in this window.
     RateLimited(Taken),
     /// An operator stopped all paid calls, for this reason.
@@ -178,7 +194,11 @@ impl ApiError {
             | ApiError::InvalidQuote
             | ApiError::QuoteMismatch
             | ApiError::InvalidCursor
+            | ApiError::ContentBlocked { .. }
             | ApiError::ExceedsCallerBudget { .. } => StatusCode::BAD_REQUEST,
+            ApiError::SlugTaken | ApiError::SoulExists | ApiError::TooManyServices { .. } => StatusCode::CONFLICT,
+            ApiError::ServiceNotFound => StatusCode::NOT_FOUND,
+            ApiError::SoulKeyRequired => StatusCode::UNAUTHORIZED,
             ApiError::ProofRequired
             | ApiError::InvalidProof(_)
             | ApiError::AccessTokenInvalid
@@ -247,6 +267,14 @@ impl ApiError {
             ApiError::MethodNotAllowed { .. } => "method_not_allowed",
             ApiError::PayloadTooLarge { .. } => "payload_too_large",
             ApiError::UnsupportedMediaType => "unsupported_media_type",
+            ApiError::ContentBlocked { .. } => "content_blocked",
+            ApiError::SlugTaken => "slug_taken",
+            ApiError::SoulExists => "soul_exists",
+            ApiError::ServiceNotFound => "service_not_found",
+            ApiError::TooManyServices { .. } => "too_many_services",
+            ApiError::SoulKeyRequired => "unauthorized",
+            // The marketplace has a word of its own for it (mission document, Errors).
+            ApiError::RateLimited(_) if super::limit::on_marketplace() => "rate_limited",
             ApiError::RateLimited(_) => "rate_limit_exceeded",
             ApiError::ServicePaused(_) => "service_paused",
             ApiError::PaymentProcessing(_) => "payment_processing_error",
@@ -326,6 +354,18 @@ impl ApiError {
             ApiError::MethodNotAllowed { allow } => format!("this path takes {allow}"),
             ApiError::PayloadTooLarge { limit_bytes } => format!("the body may have at most {limit_bytes} bytes"),
             ApiError::UnsupportedMediaType => "send the body as application/json".to_owned(),
+            ApiError::ContentBlocked { categories, .. } => {
+                format!("this may not be published here ({})", categories.join(", "))
+            }
+            ApiError::SlugTaken => "this slug is in use; choose another".to_owned(),
+            ApiError::SoulExists => "another soul has this very text; write your own".to_owned(),
+            ApiError::ServiceNotFound => "this soul has no such service".to_owned(),
+            ApiError::TooManyServices { most } => {
+                format!("a soul may have {most} services, disabled ones included; change one of them instead")
+            }
+            ApiError::SoulKeyRequired => {
+                "this route needs Authorization: Bearer and the soul key from the registration".to_owned()
+            }
             ApiError::RateLimited(taken) => format!(
                 "at most {} requests of this kind in {} s; try again in {} s",
                 taken.limit, taken.window_secs, taken.reset_secs
@@ -375,6 +415,12 @@ impl ApiError {
                     },
                 });
                 merge(&mut body, members);
+            }
+            ApiError::ContentBlocked { categories, places } => {
+                body["categories"] = json!(categories);
+                if !places.is_empty() {
+                    body["details"] = json!(places);
+                }
             }
             ApiError::RateLimited(taken) => body["retry_after"] = json!(taken.reset_secs),
             ApiError::ActionDenied { rule } => body["rule"] = json!(rule),
@@ -450,7 +496,7 @@ mod tests {
             attempt_id: "0xc".to_owned(),
         };
         let taken = Taken { policy: "read", limit: 120, window_secs: 60, remaining: 0, reset_secs: 7 };
-        let rows: [(ApiError, u16, &str); 29] = [
+        let rows: [(ApiError, u16, &str); 35] = [
             (ApiError::field("vin", "is required"), 400, "invalid_request"),
             (ApiError::InvalidQuote, 400, "invalid_quote"),
             (ApiError::QuoteMismatch, 400, "quote_mismatch"),
@@ -481,6 +527,12 @@ mod tests {
             (ApiError::NotificationNotFound, 404, "notification_not_found"),
             (ApiError::RateLimited(taken), 429, "rate_limit_exceeded"),
             (ApiError::ServicePaused("testing".to_owned()), 503, "service_paused"),
+            (ApiError::ContentBlocked { categories: Vec::new(), places: Vec::new() }, 400, "content_blocked"),
+            (ApiError::SlugTaken, 409, "slug_taken"),
+            (ApiError::SoulExists, 409, "soul_exists"),
+            (ApiError::ServiceNotFound, 404, "service_not_found"),
+            (ApiError::TooManyServices { most: 50 }, 409, "too_many_services"),
+            (ApiError::SoulKeyRequired, 401, "unauthorized"),
             (ApiError::UnsupportedMediaType, 415, "unsupported_media_type"),
             (ApiError::PaymentProcessing(Box::new(context)), 500, "payment_processing_error"),
             (ApiError::Unavailable(StoreError::new("secret cause")), 503, "provider_unavailable"),

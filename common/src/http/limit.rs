@@ -54,6 +54,7 @@ pub struct Peer(pub IpAddr);
 
 struct Here {
     reads: bool,
+    marketplace: bool,
     source: Option<IpAddr>,
     taken: Cell<Option<Taken>>,
 }
@@ -65,7 +66,8 @@ tokio::task_local! {
 /// Middleware: answers whose request was counted say what is left.
 pub async fn headers(request: Request, next: Next) -> Response {
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
-    let here = Here { reads, source: source_of(&request), taken: Cell::new(None) };
+    let marketplace = request.uri().path().starts_with("/v1/soul");
+    let here = Here { reads, marketplace, source: source_of(&request), taken: Cell::new(None) };
     let answer = async {
         let response = next.run(request).await;
         match HERE.try_with(|here| here.taken.get()) {
@@ -94,6 +96,11 @@ pub fn note(taken: Taken) {
 /// Whether the request being worked on only reads, by its method.
 pub fn reads() -> Option<bool> {
     HERE.try_with(|here| here.reads).ok()
+}
+
+/// Whether the request being worked on is one of the marketplace.
+pub fn on_marketplace() -> bool {
+    HERE.try_with(|here| here.marketplace).unwrap_or_default()
 }
 
 /// Where the request being worked on came from.

@@ -20,6 +20,8 @@ pub struct Market {
     pub gate: Arc<Gate>,
     /// A second opinion on what sellers write, if one is configured.
     pub moderation: Option<Moderation>,
+    /// Whether services can be run by a model here; where there is none, sellers' workers do the work.
+    pub has_model: bool,
     /// What webhook secrets are derived from.
     pub webhook_key: hmac::Key,
 }
@@ -28,7 +30,9 @@ impl Market {
     pub fn new(gate: Arc<Gate>, http: &PlainHttp) -> Market {
         let app = gate.app.clone();
         let moderation = moderation::configured(&app.config, http);
-        Market { app, moderation, webhook_key: webhook::key(&gate.quote_key), gate }
+        // The models' configuration comes with the executor.
+        let has_model = false;
+        Market { app, moderation, has_model, webhook_key: webhook::key(&gate.quote_key), gate }
     }
 
     /// The market of a deployed function.

@@ -12,10 +12,20 @@
 //! | [`search`] | souls by words, ranked; [`ranking`] is the published formula, [`matching`] applies it |
 //! | [`index`] | keeps both in step with the records; [`posting`] and [`vocabulary`] are what it writes, [`words`] how texts are read |
 //! | [`totals`] | what the marketplace has done, added up |
+//! | [`form`], [`service_form`] | what bodies of sellers may say |
+//! | [`schema`] | schemas that sellers write, and inputs judged by them |
+//! | [`safety`], [`moderation`] | what may not be published |
+//! | [`registry`] | registering, and everything a seller changes of its soul and its services |
+//! | [`seller`] | who is calling a seller's route |
+//! | [`starters`] | service types and templates to begin with |
+//! | [`view`] | the wire shapes of souls and services |
 //! | [`webhook`] | secrets that webhooks are signed with |
+//! | [`history`] | which text was published when |
 //! | [`market`] | what the functions of the marketplace share |
 
 pub mod category;
+pub mod form;
+pub mod history;
 pub mod index;
 pub mod listing;
 pub mod market;
@@ -23,10 +33,17 @@ pub mod matching;
 pub mod moderation;
 pub mod posting;
 pub mod ranking;
+pub mod registry;
+pub mod safety;
+pub mod schema;
 pub mod search;
+pub mod seller;
 pub mod service;
+pub mod service_form;
 pub mod soul;
+pub mod starters;
 pub mod totals;
+pub mod view;
 pub mod vocabulary;
 pub mod webhook;
 pub mod words;

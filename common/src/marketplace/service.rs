@@ -16,6 +16,11 @@ use crate::store::{Db, Key, StoreError};
 /// Most services of one soul, those that are disabled included.
 pub const MAX_SERVICES: usize = 50;
 
+/// Largest program.
+pub const MAX_PROGRAM_BYTES: usize = 1024 * 1024;
+/// Most test cases of one service.
+pub const MAX_TEST_CASES: usize = 10;
+
 /// Who does the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -37,10 +42,10 @@ pub struct Terms {
     /// micro-USDC
     pub price: Usdc,
     /// JSON Schema of the `input` of an execution.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, with = "as_text", skip_serializing_if = "Option::is_none")]
     pub input_schema: Option<Value>,
     /// JSON Schema the result is promised to satisfy; a result that does not pays the buyer back.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, with = "as_text", skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
     /// The work is done so soon after the money arrived, or the buyer is paid back.
     pub deadline_seconds: u32,
@@ -58,6 +63,36 @@ pub struct Terms {
     /// Told of every job, signed, if the worker does not ask by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub webhook_url: Option<String>,
+    /// Counts the addresses the webhook had: what its secret is derived with ([`super::webhook::secret`]).
+    #[serde(default)]
+    pub webhook_number: u32,
+}
+
+/// An input, and what has to hold of the result: run when a service is listed, and now and then after.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TestCase {
+    pub name: String,
+    pub input: Value,
+    pub checks: Vec<Check>,
+}
+
+/// One thing that has to hold of a result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Check {
+    /// Dotted, from the result's root: `lines.0.total`. Empty is the result itself.
+    pub path: String,
+    #[serde(flatten)]
+    pub expect: Expect,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Expect {
+    Equals(Value),
+    /// A regular expression that is found in the text there.
+    Matches(String),
+    /// Something is there, or nothing is.
+    Exists(bool),
 }
 
 /// The stored service.
@@ -71,6 +106,9 @@ pub struct Service {
     #[serde(default)]
     pub category: Category,
     pub terms: Terms,
+    /// At most [`MAX_TEST_CASES`].
+    #[serde(default, with = "as_text", skip_serializing_if = "Vec::is_empty")]
+    pub test_cases: Vec<TestCase>,
     /// Completed ones. Changed by attribute, by whoever counts earnings.
     #[serde(default)]
     pub total_executions: u64,
@@ -82,6 +120,21 @@ impl Service {
     /// Follows from both slugs.
     pub fn id(&self, soul: &Slug) -> Uuid {
         ids::uuid_of(&[b"service", soul.as_str().as_bytes(), self.slug.as_str().as_bytes()])
+    }
+}
+
+/// What sellers write as JSON is kept as text: the database has its own limits for numbers and nesting, and a stranger's
+/// schema is not to meet them.
+mod as_text {
+    use serde::de::DeserializeOwned;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
+
+    pub fn serialize<T: Serialize, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&serde_json::to_string(value).map_err(ser::Error::custom)?)
+    }
+
+    pub fn deserialize<'de, T: DeserializeOwned, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+        serde_json::from_str(&String::deserialize(deserializer)?).map_err(de::Error::custom)
     }
 }
 
@@ -112,7 +165,31 @@ pub async fn load_terms(db: &Db, soul: &str, service: &str, version: u32) -> Res
     db.get(&db.tables.souls, terms_key(soul, service, version)).await
 }
 
+/// The service as the latest write left it.
+pub async fn load_latest(db: &Db, soul: &str, service: &str) -> Result<Option<Service>, StoreError> {
+    if service.parse::<Slug>().is_err() {
+        return Ok(None);
+    }
+    db.get_latest(&db.tables.souls, key(soul, service)).await
+}
+
+/// What is wrong with bytes that are to be a program, if anything.
+pub fn check_program(bytes: &[u8]) -> Result<(), String> {
+    if bytes.len() > MAX_PROGRAM_BYTES {
+        return Err(format!("a program may have at most {MAX_PROGRAM_BYTES} bytes"));
+    }
+    if !bytes.starts_with(b"\0asm\x01\0\0\0") {
+        return Err("must be a WebAssembly module (binary format, version 1)".to_owned());
+    }
+    Ok(())
+}
+
 /// All services of a soul, the disabled ones included.
 pub async fn of_soul(db: &Db, soul: &str) -> Result<Vec<Service>, StoreError> {
     db.query(Query::prefixed(&db.tables.souls, &partition(soul), "SERVICE#", MAX_SERVICES)?).await
+}
+
+/// The same as the latest writes left them.
+pub async fn of_soul_latest(db: &Db, soul: &str) -> Result<Vec<Service>, StoreError> {
+    db.query(Query::prefixed(&db.tables.souls, &partition(soul), "SERVICE#", MAX_SERVICES)?.latest()).await
 }

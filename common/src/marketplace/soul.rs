@@ -12,7 +12,8 @@ use crate::digest::{self, sha256};
 use crate::evm::Address;
 use crate::ids;
 use crate::money::Usdc;
-use crate::store::{Db, Key, StoreError};
+use crate::store::db::Query;
+use crate::store::{Blobs, Db, Key, StoreError};
 
 /// Words that the marketplace's own paths use, and `service`, which names ourselves as a payee (contract §19).
 pub const RESERVED: &[&str] =
@@ -91,6 +92,9 @@ pub struct Soul {
     pub rating_sum: u64,
     #[serde(default)]
     pub rating_count: u64,
+    /// Services, disabled ones included. Changed by attribute, with each that is added.
+    #[serde(default)]
+    pub services: u32,
     /// Partition of the index of listed souls; absent while suspended (see `marketplace::listing`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listed: Option<String>,
@@ -183,6 +187,35 @@ pub async fn by_key(db: &Db, secret: &str) -> Result<Option<Soul>, StoreError> {
     let soul = load_latest(db, leads.soul.as_str()).await?;
     // A key that was replaced leads nowhere, however the replacing was interrupted.
     Ok(soul.filter(|soul| soul.key_hash == hash))
+}
+
+/// A version of the text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TextVersion {
+    pub version: u32,
+    /// SHA-256 of the text, in hex.
+    pub hash: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    pub at: Timestamp,
+}
+
+/// Where a version of the text is written down.
+pub fn version_key(soul: &str, version: u32) -> Key {
+    Key::new(partition(soul), format!("VERSION#{version:06}"))
+}
+
+/// Versions of the text before this one, the newest first.
+pub async fn versions(db: &Db, soul: &str, before: u32, limit: usize) -> Result<Vec<TextVersion>, StoreError> {
+    let table = &db.tables.souls;
+    let last = format!("VERSION#{:06}", before.saturating_sub(1));
+    db.query(Query::between(table, &partition(soul), "VERSION#", &last, limit)?.newest_first()).await
+}
+
+/// The text of a version.
+pub async fn text(blobs: &dyn Blobs, hash: &str) -> Result<String, StoreError> {
+    let bytes = blobs.get(&text_blob(hash)).await?.ok_or_else(|| StoreError::new("a soul's text is not there"))?;
+    String::from_utf8(bytes).map_err(StoreError::new)
 }
 
 /// The soul that a path's `{slug}` names: a slug, or a linked wallet's address.

@@ -198,24 +198,17 @@ fn caps(budget: Option<&Budget>) -> Value {
     let default = Budget::default();
     let shown = budget.unwrap_or(&default);
     let named = |caps: &BTreeMap<String, Usdc>| -> Map<String, Value> {
-        caps.iter().map(|(name, cap)| (name.clone(), number(*cap))).collect()
+        caps.iter().map(|(name, cap)| (name.clone(), cap.to_number())).collect()
     };
     json!({
-        "daily_usdc": shown.daily.map(number),
-        "per_transaction_usdc": shown.per_transaction.map(number),
-        "alert_at": budget.map(|budget| number(Usdc::from_micro(budget.alert_at.into()))),
-        "pause_at": budget.map(|budget| number(Usdc::from_micro(budget.pause_at.into()))),
+        "daily_usdc": shown.daily.map(Usdc::to_number),
+        "per_transaction_usdc": shown.per_transaction.map(Usdc::to_number),
+        "alert_at": budget.map(|budget| Usdc::from_micro(budget.alert_at.into()).to_number()),
+        "pause_at": budget.map(|budget| Usdc::from_micro(budget.pause_at.into()).to_number()),
         "alert_email": shown.alert_email,
         "tools": named(&shown.tools),
         "payees": named(&shown.payees),
     })
-}
-
-/// An amount as a JSON number, digit by digit.
-fn number(amount: Usdc) -> Value {
-    let text = amount.to_string();
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    serde_json::from_str(text).unwrap_or(Value::Null)
 }
 
 /// How much of the cap is spent, in per cent with two decimals.

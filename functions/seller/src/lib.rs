@@ -1,11 +1,12 @@
 //! The marketplace, for sellers: everything under `/v1/soul/me`, by soul key.
 
 mod services;
+mod soul;
 
 use std::sync::Arc;
 
 use axum::Router;
-use axum::routing::get;
+use axum::routing::{get, post, put};
 use common::marketplace::Market;
 use common::tools::Runner;
 
@@ -13,6 +14,13 @@ use common::tools::Runner;
 pub const RUNNERS: &[&Runner] = &[];
 
 pub fn router(market: Arc<Market>) -> Router {
-    let router = Router::new().route("/v1/soul/me/services", get(services::list));
+    let router = Router::new()
+        .route("/v1/soul/me/services", get(services::list).post(services::create))
+        .route("/v1/soul/me/services/{service}", put(services::change).delete(services::disable))
+        .route("/v1/soul/me/services/{service}/program", put(services::program))
+        .route("/v1/soul/me/soul", put(soul::change_text))
+        .route("/v1/soul/me/soul/versions", get(soul::versions))
+        .route("/v1/soul/me/soul-price", put(soul::change_price))
+        .route("/v1/soul/me/rotate-key", post(soul::rotate_key));
     common::http::routes::finish(router.with_state(market))
 }

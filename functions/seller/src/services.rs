@@ -1,9 +1,90 @@
-//! A soul's services.
+//! A soul's services (mission document, endpoints 13 to 16).
 
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
 use axum::response::Response;
-use common::gate::respond;
-use common::http::ApiError;
+use common::gate::{MAX_BODY_BYTES, parse_body, respond};
+use common::http::{Segment, private_json, read_body};
+use common::marketplace::registry::{self, Offered};
+use common::marketplace::service::{self, MAX_PROGRAM_BYTES};
+use common::marketplace::soul::Soul;
+use common::marketplace::{Market, seller, view};
+use http::{HeaderMap, StatusCode};
+use serde_json::{Value, json};
 
-pub async fn list() -> Response {
-    respond(Err(ApiError::Unauthorized))
+/// `GET /v1/soul/me/services`: the disabled ones too.
+pub async fn list(State(market): State<Arc<Market>>, headers: HeaderMap) -> Response {
+    let answer = async {
+        let soul = seller::caller(&market.app, &headers).await?;
+        let services = service::of_soul_latest(&market.app.db, soul.slug.as_str()).await?;
+        let services: Vec<Value> = services.iter().map(|service| view::service(&soul, service)).collect();
+        Ok(private_json(StatusCode::OK, &json!({"services": services})))
+    };
+    respond(answer.await)
+}
+
+/// `POST /v1/soul/me/services`.
+pub async fn create(State(market): State<Arc<Market>>, headers: HeaderMap, body: Body) -> Response {
+    let answer = async {
+        let body = read_body(body, MAX_BODY_BYTES).await?;
+        let soul = seller::caller(&market.app, &headers).await?;
+        let body = parse_body(&headers, &body)?;
+        let offered = registry::add_service(&market, &soul, &body).await?;
+        Ok(shown(StatusCode::CREATED, &soul, &offered))
+    };
+    respond(answer.await)
+}
+
+/// `PUT /v1/soul/me/services/{service}`: what the body does not name stays; the slug stays in any case.
+pub async fn change(
+    State(market): State<Arc<Market>>,
+    Segment(name): Segment,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let answer = async {
+        let body = read_body(body, MAX_BODY_BYTES).await?;
+        let soul = seller::caller(&market.app, &headers).await?;
+        let body = parse_body(&headers, &body)?;
+        let offered = registry::change_service(&market, &soul, &name, &body).await?;
+        Ok(shown(StatusCode::OK, &soul, &offered))
+    };
+    respond(answer.await)
+}
+
+/// `DELETE /v1/soul/me/services/{service}`: no longer offered; what was bought is done.
+pub async fn disable(State(market): State<Arc<Market>>, Segment(name): Segment, headers: HeaderMap) -> Response {
+    let answer = async {
+        let soul = seller::caller(&market.app, &headers).await?;
+        registry::disable_service(&market, &soul, &name).await?;
+        let message = format!("{name} is no longer offered; PUT it with active: true to offer it again");
+        Ok(private_json(StatusCode::OK, &json!({"success": true, "message": message})))
+    };
+    respond(answer.await)
+}
+
+/// `PUT /v1/soul/me/services/{service}/program`: the program as it is, whatever the content type.
+pub async fn program(
+    State(market): State<Arc<Market>>,
+    Segment(name): Segment,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let answer = async {
+        let bytes = read_body(body, MAX_PROGRAM_BYTES).await?;
+        let soul = seller::caller(&market.app, &headers).await?;
+        let offered = registry::change_program(&market, &soul, &name, bytes.to_vec()).await?;
+        Ok(shown(StatusCode::OK, &soul, &offered))
+    };
+    respond(answer.await)
+}
+
+fn shown(status: StatusCode, soul: &Soul, offered: &Offered) -> Response {
+    let mut body = json!({"success": true, "service": view::service(soul, &offered.service)});
+    if let Some(secret) = &offered.webhook_secret {
+        body["webhook_secret"] = json!(secret);
+    }
+    private_json(status, &body)
 }

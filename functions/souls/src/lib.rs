@@ -2,11 +2,12 @@
 
 mod find;
 mod public;
+mod register;
 
 use std::sync::Arc;
 
 use axum::Router;
-use axum::routing::get;
+use axum::routing::{get, post};
 use common::marketplace::Market;
 use common::tools::Runner;
 
@@ -15,8 +16,11 @@ pub const RUNNERS: &[&Runner] = &[];
 
 pub fn router(market: Arc<Market>) -> Router {
     let router = Router::new()
+        .route("/v1/soul/register", post(register::register))
         .route("/v1/soul/service-types", get(public::service_types))
-        .route("/v1/soul/templates", get(public::templates));
+        .route("/v1/soul/templates", get(public::templates))
+        .route("/v1/soul/{slug}", get(public::profile))
+        .route("/v1/soul/{slug}/versions", get(public::versions));
     let router = router.merge(find::routes());
     common::http::routes::finish(router.with_state(market))
 }

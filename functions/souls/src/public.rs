@@ -1,18 +1,54 @@
 //! What anybody may read.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use axum::extract::{Query, State};
 use axum::response::Response;
-use common::http::public_json;
-use serde_json::json;
+use common::gate::respond;
+use common::http::{ApiError, Segment, private_json, public_json};
+use common::marketplace::{Market, history, service, soul, starters, view};
+use http::StatusCode;
+use serde_json::{Value, json};
 
 /// These change with a deployment only.
 const KEPT_SECS: u32 = 3600;
 
 /// `GET /v1/soul/service-types` (contract §19).
 pub async fn service_types() -> Response {
-    public_json(&json!({"types": [], "categories": []}), KEPT_SECS)
+    public_json(&starters::service_types(), KEPT_SECS)
 }
 
 /// `GET /v1/soul/templates`.
 pub async fn templates() -> Response {
-    public_json(&json!({"templates": []}), KEPT_SECS)
+    public_json(&starters::templates(), KEPT_SECS)
+}
+
+/// `GET /v1/soul/{slug}`: by slug, or by the linked wallet. A suspended soul is there, and offers nothing.
+pub async fn profile(State(market): State<Arc<Market>>, Segment(name): Segment) -> Response {
+    let answer = async {
+        let db = &market.app.db;
+        let soul = soul::find(db, &name).await?.ok_or(ApiError::NotFound)?;
+        let services = if soul.is_active() { service::of_soul(db, soul.slug.as_str()).await? } else { Vec::new() };
+        let services: Vec<Value> =
+            services.iter().filter(|service| service.active).map(|service| view::offer(&soul, service)).collect();
+        // Whoever counts purchases fills this in.
+        let lately = view::Lately::default();
+        Ok(private_json(StatusCode::OK, &json!({"soul": view::soul(&soul, lately), "services": services})))
+    };
+    respond(answer.await)
+}
+
+/// `GET /v1/soul/{slug}/versions`: when the text changed, and its hashes. Not the texts.
+pub async fn versions(
+    State(market): State<Arc<Market>>,
+    Segment(name): Segment,
+    Query(query): Query<HashMap<String, String>>,
+) -> Response {
+    let answer = async {
+        let soul = soul::find(&market.app.db, &name).await?.ok_or(ApiError::NotFound)?;
+        let page = history::page(&market.app, &soul, &query).await?;
+        Ok(private_json(StatusCode::OK, &page))
+    };
+    respond(answer.await)
 }

@@ -1,0 +1,171 @@
+//! Secrets that were pasted into a text: what is published cannot be taken back.
+
+/// A kind of token: how it begins, and how many characters of its alphabet follow at least.
+struct Token {
+    prefix: &'static str,
+    least: usize,
+}
+
+/// Tokens of common providers, by their documented prefixes.
+const TOKENS: &[Token] = &[
+    Token { prefix: "AKIA", least: 16 },
+    Token { prefix: "ASIA", least: 16 },
+    Token { prefix: "ghp_", least: 36 },
+    Token { prefix: "gho_", least: 36 },
+    Token { prefix: "ghu_", least: 36 },
+    Token { prefix: "ghs_", least: 36 },
+    Token { prefix: "ghr_", least: 36 },
+    Token { prefix: "github_pat_", least: 50 },
+    Token { prefix: "glpat-", least: 20 },
+    Token { prefix: "xoxb-", least: 24 },
+    Token { prefix: "xoxp-", least: 24 },
+    Token { prefix: "xoxa-", least: 24 },
+    Token { prefix: "xoxs-", least: 24 },
+    Token { prefix: "sk_live_", least: 16 },
+    Token { prefix: "rk_live_", least: 16 },
+    Token { prefix: "whsec_", least: 24 },
+    Token { prefix: "sk-", least: 32 },
+    Token { prefix: "AIza", least: 35 },
+    Token { prefix: "SG.", least: 60 },
+    Token { prefix: "npm_", least: 36 },
+    Token { prefix: "hf_", least: 30 },
+    Token { prefix: "pypi-", least: 60 },
+];
+
+/// Words after which a long number in hex is a private key, and a row of words a recovery phrase.
+const KEY_WORDS: &[&str] = &["private key", "private_key", "privatekey", "secret key", "secret_key"];
+const PHRASE_WORDS: &[&str] = &["seed phrase", "recovery phrase", "mnemonic", "secret phrase"];
+/// How far behind such a word the secret may begin, in bytes.
+const NEAR: usize = 60;
+/// Words of a recovery phrase.
+const PHRASE: usize = 12;
+/// Short words that are in no recovery phrase, but in every sentence.
+const PROSE: &[&str] =
+    &["the", "and", "for", "with", "are", "from", "has", "was", "not", "but", "its", "his", "them", "were"];
+
+pub fn has_secret(text: &str) -> bool {
+    has_pem(text) || text.split(|letter: char| !is_of_token(letter)).any(is_token) || follows_its_name(text)
+}
+
+fn has_pem(text: &str) -> bool {
+    text.split("-----BEGIN ").skip(1).any(|rest| {
+        let name = rest.split("-----").next().unwrap_or_default();
+        // The word alone, as in an explanation, is no key: what follows it has to be one.
+        let body = rest.get(name.len() + 5..).unwrap_or_default();
+        let base64 =
+            body.chars().filter(|letter| !letter.is_whitespace()).take_while(|letter| is_base64(*letter)).count();
+        name.ends_with("PRIVATE KEY") && base64 >= 32
+    })
+}
+
+fn is_base64(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || matches!(letter, '+' | '/' | '=')
+}
+
+fn is_of_token(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.')
+}
+
+fn is_token(word: &str) -> bool {
+    let word = word.trim_matches(['.', '-']);
+    let known = TOKENS.iter().filter_map(|token| Some((token, word.strip_prefix(token.prefix)?)));
+    for (token, rest) in known {
+        // Placeholders: `sk-xxxxxxxx…`, `AKIA…EXAMPLE`.
+        let varied = rest.bytes().any(|byte| byte.is_ascii_digit()) && distinct(rest) >= 8;
+        if rest.len() >= token.least && varied && !word.ends_with("EXAMPLE") {
+            return true;
+        }
+    }
+    // Our own: soul keys and access tokens.
+    word.rsplit_once('_')
+        .is_some_and(|(prefix, rest)| !prefix.is_empty() && rest.len() == 64 && is_hex(rest) && distinct(rest) >= 8)
+}
+
+fn distinct(text: &str) -> usize {
+    let mut seen = [false; 256];
+    text.bytes().for_each(|byte| seen[usize::from(byte)] = true);
+    seen.iter().filter(|seen| **seen).count()
+}
+
+fn is_hex(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// What has no form of its own is known by what is said before it.
+fn follows_its_name(text: &str) -> bool {
+    // Only ASCII is made lower-case, so that places stay places.
+    let lower = text.to_ascii_lowercase();
+    let behind = |names: &'static [&'static str]| {
+        let lower = &lower;
+        names.iter().flat_map(move |name| lower.match_indices(name).map(move |(at, _)| at + name.len()))
+    };
+    behind(KEY_WORDS).any(|at| {
+        let words = near(text, at).split(|letter: char| !letter.is_ascii_alphanumeric());
+        words
+            .map(|word| word.strip_prefix("0x").unwrap_or(word))
+            .any(|word| word.len() >= 64 && word.get(..64).is_some_and(|hex| is_hex(hex) && distinct(hex) >= 8))
+    }) || behind(PHRASE_WORDS).any(|at| {
+        let rest = text.get(at..).unwrap_or_default();
+        let words: Vec<&str> =
+            rest.split(|letter: char| !letter.is_ascii_alphabetic()).filter(|word| !word.is_empty()).take(40).collect();
+        words.windows(PHRASE).any(|row| {
+            row.iter().all(|word| {
+                (3..=8).contains(&word.len())
+                    && word.bytes().all(|byte| byte.is_ascii_lowercase())
+                    && !PROSE.contains(word)
+            })
+        })
+    })
+}
+
+/// The text behind a place: enough for a key that begins near.
+fn near(text: &str, at: usize) -> &str {
+    let mut end = (at + NEAR + 70).min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(at..end).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEX: &str = "4f3edf983ac636a65a842ce7c78d9aa706d3b113bce9c46f30d7d21715b23b1d";
+
+    #[test]
+    fn pasted_secrets_are_found() {
+        let pem = format!(
+            "-----BEGIN EC PRIVATE KEY-----\n{}\n-----END EC PRIVATE KEY-----",
+            "MHcCAQEEIIrYSSNQFaA2".repeat(3)
+        );
+        for text in [
+            pem.as_str(),
+            "aws_access_key_id = AKIAY3RXBN7QKD5TL2VM",
+            "token: ghp_16C7e42F292c6912E7710c838347Ae178B4a",
+            "key=sk-proj-9fQ2mX7aLkR4tYv8WzB1cD3eF5gH6jK0pN",
+            "AIzaSyD4x7Qm2kLp9Rt5Vw8Yz1Bc3De6Fg0HjKn",
+            &format!("my key is soul_{HEX}."),
+            &format!("private key: 0x{HEX}"),
+            &format!("PRIVATE_KEY={HEX}"),
+            "seed phrase: legal winner thank year wave sausage worth useful legal winner thank yellow",
+        ] {
+            assert!(has_secret(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn talk_of_secrets_is_none() {
+        for text in [
+            "Never show your private key, and keep the seed phrase on paper in a safe place that nobody else can open.",
+            "Paste -----BEGIN PRIVATE KEY----- never.",
+            "Set OPENAI_API_KEY=sk-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx first.",
+            "AKIAIOSFODNN7EXAMPLE is the key of the documentation.",
+            &format!("transaction 0x{HEX} was confirmed; sha256 {HEX}"),
+            "sk-learn-contrib, risk-based-authentication-and-authorization-framework",
+            "soul_md, soul_price and file_names_with_underscores",
+        ] {
+            assert!(!has_secret(text), "{text}");
+        }
+    }
+}

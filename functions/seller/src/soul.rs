@@ -1,0 +1,79 @@
+//! A soul's text, its price and its key (contract §19).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Query, State};
+use axum::response::Response;
+use common::gate::{MAX_BODY_BYTES, parse_body, respond};
+use common::http::{ApiError, private_json, read_body};
+use common::marketplace::form::{self, MOST_FOR_TEXT, Reader};
+use common::marketplace::{Market, history, registry, seller};
+use common::money::Usdc;
+use http::{HeaderMap, StatusCode};
+use serde_json::{Value, json};
+
+const MAX_NOTE_CHARS: usize = 500;
+
+/// `PUT /v1/soul/me/soul`: a new text is a new version; the same text keeps its own.
+pub async fn change_text(State(market): State<Arc<Market>>, headers: HeaderMap, body: Body) -> Response {
+    let answer = async {
+        let body = read_body(body, MAX_BODY_BYTES).await?;
+        let soul = seller::caller(&market.app, &headers).await?;
+        let body = parse_body(&headers, &body)?;
+        let mut reader = Reader::new(&body);
+        let text = reader.required("soul_md", form::soul_md);
+        let note = reader.optional("change_note", form::text(0, MAX_NOTE_CHARS)).filter(|note| !note.is_empty());
+        let text = text.filter(|_| reader.errors.is_empty()).ok_or(ApiError::InvalidRequest(reader.errors))?;
+        let (version, hash) = registry::change_text(&market, &soul.slug, text, note).await?;
+        Ok(private_json(StatusCode::OK, &json!({"success": true, "version": version, "soul_hash": hash})))
+    };
+    respond(answer.await)
+}
+
+/// `GET /v1/soul/me/soul/versions`.
+pub async fn versions(
+    State(market): State<Arc<Market>>,
+    headers: HeaderMap,
+    Query(query): Query<HashMap<String, String>>,
+) -> Response {
+    let answer = async {
+        let soul = seller::caller(&market.app, &headers).await?;
+        Ok(private_json(StatusCode::OK, &history::page(&market.app, &soul, &query).await?))
+    };
+    respond(answer.await)
+}
+
+/// `PUT /v1/soul/me/soul-price`: `null` takes the text off the market, 0 gives it away. The member has to be there.
+pub async fn change_price(State(market): State<Arc<Market>>, headers: HeaderMap, body: Body) -> Response {
+    let answer = async {
+        let body = read_body(body, MAX_BODY_BYTES).await?;
+        let soul = seller::caller(&market.app, &headers).await?;
+        let body = parse_body(&headers, &body)?;
+        let mut reader = Reader::new(&body);
+        let price = reader.required("soul_price", |value| match value {
+            Value::Null => Ok(None),
+            value => form::dollars(Usdc::ZERO, MOST_FOR_TEXT)(value).map(Some),
+        });
+        let price = price.ok_or(ApiError::InvalidRequest(reader.errors))?;
+        registry::change_price(&market.app, &soul.slug, price).await?;
+        let body = json!({
+            "success": true,
+            "soul_price": price.map(Usdc::to_number),
+            "soul_for_sale": price.is_some() && soul.is_active(),
+        });
+        Ok(private_json(StatusCode::OK, &body))
+    };
+    respond(answer.await)
+}
+
+/// `POST /v1/soul/me/rotate-key`: the new key is in this answer and nowhere else; the old one opens nothing any more.
+pub async fn rotate_key(State(market): State<Arc<Market>>, headers: HeaderMap) -> Response {
+    let answer = async {
+        let soul = seller::caller(&market.app, &headers).await?;
+        let key = registry::rotate_key(&market.app, &soul).await?;
+        Ok(private_json(StatusCode::OK, &json!({"success": true, "soul_key": key})))
+    };
+    respond(answer.await)
+}
