@@ -5,6 +5,7 @@
 //! against a thousand.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use common::marketplace::listing::{self, Cursor};
@@ -20,6 +21,8 @@ const SIZES: [usize; 3] = [1_000, 100_000, 1_000_000];
 const SEED: u64 = 20_261_121;
 /// Of what lies in a kept file: to be changed with what is posted.
 const FORMAT: u32 = 1;
+/// What a soul takes on the disk, with room to work and as much again for everybody else.
+const BYTES_EACH: u64 = 16_000;
 
 /// One kind of question at one size.
 #[derive(Clone, Copy, Default)]
@@ -39,7 +42,7 @@ pub fn measure() -> Result<(), Error> {
     let sizes: Vec<usize> = SIZES.into_iter().filter(|size| *size <= top).collect();
     let mut table: Vec<(&str, Vec<Cost>)> = Vec::new();
     for size in &sizes {
-        let database = kept(&file(*size)?, *size, SEED, |what| eprintln!("filling: {what}"))?;
+        let database = kept(&file(*size)?, *size, SEED)?;
         let (db, counted) = crowd::connect(&database);
         let mut note = |kind: &'static str, costs: Vec<(Reads, Duration, usize)>| {
             let reads = Reads {
@@ -112,12 +115,38 @@ fn file(size: usize) -> Result<PathBuf, Error> {
 }
 
 /// The crowd in a file, made once.
-fn kept(file: &Path, count: usize, seed: u64, mut say: impl FnMut(&str)) -> dynoxide::Result<Database> {
+fn kept(file: &Path, count: usize, seed: u64) -> Result<Database, Error> {
     if !file.exists() {
+        let needed = count as u64 * BYTES_EACH;
+        if let Some(free) = free_bytes(file)
+            && free < needed
+        {
+            let (free, needed) = (free >> 30, needed >> 30);
+            return Err(
+                format!("{count} souls need {needed} GB on the disk, and {free} are free; see FIND_SOULS").into()
+            );
+        }
         let draft = file.with_extension("draft");
-        let _ = std::fs::remove_file(&draft);
-        crowd::fill(&Database::new(&draft.to_string_lossy())?, count, seed, &mut say)?;
-        std::fs::rename(&draft, file).expect("the draft can be renamed");
+        let remove = || {
+            for end in ["", "-wal", "-shm"] {
+                let _ = std::fs::remove_file(format!("{}{end}", draft.display()));
+            }
+        };
+        remove();
+        let filled = Database::new(&draft.to_string_lossy())
+            .and_then(|database| crowd::fill(&database, count, seed, |what| eprintln!("filling: {what}")));
+        if let Err(error) = filled {
+            remove();
+            return Err(error.into());
+        }
+        std::fs::rename(&draft, file)?;
     }
-    Database::new(&file.to_string_lossy())
+    Ok(Database::new(&file.to_string_lossy())?)
+}
+
+/// What is left of the disk a file is to be on, as `df` says.
+fn free_bytes(file: &Path) -> Option<u64> {
+    let output = Command::new("df").args(["-Pk"]).arg(file.parent()?).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    Some(text.lines().nth(1)?.split_whitespace().nth(3)?.parse::<u64>().ok()? * 1024)
 }
