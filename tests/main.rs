@@ -25,6 +25,7 @@
 //! | `notifications` | what is raised twice, read, and not one's own |
 //! | `insights` | receipts, value, the audit while rows are added, an export and its check |
 //! | `approvals` | the action policy, held calls, the decision page |
+//! | `finding` | souls: their order, changes, crashes and races, and what a search reads |
 //! | `cost` | requests and capacity units of a call |
 //! | `souls_registry` | registrations that race, everything a body may have wrong, what sellers change |
 //! | `store` | conditional writes, transactions, queue, blobs, secrets |
@@ -45,6 +46,7 @@ mod credits;
 mod earnings;
 mod events;
 mod faults;
+mod finding;
 mod front_run;
 mod insights;
 mod kill;

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `paid`, `expensive` | paid calls whose payer is proven | agent |
 //! | `quote` | prices, dry runs and refusals of payments, for proven callers | agent |
+//! | `search` | searches of the marketplace | source address |
 //! | `read`, `write` | free routes of an agent or a seller, by method | agent, or soul; writes of tokens apart |
 //! | `open` | routes without identity that write or guess | source address |
 //! | `register` | registrations of souls whose body is good | source address |
@@ -54,6 +55,8 @@ pub enum Class {
     Write,
     /// Routes without identity that write or guess.
     Open,
+    /// Searches of the marketplace.
+    Search,
     /// Registrations of souls.
     Register,
 }
@@ -67,6 +70,7 @@ pub struct Limit {
 }
 
 const MINUTE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(3600);
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 impl Class {
@@ -79,6 +83,7 @@ impl Class {
             Class::Read => Limit { name: "read", count: 120, window: MINUTE },
             Class::Write => Limit { name: "write", count: 60, window: MINUTE },
             Class::Open => Limit { name: "open", count: 30, window: MINUTE },
+            Class::Search => Limit { name: "search", count: 100, window: HOUR },
             Class::Register => Limit { name: "register", count: 5, window: DAY },
         }
     }

@@ -46,7 +46,7 @@ struct State {
     #[serde(default)]
     counted: BTreeMap<Category, u32>,
     #[serde(default)]
-    listed: bool,
+    shown: bool,
     /// When the last update began that has not come to its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     busy: Option<Timestamp>,
@@ -137,7 +137,7 @@ async fn try_update(db: &Db, slug: &Slug, now: Timestamp) -> Result<bool, StoreE
         revision: mine.revision + 1,
         posted: if alone { wanted.iter().cloned().collect() } else { mine.posted },
         counted: wanted.as_ref().map(|wanted| wanted.services.clone()).unwrap_or_default(),
-        listed: wanted.is_some(),
+        shown: wanted.is_some(),
         busy: state.busy.filter(|_| !alone),
     };
     let mut writes = vec![revision_is(Write::put(table, state_key(name), &done)?, mine.revision)?];
@@ -198,7 +198,7 @@ fn difference(db: &Db, slug: &str, state: &State, wanted: Option<&Indexed>) -> R
 fn counted(before: &State, after: &State) -> Change {
     let services = |state: &State| state.counted.values().map(|count| i64::from(*count)).sum::<i64>();
     let mut change = Change {
-        souls: i64::from(after.listed) - i64::from(before.listed),
+        souls: i64::from(after.shown) - i64::from(before.shown),
         services: services(after) - services(before),
         ..Change::default()
     };

@@ -1,11 +1,12 @@
 //! Registering, and everything a seller changes of its soul and its services. Each change is one transaction ([`commit`]),
-//! whose conditions decide every race; what strangers find follows right after it ([`reindex`]).
+//! whose conditions decide every race; what strangers find follows right after it ([`index::update`]).
 
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 
 use super::form::SoulForm;
+use super::index;
 use super::safety;
 use super::service::{self, MAX_SERVICES, Service};
 use super::service_form::{self, Change, Ground};
@@ -361,25 +362,15 @@ pub async fn suspend(app: &App, slug: &Slug, suspended: bool) -> Result<(), Writ
 
 /// Every change of a soul or its services: all of it or nothing, and then what strangers find. The refusals are in the
 /// order of the writes given.
-pub async fn commit(app: &App, slug: &Slug, writes: Vec<Write>) -> Result<(), WriteError> {
+pub async fn commit(app: &App, slug: &Slug, mut writes: Vec<Write>) -> Result<(), WriteError> {
+    // If this process ends before the soul is found as it then is, the scheduler sees the mark.
+    writes.push(index::pending(&app.db, slug, app.clock.now()).map_err(WriteError::Failed)?);
     app.db.apply(writes).await?;
     // The change is made, and its answer may hold a key that is shown once.
-    if let Err(error) = reindex(app, slug).await {
+    if let Err(error) = index::update(&app.db, slug, app.clock.now()).await {
         log::failure("a soul's index is behind", &error);
     }
     Ok(())
-}
-
-/// What strangers find of a soul, after it changed.
-pub async fn reindex(app: &App, slug: &Slug) -> Result<(), StoreError> {
-    let write = Write::update(&app.db.tables.souls, soul::key(slug.as_str()), "SET #listed = :listed")
-        .only_if("attribute_exists(#pk) AND attribute_not_exists(#listed) AND #status = :active")
-        .bind("listed", "0")?
-        .bind("active", SoulStatus::Active)?;
-    match app.db.write(write).await {
-        Ok(_) | Err(WriteError::Refused(_)) => Ok(()),
-        Err(WriteError::Failed(error)) => Err(error),
-    }
 }
 
 async fn publishable(market: &Market, change: &Change) -> Result<(), ApiError> {

@@ -1,9 +1,12 @@
-//! The scheduler: once a minute, sends again what was left lying, and makes the receipt key known.
+//! The scheduler: once a minute, sends again what was left lying, makes the receipt key known, and finishes what souls are
+//! found by.
 
 use common::clock::Clock;
+use common::http::log;
 use common::jobs::job::Lane;
 use common::jobs::sweep::{self, Swept};
 use common::ledger::signing::{self, PublicKey};
+use common::marketplace::index;
 use common::store::{Db, Queue, StoreError};
 
 /// Where each lane's jobs are sent.
@@ -16,7 +19,12 @@ pub struct Queues<'a> {
 /// One run.
 pub async fn run(db: &Db, queues: Queues<'_>, clock: &Clock, receipt_key: &PublicKey) -> Result<Swept, StoreError> {
     signing::publish(db, receipt_key).await?;
-    let tools = sweep::sweep(db, Lane::Tools, queues.tools, clock.now()).await?;
-    let souls = sweep::sweep(db, Lane::Souls, queues.souls, clock.now()).await?;
+    let tools = sweep::sweep(db, Lane::Tools, queues.tools, clock.now()).await;
+    let souls = sweep::sweep(db, Lane::Souls, queues.souls, clock.now()).await;
+    // A marketplace that cannot be searched is no reason to leave jobs lying.
+    if let Err(error) = index::finish(db, clock.now()).await {
+        log::failure("what souls are found by could not be finished", &error);
+    }
+    let (tools, souls) = (tools?, souls?);
     Ok(Swept { sent: tools.sent + souls.sent, oldest_secs: tools.oldest_secs.max(souls.oldest_secs) })
 }

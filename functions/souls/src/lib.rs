@@ -1,5 +1,6 @@
 //! The marketplace, for everybody but the seller: registering, looking around, buying, having work done.
 
+mod find;
 mod jobs;
 mod public;
 mod register;
@@ -28,5 +29,6 @@ pub fn router(market: Arc<Market>) -> Router {
         .route("/v1/soul/jobs/{id}/rate", post(jobs::rate))
         .route("/v1/soul/{slug}", get(public::profile))
         .route("/v1/soul/{slug}/versions", get(public::versions));
+    let router = router.merge(find::routes());
     common::http::routes::finish(router.with_state(market))
 }

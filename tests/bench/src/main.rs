@@ -9,12 +9,16 @@
 //! |---|---|
 //! | [`verify`] | one payment, from its header to its signer, against the bare key recovery |
 //! | [`challenge`] | the unpaid 402 answer against an unprotected route |
+//! | [`find`] | a page of the list and searches among 1 000, 100 000 and 1 000 000 souls |
 //! | [`start`] | every function from its spawn to its first answer, against hello-world and against Node |
 //!
 //! Benches never assert: a figure beyond its target is printed as `over`, and the exit code is 0. It is 1 only if
 //! something could not be measured at all.
 
 mod challenge;
+#[path = "../../support/crowd.rs"]
+mod crowd;
+mod find;
 mod machine;
 mod payer;
 mod start;
@@ -29,12 +33,12 @@ pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
 fn main() -> ExitCode {
     let outcome = match std::env::args().nth(1).as_deref() {
-        None => run(&["verify", "challenge", "start"]),
+        None => run(&["verify", "challenge", "start", "find"]),
         // What `challenge` starts beside itself.
         Some(challenge::IN_PROCESS) => challenge::in_process(),
         Some(challenge::SERVER) => challenge::server(),
-        Some(one @ ("verify" | "challenge" | "start")) => run(&[one]),
-        Some(other) => Err(format!("there is no bench {other:?}: verify, challenge or start").into()),
+        Some(one @ ("verify" | "challenge" | "start" | "find")) => run(&[one]),
+        Some(other) => Err(format!("there is no bench {other:?}: verify, challenge, start or find").into()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -46,7 +50,7 @@ fn main() -> ExitCode {
 }
 
 fn run(benches: &[&str]) -> Result<(), Error> {
-    if cfg!(debug_assertions) {
+    if cfg!(debug_assertions) && benches != ["find"] {
         return Err("an unoptimised build says nothing: cargo run -p bench --release".into());
     }
     let asked = |bench: &str| benches.contains(&bench);
@@ -62,6 +66,9 @@ fn run(benches: &[&str]) -> Result<(), Error> {
         if asked("start") {
             start::measure(&world)?;
         }
+    }
+    if asked("find") {
+        find::measure()?;
     }
     Ok(())
 }
