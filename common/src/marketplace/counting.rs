@@ -7,15 +7,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::index;
 use super::recent;
 use super::reputation::{self, Buyer};
 use super::service;
 use super::soul;
+use super::totals::{self, Change};
 use crate::clock::Timestamp;
 use crate::ids::AgentId;
 use crate::ledger::account::plus;
 use crate::ledger::earning::{Earning, SaleEnd, seller_partition, uncounted_key};
 use crate::ledger::seller::{self, About, Balance, Books, EntryKind};
+use crate::money::Usdc;
 use crate::store::db::Query;
 use crate::store::{Db, StoreError, Write, WriteError};
 
@@ -145,6 +148,14 @@ impl Batch {
             recent.forget(now);
             writes.push(recent.write(db, slug)?);
         }
+        let change = change_of(db, slug, taken, &executions).await?;
+        if !change.is_empty() {
+            writes.push(totals::add(db, slug, &change)?);
+        }
+        if let Some(soul) = soul.as_ref().filter(|_| jobs > 0) {
+            // How much a soul did is part of how it is found.
+            writes.push(index::pending(db, &soul.slug, now)?);
+        }
         let mut counters = Vec::new();
         if soul.is_some() && jobs + purchases > 0 {
             counters.push((writes.len(), String::new()));
@@ -159,14 +170,47 @@ impl Batch {
     }
 }
 
+/// What these sales add to what the marketplace has done.
+async fn change_of(
+    db: &Db,
+    slug: &str,
+    sales: &[Earning],
+    executions: &BTreeMap<&str, u64>,
+) -> Result<Change, StoreError> {
+    let mut change = Change::default();
+    let micro = |amount: Usdc| i64::try_from(amount.micro()).unwrap_or(i64::MAX);
+    for sale in sales {
+        match (sale.ended, &sale.sold.service) {
+            (SaleEnd::Failed, _) => change.failed += 1,
+            (SaleEnd::Completed, service) => {
+                change.paid = change.paid.saturating_add(micro(sale.sold.split.revenue));
+                match service {
+                    Some(_) => change.completed += 1,
+                    None => {
+                        change.purchases += 1;
+                        change.purchase_revenue =
+                            change.purchase_revenue.saturating_add(micro(sale.sold.split.price()));
+                    }
+                }
+            }
+        }
+    }
+    for (service, count) in executions {
+        if let Some(service) = service::load(db, slug, service).await? {
+            change.categories.entry(service.category).or_default().jobs += i64::try_from(*count).unwrap_or_default();
+        }
+    }
+    Ok(change)
+}
+
 /// As many records from the front as one transaction takes.
 fn fitting(waiting: &[Earning]) -> &[Earning] {
     let (mut buyers, mut services, mut count) = (BTreeSet::new(), BTreeSet::new(), 0);
     for earning in waiting.iter().take(BATCH) {
         buyers.insert(earning.buyer);
         services.extend(earning.sold.service.as_deref());
-        // Its entry and its record; balance, soul, reputation and recent purchases once.
-        if 2 * (count + 1) + buyers.len() + services.len() + 4 > MOST_WRITES {
+        // Its entry and its record; balance, soul, reputation, recent purchases, totals and the index's mark once.
+        if 2 * (count + 1) + buyers.len() + services.len() + 6 > MOST_WRITES {
             break;
         }
         count += 1;

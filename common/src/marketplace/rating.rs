@@ -1,11 +1,13 @@
 //! Ratings: once, by the buyer, of a completed job. The job's mark and the soul's sum change in one transaction, so the
 //! average is exact however many rate at once.
 
-use super::soul;
+use super::index;
+use super::soul::{self, Slug};
+use super::totals::{self, Change};
 use crate::clock::Timestamp;
 use crate::http::{ApiError, MarketError};
 use crate::jobs::job::{Job, Outcome};
-use crate::store::{Db, Write, WriteError};
+use crate::store::{Db, StoreError, Write, WriteError};
 
 /// Rates a job, 1 to 5.
 ///
@@ -32,7 +34,10 @@ pub async fn rate(db: &Db, job: &Job, rating: u8, review: Option<&str>, now: Tim
         .only_if("attribute_exists(#pk)")
         .bind("rating", rating)?
         .bind("one", 1)?;
-    match db.transact(&[mark, add]).await {
+    let counted = Change { rating_sum: i64::from(rating), rating_count: 1, ..Change::default() };
+    let slug: Slug = sold.soul.parse().map_err(StoreError::new)?;
+    let found = index::pending(db, &slug, now)?;
+    match db.transact(&[mark, add, totals::add(db, &sold.soul, &counted)?, found]).await {
         Ok(()) => Ok(()),
         Err(WriteError::Refused(_)) => Err(MarketError::AlreadyRated.into()),
         Err(WriteError::Failed(error)) => Err(ApiError::Unavailable(error)),

@@ -2,20 +2,13 @@
 
 use serde_json::{Value, json};
 
+use super::recent::Purchases;
 use super::service::{Service, Terms};
 use super::soul::{Soul, TextVersion};
 use crate::money::Usdc;
 
-/// Purchases of a soul's text in the last day, week and month.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lately {
-    pub day: u64,
-    pub week: u64,
-    pub month: u64,
-}
-
 /// The public profile. A soul that may not sell says so, and offers nothing.
-pub fn soul(soul: &Soul, lately: Lately) -> Value {
+pub fn soul(soul: &Soul, lately: Purchases) -> Value {
     let price = soul.price.filter(|_| soul.is_active());
     json!({
         "id": soul.id(),
@@ -33,9 +26,9 @@ pub fn soul(soul: &Soul, lately: Lately) -> Value {
             "avg_rating": average(soul),
             "rating_count": soul.rating_count,
             "total_purchases": soul.purchases,
-            "purchases_last_24h": lately.day,
-            "purchases_last_7d": lately.week,
-            "purchases_last_30d": lately.month,
+            "purchases_last_24h": lately.last_24h,
+            "purchases_last_7d": lately.last_7d,
+            "purchases_last_30d": lately.last_30d,
         },
     })
 }

@@ -7,7 +7,7 @@ use axum::extract::{Query, State};
 use axum::response::Response;
 use common::gate::respond;
 use common::http::{ApiError, Segment, private_json, public_json};
-use common::marketplace::{Market, history, service, soul, starters, view};
+use common::marketplace::{Market, history, recent, reputation, service, soul, starters, view};
 use http::StatusCode;
 use serde_json::{Value, json};
 
@@ -32,9 +32,13 @@ pub async fn profile(State(market): State<Arc<Market>>, Segment(name): Segment) 
         let services = if soul.is_active() { service::of_soul(db, soul.slug.as_str()).await? } else { Vec::new() };
         let services: Vec<Value> =
             services.iter().filter(|service| service.active).map(|service| view::offer(&soul, service)).collect();
-        // Whoever counts purchases fills this in.
-        let lately = view::Lately::default();
-        Ok(private_json(StatusCode::OK, &json!({"soul": view::soul(&soul, lately), "services": services})))
+        let (lately, reputation) = tokio::join!(
+            recent::purchases(db, soul.slug.as_str(), market.app.clock.now()),
+            reputation::public(db, soul.slug.as_str()),
+        );
+        let mut shown = view::soul(&soul, lately?);
+        shown["reputation"] = reputation?;
+        Ok(private_json(StatusCode::OK, &json!({"soul": shown, "services": services})))
     };
     respond(answer.await)
 }
