@@ -107,21 +107,32 @@ pub async fn of_job(db: &Db, request_id: RequestId) -> Result<Vec<FileRow>, Stor
     db.query(query.latest()).await
 }
 
-/// What a `Range` header asks of so many bytes: `Ok(None)` is all of them, also where the header is none we know.
-pub fn range(header: Option<&str>, size: usize) -> Result<Option<(usize, usize)>, ()> {
-    let Some(spec) = header.and_then(|header| header.trim().strip_prefix("bytes=")) else { return Ok(None) };
-    let Some((first, last)) = spec.split_once('-') else { return Ok(None) };
+/// What a `Range` header asks of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// All of it, also where the header is none we know.
+    Whole,
+    /// From the first to the last byte, both included.
+    Bytes(usize, usize),
+    /// Bytes it does not have.
+    None,
+}
+
+/// What a `Range` header asks of so many bytes.
+pub fn range(header: Option<&str>, size: usize) -> Part {
+    let Some(spec) = header.and_then(|header| header.trim().strip_prefix("bytes=")) else { return Part::Whole };
+    let Some((first, last)) = spec.split_once('-') else { return Part::Whole };
     let (first, last) = (first.trim(), last.trim());
     let number = |text: &str| text.parse::<usize>().ok();
     let (first, last) = match (first.is_empty(), number(first), last.is_empty(), number(last)) {
         // The last so many.
         (true, _, false, Some(count)) if count > 0 => (size.saturating_sub(count), size.saturating_sub(1)),
-        (true, _, false, Some(_)) => return Err(()),
+        (true, _, false, Some(_)) => return Part::None,
         (false, Some(first), true, _) => (first, size.saturating_sub(1)),
         (false, Some(first), false, Some(last)) if first <= last => (first, last.min(size.saturating_sub(1))),
-        _ => return Ok(None),
+        _ => return Part::Whole,
     };
-    if first < size { Ok(Some((first, last))) } else { Err(()) }
+    if first < size { Part::Bytes(first, last) } else { Part::None }
 }
 
 #[cfg(test)]
@@ -130,19 +141,19 @@ mod tests {
 
     #[test]
     fn ranges_are_those_of_http() {
-        assert_eq!(range(None, 10), Ok(None));
-        assert_eq!(range(Some("bytes=0-3"), 10), Ok(Some((0, 3))));
-        assert_eq!(range(Some("bytes=4-"), 10), Ok(Some((4, 9))));
-        assert_eq!(range(Some("bytes=-3"), 10), Ok(Some((7, 9))));
-        assert_eq!(range(Some("bytes=-30"), 10), Ok(Some((0, 9))));
-        assert_eq!(range(Some("bytes=5-100"), 10), Ok(Some((5, 9))));
+        assert_eq!(range(None, 10), Part::Whole);
+        assert_eq!(range(Some("bytes=0-3"), 10), Part::Bytes(0, 3));
+        assert_eq!(range(Some("bytes=4-"), 10), Part::Bytes(4, 9));
+        assert_eq!(range(Some("bytes=-3"), 10), Part::Bytes(7, 9));
+        assert_eq!(range(Some("bytes=-30"), 10), Part::Bytes(0, 9));
+        assert_eq!(range(Some("bytes=5-100"), 10), Part::Bytes(5, 9));
         for all in ["bytes=3-1", "bytes=a-b", "bytes=1,2", "items=0-1", "bytes=", "bytes=0-1,3-4"] {
-            assert_eq!(range(Some(all), 10), Ok(None), "{all}");
+            assert_eq!(range(Some(all), 10), Part::Whole, "{all}");
         }
         for none in ["bytes=10-", "bytes=99-100", "bytes=-0"] {
-            assert_eq!(range(Some(none), 10), Err(()), "{none}");
+            assert_eq!(range(Some(none), 10), Part::None, "{none}");
         }
-        assert_eq!(range(Some("bytes=0-0"), 0), Err(()));
+        assert_eq!(range(Some("bytes=0-0"), 0), Part::None);
     }
 
     #[test]

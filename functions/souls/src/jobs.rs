@@ -10,7 +10,7 @@ use common::catalog::input::{self, Field, Kind};
 use common::gate::parse_body;
 use common::http::{ApiError, MarketError, Segment, private_json, read_body};
 use common::jobs::job::{Job, Outcome};
-use common::marketplace::files::{self, FileRow};
+use common::marketplace::files::{self, FileRow, Part};
 use common::marketplace::party::{self, Party};
 use common::marketplace::{Market, jobs, rating, respond};
 use common::store::StoreError;
@@ -103,12 +103,12 @@ pub async fn file(
 fn download(file: &FileRow, bytes: Vec<u8>, range: Option<&str>) -> Response {
     let size = bytes.len();
     let (status, content_range, body) = match files::range(range, size) {
-        Ok(None) => (StatusCode::OK, None, bytes),
-        Ok(Some((first, last))) => {
+        Part::Whole => (StatusCode::OK, None, bytes),
+        Part::Bytes(first, last) => {
             let part = bytes.get(first..=last).unwrap_or_default().to_vec();
             (StatusCode::PARTIAL_CONTENT, Some(format!("bytes {first}-{last}/{size}")), part)
         }
-        Err(()) => (StatusCode::RANGE_NOT_SATISFIABLE, Some(format!("bytes */{size}")), Vec::new()),
+        Part::None => (StatusCode::RANGE_NOT_SATISFIABLE, Some(format!("bytes */{size}")), Vec::new()),
     };
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;
