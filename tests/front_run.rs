@@ -1,12 +1,15 @@
 //! Money that arrived is honoured: an authorization that a stranger broadcasts first buys what it was signed for, once.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use common::evm::abi::{self, Argument};
 use common::evm::authorization::Authorization;
 use common::evm::{hex0x, word_from_u64};
+use common::tools::{Mode, Output, Runner, Running, ToolError, Toolbox, Unavailable, web_read};
 use devchain::DevChain;
-use serde_json::json;
+use local::Options;
+use serde_json::{Map, Value, json};
 
 use crate::support::payer::{bare, header};
 use crate::support::{Payer, READ_PATH, VIN, VIN_PATH, run, stack};
@@ -99,6 +102,51 @@ fn a_broadcast_in_between_is_found_as_well() {
         let job = payer.finished(&id).await;
         assert_eq!((&job["status"], &job["settlement_status"]), (&json!("completed"), &json!("settled")));
         assert_eq!(payer.balance(&stack).await, 995_000, "paid once");
+    });
+}
+
+static STRANGER: std::sync::Mutex<Option<(Arc<DevChain>, Authorization)>> = std::sync::Mutex::new(None);
+
+/// A page read that a stranger's broadcast meets, and whose source is then down; the next ones work.
+fn interrupted(_: Arc<Toolbox>, _: Map<String, Value>) -> Running {
+    Box::pin(async {
+        let stranger = STRANGER.lock().unwrap().take();
+        if let Some((chain, authorization)) = stranger {
+            broadcast(&chain, &authorization).await;
+            return Err(ToolError::unavailable(Unavailable::SourceUnavailable, "the source is down"));
+        }
+        let result = json!({"read": true});
+        Ok(Output { result, provider: "test", provider_request_id: None, mode: Mode::Embedded, credited: None })
+    })
+}
+
+static INTERRUPTED: [&Runner; 1] = [&Runner { spec: &web_read::SPEC, run: interrupted }];
+
+/// The work did not wait for its money and failed, so nothing was asked of the chain and the call came to nothing: but
+/// the money is here. The payment is its payer's again, and buys.
+#[test]
+fn money_that_came_while_unpaid_work_failed_buys_when_it_is_shown_again() {
+    run(async {
+        let chain = crate::support::chain().await;
+        let change = |options: Options| {
+            let options = Options { runners: Some(&INTERRUPTED), ..options };
+            options.with("OVERLAP_BELOW_USDC", "0.01").with("PAYMENT_HOLD_MS", "0")
+        };
+        let stack = crate::support::stack_with(change).await;
+        let payer = Payer::new(&stack).await;
+        let authorization = payer.authorize(2_000);
+        *STRANGER.lock().unwrap() = Some((chain, authorization.clone()));
+        let (payment, body) = (header(&bare(&authorization)), json!({"url": "http://example.com/"}));
+        let mut ends = Vec::new();
+        for _ in 0..2 {
+            let answer = payer.client.post(READ_PATH, &[("x-payment", &payment)], &body).await;
+            assert_eq!(answer.status, 202, "{}", answer.text);
+            let job = payer.finished(answer.json()["request_id"].as_str().unwrap()).await;
+            ends.push((job["status"].clone(), job["settlement_status"].clone()));
+        }
+        let end = |status: &str, settlement: &str| (json!(status), json!(settlement));
+        assert_eq!(ends, [end("failed", "failed"), end("completed", "settled")]);
+        assert_eq!(payer.balance(&stack).await, 998_000, "paid once");
     });
 }
 

@@ -157,7 +157,7 @@ impl Agent {
         ("x-agent-proof", self.payer.proof_at("write", world.clock.now().secs()))
     }
 
-    fn authorize(&self, world: &World, micro: u64) -> Authorization {
+    pub fn authorize(&self, world: &World, micro: u64) -> Authorization {
         let now = world.clock.now().secs().unsigned_abs();
         let lives = *world.fate.dice.pick(&[40, 300, 3_600]).unwrap();
         self.payer.authorize_with(micro, |authorization| {

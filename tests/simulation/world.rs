@@ -40,6 +40,9 @@ pub const WEBHOOK_SECRET: &str = "a secret of the card processor";
 /// Processes with a clock of their own: these milliseconds off.
 const SKEWS: [i64; 4] = [0, -3_000, 2_500, 700];
 
+/// Of a hundred works, so many find their source down.
+const SOURCE_DOWN: u64 = 12;
+
 thread_local! {
     static WORK: Cell<u64> = const { Cell::new(0) };
 }
@@ -50,6 +53,11 @@ static RUNNERS: [&Runner; 3] = [
     &top_up::RUNNER,
 ];
 
+/// The next work on this thread finds its source down.
+pub fn fail_next_work() {
+    WORK.set((0..).find(|seed| Dice::new(*seed).roll(100) < SOURCE_DOWN).unwrap());
+}
+
 /// A tool that succeeds, fails, takes its time, hangs or panics.
 fn work(spec: &'static ToolSpec) -> Running {
     let seed = WORK.get();
@@ -57,10 +65,10 @@ fn work(spec: &'static ToolSpec) -> Running {
     let dice = Dice::new(seed);
     Box::pin(async move {
         match dice.roll(100) {
-            0..12 => {
+            0..SOURCE_DOWN => {
                 return Err(ToolError::unavailable(Unavailable::SourceUnavailable, "the source is down"));
             }
-            12..14 => std::panic::resume_unwind(Box::new("a bug in a tool")),
+            SOURCE_DOWN..14 => std::panic::resume_unwind(Box::new("a bug in a tool")),
             14 => tokio::time::sleep(spec.deadline + Duration::from_secs(1)).await,
             15..25 => tokio::time::sleep(dice.millis(2_000)).await,
             _ => {}

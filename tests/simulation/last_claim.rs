@@ -1,0 +1,49 @@
+//! An order of events that random runs seldom meet where it matters: at an episode's very end.
+
+use std::slice;
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::ledger::receipt::ReceiptStatus;
+use common::payments::policy;
+use serde_json::json;
+
+use super::acts::{self, Agent, Shown};
+use super::world::{self, World};
+use super::{end, simulated};
+use crate::support::{READ_PATH, books};
+
+/// A stranger broadcasts the payment of queued work that does not wait for its money, and the work fails: nothing was
+/// asked of the chain, so the purchase is void and the payment its payer's again. Shown while the work was open, it was
+/// only told to wait; so an episode may not end before it was shown once more.
+#[test]
+fn money_that_came_for_work_that_failed_unpaid_is_claimed_before_the_books_are_closed() {
+    simulated(1, async {
+        let world = Arc::new(overlapping().await);
+        world.fate.set(false);
+        let agent = Agent::new(&world);
+        let authorization = agent.authorize(&world, 2_000);
+        let body = json!({"url": "http://example.com/"});
+        let shown = Shown { path: READ_PATH, body, quote_id: None, name: None, authorization, by_stranger: true };
+        agent.notes.lock().unwrap().shown.push(shown.clone());
+        assert_eq!(acts::present(&world, 0, &shown, false).await.status, 202);
+        world.chain.broadcast(&shown.authorization, Duration::ZERO);
+        world::fail_next_work();
+        end(&world, slice::from_ref(&agent)).await;
+        let mut receipts = books::receipts(&world.db, agent.id).await;
+        receipts.sort_by_key(|receipt| receipt.created_at);
+        let statuses: Vec<_> = receipts.iter().map(|receipt| receipt.status).collect();
+        assert_eq!(statuses, [ReceiptStatus::Failed, ReceiptStatus::Settled], "void, and then bought: {receipts:?}");
+    });
+}
+
+/// A world in which small prices need not wait for their settlement.
+async fn overlapping() -> World {
+    for seed in 0.. {
+        let world = World::new(seed).await;
+        if policy::may_overlap(common::money::Usdc::from_micro(2_000), &world.config.payments) {
+            return world;
+        }
+    }
+    unreachable!("half of all worlds overlap")
+}
