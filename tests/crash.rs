@@ -1,53 +1,148 @@
 //! The process dies at every step of a call: before a request of it arrives at database or chain, and after. Whatever
 //! step it was, after a restart the call finishes or is paid back, once, and the same payment leads to its answer.
 
+use common::digest::sha256;
 use common::evm::authorization::Authorization;
 use common::ids::{AgentId, RequestId};
-use common::jobs::{Outcome, Settlement};
+use common::jobs::{Job, Outcome, Settlement};
+use common::ledger::earning;
+use common::ledger::fee::Split;
 use common::ledger::receipt::{self, ExecutionStatus, ReceiptStatus};
+use common::marketplace::{counting, service, soul};
+use common::money::Usdc;
+use common::store::BoxFuture;
 use local::stack::Background;
 use local::{Options, Stack};
 use serde_json::{Value, json};
 
 use crate::support::payer::{bare, header};
 use crate::support::proxy::{Life, Proxy};
-use crate::support::{Payer, READ_PATH, VIN, VIN_PATH, books, chain, eventually, run, stack_with};
+use crate::support::{Client, Payer, READ_PATH, VIN, VIN_PATH, books, chain, eventually, run, stack_with};
 
 /// No call makes more requests than this.
 const MOST_STEPS: i64 = 60;
 
 struct Call {
-    path: &'static str,
+    path: String,
     body: Value,
     price: u64,
+    /// The soul that sells it, and what of it lies in the blob store, which a second process has elsewhere.
+    soul: Option<&'static str>,
+    blobs: Vec<(String, Vec<u8>)>,
 }
+
+impl Call {
+    fn of_tool(path: &str, body: Value, price: u64) -> Call {
+        Call { path: path.to_owned(), body, price, soul: None, blobs: Vec::new() }
+    }
+}
+
+/// What is called, as a stack has it.
+type Setup = for<'a> fn(&'a Stack) -> BoxFuture<'a, Call>;
 
 #[test]
 fn a_direct_call_survives_death_at_every_step() {
-    run(die_at_every_step(|_| Call { path: VIN_PATH, body: json!({"vin": VIN}), price: 5_000 }, |options| options));
+    run(die_at_every_step(vin_number, |options| options));
 }
 
 #[test]
 fn a_queued_call_survives_death_at_every_step() {
-    run(die_at_every_step(
-        |stack| Call { path: READ_PATH, body: json!({"url": format!("{}/plain", stack.site_url)}), price: 2_000 },
-        |options| options,
-    ));
+    let call: Setup = |stack| {
+        let body = json!({"url": format!("{}/plain", stack.site_url)});
+        Box::pin(async { Call::of_tool(READ_PATH, body, 2_000) })
+    };
+    run(die_at_every_step(call, |options| options));
 }
 
 #[test]
 fn work_that_fails_is_paid_back_whatever_dies() {
-    let call = |_: &Stack| Call { path: READ_PATH, body: json!({"url": "http://no-such-host.invalid/"}), price: 2_000 };
+    let call: Setup = |_| {
+        let body = json!({"url": "http://no-such-host.invalid/"});
+        Box::pin(async { Call::of_tool(READ_PATH, body, 2_000) })
+    };
     run(die_at_every_step(call, |options| options));
 }
 
 #[test]
 fn overlapping_work_survives_death_at_every_step() {
-    let call = |_: &Stack| Call { path: VIN_PATH, body: json!({"vin": VIN}), price: 5_000 };
-    run(die_at_every_step(call, |options| options.with("OVERLAP_BELOW_USDC", "0.01")));
+    run(die_at_every_step(vin_number, |options| options.with("OVERLAP_BELOW_USDC", "0.01")));
 }
 
-async fn die_at_every_step(call: fn(&Stack) -> Call, change: fn(Options) -> Options) {
+fn vin_number(_: &Stack) -> BoxFuture<'_, Call> {
+    Box::pin(async { Call::of_tool(VIN_PATH, json!({"vin": VIN}), 5_000) })
+}
+
+#[test]
+fn a_souls_text_is_bought_whatever_dies() {
+    run(die_at_every_step(text_of_a_soul, |options| options));
+}
+
+#[test]
+fn a_souls_work_is_done_or_paid_back_whatever_dies() {
+    run(die_at_every_step(|stack| Box::pin(program_of_a_soul(stack, ECHO)), |options| options));
+    run(die_at_every_step(|stack| Box::pin(program_of_a_soul(stack, TRAP)), |options| options));
+}
+
+/// Programs of a soul: one that says its input, and one that breaks.
+const ECHO: &str = r#"(module
+    (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+    (memory (export "memory") 1)
+    (data (i32.const 16) "done")
+    (func (export "_start")
+        (i32.store (i32.const 0) (i32.const 16))
+        (i32.store (i32.const 4) (i32.const 4))
+        (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))"#;
+const TRAP: &str = r#"(module (memory (export "memory") 1) (func (export "_start") unreachable))"#;
+
+const SLUG: &str = "a-soul-that-sells";
+const TEXT: &str = "# A soul that sells\n\nIt says what it is told.";
+
+async fn register(stack: &Stack) -> String {
+    let body = json!({
+        "name": "A soul", "slug": SLUG, "soul_md": TEXT, "soul_price": 0.5,
+        "service": {"name": "Echo", "slug": "echo", "price_usd": 0.5, "sandbox": true, "executor": "program"},
+    });
+    let answer = Client::new(&stack.base_url).post("/v1/soul/register", &[], &body).await;
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    answer.json()["soul_key"].as_str().expect("a key").to_owned()
+}
+
+fn text_of_a_soul(stack: &Stack) -> BoxFuture<'_, Call> {
+    Box::pin(async {
+        register(stack).await;
+        let key = soul::text_blob(&const_hex::encode(sha256(TEXT.as_bytes())));
+        Call {
+            path: format!("/v1/soul/{SLUG}/purchase"),
+            body: json!({}),
+            price: 500_000,
+            soul: Some(SLUG),
+            blobs: vec![(key, TEXT.as_bytes().to_vec())],
+        }
+    })
+}
+
+async fn program_of_a_soul(stack: &Stack, program: &str) -> Call {
+    let key = format!("Bearer {}", register(stack).await);
+    let program = wat::parse_str(program).expect("a program");
+    let headers = [("authorization", key.as_str()), ("content-type", "application/wasm")];
+    let path = "/v1/soul/me/services/echo/program";
+    let answer = Client::new(&stack.base_url).send("PUT", path, &headers, program.clone()).await.expect("an answer");
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    let blob = |key: String, bytes: &[u8]| (key, bytes.to_vec());
+    let digest = |bytes: &[u8]| const_hex::encode(sha256(bytes));
+    Call {
+        path: format!("/v1/soul/{SLUG}/services/echo/execute"),
+        body: json!({"input": {}}),
+        price: 500_000,
+        soul: Some(SLUG),
+        blobs: vec![
+            blob(soul::text_blob(&digest(TEXT.as_bytes())), TEXT.as_bytes()),
+            blob(service::program_blob(&digest(&program)), &program),
+        ],
+    }
+}
+
+async fn die_at_every_step(call: Setup, change: fn(Options) -> Options) {
     for last_one_arrives in [false, true] {
         for step in 1..=MOST_STEPS {
             if !die_at(step, last_one_arrives, call, change).await {
@@ -61,7 +156,7 @@ async fn die_at_every_step(call: fn(&Stack) -> Call, change: fn(Options) -> Opti
 }
 
 /// Runs a call whose process dies at this step, restarts, and checks everything. `false` if the call needed fewer.
-async fn die_at(step: i64, last_one_arrives: bool, call: fn(&Stack) -> Call, change: fn(Options) -> Options) -> bool {
+async fn die_at(step: i64, last_one_arrives: bool, call: Setup, change: fn(Options) -> Options) -> bool {
     let chain = chain().await;
     let database = local::database::start(None).await.expect("a database");
     let life = Life::ending_at(i64::MAX, last_one_arrives);
@@ -78,11 +173,11 @@ async fn die_at(step: i64, last_one_arrives: bool, call: fn(&Stack) -> Call, cha
     })
     .await;
     let payer = Payer::new(&first).await;
-    let call = call(&first);
+    let call = call(&first).await;
     let authorization = payer.authorize(call.price);
     let payment = header(&bare(&authorization));
     life.end_after(step);
-    let before = payer.client.try_post(call.path, &[("x-payment", &payment)], &call.body).await;
+    let before = payer.client.try_post(&call.path, &[("x-payment", &payment)], &call.body).await;
     // A queued call may still be at work when its caller has its answer.
     tokio::time::sleep(std::time::Duration::from_millis(if life.is_over() { 50 } else { 400 })).await;
     let died = life.is_over();
@@ -97,23 +192,42 @@ async fn die_at(step: i64, last_one_arrives: bool, call: fn(&Stack) -> Call, cha
         options.with("LOCAL_FETCH_ALLOW", format!("{host}:{port}"))
     })
     .await;
+    for (key, bytes) in call.blobs.clone() {
+        second.app.blobs.put(&key, "application/octet-stream", bytes).await.expect("a blob");
+    }
     local::stack::release_leases(&second.app.db, second.app.clock.now()).await.expect("leases");
     let payer = payer.at(&second);
     at_rest(&payer, &authorization).await;
     check_books(&second, &payer, &authorization, call.price).await;
 
     // Whatever the first answer was, the same payment now gets the answer.
-    let after = payer.client.post(call.path, &[("x-payment", &payment)], &call.body).await;
+    let after = payer.client.post(&call.path, &[("x-payment", &payment)], &call.body).await;
     let label = format!("step {step}, arrives: {last_one_arrives}, first answer: {before:?}");
     assert!(matches!(after.status, 200 | 202 | 503), "{label}: {} {}", after.status, after.text);
     at_rest(&payer, &authorization).await;
     let job = check_books(&second, &payer, &authorization, call.price).await.expect(&label);
     assert_eq!(u64::try_from(payer.balance(&second).await).unwrap(), 1_000_000 - call.price, "{label}: charged once");
     assert!(job.outcome.is_some(), "{label}");
-    let again = payer.client.post(call.path, &[("x-payment", &payment)], &call.body).await;
+    if let Some(soul) = call.soul {
+        check_seller(&second, &job, soul, call.price, &label).await;
+    }
+    let again = payer.client.post(&call.path, &[("x-payment", &payment)], &call.body).await;
     assert_eq!(again.base64_header("payment-response")["success"], true, "{label}");
     second.kill().await;
     died
+}
+
+/// The seller earned its share of what was completed, once, and nothing of what was paid back.
+async fn check_seller(stack: &Stack, job: &Job, soul: &str, price: u64, label: &str) {
+    let db = &stack.app.db;
+    let counted = counting::fold(db, soul, counting::ROUNDS, stack.app.clock.now()).await.expect(label);
+    let split = Split::of(Usdc::from_micro(price));
+    let earned = if job.outcome == Some(Outcome::Completed) { split.revenue } else { Usdc::ZERO };
+    assert_eq!((counted.balance.pending, counted.more), (earned, false), "{label}");
+    let licence = earning::licence_key(soul, job.agent, 1);
+    let licence: Option<Value> = db.get_latest(&db.tables.ledger, licence).await.expect(label);
+    let is_text = job.sold.as_ref().is_some_and(|sold| sold.service.is_none());
+    assert_eq!(licence.is_some(), is_text && job.outcome == Some(Outcome::Completed), "{label}");
 }
 
 /// Waits until nothing of the payment is open.

@@ -116,7 +116,14 @@ fn interrupted(_: Arc<Toolbox>, _: Map<String, Value>) -> Running {
             return Err(ToolError::unavailable(Unavailable::SourceUnavailable, "the source is down"));
         }
         let result = json!({"read": true});
-        Ok(Output { result, provider: "test", provider_request_id: None, mode: Mode::Embedded, credited: None })
+        Ok(Output {
+            result,
+            provider: "test",
+            provider_request_id: None,
+            mode: Mode::Embedded,
+            credited: None,
+            tools_cost: Default::default(),
+        })
     })
 }
 

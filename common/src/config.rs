@@ -281,10 +281,12 @@ impl Config {
     pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Config, ConfigErrors> {
         let mut env = Reader { lookup: &lookup, problems: Vec::new() };
         let chain = env.chain();
+        let is_set = env.text("QUOTE_TTL_SECONDS").is_some();
+        let quote_ttl = Duration::from_secs(env.number("QUOTE_TTL_SECONDS", 900, 1..=86_400));
         let payments = PaymentConfig {
             pay_to: env.pay_to(),
-            quote_ttl: Duration::from_secs(env.number("QUOTE_TTL_SECONDS", 900, 1..=86_400)),
-            soul_quote_ttl: Duration::from_secs(env.number("QUOTE_TTL_SECONDS", 1800, 1..=86_400)),
+            quote_ttl,
+            soul_quote_ttl: if is_set { quote_ttl } else { Duration::from_secs(1800) },
             overlap_below: env.parsed("OVERLAP_BELOW_USDC").unwrap_or(Usdc::from_micro(2_000)),
             overlap_exposure: env.parsed("OVERLAP_EXPOSURE_USDC").unwrap_or(Usdc::from_micro(50_000)),
             hold: Duration::from_millis(env.number("PAYMENT_HOLD_MS", 800, 0..=10_000)),

@@ -173,17 +173,6 @@ pub async fn load_latest(db: &Db, soul: &str, service: &str) -> Result<Option<Se
     db.get_latest(&db.tables.souls, key(soul, service)).await
 }
 
-/// What is wrong with bytes that are to be a program, if anything.
-pub fn check_program(bytes: &[u8]) -> Result<(), String> {
-    if bytes.len() > MAX_PROGRAM_BYTES {
-        return Err(format!("a program may have at most {MAX_PROGRAM_BYTES} bytes"));
-    }
-    if !bytes.starts_with(b"\0asm\x01\0\0\0") {
-        return Err("must be a WebAssembly module (binary format, version 1)".to_owned());
-    }
-    Ok(())
-}
-
 /// All services of a soul, the disabled ones included.
 pub async fn of_soul(db: &Db, soul: &str) -> Result<Vec<Service>, StoreError> {
     db.query(Query::prefixed(&db.tables.souls, &partition(soul), "SERVICE#", MAX_SERVICES)?).await
