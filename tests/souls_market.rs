@@ -488,3 +488,33 @@ fn a_promise_that_is_not_kept_is_not_paid() {
         assert_eq!(kept.status, 200, "{}", kept.text);
     });
 }
+
+/// What an owner may say of whom its agent pays: a soul is a payee like ourselves, by its slug.
+#[test]
+fn souls_are_payees_of_caps_and_freezes() {
+    run(async {
+        let stack = stack().await;
+        let (shop, other) = (Shop::open(&stack, "capped-soul").await, Shop::open(&stack, "frozen-soul").await);
+        let payer = Payer::with(&stack, 5_000_000).await;
+        let budgets = "/v1/agents/me/budgets";
+        let nobody = payer.change("PUT", budgets, &json!({"payees": {"no-such-soul": 1, "capped-soul": 1}})).await;
+        assert_eq!(nobody.error(), (400, "invalid_request".to_owned()));
+        assert_eq!(nobody.json()["details"][0]["path"], "payees.no-such-soul", "{}", nobody.text);
+        assert_eq!(payer.change("PUT", budgets, &json!({"payees": {"capped-soul": 0.6}})).await.status, 200);
+        let freezes = "/v1/agents/me/freezes";
+        let frozen = payer.change("POST", freezes, &json!({"what": "payee", "id": "no-such-soul"})).await;
+        assert_eq!(frozen.error(), (400, "invalid_request".to_owned()), "{}", frozen.text);
+        let frozen = payer.change("POST", freezes, &json!({"what": "payee", "id": "frozen-soul"})).await;
+        assert_eq!(frozen.status, 200, "{}", frozen.text);
+
+        buy(&shop, &payer, "the first is within the cap").await;
+        for (shop, error) in [(&shop, (403, "budget_exceeded")), (&other, (403, "frozen_by_owner"))] {
+            let unpaid = payer.client.post(&shop.execute_path(), &[], &text("the next")).await;
+            let payment = payer.pay(&unpaid);
+            let paid = payer.client.post(&shop.execute_path(), &[("payment-signature", &payment)], &text("the next"));
+            let paid = paid.await;
+            assert_eq!(paid.error(), (error.0, error.1.to_owned()), "{}", paid.text);
+        }
+        assert_eq!(payer.balance(&stack).await, 4_500_000);
+    });
+}

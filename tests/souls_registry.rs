@@ -435,7 +435,8 @@ fn a_worker_program_and_webhook_are_set_up() {
             .await;
         assert_eq!(made.json()["service"]["executor"], "program", "{}", made.text);
         let path = "/v1/soul/me/services/prog/program";
-        let module = b"\0asm\x01\0\0\0".to_vec();
+        let module = r#"(module (memory (export "memory") 1) (func (export "_start")))"#;
+        let module = wat::parse_str(module).unwrap();
         let sent = seller.raw("PUT", path, "application/wasm", module.clone()).await;
         assert_eq!(sent.status, 200, "{}", sent.text);
         let hash = sent.json()["service"]["program"].as_str().unwrap().to_owned();

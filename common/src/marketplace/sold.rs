@@ -6,15 +6,15 @@ use serde::Deserialize;
 use super::jobs;
 use crate::clock::Timestamp;
 use crate::jobs::job::{self, Job, Outcome, Status};
-use crate::jobs::store;
 use crate::store::db::Query;
 use crate::store::table::SOLD_INDEX;
-use crate::store::{Db, StoreError};
+use crate::store::{Db, Key, StoreError};
 
 /// Largest offset of a list: what lies deeper is asked for by status, or read off the statement.
 pub const MAX_OFFSET: usize = 10_000;
 /// Most open jobs that are looked at for those pending, or those in work: they are told apart by their leases.
 const OPEN_READ: usize = 1_000;
+const LOADED_AT_ONCE: usize = 100;
 
 /// Which part of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,14 +41,15 @@ pub async fn of_soul(db: &Db, soul: &str, page: &Page, now: Timestamp) -> Result
     match page.status {
         Some(status @ (Status::Pending | Status::Processing)) => {
             let rows = rows(db, soul, None, OPEN_READ).await?;
+            let wanted = page.offset + page.limit;
             let mut open = Vec::new();
-            for row in &rows {
-                if open.len() > page.offset + page.limit {
+            for rows in rows.chunks(LOADED_AT_ONCE) {
+                open.extend(load(db, rows).await?.into_iter().filter(|job| jobs::status(job, now) == status));
+                if open.len() > wanted {
                     break;
                 }
-                open.extend(load(db, row).await?.filter(|job| jobs::status(job, now) == status));
             }
-            let has_more = open.len() > page.offset + page.limit;
+            let has_more = open.len() > wanted;
             let jobs = open.into_iter().skip(page.offset).take(page.limit).collect();
             Ok(Found { jobs, has_more })
         }
@@ -64,11 +65,8 @@ pub async fn of_soul(db: &Db, soul: &str, page: &Page, now: Timestamp) -> Result
             }
             all.sort_by_key(|row| std::cmp::Reverse(row.created));
             let has_more = all.len() > page.offset + page.limit;
-            let mut jobs = Vec::new();
-            for row in all.iter().skip(page.offset).take(page.limit) {
-                jobs.extend(load(db, row).await?);
-            }
-            Ok(Found { jobs, has_more })
+            let shown: Vec<Row> = all.into_iter().skip(page.offset).take(page.limit).collect();
+            Ok(Found { jobs: load(db, &shown).await?, has_more })
         }
     }
 }
@@ -78,9 +76,7 @@ async fn rows(db: &Db, soul: &str, outcome: Option<Outcome>, limit: usize) -> Re
     db.query(query.bind("sold_by", job::sold_by(soul, outcome))?).await
 }
 
-async fn load(db: &Db, row: &Row) -> Result<Option<Job>, StoreError> {
-    match job::request_id_of(&row.pk) {
-        Some(request_id) => store::load(db, request_id).await,
-        None => Ok(None),
-    }
+async fn load(db: &Db, rows: &[Row]) -> Result<Vec<Job>, StoreError> {
+    let keys: Vec<Key> = rows.iter().filter_map(|row| job::request_id_of(&row.pk)).map(job::key).collect();
+    Ok(db.batch_get(&db.tables.jobs, &keys, false).await?.into_iter().flatten().collect())
 }

@@ -15,6 +15,7 @@ use common::http::{ApiError, read_body};
 use common::ledger::budget::{Budget, DEFAULT_ALERT_AT, WHOLE};
 use common::ledger::freeze::SERVICE_PAYEE;
 use common::ledger::{account, day};
+use common::marketplace::soul::{self, Slug};
 use common::money::Usdc;
 use common::named::{self, Request};
 use http::{HeaderMap, StatusCode};
@@ -25,6 +26,7 @@ const MAX_BODY_BYTES: usize = 16 * 1024;
 const MOST: Usdc = Usdc::from_micro(1_000_000_000_000_000_000);
 /// Most tools and payees with a cap of their own.
 const MAX_NAMED_CAPS: usize = 50;
+const NOBODY: &str = "is nobody who is paid here: service, or a soul's slug";
 
 /// `GET /v1/agents/me/budgets`: the caps, and what today cost so far.
 pub async fn show(State(app): State<App>, headers: HeaderMap) -> Response {
@@ -52,6 +54,7 @@ pub async fn change(State(app): State<App>, headers: HeaderMap, body: Body) -> R
     let answer = async {
         let body = parse_body(&headers, &read_body(body, MAX_BODY_BYTES).await?)?;
         let change = Change::read(&body).map_err(ApiError::InvalidRequest)?;
+        change.check_payees(&app).await?;
         let caller = app.wallet_caller(&headers, Scope::Write, ApiError::BudgetsReadOnly).await?;
         let set = async {
             let account = account::change_rules(&app.db, caller.agent, |account| {
@@ -96,6 +99,17 @@ impl Change {
             payees: named_caps(body, "payees", payee, &mut errors),
         };
         if errors.is_empty() { Ok(change) } else { Err(errors) }
+    }
+
+    /// A cap on somebody who is not there would look like one that holds.
+    async fn check_payees(&self, app: &App) -> Result<(), ApiError> {
+        let mut wrong = Vec::new();
+        for payee in self.payees.iter().flatten().map(|(payee, _)| payee).filter(|payee| *payee != SERVICE_PAYEE) {
+            if soul::load(&app.db, payee).await?.is_none() {
+                wrong.push(FieldError::new(format!("payees.{payee}"), NOBODY));
+            }
+        }
+        if wrong.is_empty() { Ok(()) } else { Err(ApiError::InvalidRequest(wrong)) }
     }
 
     fn apply(&self, budget: &mut Budget) {
@@ -164,7 +178,7 @@ fn email(value: &Value) -> Result<String, String> {
 fn named_caps(
     body: &Map<String, Value>,
     member: &str,
-    resolve: fn(&str) -> Result<&'static str, &'static str>,
+    resolve: fn(&str) -> Result<String, &'static str>,
     errors: &mut Vec<FieldError>,
 ) -> Option<BTreeMap<String, Usdc>> {
     let caps = match body.get(member)? {
@@ -190,12 +204,14 @@ fn named_caps(
     Some(read)
 }
 
-fn tool(name: &str) -> Result<&'static str, &'static str> {
-    name_of(name).ok_or("is no tool of this service")
+fn tool(name: &str) -> Result<String, &'static str> {
+    name_of(name).map(str::to_owned).ok_or("is no tool of this service")
 }
 
-fn payee(name: &str) -> Result<&'static str, &'static str> {
-    if name == SERVICE_PAYEE { Ok(SERVICE_PAYEE) } else { Err("is nobody who is paid here; service is") }
+/// The service itself, or a soul by its slug; whether there is such a soul is asked before the cap is set.
+fn payee(name: &str) -> Result<String, &'static str> {
+    let slug: Result<Slug, _> = name.parse();
+    slug.map(|slug| slug.to_string()).map_err(|_| NOBODY)
 }
 
 fn caps(budget: Option<&Budget>) -> Value {

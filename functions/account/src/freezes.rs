@@ -13,6 +13,7 @@ use common::http::{ApiError, read_body};
 use common::ids::TokenId;
 use common::ledger::freeze::{Freezes, SERVICE_PAYEE};
 use common::ledger::{account, hold};
+use common::marketplace::soul;
 use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
@@ -66,6 +67,12 @@ async fn set(app: &App, headers: &HeaderMap, body: Body, frozen: bool) -> Result
     {
         return Err(ApiError::field("id", "is no access token of yours"));
     }
+    if let Target::Payee(payee) = &target
+        && payee != SERVICE_PAYEE
+        && soul::load(&app.db, payee).await?.is_none()
+    {
+        return Err(ApiError::field("id", format!("is nobody who is paid here: {SERVICE_PAYEE}, or a soul's slug")));
+    }
     let now = account::load(&app.db, caller.agent).await?.frozen;
     let full = match &target {
         Target::Agent => false,
@@ -99,8 +106,7 @@ fn target(input: &serde_json::Map<String, Value>) -> Result<Target, ApiError> {
             Some(tool) => Ok(Target::Tool(tool.to_owned())),
             None => Err(ApiError::field("id", "is no tool of this service")),
         },
-        (_, Some(SERVICE_PAYEE)) => Ok(Target::Payee(SERVICE_PAYEE.to_owned())),
-        (_, Some(_)) => Err(ApiError::field("id", format!("is nobody who is paid here; {SERVICE_PAYEE} is"))),
+        (_, Some(payee)) => Ok(Target::Payee(payee.to_owned())),
     }
 }
 
