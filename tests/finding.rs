@@ -83,8 +83,18 @@ async fn offer(db: &Db, soul: &Soul, category: Category, active: bool) {
     let (created, updated, description) = (soul.created, soul.updated, None);
     let name = slug("work");
     let (total_executions, test_cases) = (0, Vec::new());
-    let service =
-        Service { slug: name, description, active, category, terms, test_cases, total_executions, created, updated };
+    let service = Service {
+        slug: name,
+        description,
+        active,
+        category,
+        terms,
+        test_cases,
+        total_executions,
+        trial: None,
+        created,
+        updated,
+    };
     let write = Write::put(&db.tables.souls, service::key(soul.slug.as_str(), "work"), &service).unwrap();
     db.write(write).await.unwrap();
     index::update(db, &soul.slug, Clock::system().now()).await.unwrap();

@@ -511,10 +511,57 @@ fn souls_are_payees_of_caps_and_freezes() {
         for (shop, error) in [(&shop, (403, "budget_exceeded")), (&other, (403, "frozen_by_owner"))] {
             let unpaid = payer.client.post(&shop.execute_path(), &[], &text("the next")).await;
             let payment = payer.pay(&unpaid);
-            let paid = payer.client.post(&shop.execute_path(), &[("payment-signature", &payment)], &text("the next"));
-            let paid = paid.await;
+            let headers = [("payment-signature", payment.as_str())];
+            let paid = payer.client.post(&shop.execute_path(), &headers, &text("the next")).await;
             assert_eq!(paid.error(), (error.0, error.1.to_owned()), "{}", paid.text);
         }
         assert_eq!(payer.balance(&stack).await, 4_500_000);
+    });
+}
+
+/// What a seller promises with test cases is tried, and what came of it is shown with the service.
+#[test]
+fn test_cases_are_run_and_shown() {
+    run(async {
+        let stack = stack().await;
+        let program = r#"(module
+            (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+            (memory (export "memory") 1)
+            (data (i32.const 16) "{\"words\":2}")
+            (func (export "_start")
+                (i32.store (i32.const 0) (i32.const 16))
+                (i32.store (i32.const 4) (i32.const 11))
+                (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))"#;
+        let cases = json!([
+            {"name": "right", "input": {"text": "a b"}, "checks": [{"path": "/words", "equals": 2}]},
+            {"name": "wrong", "input": {"text": "a"}, "checks": [{"path": "/words", "equals": 1}]},
+        ]);
+        let service = json!({"executor": "program", "sandbox": true, "test_cases": cases});
+        let shop = Shop::with(&stack, "tested", service).await;
+        let program = wat::parse_str(program).unwrap();
+        let sent = shop.raw("PUT", "/services/summary/program", "application/wasm", program).await;
+        assert_eq!(sent.status, 200, "{}", sent.text);
+        let tried = |passed: u32| {
+            let (stack, shop) = (&stack, &shop);
+            async move {
+                eventually("the trial", || async {
+                    let profile =
+                        Client::new(&stack.base_url).get(&format!("/v1/soul/{}", shop.slug), &[]).await.json();
+                    let tests = profile["services"][0]["tests"].clone();
+                    (tests["passed"] == passed && tests["total"] == 2).then_some(())
+                })
+                .await;
+            }
+        };
+        tried(1).await;
+        let own = shop.get("/services").await.json();
+        let failures = own["services"][0]["test_failures"].clone();
+        assert!(failures[0].as_str().is_some_and(|why| why.starts_with("wrong: check 0 /words")), "{failures}");
+        // Better cases are tried anew.
+        let mut better = cases.clone();
+        better[1]["checks"][0]["equals"] = json!(2);
+        let changed = shop.send("PUT", "/services/summary", &json!({"test_cases": better, "price_usd": 0.6})).await;
+        assert_eq!(changed.json()["service"]["tests"], Value::Null, "{}", changed.text);
+        tried(2).await;
     });
 }

@@ -332,7 +332,7 @@ fn services_are_added_changed_and_disabled() {
         let changed = seller.send("PUT", path, &json!({
             "price_usd": 2, "slug": "ignored", "description": "d", "category": "data",
             "input_schema": {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}},
-            "test_cases": [{"name": "one", "input": {"n": 1}, "checks": [{"path": "sum", "equals": 1}, {"path": "", "exists": true}]}],
+            "test_cases": [{"name": "one", "input": {"n": 1}, "checks": [{"path": "/sum", "equals": 1}, {"path": "", "exists": true}]}],
         })).await;
         assert_eq!(changed.status, 200, "{}", changed.text);
         let service = changed.json()["service"].clone();
@@ -356,11 +356,11 @@ fn services_are_added_changed_and_disabled() {
             (json!({"price_usd": null, "name": null}), vec!["name", "price_usd"]),
             (json!({"active": "no"}), vec!["active"]),
             (
-                json!({"test_cases": [{"name": "a", "input": {}, "checks": [{"path": "a"}]}]}),
+                json!({"test_cases": [{"name": "a", "input": {}, "checks": [{"path": "/a"}]}]}),
                 vec!["test_cases.0.checks.0"],
             ),
             (
-                json!({"test_cases": [{"name": "a", "input": {"n": 1}, "checks": [{"path": "a", "matches": "(?=a)"}]}]}),
+                json!({"test_cases": [{"name": "a", "input": {"n": 1}, "checks": [{"path": "/a", "matches": "(?=a)"}]}]}),
                 vec!["test_cases.0.checks.0.matches"],
             ),
         ] {

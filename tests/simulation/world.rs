@@ -266,7 +266,9 @@ impl Messages {
 
 impl Queue for Messages {
     fn send<'a>(&'a self, message: &'a Message) -> BoxFuture<'a, Result<(), StoreError>> {
-        let Message::Job { request_id, .. } = message;
+        let Message::Job { request_id, .. } = message else {
+            return Box::pin(async { Err(StoreError::new("nothing is tried here")) });
+        };
         Box::pin(self.fate.step(async move {
             if self.fate.strikes("message not sent", 30) {
                 return Err(StoreError::new("the queue was not reached"));

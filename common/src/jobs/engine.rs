@@ -68,6 +68,9 @@ pub trait SellersWork: Send + Sync {
 
     /// Tells the seller's worker once more of a job it has not taken up.
     fn remind<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, ()>;
+
+    /// Runs the test cases of a service, of a trial that was due then.
+    fn try_out<'a>(&'a self, soul: &'a str, service: &'a str, due: Timestamp) -> BoxFuture<'a, Result<(), StoreError>>;
 }
 
 /// What became of a try to do a job's work.

@@ -22,6 +22,7 @@
 //! | [`seller`] | who is calling a seller's route |
 //! | [`starters`] | service types and templates to begin with |
 //! | [`view`] | the wire shapes of souls and services |
+//! | [`trials`] | a seller's test cases, run now and then |
 //! | [`webhook`] | secrets that webhooks are signed with |
 //! | [`history`] | which text was published when |
 //! | [`market`] | what the functions of the marketplace share |
@@ -57,6 +58,7 @@ pub mod soul;
 pub mod starters;
 pub mod statement;
 pub mod totals;
+pub mod trials;
 pub mod view;
 pub mod vocabulary;
 pub mod wallet;

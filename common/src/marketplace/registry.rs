@@ -11,6 +11,7 @@ use super::safety;
 use super::service::{self, MAX_SERVICES, Service};
 use super::service_form::{self, Change, Ground};
 use super::soul::{self, Leads, Slug, Soul, SoulStatus, TextVersion};
+use super::trials;
 use super::{Market, webhook};
 use crate::app::App;
 use crate::catalog::input::FieldError;
@@ -215,7 +216,9 @@ pub async fn add_service(market: &Market, soul: &Soul, body: &Map<String, Value>
         .bind("one", 1)?
         .bind("most", MAX_SERVICES)?;
     let put = Write::put(souls, service::key(slug, service.slug.as_str()), &service)?.only_if_new();
-    match commit(app, &soul.slug, vec![put, counted, terms_write(app, slug, &service)?]).await {
+    let mut writes = vec![put, counted, terms_write(app, slug, &service)?];
+    writes.extend(trials::ask(&app.db, &soul.slug, &service, now)?);
+    match commit(app, &soul.slug, writes).await {
         Ok(()) => Ok(market.offered(&soul.slug, service, 0)),
         Err(refused) if refused.refused(0).is_some() => Err(ApiError::SlugTaken),
         Err(refused) if refused.refused(1).is_some() => Err(ApiError::TooManyServices { most: MAX_SERVICES }),
@@ -317,6 +320,9 @@ async fn update_service(
         let mut writes = vec![write];
         if new_terms {
             writes.push(terms_write(app, soul.as_str(), &after)?);
+        }
+        if new_terms || after.test_cases != before.test_cases || after.active != before.active {
+            writes.extend(trials::ask(&app.db, soul, &after, after.updated)?);
         }
         match commit(app, soul, writes).await {
             Ok(()) => return Ok(market.offered(soul, after, before.terms.webhook_number)),

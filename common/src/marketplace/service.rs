@@ -7,11 +7,13 @@ use uuid::Uuid;
 
 use super::category::Category;
 use super::soul::{Slug, partition};
+use super::trials::Trial;
 use crate::clock::Timestamp;
 use crate::ids;
 use crate::money::Usdc;
 use crate::store::db::Query;
 use crate::store::{Db, Key, StoreError};
+use crate::work::checks::Check;
 
 /// Most services of one soul, those that are disabled included.
 pub const MAX_SERVICES: usize = 50;
@@ -76,25 +78,6 @@ pub struct TestCase {
     pub checks: Vec<Check>,
 }
 
-/// One thing that has to hold of a result.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Check {
-    /// Dotted, from the result's root: `lines.0.total`. Empty is the result itself.
-    pub path: String,
-    #[serde(flatten)]
-    pub expect: Expect,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Expect {
-    Equals(Value),
-    /// A regular expression that is found in the text there.
-    Matches(String),
-    /// Something is there, or nothing is.
-    Exists(bool),
-}
-
 /// The stored service.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Service {
@@ -112,6 +95,9 @@ pub struct Service {
     /// Completed ones. Changed by attribute, by whoever counts earnings.
     #[serde(default)]
     pub total_executions: u64,
+    /// How the test cases went last. Changed by attribute, by whoever ran them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trial: Option<Trial>,
     pub created: Timestamp,
     pub updated: Timestamp,
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::category::Category;
 use super::form::{Reader, Wrong, boolean, dollars, slug, text, whole, wrong};
 use super::schema::{self, under};
-use super::service::{Check, Executor, Expect, MAX_TEST_CASES, Service, Terms, TestCase};
+use super::service::{Executor, MAX_TEST_CASES, Service, Terms, TestCase};
 use super::soul::Slug;
 use crate::catalog::input::FieldError;
 use crate::catalog::name_of;
@@ -14,6 +14,7 @@ use crate::clock::Timestamp;
 use crate::ledger::fee::Split;
 use crate::money::Usdc;
 use crate::net::{FetchPolicy, check_url};
+use crate::work::checks::{self, Case, Check};
 
 const LEAST_PRICE: Usdc = Usdc::from_micro(10_000);
 const MOST_PRICE: Usdc = Usdc::from_micro(1_000_000_000);
@@ -23,7 +24,6 @@ const MAX_TOOLS: usize = 20;
 const MAX_CHECKS: usize = 20;
 /// All test cases of a service as JSON, in bytes.
 const MAX_TESTS_BYTES: usize = 32 * 1024;
-const MAX_PATTERN_BYTES: usize = 256;
 
 /// What depends on the deployment.
 pub struct Ground<'a> {
@@ -219,6 +219,7 @@ fn blank(slug: Slug, executor: Executor, now: Timestamp) -> Service {
         category: Category::default(),
         terms,
         test_cases: Vec::new(),
+        trial: None,
         total_executions: 0,
         created: now,
         updated: now,
@@ -302,7 +303,15 @@ fn test_cases(value: &Value) -> Result<Vec<TestCase>, Wrong> {
     if bytes > MAX_TESTS_BYTES {
         return wrong(format!("may have at most {MAX_TESTS_BYTES} bytes together, have {bytes}"));
     }
-    each(cases, test_case)
+    let cases = each(cases, test_case)?;
+    let judged: Vec<Case> =
+        cases.iter().map(|case| Case { input: case.input.clone(), checks: case.checks.clone() }).collect();
+    let errors = checks::problems(&judged, "");
+    if errors.is_empty() {
+        return Ok(cases);
+    }
+    let at = |error: FieldError| FieldError { path: error.path.trim_start_matches('.').to_owned(), ..error };
+    Err(errors.into_iter().map(at).collect())
 }
 
 fn test_case(value: &Value) -> Result<TestCase, Wrong> {
@@ -324,28 +333,11 @@ fn test_case(value: &Value) -> Result<TestCase, Wrong> {
 }
 
 fn check(value: &Value) -> Result<Check, Wrong> {
-    let Some(body) = value.as_object() else { return wrong("must be an object") };
-    let mut reader = Reader::new(body);
-    let path = reader.required("path", text(0, 200));
-    let matches = reader.given("matches", pattern).map(Expect::Matches);
-    let exists = reader.given("exists", boolean).map(Expect::Exists);
-    let equals = body.get("equals").cloned().map(Expect::Equals);
-    let words = ["equals", "matches", "exists"].into_iter().filter(|word| body.contains_key(*word)).count();
-    if words != 1 {
-        reader.errors.push(FieldError::new("", "must have one of equals, matches and exists"));
-    }
-    match (path, equals.or(matches).or(exists)) {
-        (Some(path), Some(expect)) if reader.errors.is_empty() => Ok(Check { path, expect }),
-        _ => Err(reader.errors),
-    }
-}
-
-/// A pattern that the engine for sellers' schemas takes.
-fn pattern(value: &Value) -> Result<String, Wrong> {
-    let pattern = text(1, MAX_PATTERN_BYTES)(value)?;
-    match schema::admit(&serde_json::json!({"pattern": pattern})) {
-        Ok(()) => Ok(pattern),
-        Err(errors) => Err(errors.into_iter().map(|error| FieldError { path: String::new(), ..error }).collect()),
+    let words = ["equals", "matches", "exists", "max_length"];
+    let given = words.iter().filter(|word| value.get(**word).is_some()).count();
+    match serde_json::from_value(value.clone()) {
+        Ok(check) if given == 1 => Ok(check),
+        _ => wrong(format!("must have a path (a JSON pointer) and one of {}", words.join(", "))),
     }
 }
 

@@ -62,6 +62,12 @@ pub fn offer(soul: &Soul, service: &Service) -> Value {
     offer["category"] = json!(service.category);
     offer["version"] = json!(service.terms.version);
     promises(&mut offer, &service.terms);
+    // Of these very terms: what an older version passed says nothing of this one.
+    let trial = service.trial.as_ref().filter(|trial| trial.version == service.terms.version);
+    offer["tests"] = match trial {
+        Some(trial) => json!({"passed": trial.passed, "total": trial.total, "at": trial.at.to_string()}),
+        None => Value::Null,
+    };
     offer
 }
 
@@ -75,6 +81,7 @@ pub fn service(soul: &Soul, service: &Service) -> Value {
     shown["webhook_url"] = json!(terms.webhook_url);
     shown["program"] = json!(terms.program);
     shown["test_cases"] = json!(service.test_cases);
+    shown["test_failures"] = json!(service.trial.as_ref().map(|trial| &trial.failures));
     shown["created_at"] = json!(service.created.to_string());
     shown["updated_at"] = json!(service.updated.to_string());
     shown

@@ -9,17 +9,20 @@ use serde_json::{Value, json};
 
 use super::files::{self, FileRow};
 use super::offer;
-use super::service::{self, Executor, Terms};
+use super::service::{self, Executor, Service, Terms};
 use super::soul::{self, Soul};
+use super::trials::{self, Due, Trial};
 use super::{schema, webhook};
 use crate::clock::{Clock, Timestamp};
 use crate::http::log;
+use crate::ids::RequestId;
 use crate::jobs::engine::{SellersWork, Worked};
 use crate::jobs::job::Job;
 use crate::ledger::earning::Sold;
 use crate::money::Usdc;
 use crate::store::{Blobs, BoxFuture, Db, StoreError};
 use crate::tools::{Mode, Output, ToolError, Toolbox, Unavailable};
+use crate::work::checks::run_checks;
 use crate::work::{self, Commission, Report};
 
 /// Does what souls sold.
@@ -48,6 +51,24 @@ impl SellersWork for Workshop {
         })
     }
 
+    fn try_out<'a>(&'a self, soul: &'a str, service: &'a str, due: Timestamp) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            let (Ok(soul), Ok(service)) = (soul.parse(), service.parse()) else { return Ok(()) };
+            let taken = Due { soul, service, due };
+            let found = soul::load_latest(&self.db, taken.soul.as_str()).await?.filter(Soul::is_active);
+            let offered = service::load_latest(&self.db, taken.soul.as_str(), taken.service.as_str()).await?;
+            let (Some(found), Some(offered)) = (found, offered.filter(trials::can_be_tried)) else {
+                return trials::end(&self.db, &taken, None).await;
+            };
+            let now = self.clock.now();
+            if !trials::take_turn(&self.db, &taken.soul, now).await? {
+                return trials::keep(&self.db, &taken, None, now).await;
+            }
+            let trial = self.run_cases(&found, &offered).await?;
+            trials::keep(&self.db, &taken, trial.as_ref(), self.clock.now()).await
+        })
+    }
+
     fn remind<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             let Some(Sold { soul, service: Some(service), terms, .. }) = &job.sold else { return };
@@ -61,6 +82,66 @@ impl SellersWork for Workshop {
 }
 
 impl Workshop {
+    /// Runs a service's cases one after the other, with neither tools nor a buyer.
+    async fn run_cases(&self, soul: &Soul, service: &Service) -> Result<Option<Trial>, StoreError> {
+        let terms = &service.terms;
+        let executor = match terms.executor {
+            Executor::Model => self.model.as_ref(),
+            Executor::Program if terms.program.is_some() => self.programs.as_ref(),
+            Executor::Program | Executor::Worker => None,
+        };
+        let Some(executor) = executor else { return Ok(None) };
+        let (soul_md, program) = self.materials(soul, terms).await?;
+        let mut trial = Trial {
+            version: terms.version,
+            passed: 0,
+            total: u32::try_from(service.test_cases.len()).unwrap_or(u32::MAX),
+            failures: Vec::new(),
+            at: self.clock.now(),
+        };
+        for case in &service.test_cases {
+            let commission = Commission {
+                request_id: RequestId::random(),
+                soul: soul.slug.to_string(),
+                soul_md: soul_md.clone(),
+                service_name: terms.name.clone(),
+                service_description: service.description.clone(),
+                input: case.input.clone(),
+                output_schema: terms.output_schema.clone(),
+                tools: Vec::new(),
+                tool_budget: Usdc::ZERO,
+                program: program.clone(),
+                deadline: self.clock.now().plus(Duration::from_secs(trials::CASE_SECS)),
+            };
+            let why = match executor.run(&commission).await.outcome {
+                Err(error) => Some(error.message),
+                Ok(work) => broken_promise(terms, &work.result).or_else(|| {
+                    let failed = run_checks(&case.checks, &work.result);
+                    failed.first().map(|failed| format!("check {} {}: {}", failed.index, failed.path, failed.message))
+                }),
+            };
+            match why {
+                None => trial.passed += 1,
+                Some(why) => trial.failures.push(format!("{}: {why}", case.name).chars().take(300).collect()),
+            }
+        }
+        Ok(Some(trial))
+    }
+
+    /// A soul's text, and the program of these terms.
+    async fn materials(&self, soul: &Soul, terms: &Terms) -> Result<(String, Option<Vec<u8>>), StoreError> {
+        let soul_md = soul::load_text(&*self.blobs, &soul.text_hash).await?;
+        let program = match (terms.executor, &terms.program) {
+            (Executor::Program, Some(hash)) => {
+                let key = service::program_blob(hash);
+                let program = self.blobs.get(&key).await?;
+                Some(program.ok_or_else(|| StoreError::new(format_args!("the program {key} is missing")))?)
+            }
+            _ => None,
+        };
+        Ok((soul_md, program))
+    }
+
     async fn hand_text_over(&self, job: &Job, sold: &Sold) -> Result<Output, ToolError> {
         let read = async {
             let soul = self.soul(&sold.soul).await?;
@@ -115,15 +196,7 @@ impl Workshop {
     ) -> Result<Commission, StoreError> {
         let input: Value = serde_json::from_str(&job.input).map_err(StoreError::new)?;
         let soul = self.soul(&sold.soul).await?;
-        let soul_md = soul::load_text(&*self.blobs, &soul.text_hash).await?;
-        let program = match (terms.executor, &terms.program) {
-            (Executor::Program, Some(hash)) => {
-                let key = service::program_blob(hash);
-                let program = self.blobs.get(&key).await?;
-                Some(program.ok_or_else(|| StoreError::new(format_args!("the program {key} is missing")))?)
-            }
-            _ => None,
-        };
+        let (soul_md, program) = self.materials(&soul, terms).await?;
         Ok(Commission {
             request_id: job.request_id,
             soul: sold.soul.clone(),
@@ -144,12 +217,8 @@ impl Workshop {
     async fn keep(&self, job: &Job, terms: &Terms, report: Report) -> Result<Output, ToolError> {
         let spent = report.tools_used.iter().map(|used| used.cost.micro()).sum::<u64>();
         let work = report.outcome?;
-        if let Some(promised) = &terms.output_schema
-            && let Err(wrong) = check_output(promised, &work.result)
-        {
-            let first = wrong.first().map(|error| format!(": {} {}", error.path, error.message)).unwrap_or_default();
-            let message = format!("the result does not satisfy the service's output_schema{first}");
-            return Err(ToolError::unavailable(Unavailable::SellerFailed, message));
+        if let Some(broken) = broken_promise(terms, &work.result) {
+            return Err(ToolError::unavailable(Unavailable::SellerFailed, broken));
         }
         let mut kept = Vec::new();
         for file in work.files {
@@ -203,6 +272,13 @@ impl Workshop {
 /// The result of an execution as it is stored: what `GET /v1/requests/{id}` shows as `result`.
 pub fn result_of(job: &Job, text: &str) -> Value {
     json!({"result": text, "soul_job_id": job.request_id.soul_job()})
+}
+
+/// What is wrong with a result, if it is not what was promised.
+fn broken_promise(terms: &Terms, result: &str) -> Option<String> {
+    let wrong = check_output(terms.output_schema.as_ref()?, result).err()?;
+    let first = wrong.first().map(|error| format!(": {} {}", error.path, error.message)).unwrap_or_default();
+    Some(format!("the result does not satisfy the service's output_schema{first}"))
 }
 
 /// Whether a result is JSON of the promised form.

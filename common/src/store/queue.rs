@@ -5,6 +5,7 @@ use aws_sdk_sqs::error::DisplayErrorContext;
 use serde::{Deserialize, Serialize};
 
 use super::{BoxFuture, StoreError};
+use crate::clock::Timestamp;
 use crate::ids::RequestId;
 
 /// A message of the job queue. Losing one loses nothing (the sweeper sends it again), and a repeated one changes
@@ -19,6 +20,8 @@ pub enum Message {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         trace: Option<String>,
     },
+    /// Run the test cases of a soul's service, of a trial that is due then.
+    Trial { soul: String, service: String, due: Timestamp },
 }
 
 impl Message {

@@ -6,7 +6,8 @@ use common::http::log;
 use common::jobs::job::Lane;
 use common::jobs::sweep::{self, Swept};
 use common::ledger::signing::{self, PublicKey};
-use common::marketplace::index;
+use common::marketplace::{index, trials};
+use common::store::queue::Message;
 use common::store::{Db, Queue, StoreError};
 
 /// Where each lane's jobs are sent.
@@ -24,6 +25,10 @@ pub async fn run(db: &Db, queues: Queues<'_>, clock: &Clock, receipt_key: &Publi
     // A marketplace that cannot be searched is no reason to leave jobs lying.
     if let Err(error) = index::finish(db, clock.now()).await {
         log::failure("what souls are found by could not be finished", &error);
+    }
+    for trial in trials::due(db, clock.now()).await? {
+        let (soul, service, due) = (trial.soul.to_string(), trial.service.to_string(), trial.due);
+        queues.souls.send(&Message::Trial { soul, service, due }).await?;
     }
     let (tools, souls) = (tools?, souls?);
     Ok(Swept { sent: tools.sent + souls.sent, oldest_secs: tools.oldest_secs.max(souls.oldest_secs) })

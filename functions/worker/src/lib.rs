@@ -53,10 +53,19 @@ pub async fn handle(engine: &Engine, event: SqsEvent) -> SqsAnswer {
 }
 
 async fn work_on(engine: &Engine, record: &SqsRecord) -> Result<(), common::store::StoreError> {
-    let Message::Job { request_id, trace } = Message::parse(&record.body)?;
     let started = engine.clock.now();
-    engine.run(request_id).await?;
-    let ms = engine.clock.now().millis() - started.millis();
-    log::event("job", json!({"request_id": request_id, "ms": ms, "trace": trace}));
+    let since = || engine.clock.now().millis() - started.millis();
+    match Message::parse(&record.body)? {
+        Message::Job { request_id, trace } => {
+            engine.run(request_id).await?;
+            log::event("job", json!({"request_id": request_id, "ms": since(), "trace": trace}));
+        }
+        Message::Trial { soul, service, due } => {
+            if let Some(sellers) = &engine.sellers {
+                sellers.try_out(&soul, &service, due).await?;
+            }
+            log::event("trial", json!({"soul": soul, "service": service, "ms": since()}));
+        }
+    }
     Ok(())
 }

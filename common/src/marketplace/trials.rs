@@ -1,0 +1,146 @@
+//! Trials: a seller's test cases, run when a service is listed or changed, and once a day after. Buyers see how many
+//! passed.
+//!
+//! A trial costs its service nothing and is done with neither tools nor a buyer's data, so it is bounded: a soul has at most
+//! [`MOST_A_DAY`] a day, and each case [`CASE_SECS`] seconds. The seller's own worker is not tried: it would be told what
+//! is a trial.
+//!
+//! | what dies | what happens |
+//! |---|---|
+//! | before the message is sent | the row is due again after [`LEASE`] |
+//! | while it runs | as above |
+//! | after the outcome is kept | the next run is due a day later |
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::service::{self, Executor, Service};
+use super::soul::{self, Slug};
+use crate::clock::Timestamp;
+use crate::digest::sha256;
+use crate::store::db::Query;
+use crate::store::{Db, Key, StoreError, Write, WriteError};
+
+/// Trials of one soul on a UTC day.
+pub const MOST_A_DAY: u32 = 20;
+/// Longest a case may take, in seconds.
+pub const CASE_SECS: u64 = 60;
+const SHARDS: u8 = 4;
+const EVERY: Duration = Duration::from_secs(24 * 3600);
+const LEASE: Duration = Duration::from_secs(15 * 60);
+/// Trials that one run of the scheduler starts, of each shard.
+const AT_ONCE: usize = 5;
+
+/// How a service's test cases went.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trial {
+    /// Of the terms that were tried.
+    pub version: u32,
+    pub passed: u32,
+    pub total: u32,
+    /// What did not pass, and why: for the seller.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<String>,
+    pub at: Timestamp,
+}
+
+/// A service whose cases are to be run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Due {
+    pub soul: Slug,
+    pub service: Slug,
+    pub due: Timestamp,
+}
+
+fn partition(shard: u8) -> String {
+    format!("TRIALS#{shard}")
+}
+
+impl Due {
+    fn key(&self) -> Key {
+        let name = format!("{}#{}", self.soul, self.service);
+        Key::new(partition(sha256(name.as_bytes())[0] % SHARDS), format!("{:015}#{name}", self.due.millis().max(0)))
+    }
+
+    fn put(&self, db: &Db) -> Result<Write, StoreError> {
+        Write::put(&db.tables.souls, self.key(), self)
+    }
+}
+
+/// Whether there is something to try: cases, and somebody of ours to do the work.
+pub fn can_be_tried(service: &Service) -> bool {
+    service.active && !service.test_cases.is_empty() && service.terms.executor != Executor::Worker
+}
+
+/// The write with which a service that is listed or changed asks for a trial.
+pub fn ask(db: &Db, soul: &Slug, service: &Service, now: Timestamp) -> Result<Option<Write>, StoreError> {
+    if !can_be_tried(service) {
+        return Ok(None);
+    }
+    Due { soul: soul.clone(), service: service.slug.clone(), due: now }.put(db).map(Some)
+}
+
+/// Trials that are due, each handed to one caller only: it comes again after a while if nothing becomes of it.
+pub async fn due(db: &Db, now: Timestamp) -> Result<Vec<Due>, StoreError> {
+    let mut taken = Vec::new();
+    for shard in 0..SHARDS {
+        let until = format!("{:015}", now.millis().max(0) + 1);
+        let query = Query::new(&db.tables.souls, "#pk = :pk AND #sk < :until", AT_ONCE)
+            .bind("pk", partition(shard))?
+            .bind("until", until)?;
+        let rows: Vec<Due> = db.query(query).await?;
+        for row in rows {
+            let later = Due { due: now.plus(LEASE), ..row.clone() };
+            let gone = Write::delete(&db.tables.souls, row.key()).only_if("attribute_exists(#pk)");
+            match db.transact(&[gone, later.put(db)?]).await {
+                Ok(()) => taken.push(later),
+                // Another scheduler was faster.
+                Err(WriteError::Refused(_)) => {}
+                Err(WriteError::Failed(error)) => return Err(error),
+            }
+        }
+    }
+    Ok(taken)
+}
+
+/// Counts a trial against its soul's day. `false` if there were enough.
+pub async fn take_turn(db: &Db, soul: &Slug, now: Timestamp) -> Result<bool, StoreError> {
+    let day: String = now.to_string().chars().take(10).collect();
+    let key = Key::new(soul::partition(soul.as_str()), format!("TRIALS#{day}"));
+    let write = Write::update(&db.tables.souls, key, "ADD #used :one SET #expires = :expires")
+        .only_if("attribute_not_exists(#used) OR #used < :most")
+        .bind("one", 1)?
+        .bind("most", MOST_A_DAY)?
+        .bind("expires", now.plus(2 * EVERY).secs())?;
+    match db.write(write).await {
+        Ok(_) => Ok(true),
+        Err(WriteError::Refused(_)) => Ok(false),
+        Err(WriteError::Failed(error)) => Err(error),
+    }
+}
+
+/// Keeps how a trial went, unless the terms changed meanwhile, and asks for the next one a day later.
+pub async fn keep(db: &Db, taken: &Due, trial: Option<&Trial>, now: Timestamp) -> Result<(), StoreError> {
+    if let Some(trial) = trial {
+        let key = service::key(taken.soul.as_str(), taken.service.as_str());
+        let write = Write::update(&db.tables.souls, key, "SET #trial = :trial")
+            .only_if("#terms.#version = :version")
+            .bind("trial", trial)?
+            .bind("version", trial.version)?;
+        match db.write(write).await {
+            Ok(_) | Err(WriteError::Refused(_)) => {}
+            Err(WriteError::Failed(error)) => return Err(error),
+        }
+    }
+    end(db, taken, Some(now.plus(EVERY))).await
+}
+
+/// Takes a trial off the list, or puts it farther back.
+pub async fn end(db: &Db, taken: &Due, next: Option<Timestamp>) -> Result<(), StoreError> {
+    let mut writes = vec![Write::delete(&db.tables.souls, taken.key())];
+    if let Some(due) = next {
+        writes.push(Due { due, ..taken.clone() }.put(db)?);
+    }
+    db.apply(writes).await.map_err(StoreError::from)
+}
