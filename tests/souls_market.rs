@@ -1,12 +1,15 @@
 //! Buying from souls and selling through them: quotes, payments, the seller's own worker, files, ratings, and everything
 //! that may go wrong in between.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::clock::Clock;
+use common::encoding::{base64_any, base64_standard};
 use common::jobs::job::LEASE;
 use common::ledger::account;
 use futures_util::future::join_all;
+use http::{HeaderMap, StatusCode};
 use local::{Options, Stack};
 use serde_json::{Value, json};
 
@@ -563,5 +566,115 @@ fn test_cases_are_run_and_shown() {
         let changed = shop.send("PUT", "/services/summary", &json!({"test_cases": better, "price_usd": 0.6})).await;
         assert_eq!(changed.json()["service"]["tests"], Value::Null, "{}", changed.text);
         tried(2).await;
+    });
+}
+
+/// A worker that wants to be told is told, signed as Standard Webhooks has it, and reminded while it does not come.
+#[test]
+fn a_webhook_tells_of_jobs_and_can_be_checked() {
+    run(async {
+        let heard: Arc<Mutex<Vec<(HeaderMap, String)>>> = Arc::default();
+        let ear = heard.clone();
+        let hook = move |headers: HeaderMap, body: String| {
+            let ear = ear.clone();
+            async move {
+                ear.lock().unwrap().push((headers, body));
+                // A worker that is not up yet.
+                StatusCode::SERVICE_UNAVAILABLE
+            }
+        };
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let router = axum::Router::new().route("/hook", axum::routing::post(hook));
+        tokio::spawn(async move { axum::serve(listener, router).await });
+
+        let clock = Clock::pinned(Clock::system().now());
+        let hand = clock.clone();
+        let stack = stack_with(|options| {
+            let options = options.with("LOCAL_FETCH_ALLOW", address.to_string());
+            Options { clock, ..options }
+        });
+        let stack = stack.await;
+        let shop = Shop::open(&stack, "hooked").await;
+        let url = format!("http://{address}/hook");
+        let set = shop.send("PUT", "/services/summary", &json!({"webhook_url": url})).await.json();
+        let secret = set["webhook_secret"].as_str().unwrap_or_else(|| panic!("{set}")).to_owned();
+        let payer = Payer::new(&stack).await;
+        let job = buy(&shop, &payer, "x").await;
+        let told = |times: usize| {
+            let heard = heard.clone();
+            async move {
+                eventually("the webhook", || async { (heard.lock().unwrap().len() >= times).then_some(()) }).await;
+            }
+        };
+        told(1).await;
+        hand.advance(Duration::from_secs(61));
+        told(2).await;
+        let (headers, body) = heard.lock().unwrap()[1].clone();
+        let header = |name: &str| headers[name].to_str().unwrap().to_owned();
+        assert_eq!(header("webhook-id"), job, "a repeat is known as one");
+        let key = base64_any(secret.strip_prefix("whsec_").unwrap()).unwrap();
+        let signed = format!("{}.{}.{body}", header("webhook-id"), header("webhook-timestamp"));
+        let mac = ring::hmac::sign(&ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &key), signed.as_bytes());
+        assert_eq!(header("webhook-signature"), format!("v1,{}", base64_standard(mac.as_ref())));
+        let event: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!((&event["type"], &event["data"]["id"]), (&json!("soul.job.created"), &json!(job)));
+        assert!(!body.contains("\"input\""), "what the buyer sent is fetched by key");
+        assert_eq!(shop.claim(&job).await.status, 200);
+    });
+}
+
+/// A file too large for a body goes to the blob store by itself, in exactly the size and type that were announced.
+#[test]
+fn large_files_go_past_the_functions() {
+    run(async {
+        let stack = stack().await;
+        let shop = Shop::open(&stack, "large-files").await;
+        let payer = Payer::new(&stack).await;
+        let job = buy(&shop, &payer, "x").await;
+        assert_eq!(shop.claim(&job).await.status, 200);
+        let path = format!("/jobs/{job}/files");
+        for (body, place) in [
+            (json!({"path": "../x", "size": 5, "content_type": "text/plain"}), "path"),
+            (json!({"path": "x", "size": 0, "content_type": "text/plain"}), "size"),
+            (json!({"path": "x", "size": 5, "content_type": "text"}), "content_type"),
+            (json!({"path": "x", "size": 200_000_000, "content_type": "text/plain"}), "size"),
+        ] {
+            let refused = shop.send("POST", &path, &body).await;
+            assert_eq!(
+                (refused.status, &refused.json()["details"][0]["path"]),
+                (400, &json!(place)),
+                "{}",
+                refused.text
+            );
+        }
+        let content = vec![7u8; 3 * 1024 * 1024];
+        let file = json!({"path": "big.bin", "size": content.len(), "content_type": "application/x-big"});
+        let announced = shop.send("POST", &path, &file).await;
+        assert_eq!(announced.status, 200, "{}", announced.text);
+        let missing = shop.send("POST", &format!("/jobs/{job}/complete"), &json!({"result": "x"})).await;
+        assert_eq!(missing.error(), (400, "invalid_request".to_owned()), "announced, and not there");
+        let url = announced.json()["upload_url"].as_str().unwrap().to_owned();
+        let local = url.strip_prefix(&stack.base_url).expect("an address of the local blob store").to_owned();
+        let put = |content_type: &'static str, bytes: Vec<u8>| {
+            let (client, local) = (payer.client.clone(), local.clone());
+            async move { client.send("PUT", &local, &[("content-type", content_type)], bytes).await.unwrap().status }
+        };
+        assert_eq!(put("text/html", content.clone()).await, 401, "another type than was announced");
+        assert_eq!(put("application/x-big", content[1..].to_vec()).await, 401, "another size");
+        assert_eq!(put("application/x-big", content.clone()).await, 200);
+        let done = shop.send("POST", &format!("/jobs/{job}/complete"), &json!({"result": "x"})).await;
+        assert_eq!(done.status, 200, "{}", done.text);
+        let listed = read(&payer, &format!("{job}/files")).await.json();
+        let download = listed["files"][0]["download_url"].as_str().unwrap().to_owned();
+        let address = payer.address().to_string();
+        let led = payer.client.get(&download, &[("x-agent-id", &address)]).await;
+        assert_eq!(led.status, 307, "{}", led.text);
+        let target = led.header("location").unwrap().strip_prefix(&stack.base_url).unwrap().to_owned();
+        let fetched = payer.client.get(&target, &[]).await;
+        assert_eq!((fetched.status, fetched.text.len()), (200, content.len()));
+        assert_eq!(fetched.header("content-type"), Some("application/x-big"));
+        let forged = target.replace("name=big.bin", "name=small.bin");
+        assert_eq!(payer.client.get(&forged, &[]).await.status, 401);
     });
 }
