@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::souls_market::Shop;
 use crate::support::payer::{bare, header};
 use crate::support::proxy::{Life, Proxy, Seen};
 use crate::support::{Payer, READ_PATH, VIN, VIN_PATH, run, stack_with};
@@ -113,6 +114,40 @@ fn a_direct_call_and_its_repeat() {
         let seen = counted.database.take_seen();
         assert!(seen.iter().all(|seen| seen.write_units == 0.0), "a repeat writes nothing: {seen:?}");
         assert!(seen.len() <= 2, "the claim and its job: {seen:?}");
+    });
+}
+
+/// What souls sell: a price is two reads (soul and service), and the whole of an execution by the seller's worker, from the
+/// paid leg to the end of the job, is bounded; nothing of it is a counter that other calls of the soul write as well.
+#[test]
+fn an_execution_of_a_soul_is_counted() {
+    run(async {
+        let counted = counted().await;
+        let shop = Shop::open(&counted.stack, "counted-soul").await;
+        let payer = Payer::new(&counted.stack).await;
+        counted.database.take_seen();
+        let path = "/v1/soul/counted-soul/services/summary/execute";
+        let body = json!({"input": {"text": "x"}});
+        let unpaid = payer.client.post(path, &[], &body).await;
+        assert_eq!(unpaid.status, 402);
+        let seen = counted.database.take_seen();
+        assert_eq!(operations(&seen), ["GetItem", "GetItem"]);
+        assert_eq!(seen.iter().map(|seen| seen.write_units).sum::<f64>(), 0.0);
+
+        let paid = payer.client.post(path, &[("payment-signature", &payer.pay(&unpaid))], &body).await;
+        assert_eq!(paid.status, 202, "{}", paid.text);
+        let job = paid.json()["soul_job_id"].as_str().unwrap().to_owned();
+        let claim = shop.claim(&job).await;
+        assert_eq!(claim.status, 200);
+        let done = shop.send("POST", &format!("/jobs/{job}/complete"), &json!({"result": "y"})).await;
+        assert_eq!(done.status, 200, "{}", done.text);
+        let seen = counted.database.take_seen();
+        let shared: Vec<&Seen> = seen.iter().filter(|seen| seen.write_units > 20.0).collect();
+        let writes: f64 = seen.iter().map(|seen| seen.write_units).sum();
+        println!("an execution by a worker: {} requests, {writes} write units", seen.len());
+        assert!(shared.is_empty(), "no write is larger than the claim: {shared:?}");
+        // 36 were counted; a claim that comes before the job was handed over costs more.
+        assert!(writes <= 40.0, "{writes} write units: {seen:?}");
     });
 }
 

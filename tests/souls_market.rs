@@ -74,7 +74,7 @@ impl Shop {
     }
 
     /// Waits until the worker can take the job up, and takes it.
-    async fn claim(&self, job: &str) -> Answer {
+    pub async fn claim(&self, job: &str) -> Answer {
         eventually("the job to be handed over", || async {
             let answer = self.send("POST", &format!("/jobs/{job}/claim"), &json!({})).await;
             (answer.error().1 != "invalid_state").then_some(answer)
