@@ -9,7 +9,9 @@ const [path, body, stackFile] = process.argv.slice(2);
 const stack = JSON.parse(readFileSync(stackFile));
 const account = privateKeyToAccount(stack.payers[2].private_key);
 const schemes = [{ network: `eip155:${stack.chain.chain_id}`, client: new ExactEvmScheme(account) }];
-const fetchAndPay = wrapFetchWithPaymentFromConfig(fetch, { schemes });
+// The client refuses prices above $1 unless it is told what may be paid.
+const spendControls = { maxAmountPerPayment: '$20' };
+const fetchAndPay = wrapFetchWithPaymentFromConfig(fetch, { schemes, spendControls });
 
 const headers = { 'content-type': 'application/json' };
 const answer = await fetchAndPay(stack.base_url + path, { method: 'POST', headers, body });
