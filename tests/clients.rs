@@ -16,6 +16,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
 use tokio::sync::Mutex;
 
+use crate::souls_market::{Shop, text};
 use crate::support::{Payer, READ_PATH, VIN, VIN_PATH, root, run, stack, stack_with};
 
 /// Installing is done once, whichever journey comes first.
@@ -190,6 +191,43 @@ fn the_tour_spends_without_a_wallet() {
         assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
         assert_eq!(text.matches("bought with the token: Honda Accord").count(), 2, "{text}");
         assert!(text.contains("403 budget_exceeded") && text.contains("spent 0.010000 USDC today"), "{text}");
+    });
+}
+
+/// `make tour`: from a registration to a payout's tokens on the chain, with curl, the v2 client and the example worker.
+#[test]
+fn the_tour_of_the_marketplace_ends_with_tokens_on_the_chain() {
+    run(async {
+        let Some(_) = installed("v2").await else { return };
+        let stack = stack().await;
+        let file = AboutStack::written(&report::json(&stack));
+        let tour = root().join("local/marketplace-tour.sh");
+        let output = Command::new(tour).env("STACK", &file.0).stdin(Stdio::null()).output().await.expect("a shell");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+        assert!(text.contains("on the chain after: 12800000 micro-USDC"), "{text}");
+    });
+}
+
+#[test]
+fn the_v1_client_for_typescript_buys_from_a_soul() {
+    run(async {
+        let Some(folder) = installed("v1").await else { return };
+        let stack = stack().await;
+        let shop = Shop::open(&stack, "sells-to-v1").await;
+        let bought = async |path: &str, body: &Value| {
+            let mut node = Command::new("node");
+            node.arg(folder.join("buy.mjs")).arg(path).arg(body.to_string());
+            lines(&mut node, &report::json(&stack)).await.remove(0)
+        };
+        let soul = bought(&shop.purchase_path(), &json!({})).await;
+        assert_eq!(soul["soul_md"], "# sells-to-v1\n\nI sum up texts.", "{soul}");
+        let execution = bought(&shop.execute_path(), &text("two words")).await;
+        let job = execution["soul_job_id"].as_str().unwrap_or_else(|| panic!("{execution}"));
+        let claimed = shop.claim(job).await;
+        assert_eq!(claimed.json()["job"]["input"]["text"], "two words", "{}", claimed.text);
+        let done = shop.send("POST", &format!("/jobs/{job}/complete"), &json!({"result": "done"})).await;
+        assert_eq!(done.json()["job"]["status"], "completed", "{}", done.text);
     });
 }
 

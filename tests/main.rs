@@ -27,6 +27,8 @@
 //! | `approvals` | the action policy, held calls, the decision page |
 //! | `finding` | souls: their order, changes, crashes and races, and what a search reads |
 //! | `cost` | requests and capacity units of a call |
+//! | `souls_market` | buying from souls: quotes, workers, files, ratings, deadlines, many at once |
+//! | `souls_executors` | work by a model, a program, and the example worker with its webhook |
 //! | `souls_registry` | registrations that race, everything a body may have wrong, what sellers change |
 //! | `store` | conditional writes, transactions, queue, blobs, secrets |
 //! | `models` | work by a model: three protocols, hostile texts, budgets, models that fail |
@@ -60,6 +62,7 @@ mod refusals;
 mod repeats;
 mod settlement;
 mod simulation;
+mod souls_executors;
 mod souls_market;
 mod souls_registry;
 mod store;

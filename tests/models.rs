@@ -33,16 +33,16 @@ static RUNNERS: &[&Runner] = &[&vehicle_identification::RUNNER, &web_read::RUNNE
 
 /// A request as it arrived.
 #[derive(Clone)]
-struct Asked {
+pub struct Asked {
     method: Method,
     path: String,
     headers: HeaderMap,
-    body: Value,
+    pub body: Value,
     raw: Bytes,
 }
 
 /// What the server does with one request.
-enum Turn {
+pub enum Turn {
     Json(u16, Value),
     Busy(u16, &'static str),
     Text(&'static str),
@@ -50,17 +50,17 @@ enum Turn {
     Silence,
 }
 
-type Script = Arc<dyn Fn(usize, &Asked) -> Turn + Send + Sync>;
+pub type Script = Arc<dyn Fn(usize, &Asked) -> Turn + Send + Sync>;
 
 #[derive(Clone)]
-struct Server {
-    url: String,
+pub struct Server {
+    pub url: String,
     script: Script,
     asked: Arc<Mutex<Vec<Asked>>>,
 }
 
 impl Server {
-    async fn start(script: impl Fn(usize, &Asked) -> Turn + Send + Sync + 'static) -> Server {
+    pub async fn start(script: impl Fn(usize, &Asked) -> Turn + Send + Sync + 'static) -> Server {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let server = Server { url, script: Arc::new(script), asked: Arc::default() };
@@ -69,7 +69,7 @@ impl Server {
         server
     }
 
-    fn asked(&self) -> Vec<Asked> {
+    pub fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
     }
 
@@ -142,7 +142,7 @@ fn commission(tools: &[&str], budget: u64) -> Commission {
 }
 
 /// An answer of chat completions.
-fn chat(text: &str, calls: &[(&str, &str)]) -> Turn {
+pub fn chat(text: &str, calls: &[(&str, &str)]) -> Turn {
     let calls: Vec<Value> = calls
         .iter()
         .enumerate()

@@ -17,9 +17,9 @@ use crate::support::{Answer, Client, Payer, eventually, run, stack, stack_with};
 
 /// A seller with a key, and what it does with it.
 pub struct Shop {
-    client: Client,
+    pub client: Client,
     pub slug: String,
-    key: String,
+    pub key: String,
 }
 
 impl Shop {
@@ -54,7 +54,7 @@ impl Shop {
         self.raw(method, path, "application/json", body.to_string().into_bytes()).await
     }
 
-    async fn raw(&self, method: &str, path: &str, content_type: &str, bytes: Vec<u8>) -> Answer {
+    pub async fn raw(&self, method: &str, path: &str, content_type: &str, bytes: Vec<u8>) -> Answer {
         let key = format!("Bearer {}", self.key);
         let headers = [("authorization", key.as_str()), ("content-type", content_type)];
         self.client.send(method, &format!("/v1/soul/me{path}"), &headers, bytes).await.expect("an answer")
@@ -65,11 +65,11 @@ impl Shop {
         self.client.get(&format!("/v1/soul/me{path}"), &[("authorization", &key)]).await
     }
 
-    fn execute_path(&self) -> String {
+    pub fn execute_path(&self) -> String {
         format!("/v1/soul/{}/services/summary/execute", self.slug)
     }
 
-    fn purchase_path(&self) -> String {
+    pub fn purchase_path(&self) -> String {
         format!("/v1/soul/{}/purchase", self.slug)
     }
 
@@ -83,12 +83,12 @@ impl Shop {
     }
 }
 
-fn text(words: &str) -> Value {
+pub fn text(words: &str) -> Value {
     json!({"input": {"text": words}})
 }
 
 /// Reads a job of the marketplace with a bare address, as the mission has it.
-async fn read(payer: &Payer, path: &str) -> Answer {
+pub async fn read(payer: &Payer, path: &str) -> Answer {
     payer.client.get(&format!("/v1/soul/jobs/{path}"), &[("x-agent-id", &payer.address().to_string())]).await
 }
 
@@ -98,7 +98,7 @@ async fn rate(payer: &Payer, job: &str, body: &Value) -> Answer {
 }
 
 /// Buys an execution and says its job.
-async fn buy(shop: &Shop, payer: &Payer, words: &str) -> String {
+pub async fn buy(shop: &Shop, payer: &Payer, words: &str) -> String {
     let bought = payer.buy(&shop.execute_path(), &text(words)).await;
     assert_eq!(bought.status, 202, "{}", bought.text);
     bought.json()["soul_job_id"].as_str().expect("a job").to_owned()

@@ -66,7 +66,7 @@ pub trait SellersWork: Send + Sync {
     /// Does it, or says until when the seller's own worker has it. Never longer than the terms' deadline.
     fn run<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<Worked, ToolError>>;
 
-    /// Tells the seller's worker once more of a job it has not taken up.
+    /// Tells the seller's worker of a job it has not taken up, when it gets it and now and then.
     fn remind<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, ()>;
 
     /// Runs the test cases of a service, of a trial that was due then.
@@ -217,6 +217,10 @@ impl Engine {
             Ok(Worked::HandedOver { until }) => {
                 let now = self.clock.now();
                 store::hand_over(&self.db, job, until, reminder(job, until, now), now).await?;
+                // Told only now: a worker that is quick would find a job that is not yet its own to take.
+                if let Some(sellers) = &self.sellers {
+                    sellers.remind(job).await;
+                }
                 return Ok(Progress::Paused);
             }
             Ok(Worked::Done(output)) => {

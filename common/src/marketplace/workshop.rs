@@ -179,7 +179,6 @@ impl Workshop {
             Executor::Worker => None,
         };
         let Some(executor) = executor else {
-            self.tell(job, &sold.soul, service, &terms).await;
             return Ok(Worked::HandedOver { until });
         };
         let commission = self.commission(job, sold, &terms, until).await.map_err(fault)?;

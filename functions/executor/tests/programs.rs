@@ -355,3 +355,23 @@ fn damaged_programs_do_no_harm() {
     }
     assert!(ran > 10, "{ran} of 500 still ran: too few to say anything");
 }
+
+/// `local/examples`: what lies there built is what its text says, and it counts.
+#[test]
+fn the_example_is_built_from_its_text() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../local/examples");
+    let built = folder.join("wordcount.wasm");
+    let program = wat::parse_file(folder.join("wordcount.wat")).unwrap();
+    if std::env::var_os("BUILD_EXAMPLES").is_some() {
+        std::fs::write(&built, &program).unwrap();
+    }
+    let again = "BUILD_EXAMPLES=1 cargo test -p executor the_example";
+    assert!(std::fs::read(&built).unwrap() == program, "the example is to be built anew: {again}");
+    for (input, expected) in [
+        (json!({"text": "one two  three"}), r#"{"words":3,"bytes":25}"#.to_owned()),
+        (json!({"text": "a ".repeat(50_000)}), r#"{"words":50001,"bytes":100011}"#.to_owned()),
+    ] {
+        let report = run(&Commission { input, ..commission(program.clone(), &[], 0) });
+        assert_eq!(report.outcome.unwrap().result, expected);
+    }
+}

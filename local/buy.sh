@@ -1,0 +1,10 @@
+#!/bin/sh
+# Buys one thing with the published x402 client and prints the answer. Usage: buy.sh PATH [BODY]
+set -eu
+cd "$(dirname "$0")/.."
+stack=${STACK:-.local/stack.json}
+[ -f "$stack" ] || { echo "nothing is running: make run first, in another terminal" >&2; exit 1; }
+local/client.sh
+body=${2:-}
+[ -n "$body" ] || body='{}'
+exec node tests/clients/v2/buy.mjs "$1" "$body" "$stack"
