@@ -94,7 +94,7 @@ async fn program_shop(stack: &Stack, slug: &str, start: &str) -> Shop {
     let service = json!({"executor": "program", "sandbox": true, "deadline_seconds": 10});
     let shop = Shop::with(stack, slug, service).await;
     let unpaid = Client::new(&stack.base_url).post(&shop.execute_path(), &[], &text("x")).await;
-    assert_ne!(unpaid.status, 402, "without its program it is not sold: {}", unpaid.text);
+    assert_eq!(unpaid.error(), (404, "service_not_found".to_owned()), "without its program it is not sold");
     let program = wat::parse_str(format!(
         r#"(module
             (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))

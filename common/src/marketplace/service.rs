@@ -117,6 +117,11 @@ pub struct Service {
 }
 
 impl Service {
+    /// Whether it can be bought: a program has to be brought first.
+    pub fn is_offered(&self) -> bool {
+        self.active && (self.terms.executor != Executor::Program || self.terms.program.is_some())
+    }
+
     /// Follows from both slugs.
     pub fn id(&self, soul: &Slug) -> Uuid {
         ids::uuid_of(&[b"service", soul.as_str().as_bytes(), self.slug.as_str().as_bytes()])
