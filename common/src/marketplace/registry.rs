@@ -20,6 +20,7 @@ use crate::http::{ApiError, log};
 use crate::limits::{self, Class, Subject};
 use crate::money::Usdc;
 use crate::store::{StoreError, Write, WriteError};
+use crate::work::program::inspect;
 
 /// A change that met another is tried again on what that one left, so often.
 const TRIES: u32 = 8;
@@ -244,7 +245,10 @@ pub async fn change_program(market: &Market, soul: &Soul, name: &str, bytes: Vec
     if service.terms.executor != service::Executor::Program {
         return Err(ApiError::field("executor", "is not program; change the service first"));
     }
-    service::check_program(&bytes).map_err(|message| ApiError::field("", message))?;
+    // What cannot be started is refused here, and not to the first buyer.
+    inspect(&bytes).map_err(|problems| {
+        ApiError::InvalidRequest(problems.into_iter().map(|problem| FieldError::new("", problem)).collect())
+    })?;
     let hash = const_hex::encode(sha256(&bytes));
     market.app.blobs.put(&service::program_blob(&hash), "application/wasm", bytes).await?;
     let changed = |service: &Service| {

@@ -16,8 +16,6 @@ use crate::store::{Db, Key, StoreError};
 /// Most services of one soul, those that are disabled included.
 pub const MAX_SERVICES: usize = 50;
 
-/// Largest program.
-pub const MAX_PROGRAM_BYTES: usize = 1024 * 1024;
 /// Most test cases of one service.
 pub const MAX_TEST_CASES: usize = 10;
 
@@ -176,17 +174,6 @@ pub async fn load_latest(db: &Db, soul: &str, service: &str) -> Result<Option<Se
         return Ok(None);
     }
     db.get_latest(&db.tables.souls, key(soul, service)).await
-}
-
-/// What is wrong with bytes that are to be a program, if anything.
-pub fn check_program(bytes: &[u8]) -> Result<(), String> {
-    if bytes.len() > MAX_PROGRAM_BYTES {
-        return Err(format!("a program may have at most {MAX_PROGRAM_BYTES} bytes"));
-    }
-    if !bytes.starts_with(b"\0asm\x01\0\0\0") {
-        return Err("must be a WebAssembly module (binary format, version 1)".to_owned());
-    }
-    Ok(())
 }
 
 /// All services of a soul, the disabled ones included.
