@@ -107,8 +107,12 @@ pub async fn of_job(db: &Db, request_id: RequestId) -> Result<Vec<FileRow>, Stor
     db.query(query.latest()).await
 }
 
+/// A range that has nothing of a file: 416.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutOfRange;
+
 /// What a `Range` header asks of so many bytes: `Ok(None)` is all of them, also where the header is none we know.
-pub fn range(header: Option<&str>, size: usize) -> Result<Option<(usize, usize)>, ()> {
+pub fn range(header: Option<&str>, size: usize) -> Result<Option<(usize, usize)>, OutOfRange> {
     let Some(spec) = header.and_then(|header| header.trim().strip_prefix("bytes=")) else { return Ok(None) };
     let Some((first, last)) = spec.split_once('-') else { return Ok(None) };
     let (first, last) = (first.trim(), last.trim());
@@ -116,12 +120,12 @@ pub fn range(header: Option<&str>, size: usize) -> Result<Option<(usize, usize)>
     let (first, last) = match (first.is_empty(), number(first), last.is_empty(), number(last)) {
         // The last so many.
         (true, _, false, Some(count)) if count > 0 => (size.saturating_sub(count), size.saturating_sub(1)),
-        (true, _, false, Some(_)) => return Err(()),
+        (true, _, false, Some(_)) => return Err(OutOfRange),
         (false, Some(first), true, _) => (first, size.saturating_sub(1)),
         (false, Some(first), false, Some(last)) if first <= last => (first, last.min(size.saturating_sub(1))),
         _ => return Ok(None),
     };
-    if first < size { Ok(Some((first, last))) } else { Err(()) }
+    if first < size { Ok(Some((first, last))) } else { Err(OutOfRange) }
 }
 
 #[cfg(test)]
@@ -140,9 +144,9 @@ mod tests {
             assert_eq!(range(Some(all), 10), Ok(None), "{all}");
         }
         for none in ["bytes=10-", "bytes=99-100", "bytes=-0"] {
-            assert_eq!(range(Some(none), 10), Err(()), "{none}");
+            assert_eq!(range(Some(none), 10), Err(OutOfRange), "{none}");
         }
-        assert_eq!(range(Some("bytes=0-0"), 0), Err(()));
+        assert_eq!(range(Some("bytes=0-0"), 0), Err(OutOfRange));
     }
 
     #[test]

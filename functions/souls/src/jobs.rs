@@ -108,7 +108,7 @@ fn download(file: &FileRow, bytes: Vec<u8>, range: Option<&str>) -> Response {
             let part = bytes.get(first..=last).unwrap_or_default().to_vec();
             (StatusCode::PARTIAL_CONTENT, Some(format!("bytes {first}-{last}/{size}")), part)
         }
-        Err(()) => (StatusCode::RANGE_NOT_SATISFIABLE, Some(format!("bytes */{size}")), Vec::new()),
+        Err(files::OutOfRange) => (StatusCode::RANGE_NOT_SATISFIABLE, Some(format!("bytes */{size}")), Vec::new()),
     };
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;
