@@ -1,7 +1,7 @@
 # The commands of this project. `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help run reset read spend verify test test-aws simulate lint bench
+.PHONY: help run reset read spend tour verify test test-aws simulate lint bench
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -19,6 +19,9 @@ read: ## Pay for a page and read it with a stock client: make read URL=http://..
 
 spend: ## Buy credits, set a budget, mint an access token, and buy with it until the budget says stop
 	@local/spend.sh
+
+tour: ## Sell and buy on the marketplace, from a registration to the payout's tokens on the chain
+	@local/marketplace-tour.sh
 
 verify: ## Check an export of receipts offline: make verify EXPORT=receipts.jsonl KEYS=keys.json (or its URL)
 	@cargo run --quiet --package local --bin verify-receipts -- "$(EXPORT)" "$(KEYS)"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the published x402 client where `make read` and `make spend` look for it, unless it is there.
+# Installs the published x402 client where `make read`, `make spend` and `make tour` look for it, unless it is there.
 set -eu
 cd "$(dirname "$0")/../tests/clients/v2"
 # What npm itself says is installed is as new as what is wanted.

@@ -2,9 +2,7 @@
 //! sandbox, and a seller's own worker (the example of `local/examples`, told by signed webhooks).
 
 use std::process::Stdio;
-use std::time::Duration;
 
-use common::clock::Clock;
 use common::ledger::account;
 use local::{Options, Stack};
 use serde_json::{Value, json};
@@ -94,7 +92,7 @@ async fn program_shop(stack: &Stack, slug: &str, start: &str) -> Shop {
     let service = json!({"executor": "program", "sandbox": true, "deadline_seconds": 10});
     let shop = Shop::with(stack, slug, service).await;
     let unpaid = Client::new(&stack.base_url).post(&shop.execute_path(), &[], &text("x")).await;
-    assert_ne!(unpaid.status, 402, "without its program it is not sold: {}", unpaid.text);
+    assert_eq!(unpaid.error(), (404, "service_not_found".to_owned()), "without its program it is not sold");
     let program = wat::parse_str(format!(
         r#"(module
             (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
@@ -136,18 +134,10 @@ fn a_program_does_the_work_and_makes_a_file() {
 #[test]
 fn an_endless_program_ends_at_its_deadline() {
     run(async {
-        let hand = Clock::pinned(Clock::system().now());
-        let clock = hand.clone();
-        let stack = stack_with(|options| Options { clock, ..options }).await;
+        let stack = stack().await;
         let shop = program_shop(&stack, "with-an-endless-program", "(loop $ever (br $ever))").await;
         let payer = Payer::new(&stack).await;
-        let id = buy(&shop, &payer, "x").await;
-        let job = eventually("the deadline to be enforced", || async {
-            hand.advance(Duration::from_millis(500));
-            let job = read(&payer, &id).await.json()["job"].clone();
-            (job["status"] == "failed").then_some(job)
-        });
-        let job = job.await;
+        let job = ended(&payer, &buy(&shop, &payer, "x").await).await;
         assert_paid_back(&stack, &payer, &shop, &job, &["deadline_exceeded", "seller_failed"]).await;
     });
 }

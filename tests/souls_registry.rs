@@ -11,7 +11,7 @@ use futures_util::future::join_all;
 use local::Stack;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Client, run, stack, stack_with};
+use crate::support::{Answer, Client, root, run, stack, stack_with};
 
 const REGISTER: &str = "/v1/soul/register";
 const SERVICES: &str = "/v1/soul/me/services";
@@ -292,14 +292,14 @@ fn five_a_day_from_one_source_and_bad_bodies_are_not_counted() {
         let refused = answers.iter().find(|answer| answer.status != 200).unwrap();
         assert_eq!(refused.error(), (429, "rate_limited".to_owned()));
         assert!(refused.header("retry-after").is_some() && refused.json()["retry_after"].as_u64().unwrap() <= 86_400);
-        // Keys that open nothing are counted as well.
+        // Keys that open nothing are counted as well. Twice as many, as a new window may begin among them.
         let mut codes = Vec::new();
-        for _ in 0..31 {
+        for _ in 0..61 {
             let key = format!("Bearer soul_{}", "0".repeat(64));
             codes.push(client.get(SERVICES, &[("authorization", &key)]).await.error());
         }
         assert_eq!(codes[0], (401, "unauthorized".to_owned()));
-        assert_eq!(codes[30], (429, "rate_limited".to_owned()));
+        assert!(codes.contains(&(429, "rate_limited".to_owned())));
     });
 }
 
@@ -435,14 +435,16 @@ fn a_worker_program_and_webhook_are_set_up() {
             .await;
         assert_eq!(made.json()["service"]["executor"], "program", "{}", made.text);
         let path = "/v1/soul/me/services/prog/program";
-        let module = r#"(module (memory (export "memory") 1) (func (export "_start")))"#;
-        let module = wat::parse_str(module).unwrap();
+        let module = std::fs::read(root().join("local/examples/wordcount.wasm")).unwrap();
         let sent = seller.raw("PUT", path, "application/wasm", module.clone()).await;
         assert_eq!(sent.status, 200, "{}", sent.text);
         let hash = sent.json()["service"]["program"].as_str().unwrap().to_owned();
         assert_eq!(stack.app.blobs.get(&service::program_blob(&hash)).await.unwrap(), Some(module));
-        assert_eq!(seller.raw("PUT", path, "application/wasm", b"#!/bin/sh".to_vec()).await.status, 400);
-        assert_eq!(seller.raw("PUT", path, "application/wasm", vec![0; 1024 * 1024 + 1]).await.status, 413);
+        for wrong in [b"#!/bin/sh".as_slice(), b"\0asm\x01\0\0\0"] {
+            let refused = seller.raw("PUT", path, "application/wasm", wrong.to_vec()).await;
+            assert_eq!(refused.error(), (400, "invalid_request".to_owned()), "what cannot be started is not taken");
+        }
+        assert_eq!(seller.raw("PUT", path, "application/wasm", vec![0; 4 * 1024 * 1024 + 1]).await.status, 413);
 
         let hooked = json!({"name": "W", "slug": "hooked", "price_usd": 1, "webhook_url": "https://example.com/hook"});
         let made = seller.send("POST", SERVICES, &hooked).await;
@@ -614,7 +616,9 @@ fn templates_and_service_types_work_as_they_are() {
                 let answer = seller.send("POST", SERVICES, &offer(suggested)).await;
                 assert_eq!(answer.status, 201, "{key}: {}", answer.text);
             }
-            assert_eq!(seller.profile().await["services"].as_array().unwrap().len(), services.len());
+            // What a program does is offered once the program is there.
+            let ready = services.iter().filter(|one| kind(&one["slug"])["requires_sandbox"] == false).count();
+            assert_eq!(seller.profile().await["services"].as_array().unwrap().len(), ready, "{key}");
         }
         let all = Seller::register(&stack, &body("every-type")).await;
         for kind in types {

@@ -40,6 +40,7 @@ pub fn human(stack: &Stack) -> String {
          \n  who can pay     the payers in .local/stack.json, 100,000 test USDC each\
          \n  pay and read it  make read\
          \n  spend by token  make spend\
+         \n  sell and buy    make tour\
          \n  approvals       mails to approvers lie in {outbox}/\
          \n\nCtrl-C stops it and keeps its state; make reset forgets everything.\n",
         outbox = stack.outbox.display(),

@@ -27,7 +27,7 @@ pub async fn execution(market: &Market, soul: &str, service: &str, headers: &Hea
     let found = service::load(db, soul.slug.as_str(), service).await?.ok_or(MarketError::ServiceNotFound)?;
     let closed = match () {
         () if !soul.is_active() => Some(MarketError::SoulNotFound),
-        () if !found.active => Some(MarketError::ServiceNotFound),
+        () if !found.is_offered() => Some(MarketError::ServiceNotFound),
         () => None,
     };
     let quoted = gate::named_quote(headers, &market.gate.quote_key).map(|quote| quote.terms);

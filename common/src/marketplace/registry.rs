@@ -248,6 +248,7 @@ pub async fn change_program(market: &Market, soul: &Soul, name: &str, bytes: Vec
     if service.terms.executor != service::Executor::Program {
         return Err(ApiError::field("executor", "is not program; change the service first"));
     }
+    // What cannot be started is refused here, and not to the first buyer.
     inspect(&bytes).map_err(|problems| {
         ApiError::InvalidRequest(problems.into_iter().map(|problem| FieldError::new("", problem)).collect())
     })?;

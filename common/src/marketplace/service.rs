@@ -18,8 +18,6 @@ use crate::work::checks::Check;
 /// Most services of one soul, those that are disabled included.
 pub const MAX_SERVICES: usize = 50;
 
-/// Largest program.
-pub const MAX_PROGRAM_BYTES: usize = 1024 * 1024;
 /// Most test cases of one service.
 pub const MAX_TEST_CASES: usize = 10;
 
@@ -103,6 +101,11 @@ pub struct Service {
 }
 
 impl Service {
+    /// Whether it can be bought: a program has to be brought first.
+    pub fn is_offered(&self) -> bool {
+        self.active && (self.terms.executor != Executor::Program || self.terms.program.is_some())
+    }
+
     /// Follows from both slugs.
     pub fn id(&self, soul: &Slug) -> Uuid {
         ids::uuid_of(&[b"service", soul.as_str().as_bytes(), self.slug.as_str().as_bytes()])

@@ -8,9 +8,10 @@ use axum::response::Response;
 use common::gate::{MAX_BODY_BYTES, parse_body, respond};
 use common::http::{Segment, private_json, read_body};
 use common::marketplace::registry::{self, Offered};
-use common::marketplace::service::{self, MAX_PROGRAM_BYTES};
+use common::marketplace::service;
 use common::marketplace::soul::Soul;
 use common::marketplace::{Market, seller, view};
+use common::work::program::MAX_PROGRAM_BYTES;
 use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 

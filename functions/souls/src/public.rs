@@ -31,7 +31,7 @@ pub async fn profile(State(market): State<Arc<Market>>, Segment(name): Segment) 
         let soul = soul::find(db, &name).await?.ok_or(ApiError::NotFound)?;
         let services = if soul.is_active() { service::of_soul(db, soul.slug.as_str()).await? } else { Vec::new() };
         let services: Vec<Value> =
-            services.iter().filter(|service| service.active).map(|service| view::offer(&soul, service)).collect();
+            services.iter().filter(|service| service.is_offered()).map(|service| view::offer(&soul, service)).collect();
         let (lately, reputation) = tokio::join!(
             recent::purchases(db, soul.slug.as_str(), market.app.clock.now()),
             reputation::public(db, soul.slug.as_str()),
