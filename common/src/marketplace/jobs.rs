@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::files;
 use super::party::Party;
 use crate::clock::Timestamp;
-use crate::http::ApiError;
+use crate::http::{ApiError, query_pairs};
 use crate::jobs::engine::read_result;
 use crate::jobs::job::{Job, Outcome, Status};
 use crate::store::{Blobs, Db, StoreError};
@@ -21,6 +21,18 @@ pub fn status(job: &Job, now: Timestamp) -> Status {
         // Waiting for its seller's worker, which has not taken it up or has let its lease run out.
         (Status::Processing, Some(_)) if !job.is_claimed(now) => Status::Pending,
         (status, _) => status,
+    }
+}
+
+/// `full` of a query: whether the whole result is asked for.
+pub fn asks_for_all(query: Option<&str>) -> Result<bool, ApiError> {
+    match query_pairs(query).find(|(name, _)| name == "full") {
+        None => Ok(false),
+        Some((_, value)) => match value.as_ref() {
+            "true" | "1" => Ok(true),
+            "false" | "0" | "" => Ok(false),
+            _ => Err(ApiError::field("full", "must be true or false")),
+        },
     }
 }
 

@@ -195,13 +195,17 @@ impl Workshop {
     ) -> Result<Commission, StoreError> {
         let input: Value = serde_json::from_str(&job.input).map_err(StoreError::new)?;
         let soul = self.soul(&sold.soul).await?;
+        let service = match &sold.service {
+            Some(service) => service::load(&self.db, &sold.soul, service).await?,
+            None => None,
+        };
         let (soul_md, program) = self.materials(&soul, terms).await?;
         Ok(Commission {
             request_id: job.request_id,
             soul: sold.soul.clone(),
             soul_md,
             service_name: terms.name.clone(),
-            service_description: None,
+            service_description: service.and_then(|service| service.description),
             input: input["input"].clone(),
             output_schema: terms.output_schema.clone(),
             tools: terms.tools.clone(),

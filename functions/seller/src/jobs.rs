@@ -74,8 +74,7 @@ pub async fn show(
     headers: HeaderMap,
 ) -> Response {
     let answer = async {
-        let full =
-            query_pairs(query.as_deref()).any(|(name, value)| name == "full" && value != "false" && value != "0");
+        let full = jobs::asks_for_all(query.as_deref())?;
         let soul = seller::by_key(&market.app, &headers).await?;
         let job = worker::job_of(&market, &soul, &id).await?;
         let (app, now) = (&market.app, market.app.clock.now());

@@ -28,26 +28,13 @@ pub async fn show(
     headers: HeaderMap,
 ) -> Response {
     let answer = async {
-        let full = full(query.as_deref())?;
+        let full = jobs::asks_for_all(query.as_deref())?;
         let (job, party) = party::job_for(&market, &headers, &id, Scope::Read).await?;
         let (app, now) = (&market.app, market.app.clock.now());
         let view = jobs::view(&app.db, &*app.blobs, &job, party, full, now).await?;
         Ok(private_json(StatusCode::OK, &json!({"job": view})))
     };
     respond(answer.await)
-}
-
-/// `full` of a query: whether the whole result is asked for.
-pub fn full(query: Option<&str>) -> Result<bool, ApiError> {
-    let mut pairs = common::http::query_pairs(query);
-    match pairs.find(|(name, _)| name == "full") {
-        None => Ok(false),
-        Some((_, value)) => match value.as_ref() {
-            "true" | "1" => Ok(true),
-            "false" | "0" | "" => Ok(false),
-            _ => Err(ApiError::field("full", "must be true or false")),
-        },
-    }
 }
 
 /// Files are their buyer's once the job is completed; what a failed one left is its seller's only.
