@@ -22,12 +22,15 @@ fn money_that_came_for_work_that_failed_unpaid_is_claimed_before_the_books_are_c
         let world = Arc::new(overlapping().await);
         world.fate.set(false);
         let agent = Agent::new(&world);
+        world.chain.fund(agent.payer.address(), 10_000);
         let authorization = agent.authorize(&world, 2_000);
         let body = json!({"url": "http://example.com/"});
         let shown = Shown { path: READ_PATH, body, quote_id: None, name: None, authorization, by_stranger: true };
         agent.notes.lock().unwrap().shown.push(shown.clone());
         assert_eq!(acts::present(&world, 0, &shown, false).await.status, 202);
         world.chain.broadcast(&shown.authorization, Duration::ZERO);
+        // It lands while the authorization lives, however long that is in this world.
+        assert!(world.chain.used(&shown.authorization).is_some_and(|used| used.moved));
         world::fail_next_work();
         end(&world, slice::from_ref(&agent)).await;
         let mut receipts = books::receipts(&world.db, agent.id).await;

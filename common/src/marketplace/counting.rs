@@ -48,10 +48,11 @@ pub async fn fold(db: &Db, soul: &str, rounds: usize, now: Timestamp) -> Result<
     let (mut tries, mut absent) = (0, BTreeSet::new());
     let mut round = 0;
     loop {
-        // The balance first: what is read after it may be newer, and then the balance is too.
-        counted.balance = seller::load(db, soul).await?;
+        // The balance last: what was counted by somebody else since is in it, and nothing is in neither. Records that were
+        // counted meanwhile are gone, which the transaction notices.
         let waiting = Query::prefixed(&db.tables.ledger, &seller_partition(soul), "UNCOUNTED#", BATCH + 1)?.latest();
         let waiting: Vec<Earning> = db.query(waiting).await?;
+        counted.balance = seller::load(db, soul).await?;
         counted.more = !waiting.is_empty();
         if waiting.is_empty() || round == rounds {
             return Ok(counted);
