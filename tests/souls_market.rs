@@ -13,6 +13,7 @@ use http::{HeaderMap, StatusCode};
 use local::{Options, Stack};
 use serde_json::{Value, json};
 
+use crate::support::payer::{bare, header};
 use crate::support::{Answer, Client, Payer, eventually, run, stack, stack_with};
 
 /// A seller with a key, and what it does with it.
@@ -658,13 +659,20 @@ fn large_files_go_past_the_functions() {
         let local = url.strip_prefix(&stack.base_url).expect("an address of the local blob store").to_owned();
         let put = |content_type: &'static str, bytes: Vec<u8>| {
             let (client, local) = (payer.client.clone(), local.clone());
-            async move { client.send("PUT", &local, &[("content-type", content_type)], bytes).await.unwrap().status }
+            async move {
+                client
+                    .send("PUT", &local, &[("content-type", content_type), ("if-none-match", "*")], bytes)
+                    .await
+                    .unwrap()
+                    .status
+            }
         };
         assert_eq!(put("text/html", content.clone()).await, 401, "another type than was announced");
         assert_eq!(put("application/x-big", content[1..].to_vec()).await, 401, "another size");
         assert_eq!(put("application/x-big", content.clone()).await, 200);
         let done = shop.send("POST", &format!("/jobs/{job}/complete"), &json!({"result": "x"})).await;
         assert_eq!(done.status, 200, "{}", done.text);
+        assert_eq!(put("application/x-big", vec![8u8; content.len()]).await, 412, "what was delivered stays");
         let listed = read(&payer, &format!("{job}/files")).await.json();
         let download = listed["files"][0]["download_url"].as_str().unwrap().to_owned();
         let address = payer.address().to_string();
@@ -676,5 +684,64 @@ fn large_files_go_past_the_functions() {
         assert_eq!(fetched.header("content-type"), Some("application/x-big"));
         let forged = target.replace("name=big.bin", "name=small.bin");
         assert_eq!(payer.client.get(&forged, &[]).await.status, 401);
+    });
+}
+
+/// Once settled, a payment can be read off the chain: alone it buys nothing and shows nothing to whoever copies it.
+#[test]
+fn a_payment_read_off_the_chain_shows_nothing() {
+    run(async {
+        let (stack, hand) = timed().await;
+        let shop = Shop::open(&stack, "copied").await;
+        let payer = Payer::with(&stack, 9_000_000).await;
+        let path = shop.purchase_path();
+        // Without a quote, as the oldest clients pay; what is on chain is exactly this.
+        let authorization = payer.authorize(2_000_000);
+        let copied = header(&bare(&authorization));
+        let bought = payer.client.post(&path, &[("x-payment", &copied)], &json!({})).await;
+        assert_eq!(bought.status, 200, "{}", bought.text);
+        let lost = payer.client.post(&path, &[("x-payment", &copied)], &json!({})).await;
+        assert_eq!(lost.status, 200, "a client that lost its answer asks again, for a moment");
+        hand.advance(Duration::from_secs(121));
+        let address = payer.address().to_string();
+        for headers in [vec![("x-payment", copied.as_str())], vec![("x-payment", &copied), ("x-agent-id", &address)]] {
+            let stranger = payer.client.post(&path, &headers, &json!({})).await;
+            assert_eq!(stranger.error(), (409, "payment_already_used".to_owned()), "{}", stranger.text);
+        }
+        let token = payer.token(&stack).await;
+        let buyer = payer.client.post(&path, &[("authorization", &token)], &json!({})).await;
+        assert_eq!((buyer.status, &buyer.json()["purchase"]["price"]), (200, &json!(2)), "{}", buyer.text);
+        // What was bought stays readable, at the price that was paid, whatever is sold now.
+        assert_eq!(shop.send("PUT", "/soul-price", &json!({"soul_price": null})).await.status, 200);
+        let buyer = payer.client.post(&path, &[("authorization", &token)], &json!({})).await;
+        assert_eq!((buyer.status, &buyer.json()["purchase"]["price"]), (200, &json!(2)), "{}", buyer.text);
+    });
+}
+
+/// A bare address may rate, as the mission has it, and so may somebody who only writes it: the buyer's proof outranks it.
+#[test]
+fn a_proven_rating_takes_the_place_of_an_unproven_one() {
+    run(async {
+        let stack = stack().await;
+        let shop = Shop::open(&stack, "rated-twice").await;
+        let payer = Payer::new(&stack).await;
+        let job = buy(&shop, &payer, "x").await;
+        assert_eq!(shop.claim(&job).await.status, 200);
+        let empty = shop.send("POST", &format!("/jobs/{job}/complete"), &json!({"result": " "})).await;
+        assert_eq!(empty.error(), (400, "invalid_request".to_owned()), "nothing is no delivery");
+        assert_eq!(shop.send("POST", &format!("/jobs/{job}/complete"), &json!({"result": "y"})).await.status, 200);
+        assert_eq!(rate(&payer, &job, &json!({"rating": 5, "review": "splendid"})).await.status, 200);
+        let path = format!("/v1/soul/jobs/{job}/rate");
+        assert_eq!(payer.change("POST", &path, &json!({"rating": 2})).await.status, 200);
+        for again in
+            [rate(&payer, &job, &json!({"rating": 5})).await, payer.change("POST", &path, &json!({"rating": 1})).await]
+        {
+            assert_eq!(again.error(), (400, "already_rated".to_owned()), "{}", again.text);
+        }
+        let profile = payer.client.get("/v1/soul/rated-twice", &[]).await.json();
+        let stats = &profile["soul"]["stats"];
+        assert_eq!((&stats["avg_rating"], &stats["rating_count"]), (&json!(2), &json!(1)), "{profile}");
+        let seen = read(&payer, &job).await.json()["job"].clone();
+        assert_eq!((&seen["rating"], seen.get("review")), (&json!(2), None));
     });
 }

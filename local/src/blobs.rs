@@ -127,6 +127,13 @@ async fn serve(State(blobs): State<Arc<FolderBlobs>>, request: Request) -> Respo
             if sent != content_type || named("size") != Some(bytes.len().to_string()) {
                 return Err(ApiError::Unauthorized);
             }
+            if parts.headers.get(header::IF_NONE_MATCH).is_none_or(|value| value != "*") {
+                return Err(ApiError::Unauthorized);
+            }
+            // As S3 says it: what is there stays.
+            if blobs.size(&key).await?.is_some() {
+                return Ok(StatusCode::PRECONDITION_FAILED.into_response());
+            }
             blobs.put(&key, &content_type, bytes).await?;
             return Ok(StatusCode::OK.into_response());
         }

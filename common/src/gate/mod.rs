@@ -74,6 +74,9 @@ use sale::Sale;
 /// Largest body of a tool call (contract §0).
 pub const MAX_BODY_BYTES: usize = 1024 * 1024;
 
+/// For so long a payment without a quote alone leads to what a soul sold for it.
+const BARE_REPEAT: Duration = Duration::from_secs(120);
+
 /// Sells the tools of the catalog.
 pub struct Gate {
     pub app: App,
@@ -457,7 +460,23 @@ impl Gate {
             return Err(ApiError::PaymentAlreadyUsed);
         }
         let job = self.wait(claim.request_id, order.tool.answer).await?.ok_or(ApiError::PaymentAlreadyUsed)?;
+        if !self.may_have_again(order, payment, &job) {
+            return Err(ApiError::PaymentAlreadyUsed);
+        }
         self.answer(order, Some(payment), &job, true).await
+    }
+
+    /// Whether whoever shows this payment again may have what it bought. A settled payment can be read off the chain, so
+    /// what a soul sold is only for who also shows what is not there: a proof of the buyer's, or the quote that was paid.
+    /// A payment without a quote is enough for a moment, for clients that lost the answer.
+    fn may_have_again(&self, order: &Order<'_>, payment: &Payment, job: &Job) -> bool {
+        if order.listing.is_none() || order.caller.as_ref().is_some_and(|caller| caller.agent == job.agent) {
+            return true;
+        }
+        let quote = quote_token(order, payment).and_then(|token| Quote::authentic(token, &self.quote_key));
+        let is_of_quote = quote.is_some_and(|quote| quote.request_id() == job.request_id);
+        let without = claim::request_id(&payment.authorization, &self.app.config.chain) == job.request_id;
+        is_of_quote || without && self.app.clock.now() < job.created.plus(BARE_REPEAT)
     }
 
     /// Whether a transfer that somebody else broadcast may still buy something: only shortly after the authorization's

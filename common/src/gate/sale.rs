@@ -278,7 +278,8 @@ impl Gate {
             Some(job) if job.agent == sale.agent && job.payment.is_none() && sale.payment.is_none() => {
                 self.answer(sale.order, None, &job, true).await
             }
-            _ => Err(ApiError::InvalidQuote),
+            // A copy under the same name may have used it.
+            _ => self.copy_or(sale, ApiError::InvalidQuote).await,
         }
     }
 
@@ -345,6 +346,7 @@ impl Gate {
             progress: None,
             rating: None,
             review: None,
+            rating_proven: false,
             settlement: if is_paid { Settlement::Settled } else { Settlement::Claimed },
             overlap,
             intent: None,

@@ -1,7 +1,9 @@
 //! The marketplace's rows of the error table (mission document, "Errors"; contract §19).
 
+use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 
+use super::ApiError;
 use crate::catalog::input::FieldError;
 
 /// What the marketplace refuses, beside what every route refuses.
@@ -25,6 +27,8 @@ pub enum MarketError {
     AlreadyRated,
     /// Another worker of the seller's has the job.
     AlreadyClaimed,
+    /// A range of a file that it does not have.
+    NoSuchRange,
     /// The job is not where this step begins.
     InvalidState(&'static str),
 }
@@ -38,6 +42,7 @@ impl MarketError {
             | MarketError::InvalidOutput(_)
             | MarketError::JobNotCompleted
             | MarketError::AlreadyRated => StatusCode::BAD_REQUEST,
+            MarketError::NoSuchRange => StatusCode::RANGE_NOT_SATISFIABLE,
             MarketError::Forbidden(_) => StatusCode::FORBIDDEN,
             MarketError::AlreadyClaimed | MarketError::InvalidState(_) => StatusCode::CONFLICT,
         }
@@ -55,6 +60,7 @@ impl MarketError {
             MarketError::JobNotCompleted => "job_not_completed",
             MarketError::AlreadyRated => "already_rated",
             MarketError::AlreadyClaimed => "already_claimed",
+            MarketError::NoSuchRange => "range_not_satisfiable",
             MarketError::InvalidState(_) => "invalid_state",
         }
     }
@@ -73,6 +79,7 @@ impl MarketError {
                 first(errors, "the result does not satisfy the service's output_schema")
             }
             MarketError::Forbidden(why) | MarketError::InvalidState(why) => (*why).to_owned(),
+            MarketError::NoSuchRange => "the file has no such bytes; Content-Range says how many it has".to_owned(),
             MarketError::JobNotCompleted => "only a completed job can be rated".to_owned(),
             MarketError::AlreadyRated => "the job was rated; a rating is given once".to_owned(),
             MarketError::AlreadyClaimed => "another worker has the job; its lease has not run out".to_owned(),
@@ -84,6 +91,12 @@ impl MarketError {
             MarketError::InvalidInput(errors) | MarketError::InvalidOutput(errors) => Some(errors),
             _ => None,
         }
+    }
+}
+
+impl IntoResponse for MarketError {
+    fn into_response(self) -> Response {
+        ApiError::from(self).into_response()
     }
 }
 
@@ -112,6 +125,7 @@ mod tests {
             (MarketError::JobNotCompleted, 400, "job_not_completed"),
             (MarketError::AlreadyRated, 400, "already_rated"),
             (MarketError::AlreadyClaimed, 409, "already_claimed"),
+            (MarketError::NoSuchRange, 416, "range_not_satisfiable"),
             (MarketError::InvalidState("no"), 409, "invalid_state"),
         ];
         for (error, status, code) in rows {

@@ -115,6 +115,9 @@ pub struct Job {
     pub rating: Option<u8>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<String>,
+    /// The buyer proved to be the one who rated.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rating_proven: bool,
     pub settlement: Settlement,
     /// The work need not wait for the settlement (see `payments::policy`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -416,6 +419,7 @@ mod tests {
             progress: None,
             rating: None,
             review: None,
+            rating_proven: false,
             settlement: Settlement::Submitted,
             overlap: false,
             intent: Some(Intent {

@@ -9,6 +9,7 @@ use super::fee::Split;
 use crate::clock::Timestamp;
 use crate::ids::{AgentId, ReceiptId, RequestId};
 use crate::money::Usdc;
+use crate::store::db::Query;
 use crate::store::{Db, Key, StoreError, Write};
 
 /// What a job sells for somebody else, kept with the job.
@@ -68,18 +69,37 @@ pub fn record(db: &Db, earning: &Earning) -> Result<Write, StoreError> {
 
 /// Says that an agent bought a version of a soul's text: it may read that version again for nothing.
 pub fn licence_key(soul: &str, buyer: AgentId, version: u32) -> Key {
-    Key::new(seller_partition(soul), format!("LICENCE#{buyer}#{version}"))
+    Key::new(seller_partition(soul), format!("LICENCE#{buyer}#{version:06}"))
 }
 
 /// The write that grants a licence; again is the same as once.
 pub fn grant(db: &Db, earning: &Earning) -> Result<Write, StoreError> {
     let key = licence_key(&earning.sold.soul, earning.buyer, earning.sold.terms);
-    Write::put(&db.tables.ledger, key, &Licence { bought_at: earning.ended_at, receipt_id: earning.receipt_id.clone() })
+    let licence = Licence {
+        version: earning.sold.terms,
+        price: earning.sold.split.price(),
+        bought_at: earning.bought_at,
+        receipt_id: earning.receipt_id.clone(),
+    };
+    Write::put(&db.tables.ledger, key, &licence)
 }
 
 /// A bought version of a text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Licence {
+    pub version: u32,
+    /// What was paid for it, in micro-USDC.
+    pub price: Usdc,
     pub bought_at: Timestamp,
     pub receipt_id: ReceiptId,
+}
+
+/// What an agent bought of a soul's text: this version, or the newest it has.
+pub async fn licence(db: &Db, soul: &str, buyer: AgentId, version: Option<u32>) -> Result<Option<Licence>, StoreError> {
+    if let Some(version) = version {
+        return db.get_latest(&db.tables.ledger, licence_key(soul, buyer, version)).await;
+    }
+    let prefix = format!("LICENCE#{buyer}#");
+    let newest = Query::prefixed(&db.tables.ledger, &seller_partition(soul), &prefix, 1)?.newest_first().latest();
+    Ok(db.query(newest).await?.into_iter().next())
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::clock::Timestamp;
-use crate::digest::sha256;
+use crate::digest::{random, sha256};
 use crate::ids::RequestId;
 use crate::jobs::job::{self, RETENTION};
 use crate::store::db::Query;
@@ -29,9 +29,10 @@ pub struct FileRow {
     /// In bytes.
     pub size: u64,
     pub content_type: String,
-    /// Sent past us, to a URL: it counts once it has arrived.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub uploaded: bool,
+    /// Sent past us, to a URL for this blob: it counts once it has arrived. Each announcement has a blob of its own, which
+    /// can be written once, so that what was delivered stays what it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uploaded: Option<String>,
     pub at: Timestamp,
     /// Unix seconds after which the row may go, as its job.
     pub expires: i64,
@@ -40,7 +41,7 @@ pub struct FileRow {
 impl FileRow {
     pub fn of(path: &str, content_type: &str, size: u64, at: Timestamp) -> FileRow {
         let expires = at.plus(RETENTION).secs();
-        FileRow { path: path.to_owned(), size, content_type: content_type.to_owned(), uploaded: false, at, expires }
+        FileRow { path: path.to_owned(), size, content_type: content_type.to_owned(), uploaded: None, at, expires }
     }
 
     /// The row as it is listed (mission document, "Job file").
@@ -52,6 +53,17 @@ impl FileRow {
             "content_type": self.content_type,
             "download_url": format!("/v1/soul/jobs/{}/files/{}", request_id.soul_job(), encoded.join("/")),
         })
+    }
+
+    /// Where its content lies.
+    pub fn blob(&self, request_id: RequestId) -> String {
+        self.uploaded.clone().unwrap_or_else(|| blob(request_id, &self.path))
+    }
+
+    /// The same, to be sent to a blob of its own.
+    pub fn announced(self, request_id: RequestId) -> FileRow {
+        let key = format!("{}-{}", blob(request_id, &self.path), const_hex::encode(random::<8>()));
+        FileRow { uploaded: Some(key), ..self }
     }
 
     /// Its last part.
@@ -77,8 +89,8 @@ fn key(request_id: RequestId, path: &str) -> Key {
     Key::new(job::key(request_id).pk, format!("FILE#{path}"))
 }
 
-/// Where a file's content lies.
-pub fn blob(request_id: RequestId, path: &str) -> String {
+/// Where the content of a file that came as a body lies.
+fn blob(request_id: RequestId, path: &str) -> String {
     format!("files/{request_id}/{}", const_hex::encode(sha256(path.as_bytes())))
 }
 

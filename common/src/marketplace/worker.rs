@@ -148,8 +148,11 @@ pub async fn complete(market: &Market, job: &Job, result: &str) -> Result<Job, A
         check_output(promised, result).map_err(MarketError::InvalidOutput)?;
     }
     let files = files::of_job(&market.app.db, job.request_id).await?;
-    for file in files.iter().filter(|file| file.uploaded) {
-        let size = market.app.blobs.size(&files::blob(job.request_id, &file.path)).await?;
+    if result.trim().is_empty() && files.is_empty() {
+        return Err(ApiError::field("result", "is empty, and there is no file: nothing would be delivered"));
+    }
+    for file in files.iter().filter(|file| file.uploaded.is_some()) {
+        let size = market.app.blobs.size(&file.blob(job.request_id)).await?;
         if size != Some(file.size) {
             return Err(ApiError::field("files", format!("{} did not arrive with {} bytes", file.path, file.size)));
         }

@@ -25,7 +25,7 @@ pub trait Blobs: Send + Sync {
 pub enum Access<'a> {
     /// Reading, as a download of this content type and under this file name.
     Get { content_type: &'a str, file_name: &'a str },
-    /// Writing exactly so many bytes of this content type.
+    /// Writing exactly so many bytes of this content type, once: with `If-None-Match: *`, which is part of what is signed.
     Put { content_type: &'a str, size: u64 },
 }
 
@@ -107,7 +107,9 @@ impl Blobs for S3Blobs {
             }
             Access::Put { content_type, size } => {
                 let size = size.to_string();
-                self.http.presigned("PUT", &url, &[("content-length", &size), ("content-type", content_type)], valid)
+                let headers =
+                    [("content-length", size.as_str()), ("content-type", content_type), ("if-none-match", "*")];
+                self.http.presigned("PUT", &url, &headers, valid)
             }
         }
     }

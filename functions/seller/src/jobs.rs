@@ -194,13 +194,12 @@ pub async fn announce_file(
         check_content_type(content_type).map_err(|wrong| ApiError::field("content_type", wrong))?;
         let size = fields.get("size").and_then(Value::as_u64).unwrap_or_default();
         let now = market.app.clock.now();
-        let row = FileRow { uploaded: true, ..FileRow::of(path, content_type, size, now) };
-        let key = files::blob(job.request_id, path);
+        let row = FileRow::of(path, content_type, size, now).announced(job.request_id);
+        let key = row.blob(job.request_id);
         let url = market.app.blobs.url(&key, Access::Put { content_type, size }, files::URL_VALID)?;
         worker::add_file(&market, &job, row, None).await?;
         let expires_at = now.plus(files::URL_VALID).to_string();
-        let send =
-            json!({"method": "PUT", "headers": {"content-type": content_type, "content-length": size.to_string()}});
+        let send = json!({"method": "PUT", "headers": {"content-type": content_type, "content-length": size.to_string(), "if-none-match": "*"}});
         Ok(private_json(StatusCode::OK, &json!({"upload_url": url, "expires_at": expires_at, "upload": send})))
     };
     respond(answer.await)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, State};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use common::auth::Scope;
 use common::catalog::input::{self, Field, Kind};
 use common::gate::parse_body;
@@ -71,7 +71,7 @@ pub async fn file(
         let (job, party) = party::job_for(&market, &headers, &id, Scope::Read).await?;
         check_files(&job, party)?;
         let file = files::load(&market.app.db, job.request_id, &path).await?.ok_or(ApiError::NotFound)?;
-        let key = files::blob(job.request_id, &path);
+        let key = file.blob(job.request_id);
         if file.size > files::MAX_BODY_BYTES as u64 {
             let access = Access::Get { content_type: &file.content_type, file_name: file.name() };
             let url = market.app.blobs.url(&key, access, files::URL_VALID)?;
@@ -95,7 +95,13 @@ fn download(file: &FileRow, bytes: Vec<u8>, range: Option<&str>) -> Response {
             let part = bytes.get(first..=last).unwrap_or_default().to_vec();
             (StatusCode::PARTIAL_CONTENT, Some(format!("bytes {first}-{last}/{size}")), part)
         }
-        Part::None => (StatusCode::RANGE_NOT_SATISFIABLE, Some(format!("bytes */{size}")), Vec::new()),
+        Part::None => {
+            let mut response = MarketError::NoSuchRange.into_response();
+            if let Ok(value) = HeaderValue::from_str(&format!("bytes */{size}")) {
+                response.headers_mut().insert(header::CONTENT_RANGE, value);
+            }
+            return response;
+        }
     };
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;
@@ -135,7 +141,9 @@ pub async fn rate(State(market): State<Arc<Market>>, Segment(id): Segment, heade
         let stars = fields.get("rating").and_then(serde_json::Value::as_u64).unwrap_or_default();
         let stars = u8::try_from(stars).unwrap_or_default();
         let review = fields.get("review").and_then(serde_json::Value::as_str).filter(|review| !review.is_empty());
-        rating::rate(&market.app.db, &job, stars, review, market.app.clock.now()).await?;
+        // Judged by now, if it was sent.
+        let proven = headers.contains_key("x-agent-proof") || common::http::headers::bearer(&headers)?.is_some();
+        rating::rate(&market.app.db, &job, stars, review, proven, market.app.clock.now()).await?;
         let body = json!({"success": true, "message": "the rating counts", "rating": stars});
         Ok(private_json(StatusCode::OK, &body))
     };

@@ -9,8 +9,8 @@ use common::auth::Scope;
 use common::catalog::input::FieldError;
 use common::gate::{self, Call, parse_body};
 use common::http::{ApiError, MarketError, headers, private_json, read_body};
-use common::ledger::earning::{self, Licence};
-use common::marketplace::{Market, offer, respond, schema, soul};
+use common::ledger::earning;
+use common::marketplace::{Market, offer, party, respond, schema, soul};
 use common::money::Usdc;
 use common::tools::soul::{EXECUTION, PURCHASE};
 use http::{HeaderMap, StatusCode};
@@ -22,8 +22,22 @@ pub async fn purchase(State(market): State<Arc<Market>>, path: Path<String>, req
     let answer = async {
         let resource = market.app.resource_url(&parts);
         let body = read_body(body, gate::MAX_BODY_BYTES).await?;
-        let offer = offer::text(&market, &path, &parts.headers).await?;
-        if let Some(answer) = had(&market, &offer, &parts.headers).await? {
+        let offer = match offer::text(&market, &path, &parts.headers).await {
+            Ok(offer) => offer,
+            // What was bought can be read for good, whatever is sold now.
+            Err(refused @ ApiError::Market(MarketError::NotForSale | MarketError::Unlisted)) => {
+                return owned(&market, &path, None, &parts.headers).await?.ok_or(refused);
+            }
+            Err(error) => return Err(error),
+        };
+        let (soul, text) = (&offer.soul, &offer.text);
+        if offer.price == Usdc::ZERO {
+            let soul_md = soul::load_text(&*market.app.blobs, &text.hash).await?;
+            let now = market.app.clock.now().to_string();
+            let body = offer::handed_over(soul, text, &soul_md, Usdc::ZERO, &now);
+            return Ok(private_json(StatusCode::OK, &body));
+        }
+        if let Some(answer) = owned(&market, &path, Some(text.version), &parts.headers).await? {
             return Ok(answer);
         }
         let call =
@@ -33,28 +47,27 @@ pub async fn purchase(State(market): State<Arc<Market>>, path: Path<String>, req
     respond(answer.await)
 }
 
-/// The text, where nothing is to be paid for it.
-async fn had(market: &Market, offer: &offer::TextOffer, headers: &HeaderMap) -> Result<Option<Response>, ApiError> {
-    let (soul, text) = (&offer.soul, &offer.text);
-    let now = market.app.clock.now().to_string();
-    let (price, purchased_at) = if offer.price == Usdc::ZERO {
-        (Usdc::ZERO, now)
-    } else {
-        // Only who proves to be the buyer: a public address proves nothing (contract §19).
-        if headers.get("x-agent-proof").is_none() && headers::bearer(headers)?.is_none() {
-            return Ok(None);
-        }
-        // A proof is used up by being looked at, and the gate would not take it again: it is only looked at here where
-        // there is something to find.
-        let Some(named) = common::marketplace::party::named(market, headers).await? else { return Ok(None) };
-        let key = earning::licence_key(soul.slug.as_str(), named, text.version);
-        let licence: Option<Licence> = market.app.db.get_latest(&market.app.db.tables.ledger, key).await?;
-        let Some(licence) = licence else { return Ok(None) };
-        market.app.caller(headers, Scope::Read).await?;
-        (offer.price, licence.bought_at.to_string())
+/// A text that was bought, for who proves to be its buyer: a public address proves nothing (contract §19).
+async fn owned(
+    market: &Market,
+    name: &str,
+    version: Option<u32>,
+    headers: &HeaderMap,
+) -> Result<Option<Response>, ApiError> {
+    if headers.get("x-agent-proof").is_none() && headers::bearer(headers)?.is_none() {
+        return Ok(None);
+    }
+    // A proof is used up by being looked at, and the gate would not take it again: it is only looked at here where there
+    // is something to find.
+    let db = &market.app.db;
+    let (Some(named), Some(soul)) = (party::named(market, headers).await?, soul::find(db, name).await?) else {
+        return Ok(None);
     };
+    let Some(licence) = earning::licence(db, soul.slug.as_str(), named, version).await? else { return Ok(None) };
+    let Some(text) = soul::load_version(db, soul.slug.as_str(), licence.version).await? else { return Ok(None) };
+    market.app.caller(headers, Scope::Read).await?;
     let soul_md = soul::load_text(&*market.app.blobs, &text.hash).await?;
-    let body = offer::handed_over(soul, text, &soul_md, price, &purchased_at);
+    let body = offer::handed_over(&soul, &text, &soul_md, licence.price, &licence.bought_at.to_string());
     Ok(Some(private_json(StatusCode::OK, &body)))
 }
 
