@@ -426,6 +426,20 @@ fn changes_of_a_service_at_once_all_stay() {
 }
 
 #[test]
+fn names_show_what_they_are() {
+    run(async {
+        let stack = stack().await;
+        let client = Client::new(&stack.base_url);
+        for hidden in ["a\u{0}b", "a\nb", "\u{202e}evil", "a\u{200b}b", " ", "\u{2060}"] {
+            let answer = client.post(REGISTER, &[], &with(body("hidden-name"), &[("name", json!(hidden))])).await;
+            assert_eq!((answer.status, places(&answer)), (400, vec!["name".to_owned()]), "{hidden:?}: {}", answer.text);
+        }
+        let lines = with(body("plain-name"), &[("name", json!("Ärztin 医者 🩺")), ("bio", json!("two\nlines"))]);
+        assert_eq!(client.post(REGISTER, &[], &lines).await.status, 200);
+    });
+}
+
+#[test]
 fn a_worker_program_and_webhook_are_set_up() {
     run(async {
         let stack = stack().await;

@@ -215,6 +215,9 @@ impl Stack {
         let router = router.into_make_service_with_connect_info::<SocketAddr>();
         tasks.spawn(async move { drop(axum::serve(listener, router).await) });
         tasks.spawn(async move { drop(axum::serve(site_listener, site::router()).await) });
+        if let (Some(chain), Some(_)) = (&stack.chain, &options.state) {
+            tasks.spawn(keep_time(chain.clone()));
+        }
         for _ in 0..WORKERS {
             tasks.spawn(queue.clone().work(worker_engine.clone()));
             tasks.spawn(souls.clone().work(executor_engine.clone()));
@@ -313,6 +316,15 @@ async fn pay_out(app: App, treasury: Treasury) {
             common::http::log::failure("payouts failed", &error);
         }
         tokio::time::sleep(SCHEDULE).await;
+    }
+}
+
+/// The local chain makes a block only for a transaction, and judges payments by the time of its last one: without this, a
+/// payment made after some quiet minutes would not be valid yet.
+async fn keep_time(chain: Arc<DevChain>) {
+    loop {
+        let _ = chain.rpc().call("evm_mine", serde_json::json!([])).await;
+        tokio::time::sleep(Duration::from_secs(60)).await;
     }
 }
 

@@ -8,6 +8,7 @@ use super::soul::{RESERVED, Slug};
 use crate::catalog::input::FieldError;
 use crate::evm::Address;
 use crate::money::Usdc;
+use crate::work::is_invisible;
 
 const MIN_TEXT_BYTES: usize = 10;
 /// Largest soul.md: 50 KB.
@@ -77,6 +78,24 @@ pub fn text(min: usize, max: usize) -> impl Fn(&Value) -> Result<String, Wrong> 
         } else {
             wrong(format!("must have {min} to {max} characters, has {length}"))
         }
+    }
+}
+
+/// A text that strangers are shown in prices and lists: nothing in it hides, or turns around what stands beside it, and
+/// something of it can be seen. Where it may have `lines`, also line breaks and tabs.
+pub fn shown(min: usize, max: usize, lines: bool) -> impl Fn(&Value) -> Result<String, Wrong> {
+    move |value| {
+        let text = text(min, max)(value)?;
+        let hides = |letter: char| {
+            is_invisible(letter) || letter.is_control() && !(lines && matches!(letter, '\n' | '\r' | '\t'))
+        };
+        if text.chars().any(hides) {
+            return wrong("must not contain control or invisible characters");
+        }
+        if min > 0 && text.trim().is_empty() {
+            return wrong("must have something that can be seen");
+        }
+        Ok(text)
     }
 }
 
@@ -158,9 +177,9 @@ pub struct SoulForm {
 impl SoulForm {
     pub fn read(body: &Map<String, Value>) -> Result<SoulForm, Vec<FieldError>> {
         let mut reader = Reader::new(body);
-        let name = reader.required("name", text(1, 255));
+        let name = reader.required("name", shown(1, 255, false));
         let slug = reader.required("slug", soul_slug);
-        let bio = reader.optional("bio", text(0, 1000));
+        let bio = reader.optional("bio", shown(0, 1000, true));
         let avatar_url = reader.optional("avatar_url", avatar);
         let soul_md = reader.required("soul_md", soul_md);
         let price = reader.optional("soul_price", dollars(Usdc::ZERO, MOST_FOR_TEXT));

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::category::Category;
-use super::form::{Reader, Wrong, boolean, dollars, slug, text, whole, wrong};
+use super::form::{Reader, Wrong, boolean, dollars, shown, slug, text, whole, wrong};
 use super::schema::{self, under};
 use super::service::{Executor, MAX_TEST_CASES, Service, Terms, TestCase};
 use super::soul::Slug;
@@ -57,9 +57,9 @@ impl Change {
     pub fn read(body: &Map<String, Value>, ground: &Ground<'_>) -> Result<Change, Vec<FieldError>> {
         let mut reader = Reader::new(body);
         let change = Change {
-            name: reader.given("name", text(1, 255)),
+            name: reader.given("name", shown(1, 255, false)),
             price: reader.given("price_usd", dollars(LEAST_PRICE, MOST_PRICE)),
-            description: reader.nullable("description", text(0, 2000)),
+            description: reader.nullable("description", shown(0, 2000, true)),
             category: reader.given("category", category),
             active: reader.given("active", boolean),
             sandbox: reader.given("sandbox", boolean),
