@@ -36,11 +36,6 @@ pub fn asks_for_all(query: Option<&str>) -> Result<bool, ApiError> {
     }
 }
 
-/// The text of a job's result, if it is completed.
-pub async fn result_text(blobs: &dyn Blobs, job: &Job) -> Result<Option<String>, StoreError> {
-    Ok(result(blobs, job).await?.and_then(|result| result["result"].as_str().map(str::to_owned)))
-}
-
 async fn result(blobs: &dyn Blobs, job: &Job) -> Result<Option<Value>, StoreError> {
     match (&job.result, job.outcome) {
         (Some(stored), Some(Outcome::Completed)) => read_result(blobs, stored).await.map(Some),

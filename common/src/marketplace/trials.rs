@@ -1,5 +1,5 @@
-//! Trials: a seller's test cases, run when a service is listed or changed, and once a day after. Buyers see how many
-//! passed.
+//! Trials: a seller's test cases, run when a service is added or changed, and once a day after. Buyers see how many
+//! passed. A service that came with its soul's registration is tried after its first change.
 //!
 //! A trial costs its service nothing and is done with neither tools nor a buyer's data, so it is bounded: a soul has at most
 //! [`MOST_A_DAY`] a day, and each case [`CASE_SECS`] seconds. The seller's own worker is not tried: it would be told what
@@ -73,7 +73,7 @@ pub fn can_be_tried(service: &Service) -> bool {
     service.active && !service.test_cases.is_empty() && service.terms.executor != Executor::Worker
 }
 
-/// The write with which a service that is listed or changed asks for a trial.
+/// The write with which a service that is added or changed asks for a trial.
 pub fn ask(db: &Db, soul: &Slug, service: &Service, now: Timestamp) -> Result<Option<Write>, StoreError> {
     if !can_be_tried(service) {
         return Ok(None);

@@ -134,7 +134,7 @@ pub async fn add_file(market: &Market, job: &Job, row: FileRow, content: Option<
 /// Delivers a result. One that is not what the service promises is refused while there is time to deliver another.
 ///
 /// # Errors
-/// 400 `invalid_output`; 409 `invalid_state`, also for a file that was announced and did not arrive.
+/// 400 `invalid_output`; 400 `invalid_request` for a file that was announced and did not arrive; 409 `invalid_state`.
 pub async fn complete(market: &Market, job: &Job, result: &str) -> Result<Job, ApiError> {
     let now = market.app.clock.now();
     check_claimed(job, now)?;

@@ -173,7 +173,7 @@ impl Workshop {
         let terms = terms.ok_or_else(|| ToolError::internal("the service's terms are gone"))?;
         let until = self.clock.now().plus(Duration::from_secs(terms.deadline_seconds.into()));
         let executor = match terms.executor {
-            // Without a model the seller's own worker does it (the service's profile says so).
+            // Where no model is configured, the seller's own worker does it.
             Executor::Model => self.model.as_ref(),
             Executor::Program => Some(self.programs.as_ref().ok_or_else(work::not_configured)?),
             Executor::Worker => None,
