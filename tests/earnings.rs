@@ -226,7 +226,7 @@ fn reputation_is_of_buyers_that_are_not_the_seller() {
         assert_eq!(reputation::public(db, slug).await.unwrap()["median_seconds"], json!(null));
         let [often, once, unlucky, own, late] = [(); 5].map(|()| someone());
         let seconds = Duration::from_secs;
-        assert!(wallet::link(db, &slug.parse().unwrap(), own, false, now).await.unwrap());
+        assert!(wallet::link(db, &slug.parse().unwrap(), own, true, now).await.unwrap());
         let mut sales = vec![
             seller.sale(10_000, often, Completed, now, seconds(10)),
             seller.sale(10_000, often, Completed, now, seconds(20)),
@@ -258,7 +258,10 @@ fn reputation_is_of_buyers_that_are_not_the_seller() {
         seller.record(&[seller.sale(10_000, late, Completed, now, seconds(20))]).await;
         counting::fold(db, slug, ROUNDS, now).await.unwrap();
         assert_eq!(reputation::public(db, slug).await.unwrap(), figures(3, 0.6666, 0.1428, 7));
-        assert!(wallet::link(db, &slug.parse().unwrap(), late, false, now).await.unwrap());
+        // Anybody's wallet can be linked, also an unhappy buyer's: that takes nothing out.
+        assert!(wallet::link(db, &slug.parse().unwrap(), unlucky, false, now).await.unwrap());
+        assert_eq!(reputation::public(db, slug).await.unwrap(), figures(3, 0.6666, 0.1428, 7));
+        assert!(wallet::link(db, &slug.parse().unwrap(), late, true, now).await.unwrap());
         assert_eq!(reputation::public(db, slug).await.unwrap(), figures(2, 1.0, 0.1666, 6));
         seller.record(&[seller.sale(10_000, own, Completed, now, seconds(1))]).await;
         seller.record(&[seller.sale(10_000, late, Completed, now, seconds(20))]).await;

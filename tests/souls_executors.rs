@@ -4,6 +4,8 @@
 use std::process::Stdio;
 
 use common::ledger::account;
+use common::marketplace::service::{self, Executor};
+use common::store::Write;
 use local::{Options, Stack};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -189,5 +191,47 @@ fn without_a_model_the_sellers_worker_is_told_and_does_it() {
         let failed = ended(&payer, bought["soul_job_id"].as_str().unwrap()).await;
         assert_eq!(failed["error"]["reason"], "seller_failed", "{failed}");
         assert_eq!(failed["credited_usdc"], 0.5);
+    });
+}
+
+#[test]
+fn the_test_cases_of_a_registration_are_run() {
+    run(async {
+        let server = Server::start(|_, _| chat("Rivers carry water.", &[])).await;
+        let stack = with_model(&server).await;
+        let checks = json!([{"path": "", "equals": "Rivers carry water."}]);
+        let cases = json!([{"name": "rivers", "input": {"text": "Rivers"}, "checks": checks}]);
+        Shop::with(&stack, "tried-at-once", json!({"test_cases": cases})).await;
+        let client = Client::new(&stack.base_url);
+        eventually("the trial", || async {
+            let tests = client.get("/v1/soul/tried-at-once", &[]).await.json()["services"][0]["tests"].clone();
+            (tests["passed"] == 1 && tests["total"] == 1).then_some(())
+        })
+        .await;
+    });
+}
+
+/// What was offered by a model is the worker's where the model was taken away, and the profile says so.
+#[test]
+fn a_service_whose_model_was_taken_away_is_its_workers() {
+    run(async {
+        let stack = stack().await;
+        let shop = Shop::open(&stack, "modelless").await;
+        let souls = &stack.app.db.tables.souls;
+        let slug = "modelless";
+        for (key, path) in
+            [(service::key(slug, "summary"), "#terms.#executor"), (service::terms_key(slug, "summary", 1), "#executor")]
+        {
+            let write = Write::update(souls, key, &format!("SET {path} = :model")).bind("model", Executor::Model);
+            stack.app.db.write(write.unwrap()).await.unwrap();
+        }
+        let profile = Client::new(&stack.base_url).get("/v1/soul/modelless", &[]).await.json();
+        assert_eq!(profile["services"][0]["executor"], "worker", "{profile}");
+        let payer = Payer::new(&stack).await;
+        let job = buy(&shop, &payer, "x").await;
+        eventually("the job to be the worker's", || async {
+            (shop.send("POST", &format!("/jobs/{job}/claim"), &json!({})).await.status == 200).then_some(())
+        })
+        .await;
     });
 }

@@ -275,6 +275,85 @@ fn what_a_quote_says_holds_whatever_the_seller_changes() {
     });
 }
 
+/// Terms come from the quote that a call names: so a quote must never lend its price to something else, nor outlive itself.
+#[test]
+fn a_quote_buys_what_it_was_given_for_and_nothing_else() {
+    run(async {
+        let clock = Clock::pinned(Clock::system().now());
+        let hand = clock.clone();
+        let stack = stack_with(|options| Options { clock, ..options }).await;
+        let shop = Shop::open(&stack, "dear").await;
+        let bait = Shop::with(&stack, "bait", json!({"executor": "worker", "price_usd": 0.01})).await;
+        assert_eq!(bait.send("PUT", "/soul-price", &json!({"soul_price": 0.000001})).await.status, 200);
+        let payer = Payer::with(&stack, 5_000_000).await;
+        let quote_of = |answer: &Answer| answer.json()["context"]["quote_id"].as_str().expect("a quote").to_owned();
+        let old = payer.client.post(&shop.execute_path(), &[], &text("x")).await;
+        for price in [800, 900] {
+            assert_eq!(shop.send("PUT", "/services/summary", &json!({"price_usd": price})).await.status, 200);
+        }
+        let cheap_text = quote_of(&payer.client.post(&bait.purchase_path(), &[], &json!({})).await);
+        let cheap_work = quote_of(&payer.client.post(&bait.execute_path(), &[], &text("x")).await);
+        let invalid = (400, "invalid_quote".to_owned());
+        for (path, body) in [(shop.purchase_path(), json!({})), (shop.execute_path(), text("x"))] {
+            for quote in [&cheap_text, &cheap_work] {
+                let forged = payer.pay(&old).replacen('A', "B", 1);
+                for more in [None, Some(("x-dry-run", "true")), Some(("payment-signature", forged.as_str()))] {
+                    let mut headers = vec![("x-quote-id", quote.as_str())];
+                    headers.extend(more);
+                    let answer = payer.client.post(&path, &headers, &body).await;
+                    assert_eq!(answer.status, 400, "{path} {more:?}: {}", answer.text);
+                    assert!(answer.json().get("accepts").is_none(), "{}", answer.text);
+                }
+                assert_eq!(payer.client.post(&path, &[("x-quote-id", quote)], &body).await.error(), invalid);
+            }
+        }
+        // Its own quote is shown again as it is, and no longer once it has expired.
+        let old = quote_of(&old);
+        let ask = async |body: &Value| payer.client.post(&shop.execute_path(), &[("x-quote-id", &old)], body).await;
+        let again = ask(&text("x")).await;
+        assert_eq!((again.status, quote_of(&again)), (402, old.clone()), "{}", again.text);
+        assert_eq!(ask(&text("y")).await.error(), invalid, "for another input");
+        hand.advance(Duration::from_secs(31 * 60));
+        assert_eq!(ask(&text("x")).await.error(), invalid);
+        let probe = Client::new(&stack.base_url).send("POST", &shop.execute_path(), &[], "").await.unwrap();
+        assert_eq!((probe.status, &probe.json()["amount_usdc"]), (402, &json!("900.000000")), "{}", probe.text);
+    });
+}
+
+#[test]
+fn of_many_purchases_of_a_text_at_once_one_pays() {
+    run(async {
+        let stack = stack().await;
+        let shop = Shop::open(&stack, "raced-text").await;
+        let path = shop.purchase_path();
+        let payer = Payer::with(&stack, 10_000_000).await;
+        payer.give_credits(&stack, 10_000_000).await;
+        let token = payer.token(&stack).await;
+        let bought = join_all((0..8).map(|_| async {
+            let answer = payer.client.post(&path, &[("authorization", token.as_str())], &json!({})).await;
+            assert!(matches!(answer.status, 200 | 409), "{}", answer.text);
+            answer.status == 200
+        }))
+        .await;
+        assert!(bought.contains(&true));
+        let account = account::load(&stack.app.db, payer.agent()).await.unwrap();
+        assert_eq!(account.credits.micro(), 8_000_000, "2 once");
+
+        let other = Payer::with(&stack, 10_000_000).await;
+        let nothing = json!({});
+        let answers = join_all((0..4).map(|_| other.buy(&path, &nothing))).await;
+        assert!(answers.iter().any(|answer| answer.status == 200), "{answers:?}");
+        eventually("the payments to be settled", || async { (other.balance(&stack).await < 10_000_000).then_some(()) })
+            .await;
+        assert_eq!(10_000_000 - other.balance(&stack).await, 2_000_000, "2 once");
+        let balance = eventually("the sales to be counted", || async {
+            let balance = shop.get("/balance").await.json()["balance"].clone();
+            (balance["pending"] == 3.2).then_some(balance)
+        });
+        balance.await;
+    });
+}
+
 #[test]
 fn inputs_are_judged_before_any_price() {
     run(async {
@@ -740,7 +819,7 @@ fn a_proven_rating_takes_the_place_of_an_unproven_one() {
         }
         let profile = payer.client.get("/v1/soul/rated-twice", &[]).await.json();
         let stats = &profile["soul"]["stats"];
-        assert_eq!((&stats["avg_rating"], &stats["rating_count"]), (&json!(2), &json!(1)), "{profile}");
+        assert_eq!((&stats["avg_rating"], &stats["rating_count"]), (&json!(2.0), &json!(1)), "{profile}");
         let seen = read(&payer, &job).await.json()["job"].clone();
         assert_eq!((&seen["rating"], seen.get("review")), (&json!(2), None));
     });

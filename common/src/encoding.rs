@@ -1,5 +1,7 @@
 //! Base64 as it comes and as we send it.
 
+use std::fmt::Write;
+
 use base64::Engine;
 use base64::alphabet;
 use base64::engine::DecodePaddingMode;
@@ -24,6 +26,19 @@ pub fn base64_standard(bytes: &[u8]) -> String {
 /// URL-safe base64 without padding, for ids, keys and signatures.
 pub fn base64_url(bytes: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
+}
+
+/// With everything escaped but what RFC 3986 leaves to names: good for a path segment, and for a header's `filename*`.
+pub fn percent_encoded(text: &str) -> String {
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
 }
 
 #[cfg(test)]

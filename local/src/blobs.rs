@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use common::clock::Clock;
 use common::digest;
-use common::http::{ApiError, query_pairs};
+use common::http::{ApiError, Params};
 use common::store::blob::{Access, attachment};
 use common::store::{Blobs, BoxFuture, StoreError};
 use http::{HeaderValue, StatusCode, header};
@@ -110,9 +110,8 @@ async fn serve(State(blobs): State<Arc<FolderBlobs>>, request: Request) -> Respo
         let key = parts.uri.path().strip_prefix(PATH).ok_or(ApiError::NotFound)?.to_owned();
         let query = parts.uri.query().unwrap_or_default();
         let (signed, signature) = query.rsplit_once("&signature=").ok_or(ApiError::Unauthorized)?;
-        let named = |name: &str| {
-            query_pairs(Some(signed)).find(|(known, _)| known == name).map(|(_, value)| value.into_owned())
-        };
+        let params = Params::of(Some(signed));
+        let named = |name: &str| params.text(name).map(str::to_owned);
         let until: i64 = named("expires").and_then(|until| until.parse().ok()).unwrap_or_default();
         let good = signature == blobs.signature(&key, signed) && blobs.clock.now().secs() < until;
         if !good || named("method").as_deref() != Some(parts.method.as_str()) {

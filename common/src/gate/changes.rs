@@ -14,6 +14,8 @@ pub enum Part {
     /// The entry of the credits, and the end of their hold.
     Credits,
     Name,
+    /// This version of a soul's text, which nobody pays for twice.
+    Text,
     Rate,
     Exposure,
     Approval,

@@ -93,8 +93,9 @@ impl Gate {
         // A proof is not needed here, but a bad one is never ignored.
         let caller = self.app.caller_if_proven(call.headers, Scope::Read).await?;
         let payment = wire::payment(call.headers).map_err(|wrong| ApiError::field(wrong.header, wrong.message))?;
-        // What a seller sells needs no body to be priced.
-        let probes = call.body.is_empty() && payment.is_none() && call.listing.is_none();
+        // A text is bought without a body.
+        let is_text = call.listing.is_some_and(|listing| listing.service.is_none());
+        let probes = is_probe(call.headers, &call.body) && !is_text;
         let rehearses = headers::is_dry_run(call.headers)?;
         if let Some(caller) = &caller {
             let buys = payment.is_some() || caller.token().is_some();
@@ -103,9 +104,10 @@ impl Gate {
             }
         }
         if probes {
-            return Ok(self.probe(&call));
+            return self.probe(&call);
         }
         let order = Order::read(&call, caller, &self.fetch_policy)?;
+        self.check_quoted(&order, payment.as_ref())?;
         if rehearses {
             order.check_open()?;
             return self.rehearse(order, payment.as_ref()).await;
@@ -142,22 +144,43 @@ impl Gate {
     }
 
     /// No bytes of body and no payment: somebody wants to know what this costs. Directories list what answers so.
-    fn probe(&self, call: &Call<'_>) -> Response {
+    fn probe(&self, call: &Call<'_>) -> Result<Response, ApiError> {
+        if let Some(listing) = call.listing {
+            listing.check_open()?;
+            if listing.quoted {
+                return Err(ApiError::InvalidQuote);
+            }
+        }
+        let price = call.listing.map_or_else(|| call.tool.price.usual(), |listing| listing.price);
         let nothing = sha256(b"");
         let purchase = Purchase { tool: call.tool.name, body: &nothing };
         let (now, validity) = (self.app.clock.now(), self.app.config.payments.quote_ttl);
-        let quote = Quote::offer(purchase, None, call.tool.price.usual(), now, validity);
+        let quote = Quote::offer(purchase, None, price, now, validity);
         let token = quote.to_token(&self.quote_key);
         let (config, resource) = (&self.app.config, call.resource);
-        let (tool, listing) = (call.tool, None);
-        Offer { config, tool, listing, resource, quote, quote_id: &token, credits_balance: None }.unpaid()
+        let (tool, listing) = (call.tool, call.listing);
+        Ok(Offer { config, tool, listing, resource, quote, quote_id: &token, credits_balance: None }.unpaid())
+    }
+
+    /// Refuses a call that names a quote for something else, where it is the quote that says what is sold: otherwise any
+    /// quote would buy anything at its own price.
+    fn check_quoted(&self, order: &Order<'_>, payment: Option<&Payment>) -> Result<(), ApiError> {
+        if !order.is_quoted() {
+            return Ok(());
+        }
+        let token = order.quote_id.or(payment.and_then(|payment| payment.quote_id.as_deref()));
+        let quote = token.and_then(|token| Quote::authentic(token, &self.quote_key)).ok_or(ApiError::InvalidQuote)?;
+        let payer = payment.map(|payment| AgentId::of(payment.authorization.from));
+        let agents = [payer, order.agent(), order.caller.as_ref().map(|caller| caller.agent)];
+        let fits = quote.is_for(order.purchase(), agents.into_iter().flatten());
+        if fits { Ok(()) } else { Err(ApiError::QuoteMismatch) }
     }
 
     /// A price for a call without payment. Credits of a caller that may spend them are held for it.
     async fn quote(&self, order: &Order<'_>) -> Result<Response, ApiError> {
         let Some(caller) = &order.caller else {
             order.check_cap(order.price)?;
-            let quote = self.fresh_quote(order, order.agent());
+            let quote = self.fresh_quote(order, order.agent(), order.quote_id)?;
             return Ok(self.offer(order, quote, None, |offer| offer.unpaid()));
         };
         let account = account::load(&self.app.db, caller.agent).await?;
@@ -196,8 +219,8 @@ impl Gate {
     }
 
     /// A quote for which so many credits are held; without, if they were spent meanwhile.
-    async fn holding(&self, order: &Order<'_>, agent: AgentId, credits: Usdc) -> Result<Quote, StoreError> {
-        let quote = self.fresh_quote(order, Some(agent));
+    async fn holding(&self, order: &Order<'_>, agent: AgentId, credits: Usdc) -> Result<Quote, ApiError> {
+        let quote = self.fresh_quote(order, Some(agent), order.quote_id)?;
         if credits == Usdc::ZERO {
             return Ok(quote);
         }
@@ -206,11 +229,18 @@ impl Gate {
         Ok(if held { quote.with_credits(credits) } else { quote })
     }
 
-    fn fresh_quote(&self, order: &Order<'_>, agent: Option<AgentId>) -> Quote {
+    /// A quote at the order's price. Terms that were quoted before are good as long as that quote, named by `token`, is: it
+    /// is shown again, and never renewed.
+    fn fresh_quote(&self, order: &Order<'_>, agent: Option<AgentId>, token: Option<&str>) -> Result<Quote, ApiError> {
+        if order.is_quoted() {
+            let quote = token.and_then(|token| Quote::authentic(token, &self.quote_key));
+            let open = quote.filter(|quote| self.app.clock.now() < quote.expires);
+            return open.filter(|quote| quote.is_for(order.purchase(), agent)).ok_or(ApiError::InvalidQuote);
+        }
         let payments = &self.app.config.payments;
         let validity = if order.listing.is_some() { payments.soul_quote_ttl } else { payments.quote_ttl };
         let quote = Quote::offer(order.purchase(), agent, order.price, self.app.clock.now(), validity);
-        quote.under_terms(order.listing.map_or(0, |listing| listing.terms))
+        Ok(quote.under_terms(order.listing.map_or(0, |listing| listing.terms)))
     }
 
     /// Shows an offer.
@@ -228,10 +258,12 @@ impl Gate {
     }
 
     /// 402 for a payment that is no good, with a fresh offer.
-    fn refuse(&self, order: &Order<'_>, payment: &Payment, amount: Usdc, reason: Reason) -> Response {
+    fn refuse(&self, order: &Order<'_>, payment: &Payment, amount: Usdc, reason: Reason) -> Result<Response, ApiError> {
         let context = self.context(order, payment, amount);
-        let quote = self.fresh_quote(order, order.agent());
-        self.offer(order, quote, None, |offer| offer.refused(reason, &context))
+        // A quote that was asked for by nobody in particular is anybody's; one for an agent is shown to its payer.
+        let agent = order.agent().or_else(|| order.is_quoted().then(|| AgentId::of(payment.authorization.from)));
+        let quote = self.fresh_quote(order, agent, quote_token(order, payment))?;
+        Ok(self.offer(order, quote, None, |offer| offer.refused(reason, &context)))
     }
 
     fn context(&self, order: &Order<'_>, payment: &Payment, amount: Usdc) -> PaymentContext {
@@ -264,7 +296,7 @@ impl Gate {
                     return Ok(answer);
                 }
                 return match refusal {
-                    Refusal::Reason(reason) => Ok(self.refuse(order, payment, order.price, reason)),
+                    Refusal::Reason(reason) => self.refuse(order, payment, order.price, reason),
                     Refusal::Error(error) => Err(error),
                 };
             }
@@ -273,7 +305,7 @@ impl Gate {
         if signer == Signer::Unknown {
             match self.app.chain.has_code(authorization.from).await {
                 Ok(true) => {}
-                Ok(false) => return Ok(self.refuse(order, payment, amount, Reason::BadSignature)),
+                Ok(false) => return self.refuse(order, payment, amount, Reason::BadSignature),
                 Err(error) => return Err(self.could_not_check(order, payment, amount, &error)),
             }
         }
@@ -303,7 +335,7 @@ impl Gate {
         };
         match (self.answer_known(order, payment, signer).await?, refusal) {
             (Some(answer), _) => Ok(answer),
-            (None, Refusal::Reason(reason)) => Ok(self.refuse(order, payment, amount, reason)),
+            (None, Refusal::Reason(reason)) => self.refuse(order, payment, amount, reason),
             (None, Refusal::Error(error)) => Err(error),
         }
     }
@@ -341,10 +373,10 @@ impl Gate {
     /// A payment of nothing: the quote's credits pay for everything. Its bytes are the same on every call, so what is
     /// redeemed is the quote, and who may redeem it is who can prove to be its agent (contract §1.5).
     async fn redeem_credits(&self, order: &Order<'_>, payment: &Payment) -> Result<Response, ApiError> {
-        let refuse = || Ok(self.refuse(order, payment, order.price, Reason::ZeroCostNotAllowed));
+        let refuse = || self.refuse(order, payment, order.price, Reason::ZeroCostNotAllowed);
         let (Some(caller), Some(token)) = (order.spender(), quote_token(order, payment)) else { return refuse() };
         if caller.wallet != payment.authorization.from {
-            return Ok(self.refuse(order, payment, order.price, Reason::PayerMismatch));
+            return self.refuse(order, payment, order.price, Reason::PayerMismatch);
         }
         let quote = Quote::redeem_at_any_time(token, &self.quote_key, order.purchase(), caller.agent)?;
         if quote.remaining() > Usdc::ZERO {
@@ -454,7 +486,7 @@ impl Gate {
     ) -> Result<Response, ApiError> {
         let authorization = &payment.authorization;
         if signer == Signer::Unknown && !claim.has_signature(authorization) {
-            return Ok(self.refuse(order, payment, order.price, Reason::BadSignature));
+            return self.refuse(order, payment, order.price, Reason::BadSignature);
         }
         if !claim.is_same_payment(authorization, &self.app.config.chain) || claim.purchase != order.purchase_digest() {
             return Err(ApiError::PaymentAlreadyUsed);
@@ -525,7 +557,7 @@ impl Gate {
                 if job.settlement == Settlement::Void {
                     return Err(self.processing(order, payment, job.price));
                 }
-                return Ok(self.refuse(order, payment, job.price, job.refusal().unwrap_or(Reason::Reverted)));
+                return self.refuse(order, payment, job.price, job.refusal().unwrap_or(Reason::Reverted));
             }
             (_, Some(Outcome::Completed), Answer::Direct) if order.tool.sells_credits => {
                 let account = account::load(&self.app.db, job.agent).await?;
@@ -606,6 +638,11 @@ impl From<QuoteError> for ApiError {
             QuoteError::Mismatch => ApiError::QuoteMismatch,
         }
     }
+}
+
+/// Whether a request only asks for a price: it has neither body nor payment.
+pub fn is_probe(headers: &http::HeaderMap, body: &[u8]) -> bool {
+    body.is_empty() && matches!(wire::payment(headers), Ok(None))
 }
 
 /// The quote that a request names, in a header or inside its payment, if it is one of ours: whatever else it says, and

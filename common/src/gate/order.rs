@@ -37,13 +37,16 @@ pub struct Listing {
     pub context: Map<String, Value>,
     /// What the 202 says beside the job.
     pub accepted: Map<String, Value>,
+    /// Whether these are the terms of a quote that the call names, and not today's: then only that quote buys, and no new
+    /// one is made of them.
+    pub quoted: bool,
     /// Why nothing new is sold here, if it is so. What was bought before is answered all the same.
     pub closed: Option<MarketError>,
 }
 
 impl Listing {
     /// Refuses what is no longer sold.
-    fn check_open(&self) -> Result<(), ApiError> {
+    pub fn check_open(&self) -> Result<(), ApiError> {
         self.closed.clone().map_or(Ok(()), |closed| Err(closed.into()))
     }
 }
@@ -156,6 +159,11 @@ impl<'a> Order<'a> {
             Session::Wallet(Scope::Read) => self.idempotency_key.is_some(),
         };
         (may_spend && !self.tool.sells_credits).then_some(caller)
+    }
+
+    /// Whether the terms are those of a quote that the call names.
+    pub fn is_quoted(&self) -> bool {
+        self.listing.is_some_and(|listing| listing.quoted)
     }
 
     /// Refuses what its seller no longer sells.

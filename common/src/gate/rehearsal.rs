@@ -15,7 +15,7 @@ use crate::approvals::store as approvals;
 use crate::auth::Caller;
 use crate::catalog::Answer;
 use crate::http::{ApiError, private_json};
-use crate::ids::RequestId;
+use crate::ids::{AgentId, RequestId};
 use crate::jobs::{Job, store};
 use crate::ledger::account::{self, Account};
 use crate::ledger::day;
@@ -63,6 +63,13 @@ impl Gate {
             }
             Err(error @ ApiError::Unavailable(_)) => return Err(error),
             Err(refusal) => return Ok(refused(body, &refusal)),
+        }
+        if order.is_quoted() {
+            let token = payment.map_or(order.quote_id, |payment| quote_token(order, payment));
+            let payer = payment.map(|payment| AgentId::of(payment.authorization.from));
+            if let Err(refusal) = self.fresh_quote(order, order.agent().or(payer), token) {
+                return Ok(refused(body, &refusal));
+            }
         }
         let refusal = match &order.caller {
             Some(caller) => {

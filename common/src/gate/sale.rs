@@ -12,7 +12,7 @@ use crate::evm::Address;
 use crate::http::ApiError;
 use crate::ids::{AgentId, ReceiptId, RequestId, TokenId};
 use crate::jobs::engine::Patience;
-use crate::jobs::job::{self, Job, LEASE, Lane, RETENTION, Settlement};
+use crate::jobs::job::{self, Job, LEASE, Lane, Outcome, RETENTION, Settlement};
 use crate::jobs::store;
 use crate::ledger::account::{self, Account};
 use crate::ledger::charge::Charge;
@@ -23,10 +23,11 @@ use crate::ledger::{day, hold};
 use crate::limits::{self, Class, Subject, Turn};
 use crate::money::Usdc;
 use crate::payments::claim::{self, Claim};
+use crate::payments::idempotency::{self, CallName};
+use crate::payments::policy;
 use crate::payments::quote::Quote;
 use crate::payments::verify::Signer;
 use crate::payments::wire::Payment;
-use crate::payments::{idempotency, policy};
 use crate::store::{StoreError, WriteError, db, queue};
 use axum::response::Response;
 
@@ -117,7 +118,7 @@ impl Gate {
             return self.copy_or(&sale, turn.refusal()).await;
         }
         let mut account = account?;
-        let mut dead = None;
+        let mut dead = Dead::default();
         let mut overlap = sale.paid.is_none()
             && sale.payment.is_some()
             && !order.tool.sells_credits
@@ -137,7 +138,7 @@ impl Gate {
                 return Err(refused);
             }
             let job = self.new_job(&sale, request_id, overlap, now);
-            let mut changes = self.changes(&sale, &job, &account, judged, dead)?;
+            let mut changes = self.changes(&sale, &job, &account, judged, &dead)?;
             changes.add(Part::Rate, turn.count(&self.app)?);
             if let Some(approval) = approval {
                 changes.add(Part::Approval, approval);
@@ -174,8 +175,15 @@ impl Gate {
                 Part::Account => account = self.again(&sale, &account).await?,
                 Part::Name => match self.named_meanwhile(&sale).await? {
                     Named::Answer(answer) => return Ok(*answer),
-                    Named::Dead(request_id) => dead = Some(request_id),
+                    Named::Dead(request_id) => dead.name = Some(request_id),
                 },
+                Part::Text => {
+                    let old = old.ok_or_else(|| StoreError::new("a purchase vanished while it was read"))?;
+                    match self.bought_meanwhile(order, &db::parse::<idempotency::Named>(old)?).await? {
+                        Named::Answer(answer) => return Ok(*answer),
+                        Named::Dead(request_id) => dead.text = Some(request_id),
+                    }
+                }
                 Part::Rate => return self.copy_or(&sale, turn.refusal()).await,
                 Part::Approval => return self.copy_or(&sale, approval_was_used()).await,
                 // Too much of this payer is unsettled: money first.
@@ -192,7 +200,7 @@ impl Gate {
         job: &Job,
         account: &Account,
         judged: Judged,
-        dead: Option<RequestId>,
+        dead: &Dead,
     ) -> Result<Changes, StoreError> {
         let now = job.created;
         let (db, config, order) = (&self.app.db, &self.app.config, sale.order);
@@ -214,7 +222,13 @@ impl Gate {
             all.add(if index == 0 { Part::Account } else { Part::Credits }, write);
         }
         if let Some(name) = call_name(order, sale.payment.map(|(payment, _)| payment), sale.agent) {
-            all.add(Part::Name, idempotency::take(db, name, job.request_id, purchase, dead, now)?);
+            all.add(Part::Name, idempotency::take(db, name, job.request_id, purchase, dead.name, now)?);
+        }
+        // Of any number of purchases of one text at once, one pays.
+        if let Some(listing) = order.listing.filter(|listing| listing.service.is_none()) {
+            let name = format!("{}#{}", listing.soul, listing.terms);
+            let name = CallName { agent: sale.agent, tool: "text", name: &name };
+            all.add(Part::Text, idempotency::take(db, name, job.request_id, purchase, dead.text, now)?);
         }
         if job.overlap {
             all.add(Part::Exposure, policy::expose(db, job.agent, job.price, config.payments.overlap_exposure)?);
@@ -303,6 +317,18 @@ impl Gate {
         }
     }
 
+    /// This version of the text was bought already, perhaps by a purchase that came to nothing.
+    async fn bought_meanwhile(&self, order: &Order<'_>, bought: &idempotency::Named) -> Result<Named, ApiError> {
+        match self.wait(bought.request_id, order.tool.answer).await? {
+            Some(job) if job.outcome == Some(Outcome::Failed) || came_to_nothing(&job) => {
+                Ok(Named::Dead(bought.request_id))
+            }
+            Some(job) if job.outcome.is_none() => Err(ApiError::RequestInProgress),
+            Some(job) => Ok(Named::Answer(Box::new(self.answer(order, None, &job, true).await?))),
+            None => Ok(Named::Dead(bought.request_id)),
+        }
+    }
+
     fn request_id(&self, sale: &Sale<'_>) -> RequestId {
         match (sale.quote, sale.payment) {
             (Some(quote), _) => quote.request_id(),
@@ -367,6 +393,13 @@ impl Gate {
             expires: now.plus(RETENTION).secs(),
         }
     }
+}
+
+/// Purchases that came to nothing, whose places may be taken.
+#[derive(Default)]
+struct Dead {
+    name: Option<RequestId>,
+    text: Option<RequestId>,
 }
 
 /// What a name that was taken leads to.

@@ -5,12 +5,12 @@ pub mod headers;
 pub mod limit;
 pub mod log;
 pub mod market;
+pub mod params;
 pub mod routes;
 
 pub use error::ApiError;
 pub use market::MarketError;
-
-use std::borrow::Cow;
+pub use params::Params;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequestParts, Path};
@@ -43,11 +43,6 @@ pub async fn read_body(mut body: Body, limit_bytes: usize) -> Result<Bytes, ApiE
         }
     }
     if seen > limit_bytes { Err(ApiError::PayloadTooLarge { limit_bytes }) } else { Ok(Bytes::from(kept)) }
-}
-
-/// The pairs of a query, decoded.
-pub fn query_pairs(query: Option<&str>) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> {
-    url::form_urlencoded::parse(query.unwrap_or_default().as_bytes())
 }
 
 /// A segment of the path. One that is no text names nothing that is here.

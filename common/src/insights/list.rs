@@ -5,11 +5,11 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::params::{Params, days_before};
+use super::span::{days_before, span};
 use super::view::{self, ReceiptView};
 use super::{MAX_RECEIPTS, explain};
 use crate::clock::Timestamp;
-use crate::http::ApiError;
+use crate::http::{ApiError, Params};
 use crate::ids::{AgentId, ReceiptId};
 use crate::ledger::receipt::{self, Order, Receipt, Span};
 use crate::ledger::value::{self, Reported};
@@ -45,7 +45,7 @@ impl Filter {
     /// Of `period` and `since`, the later counts.
     pub fn read(query: Option<&str>, now: Timestamp) -> Result<Filter, ApiError> {
         let mut params = Params::of(query);
-        let mut span = params.span();
+        let mut span = span(&mut params);
         if let Some(days) = params.integer("period", 1, 365) {
             span.since = span.since.max(Some(days_before(now, days)));
         }

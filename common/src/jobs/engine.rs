@@ -69,8 +69,14 @@ pub trait SellersWork: Send + Sync {
     /// Tells the seller's worker of a job it has not taken up, when it gets it and now and then.
     fn remind<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, ()>;
 
-    /// Runs the test cases of a service, of a trial that was due then.
-    fn try_out<'a>(&'a self, soul: &'a str, service: &'a str, due: Timestamp) -> BoxFuture<'a, Result<(), StoreError>>;
+    /// Runs the test cases of a service, of a trial that was due then; daily, if nothing was changed.
+    fn try_out<'a>(
+        &'a self,
+        soul: &'a str,
+        service: &'a str,
+        due: Timestamp,
+        daily: bool,
+    ) -> BoxFuture<'a, Result<(), StoreError>>;
 }
 
 /// What became of a try to do a job's work.

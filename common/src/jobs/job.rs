@@ -10,6 +10,8 @@
 //!           └─► void (given up before anything was broadcast)
 //! ```
 
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
@@ -65,6 +67,20 @@ pub enum Status {
     Processing,
     Completed,
     Failed,
+}
+
+impl FromStr for Status {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Status, &'static str> {
+        match text {
+            "pending" => Ok(Status::Pending),
+            "processing" => Ok(Status::Processing),
+            "completed" => Ok(Status::Completed),
+            "failed" => Ok(Status::Failed),
+            _ => Err("must be pending, processing, completed or failed"),
+        }
+    }
 }
 
 /// What has to be done next for a job.

@@ -115,8 +115,9 @@ impl Batch {
         let mut executions: BTreeMap<&str, u64> = BTreeMap::new();
         for earning in taken {
             let buyer = buyers.entry(earning.buyer).or_default();
-            // Linked wallets are marked when they are linked; a soul made by hand may lack the mark.
-            buyer.linked |= soul.as_ref().is_some_and(|soul| soul.wallet.map(AgentId::of) == Some(earning.buyer));
+            // A soul's own wallets are marked when they are linked; a soul made by hand may lack the mark.
+            let own = soul.as_ref().filter(|soul| soul.wallet_verified).and_then(|soul| soul.wallet);
+            buyer.linked |= own.map(AgentId::of) == Some(earning.buyer);
             reputation.count(earning, buyer);
             let kind = kind_of(earning);
             if earning.ended == SaleEnd::Completed {

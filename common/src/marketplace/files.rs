@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::clock::Timestamp;
 use crate::digest::{random, sha256};
+use crate::encoding::percent_encoded;
 use crate::ids::RequestId;
 use crate::jobs::job::{self, RETENTION};
 use crate::store::db::Query;
@@ -46,7 +47,7 @@ impl FileRow {
 
     /// The row as it is listed (mission document, "Job file").
     pub fn to_json(&self, request_id: RequestId) -> Value {
-        let encoded: Vec<String> = self.path.split('/').map(encode).collect();
+        let encoded: Vec<String> = self.path.split('/').map(percent_encoded).collect();
         json!({
             "path": self.path,
             "size": self.size,
@@ -70,19 +71,6 @@ impl FileRow {
     pub fn name(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
-}
-
-fn encode(part: &str) -> String {
-    use std::fmt::Write;
-    let mut text = String::new();
-    for byte in part.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            text.push(char::from(byte));
-        } else {
-            let _ = write!(text, "%{byte:02X}");
-        }
-    }
-    text
 }
 
 fn key(request_id: RequestId, path: &str) -> Key {

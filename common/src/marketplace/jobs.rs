@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::files;
 use super::party::Party;
 use crate::clock::Timestamp;
-use crate::http::{ApiError, query_pairs};
+use crate::http::{ApiError, Params};
 use crate::jobs::engine::read_result;
 use crate::jobs::job::{Job, Outcome, Status};
 use crate::store::{Blobs, Db, StoreError};
@@ -26,14 +26,9 @@ pub fn status(job: &Job, now: Timestamp) -> Status {
 
 /// `full` of a query: whether the whole result is asked for.
 pub fn asks_for_all(query: Option<&str>) -> Result<bool, ApiError> {
-    match query_pairs(query).find(|(name, _)| name == "full") {
-        None => Ok(false),
-        Some((_, value)) => match value.as_ref() {
-            "true" | "1" => Ok(true),
-            "false" | "0" | "" => Ok(false),
-            _ => Err(ApiError::field("full", "must be true or false")),
-        },
-    }
+    let mut params = Params::of(query);
+    let full = params.flag("full").unwrap_or_default();
+    params.check().map(|()| full)
 }
 
 async fn result(blobs: &dyn Blobs, job: &Job) -> Result<Option<Value>, StoreError> {
@@ -53,7 +48,8 @@ pub async fn view(
     now: Timestamp,
 ) -> Result<Value, ApiError> {
     let mut view = summary(job, now);
-    if let Some(result) = result(blobs, job).await? {
+    let result = result(blobs, job).await?;
+    if let Some(result) = &result {
         let text = result["result"].as_str().unwrap_or_default();
         let shown = cut(text, if full { usize::MAX } else { SHOWN_CHARS });
         view["result_truncated"] = json!(shown.len() < text.len());
@@ -66,12 +62,14 @@ pub async fn view(
         }
     }
     // What a failed job left belongs to nobody but its seller: it was paid back.
-    if job.outcome == Some(Outcome::Completed) || party == Party::Seller {
-        let count = files::of_job(db, job.request_id).await?.len();
-        if count > 0 {
-            let url = format!("/v1/soul/jobs/{}/files", job.request_id.soul_job());
-            view["output"] = json!({"files": {"count": count, "url": url}});
-        }
+    let count = match &result {
+        Some(result) => result["files"].as_array().map_or(0, Vec::len),
+        None if party == Party::Seller => files::of_job(db, job.request_id).await?.len(),
+        None => 0,
+    };
+    if count > 0 {
+        let url = format!("/v1/soul/jobs/{}/files", job.request_id.soul_job());
+        view["output"] = json!({"files": {"count": count, "url": url}});
     }
     Ok(view)
 }

@@ -180,13 +180,8 @@ pub fn item(soul: &Soul) -> Value {
         "slug": soul.slug,
         "bio": soul.bio,
         "ens_name": soul.ens_name,
-        "stats": {"total_jobs": soul.jobs, "avg_rating": average(soul), "rating_count": soul.rating_count},
+        "stats": {"total_jobs": soul.jobs, "avg_rating": soul.avg_rating(), "rating_count": soul.rating_count},
     })
-}
-
-/// The average rating with two digits, 0 if there is none.
-pub fn average(soul: &Soul) -> f64 {
-    soul.rating_hundredths().unwrap_or_default() as f64 / 100.0
 }
 
 #[cfg(test)]

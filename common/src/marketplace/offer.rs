@@ -35,7 +35,7 @@ pub async fn execution(market: &Market, soul: &str, service: &str, headers: &Hea
         Some(version) => service::load_terms(db, soul.slug.as_str(), service, version).await?,
         None => None,
     };
-    // A quote for something else is refused later, by what it is bound to.
+    // Whether the quote is for this at all is the gate's to judge, by what it is bound to.
     let terms = terms.unwrap_or_else(|| found.terms.clone());
     let listing = Listing {
         soul: soul.slug.to_string(),
@@ -48,6 +48,7 @@ pub async fn execution(market: &Market, soul: &str, service: &str, headers: &Hea
         accepted: members(json!({
             "service": {"name": terms.name, "seller": soul.name, "price": terms.price.to_string()},
         })),
+        quoted: terms.version != found.terms.version,
         closed,
     };
     Ok(Execution { listing, terms })
@@ -86,7 +87,7 @@ pub async fn text(market: &Market, soul: &str, headers: &HeaderMap) -> Result<Te
     let version = quoted.map_or(soul.version, |quote| quote.terms);
     let text = match soul::load_version(db, soul.slug.as_str(), version).await? {
         Some(text) => text,
-        // A quote for something else: refused later, by what it is bound to.
+        // A quote for something else: the gate refuses it, by what it is bound to.
         None => soul::load_version(db, soul.slug.as_str(), soul.version)
             .await?
             .ok_or_else(|| StoreError::new(format_args!("{} has no text", soul.slug)))?,
@@ -119,6 +120,7 @@ pub async fn text(market: &Market, soul: &str, headers: &HeaderMap) -> Result<Te
             "seller_revenue": split.revenue.to_string(),
         })),
         accepted: Map::new(),
+        quoted: text.version != soul.version || Some(price) != soul.price,
         closed,
     };
     Ok(TextOffer { soul, text, price, listing })

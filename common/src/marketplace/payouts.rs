@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::soul::{self, Soul};
+use super::wallet;
 use crate::clock::Timestamp;
 use crate::evm::hex0x;
 use crate::http::log;
@@ -39,7 +40,13 @@ pub async fn request(
     let Some(wallet) = soul.wallet else { return Ok(None) };
     let slug = soul.slug.as_str();
     let linked = Write::check(&db.tables.souls, soul::key(slug)).only_if("#wallet = :wallet").bind("wallet", wallet)?;
-    payout::request(db, slug, wallet, amount, name, &linked, now).await.map(Some)
+    let asked = payout::request(db, slug, wallet, amount, name, &linked, now).await?;
+    if asked.is_ok()
+        && let Err(error) = wallet::is_paid_at(db, slug, wallet).await
+    {
+        log::failure("what a seller bought of itself could not be taken out; its next payout does", &error);
+    }
+    Ok(Some(asked))
 }
 
 /// A payout as its seller sees it (contract §19.21).

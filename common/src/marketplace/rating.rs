@@ -2,11 +2,11 @@
 //! average is exact however many rate at once.
 
 use super::index;
+use super::reputation;
 use super::soul::{self, Slug};
 use super::totals::{self, Change};
 use crate::clock::Timestamp;
 use crate::http::{ApiError, MarketError};
-use crate::ids::AgentId;
 use crate::jobs::job::{Job, Outcome};
 use crate::store::{Db, StoreError, Write, WriteError};
 
@@ -24,8 +24,7 @@ pub async fn rate(
     now: Timestamp,
 ) -> Result<(), ApiError> {
     let Some(sold) = &job.sold else { return Err(ApiError::NotFound) };
-    let seller = soul::load(db, &sold.soul).await?.and_then(|soul| soul.wallet);
-    if seller.map(AgentId::of) == Some(job.agent) {
+    if reputation::buyer(db, &sold.soul, job.agent).await?.linked {
         return Err(MarketError::Forbidden("a soul's own wallet does not rate it").into());
     }
     if job.outcome != Some(Outcome::Completed) {

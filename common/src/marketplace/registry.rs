@@ -103,6 +103,7 @@ async fn enter(app: &App, form: SoulForm, service: Option<Service>, now: Timesta
     if let Some(service) = &service {
         writes.push(Write::put(souls, service::key(slug, service.slug.as_str()), service)?.only_if_new());
         writes.push(terms_write(app, slug, service)?);
+        writes.extend(trials::ask(&app.db, &soul.slug, service, now)?);
     }
     match commit(app, &soul.slug, writes).await {
         Ok(()) => {}

@@ -1,7 +1,7 @@
 //! What a soul's sales say of it, beside the average of its ratings: how many different buyers paid, how many came back,
 //! how often the money went back, and how long the work took.
 //!
-//! A sale to a wallet that is or ever was linked to the soul says nothing and is left out: a seller may buy from itself,
+//! A sale to a wallet that is or ever was the soul's own says nothing and is left out: a seller may buy from itself,
 //! but not its reputation. What such a wallet bought before it was linked is taken out when it is.
 //!
 //! All of it is written by whoever changes the seller's balance, under the balance's revision (`counting`).
@@ -39,7 +39,7 @@ pub struct Buyer {
     pub completed: u64,
     #[serde(default)]
     pub refunded: u64,
-    /// Its wallet is or was linked to the soul.
+    /// Its wallet is or was the soul's own (see [`super::wallet`]).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub linked: bool,
 }

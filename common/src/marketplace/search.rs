@@ -213,7 +213,7 @@ impl Results {
                 "name": soul.name,
                 "slug": soul.slug,
                 "ens_name": soul.ens_name,
-                "stats": {"total_jobs": soul.jobs, "avg_rating": listing::average(soul)},
+                "stats": {"total_jobs": soul.jobs, "avg_rating": soul.avg_rating()},
                 "tier": matched.tier,
                 "quality": (Standing::from(soul).quality() * 1_000.0).round() / 1_000.0,
                 "why": matched.why,

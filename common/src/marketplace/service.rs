@@ -100,6 +100,16 @@ pub struct Service {
     pub updated: Timestamp,
 }
 
+impl Terms {
+    /// Who does the work here: where there is no model, the seller's own worker does what one was to do.
+    pub fn done_by(&self, has_model: bool) -> Executor {
+        match self.executor {
+            Executor::Model if !has_model => Executor::Worker,
+            executor => executor,
+        }
+    }
+}
+
 impl Service {
     /// Whether it can be bought: a program has to be brought first.
     pub fn is_offered(&self) -> bool {

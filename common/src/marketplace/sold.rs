@@ -1,6 +1,8 @@
 //! What a soul sold, newest first: lists over the index of jobs, which holds the open, the completed and the failed ones
 //! apart. A page reads no more than its offset and its limit ask for, whatever the soul sold before.
 
+use std::collections::HashSet;
+
 use serde::Deserialize;
 
 use super::jobs;
@@ -63,6 +65,9 @@ pub async fn of_soul(db: &Db, soul: &str, page: &Page, now: Timestamp) -> Result
             for outcome in wanted {
                 all.extend(rows(db, soul, *outcome, page.offset + page.limit + 1).await?);
             }
+            // A job that ends between two of the queries is in both.
+            let mut seen = HashSet::new();
+            all.retain(|row| seen.insert(row.pk.clone()));
             all.sort_by_key(|row| std::cmp::Reverse(row.created));
             let has_more = all.len() > page.offset + page.limit;
             let shown: Vec<Row> = all.into_iter().skip(page.offset).take(page.limit).collect();

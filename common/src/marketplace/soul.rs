@@ -112,10 +112,15 @@ impl Soul {
         self.status == SoulStatus::Active
     }
 
-    /// The mission's running average: `None` until somebody rated.
-    pub fn rating_hundredths(&self) -> Option<u64> {
-        (self.rating_count > 0).then(|| (self.rating_sum * 100 + self.rating_count / 2) / self.rating_count)
+    /// The mission's running average.
+    pub fn avg_rating(&self) -> f64 {
+        average(self.rating_sum, self.rating_count)
     }
+}
+
+/// The average of so many votes, to two digits; 0 if there are none.
+pub fn average(sum: u64, votes: u64) -> f64 {
+    (sum * 100 + votes / 2).checked_div(votes).unwrap_or_default() as f64 / 100.0
 }
 
 /// Partition of everything of one soul in the souls table.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::category::{CATEGORIES, Category};
+use super::soul;
 use crate::digest::sha256;
 use crate::money::Usdc;
 use crate::store::{Db, Key, StoreError, Write};
@@ -116,7 +117,6 @@ impl Totals {
     pub fn to_json(&self) -> Value {
         let money = |name: &str| number(Usdc::from_micro(self.get(name)));
         let votes = self.get("rating_count");
-        let average = (self.get("rating_sum") * 100 + votes / 2).checked_div(votes).unwrap_or_default();
         let categories: Vec<Value> = CATEGORIES
             .into_iter()
             .map(|category| {
@@ -133,7 +133,7 @@ impl Totals {
             "total_paid_to_sellers": money("paid"),
             "total_purchases": self.get("purchases"),
             "total_purchase_revenue": money("purchase_revenue"),
-            "average_rating": average as f64 / 100.0,
+            "average_rating": soul::average(self.get("rating_sum"), votes),
             "rating_count": votes,
             "categories": categories,
         })

@@ -1,5 +1,5 @@
-//! Trials: a seller's test cases, run when a service is added or changed, and once a day after. Buyers see how many
-//! passed. A service that came with its soul's registration is tried after its first change.
+//! Trials: a seller's test cases, run when a service is listed or changed, and once a day after. Buyers see how many
+//! passed.
 //!
 //! A trial costs its service nothing and is done with neither tools nor a buyer's data, so it is bounded: a soul has at most
 //! [`MOST_A_DAY`] a day, and each case [`CASE_SECS`] seconds. The seller's own worker is not tried: it would be told what
@@ -10,6 +10,9 @@
 //! | before the message is sent | the row is due again after [`LEASE`] |
 //! | while it runs | as above |
 //! | after the outcome is kept | the next run is due a day later |
+//!
+//! Each change asks for a run of its own, and each run for the next day's. A day's run that finds its service tried
+//! lately is the last of its row, so that one row is left of many changes.
 
 use std::time::Duration;
 
@@ -28,6 +31,8 @@ pub const MOST_A_DAY: u32 = 20;
 pub const CASE_SECS: u64 = 60;
 const SHARDS: u8 = 4;
 const EVERY: Duration = Duration::from_secs(24 * 3600);
+/// So soon after a trial, the daily one is not worth another.
+const LATELY: Duration = Duration::from_secs(12 * 3600);
 const LEASE: Duration = Duration::from_secs(15 * 60);
 /// Trials that one run of the scheduler starts, of each shard.
 const AT_ONCE: usize = 5;
@@ -51,6 +56,9 @@ pub struct Due {
     pub soul: Slug,
     pub service: Slug,
     pub due: Timestamp,
+    /// Whether nothing was changed: it is only time again.
+    #[serde(default)]
+    pub daily: bool,
 }
 
 fn partition(shard: u8) -> String {
@@ -70,7 +78,7 @@ impl Due {
 
 /// Whether there is something to try: cases, and somebody of ours to do the work.
 pub fn can_be_tried(service: &Service) -> bool {
-    service.active && !service.test_cases.is_empty() && service.terms.executor != Executor::Worker
+    service.is_offered() && !service.test_cases.is_empty() && service.terms.executor != Executor::Worker
 }
 
 /// The write with which a service that is added or changed asks for a trial.
@@ -78,7 +86,7 @@ pub fn ask(db: &Db, soul: &Slug, service: &Service, now: Timestamp) -> Result<Op
     if !can_be_tried(service) {
         return Ok(None);
     }
-    Due { soul: soul.clone(), service: service.slug.clone(), due: now }.put(db).map(Some)
+    Due { soul: soul.clone(), service: service.slug.clone(), due: now, daily: false }.put(db).map(Some)
 }
 
 /// Trials that are due, each handed to one caller only: it comes again after a while if nothing becomes of it.
@@ -136,11 +144,42 @@ pub async fn keep(db: &Db, taken: &Due, trial: Option<&Trial>, now: Timestamp) -
     end(db, taken, Some(now.plus(EVERY))).await
 }
 
+/// Whether a run can be left out, and its row with it: a change had the service tried meanwhile.
+pub fn is_spare(taken: &Due, last: Option<&Trial>, now: Timestamp) -> bool {
+    taken.daily && last.is_some_and(|trial| trial.at.plus(LATELY) > now)
+}
+
 /// Takes a trial off the list, or puts it farther back.
 pub async fn end(db: &Db, taken: &Due, next: Option<Timestamp>) -> Result<(), StoreError> {
     let mut writes = vec![Write::delete(&db.tables.souls, taken.key())];
     if let Some(due) = next {
-        writes.push(Due { due, ..taken.clone() }.put(db)?);
+        writes.push(Due { due, daily: true, ..taken.clone() }.put(db)?);
     }
     db.apply(writes).await.map_err(StoreError::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_changes_leave_one_daily_row() {
+        let now = Timestamp::from_secs(1_800_000_000);
+        let tried = |hours: u64| {
+            let trial = Trial {
+                version: 1,
+                passed: 1,
+                total: 1,
+                failures: Vec::new(),
+                at: now.minus(Duration::from_secs(hours * 3600)),
+            };
+            Some(trial)
+        };
+        let due = |daily| Due { soul: "a-soul".parse().unwrap(), service: "one".parse().unwrap(), due: now, daily };
+        for (daily, trial, spare) in
+            [(true, tried(2), true), (true, tried(24), false), (true, None, false), (false, tried(2), false)]
+        {
+            assert_eq!(is_spare(&due(daily), trial.as_ref(), now), spare, "{daily} {trial:?}");
+        }
+    }
 }

@@ -23,7 +23,7 @@ pub fn soul(soul: &Soul, lately: Purchases) -> Value {
         "version": soul.version,
         "stats": {
             "total_jobs": soul.jobs,
-            "avg_rating": average(soul),
+            "avg_rating": soul.avg_rating(),
             "rating_count": soul.rating_count,
             "total_purchases": soul.purchases,
             "purchases_last_24h": lately.last_24h,
@@ -31,12 +31,6 @@ pub fn soul(soul: &Soul, lately: Purchases) -> Value {
             "purchases_last_30d": lately.last_30d,
         },
     })
-}
-
-/// The average of the ratings with two decimals; 0 until somebody rated.
-pub fn average(soul: &Soul) -> Value {
-    let hundredths = soul.rating_hundredths().unwrap_or_default();
-    Usdc::from_micro(hundredths * 10_000).to_number()
 }
 
 /// What the registration's answer says of the soul.
@@ -52,8 +46,8 @@ pub fn first_service(soul: &Soul, service: &Service) -> Value {
     })
 }
 
-/// A service in the public profile.
-pub fn offer(soul: &Soul, service: &Service) -> Value {
+/// A service in the public profile, of a deployment with or without a model.
+pub fn offer(soul: &Soul, service: &Service, has_model: bool) -> Value {
     let mut offer = first_service(soul, service);
     offer["description"] = json!(service.description);
     offer["input_schema"] = json!(service.terms.input_schema);
@@ -61,7 +55,7 @@ pub fn offer(soul: &Soul, service: &Service) -> Value {
     // Ours: what a buyer may want to know before it pays.
     offer["category"] = json!(service.category);
     offer["version"] = json!(service.terms.version);
-    promises(&mut offer, &service.terms);
+    promises(&mut offer, &service.terms, has_model);
     // Of these very terms: what an older version passed says nothing of this one.
     let trial = service.trial.as_ref().filter(|trial| trial.version == service.terms.version);
     offer["tests"] = match trial {
@@ -72,9 +66,9 @@ pub fn offer(soul: &Soul, service: &Service) -> Value {
 }
 
 /// A service as its seller sees it.
-pub fn service(soul: &Soul, service: &Service) -> Value {
+pub fn service(soul: &Soul, service: &Service, has_model: bool) -> Value {
     let terms = &service.terms;
-    let mut shown = offer(soul, service);
+    let mut shown = offer(soul, service, has_model);
     shown["active"] = json!(service.active);
     shown["tools"] = json!(terms.tools);
     shown["tool_budget_usd"] = terms.tool_budget.to_number();
@@ -87,9 +81,9 @@ pub fn service(soul: &Soul, service: &Service) -> Value {
     shown
 }
 
-fn promises(offer: &mut Value, terms: &Terms) {
+fn promises(offer: &mut Value, terms: &Terms, has_model: bool) {
     offer["sandbox"] = json!(terms.sandbox);
-    offer["executor"] = json!(terms.executor);
+    offer["executor"] = json!(terms.done_by(has_model));
     offer["deadline_seconds"] = json!(terms.deadline_seconds);
     offer["output_schema"] = json!(terms.output_schema);
 }

@@ -2,6 +2,9 @@
 //!
 //! A link is made by the soul key. Whoever also proves to hold the wallet has a link that nobody can take, and takes it
 //! from whoever has none such: so an address cannot be occupied by somebody else for longer than its owner cares.
+//!
+//! What a soul's own wallet buys of it counts for nothing, and it does not rate. Its own is a wallet whose owner signed for
+//! the link, or that was paid out to: a bare link could be to anybody's.
 
 use serde::{Deserialize, Serialize};
 
@@ -50,7 +53,10 @@ pub async fn link(db: &Db, slug: &Slug, wallet: Address, proven: bool, now: Time
             let free = Write::delete(&db.tables.souls, soul::wallet_key(before)).only_if("#soul = :soul");
             writes.push(free.bind("soul", &soul.slug)?);
         }
-        writes.extend(own_purchases(db, &soul, wallet).await?);
+        // A link that nobody signed for says nothing of who holds the wallet: it may be an unhappy buyer's.
+        if proven {
+            writes.extend(own_purchases(db, soul.slug.as_str(), wallet).await?);
+        }
         match db.transact(&writes).await {
             Ok(()) => return Ok(true),
             Err(WriteError::Refused(_)) => {}
@@ -58,6 +64,19 @@ pub async fn link(db: &Db, slug: &Slug, wallet: Address, proven: bool, now: Time
         }
     }
     Err(StoreError::new("the soul or its wallet changes all the time"))
+}
+
+/// A seller that has itself paid to a wallet owns it, whether it signed for it or not.
+pub async fn is_paid_at(db: &Db, slug: &str, wallet: Address) -> Result<(), StoreError> {
+    for _ in 0..TRIES {
+        let writes = own_purchases(db, slug, wallet).await?;
+        match if writes.is_empty() { Ok(()) } else { db.transact(&writes).await } {
+            Ok(()) => return Ok(()),
+            Err(WriteError::Refused(_)) => {}
+            Err(WriteError::Failed(error)) => return Err(error),
+        }
+    }
+    Err(StoreError::new("the seller's balance changes all the time"))
 }
 
 fn claim_it(db: &Db, soul: &Soul, wallet: Address, other: Option<&Claim>, proven: bool) -> Result<Write, StoreError> {
@@ -86,8 +105,8 @@ fn set_it(db: &Db, soul: &Soul, wallet: Address, proven: bool, now: Timestamp) -
 }
 
 /// What the wallet's agent bought of this soul counts for nothing any more, from now on and from before.
-async fn own_purchases(db: &Db, soul: &Soul, wallet: Address) -> Result<Vec<Write>, StoreError> {
-    let (slug, agent) = (soul.slug.as_str(), AgentId::of(wallet));
+async fn own_purchases(db: &Db, slug: &str, wallet: Address) -> Result<Vec<Write>, StoreError> {
+    let agent = AgentId::of(wallet);
     let balance = seller::load(db, slug).await?;
     let mut buyer = reputation::buyer(db, slug, agent).await?;
     if buyer.linked {

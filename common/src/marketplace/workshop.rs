@@ -20,10 +20,14 @@ use crate::jobs::engine::{SellersWork, Worked};
 use crate::jobs::job::Job;
 use crate::ledger::earning::Sold;
 use crate::money::Usdc;
+use crate::net::FetchError;
 use crate::store::{Blobs, BoxFuture, Db, StoreError};
 use crate::tools::{Mode, Output, ToolError, Toolbox, Unavailable};
 use crate::work::checks::run_checks;
 use crate::work::{self, Commission, Report};
+
+/// A worker that does not listen is not waited for: whoever else bought waits in the same queue. It is reminded.
+const TELL_FOR: Duration = Duration::from_secs(3);
 
 /// Does what souls sold.
 #[derive(Clone)]
@@ -51,16 +55,25 @@ impl SellersWork for Workshop {
         })
     }
 
-    fn try_out<'a>(&'a self, soul: &'a str, service: &'a str, due: Timestamp) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn try_out<'a>(
+        &'a self,
+        soul: &'a str,
+        service: &'a str,
+        due: Timestamp,
+        daily: bool,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
             let (Ok(soul), Ok(service)) = (soul.parse(), service.parse()) else { return Ok(()) };
-            let taken = Due { soul, service, due };
+            let taken = Due { soul, service, due, daily };
             let found = soul::load_latest(&self.db, taken.soul.as_str()).await?.filter(Soul::is_active);
             let offered = service::load_latest(&self.db, taken.soul.as_str(), taken.service.as_str()).await?;
             let (Some(found), Some(offered)) = (found, offered.filter(trials::can_be_tried)) else {
                 return trials::end(&self.db, &taken, None).await;
             };
             let now = self.clock.now();
+            if trials::is_spare(&taken, offered.trial.as_ref(), now) {
+                return trials::end(&self.db, &taken, None).await;
+            }
             if !trials::take_turn(&self.db, &taken.soul, now).await? {
                 return trials::keep(&self.db, &taken, None, now).await;
             }
@@ -172,8 +185,7 @@ impl Workshop {
         let terms = service::load_terms(&self.db, &sold.soul, service, sold.terms).await.map_err(fault)?;
         let terms = terms.ok_or_else(|| ToolError::internal("the service's terms are gone"))?;
         let until = self.clock.now().plus(Duration::from_secs(terms.deadline_seconds.into()));
-        let executor = match terms.executor {
-            // Where no model is configured, the seller's own worker does it.
+        let executor = match terms.done_by(self.model.is_some()) {
             Executor::Model => self.model.as_ref(),
             Executor::Program => Some(self.programs.as_ref().ok_or_else(work::not_configured)?),
             Executor::Worker => None,
@@ -262,7 +274,8 @@ impl Workshop {
         });
         let body = body.to_string();
         let headers = webhook::signed(&secret, &job.request_id.soul_job(), &body, self.clock.now());
-        match self.toolbox.fetcher.post(url, &headers, body.into_bytes()).await {
+        let told = tokio::time::timeout(TELL_FOR, self.toolbox.fetcher.post(url, &headers, body.into_bytes()));
+        match told.await.unwrap_or_else(|_| Err(FetchError::NotReachable("no answer in time".to_owned()))) {
             Ok(200..=299) => {}
             Ok(status) => log::event("webhook", json!({"soul": soul, "service": service, "status": status})),
             Err(error) => {

@@ -117,10 +117,13 @@ impl Quote {
         payer: AgentId,
     ) -> Result<Quote, QuoteError> {
         let quote = Quote::read(token, key).ok_or(QuoteError::Invalid)?;
-        if quote.binding != binding(purchase, None) && quote.binding != binding(purchase, Some(payer)) {
-            return Err(QuoteError::Mismatch);
-        }
-        Ok(quote)
+        if quote.is_for(purchase, [payer]) { Ok(quote) } else { Err(QuoteError::Mismatch) }
+    }
+
+    /// Whether it is for this purchase by one of these agents, or by anybody.
+    pub fn is_for(&self, purchase: Purchase<'_>, agents: impl IntoIterator<Item = AgentId>) -> bool {
+        let agents = agents.into_iter().map(Some).chain([None]);
+        agents.into_iter().any(|agent| self.binding == binding(purchase, agent))
     }
 
     fn read(token: &str, key: &hmac::Key) -> Option<Quote> {

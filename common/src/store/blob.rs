@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::aws::SignedHttp;
 use super::{BoxFuture, StoreError};
+use crate::encoding::percent_encoded;
 
 /// A place for blobs: S3 when deployed, a folder when local. Keys are ours, never a caller's text.
 pub trait Blobs: Send + Sync {
@@ -35,7 +36,8 @@ pub fn attachment(file_name: &str) -> String {
         .chars()
         .map(|letter| if letter.is_ascii_alphanumeric() || "._-".contains(letter) { letter } else { '_' })
         .collect();
-    format!("attachment; filename=\"{name}\"")
+    // The name as it is, for those who can read it (RFC 6266).
+    format!("attachment; filename=\"{name}\"; filename*=UTF-8''{}", percent_encoded(file_name))
 }
 
 /// Amazon S3, by two signed requests: the SDK for it would be the largest part of every binary.

@@ -20,8 +20,14 @@ pub enum Message {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         trace: Option<String>,
     },
-    /// Run the test cases of a soul's service, of a trial that is due then.
-    Trial { soul: String, service: String, due: Timestamp },
+    /// Run the test cases of a soul's service, of a trial that is due then; daily, if nothing was changed.
+    Trial {
+        soul: String,
+        service: String,
+        due: Timestamp,
+        #[serde(default)]
+        daily: bool,
+    },
 }
 
 impl Message {

@@ -145,6 +145,12 @@ pub fn is_invisible(letter: char) -> bool {
         | '\u{fff0}'..='\u{fff8}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
+/// A stranger's text without what shows nothing: invisible characters, and controls but tab and line feed.
+pub fn visible(text: &str) -> String {
+    let shows = |letter: &char| !is_invisible(*letter) && (!letter.is_control() || matches!(letter, '\n' | '\t'));
+    text.chars().filter(shows).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,12 +9,12 @@ use common::app::App;
 use common::auth::{Caller, Scope};
 use common::catalog::input::{self, Field, FieldError, Kind, Range};
 use common::gate::{MAX_BODY_BYTES, parse_body, respond};
-use common::http::{ApiError, Segment, private_body, private_json, read_body};
+use common::http::{ApiError, Params, Segment, private_body, private_json, read_body};
 use common::ids::AgentId;
 use common::insights::audit::{self as pages, Cursor, CursorKey, Page};
 use common::insights::export::{self, FIRST_HASH, Format};
 use common::insights::list::{self, Filter};
-use common::insights::params::Params;
+use common::insights::span::period;
 use common::insights::sums::Period;
 use common::insights::{explain, view};
 use common::ledger::value::{self, DecideError, Report, Reported, Status, Subject};
@@ -173,7 +173,7 @@ async fn rocs(State(app): State<App>, RawQuery(query): RawQuery, headers: Header
     let answer = async {
         let caller = app.caller(&headers, Scope::Read).await?;
         let mut params = Params::of(query.as_deref());
-        let (days, span) = params.period(DEFAULT_DAYS, app.clock.now());
+        let (days, span) = period(&mut params, DEFAULT_DAYS, app.clock.now());
         params.check()?;
         let period = Period::with_value(&app.db, caller.agent, span, None).await?;
         Ok(private_json(StatusCode::OK, &period.rocs(days)))
@@ -186,7 +186,7 @@ async fn rocs_by_goal(State(app): State<App>, RawQuery(query): RawQuery, headers
     let answer = async {
         let caller = app.caller(&headers, Scope::Read).await?;
         let mut params = Params::of(query.as_deref());
-        let (days, span) = params.period(DEFAULT_DAYS, app.clock.now());
+        let (days, span) = period(&mut params, DEFAULT_DAYS, app.clock.now());
         let goal_id = params.text("goal_id").map(str::to_owned);
         params.check()?;
         let period = Period::with_value(&app.db, caller.agent, span, goal_id.as_deref()).await?;
@@ -200,7 +200,7 @@ async fn breakdown(State(app): State<App>, RawQuery(query): RawQuery, headers: H
     let answer = async {
         let caller = app.caller(&headers, Scope::Read).await?;
         let mut params = Params::of(query.as_deref());
-        let (days, span) = params.period(DEFAULT_DAYS, app.clock.now());
+        let (days, span) = period(&mut params, DEFAULT_DAYS, app.clock.now());
         let subcategories = params.flag("subcategories").unwrap_or(false);
         params.check()?;
         let period = Period::charges(&app.db, caller.agent, span).await?;

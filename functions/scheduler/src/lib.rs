@@ -27,8 +27,8 @@ pub async fn run(db: &Db, queues: Queues<'_>, clock: &Clock, receipt_key: &Publi
         log::failure("what souls are found by could not be finished", &error);
     }
     for trial in trials::due(db, clock.now()).await? {
-        let (soul, service, due) = (trial.soul.to_string(), trial.service.to_string(), trial.due);
-        queues.souls.send(&Message::Trial { soul, service, due }).await?;
+        let (soul, service) = (trial.soul.to_string(), trial.service.to_string());
+        queues.souls.send(&Message::Trial { soul, service, due: trial.due, daily: trial.daily }).await?;
     }
     let (tools, souls) = (tools?, souls?);
     Ok(Swept { sent: tools.sent + souls.sent, oldest_secs: tools.oldest_secs.max(souls.oldest_secs) })

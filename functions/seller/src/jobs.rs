@@ -8,14 +8,14 @@ use axum::extract::{Path, RawQuery, State};
 use axum::response::Response;
 use common::catalog::input::{self, Field, Kind, Range};
 use common::gate::parse_body;
-use common::http::{ApiError, Segment, private_json, query_pairs, read_body};
-use common::jobs::job::{Job, Progress, Status};
+use common::http::{ApiError, Params, Segment, private_json, read_body};
+use common::jobs::job::{Job, Progress};
 use common::marketplace::files::{self, FileRow};
 use common::marketplace::party::Party;
 use common::marketplace::sold::{self, Page};
 use common::marketplace::{Market, jobs, respond, seller, worker};
 use common::store::blob::Access;
-use common::work::{MAX_RESULT_BYTES, check_content_type, check_file_path};
+use common::work::{MAX_RESULT_BYTES, check_content_type, check_file_path, visible};
 use http::{HeaderMap, StatusCode, header};
 use serde_json::{Map, Value, json};
 
@@ -41,29 +41,11 @@ pub async fn list(State(market): State<Arc<Market>>, RawQuery(query): RawQuery, 
 }
 
 fn page(query: Option<&str>) -> Result<Page, ApiError> {
-    let mut page = Page { limit: 20, offset: 0, status: None };
-    let mut wrong = Vec::new();
-    for (name, value) in query_pairs(query) {
-        let number = value.parse::<usize>().ok();
-        match (name.as_ref(), number) {
-            ("limit", Some(limit @ 1..=100)) => page.limit = limit,
-            ("limit", _) => wrong.push(input::FieldError::new("limit", "must be a whole number from 1 to 100")),
-            ("offset", Some(offset)) if offset <= sold::MAX_OFFSET => page.offset = offset,
-            ("offset", _) => wrong.push(input::FieldError::new(
-                "offset",
-                format!("must be a whole number from 0 to {}", sold::MAX_OFFSET),
-            )),
-            ("status", _) => match value.as_ref() {
-                "pending" => page.status = Some(Status::Pending),
-                "processing" => page.status = Some(Status::Processing),
-                "completed" => page.status = Some(Status::Completed),
-                "failed" => page.status = Some(Status::Failed),
-                _ => wrong.push(input::FieldError::new("status", "must be pending, processing, completed or failed")),
-            },
-            _ => {}
-        }
-    }
-    if wrong.is_empty() { Ok(page) } else { Err(ApiError::InvalidRequest(wrong)) }
+    let mut params = Params::of(query);
+    let limit = params.integer("limit", 1, 100).unwrap_or(20);
+    let offset = params.integer("offset", 0, sold::MAX_OFFSET).unwrap_or(0);
+    let status = params.parsed("status");
+    params.check().map(|()| Page { limit, offset, status })
 }
 
 /// `GET /v1/soul/me/jobs/{id}?full`
@@ -138,7 +120,7 @@ pub async fn progress(
         let (job, fields) = asked(&market, &id, &headers, body, PROGRESS, MAX_BODY_BYTES).await?;
         let percent = fields.get("percent").and_then(Value::as_f64);
         let progress = Progress {
-            message: fields.get("message").and_then(Value::as_str).map(str::to_owned),
+            message: fields.get("message").and_then(Value::as_str).map(visible),
             // Whole per cent, of a number that was checked to lie between 0 and 100.
             percent: percent.map(|percent| percent as u8),
         };
@@ -237,8 +219,8 @@ static REASON: &[Field] =
 pub async fn fail(State(market): State<Arc<Market>>, Segment(id): Segment, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let (job, fields) = asked(&market, &id, &headers, body, REASON, MAX_BODY_BYTES).await?;
-        let reason = fields.get("reason").and_then(Value::as_str).unwrap_or_default();
-        let job = worker::give_up(&market, &job, reason).await?;
+        let reason = visible(fields.get("reason").and_then(Value::as_str).unwrap_or_default());
+        let job = worker::give_up(&market, &job, &reason).await?;
         ended(&market, &job).await
     };
     respond(answer.await)

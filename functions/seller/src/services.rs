@@ -20,7 +20,8 @@ pub async fn list(State(market): State<Arc<Market>>, headers: HeaderMap) -> Resp
     let answer = async {
         let soul = seller::caller(&market.app, &headers).await?;
         let services = service::of_soul_latest(&market.app.db, soul.slug.as_str()).await?;
-        let services: Vec<Value> = services.iter().map(|service| view::service(&soul, service)).collect();
+        let services: Vec<Value> =
+            services.iter().map(|service| view::service(&soul, service, market.has_model)).collect();
         Ok(private_json(StatusCode::OK, &json!({"services": services})))
     };
     respond(answer.await)
@@ -33,7 +34,7 @@ pub async fn create(State(market): State<Arc<Market>>, headers: HeaderMap, body:
         let soul = seller::caller(&market.app, &headers).await?;
         let body = parse_body(&headers, &body)?;
         let offered = registry::add_service(&market, &soul, &body).await?;
-        Ok(shown(StatusCode::CREATED, &soul, &offered))
+        Ok(shown(&market, StatusCode::CREATED, &soul, &offered))
     };
     respond(answer.await)
 }
@@ -50,7 +51,7 @@ pub async fn change(
         let soul = seller::caller(&market.app, &headers).await?;
         let body = parse_body(&headers, &body)?;
         let offered = registry::change_service(&market, &soul, &name, &body).await?;
-        Ok(shown(StatusCode::OK, &soul, &offered))
+        Ok(shown(&market, StatusCode::OK, &soul, &offered))
     };
     respond(answer.await)
 }
@@ -77,13 +78,13 @@ pub async fn program(
         let bytes = read_body(body, MAX_PROGRAM_BYTES).await?;
         let soul = seller::caller(&market.app, &headers).await?;
         let offered = registry::change_program(&market, &soul, &name, bytes.to_vec()).await?;
-        Ok(shown(StatusCode::OK, &soul, &offered))
+        Ok(shown(&market, StatusCode::OK, &soul, &offered))
     };
     respond(answer.await)
 }
 
-fn shown(status: StatusCode, soul: &Soul, offered: &Offered) -> Response {
-    let mut body = json!({"success": true, "service": view::service(soul, &offered.service)});
+fn shown(market: &Market, status: StatusCode, soul: &Soul, offered: &Offered) -> Response {
+    let mut body = json!({"success": true, "service": view::service(soul, &offered.service, market.has_model)});
     if let Some(secret) = &offered.webhook_secret {
         body["webhook_secret"] = json!(secret);
     }

@@ -1,10 +1,9 @@
 //! A soul's text, its price and its key (contract §19).
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Query, State};
+use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use common::gate::{MAX_BODY_BYTES, parse_body, respond};
 use common::http::{ApiError, private_json, read_body};
@@ -33,14 +32,10 @@ pub async fn change_text(State(market): State<Arc<Market>>, headers: HeaderMap, 
 }
 
 /// `GET /v1/soul/me/soul/versions`.
-pub async fn versions(
-    State(market): State<Arc<Market>>,
-    headers: HeaderMap,
-    Query(query): Query<HashMap<String, String>>,
-) -> Response {
+pub async fn versions(State(market): State<Arc<Market>>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response {
     let answer = async {
         let soul = seller::caller(&market.app, &headers).await?;
-        Ok(private_json(StatusCode::OK, &history::page(&market.app, &soul, &query).await?))
+        Ok(private_json(StatusCode::OK, &history::page(&market.app, &soul, query.as_deref()).await?))
     };
     respond(answer.await)
 }

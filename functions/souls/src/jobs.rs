@@ -15,6 +15,7 @@ use common::marketplace::party::{self, Party};
 use common::marketplace::{Market, jobs, rating, respond};
 use common::store::StoreError;
 use common::store::blob::{Access, attachment};
+use common::work::visible;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde_json::json;
 
@@ -140,7 +141,8 @@ pub async fn rate(State(market): State<Arc<Market>>, Segment(id): Segment, heade
         }
         let stars = fields.get("rating").and_then(serde_json::Value::as_u64).unwrap_or_default();
         let stars = u8::try_from(stars).unwrap_or_default();
-        let review = fields.get("review").and_then(serde_json::Value::as_str).filter(|review| !review.is_empty());
+        let review = fields.get("review").and_then(serde_json::Value::as_str).map(visible);
+        let review = review.as_deref().filter(|review| !review.is_empty());
         // Judged by now, if it was sent.
         let proven = headers.contains_key("x-agent-proof") || common::http::headers::bearer(&headers)?.is_some();
         rating::rate(&market.app.db, &job, stars, review, proven, market.app.clock.now()).await?;

@@ -1,9 +1,8 @@
 //! What anybody may read.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use axum::extract::{Query, State};
+use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use common::gate::respond;
 use common::http::{ApiError, Segment, private_json, public_json};
@@ -30,8 +29,8 @@ pub async fn profile(State(market): State<Arc<Market>>, Segment(name): Segment) 
         let db = &market.app.db;
         let soul = soul::find(db, &name).await?.ok_or(ApiError::NotFound)?;
         let services = if soul.is_active() { service::of_soul(db, soul.slug.as_str()).await? } else { Vec::new() };
-        let services: Vec<Value> =
-            services.iter().filter(|service| service.is_offered()).map(|service| view::offer(&soul, service)).collect();
+        let offered = services.iter().filter(|service| service.is_offered());
+        let services: Vec<Value> = offered.map(|service| view::offer(&soul, service, market.has_model)).collect();
         let (lately, reputation) = tokio::join!(
             recent::purchases(db, soul.slug.as_str(), market.app.clock.now()),
             reputation::public(db, soul.slug.as_str()),
@@ -47,11 +46,11 @@ pub async fn profile(State(market): State<Arc<Market>>, Segment(name): Segment) 
 pub async fn versions(
     State(market): State<Arc<Market>>,
     Segment(name): Segment,
-    Query(query): Query<HashMap<String, String>>,
+    RawQuery(query): RawQuery,
 ) -> Response {
     let answer = async {
         let soul = soul::find(&market.app.db, &name).await?.ok_or(ApiError::NotFound)?;
-        let page = history::page(&market.app, &soul, &query).await?;
+        let page = history::page(&market.app, &soul, query.as_deref()).await?;
         Ok(private_json(StatusCode::OK, &page))
     };
     respond(answer.await)

@@ -6,14 +6,16 @@ use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use common::auth::Scope;
-use common::catalog::input::FieldError;
+use common::catalog::input::{self, FieldError};
 use common::gate::{self, Call, parse_body};
 use common::http::{ApiError, MarketError, headers, private_json, read_body};
 use common::ledger::earning;
+use common::marketplace::offer::Execution;
 use common::marketplace::{Market, offer, party, respond, schema, soul};
 use common::money::Usdc;
 use common::tools::soul::{EXECUTION, PURCHASE};
 use http::{HeaderMap, StatusCode};
+use serde_json::{Map, Value};
 
 /// `POST /v1/soul/{slug}/purchase`: the soul's text. A free one is handed over at once, and so is a version to whoever
 /// proves to have bought it.
@@ -22,6 +24,9 @@ pub async fn purchase(State(market): State<Arc<Market>>, path: Path<String>, req
     let answer = async {
         let resource = market.app.resource_url(&parts);
         let body = read_body(body, gate::MAX_BODY_BYTES).await?;
+        // Also where nothing is charged.
+        let members = parse_body(&parts.headers, &body)?;
+        input::validate(PURCHASE.input, &members).map_err(ApiError::InvalidRequest)?;
         let offer = match offer::text(&market, &path, &parts.headers).await {
             Ok(offer) => offer,
             // What was bought can be read for good, whatever is sold now.
@@ -82,15 +87,8 @@ pub async fn execute(
         let resource = market.app.resource_url(&parts);
         let body = read_body(body, gate::MAX_BODY_BYTES).await?;
         let execution = offer::execution(&market, &slug, &service, &parts.headers).await?;
-        let members = parse_body(&parts.headers, &body)?;
-        let input = members.get("input").ok_or_else(|| wrong("input", "is required"))?;
-        if !input.is_object() {
-            return Err(wrong("input", "must be an object"));
-        }
-        schema::fits(input).map_err(|errors| MarketError::InvalidInput(schema::under("input", errors)))?;
-        if let Some(asked) = &execution.terms.input_schema {
-            schema::validate(asked, input)
-                .map_err(|errors| MarketError::InvalidInput(schema::under("input", errors)))?;
+        if !gate::is_probe(&parts.headers, &body) {
+            check_input(&execution, &parse_body(&parts.headers, &body)?)?;
         }
         let call = Call {
             tool: &EXECUTION,
@@ -102,6 +100,20 @@ pub async fn execute(
         market.gate.call(call).await
     };
     respond(answer.await)
+}
+
+/// The input of an execution, held to the terms it is bought at.
+fn check_input(execution: &Execution, members: &Map<String, Value>) -> Result<(), ApiError> {
+    let input = members.get("input").ok_or_else(|| wrong("input", "is required"))?;
+    if !input.is_object() {
+        return Err(wrong("input", "must be an object"));
+    }
+    let invalid = |errors| MarketError::InvalidInput(schema::under("input", errors));
+    schema::fits(input).map_err(invalid)?;
+    if let Some(asked) = &execution.terms.input_schema {
+        schema::validate(asked, input).map_err(invalid)?;
+    }
+    Ok(())
 }
 
 fn wrong(path: &str, message: &str) -> ApiError {

@@ -60,9 +60,9 @@ async fn work_on(engine: &Engine, record: &SqsRecord) -> Result<(), common::stor
             engine.run(request_id).await?;
             log::event("job", json!({"request_id": request_id, "ms": since(), "trace": trace}));
         }
-        Message::Trial { soul, service, due } => {
+        Message::Trial { soul, service, due, daily } => {
             if let Some(sellers) = &engine.sellers {
-                sellers.try_out(&soul, &service, due).await?;
+                sellers.try_out(&soul, &service, due, daily).await?;
             }
             log::event("trial", json!({"soul": soul, "service": service, "ms": since()}));
         }

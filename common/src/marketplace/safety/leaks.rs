@@ -8,8 +8,6 @@ struct Token {
 
 /// Tokens of common providers, by their documented prefixes.
 const TOKENS: &[Token] = &[
-    Token { prefix: "AKIA", least: 16 },
-    Token { prefix: "ASIA", least: 16 },
     Token { prefix: "ghp_", least: 36 },
     Token { prefix: "gho_", least: 36 },
     Token { prefix: "ghu_", least: 36 },
@@ -34,7 +32,8 @@ const TOKENS: &[Token] = &[
 
 /// Words after which a long number in hex is a private key, and a row of words a recovery phrase.
 const KEY_WORDS: &[&str] = &["private key", "private_key", "privatekey", "secret key", "secret_key"];
-const PHRASE_WORDS: &[&str] = &["seed phrase", "recovery phrase", "mnemonic", "secret phrase"];
+const PHRASE_WORDS: &[&str] =
+    &["seed phrase", "recovery phrase", "mnemonic", "secret phrase", "backup phrase", "seed words", "recovery words"];
 /// How far behind such a word the secret may begin, in bytes.
 const NEAR: usize = 60;
 /// Words of a recovery phrase.
@@ -76,7 +75,27 @@ fn is_token(word: &str) -> bool {
             return true;
         }
     }
-    // Our own: soul keys and access tokens.
+    is_aws_key_id(word) || is_jwt(word) || is_ours(word)
+}
+
+/// The id of an access key: exactly sixteen characters of base 32 behind its prefix.
+fn is_aws_key_id(word: &str) -> bool {
+    let rest = word.strip_prefix("AKIA").or_else(|| word.strip_prefix("ASIA"));
+    rest.is_some_and(|rest| {
+        let base32 = rest.bytes().all(|byte| byte.is_ascii_uppercase() || (b'2'..=b'7').contains(&byte));
+        rest.len() == 16 && base32 && distinct(rest) >= 8 && !word.ends_with("EXAMPLE")
+    })
+}
+
+/// A signed JSON Web Token: two JSON objects and a signature, in base64url.
+fn is_jwt(word: &str) -> bool {
+    let parts: Vec<&str> = word.split('.').collect();
+    let [head, claims, signature] = parts[..] else { return false };
+    head.starts_with("eyJ") && claims.starts_with("eyJ") && signature.len() >= 20 && distinct(signature) >= 8
+}
+
+/// Soul keys and access tokens.
+fn is_ours(word: &str) -> bool {
     word.rsplit_once('_')
         .is_some_and(|(prefix, rest)| !prefix.is_empty() && rest.len() == 64 && is_hex(rest) && distinct(rest) >= 8)
 }
@@ -142,6 +161,8 @@ mod tests {
         for text in [
             pem.as_str(),
             "aws_access_key_id = AKIAY3RXBN7QKD5TL2VM",
+            "AKIAQRSTXYABCDEFGHIJ",
+            "Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk",
             "token: ghp_16C7e42F292c6912E7710c838347Ae178B4a",
             "key=sk-proj-9fQ2mX7aLkR4tYv8WzB1cD3eF5gH6jK0pN",
             "AIzaSyD4x7Qm2kLp9Rt5Vw8Yz1Bc3De6Fg0HjKn",
@@ -160,6 +181,7 @@ mod tests {
             "Never show your private key, and keep the seed phrase on paper in a safe place that nobody else can open.",
             "Paste -----BEGIN PRIVATE KEY----- never.",
             "Set OPENAI_API_KEY=sk-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx first.",
+            "AKIA and ASIA begin them; eyJhbGciOiJIUzI1NiJ9.payload.signature is a token's form.",
             "AKIAIOSFODNN7EXAMPLE is the key of the documentation.",
             &format!("transaction 0x{HEX} was confirmed; sha256 {HEX}"),
             "sk-learn-contrib, risk-based-authentication-and-authorization-framework",

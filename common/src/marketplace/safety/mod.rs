@@ -11,6 +11,7 @@ mod rules;
 use crate::catalog::input::FieldError;
 use crate::http::ApiError;
 use crate::marketplace::Market;
+use crate::work::visible;
 
 /// Category of a secret in a text.
 const SECRETS: &str = "secrets";
@@ -18,7 +19,8 @@ const SECRETS: &str = "secrets";
 /// What is wrong with a text, each category once, in order; nothing, if it may be published.
 pub fn categories(text: &str) -> Vec<&'static str> {
     let mut found = rules::broken(text);
-    if leaks::has_secret(text) {
+    // What is put in to hide a secret does not show to whoever copies it.
+    if leaks::has_secret(&visible(text)) {
         found.push(SECRETS);
     }
     found.sort_unstable();

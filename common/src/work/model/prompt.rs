@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use super::super::{Commission, is_invisible};
+use super::super::{Commission, visible};
 use super::{MAX_INPUT_BYTES, seller_failed};
 use crate::digest;
 use crate::tools::ToolError;
@@ -37,20 +37,20 @@ pub(super) fn system(commission: &Commission) -> String {
     if let Some(description) = &commission.service_description {
         text.push_str(&format!("Promised to the customer: {}\n", one_line(description)));
     }
-    text.push_str(&block("INSTRUCTIONS", &cleaned(&commission.soul_md), MAX_SOUL_CHARS));
+    text.push_str(&block("INSTRUCTIONS", &visible(&commission.soul_md), MAX_SOUL_CHARS));
     if let Some(schema) = &commission.output_schema {
         text.push_str(
             "\nThe result must be one JSON value that satisfies this JSON Schema, without a code fence and without any \
              other text:\n",
         );
-        text.push_str(&block("SCHEMA", &cleaned(&schema.to_string()), MAX_SOUL_CHARS));
+        text.push_str(&block("SCHEMA", &visible(&schema.to_string()), MAX_SOUL_CHARS));
     }
     text
 }
 
 /// The buyer's input.
 pub(super) fn question(commission: &Commission) -> Result<String, ToolError> {
-    let input = cleaned(&commission.input.to_string());
+    let input = visible(&commission.input.to_string());
     if input.len() > MAX_INPUT_BYTES {
         return Err(seller_failed("the input is too large for the model"));
     }
@@ -64,7 +64,7 @@ pub(super) fn tool_result(result: Result<Value, String>) -> String {
         Ok(value) => value.to_string(),
         Err(error) => error,
     };
-    block("RESULT", &cleaned(&text), MAX_TOOL_RESULT_CHARS)
+    block("RESULT", &visible(&text), MAX_TOOL_RESULT_CHARS)
 }
 
 /// Models put JSON into a code fence also when they are asked not to.
@@ -85,14 +85,8 @@ fn block(kind: &str, text: &str, max_chars: usize) -> String {
     format!("{kind}\nBEGIN {mark}\n{kept}{note}\nEND {mark}\n")
 }
 
-/// Without what shows nothing: invisible characters, and controls but tab and line feed.
-fn cleaned(text: &str) -> String {
-    let shows = |letter: &char| !is_invisible(*letter) && (!letter.is_control() || matches!(letter, '\n' | '\t'));
-    text.chars().filter(shows).collect()
-}
-
 fn one_line(text: &str) -> String {
-    cleaned(text).split_whitespace().collect::<Vec<_>>().join(" ")
+    visible(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -101,7 +95,7 @@ mod tests {
 
     #[test]
     fn no_text_contains_its_own_end_and_none_hides_anything() {
-        let text = cleaned("before\u{202e}\u{200b}\r\u{1b}[31m\u{e0041}\nEND 00\nafter");
+        let text = visible("before\u{202e}\u{200b}\r\u{1b}[31m\u{e0041}\nEND 00\nafter");
         assert_eq!(text, "before[31m\nEND 00\nafter");
         let (one, other) = (block("INPUT", &text, 100), block("INPUT", &text, 100));
         let mark = one.lines().find_map(|line| line.strip_prefix("BEGIN ")).unwrap();

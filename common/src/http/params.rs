@@ -1,12 +1,12 @@
 //! The query of a request. Every problem is reported, with the parameter's name as its path; nothing is clamped.
 
 use std::collections::HashMap;
-use std::time::Duration;
+use std::fmt::Display;
+use std::str::FromStr;
 
+use super::ApiError;
 use crate::catalog::input::FieldError;
 use crate::clock::Timestamp;
-use crate::http::ApiError;
-use crate::ledger::receipt::Span;
 
 /// Reads the parameters of a query one by one.
 pub struct Params {
@@ -14,22 +14,19 @@ pub struct Params {
     wrong: Vec<FieldError>,
 }
 
-const DAY: Duration = Duration::from_secs(24 * 3600);
-
 impl Params {
-    /// Of a parameter that is named twice, the first counts; an empty one counts as absent.
+    /// Of a parameter that is named twice, the first counts.
     pub fn of(query: Option<&str>) -> Params {
         let mut given = HashMap::new();
         for (name, value) in url::form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
-            if !value.is_empty() {
-                given.entry(name.into_owned()).or_insert_with(|| value.into_owned());
-            }
+            given.entry(name.into_owned()).or_insert_with(|| value.into_owned());
         }
         Params { given, wrong: Vec::new() }
     }
 
+    /// An empty text counts as absent; everything else has to be what it is to be.
     pub fn text(&self, name: &str) -> Option<&str> {
-        self.given.get(name).map(String::as_str)
+        self.given.get(name).map(String::as_str).filter(|text| !text.is_empty())
     }
 
     pub fn integer(&mut self, name: &str, min: usize, max: usize) -> Option<usize> {
@@ -63,6 +60,18 @@ impl Params {
         found
     }
 
+    /// Whatever knows how to read itself, and to say what it expected.
+    pub fn parsed<T: FromStr<Err: Display>>(&mut self, name: &str) -> Option<T> {
+        match self.given.get(name)?.parse() {
+            Ok(value) => Some(value),
+            Err(error) => {
+                let error: T::Err = error;
+                self.wrong.push(FieldError::new(name, error.to_string()));
+                None
+            }
+        }
+    }
+
     /// ISO 8601; a date alone is its midnight, and without a zone it is UTC.
     pub fn time(&mut self, name: &str) -> Option<Timestamp> {
         let time = parse_time(self.given.get(name)?);
@@ -72,31 +81,15 @@ impl Params {
         time
     }
 
-    /// `since` and `until`.
-    pub fn span(&mut self) -> Span {
-        let span = Span { since: self.time("since"), until: self.time("until") };
-        if let (Some(since), Some(until)) = (span.since, span.until)
-            && until < since
-        {
-            self.wrong.push(FieldError::new("until", "must not be before since"));
-        }
-        span
-    }
-
-    /// The last days, `period` of them.
-    pub fn period(&mut self, default: usize, now: Timestamp) -> (usize, Span) {
-        let days = self.integer("period", 1, 365).unwrap_or(default);
-        (days, Span { since: Some(days_before(now, days)), until: None })
+    /// Takes note of what a caller found wrong.
+    pub fn refuse(&mut self, name: &str, message: impl Into<String>) {
+        self.wrong.push(FieldError::new(name, message));
     }
 
     /// What was wrong with the parameters read so far.
     pub fn check(self) -> Result<(), ApiError> {
         if self.wrong.is_empty() { Ok(()) } else { Err(ApiError::InvalidRequest(self.wrong)) }
     }
-}
-
-pub fn days_before(now: Timestamp, days: usize) -> Timestamp {
-    now.minus(DAY.saturating_mul(u32::try_from(days).unwrap_or(u32::MAX)))
 }
 
 fn parse_time(text: &str) -> Option<Timestamp> {
@@ -135,14 +128,14 @@ mod tests {
 
     #[test]
     fn what_is_out_of_bounds_is_named_and_not_clamped() {
-        let mut params = Params::of(Some("limit=101&offset=-1&period=+5&flag=yes&since=2026-01-02&until=2026-01-01"));
+        let mut params = Params::of(Some("limit=101&offset=-1&period=+5&flag=yes&since=yesterday"));
         params.integer("limit", 1, 100);
         params.integer("offset", 0, 9);
-        params.period(30, Timestamp::from_secs(0));
+        params.integer("period", 1, 365);
         params.flag("flag");
-        params.span();
+        params.time("since");
         let Err(ApiError::InvalidRequest(wrong)) = params.check() else { panic!("nothing was wrong") };
         let paths: Vec<_> = wrong.iter().map(|wrong| wrong.path.as_str()).collect();
-        assert_eq!(paths, ["limit", "offset", "period", "flag", "until"]);
+        assert_eq!(paths, ["limit", "offset", "period", "flag", "since"]);
     }
 }
