@@ -2,12 +2,14 @@
 
 pub mod error;
 pub mod headers;
+pub mod kept;
 pub mod limit;
 pub mod log;
 pub mod market;
 pub mod routes;
 
 pub use error::ApiError;
+pub use kept::Kept;
 pub use market::MarketError;
 
 use std::borrow::Cow;
