@@ -34,7 +34,7 @@ fn documents() -> Vec<String> {
         "/.well-known/x402",
         "/v1/tools/discover",
     ];
-    let guides = PAGES.iter().map(|page| format!("/docs/{}", page.name));
+    let guides = PAGES.iter().map(|page| format!("/guides/{}", page.name));
     fixed.into_iter().map(str::to_owned).chain(guides).collect()
 }
 
@@ -54,8 +54,8 @@ fn documents_are_kept_by_caches() {
             assert_eq!((head.status, head.text.as_str(), head.header("etag")), (200, "", Some(etag)), "{path}");
             assert_eq!(head.header("content-type"), answer.header("content-type"), "{path}");
         }
-        assert_eq!(client.get("/docs/PAYING.md", &[]).await.status, 200, "as the guides name each other");
-        assert_eq!(client.get("/docs/deploy.md", &[]).await.error(), (404, "not_found".to_owned()));
+        assert_eq!(client.get("/guides/PAYING.md", &[]).await.status, 200, "as the guides name each other");
+        assert_eq!(client.get("/guides/deploy.md", &[]).await.error(), (404, "not_found".to_owned()));
     });
 }
 
@@ -121,6 +121,25 @@ fn what_is_found_is_what_is_sold() {
             let path = resource["url"].as_str().unwrap().strip_prefix(&stack.base_url).unwrap();
             assert_eq!(client.post(path, &[], &Value::Null).await.status, 400, "{path}");
             assert_eq!(client.send("POST", path, &[], "").await.unwrap().status, 402, "{path}");
+        }
+    });
+}
+
+/// What llms.txt leads to is there; what a GET does not open names the method that does.
+#[test]
+fn the_links_for_models_lead_somewhere() {
+    // Served by other parts of the service, which this one does not wait for.
+    const ELSEWHERE: [&str; 1] = ["/openapi.json"];
+    run(async {
+        let stack = stack().await;
+        let client = Payer::with(&stack, 0).await.client;
+        let text = client.get("/llms.txt", &[]).await.text;
+        let links: Vec<&str> = text.split("](").skip(1).filter_map(|rest| rest.split(')').next()).collect();
+        assert!(links.len() > 10, "{text}");
+        for link in links {
+            let path = link.strip_prefix(&stack.base_url).unwrap_or_else(|| panic!("{link} leads away"));
+            let status = client.get(path, &[]).await.status;
+            assert!(matches!(status, 200 | 405 | 503) || ELSEWHERE.contains(&path), "{link}: {status}");
         }
     });
 }
@@ -231,7 +250,7 @@ const PUBLIC: [&str; 19] = [
     "/llms.txt",
     "/llms-full.txt",
     "/skill.md",
-    "/docs/{page}",
+    "/guides/{page}",
     "/pricing",
     "/pricing.md",
     "/v1/stats",
@@ -384,6 +403,67 @@ fn the_doctor_finds_what_is_wrong_and_says_what_to_do() {
             let found = found.unwrap_or_else(|| panic!("{name}={value}: {}", report.text()));
             assert!(found.remedy.as_ref().is_some_and(|said| said.contains(remedy)), "{found:?}");
         }
+    });
+}
+
+/// Of a deployment the doctor asks the functions themselves, here of a stand-in that lists them in two pages.
+#[test]
+fn the_doctor_asks_the_functions_for_their_variables() {
+    use axum::extract::Query;
+    use local::doctor::{Level, examine, template_variables};
+    use std::collections::HashMap;
+    run(async {
+        let stack = stack().await;
+        let mut functions: HashMap<String, serde_json::Map<String, Value>> = HashMap::new();
+        let given = template_variables();
+        let all: Vec<&String> = given.values().flatten().filter(|name| *name != "all").collect();
+        for (name, of) in &given {
+            for function in all.iter().filter(|function| of.contains("all") || of.contains(**function)) {
+                let value = stack.environment.get(name).cloned().unwrap_or_default();
+                functions.entry((*function).clone()).or_default().insert(name.clone(), json!(value));
+            }
+        }
+        let worst = async |functions: HashMap<String, serde_json::Map<String, Value>>| {
+            let listed: Vec<Value> = functions
+                .into_iter()
+                .map(|(name, variables)| json!({"FunctionName": format!("agora-{name}-Xy12"), "Environment": {"Variables": variables}}))
+                .chain([json!({"FunctionName": "another-WorkerFunction-Xy12"})])
+                .collect();
+            let pages = axum::routing::get(move |Query(query): Query<HashMap<String, String>>| async move {
+                let (first, second) = listed.split_at(3);
+                let page = match query.get("Marker").map(String::as_str) {
+                    None => json!({"Functions": first, "NextMarker": "a b/="}),
+                    Some("a b/=") => json!({"Functions": second}),
+                    Some(other) => panic!("{other}"),
+                };
+                page.to_string()
+            });
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = format!("http://{}", listener.local_addr().unwrap());
+            let router = axum::Router::new().route("/2015-03-31/functions/", pages);
+            let server = tokio::spawn(async move { axum::serve(listener, router).await });
+            let mut environment = of(&stack);
+            environment.insert("TABLE_PREFIX".to_owned(), "agora".to_owned());
+            environment.insert("AWS_ENDPOINT_URL_LAMBDA".to_owned(), address);
+            // What only the functions know.
+            environment.remove("CHAIN_RPC_URL");
+            let report = examine(&environment).await;
+            server.abort();
+            report
+        };
+        let level = |report: &local::doctor::Report, check: &str| {
+            report.0.iter().find(|finding| finding.check == check).map(|finding| finding.level)
+        };
+        let report = worst(functions.clone()).await;
+        assert_eq!(level(&report, "functions"), Some(Level::Ok), "{}", report.text());
+        assert_eq!(level(&report, "chain"), Some(Level::Ok), "{}", report.text());
+        functions.get_mut("WorkerFunction").unwrap().remove("JOB_QUEUE_URL");
+        functions.get_mut("MetaFunction").unwrap().insert("CHAIN_ID".to_owned(), json!("8453"));
+        functions.get_mut("MetaFunction").unwrap().insert("DEBUG".to_owned(), json!("1"));
+        let report = worst(functions).await;
+        assert_eq!(level(&report, "variables of WorkerFunction"), Some(Level::Fail), "{}", report.text());
+        assert_eq!(level(&report, "variables of MetaFunction"), Some(Level::Warn), "{}", report.text());
+        assert_eq!(level(&report, "variable CHAIN_ID"), Some(Level::Fail), "{}", report.text());
     });
 }
 

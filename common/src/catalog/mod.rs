@@ -96,7 +96,9 @@ impl ToolSpec {
 
     /// Its name as a tool of MCP: `<service>_<name>` (contract §17).
     pub fn mcp_name(&self, service: &str) -> String {
-        format!("{}_{}", service.to_ascii_lowercase().replace('-', "_"), self.name)
+        // A verb, where a seller's service is done.
+        let word = if self.name == crate::tools::soul::EXECUTION.name { "soul_execute" } else { self.name };
+        format!("{}_{word}", service.to_ascii_lowercase().replace('-', "_"))
     }
 
     /// JSON Schema of the body.

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `/llms.txt`, `/llms-full.txt` | models that look around |
 //! | `/skill.md` | agents that are given one file |
-//! | `/docs/{page}` | the guides, as Markdown |
+//! | `/guides/{page}` | the guides, as Markdown |
 //! | `/.well-known/x402` | directories of paid resources |
 //! | `/v1/tools/discover` | SDKs and agents that search ([`search`]) |
 //! | `/pricing`, `/pricing.md` | people |

@@ -87,7 +87,7 @@ pub(super) fn page(site: &Site) -> (String, String) {
          <h1>Prices of {service}</h1><p>In USDC on {network} (<code>{token}</code>).</p>\
          <table><thead><tr><th>Tool<th>Price<th>Answer</tr></thead><tbody>{table}</tbody></table><ul>{terms}</ul></main>\
          <p><small><a href=\"/pricing.md\">As Markdown</a> · <a href=\"/v1/tools/discover\">as JSON, with schemas</a> · \
-         <a href=\"/docs/paying.md\">how to pay</a> · <a href=\"/llms.txt\">for agents</a></small></p></body></html>"
+         <a href=\"/guides/paying.md\">how to pay</a> · <a href=\"/llms.txt\">for agents</a></small></p></body></html>"
     );
     let style = base64_standard(&sha256(STYLE.as_bytes()));
     let policy = format!(

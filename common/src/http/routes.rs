@@ -106,7 +106,7 @@ const FREE: &[Route] = &[
     Route { group: "meta", method: "GET", path: "/llms.txt" },
     Route { group: "meta", method: "GET", path: "/llms-full.txt" },
     Route { group: "meta", method: "GET", path: "/skill.md" },
-    Route { group: "meta", method: "GET", path: "/docs/{page}" },
+    Route { group: "meta", method: "GET", path: "/guides/{page}" },
     Route { group: "meta", method: "GET", path: "/pricing" },
     Route { group: "meta", method: "GET", path: "/pricing.md" },
     Route { group: "meta", method: "GET", path: "/.well-known/x402" },

@@ -46,7 +46,7 @@ pub fn router(app: App, queues: Queues) -> Router {
         .route("/llms.txt", get(llms))
         .route("/llms-full.txt", get(llms_full))
         .route("/skill.md", get(skill))
-        .route("/docs/{page}", get(guide))
+        .route("/guides/{page}", get(guide))
         .route("/pricing", get(pricing))
         .route("/pricing.md", get(pricing_markdown))
         .route("/v1/tools/discover", get(discover))
@@ -113,7 +113,7 @@ async fn skill(State(meta): State<Meta>, headers: HeaderMap) -> Response {
     meta.documents(&headers).skill.answer(&headers)
 }
 
-/// `GET /docs/{page}`: a guide, as Markdown.
+/// `GET /guides/{page}`: a guide, as Markdown.
 async fn guide(State(meta): State<Meta>, Segment(page): Segment, headers: HeaderMap) -> Response {
     let documents = meta.documents(&headers);
     documents.guide(&page).map_or_else(|| ApiError::NotFound.into_response(), |guide| guide.answer(&headers))

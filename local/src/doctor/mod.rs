@@ -6,6 +6,7 @@
 
 mod chain;
 mod cloud;
+mod functions;
 mod service;
 mod settings;
 
@@ -82,10 +83,14 @@ impl Report {
     }
 }
 
-/// Every check, with the variables of an environment. Two are the doctor's own: `RELAYER_ADDRESS` and
+/// Every check, with the variables of an environment; of a deployment in AWS, its name (`TABLE_PREFIX`), region and
+/// credentials are enough, and its functions say the rest. Two are the doctor's own: `RELAYER_ADDRESS` and
 /// `TREASURY_ADDRESS`, for who has not the wallets' keys.
 pub async fn examine(environment: &HashMap<String, String>) -> Report {
     let mut report = Report::default();
+    let mut environment = environment.clone();
+    functions::check(&mut environment, &mut report).await;
+    let environment = &environment;
     let Some(config) = settings::check(environment, &mut report) else { return report };
     let config = Arc::new(config);
     let connections = match Connections::open(&config) {
