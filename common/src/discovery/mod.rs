@@ -226,12 +226,16 @@ mod tests {
     /// `UPDATED` belongs to what the catalog says: who changes that, changes both.
     #[test]
     fn the_catalogs_day_is_the_day_it_changed() {
-        let digest = const_hex::encode(
-            &crate::digest::sha256(x402(&Site { origin: String::new(), ..site() })["resources"].to_string().as_bytes())
-                [..6],
+        let said = |tool: &ToolSpec| {
+            format!("{}|{}|{}|{}", tool.name, tool.paths.join(","), tool.summary, prices::words(tool))
+        };
+        let all: Vec<String> = listed().map(said).collect();
+        let digest = const_hex::encode(&crate::digest::sha256(all.join("\n").as_bytes())[..6]);
+        let wanted = ("2026-11-21T00:00:00Z", "bbd9d106d2d3");
+        assert_eq!(
+            (UPDATED, digest.as_str()),
+            wanted,
+            "the catalog changed: set UPDATED to today, and this line with it"
         );
-        let prices: Vec<String> = listed().map(prices::words).collect();
-        let now = format!("{digest} {}", prices.join(", "));
-        assert_eq!(now, "TODO", "the catalog changed: set catalog::UPDATED to today, and this line to what it says");
     }
 }
