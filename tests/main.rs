@@ -11,6 +11,7 @@
 //! | `cards` | credits by card, against a contract server |
 //! | `credits` | top-ups, holds, calls paid from credits, names of calls |
 //! | `budgets` | caps and freezes, many calls at once |
+//! | `discovery` | what agents find us by: documents, headers of every answer, `bazaar`, status, the doctor |
 //! | `earnings` | sales counted once, whoever counts them; what they say of a seller |
 //! | `payouts` | money on its way to sellers: races, crashes, chains that refuse and treasuries that are empty |
 //! | `tokens` | access tokens and what they may not do |
@@ -45,6 +46,7 @@ mod contract_wallets;
 mod cost;
 mod crash;
 mod credits;
+mod discovery;
 mod earnings;
 mod events;
 mod faults;

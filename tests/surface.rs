@@ -65,6 +65,7 @@ fn the_table_of_routes_is_what_the_routers_serve() {
                 .replace("{token}", "x")
                 .replace("{slug}", "x")
                 .replace("{service}", "x")
+                .replace("{page}", "paying.md")
                 .replace("{document}", "agora-receipts.json");
             for (group, router) in groups.iter() {
                 let request =

@@ -73,15 +73,18 @@ impl App {
         }
     }
 
-    /// The full URL of a request, as its caller sees it: the configured origin, or the host the request names.
+    /// The full URL of a request, as its caller sees it.
     pub fn resource_url(&self, request: &http::request::Parts) -> String {
-        let path = request.uri.path();
+        format!("{}{}", self.origin(&request.headers), request.uri.path())
+    }
+
+    /// Where the service is, as a caller sees it: the configured origin, or the host the request names.
+    pub fn origin(&self, headers: &HeaderMap) -> String {
         if let Some(base) = &self.config.base_url {
-            return format!("{base}{path}");
+            return base.clone();
         }
-        let host =
-            request.headers.get(http::header::HOST).and_then(|host| host.to_str().ok()).filter(|host| is_host(host));
-        format!("https://{}{path}", host.unwrap_or("localhost"))
+        let host = headers.get(http::header::HOST).and_then(|host| host.to_str().ok()).filter(|host| is_host(host));
+        format!("https://{}", host.unwrap_or("localhost"))
     }
 
     /// Who is calling a free route that reads or changes what belongs to an agent: a wallet by its proof, or an access

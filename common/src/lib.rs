@@ -1,7 +1,7 @@
 //! Everything with meaning, in layers that only look down.
 //!
 //! ```text
-//! app, marketplace -> gate, insights, limits, named -> approvals, jobs, notifications -> work -> tools, payments -> mail, ledger, auth, providers, net -> http, store -> catalog, config -> evm, money, ids, clock, digest
+//! discovery -> app, marketplace -> gate, insights, limits, named -> approvals, jobs, notifications -> work -> tools, payments -> mail, ledger, auth, providers, net -> http, store -> catalog, config -> evm, money, ids, clock, digest
 //! ```
 //!
 //! The functions under `functions/` are thin: they name the routes of their group and call in here.
@@ -14,6 +14,7 @@ pub mod clock;
 pub mod config;
 pub mod contact;
 pub mod digest;
+pub mod discovery;
 pub mod encoding;
 pub mod evm;
 pub mod gate;

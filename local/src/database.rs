@@ -33,7 +33,7 @@ pub async fn create_tables(db: &Db) -> Result<(), Error> {
     Ok(())
 }
 
-fn table_name<'a>(tables: &'a Tables, word: &str) -> &'a str {
+pub(crate) fn table_name<'a>(tables: &'a Tables, word: &str) -> &'a str {
     match word {
         "jobs" => &tables.jobs,
         "ledger" => &tables.ledger,

@@ -26,6 +26,7 @@ pub type Groups = Arc<HashMap<&'static str, Router>>;
 /// Every function's router. `cursors` authenticates the audit's cursors.
 pub fn groups(app: &App, gate: Arc<Gate>, market: Arc<Market>, cursors: CursorKey) -> Groups {
     let cards = Cards::configured(&app.config, &PlainHttp::new(None));
+    let queues = vec![("queue", gate.engine.queue.clone()), ("soul_queue", market.gate.engine.queue.clone())];
     let desk = Desk { app: app.clone(), signer: gate.engine.signer.clone(), notices: gate.notices.clone() };
     Arc::new(HashMap::from([
         ("souls", souls::router(market.clone())),
@@ -36,7 +37,7 @@ pub fn groups(app: &App, gate: Arc<Gate>, market: Arc<Market>, cursors: CursorKe
         ("account", account::router(app.clone())),
         ("insights", insights::router(app.clone(), cursors)),
         ("approvals", approvals::router(desk)),
-        ("meta", meta::router(app.clone())),
+        ("meta", meta::router(app.clone(), queues)),
     ]))
 }
 

@@ -7,6 +7,7 @@
 
 pub mod blobs;
 pub mod database;
+pub mod doctor;
 pub mod gateway;
 pub mod queue;
 pub mod report;

@@ -141,4 +141,8 @@ impl Queue for LocalQueue {
             Ok(())
         })
     }
+
+    fn waiting(&self) -> BoxFuture<'_, Result<Option<u64>, StoreError>> {
+        Box::pin(async { Ok(Some(self.lock().waiting.len() as u64)) })
+    }
 }

@@ -1,5 +1,6 @@
 //! What a running stack says of itself: one line of JSON for programs, and a few lines for people.
 
+use common::evm::signature::PrivateKey;
 use serde_json::{Value, json};
 
 use crate::Stack;
@@ -8,6 +9,9 @@ use crate::Stack;
 pub fn json(stack: &Stack) -> Value {
     let payers: Vec<Value> =
         stack.payers.iter().map(|payer| json!({"address": payer.address, "private_key": payer.private_key})).collect();
+    // Addresses only: whoever brings keys of their own does not find them in a file.
+    let (relayer, treasury) = (&stack.config.aws.relayer_key, &stack.config.aws.treasury_key);
+    let wallet = |key: &Option<PrivateKey>| key.as_ref().map(|key| key.address().to_string());
     json!({
         "service_name": stack.config.service_name,
         "base_url": stack.base_url,
@@ -21,6 +25,8 @@ pub fn json(stack: &Stack) -> Value {
             "pay_to": stack.config.payments.pay_to.to_string(),
         },
         "payers": payers,
+        "relayer": wallet(relayer),
+        "treasury": wallet(treasury),
         "database_url": stack.config.aws.endpoint,
         "agents_table": stack.config.tables.agents,
         "souls_table": stack.config.tables.souls,

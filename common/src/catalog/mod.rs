@@ -4,6 +4,7 @@
 //! they cannot disagree. Adding a tool is one file under `tools/` and one word in that list. What a tool *does* is
 //! reached separately (`tools::Runner`), so that a function which only needs prices does not link every provider.
 
+pub mod bazaar;
 pub mod input;
 
 use std::time::Duration;
@@ -16,6 +17,9 @@ use input::{Field, FieldError, Format, Kind, Range};
 
 /// Every entry, in the order agents see it.
 pub static CATALOG: &[&ToolSpec] = &[&crate::tools::vehicle_identification::SPEC, &crate::tools::web_read::SPEC];
+
+/// The day on which entries, words or prices last changed, for directories; a test of `discovery` holds it to them.
+pub const UPDATED: &str = "2026-11-21T00:00:00Z";
 
 /// Buying credits: sold by the same gate as the tools, but no tool.
 pub static TOP_UP: &ToolSpec = &crate::tools::top_up::SPEC;
@@ -88,6 +92,13 @@ pub enum Answer {
 impl ToolSpec {
     pub fn path(&self) -> &'static str {
         self.paths[0]
+    }
+
+    /// Its name as a tool of MCP: `<service>_<name>` (contract §17).
+    pub fn mcp_name(&self, service: &str) -> String {
+        // A verb, where a seller's service is done.
+        let word = if self.name == crate::tools::soul::EXECUTION.name { "soul_execute" } else { self.name };
+        format!("{}_{word}", service.to_ascii_lowercase().replace('-', "_"))
     }
 
     /// JSON Schema of the body.

@@ -69,7 +69,10 @@ pub fn credited_back(job: &Job) -> Response {
         "receipt_id": job.receipt_id,
         "credited_usdc": job.credited.unwrap_or_default().to_string(),
     });
-    private_json(StatusCode::SERVICE_UNAVAILABLE, &body)
+    let mut response = private_json(StatusCode::SERVICE_UNAVAILABLE, &body);
+    // For a call of its own: this one's answer stays what it is.
+    response.headers_mut().insert(http::header::RETRY_AFTER, HeaderValue::from_static("60"));
+    response
 }
 
 /// Says what became of the payment, in the headers of both x402 versions.

@@ -9,7 +9,7 @@ use http::{HeaderName, HeaderValue, StatusCode};
 use serde_json::{Value, json};
 
 use super::order::Listing;
-use crate::catalog::ToolSpec;
+use crate::catalog::{ToolSpec, bazaar};
 use crate::config::Config;
 use crate::encoding::base64_standard;
 use crate::http::error::{PaymentContext, merge};
@@ -18,6 +18,10 @@ use crate::money::Usdc;
 use crate::payments::quote::Quote;
 use crate::payments::reason::Reason;
 use crate::payments::wire::{MAX_TIMEOUT_SECS, PAYMENT_IDENTIFIER};
+
+/// Longest value of that header (contract §1.2): clients echo all of it in their payment, and a gateway takes 10 KB of
+/// headers.
+const MAX_HEADER_BYTES: usize = 3 * 1024;
 
 pub const PAYMENT_REQUIRED: HeaderName = HeaderName::from_static("payment-required");
 
@@ -108,6 +112,7 @@ impl Offer<'_> {
                 "expires_at": expires,
             },
             "x402Version": 1,
+            "extensions": extensions(Some(bazaar::http(self.tool))),
             "accepts": [{
                 "scheme": "exact",
                 "network": chain.v1_name(),
@@ -137,7 +142,15 @@ impl Offer<'_> {
         members
     }
 
+    /// The header's value. What says how the call is made gives way where the seller's own words are long.
     fn header(&self, error: &str) -> String {
+        let ways: [fn(&ToolSpec) -> Value; 2] = [bazaar::http, bazaar::http_brief];
+        let long = ways.iter().map(|bazaar| self.header_with(error, Some(bazaar(self.tool))));
+        let short = long.into_iter().find(|header| header.len() <= MAX_HEADER_BYTES);
+        short.unwrap_or_else(|| self.header_with(error, None))
+    }
+
+    fn header_with(&self, error: &str, bazaar: Option<Value>) -> String {
         let chain = &self.config.chain;
         let challenge = json!({
             "x402Version": 2,
@@ -152,7 +165,7 @@ impl Offer<'_> {
                 "maxTimeoutSeconds": MAX_TIMEOUT_SECS,
                 "extra": {"name": chain.token.name, "version": chain.token.version, "quoteId": self.quote_id},
             }],
-            "extensions": {PAYMENT_IDENTIFIER: payment_identifier()},
+            "extensions": extensions(bazaar),
         });
         base64_standard(challenge.to_string().as_bytes())
     }
@@ -164,6 +177,15 @@ impl Offer<'_> {
         }
         response
     }
+}
+
+/// What clients may use beside the payment itself.
+fn extensions(bazaar: Option<Value>) -> Value {
+    let mut extensions = json!({PAYMENT_IDENTIFIER: payment_identifier()});
+    if let Some(bazaar) = bazaar {
+        extensions[bazaar::BAZAAR] = bazaar;
+    }
+    extensions
 }
 
 /// Says that a payment may carry a name of its caller's: clients send one only where it is offered.

@@ -501,6 +501,10 @@ impl IntoResponse for ApiError {
             ApiError::ServicePaused(_) => {
                 response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
             }
+            // Only an operator changes these: asking again soon is of no use.
+            ApiError::NotConfigured { .. } | ApiError::ClosedToTokens => {
+                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("3600"));
+            }
             ApiError::RequestInProgress | ApiError::PaymentProcessing(_) => {
                 response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("2"));
             }

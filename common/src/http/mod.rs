@@ -2,6 +2,7 @@
 
 pub mod error;
 pub mod headers;
+pub mod kept;
 pub mod limit;
 pub mod log;
 pub mod market;
@@ -9,6 +10,7 @@ pub mod params;
 pub mod routes;
 
 pub use error::ApiError;
+pub use kept::Kept;
 pub use market::MarketError;
 pub use params::Params;
 

@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::job::{self, Lane, OPEN_SHARDS};
 use super::store;
 use crate::clock::Timestamp;
 use crate::http::log;
 use crate::store::queue::{self, Queue};
-use crate::store::{Db, StoreError};
+use crate::store::{Db, Key, StoreError, Write};
 
 /// Jobs taken from one shard in one sweep.
 const PER_SHARD: usize = 200;
@@ -24,6 +24,31 @@ pub struct Swept {
     pub sent: u32,
     /// Age of the oldest of them, in seconds since it was made.
     pub oldest_secs: u64,
+}
+
+/// The last sweep that came to its end, for who wants to know whether anybody sweeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastSweep {
+    pub at: Timestamp,
+    /// As in [`Swept`].
+    pub sent: u32,
+    pub oldest_secs: u64,
+}
+
+fn last_key() -> Key {
+    Key::new("SWEEP", "LAST")
+}
+
+/// Writes down that a sweep came to its end.
+pub async fn note(db: &Db, swept: Swept, now: Timestamp) -> Result<(), StoreError> {
+    let last = LastSweep { at: now, sent: swept.sent, oldest_secs: swept.oldest_secs };
+    db.write(Write::put(&db.tables.ledger, last_key(), &last)?).await?;
+    Ok(())
+}
+
+/// The last sweep, if there was one.
+pub async fn last(db: &Db) -> Result<Option<LastSweep>, StoreError> {
+    db.get(&db.tables.ledger, last_key()).await
 }
 
 /// Sends every due job of a lane again, to the lane's queue.

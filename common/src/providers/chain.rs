@@ -76,6 +76,17 @@ pub struct Log {
     pub transaction: String,
 }
 
+/// The tip of a chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    pub chain_id: u64,
+    pub number: u64,
+    /// unix seconds
+    pub at_secs: u64,
+    /// wei per gas
+    pub base_fee: u64,
+}
+
 /// What a new transaction of the relayer needs to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fees {
@@ -152,6 +163,20 @@ impl Chain {
         let balance = self.request("eth_getBalance", json!([account.lower(), "latest"])).await?;
         let digits = balance.as_str().and_then(|text| text.strip_prefix("0x"));
         digits.and_then(|digits| u128::from_str_radix(digits, 16).ok()).ok_or_else(|| malformed("eth_getBalance"))
+    }
+
+    /// The chain the node is of, and the number and time of its last block (unix seconds).
+    pub async fn head(&self) -> Result<Head, ChainError> {
+        let asked = [("eth_chainId", json!([])), ("eth_getBlockByNumber", json!(["latest", false]))];
+        let answers = self.batch(&asked).await?;
+        let [chain_id, block] = <[Result<Value, ChainError>; 2]>::try_from(answers).map_err(|_| short_batch())?;
+        let block = block?;
+        Ok(Head {
+            chain_id: quantity(&chain_id?)?,
+            number: quantity(&block["number"])?,
+            at_secs: quantity(&block["timestamp"])?,
+            base_fee: quantity(&block["baseFeePerGas"]).unwrap_or_default(),
+        })
     }
 
     pub async fn block_number(&self) -> Result<u64, ChainError> {
@@ -303,7 +328,8 @@ impl Chain {
         self.token
     }
 
-    async fn call(&self, to: Address, data: &[u8], from: Option<Address>) -> Result<Vec<u8>, ChainError> {
+    /// Asks a contract, as `from` or nobody.
+    pub async fn call(&self, to: Address, data: &[u8], from: Option<Address>) -> Result<Vec<u8>, ChainError> {
         // The gas cap is what stops a hostile wallet contract from burning the node's patience.
         let mut call = json!({"to": to.lower(), "data": hex0x(data), "gas": "0x7a120"});
         if let Some(from) = from {
@@ -313,7 +339,8 @@ impl Chain {
         answer.as_str().and_then(parse_hex0x).ok_or_else(|| malformed("eth_call"))
     }
 
-    async fn request(&self, method: &str, params: Value) -> Result<Value, ChainError> {
+    /// Any question to the node.
+    pub async fn request(&self, method: &str, params: Value) -> Result<Value, ChainError> {
         self.batch(&[(method, params)]).await?.pop().unwrap_or_else(|| Err(short_batch()))
     }
 

@@ -2,6 +2,7 @@
 
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::DisplayErrorContext;
+use aws_sdk_sqs::types::QueueAttributeName;
 use serde::{Deserialize, Serialize};
 
 use super::{BoxFuture, StoreError};
@@ -44,6 +45,11 @@ impl Message {
 /// A queue to send jobs to: SQS when deployed, in process when local.
 pub trait Queue: Send + Sync {
     fn send<'a>(&'a self, message: &'a Message) -> BoxFuture<'a, Result<(), StoreError>>;
+
+    /// About how many messages wait, if the queue can say.
+    fn waiting(&self) -> BoxFuture<'_, Result<Option<u64>, StoreError>> {
+        Box::pin(async { Ok(None) })
+    }
 }
 
 /// Asks for a job to be brought further. A message that could not be sent is the sweeper's to send again, so this
@@ -72,6 +78,15 @@ impl Queue for SqsQueue {
             let request = self.client.send_message().queue_url(&self.url).message_body(message.to_json());
             request.send().await.map_err(|error| StoreError::new(DisplayErrorContext(&error)))?;
             Ok(())
+        })
+    }
+
+    fn waiting(&self) -> BoxFuture<'_, Result<Option<u64>, StoreError>> {
+        Box::pin(async move {
+            let wanted = QueueAttributeName::ApproximateNumberOfMessages;
+            let request = self.client.get_queue_attributes().queue_url(&self.url).attribute_names(wanted.clone());
+            let answer = request.send().await.map_err(|error| StoreError::new(DisplayErrorContext(&error)))?;
+            Ok(answer.attributes().and_then(|attributes| attributes.get(&wanted)?.parse().ok()))
         })
     }
 }

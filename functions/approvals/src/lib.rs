@@ -255,7 +255,10 @@ impl Desk {
 
     fn not_now(&self, error: &StoreError) -> Response {
         common::http::log::failure("dependency unavailable", error);
-        page::say(StatusCode::SERVICE_UNAVAILABLE, self.name(), "Not now", "Nothing was decided. Try again shortly.")
+        let text = "Nothing was decided. Try again shortly.";
+        let mut page = page::say(StatusCode::SERVICE_UNAVAILABLE, self.name(), "Not now", text);
+        page.headers_mut().insert(http::header::RETRY_AFTER, http::HeaderValue::from_static("2"));
+        page
     }
 }
 

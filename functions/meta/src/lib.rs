@@ -1,76 +1,184 @@
-//! The service about itself: where to go, whether it is well, what it has done, and its public keys. Also answers every
-//! path that no other group has.
+//! The service about itself: where to go, what is sold and how to buy it, whether it is well, what it has done, and its
+//! public keys. Also answers every path that no other group has.
+
+mod status;
+
+use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::State;
-use axum::response::Response;
+use axum::extract::{RawQuery, State};
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use common::app::App;
 use common::catalog::CATALOG;
+use common::discovery::{Documents, Library, search};
 use common::gate::respond;
-use common::http::{ApiError, Segment, json, public_json};
+use common::http::{ApiError, Kept, Segment, json, public_json};
 use common::ledger::signing;
 use common::stats;
-use http::StatusCode;
+use common::store::StoreError;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde_json::json;
 
-pub fn router(app: App) -> Router {
+pub use status::Queues;
+use status::Watch;
+
+/// What the handlers share.
+#[derive(Clone)]
+struct Meta {
+    app: App,
+    library: Arc<Library>,
+    watch: Arc<Watch>,
+}
+
+impl Meta {
+    /// The documents, as of the origin that a request was sent to.
+    fn documents(&self, headers: &HeaderMap) -> Arc<Documents> {
+        self.library.of(&self.app.config, &self.app.origin(headers))
+    }
+}
+
+/// `queues` are looked at for `/v1/status`.
+pub fn router(app: App, queues: Queues) -> Router {
     let router = Router::new()
         .route("/", get(index))
         .route("/health", get(health))
+        .route("/llms.txt", get(llms))
+        .route("/llms-full.txt", get(llms_full))
+        .route("/skill.md", get(skill))
+        .route("/guides/{page}", get(guide))
+        .route("/pricing", get(pricing))
+        .route("/pricing.md", get(pricing_markdown))
+        .route("/v1/tools/discover", get(discover))
+        .route("/v1/status", get(service_status))
         .route("/v1/stats", get(statistics))
         .route("/.well-known/jwks.json", get(jwks))
+        .route("/.well-known/x402", get(x402))
         .route("/.well-known/{document}", get(well_known));
-    common::http::routes::finish(router.with_state(app))
+    let meta = Meta { app, library: Arc::default(), watch: Arc::new(Watch::new(queues)) };
+    common::http::routes::finish(router.with_state(meta))
 }
 
 /// `GET /`: what this is and where to go.
-async fn index(State(app): State<App>) -> Response {
+async fn index(State(meta): State<Meta>, headers: HeaderMap) -> Response {
+    let config = &meta.app.config;
     let tools: Vec<_> = CATALOG
         .iter()
         .map(|tool| json!({"tool": tool.name, "method": "POST", "path": tool.path(), "price_usdc": tool.price.usual().to_string(), "summary": tool.summary}))
         .collect();
     let body = json!({
-        "service": app.config.service_name,
+        "service": config.service_name,
         "version": env!("CARGO_PKG_VERSION"),
-        "network": app.config.chain.caip2(),
+        "network": config.chain.caip2(),
         "tools": tools,
         "how_to_pay": "POST to a tool's path: the 402 answer says what to sign (x402 v1 and v2)",
         "jobs": "/v1/requests/{id}",
         "payments": "/v1/payments/{nonce or transaction hash}",
+        "discover": "/v1/tools/discover",
+        "for_agents": "/llms.txt",
+        "skill": "/skill.md",
+        "pricing": "/pricing",
+        "status": "/v1/status",
         "health": "/health",
     });
-    public_json(&body, 300)
+    Kept::json(&body, 300).answer(&headers)
 }
 
 /// `GET /health`: this process answers.
-async fn health(State(app): State<App>) -> Response {
-    let body = json!({"status": "ok", "service": app.config.service_name, "timestamp": app.clock.now().to_string()});
-    json(StatusCode::OK, &body)
+async fn health(State(meta): State<Meta>) -> Response {
+    let now = meta.app.clock.now().to_string();
+    let body = json!({"status": "ok", "service": meta.app.config.service_name, "timestamp": now});
+    let mut response = json(StatusCode::OK, &body);
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// `GET /v1/status`: what this service depends on answers too.
+async fn service_status(State(meta): State<Meta>) -> Response {
+    meta.watch.answer(&meta.app).await
+}
+
+/// `GET /llms.txt`: what is here, for models.
+async fn llms(State(meta): State<Meta>, headers: HeaderMap) -> Response {
+    meta.documents(&headers).llms.answer(&headers)
+}
+
+/// `GET /llms-full.txt`: the same with all guides, in one file.
+async fn llms_full(State(meta): State<Meta>, headers: HeaderMap) -> Response {
+    meta.documents(&headers).llms_full.answer(&headers)
+}
+
+/// `GET /skill.md`: how to use the service, as an agent's skill.
+async fn skill(State(meta): State<Meta>, headers: HeaderMap) -> Response {
+    meta.documents(&headers).skill.answer(&headers)
+}
+
+/// `GET /guides/{page}`: a guide, as Markdown.
+async fn guide(State(meta): State<Meta>, Segment(page): Segment, headers: HeaderMap) -> Response {
+    let documents = meta.documents(&headers);
+    documents.guide(&page).map_or_else(|| ApiError::NotFound.into_response(), |guide| guide.answer(&headers))
+}
+
+/// `GET /pricing`: the price list, as a page; as Markdown or JSON for who would rather have that.
+async fn pricing(State(meta): State<Meta>, headers: HeaderMap) -> Response {
+    let documents = meta.documents(&headers);
+    let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let wants =
+        |kind: &str| accepted.split(',').any(|given| given.split(';').next().unwrap_or_default().trim() == kind);
+    if wants("text/html") {
+        documents.pricing_page.answer(&headers)
+    } else if wants("text/markdown") || wants("text/plain") {
+        documents.pricing_markdown.answer(&headers)
+    } else if wants("application/json") {
+        found(&meta, None).map_or_else(IntoResponse::into_response, |list| list.by("accept").answer(&headers))
+    } else {
+        documents.pricing_page.answer(&headers)
+    }
+}
+
+/// `GET /pricing.md`
+async fn pricing_markdown(State(meta): State<Meta>, headers: HeaderMap) -> Response {
+    meta.documents(&headers).pricing_markdown.answer(&headers)
+}
+
+/// `GET /v1/tools/discover`: tools by words, with their schemas.
+async fn discover(State(meta): State<Meta>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
+    respond(found(&meta, query.as_deref()).map(|list| list.answer(&headers)))
+}
+
+fn found(meta: &Meta, query: Option<&str>) -> Result<Kept, ApiError> {
+    let page = search::discover(&meta.app.config.service_name, query)?;
+    Ok(Kept::json(&serde_json::to_value(&page).map_err(StoreError::new)?, 300))
+}
+
+/// `GET /.well-known/x402`: the paid resources, for directories.
+async fn x402(State(meta): State<Meta>, headers: HeaderMap) -> Response {
+    meta.documents(&headers).x402.answer(&headers)
 }
 
 /// `GET /v1/stats`: what the service has done so far. A few seconds behind.
-async fn statistics(State(app): State<App>) -> Response {
+async fn statistics(State(meta): State<Meta>) -> Response {
     let answer = async {
-        let stats = stats::load(&app.db).await?;
+        let stats = stats::load(&meta.app.db).await?;
         Ok(public_json(&stats.to_json(), 10))
     };
     respond(answer.await)
 }
 
 /// `GET /.well-known/jwks.json`: the keys receipts are signed with.
-async fn jwks(State(app): State<App>) -> Response {
-    respond(keys(&app).await)
+async fn jwks(State(meta): State<Meta>, headers: HeaderMap) -> Response {
+    respond(keys(&meta.app, &headers).await)
 }
 
 /// `GET /.well-known/<service>-receipts.json`: the same keys, at the path the SDKs read.
-async fn well_known(State(app): State<App>, Segment(document): Segment) -> Response {
-    let receipts = format!("{}-receipts.json", app.config.service_name.to_ascii_lowercase());
-    let answer = async { if document == receipts { keys(&app).await } else { Err(ApiError::NotFound) } };
+async fn well_known(State(meta): State<Meta>, Segment(document): Segment, headers: HeaderMap) -> Response {
+    let receipts = format!("{}-receipts.json", meta.app.config.service_name.to_ascii_lowercase());
+    let answer = async { if document == receipts { keys(&meta.app, &headers).await } else { Err(ApiError::NotFound) } };
     respond(answer.await)
 }
 
-async fn keys(app: &App) -> Result<Response, ApiError> {
+/// Keys that were ever used stay, so that old receipts can be checked after a rotation.
+async fn keys(app: &App, headers: &HeaderMap) -> Result<Response, ApiError> {
     let keys: Vec<_> = signing::published(&app.db).await?.iter().map(signing::PublicKey::jwk).collect();
-    Ok(public_json(&json!({"keys": keys}), 300))
+    Ok(Kept::json(&json!({"keys": keys}), 300).answer(headers))
 }

@@ -1,13 +1,17 @@
 use std::sync::Arc;
 
-use common::app::{App, Connections};
+use common::app::{self, App, Connections};
 use common::config::Config;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_http::Error> {
     let config = Arc::new(Config::from_env()?);
     let connections = Connections::open(&config)?;
+    // Where no queue is named there is none to look at; nothing else here needs one.
+    let queues =
+        [("queue", app::job_queue(&config, &connections)), ("soul_queue", app::soul_queue(&config, &connections))];
+    let queues = queues.into_iter().filter_map(|(name, queue)| Some((name, queue.ok()?))).collect();
     let app = App::new(config, &connections);
     app.db.warm(&app.config.tables.ledger).await;
-    lambda_http::run(meta::router(app)).await
+    lambda_http::run(meta::router(app, queues)).await
 }

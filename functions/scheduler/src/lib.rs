@@ -31,5 +31,7 @@ pub async fn run(db: &Db, queues: Queues<'_>, clock: &Clock, receipt_key: &Publi
         queues.souls.send(&Message::Trial { soul, service, due: trial.due, daily: trial.daily }).await?;
     }
     let (tools, souls) = (tools?, souls?);
-    Ok(Swept { sent: tools.sent + souls.sent, oldest_secs: tools.oldest_secs.max(souls.oldest_secs) })
+    let swept = Swept { sent: tools.sent + souls.sent, oldest_secs: tools.oldest_secs.max(souls.oldest_secs) };
+    sweep::note(db, swept, clock.now()).await?;
+    Ok(swept)
 }

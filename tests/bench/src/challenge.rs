@@ -89,7 +89,7 @@ impl Server {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let gate = runtime.block_on(Gate::open(config.clone(), knowledge::RUNNERS))?;
         let app = App::new(config.clone(), &Connections::open(&config)?);
-        Ok(Server { runtime, knowledge: knowledge::router(Arc::new(gate)), meta: meta::router(app) })
+        Ok(Server { runtime, knowledge: knowledge::router(Arc::new(gate)), meta: meta::router(app, Vec::new()) })
     }
 
     fn answer(&self, request: ::http::Request<Body>) -> (u16, ::http::HeaderMap, Vec<u8>) {

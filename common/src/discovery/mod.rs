@@ -1,0 +1,241 @@
+//! What agents find us by: documents about what is sold and how to buy it. All of them are made of the catalog and of the
+//! configuration, once for each origin, so that none can say something else than the gate does.
+//!
+//! | path | for |
+//! |---|---|
+//! | `/llms.txt`, `/llms-full.txt` | models that look around |
+//! | `/skill.md` | agents that are given one file |
+//! | `/guides/{page}` | the guides, as Markdown |
+//! | `/.well-known/x402` | directories of paid resources |
+//! | `/v1/tools/discover` | SDKs and agents that search ([`search`]) |
+//! | `/pricing`, `/pricing.md` | people |
+
+mod guides;
+mod prices;
+pub mod search;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::json;
+
+use crate::catalog::{CATALOG, TOP_UP, ToolSpec, UPDATED};
+use crate::config::Config;
+use crate::http::Kept;
+
+pub use guides::PAGES;
+
+/// For how long caches may keep the documents: prices change with a deployment.
+const KEPT_SECS: u32 = 300;
+
+const LLMS: &str = include_str!("texts/llms.md");
+const SKILL: &str = include_str!("texts/skill.md");
+
+/// Where the service is, and what it is called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    pub service: String,
+    /// Without a trailing slash.
+    pub origin: String,
+    /// CAIP-2.
+    pub network: String,
+    pub token: String,
+}
+
+impl Site {
+    pub fn new(config: &Config, origin: &str) -> Site {
+        Site {
+            service: config.service_name.clone(),
+            origin: origin.to_owned(),
+            network: config.chain.caip2(),
+            token: config.chain.token.address.to_string(),
+        }
+    }
+
+    /// A text with its `{{names}}` replaced.
+    fn fill(&self, text: &str, more: &[(&str, &str)]) -> String {
+        let own: [(&str, &str); 4] =
+            [("service", &self.service), ("origin", &self.origin), ("network", &self.network), ("token", &self.token)];
+        more.iter()
+            .chain(&own)
+            .fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{{{name}}}}}"), value))
+    }
+}
+
+/// The documents of one origin.
+pub struct Documents {
+    pub site: Site,
+    pub llms: Kept,
+    pub llms_full: Kept,
+    pub skill: Kept,
+    pub x402: Kept,
+    pub pricing_page: Kept,
+    pub pricing_markdown: Kept,
+    guides: Vec<(&'static str, Kept)>,
+}
+
+impl Documents {
+    fn new(site: Site) -> Documents {
+        let llms = llms(&site);
+        let skill = skill(&site);
+        let guides: Vec<(&str, String)> = PAGES.iter().map(|page| (page.name, page.text(&site))).collect();
+        let markdown = prices::markdown(&site);
+        let mut full = vec![llms.as_str(), skill.as_str(), markdown.as_str()];
+        full.extend(guides.iter().map(|(_, text)| text.as_str()));
+        let (page, policy) = prices::page(&site);
+        Documents {
+            llms_full: Kept::markdown(full.join("\n---\n\n"), KEPT_SECS),
+            llms: Kept::markdown(llms, KEPT_SECS),
+            skill: Kept::markdown(skill, KEPT_SECS),
+            x402: Kept::json(&x402(&site), KEPT_SECS),
+            pricing_page: Kept::page(page, policy, KEPT_SECS).by("accept"),
+            pricing_markdown: Kept::markdown(markdown, KEPT_SECS).by("accept"),
+            guides: guides.into_iter().map(|(name, text)| (name, Kept::markdown(text, KEPT_SECS))).collect(),
+            site,
+        }
+    }
+
+    /// The guide of this name, in any case: the guides refer to each other as their files do.
+    pub fn guide(&self, name: &str) -> Option<&Kept> {
+        self.guides.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, guide)| guide)
+    }
+}
+
+/// The documents of the origin last asked for. Most deployments have one; who asks by another host gets that host's.
+#[derive(Default)]
+pub struct Library(Mutex<Option<Arc<Documents>>>);
+
+impl Library {
+    pub fn of(&self, config: &Config, origin: &str) -> Arc<Documents> {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*last {
+            Some(documents) if documents.site.origin == origin => documents.clone(),
+            _ => {
+                let documents = Arc::new(Documents::new(Site::new(config, origin)));
+                *last = Some(documents.clone());
+                documents
+            }
+        }
+    }
+}
+
+/// What has one address and one price: tools, and credits. What souls sell has its own list.
+fn listed() -> impl Iterator<Item = &'static ToolSpec> {
+    CATALOG.iter().copied().chain([TOP_UP])
+}
+
+fn llms(site: &Site) -> String {
+    let mut tools = String::new();
+    let mut examples = String::new();
+    for tool in listed() {
+        let (path, price) = (tool.path(), prices::words(tool));
+        tools.push_str(&format!(
+            "- [{}]({}{path}): {}. POST, {price}, {}\n",
+            tool.title,
+            site.origin,
+            tool.summary,
+            prices::answer(tool)
+        ));
+        examples.push_str(&format!("```sh\n# answers 402\n{}\n```\n\n", curl(site, tool)));
+    }
+    site.fill(LLMS, &[("tools", &tools), ("examples", examples.trim_end())])
+}
+
+fn skill(site: &Site) -> String {
+    let titles: Vec<String> = CATALOG.iter().map(|tool| tool.title.to_lowercase()).collect();
+    let (first, name) = (CATALOG[0], format!("{}-tools", site.service.to_ascii_lowercase()));
+    site.fill(
+        SKILL,
+        &[
+            ("skill_name", &name),
+            ("titles", &titles.join(", ")),
+            ("table", &prices::table(site)),
+            ("first_path", first.path()),
+            ("first_body", &(first.example)().to_string()),
+        ],
+    )
+}
+
+/// A call of the tool's example, without payment.
+fn curl(site: &Site, tool: &ToolSpec) -> String {
+    // No example has a quote in it, and a test runs them all.
+    format!(
+        "curl -s -X POST {}{} -H 'content-type: application/json' -d '{}'",
+        site.origin,
+        tool.path(),
+        (tool.example)()
+    )
+}
+
+/// `/.well-known/x402`: bare pointers, because what a call costs is what its 402 says.
+fn x402(site: &Site) -> serde_json::Value {
+    let resources: Vec<_> = listed()
+        .flat_map(|tool| tool.paths.iter().map(move |path| (tool, path)))
+        .map(|(tool, path)| json!({"url": format!("{}{path}", site.origin), "method": "POST", "description": tool.summary}))
+        .collect();
+    json!({
+        "x402Version": 2,
+        "kind": "resource-server",
+        "name": site.service,
+        "resources": resources,
+        "updated": UPDATED,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn site() -> Site {
+        Site {
+            service: "Agora".to_owned(),
+            origin: "https://a.example".to_owned(),
+            network: "eip155:8453".to_owned(),
+            token: "0xT".to_owned(),
+        }
+    }
+
+    /// Each text says what is sold, leaves no hole, and leads nowhere that is not there.
+    #[test]
+    fn texts_are_of_the_catalog_and_whole() {
+        let documents = Documents::new(site());
+        let text = |kept: &Kept| String::from_utf8(kept.body().to_vec()).unwrap();
+        for kept in [&documents.llms, &documents.skill, &documents.pricing_markdown, &documents.pricing_page] {
+            let text = text(kept);
+            for tool in CATALOG {
+                assert!(text.contains(tool.title) && text.contains(tool.path()), "{} in {text}", tool.name);
+                assert!(text.contains(&prices::words(tool)), "{} in {text}", tool.name);
+            }
+            assert!(!text.contains("{{") && !text.contains("127.0.0.1"), "{text}");
+        }
+        for kept in [&documents.llms, &documents.skill] {
+            let text = text(kept).to_lowercase();
+            assert!(text.contains("same value for every retry of") && text.contains("at most 1 usd a payment"));
+        }
+        let skill = text(&documents.skill);
+        assert!(skill.starts_with("---\nname: agora-tools\ndescription: "), "{skill}");
+        for (name, guide) in &documents.guides {
+            let text = text(guide);
+            assert!(!text.contains("](../") && !text.contains("http://127.0.0.1:8402"), "{name}: {text}");
+            for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+                let there = link.starts_with("https://") || documents.guide(link).is_some();
+                assert!(there, "{name} leads to {link}");
+            }
+        }
+    }
+
+    /// `UPDATED` belongs to what the catalog says: who changes that, changes both.
+    #[test]
+    fn the_catalogs_day_is_the_day_it_changed() {
+        let said = |tool: &ToolSpec| {
+            format!("{}|{}|{}|{}", tool.name, tool.paths.join(","), tool.summary, prices::words(tool))
+        };
+        let all: Vec<String> = listed().map(said).collect();
+        let digest = const_hex::encode(&crate::digest::sha256(all.join("\n").as_bytes())[..6]);
+        let wanted = ("2026-11-21T00:00:00Z", "bbd9d106d2d3");
+        assert_eq!(
+            (UPDATED, digest.as_str()),
+            wanted,
+            "the catalog changed: set UPDATED to today, and this line with it"
+        );
+    }
+}

@@ -1,0 +1,211 @@
+//! `GET /v1/tools/discover` (contract §27): what is sold, by words, with everything a caller has to know.
+//!
+//! There are as many tools as the catalog has, so all of them are looked at; what is bounded is the page.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::catalog::{Answer, CATALOG, MARKET, Price, TOP_UP, ToolSpec};
+use crate::digest::sha256_parts;
+use crate::encoding::{base64_any, base64_url};
+use crate::http::ApiError;
+use crate::insights::params::Params;
+
+const USUAL_PAGE: usize = 20;
+const LARGEST_PAGE: usize = 50;
+const MAX_QUERY: usize = 200;
+const MAX_CURSOR: usize = 64;
+
+/// One thing that can be bought.
+#[derive(Serialize)]
+pub struct Found {
+    pub name: &'static str,
+    pub title: &'static str,
+    pub summary: &'static str,
+    pub category: &'static str,
+    pub method: &'static str,
+    /// Where it is posted to; with `{names}` where the seller's own come.
+    pub path: &'static str,
+    /// Older names of the same path.
+    pub paths: &'static [&'static str],
+    /// Decimal; the least, where the seller or the input says more.
+    pub price_usdc: String,
+    /// `fixed`, `input` (what the body asks for) or `seller`.
+    pub pricing: &'static str,
+    /// `direct` or `queued`.
+    pub answer: &'static str,
+    /// Its name as a tool of MCP.
+    pub mcp_name: String,
+    pub input_schema: Value,
+    pub output_schema: Value,
+    pub example: Value,
+}
+
+/// A page of what was found, best first.
+#[derive(Serialize)]
+pub struct Page {
+    pub tools: Vec<Found>,
+    #[serde(rename = "nextCursor", skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+/// Answers a query string.
+pub fn discover(service: &str, query: Option<&str>) -> Result<Page, ApiError> {
+    let mut params = Params::of(query);
+    let limit = params.integer("limit", 1, LARGEST_PAGE).unwrap_or(USUAL_PAGE);
+    let asked = params.text("query").unwrap_or_default().to_owned();
+    let category = params.text("category").map(str::to_owned);
+    let cursor = params.text("cursor").map(str::to_owned);
+    params.check()?;
+    if asked.chars().count() > MAX_QUERY {
+        return Err(ApiError::field("query", format!("must have at most {MAX_QUERY} characters")));
+    }
+    let asked = asked.to_lowercase();
+    let mark = mark(&asked, category.as_deref());
+    let offset = match &cursor {
+        Some(cursor) => offset_of(cursor, &mark).ok_or(ApiError::InvalidCursor)?,
+        None => 0,
+    };
+    let found = matching(&asked, category.as_deref());
+    let next_cursor =
+        (offset + limit < found.len()).then(|| base64_url(format!("{}.{mark}", offset + limit).as_bytes()));
+    let tools = found.into_iter().skip(offset).take(limit).map(|tool| describe(tool, service)).collect();
+    Ok(Page { tools, next_cursor })
+}
+
+/// What a cursor goes on with: it is of no use for another search.
+fn mark(asked: &str, category: Option<&str>) -> String {
+    base64_url(&sha256_parts(&[asked.as_bytes(), category.unwrap_or_default().as_bytes()])[..6])
+}
+
+fn offset_of(cursor: &str, mark: &str) -> Option<usize> {
+    let text = String::from_utf8(base64_any(cursor).filter(|_| cursor.len() <= MAX_CURSOR)?).ok()?;
+    let (offset, of) = text.split_once('.')?;
+    (of == mark).then(|| offset.parse().ok()).flatten()
+}
+
+/// Everything of the category that has one of the words, best first, and else in the catalog's order.
+fn matching(asked: &str, category: Option<&str>) -> Vec<&'static ToolSpec> {
+    let words: Vec<&str> = words(asked).collect();
+    let sold = CATALOG.iter().chain(MARKET).copied().chain([TOP_UP]);
+    let mut found: Vec<(u32, &ToolSpec)> = sold
+        .filter(|tool| category.is_none_or(|category| category == tool.category))
+        .map(|tool| (words.iter().map(|word| weight(tool, word)).sum(), tool))
+        .filter(|(weight, _)| *weight > 0 || words.is_empty())
+        .collect();
+    found.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
+    found.into_iter().map(|(_, tool)| tool).collect()
+}
+
+/// How well a word fits: by the place it is found in, and half as well where it only begins one.
+fn weight(tool: &ToolSpec, asked: &str) -> u32 {
+    let fields: Vec<&str> = tool.input.iter().map(|field| field.name).collect();
+    let places = [
+        (16, tool.name.to_owned()),
+        (8, tool.title.to_lowercase()),
+        (4, tool.summary.to_lowercase()),
+        (4, tool.paths.join(" ").to_lowercase()),
+        (2, fields.join(" ").to_lowercase()),
+        (2, tool.category.to_lowercase()),
+    ];
+    places
+        .iter()
+        .map(|(weight, text)| {
+            if words(text).any(|word| word == asked) || text == asked {
+                *weight
+            } else if asked.len() >= 3 && words(text).any(|word| word.starts_with(asked)) {
+                *weight / 2
+            } else {
+                0
+            }
+        })
+        .max()
+        .unwrap_or_default()
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty())
+}
+
+fn describe(tool: &'static ToolSpec, service: &str) -> Found {
+    let is_sellers = MARKET.iter().any(|sold| sold.name == tool.name);
+    Found {
+        name: tool.name,
+        title: tool.title,
+        summary: tool.summary,
+        category: tool.category,
+        method: "POST",
+        path: tool.path(),
+        paths: tool.paths,
+        price_usdc: tool.price.usual().to_string(),
+        pricing: match tool.price {
+            _ if is_sellers => "seller",
+            Price::Fixed(_) => "fixed",
+            Price::Of { .. } => "input",
+        },
+        answer: match tool.answer {
+            Answer::Direct => "direct",
+            Answer::Queued => "queued",
+        },
+        mcp_name: tool.mcp_name(service),
+        input_schema: tool.input_schema(),
+        output_schema: (tool.output)(),
+        example: (tool.example)(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(query: &str) -> Vec<&'static str> {
+        discover("Agora", Some(query)).unwrap().tools.into_iter().map(|tool| tool.name).collect()
+    }
+
+    #[test]
+    fn words_find_tools_best_first() {
+        let all = CATALOG.len() + MARKET.len() + 1;
+        assert_eq!(names("").len(), all);
+        assert_eq!(names("query=read+a+PAGE")[0], "web_read");
+        assert_eq!(names("query=vin"), ["vin_decode"]);
+        assert_eq!(names("query=vehic")[0], "vin_decode");
+        assert_eq!(names("query=web_read")[0], "web_read");
+        assert_eq!(names("query=zzz"), Vec::<&str>::new());
+        assert_eq!(names("query=%21%21").len(), all, "nothing asked for is everything");
+        assert_eq!(names("category=agent_to_agent"), ["soul", "soul_purchase"]);
+        assert_eq!(names("category=none"), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn pages_follow_each_other_and_cursors_are_ours() {
+        let whole = names("");
+        let mut paged = Vec::new();
+        let mut cursor = String::new();
+        loop {
+            let page = discover("Agora", Some(&format!("limit=2&cursor={cursor}"))).unwrap();
+            paged.extend(page.tools.iter().map(|tool| tool.name));
+            match page.next_cursor {
+                Some(next) => cursor = next,
+                None => break,
+            }
+        }
+        assert_eq!(paged, whole);
+        let cursor = discover("Agora", Some("limit=1")).unwrap().next_cursor.unwrap();
+        for wrong in
+            [format!("query=web&cursor={cursor}"), "cursor=x".to_owned(), format!("cursor={}", "A".repeat(900))]
+        {
+            assert_eq!(
+                discover("Agora", Some(&wrong)).err().map(|error| error.code()),
+                Some("invalid_cursor"),
+                "{wrong}"
+            );
+        }
+        for wrong in ["limit=0", "limit=51", "limit=x", &format!("query={}", "a".repeat(201))] {
+            assert_eq!(
+                discover("Agora", Some(wrong)).err().map(|error| error.code()),
+                Some("invalid_request"),
+                "{wrong}"
+            );
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Compares how a deployment is set with what it needs (docs/DEPLOY.md): `doctor [--json] [--stack .local/stack.json]`.
+//! Reads the environment as the functions do; ends with 1 if something is wrong.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::process::ExitCode;
+
+use local::doctor::{self, Level};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let mut environment: HashMap<String, String> = std::env::vars().collect();
+    let mut as_json = false;
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        let path = if argument == "--stack" { arguments.next() } else { None };
+        match (argument.as_str(), path) {
+            ("--json", _) => as_json = true,
+            ("--stack", Some(path)) => {
+                if let Err(error) = doctor::of_stack(&mut environment, Path::new(&path)) {
+                    eprintln!("{path}: {error}; is the stack running?");
+                    return ExitCode::FAILURE;
+                }
+            }
+            _ => {
+                eprintln!("usage: doctor [--json] [--stack .local/stack.json]");
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+    let report = doctor::examine(&environment).await;
+    if as_json {
+        println!("{}", serde_json::to_string(&report.0).unwrap_or_default());
+    } else {
+        print!("{}", report.text());
+    }
+    if report.worst() == Level::Fail { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}

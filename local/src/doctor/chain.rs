@@ -1,0 +1,241 @@
+//! The chain: that it is the right one, that the token is there and signs under the configured domain, and that the
+//! wallets can go on.
+
+use common::app::App;
+use common::clock::Clock;
+use common::config::SettlementConfig;
+use common::evm::abi::{self, Argument};
+use common::evm::{Address, Word, hex0x, keccak256, parse_hex0x, word_from_u64};
+use common::money::Usdc;
+use common::providers::chain::ChainError;
+use serde_json::json;
+
+use super::Report;
+use super::cloud::Wallets;
+
+/// Gas of one settlement and of one payout (see `payments::settle::relayer` and `payments::treasury`).
+const SETTLEMENT_GAS: u128 = 90_000;
+const PAYOUT_GAS: u128 = 60_000;
+/// Fewer than this many transactions are soon gone.
+const FEW: u128 = 1_000;
+/// More than this, and payments or proofs are refused for their time.
+const SKEW_SECS: i64 = 30;
+/// The tip of a chain with steady blocks is not older.
+const STALE_SECS: i64 = 300;
+
+const WITH_VRS: &str =
+    "transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32)";
+const WITH_BYTES: &str = "transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)";
+
+pub async fn check(app: &App, wallets: &Wallets, report: &mut Report) {
+    let config = &app.config.chain;
+    let head = match app.chain.head().await {
+        Ok(head) => head,
+        Err(error) => {
+            let remedy = "set CHAIN_RPC_URL to an endpoint that answers (the template's ChainRpcUrl, or its secret)";
+            report.fail("chain", error.to_string(), remedy);
+            return;
+        }
+    };
+    if head.chain_id == config.chain_id {
+        report.ok("chain", format!("{} at block {}", config.chain_id, head.number));
+    } else {
+        let remedy = format!(
+            "set CHAIN_RPC_URL to an endpoint of chain {}, or CHAIN_ID to {} (then the token's address changes too)",
+            config.chain_id, head.chain_id
+        );
+        let found = format!("CHAIN_ID is {}, and the endpoint is of chain {}", config.chain_id, head.chain_id);
+        report.fail("chain", found, remedy);
+        // Nothing that another chain says of token and wallets is of use.
+        return;
+    }
+    time(head.at_secs, report);
+    if token(app, report).await {
+        payee(app, wallets, report).await;
+    }
+    if let Err(error) = gas(app, wallets, u128::from(head.base_fee), report).await {
+        report.fail("wallets", error.to_string(), "set CHAIN_RPC_URL to an endpoint that answers such questions");
+    }
+}
+
+fn time(block_secs: u64, report: &mut Report) {
+    let age = Clock::system().now().secs() - i64::try_from(block_secs).unwrap_or_default();
+    if age < -SKEW_SECS {
+        let remedy = "set this machine's clock (NTP); payments are judged by time";
+        report.fail("clock", format!("the last block is {} s in the future", -age), remedy);
+    } else if age > STALE_SECS {
+        let remedy =
+            "if this lasts, the endpoint is behind or this machine's clock is ahead: compare with a block explorer";
+        report.warn("clock", format!("the last block is {age} s old"), remedy);
+    } else {
+        report.ok("clock", format!("the last block is {age} s old"));
+    }
+}
+
+/// Whether the token is there at all.
+async fn token(app: &App, report: &mut Report) -> bool {
+    let token = &app.config.chain.token;
+    let address = token.address;
+    match app.chain.has_code(address).await {
+        Ok(true) => {}
+        Ok(false) => {
+            let remedy = "set USDC_ADDRESS to the token of this network, or unset it where CHAIN_ID is 8453 or 84532";
+            report.fail("token", format!("there is no contract at {address}"), remedy);
+            return false;
+        }
+        Err(error) => {
+            report.fail("token", error.to_string(), "set CHAIN_RPC_URL to an endpoint that answers eth_getCode");
+            return false;
+        }
+    }
+    let name = text(app, "name()").await;
+    let version = text(app, "version()").await;
+    let said = |text: &Option<String>| text.clone().unwrap_or_else(|| "nothing".to_owned());
+    let separator = app.chain.call(address, &abi::call("DOMAIN_SEPARATOR()", &[]), None).await;
+    match separator.ok().and_then(|data| abi::word_at(&data, 0)) {
+        Some(separator) if separator == token.domain => {
+            report.ok("token domain", format!("{:?}, version {:?}, at {address}", token.name, token.version));
+        }
+        Some(_) => {
+            let found = format!(
+                "configured are name {:?} and version {:?}; the contract says {:?} and {:?}",
+                token.name,
+                token.version,
+                said(&name),
+                said(&version)
+            );
+            let remedy = format!(
+                "set USDC_NAME={:?} and USDC_VERSION={:?}: no signature verifies under another domain",
+                said(&name),
+                said(&version)
+            );
+            report.fail("token domain", found, remedy);
+        }
+        None if name.as_ref() == Some(&token.name) => {
+            let remedy =
+                "the contract has no DOMAIN_SEPARATOR to compare with: make one small payment before you go on";
+            report.warn("token domain", format!("only the name {:?} could be compared", token.name), remedy);
+        }
+        None => {
+            let found = format!("the contract at {address} has no DOMAIN_SEPARATOR and is called {:?}", said(&name));
+            report.fail("token domain", found, "set USDC_ADDRESS to a token with EIP-3009, such as USDC");
+        }
+    }
+    overloads(app, report).await;
+    true
+}
+
+/// Both forms of the transfer: v, r, s for keys, and bytes for contract wallets.
+async fn overloads(app: &App, report: &mut Report) {
+    let code = match code(app).await {
+        Ok(code) => code,
+        Err(error) => {
+            let remedy = "set CHAIN_RPC_URL to an endpoint that answers eth_getCode and eth_getStorageAt";
+            report.warn("token transfers", error.to_string(), remedy);
+            return;
+        }
+    };
+    let has = |signature: &str| {
+        let selector = &abi::call(signature, &[])[..4];
+        code.windows(5).any(|window| window[0] == 0x63 && &window[1..] == selector)
+    };
+    match (has(WITH_VRS), has(WITH_BYTES)) {
+        (true, true) => report.ok("token transfers", "transferWithAuthorization in both forms"),
+        (true, false) => {
+            let remedy = "contract wallets cannot pay with this token; where that matters, use one with the bytes form";
+            report.warn("token transfers", "transferWithAuthorization only with v, r, s", remedy);
+        }
+        (false, _) => {
+            let remedy = "set USDC_ADDRESS to a token with EIP-3009, such as USDC";
+            report.fail("token transfers", "transferWithAuthorization was not found in the contract's code", remedy);
+        }
+    }
+}
+
+/// The contract's code, and that of what it delegates to (EIP-1967, and the older slot that USDC has).
+async fn code(app: &App) -> Result<Vec<u8>, ChainError> {
+    let token = app.config.chain.token.address;
+    let mut code = code_at(app, token).await?;
+    let mut slot = keccak256(b"eip1967.proxy.implementation");
+    slot[31] -= 1;
+    for slot in [slot, keccak256(b"org.zeppelinos.proxy.implementation")] {
+        let stored = app.chain.request("eth_getStorageAt", json!([token.lower(), hex0x(&slot), "latest"])).await?;
+        let stored = stored.as_str().and_then(parse_hex0x).and_then(|bytes| Word::try_from(bytes).ok());
+        if let Some(behind) =
+            stored.and_then(|word| Address::from_word(&word)).filter(|address| *address != Address::ZERO)
+        {
+            code.extend(code_at(app, behind).await?);
+        }
+    }
+    Ok(code)
+}
+
+async fn code_at(app: &App, address: Address) -> Result<Vec<u8>, ChainError> {
+    let code = app.chain.request("eth_getCode", json!([address.lower(), "latest"])).await?;
+    Ok(code.as_str().and_then(parse_hex0x).unwrap_or_default())
+}
+
+/// A function of the token that answers with a text.
+async fn text(app: &App, signature: &str) -> Option<String> {
+    let data = app.chain.call(app.config.chain.token.address, &abi::call(signature, &[]), None).await.ok()?;
+    let length = usize::try_from(common::evm::word_to_u64(&abi::word_at(&data, 1)?)?).ok()?;
+    String::from_utf8(data.get(64..64 + length)?.to_vec()).ok()
+}
+
+async fn payee(app: &App, wallets: &Wallets, report: &mut Report) {
+    let pay_to = app.config.payments.pay_to;
+    if pay_to == app.config.chain.token.address {
+        let remedy = "set PAY_TO to a wallet: what is sent to the token's own contract is lost";
+        report.fail("payee", "PAY_TO is the token's contract", remedy);
+    } else if Some(pay_to) == wallets.relayer {
+        let remedy = "set PAY_TO to a wallet whose key is not in this deployment";
+        report.warn("payee", format!("{pay_to} is the fee wallet, whose key the functions hold"), remedy);
+    } else {
+        let kind = if app.chain.has_code(pay_to).await.unwrap_or_default() { "a contract" } else { "a wallet" };
+        // What the token refuses to move to, such as a blacklisted address, is refused here too.
+        let data =
+            abi::call("transfer(address,uint256)", &[Argument::Word(pay_to.word()), Argument::Word(word_from_u64(0))]);
+        match app.chain.call(app.config.chain.token.address, &data, Some(pay_to)).await {
+            Err(ChainError::Rejected { message, .. }) => {
+                let remedy = "set PAY_TO to an address that the token pays";
+                report.fail("payee", format!("the token refuses {pay_to}: {message}"), remedy);
+            }
+            _ => report.ok("payee", format!("{pay_to}, {kind}")),
+        }
+    }
+}
+
+async fn gas(app: &App, wallets: &Wallets, base_fee: u128, report: &mut Report) -> Result<(), ChainError> {
+    let priority = app.chain.request("eth_maxPriorityFeePerGas", json!([])).await.ok();
+    let priority = priority.and_then(|fee| u128::from_str_radix(fee.as_str()?.strip_prefix("0x")?, 16).ok());
+    // As it is bid: twice the base fee.
+    let fee = (base_fee * 2 + priority.unwrap_or_default()).max(1);
+    if let (SettlementConfig::Relayer, Some(relayer)) = (&app.config.settlement, wallets.relayer) {
+        let left = app.chain.native_balance(relayer).await? / (fee * SETTLEMENT_GAS);
+        let found = format!("{relayer} has gas for about {left} settlements at today's fees");
+        match left {
+            0 => report.fail(
+                "relayer gas",
+                found,
+                format!("send ETH on chain {} to {relayer}", app.config.chain.chain_id),
+            ),
+            left if left < FEW => report.warn("relayer gas", found, format!("send more ETH to {relayer} soon")),
+            _ => report.ok("relayer gas", found),
+        }
+    }
+    let Some(treasury) = wallets.treasury else {
+        let remedy = "deploy, and let the payouts function run once; or set TREASURY_ADDRESS for this check";
+        report.warn("treasury", "its address is not known yet", remedy);
+        return Ok(());
+    };
+    let left = app.chain.native_balance(treasury).await? / (fee * PAYOUT_GAS);
+    let tokens = common::evm::word_to_u64(&app.chain.balance_of(treasury).await?)
+        .map_or(Usdc::from_micro(u64::MAX), Usdc::from_micro);
+    let found = format!("{treasury} has {tokens} USDC and gas for about {left} payouts");
+    match (left, tokens) {
+        (0, _) => report.warn("treasury", found, format!("send ETH to {treasury}: payouts wait for it")),
+        (_, Usdc::ZERO) => report.warn("treasury", found, format!("send USDC to {treasury}: payouts wait for it")),
+        _ => report.ok("treasury", found),
+    }
+    Ok(())
+}

@@ -1,0 +1,139 @@
+//! The doctor: compares how a deployment is set with what the template, the code and the chain need, and says of
+//! everything that is wrong what to do about it. It changes nothing.
+//!
+//! It reads the environment as the functions do (`make doctor` fills in what a local stack announces), and asks the chain,
+//! AWS and the service itself. Each check is one [`Finding`].
+
+mod chain;
+mod cloud;
+mod functions;
+mod service;
+mod settings;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use common::app::{App, Connections};
+use common::evm::Address;
+use serde::Serialize;
+use serde_json::Value;
+
+pub use settings::template_variables;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    Ok,
+    /// It works, but not for long, or not all of it.
+    Warn,
+    Fail,
+}
+
+/// What one check found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    pub level: Level,
+    pub check: String,
+    pub found: String,
+    /// What to do, unless all is well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
+}
+
+/// What was found so far.
+#[derive(Default)]
+pub struct Report(pub Vec<Finding>);
+
+impl Report {
+    fn ok(&mut self, check: &str, found: impl Into<String>) {
+        self.0.push(Finding { level: Level::Ok, check: check.to_owned(), found: found.into(), remedy: None });
+    }
+
+    fn warn(&mut self, check: &str, found: impl Into<String>, remedy: impl Into<String>) {
+        let remedy = Some(remedy.into());
+        self.0.push(Finding { level: Level::Warn, check: check.to_owned(), found: found.into(), remedy });
+    }
+
+    fn fail(&mut self, check: &str, found: impl Into<String>, remedy: impl Into<String>) {
+        let remedy = Some(remedy.into());
+        self.0.push(Finding { level: Level::Fail, check: check.to_owned(), found: found.into(), remedy });
+    }
+
+    /// The worst that was found.
+    pub fn worst(&self) -> Level {
+        self.0.iter().map(|finding| finding.level).max().unwrap_or(Level::Ok)
+    }
+
+    /// A line for each check, and one for its remedy.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for finding in &self.0 {
+            let level = match finding.level {
+                Level::Ok => "ok  ",
+                Level::Warn => "warn",
+                Level::Fail => "FAIL",
+            };
+            text.push_str(&format!("{level}  {}: {}\n", finding.check, finding.found));
+            if let Some(remedy) = &finding.remedy {
+                text.push_str(&format!("      do: {remedy}\n"));
+            }
+        }
+        text
+    }
+}
+
+/// Every check, with the variables of an environment; of a deployment in AWS, its name (`TABLE_PREFIX`), region and
+/// credentials are enough, and its functions say the rest. Two are the doctor's own: `RELAYER_ADDRESS` and
+/// `TREASURY_ADDRESS`, for who has not the wallets' keys.
+pub async fn examine(environment: &HashMap<String, String>) -> Report {
+    let mut report = Report::default();
+    let mut environment = environment.clone();
+    functions::check(&mut environment, &mut report).await;
+    let environment = &environment;
+    let Some(config) = settings::check(environment, &mut report) else { return report };
+    let config = Arc::new(config);
+    let connections = match Connections::open(&config) {
+        Ok(connections) => connections,
+        Err(error) => {
+            report.fail("connections", error.to_string(), "correct AWS_CA_BUNDLE, or unset it");
+            return report;
+        }
+    };
+    let app = App::new(config, &connections);
+    let address = |name: &str| environment.get(name).and_then(|text| text.trim().parse::<Address>().ok());
+    let wallets = cloud::Wallets { relayer: address("RELAYER_ADDRESS"), treasury: address("TREASURY_ADDRESS") };
+    let wallets = cloud::wallets(&app, &connections, wallets, &mut report).await;
+    chain::check(&app, &wallets, &mut report).await;
+    cloud::check(&app, &connections, &mut report).await;
+    service::check(&app, &connections, &mut report).await;
+    report
+}
+
+/// Adds to an environment what a running local stack announces (`.local/stack.json`); what is set stays.
+pub fn of_stack(environment: &mut HashMap<String, String>, announcement: &Path) -> Result<(), crate::Error> {
+    let stack: Value = serde_json::from_str(&std::fs::read_to_string(announcement)?)?;
+    let secret = announcement.with_file_name("service-secret");
+    let secret = std::fs::read_to_string(secret).ok();
+    let text = |pointer: &str| stack.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+    let chain_id = stack.pointer("/chain/chain_id").map(Value::to_string);
+    for (name, value) in [
+        ("SERVICE_NAME", text("/service_name")),
+        ("PUBLIC_BASE_URL", text("/base_url")),
+        ("CHAIN_RPC_URL", text("/chain/rpc_url")),
+        ("CHAIN_ID", chain_id),
+        ("USDC_ADDRESS", text("/chain/token")),
+        ("PAY_TO", text("/chain/pay_to")),
+        ("AWS_ENDPOINT_URL", text("/database_url")),
+        ("AWS_ACCESS_KEY_ID", Some("local".to_owned())),
+        ("AWS_SECRET_ACCESS_KEY", Some("local".to_owned())),
+        ("RELAYER_ADDRESS", text("/relayer")),
+        ("TREASURY_ADDRESS", text("/treasury")),
+        ("SERVICE_SECRET", secret),
+    ] {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            environment.entry(name.to_owned()).or_insert(value);
+        }
+    }
+    Ok(())
+}

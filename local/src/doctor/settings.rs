@@ -1,0 +1,153 @@
+//! The environment against what `Config` reads and what the template sets.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use common::config::Config;
+
+use super::Report;
+
+const TEMPLATE: &str = include_str!("../../../template.yaml");
+
+/// What has no default and no stand-in in AWS.
+const NEEDED_IN_AWS: [&str; 5] =
+    ["TABLE_PREFIX", "JOB_QUEUE_URL", "SOUL_QUEUE_URL", "BLOB_BUCKET", "SERVICE_SECRET_ARN"];
+
+/// Variables that the doctor, the local stack and its tools read beside the service.
+const NOT_THE_SERVICES: [&str; 3] = ["RELAYER_ADDRESS", "TREASURY_ADDRESS", "SERVICE_SECRET"];
+
+/// The configuration, if it can be read; and what is wrong with it, or missing, or set for nobody.
+pub fn check(environment: &HashMap<String, String>, report: &mut Report) -> Option<Config> {
+    let known = read_by_config();
+    let given = template_variables();
+    let unread: Vec<&str> = given.keys().filter(|name| !known.contains(*name)).map(String::as_str).collect();
+    if unread.is_empty() {
+        report.ok("template", format!("every one of its {} variables is read", given.len()));
+    } else {
+        let remedy = "this template is of another version than this doctor: use both of one commit";
+        report.fail("template", format!("it sets what nothing reads: {}", unread.join(", ")), remedy);
+    }
+    unknown(environment, &known, report);
+    let config = match Config::read(|name| environment.get(name).cloned()) {
+        Ok(config) => config,
+        Err(errors) => {
+            for problem in errors.0 {
+                let name = problem.split(' ').next().unwrap_or_default().to_owned();
+                report.fail("configuration", problem, format!("correct {name} ({})", place(&name, &given)));
+            }
+            return None;
+        }
+    };
+    report.ok("configuration", "every variable is well formed");
+    if config.aws.endpoint.is_some() {
+        report.ok("variables of AWS", "not needed: AWS_ENDPOINT_URL names a stand-in");
+        return Some(config);
+    }
+    for name in NEEDED_IN_AWS.iter().filter(|name| environment.get(**name).is_none_or(String::is_empty)) {
+        report.fail(
+            &format!("variable {name}"),
+            "it is not set",
+            format!("set it as the stack has it ({})", place(name, &given)),
+        );
+    }
+    Some(config)
+}
+
+/// Where a variable comes from when deployed.
+fn place(name: &str, given: &BTreeMap<String, BTreeSet<String>>) -> String {
+    match given.get(name).map(|functions| functions.iter().cloned().collect::<Vec<_>>()) {
+        Some(functions) if functions == ["all"] => "template.yaml sets it for all functions".to_owned(),
+        Some(functions) => format!("template.yaml sets it for {}", functions.join(", ")),
+        None => "README.md, Configuration".to_owned(),
+    }
+}
+
+/// Names that look like ours and are read by nobody: most of them are misspelt.
+fn unknown(environment: &HashMap<String, String>, known: &BTreeSet<String>, report: &mut Report) {
+    let first = |name: &str| name.split('_').next().unwrap_or_default().to_owned();
+    let ours: BTreeSet<String> = known.iter().map(|name| first(name)).filter(|word| word != "AWS").collect();
+    let mut names: Vec<&String> = environment.keys().collect();
+    names.sort();
+    for name in names {
+        let is_known = known.contains(name) || NOT_THE_SERVICES.contains(&name.as_str());
+        if is_known || !name.contains('_') || !ours.contains(&first(name)) {
+            continue;
+        }
+        let nearest = known.iter().min_by_key(|known| distance(known, name)).map_or("", String::as_str);
+        let remedy = format!("unset it, or spell it as it is read: {nearest}?");
+        report.warn(&format!("variable {name}"), "nothing reads it", remedy);
+    }
+}
+
+/// How many letters have to be changed.
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (line, letter) in one.chars().enumerate() {
+        let mut before = row[0];
+        row[0] = line + 1;
+        for column in 0..other.len() {
+            let changed = before + usize::from(letter != other[column]);
+            before = row[column + 1];
+            row[column + 1] = changed.min(before + 1).min(row[column] + 1);
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+/// The names that `Config` asks for.
+fn read_by_config() -> BTreeSet<String> {
+    let asked = RefCell::new(BTreeSet::new());
+    let _ = Config::read(|name| {
+        asked.borrow_mut().insert(name.to_owned());
+        // Some are only asked for beside another.
+        matches!(name, "FACILITATOR_URL" | "MODERATION_URL").then(|| "http://localhost".to_owned())
+    });
+    asked.into_inner()
+}
+
+/// The variables that the template sets, and for which functions (`all`: for every one).
+pub fn template_variables() -> BTreeMap<String, BTreeSet<String>> {
+    let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let (mut section, mut resource, mut block) = ("", String::new(), None);
+    for line in TEMPLATE.lines() {
+        let (indent, text) = (line.len() - line.trim_start().len(), line.trim());
+        if text.is_empty() || text.starts_with('#') {
+            continue;
+        }
+        if indent == 0 {
+            section = text;
+        }
+        if indent == 2 && text.ends_with(':') {
+            resource = text.trim_end_matches(':').to_owned();
+        }
+        match block {
+            Some(start) if indent <= start => block = None,
+            Some(start) if indent == start + 2 => {
+                let name = text.split(':').next().unwrap_or_default().to_owned();
+                let function = if section == "Globals:" { "all".to_owned() } else { resource.clone() };
+                found.entry(name).or_default().insert(function);
+            }
+            _ => {}
+        }
+        if text == "Variables:" {
+            block = Some(indent);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_template_gives_what_is_read() {
+        let (given, known) = (template_variables(), read_by_config());
+        assert!(given.keys().all(|name| known.contains(name)), "{given:?}");
+        assert!(NEEDED_IN_AWS.iter().all(|name| given.contains_key(*name)), "{given:?}");
+        assert_eq!(given["CHAIN_ID"], BTreeSet::from(["all".to_owned()]));
+        assert!(given["JOB_QUEUE_URL"].contains("WorkerFunction") && !given["JOB_QUEUE_URL"].contains("all"));
+        assert_eq!(distance("CHAIN_RPC_URL", "CHAIN_RPC_ULR"), 2);
+    }
+}

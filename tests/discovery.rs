@@ -1,0 +1,491 @@
+//! Being found: the documents say what the catalog says, whatever they show can be done, and every answer has the headers
+//! that caches and clients go by.
+
+use std::process::Stdio;
+
+use axum::response::IntoResponse;
+use common::app::App;
+use common::catalog::{CATALOG, MARKET, TOP_UP, bazaar};
+use common::config::ChainConfig;
+use common::discovery::PAGES;
+use common::http::limit::Taken;
+use common::http::{ApiError, routes};
+use common::net::PlainHttp;
+use common::providers::Chain;
+use common::store::StoreError;
+use http::{HeaderMap, header};
+use local::Stack;
+use serde_json::{Value, json};
+use tokio::process::Command;
+use tower::ServiceExt;
+
+use crate::clients::{installed, lines};
+use crate::souls_market::Shop;
+use crate::support::{Answer, Payer, eventually, run, stack, stack_with};
+
+fn documents() -> Vec<String> {
+    let fixed = [
+        "/",
+        "/llms.txt",
+        "/llms-full.txt",
+        "/skill.md",
+        "/pricing",
+        "/pricing.md",
+        "/.well-known/x402",
+        "/v1/tools/discover",
+    ];
+    let guides = PAGES.iter().map(|page| format!("/guides/{}", page.name));
+    fixed.into_iter().map(str::to_owned).chain(guides).collect()
+}
+
+#[test]
+fn documents_are_kept_by_caches() {
+    run(async {
+        let stack = stack().await;
+        let client = Payer::with(&stack, 0).await.client;
+        let jwks = ["/.well-known/jwks.json".to_owned(), "/.well-known/agora-receipts.json".to_owned()];
+        for path in documents().into_iter().chain(jwks) {
+            let answer = client.get(&path, &[]).await;
+            assert_eq!((answer.status, answer.header("cache-control")), (200, Some("public, max-age=300")), "{path}");
+            let etag = answer.header("etag").unwrap_or_else(|| panic!("{path} has no ETag"));
+            let again = client.get(&path, &[("if-none-match", etag)]).await;
+            assert_eq!((again.status, again.text.as_str(), again.header("etag")), (304, "", Some(etag)), "{path}");
+            let head = client.send("HEAD", &path, &[], "").await.unwrap();
+            assert_eq!((head.status, head.text.as_str(), head.header("etag")), (200, "", Some(etag)), "{path}");
+            assert_eq!(head.header("content-type"), answer.header("content-type"), "{path}");
+        }
+        assert_eq!(client.get("/guides/PAYING.md", &[]).await.status, 200, "as the guides name each other");
+        assert_eq!(client.get("/guides/deploy.md", &[]).await.error(), (404, "not_found".to_owned()));
+    });
+}
+
+#[test]
+fn the_price_list_comes_as_asked_for_and_loads_nothing() {
+    run(async {
+        let stack = stack().await;
+        let client = Payer::with(&stack, 0).await.client;
+        let kind = async |accept: &str| {
+            let answer = client.get("/pricing", &[("accept", accept)]).await;
+            assert_eq!(answer.header("vary"), Some("accept"), "{accept}");
+            answer.header("content-type").unwrap().split(';').next().unwrap().to_owned()
+        };
+        assert_eq!(kind("text/html,application/xhtml+xml,*/*;q=0.8").await, "text/html");
+        assert_eq!(kind("*/*").await, "text/html");
+        assert_eq!(kind("text/markdown").await, "text/markdown");
+        assert_eq!(kind("application/json").await, "application/json");
+        let page = client.get("/pricing", &[]).await;
+        let policy = page.header("content-security-policy").unwrap();
+        assert!(policy.starts_with("default-src 'none'; style-src 'sha256-"), "{policy}");
+        assert!(!page.text.contains("http://") && !page.text.contains("<script") && !page.text.contains(" style="));
+        for tool in CATALOG {
+            assert!(
+                page.text.contains(tool.title) && page.text.contains(&tool.price.usual().to_string()),
+                "{}",
+                tool.name
+            );
+        }
+    });
+}
+
+#[test]
+fn what_is_found_is_what_is_sold() {
+    run(async {
+        let stack = stack().await;
+        let client = Payer::with(&stack, 0).await.client;
+        let found = client.get("/v1/tools/discover", &[]).await.json();
+        let sold: Vec<Value> = CATALOG.iter().chain(MARKET).chain([&TOP_UP]).map(|tool| json!(tool.name)).collect();
+        let tools = found["tools"].as_array().unwrap();
+        assert_eq!(tools.iter().map(|tool| tool["name"].clone()).collect::<Vec<_>>(), sold);
+        for (tool, shown) in CATALOG.iter().zip(tools) {
+            let unpaid = client.post(shown["path"].as_str().unwrap(), &[], &shown["example"]).await;
+            assert_eq!((unpaid.status, &unpaid.json()["amount_usdc"]), (402, &shown["price_usdc"]), "{}", tool.name);
+            assert_eq!((&shown["input_schema"], &shown["output_schema"]), (&tool.input_schema(), &(tool.output)()));
+            assert_eq!(shown["mcp_name"], format!("agora_{}", tool.name));
+        }
+        assert_eq!(found.get("nextCursor"), None);
+        let page = client.get("/v1/tools/discover?limit=1&query=page", &[]).await.json();
+        assert_eq!(page["tools"][0]["name"], "web_read");
+        for (query, code) in
+            [("limit=0", "invalid_request"), ("limit=1e3", "invalid_request"), ("cursor=x", "invalid_cursor")]
+        {
+            let answer = client.get(&format!("/v1/tools/discover?{query}"), &[]).await;
+            assert_eq!(answer.error(), (400, code.to_owned()), "{query}");
+        }
+        let x402 = client.get("/.well-known/x402", &[]).await.json();
+        assert_eq!(
+            (&x402["x402Version"], &x402["kind"], &x402["name"]),
+            (&json!(2), &json!("resource-server"), &json!("Agora"))
+        );
+        for resource in x402["resources"].as_array().unwrap() {
+            assert_eq!(resource.as_object().unwrap().len(), 3, "bare pointers: {resource}");
+            let path = resource["url"].as_str().unwrap().strip_prefix(&stack.base_url).unwrap();
+            assert_eq!(client.post(path, &[], &Value::Null).await.status, 400, "{path}");
+            assert_eq!(client.send("POST", path, &[], "").await.unwrap().status, 402, "{path}");
+        }
+    });
+}
+
+/// What llms.txt leads to is there; what a GET does not open names the method that does.
+#[test]
+fn the_links_for_models_lead_somewhere() {
+    // Served by other parts of the service, which this one does not wait for.
+    const ELSEWHERE: [&str; 1] = ["/openapi.json"];
+    run(async {
+        let stack = stack().await;
+        let client = Payer::with(&stack, 0).await.client;
+        let text = client.get("/llms.txt", &[]).await.text;
+        let links: Vec<&str> = text.split("](").skip(1).filter_map(|rest| rest.split(')').next()).collect();
+        assert!(links.len() > 10, "{text}");
+        for link in links {
+            let path = link.strip_prefix(&stack.base_url).unwrap_or_else(|| panic!("{link} leads away"));
+            let status = client.get(path, &[]).await.status;
+            assert!(matches!(status, 200 | 405 | 503) || ELSEWHERE.contains(&path), "{link}: {status}");
+        }
+    });
+}
+
+/// Every command of the texts, run as it stands there.
+#[test]
+fn what_the_texts_show_can_be_done() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::with(&stack, 0).await;
+        let token = payer.token(&stack).await.replace("Bearer ", "");
+        let mut tried = 0;
+        for path in documents() {
+            let text = payer.client.get(&path, &[]).await.text;
+            for block in text.split("```sh\n").skip(1) {
+                let block = block.split("```").next().unwrap();
+                let want = block
+                    .strip_prefix("# answers ")
+                    .and_then(|rest| rest.get(..3))
+                    .unwrap_or_else(|| panic!("{path}: {block}"));
+                let script = format!("curl() {{ command curl -o /dev/null -w '%{{http_code}}' \"$@\"; }}\n{block}");
+                let output =
+                    Command::new("sh").arg("-c").arg(&script).env("TOKEN", &token).stdin(Stdio::null()).output().await;
+                let output = output.expect("a shell");
+                assert_eq!(String::from_utf8_lossy(&output.stdout), want, "{path}: {block}");
+                tried += 1;
+            }
+        }
+        assert!(tried > 15, "{tried} commands");
+    });
+}
+
+#[test]
+fn the_official_package_takes_every_bazaar_extension() {
+    run(async {
+        let Some(folder) = installed("v2").await else { return };
+        let stack = stack().await;
+        let payer = Payer::with(&stack, 0).await;
+        let shop = Shop::open(&stack, "sells-by-bazaar").await;
+        let mut calls: Vec<(String, Value)> =
+            CATALOG.iter().chain([&TOP_UP]).map(|tool| (tool.path().to_owned(), (tool.example)())).collect();
+        calls.push((shop.purchase_path(), json!({})));
+        calls.push((shop.execute_path(), crate::souls_market::text("two words")));
+        let mut challenges = Vec::new();
+        for (path, body) in &calls {
+            let unpaid = payer.client.post(path, &[], body).await;
+            let header = unpaid.header("payment-required").unwrap().len();
+            let challenge = unpaid.base64_header("payment-required");
+            let mut bare = challenge.clone();
+            bare["extensions"].as_object_mut().unwrap().remove("bazaar");
+            let before = common::encoding::base64_standard(bare.to_string().as_bytes()).len();
+            println!("402 of {path}: header {before} -> {header} bytes, body {} bytes", unpaid.text.len());
+            assert!(header <= 3 * 1024, "{path}: {header}");
+            assert_eq!(unpaid.json()["extensions"]["bazaar"]["info"], challenge["extensions"]["bazaar"]["info"]);
+            challenges.push(challenge);
+        }
+        let over_mcp: Vec<Value> = CATALOG.iter().map(|tool| bazaar::mcp(tool, &tool.mcp_name("Agora"))).collect();
+        let about = json!({"challenges": challenges, "extensions": over_mcp});
+        let told = lines(Command::new("node").arg(folder.join("bazaar.mjs")), &about).await;
+        let (judged, listed) = told.split_at(calls.len() + over_mcp.len());
+        assert!(judged.iter().all(|verdict| verdict["valid"] == true), "{judged:?}");
+        for ((path, _), listed) in calls.iter().zip(listed) {
+            assert_eq!(listed["resourceUrl"], format!("{}{path}", stack.base_url));
+            assert_eq!(listed["method"], "POST");
+        }
+        assert_eq!(listed[0]["body"], (CATALOG[0].example)());
+    });
+}
+
+#[test]
+fn the_status_is_looked_at_and_not_by_everybody() {
+    run(async {
+        let stack = stack().await;
+        let client = Payer::with(&stack, 0).await.client;
+        let healthy = eventually("a sweep", || async {
+            let answer = client.get("/v1/status", &[]).await;
+            (answer.status == 200).then_some(answer)
+        })
+        .await;
+        let body = healthy.json();
+        assert_eq!(body["status"], "healthy");
+        for name in ["database", "queue", "soul_queue", "chain", "sweep"] {
+            assert_eq!(body["dependencies"][name]["status"], "healthy", "{name}: {body}");
+        }
+        let again = client.get("/v1/status", &[]).await;
+        assert_eq!(again.json()["observed_at"], body["observed_at"], "the same look");
+
+        let lost = ChainConfig { rpc_url: "http://user:secret@127.0.0.1:1".to_owned(), ..stack.config.chain.clone() };
+        let app = App { chain: Chain::new(PlainHttp::new(None), &lost), ..stack.app.clone() };
+        let router = meta::router(app, Vec::new());
+        let request = http::Request::get("/v1/status").body(axum::body::Body::empty()).unwrap();
+        let answer = router.oneshot(request).await.unwrap();
+        assert_eq!((answer.status().as_u16(), answer.headers()[header::RETRY_AFTER].to_str().unwrap()), (503, "10"));
+        let bytes = axum::body::to_bytes(answer.into_body(), 10_000).await.unwrap();
+        let body: Value = serde_json::from_slice(&bytes).unwrap();
+        assert_eq!(
+            (&body["status"], &body["dependencies"]["chain"]["status"]),
+            (&json!("degraded"), &json!("degraded"))
+        );
+        assert_eq!(body["dependencies"]["database"]["status"], "healthy");
+        assert!(!body.to_string().contains("secret"), "{body}");
+    });
+}
+
+/// Lists and documents that everybody may keep; everything else is somebody's own.
+const PUBLIC: [&str; 19] = [
+    "/",
+    "/llms.txt",
+    "/llms-full.txt",
+    "/skill.md",
+    "/guides/{page}",
+    "/pricing",
+    "/pricing.md",
+    "/v1/stats",
+    "/v1/status",
+    "/v1/tools/discover",
+    "/.well-known/x402",
+    "/.well-known/jwks.json",
+    "/.well-known/{document}",
+    "/v1/soul/",
+    "/v1/soul",
+    "/v1/soul/browse",
+    "/v1/soul/search",
+    "/v1/soul/stats",
+    "/v1/soul/ranking",
+];
+
+/// Every route, by a token with so small limits that many of its calls are one too many.
+#[test]
+fn every_answer_has_the_headers_of_its_kind() {
+    run(async {
+        let stack = stack_with(|options| options.with("RATE_LIMIT_SCALE", "0.1")).await;
+        let payer = Payer::with(&stack, 0).await;
+        let token = payer.token(&stack).await;
+        let (mut refused, mut counted) = (0, 0);
+        for route in routes::all() {
+            let path = filled(route.path);
+            for headers in [vec![], vec![("authorization", token.as_str())]] {
+                let answer = payer.client.send(route.method, &path, &headers, "").await.unwrap();
+                let what = format!("{} {path}: {}", route.method, answer.status);
+                check_headers(&what, &answer.headers, answer.status, route.path);
+                refused += u32::from(answer.status == 429);
+                counted += u32::from(answer.headers.contains_key("ratelimit"));
+            }
+        }
+        assert!(refused > 3 && counted > 10, "{refused} refused of {counted} counted");
+        let taken = Taken { policy: "read", limit: 120, window_secs: 60, remaining: 0, reset_secs: 7 };
+        for error in [
+            ApiError::RequestInProgress,
+            ApiError::RateLimited(taken),
+            ApiError::ServicePaused(String::new()),
+            ApiError::NotConfigured { what: "cards" },
+            ApiError::ClosedToTokens,
+            ApiError::Unavailable(StoreError::new("a cause")),
+        ] {
+            let code = error.code();
+            let answer = error.into_response();
+            assert!(answer.headers().contains_key(header::RETRY_AFTER), "{code}");
+            assert_eq!(answer.headers()[header::CACHE_CONTROL], "no-store", "{code}");
+        }
+    });
+}
+
+fn filled(path: &str) -> String {
+    let mut path = path.replace("{document}", "agora-receipts.json").replace("{page}", "paying.md");
+    for name in ["{id}", "{reference}", "{token}", "{slug}", "{service}", "{path+}"] {
+        path = path.replace(name, "x");
+    }
+    path
+}
+
+#[track_caller]
+fn check_headers(what: &str, headers: &HeaderMap, status: u16, route: &str) {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let kept = text("cache-control").unwrap_or_else(|| panic!("{what} has no Cache-Control"));
+    if status == 200 && (PUBLIC.contains(&route) || route == "/v1/soul/service-types" || route == "/v1/soul/templates")
+        || route == "/v1/status"
+    {
+        assert!(kept.starts_with("public, max-age="), "{what}: {kept}");
+    } else {
+        assert_eq!(kept, "no-store", "{what}");
+    }
+    assert!(headers.contains_key("content-type") || status == 204, "{what}");
+    if status == 429 || status == 503 {
+        assert!(text("retry-after").is_some_and(|seconds| seconds.parse::<u32>().is_ok()), "{what}");
+    }
+    if let Some(limit) = text("ratelimit-limit") {
+        let (policy, state) = (text("ratelimit-policy").unwrap(), text("ratelimit").unwrap());
+        let (left, reset) = (text("ratelimit-remaining").unwrap(), text("ratelimit-reset").unwrap());
+        let name = policy.split(';').next().unwrap();
+        assert!(policy.starts_with(&format!("{name};q={limit};w=")), "{what}: {policy}");
+        assert_eq!(state, format!("{name};r={left};t={reset}"), "{what}");
+    } else {
+        assert_ne!(status, 429, "{what} says nothing of its limit");
+    }
+}
+
+/// A stack's variables, as the doctor is given them.
+fn of(stack: &Stack) -> std::collections::HashMap<String, String> {
+    let mut environment = stack.environment.clone();
+    environment.insert("PUBLIC_BASE_URL".to_owned(), stack.base_url.clone());
+    environment
+}
+
+#[test]
+fn the_doctor_finds_what_is_wrong_and_says_what_to_do() {
+    use local::doctor::{Level, examine};
+    run(async {
+        let stack = stack().await;
+        let client = Payer::with(&stack, 0).await.client;
+        eventually("a sweep", || async {
+            let answer: Answer = client.get("/v1/status", &[]).await;
+            (answer.status == 200).then_some(())
+        })
+        .await;
+        let report = examine(&of(&stack)).await;
+        assert_ne!(report.worst(), Level::Fail, "{}", report.text());
+        for check in
+            ["chain", "token domain", "token transfers", "relayer gas", "payee", "receipt key", "served keys", "status"]
+        {
+            assert!(
+                report.0.iter().any(|finding| finding.check == check && finding.level == Level::Ok),
+                "{check}: {}",
+                report.text()
+            );
+        }
+
+        let other_key = common::evm::hex0x(&[7; 32]);
+        for (name, value, level, check, remedy) in [
+            ("CHAIN_ID", "8453", Level::Fail, "chain", "set CHAIN_RPC_URL to an endpoint of chain 8453"),
+            (
+                "CHAIN_RPC_URL",
+                "http://127.0.0.1:1",
+                Level::Fail,
+                "chain",
+                "set CHAIN_RPC_URL to an endpoint that answers",
+            ),
+            ("RELAYER_PRIVATE_KEY", &other_key, Level::Fail, "relayer gas", "send ETH on chain 84532 to 0x"),
+            ("USDC_NAME", "USD Coin", Level::Fail, "token domain", "set USDC_NAME=\"USDC\" and USDC_VERSION=\"2\""),
+            ("USDC_ADDRESS", "0x00000000000000000000000000000000000000ff", Level::Fail, "token", "set USDC_ADDRESS"),
+            ("PAY_TO", &stack.config.chain.token.address.to_string(), Level::Fail, "payee", "set PAY_TO to a wallet"),
+            ("PAY_TO", "me", Level::Fail, "configuration", "correct PAY_TO"),
+            (
+                "JOB_QUEUE_URL",
+                "http://127.0.0.1:1/jobs",
+                Level::Fail,
+                "queue JOB_QUEUE_URL",
+                "set JOB_QUEUE_URL to the URL",
+            ),
+            ("TABLE_PREFIX", "other", Level::Fail, "table other-jobs", "set TABLE_PREFIX to the stack's name"),
+            ("SERVICE_SECRET", &"x".repeat(40), Level::Fail, "receipt key", "let the scheduler run"),
+            ("SERVICE_NAME", "Other", Level::Fail, "service", "give SERVICE_NAME the same value"),
+            ("PUBLIC_BASE_URL", "http://127.0.0.1:1", Level::Fail, "service", "correct PUBLIC_BASE_URL"),
+            ("FACILITATOR_URL", "http://127.0.0.1:1", Level::Fail, "facilitator", "set FACILITATOR_URL to one"),
+            ("CHAIN_RPC_ULR", "http://x", Level::Warn, "variable CHAIN_RPC_ULR", "CHAIN_RPC_URL?"),
+        ] {
+            let mut environment = of(&stack);
+            environment.insert(name.to_owned(), value.to_owned());
+            let report = examine(&environment).await;
+            let found = report.0.iter().find(|finding| finding.check == check && finding.level == level);
+            let found = found.unwrap_or_else(|| panic!("{name}={value}: {}", report.text()));
+            assert!(found.remedy.as_ref().is_some_and(|said| said.contains(remedy)), "{found:?}");
+        }
+    });
+}
+
+/// Of a deployment the doctor asks the functions themselves, here of a stand-in that lists them in two pages.
+#[test]
+fn the_doctor_asks_the_functions_for_their_variables() {
+    use axum::extract::Query;
+    use local::doctor::{Level, examine, template_variables};
+    use std::collections::HashMap;
+    run(async {
+        let stack = stack().await;
+        let mut functions: HashMap<String, serde_json::Map<String, Value>> = HashMap::new();
+        let given = template_variables();
+        let all: Vec<&String> = given.values().flatten().filter(|name| *name != "all").collect();
+        for (name, of) in &given {
+            for function in all.iter().filter(|function| of.contains("all") || of.contains(**function)) {
+                let value = stack.environment.get(name).cloned().unwrap_or_default();
+                functions.entry((*function).clone()).or_default().insert(name.clone(), json!(value));
+            }
+        }
+        let worst = async |functions: HashMap<String, serde_json::Map<String, Value>>| {
+            let listed: Vec<Value> = functions
+                .into_iter()
+                .map(|(name, variables)| json!({"FunctionName": format!("agora-{name}-Xy12"), "Environment": {"Variables": variables}}))
+                .chain([json!({"FunctionName": "another-WorkerFunction-Xy12"})])
+                .collect();
+            let pages = axum::routing::get(move |Query(query): Query<HashMap<String, String>>| async move {
+                let (first, second) = listed.split_at(3);
+                let page = match query.get("Marker").map(String::as_str) {
+                    None => json!({"Functions": first, "NextMarker": "a b/="}),
+                    Some("a b/=") => json!({"Functions": second}),
+                    Some(other) => panic!("{other}"),
+                };
+                page.to_string()
+            });
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = format!("http://{}", listener.local_addr().unwrap());
+            let router = axum::Router::new().route("/2015-03-31/functions/", pages);
+            let server = tokio::spawn(async move { axum::serve(listener, router).await });
+            let mut environment = of(&stack);
+            environment.insert("TABLE_PREFIX".to_owned(), "agora".to_owned());
+            environment.insert("AWS_ENDPOINT_URL_LAMBDA".to_owned(), address);
+            // What only the functions know.
+            environment.remove("CHAIN_RPC_URL");
+            let report = examine(&environment).await;
+            server.abort();
+            report
+        };
+        let level = |report: &local::doctor::Report, check: &str| {
+            report.0.iter().find(|finding| finding.check == check).map(|finding| finding.level)
+        };
+        let report = worst(functions.clone()).await;
+        assert_eq!(level(&report, "functions"), Some(Level::Ok), "{}", report.text());
+        assert_eq!(level(&report, "chain"), Some(Level::Ok), "{}", report.text());
+        functions.get_mut("WorkerFunction").unwrap().remove("JOB_QUEUE_URL");
+        functions.get_mut("MetaFunction").unwrap().insert("CHAIN_ID".to_owned(), json!("8453"));
+        functions.get_mut("MetaFunction").unwrap().insert("DEBUG".to_owned(), json!("1"));
+        let report = worst(functions).await;
+        assert_eq!(level(&report, "variables of WorkerFunction"), Some(Level::Fail), "{}", report.text());
+        assert_eq!(level(&report, "variables of MetaFunction"), Some(Level::Warn), "{}", report.text());
+        assert_eq!(level(&report, "variable CHAIN_ID"), Some(Level::Fail), "{}", report.text());
+    });
+}
+
+/// The program, as `make doctor` runs it: against what a stack announces, and what it ends with.
+#[test]
+fn the_doctor_ends_with_what_it_found() {
+    run(async {
+        let stack = stack().await;
+        let client = Payer::with(&stack, 0).await.client;
+        eventually("a sweep", || async { (client.get("/v1/status", &[]).await.status == 200).then_some(()) }).await;
+        let ends = async |change: Option<(&str, &str)>| {
+            let mut doctor = Command::new(crate::kill::program("doctor"));
+            doctor.arg("--json").env_clear().envs(of(&stack)).envs(change).stdin(Stdio::null());
+            let output =
+                doctor.output().await.unwrap_or_else(|error| panic!("{error}; run cargo build -p local first"));
+            let findings: Vec<Value> = serde_json::from_slice(&output.stdout).expect("JSON");
+            (output.status.code(), findings)
+        };
+        let (code, findings) = ends(None).await;
+        assert_eq!(code, Some(0), "{findings:?}");
+        let (code, findings) = ends(Some(("TABLE_PREFIX", "other"))).await;
+        assert_eq!(code, Some(1), "{findings:?}");
+        assert!(findings.iter().any(|finding| finding["level"] == "fail" && finding["remedy"].is_string()));
+    });
+}
