@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 
 use common::config::Config;
 use common::ids::{AgentId, RequestId};
-use common::jobs::job::{self, Job};
+use common::jobs::job::{self, Job, Place, StoredResult};
 use common::jobs::store;
 use common::net::PlainHttp;
 use common::push::rows::{self, Watching};
-use common::push::{MAX_CONNECTIONS, Pusher, Sender};
+use common::push::{MAX_CONNECTIONS, Pusher, Sender, text_of};
 use common::store::{Db, Write};
+use common::tools::Mode;
 use futures_util::future::join_all;
 use futures_util::{SinkExt, StreamExt};
 use local::Stack;
@@ -377,6 +378,18 @@ fn what_is_dead_is_taken_apart() {
         })
         .await;
         assert!(alive.is_quiet().await, "who unsubscribed is told nothing");
+
+        // A connection that nobody knows any more is closed when it speaks: its owner connects again. Only whoever signs
+        // may send to connections.
+        let query = common::store::db::Query::new(&db.tables.agents, "#pk = :pk", 9).latest();
+        let slot: Vec<Value> = db.query(query.bind("pk", format!("SOCKETS#{}", payer.agent())).unwrap()).await.unwrap();
+        let connection = slot[0]["connection"].as_str().unwrap();
+        let outsider = crate::support::Client::new(stack.config.aws.socket_endpoint.as_deref().unwrap());
+        let path = format!("/@connections/{}", escaped(connection));
+        assert_eq!(outsider.send("POST", &path, &[], "hello").await.unwrap().status, 403);
+        rows::close(db, connection).await;
+        alive.say(&json!({"subscribe": [id]})).await;
+        assert!(matches!(alive.0.next().await, Some(Ok(Message::Close(_)))));
     });
 }
 
@@ -563,6 +576,15 @@ fn a_push_costs_what_its_own_subscribers_cost() {
         assert_eq!(client.next().await["request_id"], id);
         assert_eq!(beside, alone, "the same units beside 10,000 subscriptions of another's");
         assert_eq!(alone, (1.0, 0.0), "one query of the job's own partition");
+
+        // A result that no message can carry is not cut: who is told so polls, and who does not know the message as well.
+        let place = Place::Inline(json!("x".repeat(200_000)).to_string());
+        let (provider, provider_request_id) = ("test".to_owned(), None);
+        let (mode, tools_cost) = (Mode::Embedded, common::money::Usdc::ZERO);
+        let result = Some(StoredResult { place, provider, provider_request_id, mode, tools_cost });
+        let large = Job { outcome: Some(job::Outcome::Completed), result, ..job.clone() };
+        let told: Value = serde_json::from_str(&text_of(&*stack.app.blobs, &large).await.unwrap()).unwrap();
+        assert_eq!((&told["type"], &told["requests"], told.get("request_id")), (&json!("poll"), &json!([id]), None));
 
         // The end also takes the subscription away.
         let over = Job { outcome: Some(job::Outcome::Failed), ..job.clone() };

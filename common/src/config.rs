@@ -166,6 +166,8 @@ pub struct AwsConfig {
     pub soul_queue_url: Option<String>,
     /// `SOCKET_ENDPOINT`: where messages to WebSocket connections are posted (API Gateway's management API).
     pub socket_endpoint: Option<String>,
+    /// `EDGE_SECRET`: what the distribution in front of the gateway proves itself with, if there is one.
+    pub edge_secret: Option<Redacted>,
     /// `BLOB_BUCKET`.
     pub bucket: Option<String>,
     /// `SERVICE_SECRET_ARN`: the generated secret that quotes and receipts are signed with.
@@ -318,6 +320,7 @@ impl Config {
             queue_url: env.url("JOB_QUEUE_URL"),
             soul_queue_url: env.url("SOUL_QUEUE_URL"),
             socket_endpoint: env.url("SOCKET_ENDPOINT"),
+            edge_secret: env.text("EDGE_SECRET").map(Redacted),
             bucket: env.text("BLOB_BUCKET"),
             service_secret_arn: env.text("SERVICE_SECRET_ARN"),
             relayer_secret_arn: env.text("RELAYER_SECRET_ARN"),
