@@ -3,6 +3,7 @@
 //! They are installed on first use (npm, PyPI). Where that does not work, the journey says so and is left out; with
 //! `REQUIRE_CLIENTS=1` it fails instead.
 
+mod followers;
 mod sdks;
 
 use std::path::{Path, PathBuf};

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use common::net::PlainHttp;
+use common::push::{Pusher, Sender};
 use lambda_http::lambda_runtime::{Context, LambdaEvent};
 use local::Stack;
 use serde_json::{Value, json};
@@ -57,6 +59,16 @@ async fn answer(stack: &Stack, function: &str, event: Value) -> Value {
         "aggregator" => {
             let event = serde_json::from_value(event).unwrap();
             json!(aggregator::handle(&app.db, stack.notices.mailer(), event, app.clock.now()).await.unwrap())
+        }
+        "socket" => {
+            let sender = Sender::new(&app.config, &PlainHttp::new(None)).unwrap();
+            let function = socket::Socket { app: app.clone(), sender };
+            function.handle(serde_json::from_value(event).unwrap()).await
+        }
+        "pusher" => {
+            let sender = Sender::new(&app.config, &PlainHttp::new(None)).unwrap();
+            let pusher = Pusher { db: app.db.clone(), blobs: app.blobs.clone(), sender };
+            json!(pusher::handle(&pusher, serde_json::from_value(event).unwrap(), app.clock.now()).await.unwrap())
         }
         http => {
             let groups = local::gateway::groups(app, stack.gate.clone(), stack.market.clone(), stack.cursors.clone());

@@ -31,6 +31,7 @@
 //! | `souls_market` | buying from souls: quotes, workers, files, ratings, deadlines, many at once |
 //! | `souls_executors` | work by a model, a program, and the example worker with its webhook |
 //! | `souls_registry` | registrations that race, everything a body may have wrong, what sellers change |
+//! | `sockets` | jobs followed over WebSockets: strangers, races, dead and slow connections, what a push costs |
 //! | `store` | conditional writes, transactions, queue, blobs, secrets |
 //! | `models` | work by a model: three protocols, hostile texts, budgets, models that fail |
 //! | `work` | tools that count, panic and hang; batches and poison |
@@ -64,6 +65,7 @@ mod refusals;
 mod repeats;
 mod settlement;
 mod simulation;
+mod sockets;
 mod souls_executors;
 mod souls_market;
 mod souls_registry;

@@ -62,6 +62,9 @@ impl Connections {
 impl App {
     /// The app of a deployed function.
     pub fn new(config: Arc<Config>, connections: &Connections) -> App {
+        if let Some(secret) = &config.aws.edge_secret {
+            crate::http::limit::trust_edge(secret.expose());
+        }
         let bucket = config.aws.bucket.as_deref().unwrap_or("agora");
         App {
             clock: Clock::system(),

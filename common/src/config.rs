@@ -164,6 +164,10 @@ pub struct AwsConfig {
     /// `SOUL_QUEUE_URL`: the queue of what sellers sold, for the function that fills both. Functions of one queue find it
     /// under `JOB_QUEUE_URL`.
     pub soul_queue_url: Option<String>,
+    /// `SOCKET_ENDPOINT`: where messages to WebSocket connections are posted (API Gateway's management API).
+    pub socket_endpoint: Option<String>,
+    /// `EDGE_SECRET`: what the distribution in front of the gateway proves itself with, if there is one.
+    pub edge_secret: Option<Redacted>,
     /// `BLOB_BUCKET`.
     pub bucket: Option<String>,
     /// `SERVICE_SECRET_ARN`: the generated secret that quotes and receipts are signed with.
@@ -315,6 +319,8 @@ impl Config {
             ca_bundle: env.text("AWS_CA_BUNDLE"),
             queue_url: env.url("JOB_QUEUE_URL"),
             soul_queue_url: env.url("SOUL_QUEUE_URL"),
+            socket_endpoint: env.url("SOCKET_ENDPOINT"),
+            edge_secret: env.text("EDGE_SECRET").map(Redacted),
             bucket: env.text("BLOB_BUCKET"),
             service_secret_arn: env.text("SERVICE_SECRET_ARN"),
             relayer_secret_arn: env.text("RELAYER_SECRET_ARN"),

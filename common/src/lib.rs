@@ -1,7 +1,7 @@
 //! Everything with meaning, in layers that only look down.
 //!
 //! ```text
-//! discovery -> app, marketplace -> gate, insights, limits, named -> approvals, jobs, notifications -> work -> tools, payments -> mail, ledger, auth, providers, net -> http, store -> catalog, config -> evm, money, ids, clock, digest
+//! discovery -> app, marketplace, push -> gate, insights, limits, named -> approvals, jobs, notifications -> work -> tools, payments -> mail, ledger, auth, providers, net -> http, store -> catalog, config -> evm, money, ids, clock, digest
 //! ```
 //!
 //! The functions under `functions/` are thin: they name the routes of their group and call in here.
@@ -32,6 +32,7 @@ pub mod net;
 pub mod notifications;
 pub mod payments;
 pub mod providers;
+pub mod push;
 pub mod read;
 pub mod secrets;
 pub mod stats;

@@ -46,7 +46,8 @@ pub fn router(groups: Groups) -> Router {
     Router::new().fallback(route).with_state(groups)
 }
 
-async fn route(State(groups): State<Groups>, mut request: Request) -> Response {
+/// Hands a request to the function whose route it is.
+pub async fn route(State(groups): State<Groups>, mut request: Request) -> Response {
     if let Some(ConnectInfo(peer)) = request.extensions().get::<ConnectInfo<SocketAddr>>().copied() {
         request.extensions_mut().insert(Peer(peer.ip()));
     }

@@ -13,6 +13,7 @@ pub mod queue;
 pub mod report;
 pub mod settings;
 pub mod site;
+pub mod sockets;
 pub mod stack;
 pub mod stream;
 

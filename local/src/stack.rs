@@ -18,6 +18,7 @@ use common::marketplace::Market;
 use common::marketplace::workshop::Workshop;
 use common::net::{FetchPolicy, PlainHttp};
 use common::payments::treasury::Treasury;
+use common::push::{Pusher, Sender};
 use common::secrets::ServiceKeys;
 use common::store::aws::SignedHttp;
 use common::store::{Blobs, Db, Queue, Write, WriteError};
@@ -29,7 +30,7 @@ use crate::blobs::FolderBlobs;
 use crate::chain::{Account, DevChain};
 use crate::queue::LocalQueue;
 use crate::settings::Settings;
-use crate::{Error, database, gateway, report, site, stream};
+use crate::{Error, database, gateway, report, site, sockets, stream};
 
 /// How often the scheduler runs here; deployed, every minute.
 const SCHEDULE: Duration = Duration::from_secs(2);
@@ -140,6 +141,8 @@ impl Stack {
         let base_url = format!("http://{}", listener.local_addr()?);
         let mut config = Config::read(|name| environment.get(name).cloned())?;
         config.base_url.get_or_insert_with(|| base_url.clone());
+        let posts = TcpListener::bind("127.0.0.1:0").await?;
+        config.aws.socket_endpoint = Some(format!("http://{}", posts.local_addr()?));
         let config = Arc::new(config);
 
         let connections = Connections::open(&config)?;
@@ -210,8 +213,12 @@ impl Stack {
             crate::write_whole(path, &report::json(&stack).to_string())?;
         }
         let tasks = &mut stack.tasks;
-        let router = gateway::router(gateway::groups(&app, gate.clone(), market, keys.cursors));
+        let sender = Sender::new(&config, &connections.http)?;
+        let hub = sockets::Hub::new(socket::Socket { app: app.clone(), sender: sender.clone() });
+        let groups = gateway::groups(&app, gate.clone(), market, keys.cursors);
+        let router = gateway::router(groups.clone()).merge(sockets::router(hub.clone(), groups));
         let router = router.merge(crate::blobs::router(folder));
+        tasks.spawn(async move { drop(axum::serve(posts, sockets::management(hub)).await) });
         let router = router.into_make_service_with_connect_info::<SocketAddr>();
         tasks.spawn(async move { drop(axum::serve(listener, router).await) });
         tasks.spawn(async move { drop(axum::serve(site_listener, site::router()).await) });
@@ -230,7 +237,11 @@ impl Stack {
             }
             let place = options.state.as_ref().map(|state| state.join("stream-position"));
             let http = SignedHttp::new(connections.http.clone(), &config.aws);
-            tasks.spawn(stream::follow(app.clone(), stack.notices.mailer().clone(), http, endpoint, place));
+            let pusher = Pusher { db: app.db.clone(), blobs: app.blobs.clone(), sender };
+            let aggregator = stream::Consumer::Aggregator { mailer: stack.notices.mailer().clone(), place };
+            for consumer in [stream::Consumer::Pusher(pusher), aggregator] {
+                tasks.spawn(stream::follow(app.clone(), consumer, http.clone(), endpoint.clone()));
+            }
         }
         Ok(stack)
     }

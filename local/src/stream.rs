@@ -1,4 +1,4 @@
-//! The jobs table's stream, read as Lambda's poller would and handed to the aggregator.
+//! The jobs table's stream, read as Lambda's poller would and handed to the aggregator and the pusher.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,33 +6,65 @@ use std::time::Duration;
 use common::app::App;
 use common::http::log;
 use common::mail::Mailer;
+use common::push::Pusher;
 use common::store::aws::SignedHttp;
 use serde_json::{Value, json};
 
 use crate::Error;
 
 const PAUSE: Duration = Duration::from_millis(300);
+/// Somebody waits for what is pushed.
+const PUSH_PAUSE: Duration = Duration::from_millis(100);
 
-/// Reads the stream of the jobs table until the task is dropped. `place` keeps how far it came.
-pub async fn follow(app: App, mailer: Mailer, http: SignedHttp, endpoint: String, place: Option<PathBuf>) {
+/// Who is fed.
+pub enum Consumer {
+    /// With all there is, or behind the number in this file, which keeps how far reading came.
+    Aggregator { mailer: Mailer, place: Option<PathBuf> },
+    /// With what happens from now on and its filter in `template.yaml` lets through.
+    Pusher(Pusher),
+}
+
+impl Consumer {
+    async fn take(&self, app: &App, event: Value) -> Result<(), Error> {
+        let now = app.clock.now();
+        match self {
+            Consumer::Aggregator { mailer, .. } => {
+                aggregator::handle(&app.db, mailer, serde_json::from_value(event)?, now).await?;
+            }
+            Consumer::Pusher(pusher) => {
+                if event["Records"][0]["dynamodb"]["OldImage"]["watched"]["BOOL"] == true {
+                    // A push that fails is lost here, and logged; deployed it is delivered again.
+                    let _ = pusher::handle(pusher, serde_json::from_value(event)?, now).await;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads the stream of the jobs table until the task is dropped, one record a batch: then a batch is the same however
+/// often and wherever reading begins again.
+pub async fn follow(app: App, consumer: Consumer, http: SignedHttp, endpoint: String) {
     let reader = Reader { http, endpoint };
+    let (place, pause, first) = match &consumer {
+        Consumer::Aggregator { place, .. } => (place.clone(), PAUSE, "TRIM_HORIZON"),
+        Consumer::Pusher(_) => (None, PUSH_PAUSE, "LATEST"),
+    };
     let mut iterator = None;
     let mut after =
         place.as_ref().and_then(|place| std::fs::read_to_string(place).ok()).filter(|number| !number.is_empty());
     loop {
         let step = async {
-            let from = match iterator.take() {
+            let at = match iterator.take() {
                 Some(iterator) => iterator,
-                None => reader.iterator(&app.db.tables.jobs, after.as_deref()).await?,
+                None => reader.iterator(&app.db.tables.jobs, after.as_deref(), first).await?,
             };
-            let answer = reader.ask("GetRecords", &json!({"ShardIterator": from, "Limit": 100})).await?;
+            let answer = reader.ask("GetRecords", &json!({"ShardIterator": at, "Limit": 100})).await?;
             let records = answer["Records"].as_array().cloned().unwrap_or_default();
             let idle = records.is_empty();
             for record in records {
                 let number = record["dynamodb"]["SequenceNumber"].as_str().map(str::to_owned);
-                // One record a batch: then a batch is the same however often and wherever reading begins again.
-                let event = serde_json::from_value(json!({"Records": [record]}))?;
-                aggregator::handle(&app.db, &mailer, event, app.clock.now()).await?;
+                consumer.take(&app, json!({"Records": [record]})).await?;
                 if let (Some(place), Some(number)) = (&place, &number) {
                     crate::write_whole(place, number)?;
                 }
@@ -43,7 +75,7 @@ pub async fn follow(app: App, mailer: Mailer, http: SignedHttp, endpoint: String
         };
         match step.await {
             Ok(false) => {}
-            Ok(true) => tokio::time::sleep(PAUSE).await,
+            Ok(true) => tokio::time::sleep(pause).await,
             Err(error) => {
                 log::failure("the stream could not be read", &error);
                 tokio::time::sleep(Duration::from_secs(5)).await;
@@ -58,12 +90,12 @@ struct Reader {
 }
 
 impl Reader {
-    async fn iterator(&self, table: &str, after: Option<&str>) -> Result<String, Error> {
+    async fn iterator(&self, table: &str, after: Option<&str>, first: &str) -> Result<String, Error> {
         let streams = self.ask("ListStreams", &json!({"TableName": table})).await?;
         let arn = text(&streams["Streams"][0]["StreamArn"])?;
         let stream = self.ask("DescribeStream", &json!({"StreamArn": arn})).await?;
         let shard = text(&stream["StreamDescription"]["Shards"][0]["ShardId"])?;
-        let mut question = json!({"StreamArn": arn, "ShardId": shard, "ShardIteratorType": "TRIM_HORIZON"});
+        let mut question = json!({"StreamArn": arn, "ShardId": shard, "ShardIteratorType": first});
         if let Some(after) = after {
             question["ShardIteratorType"] = json!("AFTER_SEQUENCE_NUMBER");
             question["SequenceNumber"] = json!(after);

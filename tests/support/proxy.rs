@@ -232,5 +232,5 @@ fn capacity(operation: &str, body: &[u8]) -> (f64, f64) {
         table => vec![table.clone()],
     };
     let total: f64 = consumed.iter().filter_map(|table| table["CapacityUnits"].as_f64()).sum();
-    if matches!(operation, "GetItem" | "Query") { (total, 0.0) } else { (0.0, total) }
+    if matches!(operation, "GetItem" | "BatchGetItem" | "Query") { (total, 0.0) } else { (0.0, total) }
 }

@@ -133,6 +133,17 @@ pub async fn find(
     })
 }
 
+/// What a connection that was opened with a token keeps of it: enough to see later whether it is still good.
+pub fn mark_of(agent: AgentId, secret: &str) -> String {
+    key(agent, secret).sk
+}
+
+/// Whether the token behind such a mark still opens anything.
+pub async fn is_good(db: &Db, agent: AgentId, mark: &str, now: Timestamp) -> Result<bool, StoreError> {
+    let token: Option<AccessToken> = db.get_latest(&db.tables.agents, Key::new(partition(agent), mark)).await?;
+    Ok(token.is_some_and(|token| token.is_active(now)))
+}
+
 /// Writes down that a token was used, if that was not done lately. Nobody's request fails of it.
 pub async fn note_use(db: &Db, token: &AccessToken, secret: &str, now: Timestamp) {
     if token.used_at.is_some_and(|used| now < used.plus(NOTED_EVERY)) {

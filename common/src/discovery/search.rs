@@ -8,8 +8,7 @@ use serde_json::Value;
 use crate::catalog::{Answer, CATALOG, MARKET, Price, TOP_UP, ToolSpec};
 use crate::digest::sha256_parts;
 use crate::encoding::{base64_any, base64_url};
-use crate::http::ApiError;
-use crate::insights::params::Params;
+use crate::http::{ApiError, Params};
 
 const USUAL_PAGE: usize = 20;
 const LARGEST_PAGE: usize = 50;

@@ -373,6 +373,7 @@ impl Gate {
             rating: None,
             review: None,
             rating_proven: false,
+            watched: false,
             settlement: if is_paid { Settlement::Settled } else { Settlement::Claimed },
             overlap,
             intent: None,

@@ -81,6 +81,14 @@ pub enum ApiError {
     /// The approval named does not release this call; why not, for the caller.
     ApprovalInvalid(&'static str),
     TooManyPendingApprovals,
+    /// One connection follows as many jobs as it may.
+    TooManySubscriptions {
+        most: usize,
+    },
+    /// The agent has as many connections as it may.
+    TooManyConnections {
+        most: u8,
+    },
     /// Only what is still pending can be cancelled.
     ApprovalNotPending,
     /// The payment was used for another request.
@@ -233,6 +241,8 @@ impl ApiError {
                 StatusCode::FORBIDDEN
             }
             ApiError::TooManyPendingApprovals | ApiError::ApprovalNotPending => StatusCode::CONFLICT,
+            ApiError::TooManySubscriptions { .. } => StatusCode::CONFLICT,
+            ApiError::TooManyConnections { .. } => StatusCode::TOO_MANY_REQUESTS,
             ApiError::PaymentAlreadyUsed | ApiError::WalletAlreadyLinked => StatusCode::CONFLICT,
             ApiError::ReceiptNotFound | ApiError::NotFound | ApiError::NotificationNotFound => StatusCode::NOT_FOUND,
             ApiError::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
@@ -273,6 +283,8 @@ impl ApiError {
             ApiError::ApprovalRequired { .. } => "approval_required",
             ApiError::ApprovalInvalid(_) => "approval_invalid",
             ApiError::TooManyPendingApprovals => "too_many_pending_approvals",
+            ApiError::TooManySubscriptions { .. } => "too_many_subscriptions",
+            ApiError::TooManyConnections { .. } => "too_many_connections",
             ApiError::ApprovalNotPending => "approval_not_pending",
             ApiError::PaymentAlreadyUsed => "payment_already_used",
             ApiError::InvalidCursor => "invalid_cursor",
@@ -357,6 +369,12 @@ impl ApiError {
             }
             ApiError::ApprovalRequired { message, .. } => (*message).to_owned(),
             ApiError::ApprovalInvalid(why) => (*why).to_owned(),
+            ApiError::TooManySubscriptions { most } => {
+                format!("a connection may follow {most} requests at a time; unsubscribe from some, or connect again")
+            }
+            ApiError::TooManyConnections { most } => {
+                format!("an agent may have {most} connections at a time; close one, or poll")
+            }
             ApiError::TooManyPendingApprovals => {
                 "20 approvals are pending already; wait for decisions, or cancel some".to_owned()
             }
@@ -542,7 +560,7 @@ mod tests {
             attempt_id: "0xc".to_owned(),
         };
         let taken = Taken { policy: "read", limit: 120, window_secs: 60, remaining: 0, reset_secs: 7 };
-        let rows: [(ApiError, u16, &str); 38] = [
+        let rows: [(ApiError, u16, &str); 40] = [
             (ApiError::field("vin", "is required"), 400, "invalid_request"),
             (ApiError::InvalidQuote, 400, "invalid_quote"),
             (ApiError::QuoteMismatch, 400, "quote_mismatch"),
@@ -563,6 +581,8 @@ mod tests {
             ),
             (ApiError::ApprovalInvalid("used"), 403, "approval_invalid"),
             (ApiError::TooManyPendingApprovals, 409, "too_many_pending_approvals"),
+            (ApiError::TooManySubscriptions { most: 100 }, 409, "too_many_subscriptions"),
+            (ApiError::TooManyConnections { most: 100 }, 429, "too_many_connections"),
             (ApiError::ApprovalNotPending, 409, "approval_not_pending"),
             (ApiError::PaymentAlreadyUsed, 409, "payment_already_used"),
             (ApiError::InvalidCursor, 400, "invalid_cursor"),

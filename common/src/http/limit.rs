@@ -6,12 +6,14 @@
 
 use std::cell::Cell;
 use std::net::IpAddr;
+use std::sync::OnceLock;
 
 use axum::extract::Request;
 use axum::middleware::Next;
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, Method};
 use lambda_http::request::RequestContext;
+use subtle::ConstantTimeEq;
 
 /// A request that was counted: what is left of its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,12 +80,30 @@ pub async fn headers(request: Request, next: Next) -> Response {
     HERE.scope(here, answer).await
 }
 
+/// What a distribution in front of the gateway proves itself with, once this process was told of one.
+static EDGE: OnceLock<String> = OnceLock::new();
+
+/// From now on a distribution that knows the secret is believed who asked it. (To the gateway it is the peer itself, and
+/// everybody behind it would share one limit.)
+pub fn trust_edge(secret: &str) {
+    let _ = EDGE.set(secret.to_owned());
+}
+
+/// Who asked the distribution. It puts both headers in place of whatever its caller wrote there.
+fn viewer(headers: &HeaderMap, secret: Option<&str>) -> Option<IpAddr> {
+    let said = headers.get("x-edge-secret")?;
+    let is_ours: bool = said.as_bytes().ct_eq(secret?.as_bytes()).into();
+    headers.get("x-edge-viewer").filter(|_| is_ours)?.to_str().ok()?.parse().ok()
+}
+
 /// Where a request came from. Only those who hold the connection are believed: API Gateway, which puts the peer into
-/// the event's context, and the local gateway. `X-Forwarded-For` begins with whatever the caller wrote into it.
+/// the event's context, our own distribution, and the local gateway. `X-Forwarded-For` begins with whatever the caller
+/// wrote into it.
 fn source_of(request: &Request) -> Option<IpAddr> {
     let extensions = request.extensions();
     match extensions.get::<RequestContext>() {
-        Some(RequestContext::ApiGatewayV2(context)) => context.http.source_ip.as_deref()?.parse().ok(),
+        Some(RequestContext::ApiGatewayV2(context)) => viewer(request.headers(), EDGE.get().map(String::as_str))
+            .or_else(|| context.http.source_ip.as_deref()?.parse().ok()),
         _ => extensions.get::<Peer>().map(|peer| peer.0),
     }
 }
@@ -106,4 +126,24 @@ pub fn on_marketplace() -> bool {
 /// Where the request being worked on came from.
 pub fn source() -> Option<IpAddr> {
     HERE.try_with(|here| here.source).ok().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_own_distribution_is_believed() {
+        let from = |said: &'static str, secret: Option<&str>| {
+            let mut headers = HeaderMap::new();
+            headers.insert("x-edge-viewer", HeaderValue::from_static("203.0.113.7"));
+            headers.insert("x-edge-secret", HeaderValue::from_static(said));
+            viewer(&headers, secret)
+        };
+        assert_eq!(from("secret", Some("secret")), "203.0.113.7".parse().ok());
+        for (said, secret) in [("guess", Some("secret")), ("", Some("secret")), ("secret", None), ("", None)] {
+            assert_eq!(from(said, secret), None, "{said:?} {secret:?}");
+        }
+        assert_eq!(viewer(&HeaderMap::new(), Some("secret")), None);
+    }
 }

@@ -162,6 +162,9 @@ pub struct Job {
     /// The attempt in which the money arrived: the work is tried from there on.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub settled_in: u32,
+    /// Somebody subscribed to it once: its changes are pushed (see [`crate::push`]).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub watched: bool,
     /// Until then nobody else takes the job up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease_until: Option<Timestamp>,
@@ -436,6 +439,7 @@ mod tests {
             rating: None,
             review: None,
             rating_proven: false,
+            watched: false,
             settlement: Settlement::Submitted,
             overlap: false,
             intent: Some(Intent {

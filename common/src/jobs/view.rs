@@ -6,6 +6,27 @@ use super::engine::read_result;
 use super::job::Job;
 use crate::store::{Blobs, StoreError};
 
+/// The message that tells a subscriber how a job is, of the members of [`poll`]: what the contract names, and how far a
+/// seller's worker has come.
+pub async fn push(blobs: &dyn Blobs, job: &Job) -> Result<Value, StoreError> {
+    let mut message = json!({
+        "request_id": job.request_id,
+        "status": job.status(),
+        "updated_at": job.updated.to_string(),
+    });
+    if let Some(stored) = &job.result {
+        message["result"] = read_result(blobs, stored).await?;
+    }
+    if let Some(error) = &job.error {
+        message["error"] = json!(error.message);
+        message["error_code"] = json!(error.code);
+    }
+    if let (Some(progress), None) = (&job.progress, job.outcome) {
+        message["progress"] = json!(progress);
+    }
+    Ok(message)
+}
+
 /// The body of `GET /v1/requests/{id}`. A result is there only when there is one: a falsy one would be taken by a
 /// public client for no result at all.
 pub async fn poll(blobs: &dyn Blobs, job: &Job) -> Result<Value, StoreError> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use common::app::{App, Connections};
 use common::clock::Clock;
 use common::config::{Redacted, SettlementConfig};
-use common::insights::params::Params;
+use common::http::Params;
 use common::ledger::signing::PublicKey;
 use common::net::PlainHttp;
 use common::secrets::ServiceKeys;

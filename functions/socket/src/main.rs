@@ -1,0 +1,22 @@
+use std::sync::Arc;
+
+use aws_lambda_events::event::apigw::ApiGatewayWebsocketProxyRequest;
+use common::app::{App, Connections};
+use common::config::Config;
+use common::push::Sender;
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+use socket::Socket;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    let config = Arc::new(Config::from_env()?);
+    let connections = Connections::open(&config)?;
+    let sender = Sender::new(&config, &connections.http)?;
+    let socket = Socket { app: App::new(config, &connections), sender };
+    socket.app.db.warm(&socket.app.config.tables.jobs).await;
+    let socket = &socket;
+    let handler = |event: LambdaEvent<ApiGatewayWebsocketProxyRequest>| async move {
+        Ok::<_, Error>(socket.handle(event.payload).await)
+    };
+    lambda_runtime::run(service_fn(handler)).await
+}
