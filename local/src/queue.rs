@@ -45,10 +45,14 @@ struct Waiting {
 impl LocalQueue {
     /// Puts a message in, whatever it says.
     pub fn push(&self, body: String) {
+        self.push_after(body, Duration::ZERO);
+    }
+
+    fn push_after(&self, body: String, delay: Duration) {
         let mut state = self.lock();
         state.next_id += 1;
         let id = format!("local-{}", state.next_id);
-        state.waiting.push_back(Waiting { id, body, receives: 0, visible_at: Instant::now() });
+        state.waiting.push_back(Waiting { id, body, receives: 0, visible_at: Instant::now() + delay });
         drop(state);
         self.arrived.notify_one();
     }
@@ -135,9 +139,9 @@ async fn hand_over(engine: &Engine, batch: &[Waiting]) -> Vec<String> {
 }
 
 impl Queue for LocalQueue {
-    fn send<'a>(&'a self, message: &'a Message) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn send_after<'a>(&'a self, message: &'a Message, delay: Duration) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            self.push(message.to_json());
+            self.push_after(message.to_json(), delay);
             Ok(())
         })
     }

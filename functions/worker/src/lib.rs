@@ -66,6 +66,7 @@ async fn work_on(engine: &Engine, record: &SqsRecord) -> Result<(), common::stor
             }
             log::event("trial", json!({"soul": soul, "service": service, "ms": since()}));
         }
+        Message::Delivery { .. } => return Err(common::store::StoreError::new("deliveries have a queue of their own")),
     }
     Ok(())
 }
