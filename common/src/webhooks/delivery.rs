@@ -19,9 +19,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{EndpointId, Event, EventId, EventKind};
 use crate::clock::Timestamp;
+use crate::digest;
 use crate::ids::AgentId;
-use crate::store::db::Query;
-use crate::store::{Db, Key, StoreError, Write};
+use crate::store::db::{Query, parse};
+use crate::store::{Db, Key, StoreError, Write, WriteError};
 
 /// The waits behind a failed attempt, in minutes (contract §28); after the last, the delivery is dead.
 const PLAN_MINUTES: [u64; 5] = [1, 5, 30, 120, 600];
@@ -178,6 +179,85 @@ pub fn wait_after(tries: u32, retry_after: Option<Duration>) -> Option<Duration>
     let planned = Duration::from_secs(minutes * 60);
     let longest = Duration::from_secs(PLAN_MINUTES[PLAN_MINUTES.len() - 1] * 60);
     Some(retry_after.map_or(planned, |asked| planned.max(asked.min(longest))))
+}
+
+/// Takes a delivery whose time has come, for [`LEASE`]: the delivery with this attempt counted, or `None` if it is over,
+/// not due yet, or somebody else is at it.
+pub(super) async fn lease(
+    db: &Db,
+    (agent, endpoint, event): (AgentId, EndpointId, EventId),
+    now: Timestamp,
+) -> Result<Option<Delivery>, StoreError> {
+    let set = "SET #lease = :lease, #lease_until = :until, #due = :until, #tries = #tries + :one";
+    let write = Write::update(&db.tables.agents, key(agent, endpoint, event), set)
+        .only_if(
+            "attribute_exists(#outbox) AND #not_before <= :now \
+             AND (attribute_not_exists(#lease_until) OR #lease_until <= :now)",
+        )
+        .bind("lease", const_hex::encode(digest::random::<8>()))?
+        .bind("until", now.plus(LEASE))?
+        .bind("now", now)?
+        .bind("one", 1)?;
+    match db.write(write).await {
+        Ok(item) => parse(item).map(Some),
+        Err(WriteError::Refused(_)) => Ok(None),
+        Err(WriteError::Failed(error)) => Err(error),
+    }
+}
+
+impl Delivery {
+    fn held(&self, db: &Db, set: &str) -> Result<Write, StoreError> {
+        let write = Write::update(&db.tables.agents, key(self.agent, self.endpoint, self.event), set);
+        write.only_if("#lease = :lease").bind("lease", &self.lease)
+    }
+
+    /// The write that ends it, by whoever holds the lease.
+    pub(super) fn end(&self, db: &Db, state: DeliveryState, last: Option<Attempt>) -> Result<Write, StoreError> {
+        let set = "SET #state = :state, #attempts = list_append(#attempts, :last) \
+                   REMOVE #outbox, #due, #lease, #lease_until";
+        self.held(db, set)?.bind("state", state)?.bind("last", Vec::from_iter(last))
+    }
+
+    /// The write after a failed attempt: the next one is due at `next`.
+    pub(super) fn again(&self, db: &Db, next: Timestamp, last: Attempt) -> Result<Write, StoreError> {
+        let set = "SET #not_before = :next, #due = :next, #attempts = list_append(#attempts, :last) \
+                   REMOVE #lease, #lease_until";
+        self.held(db, set)?.bind("next", next)?.bind("last", vec![last])
+    }
+
+    /// The write that puts it off without an attempt.
+    pub(super) fn put_off(&self, db: &Db, next: Timestamp) -> Result<Write, StoreError> {
+        let set = "SET #not_before = :next, #due = :next, #tries = #tries - :one REMOVE #lease, #lease_until";
+        self.held(db, set)?.bind("next", next)?.bind("one", 1)
+    }
+
+    /// The write that starts a new round of a delivery that is over, with the same event. Refused if somebody else did.
+    pub(super) fn replayed(&self, db: &Db, now: Timestamp) -> Result<Write, StoreError> {
+        let latest = self.attempts.len().saturating_sub(MOST_ATTEMPTS - MAX_TRIES as usize);
+        let next = Delivery {
+            state: DeliveryState::Pending,
+            queued: now,
+            tries: 0,
+            not_before: now,
+            outbox: Some(outbox_of(self.endpoint)),
+            due: Some(now),
+            lease_until: None,
+            lease: None,
+            attempts: self.attempts[latest..].to_vec(),
+            expires: now.plus(RETENTION).secs(),
+            ..self.clone()
+        };
+        Write::put(&db.tables.agents, key(self.agent, self.endpoint, self.event), &next)?
+            .only_if("#state = :state AND #queued = :queued")
+            .bind("state", self.state)?
+            .bind("queued", self.queued)
+    }
+
+    /// When the attempt after this failed one is due; `None` if there is none. What an owner tries out is tried once.
+    pub(super) fn next_after(&self, retry_after: Option<Duration>, now: Timestamp) -> Option<Timestamp> {
+        let wait = if self.kind == EventKind::Test { None } else { wait_after(self.tries, retry_after) };
+        wait.map(|wait| now.plus(wait))
+    }
 }
 
 pub async fn load(

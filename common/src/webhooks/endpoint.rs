@@ -16,7 +16,7 @@ use crate::clock::Timestamp;
 use crate::digest;
 use crate::ids::AgentId;
 use crate::store::db::Query;
-use crate::store::{Db, Key, StoreError};
+use crate::store::{Db, Key, StoreError, Write, WriteError};
 
 /// Most endpoints of one agent: what a raised event writes at most.
 pub const MAX_ENDPOINTS: usize = 10;
@@ -121,4 +121,167 @@ pub async fn of_agent(db: &Db, agent: AgentId) -> Result<Vec<Endpoint>, StoreErr
 /// As the latest change left it.
 pub async fn load(db: &Db, agent: AgentId, id: EndpointId) -> Result<Option<Endpoint>, StoreError> {
     db.get_latest(&db.tables.agents, key(agent, id)).await
+}
+
+/// How many endpoints an agent ever made.
+#[derive(Default, Serialize, Deserialize)]
+struct Made {
+    made: u32,
+}
+
+fn made_key(agent: AgentId) -> Key {
+    Key::new(partition(agent), "WEBHOOKS")
+}
+
+/// Keeps a new endpoint, unless there are too many.
+pub async fn create(db: &Db, endpoint: &Endpoint) -> Result<bool, StoreError> {
+    let agent = endpoint.agent;
+    loop {
+        // Who counts the endpoints must be the next to make one: so the count is exact, however many are made at once.
+        let made: Made = db.get_latest(&db.tables.agents, made_key(agent)).await?.unwrap_or_default();
+        let query = Query::prefixed(&db.tables.agents, &partition(agent), "WEBHOOK#", MAX_ENDPOINTS)?.latest();
+        if db.query::<Endpoint>(query).await?.len() >= MAX_ENDPOINTS {
+            return Ok(false);
+        }
+        let count = Write::put(&db.tables.agents, made_key(agent), &Made { made: made.made.saturating_add(1) })?
+            .only_if("attribute_not_exists(#pk) OR #made = :made")
+            .bind("made", made.made)?;
+        let put = Write::put(&db.tables.agents, key(agent, endpoint.id), endpoint)?.only_if_new();
+        match db.transact(&[count, put]).await {
+            Ok(()) => return Ok(true),
+            Err(WriteError::Refused(_)) => {}
+            Err(WriteError::Failed(error)) => return Err(error),
+        }
+    }
+}
+
+/// Changes an endpoint from how it is now, whoever else changes it: the endpoint as it was left, or `None` if there is
+/// none.
+pub async fn change(
+    db: &Db,
+    agent: AgentId,
+    id: EndpointId,
+    now: Timestamp,
+    change: impl Fn(&Endpoint) -> Endpoint,
+) -> Result<Option<Endpoint>, StoreError> {
+    loop {
+        let Some(seen) = load(db, agent, id).await? else { return Ok(None) };
+        let next = Endpoint { revision: seen.revision.wrapping_add(1), updated: now, ..change(&seen) };
+        let put = Write::put(&db.tables.agents, key(agent, id), &next)?;
+        match db.write(put.only_if("#revision = :seen").bind("seen", seen.revision)?).await {
+            Ok(_) => return Ok(Some(next)),
+            // Somebody else changed or deleted it: of that, once more.
+            Err(WriteError::Refused(_)) => {}
+            Err(WriteError::Failed(error)) => return Err(error),
+        }
+    }
+}
+
+/// Deletes an endpoint, if there is one. What is on its way to it is cancelled when its time comes.
+pub async fn delete(db: &Db, agent: AgentId, id: EndpointId) -> Result<bool, StoreError> {
+    match db.write(Write::delete(&db.tables.agents, key(agent, id)).only_if("attribute_exists(#pk)")).await {
+        Ok(_) => Ok(true),
+        Err(WriteError::Refused(_)) => Ok(false),
+        Err(WriteError::Failed(error)) => Err(error),
+    }
+}
+
+/// The write that disables an endpoint whose receiver is gone. Refused if its owner has given it another address since,
+/// or if it is disabled already.
+pub(super) fn disable(db: &Db, seen: &Endpoint) -> Result<Write, StoreError> {
+    let write = Write::update(
+        &db.tables.agents,
+        key(seen.agent, seen.id),
+        "SET #disabled = :gone, #revision = #revision + :one",
+    );
+    let write = write.only_if("#url = :url AND attribute_not_exists(#disabled)");
+    write.bind("gone", Disabled::Gone)?.bind("one", 1)?.bind("url", &seen.url)
+}
+
+/// How long a receiver rests after so many attempts in a row that waited for it in vain: half a minute, doubled each time
+/// up to eight.
+pub(super) fn rest_after(strikes: u32) -> Duration {
+    Duration::from_secs(15 << strikes.clamp(1, 5))
+}
+
+/// The write after an attempt that waited in vain: nothing is sent to the endpoint before its rest is over.
+pub(super) fn strike(db: &Db, seen: &Endpoint, now: Timestamp) -> Result<Write, StoreError> {
+    let strikes = seen.strikes.saturating_add(1);
+    Write::update(&db.tables.agents, key(seen.agent, seen.id), "SET #strikes = :strikes, #resting = :until")
+        .only_if("attribute_exists(#pk)")
+        .bind("strikes", strikes)?
+        .bind("until", now.plus(rest_after(strikes)))
+}
+
+/// The write that takes the one attempt after a rest: until it is known what came of it, others go on resting.
+pub(super) fn probe(db: &Db, seen: &Endpoint, until: Timestamp) -> Result<Write, StoreError> {
+    Write::update(&db.tables.agents, key(seen.agent, seen.id), "SET #resting = :until")
+        .only_if("#resting = :seen")
+        .bind("until", until)?
+        .bind("seen", seen.resting)
+}
+
+/// The write after an answer: no more rest.
+pub(super) fn recovered(db: &Db, seen: &Endpoint) -> Result<Write, StoreError> {
+    Write::update(&db.tables.agents, key(seen.agent, seen.id), "SET #strikes = :none REMOVE #resting")
+        .only_if("attribute_exists(#pk)")
+        .bind("none", 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evm::Address;
+
+    fn endpoint() -> Endpoint {
+        let (agent, now) = (AgentId::of(Address::ZERO), Timestamp::from_secs(0));
+        let url = "https://example.org/".to_owned();
+        Endpoint {
+            id: EndpointId::random(),
+            agent,
+            url,
+            events: Vec::new(),
+            description: None,
+            disabled: None,
+            secret: 1,
+            older: Vec::new(),
+            created: now,
+            updated: now,
+            revision: 1,
+            strikes: 0,
+            resting: None,
+        }
+    }
+
+    #[test]
+    fn old_secrets_sign_until_their_overlap_is_over() {
+        let keys = SigningKey::new(&[7; 32]);
+        let at = |secs| Timestamp::from_secs(secs);
+        let count = |endpoint: &Endpoint, secs| endpoint.secrets(&keys, at(secs)).len();
+        let once = endpoint().rotated(Duration::from_secs(100), at(0));
+        assert_eq!((once.secret, count(&once, 99), count(&once, 100)), (2, 2, 1));
+        let twice = once.rotated(Duration::from_secs(100), at(50));
+        assert_eq!((count(&twice, 99), count(&twice, 149), count(&twice, 150)), (3, 2, 1));
+        let at_once = twice.rotated(Duration::ZERO, at(60));
+        assert_eq!((at_once.secret, count(&at_once, 60)), (4, 1));
+        let often = (0..20).fold(endpoint(), |endpoint, _| endpoint.rotated(Duration::from_secs(100), at(0)));
+        assert_eq!(count(&often, 1), MOST_SECRETS);
+    }
+
+    #[test]
+    fn wants_what_it_named_while_it_is_enabled() {
+        let all = endpoint();
+        assert!(all.wants(EventKind::RequestFailed));
+        let some = Endpoint { events: vec![EventKind::OrderCreate], ..endpoint() };
+        assert!(some.wants(EventKind::OrderCreate) && !some.wants(EventKind::RequestFailed));
+        assert!(!Endpoint { disabled: Some(Disabled::Gone), ..endpoint() }.wants(EventKind::RequestFailed));
+    }
+
+    #[test]
+    fn rests_double_up_to_eight_minutes() {
+        assert_eq!(
+            [1, 2, 3, 4, 5, 6, 1000].map(|strikes| rest_after(strikes).as_secs()),
+            [30, 60, 120, 240, 480, 480, 480]
+        );
+    }
 }

@@ -9,6 +9,7 @@
 //! | [`delivery`] | one event on its way to one endpoint: states, the retry plan, the log of attempts |
 //! | [`outbox`] | how a caller puts an event in with its own transaction; what the sweeper sends again |
 //! | [`courier`] | takes a delivery, posts it, and writes down what became of it |
+//! | [`view`] | endpoints and deliveries as their owner reads them |
 //!
 //! # For who raises an event
 //!
@@ -77,12 +78,16 @@ macro_rules! text_of_ulid {
 }
 use text_of_ulid;
 
+pub mod courier;
 pub mod delivery;
 pub mod endpoint;
 pub mod event;
+pub mod form;
 pub mod outbox;
 pub mod secret;
+pub mod view;
 
+pub use courier::Courier;
 pub use delivery::{Delivery, DeliveryState};
 pub use endpoint::{Endpoint, EndpointId};
 pub use event::{Event, EventId, EventKind};

@@ -1,7 +1,10 @@
 //! How an event gets on its way, and how one that was left lying is found.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use serde::Deserialize;
 
 use super::delivery::{self, Delivery, OUTBOX_SHARDS};
@@ -16,6 +19,8 @@ use crate::store::{Db, StoreError, Write, WriteError};
 
 /// Deliveries taken from one shard in one sweep.
 const PER_SHARD: usize = 200;
+/// So many are written at the same time.
+const AT_ONCE: usize = 10;
 /// A delivery that was asked for again is left alone for this long.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
 
@@ -28,9 +33,21 @@ pub struct Outgoing {
 
 /// Looks up who wants the event: half a read unit if nobody does.
 pub async fn put(db: &Db, event: &Event, now: Timestamp) -> Result<Outgoing, StoreError> {
-    let endpoints = endpoint::of_agent(db, event.agent).await?;
-    let wanting = endpoints.iter().filter(|endpoint| endpoint.wants(event.kind));
-    to(db, event, wanting.map(|endpoint| endpoint.id), now)
+    put_all(db, std::slice::from_ref(event), now).await
+}
+
+/// The same of several events, with one look for each agent.
+pub async fn put_all(db: &Db, events: &[Event], now: Timestamp) -> Result<Outgoing, StoreError> {
+    let (mut known, mut outgoing) = (HashMap::new(), Outgoing::default());
+    for event in events {
+        let endpoints = match known.entry(event.agent) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => unknown.insert(endpoint::of_agent(db, event.agent).await?),
+        };
+        let wanting = endpoints.iter().filter(|endpoint| endpoint.wants(event.kind));
+        outgoing = outgoing.and(to(db, event, wanting.map(|endpoint| endpoint.id), now)?);
+    }
+    Ok(outgoing)
 }
 
 /// The same for endpoints that are known.
@@ -69,10 +86,12 @@ impl Outgoing {
     /// Writes it alone, for events that belong to no transaction. What is there already stays as it is, so that an event
     /// may be kept again and again.
     pub async fn keep(&self, db: &Db) -> Result<(), StoreError> {
-        for write in self.writes.clone() {
-            match db.write(write).await {
-                Ok(_) | Err(WriteError::Refused(_)) => {}
-                Err(WriteError::Failed(error)) => return Err(error),
+        for writes in self.writes.chunks(AT_ONCE) {
+            for written in join_all(writes.iter().map(|write| db.write(write.clone()))).await {
+                match written {
+                    Ok(_) | Err(WriteError::Refused(_)) => {}
+                    Err(WriteError::Failed(error)) => return Err(error),
+                }
             }
         }
         Ok(())
@@ -95,6 +114,17 @@ pub(super) async fn send_or_log(queue: &dyn Queue, message: &Message, after: Dur
     if let Err(error) = queue.send_after(message, after).await {
         log::failure("could not queue a delivery; the sweeper will", &error);
     }
+}
+
+/// Starts a delivery that is over anew, with the same event. `false` if somebody else just did.
+pub async fn replay(db: &Db, queue: &dyn Queue, found: &Delivery, now: Timestamp) -> Result<bool, StoreError> {
+    match db.write(found.replayed(db, now)?).await {
+        Ok(_) => {}
+        Err(WriteError::Refused(_)) => return Ok(false),
+        Err(WriteError::Failed(error)) => return Err(error),
+    }
+    send_or_log(queue, &message(found.agent, found.endpoint, found.event), Duration::ZERO).await;
+    Ok(true)
 }
 
 #[derive(Deserialize)]

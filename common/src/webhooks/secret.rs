@@ -41,8 +41,8 @@ fn mac(secret: &[u8], text: &str) -> [u8; 32] {
     digest::hmac(&hmac::Key::new(hmac::HMAC_SHA256, secret), text.as_bytes())
 }
 
-/// A signature of Standard Webhooks.
-fn standard(secret: &[u8], id: &str, at: i64, body: &str) -> String {
+/// A signature of Standard Webhooks, as `webhook-signature` lists it.
+pub(crate) fn standard(secret: &[u8], id: &str, at: i64, body: &str) -> String {
     format!("v1,{}", base64_standard(&mac(secret, &format!("{id}.{at}.{body}"))))
 }
 
