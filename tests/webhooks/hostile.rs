@@ -153,7 +153,7 @@ fn a_dead_receiver_holds_up_nobody_and_keeps_its_attempts() {
         bench.clock.advance(Duration::from_secs(600));
         assert_eq!(bench.sweep().await, 20);
         let before: u32 = bench.log(&waits).await.iter().map(|delivery| delivery.tries).sum();
-        let again = bench.sent.take().into_iter().map(|(message, _)| async {
+        let again = bench.sent.take().into_iter().map(async |(message, _)| {
             let Message::Delivery { agent, endpoint, event } = message else { panic!("{message:?}") };
             bench.courier.deliver(agent, endpoint, event).await.unwrap();
         });
