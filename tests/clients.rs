@@ -5,6 +5,7 @@
 
 mod followers;
 mod sdks;
+mod webhooks;
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

@@ -168,6 +168,8 @@ pub struct AwsConfig {
     pub socket_endpoint: Option<String>,
     /// `EDGE_SECRET`: what the distribution in front of the gateway proves itself with, if there is one.
     pub edge_secret: Option<Redacted>,
+    /// `DELIVERY_QUEUE_URL`: the queue of events on their way to webhooks.
+    pub delivery_queue_url: Option<String>,
     /// `BLOB_BUCKET`.
     pub bucket: Option<String>,
     /// `SERVICE_SECRET_ARN`: the generated secret that quotes and receipts are signed with.
@@ -321,6 +323,7 @@ impl Config {
             soul_queue_url: env.url("SOUL_QUEUE_URL"),
             socket_endpoint: env.url("SOCKET_ENDPOINT"),
             edge_secret: env.text("EDGE_SECRET").map(Redacted),
+            delivery_queue_url: env.url("DELIVERY_QUEUE_URL"),
             bucket: env.text("BLOB_BUCKET"),
             service_secret_arn: env.text("SERVICE_SECRET_ARN"),
             relayer_secret_arn: env.text("RELAYER_SECRET_ARN"),

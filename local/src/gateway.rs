@@ -17,18 +17,19 @@ use common::marketplace::Market;
 use common::net::PlainHttp;
 use common::providers::Cards;
 use tower::ServiceExt;
+use webhooks::Hooks;
 
 use std::sync::Arc;
 
 /// The router of every group, by the group's name.
 pub type Groups = Arc<HashMap<&'static str, Router>>;
 
-/// Every function's router. `cursors` authenticates the audit's cursors.
-pub fn groups(app: &App, gate: Arc<Gate>, market: Arc<Market>, cursors: CursorKey) -> Groups {
+/// Every function's router. `cursors` authenticates the audit's cursors; without `hooks` nobody keeps webhooks.
+pub fn groups(app: &App, gate: Arc<Gate>, market: Arc<Market>, cursors: CursorKey, hooks: Option<Hooks>) -> Groups {
     let cards = Cards::configured(&app.config, &PlainHttp::new(None));
     let queues = vec![("queue", gate.engine.queue.clone()), ("soul_queue", market.gate.engine.queue.clone())];
     let desk = Desk { app: app.clone(), signer: gate.engine.signer.clone(), notices: gate.notices.clone() };
-    Arc::new(HashMap::from([
+    let mut groups = HashMap::from([
         ("souls", souls::router(market.clone())),
         ("seller", seller::router(market)),
         ("credits", credits::router(gate.clone(), cards)),
@@ -38,7 +39,9 @@ pub fn groups(app: &App, gate: Arc<Gate>, market: Arc<Market>, cursors: CursorKe
         ("insights", insights::router(app.clone(), cursors)),
         ("approvals", approvals::router(desk)),
         ("meta", meta::router(app.clone(), queues)),
-    ]))
+    ]);
+    groups.extend(hooks.map(|hooks| ("webhooks", webhooks::router(hooks))));
+    Arc::new(groups)
 }
 
 /// One router over all of them.

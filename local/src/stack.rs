@@ -23,8 +23,10 @@ use common::secrets::ServiceKeys;
 use common::store::aws::SignedHttp;
 use common::store::{Blobs, Db, Queue, Write, WriteError};
 use common::tools::{Runner, Toolbox};
+use common::webhooks::Courier;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
+use webhooks::Hooks;
 
 use crate::blobs::FolderBlobs;
 use crate::chain::{Account, DevChain};
@@ -75,6 +77,9 @@ pub struct Stack {
     pub queue: Arc<LocalQueue>,
     /// The queue of what sellers sold.
     pub souls: Arc<LocalQueue>,
+    /// The queue of events on their way to webhooks.
+    pub deliveries: Arc<LocalQueue>,
+    pub hooks: Hooks,
     pub chain: Option<Arc<DevChain>>,
     /// Test payers, if there is a local chain.
     pub payers: Vec<Account>,
@@ -162,6 +167,7 @@ impl Stack {
         let queue = Arc::new(LocalQueue::default());
         let keys = ServiceKeys::load(&config, &connections.signed).await?;
         let souls = Arc::new(LocalQueue::default());
+        let deliveries = Arc::new(LocalQueue::default());
         let toolbox = Arc::new(Toolbox::new(app.clock.clone(), policy.clone(), &config)?);
         let parts = Parts { app: &app, connections: &connections, keys: &keys, toolbox: toolbox.clone() };
         let runners = options.runners.unwrap_or(worker::RUNNERS);
@@ -181,6 +187,9 @@ impl Stack {
             fetch_policy: policy.clone(),
             notices: notices.clone(),
         });
+        let hooks =
+            Hooks { app: app.clone(), queue: deliveries.clone(), keys: keys.webhooks.clone(), policy: policy.clone() };
+        let courier = Arc::new(hooks.courier()?);
         let market_gate = Gate {
             app: app.clone(),
             engine: market_engine,
@@ -201,6 +210,8 @@ impl Stack {
             market: market.clone(),
             queue: queue.clone(),
             souls: souls.clone(),
+            deliveries: deliveries.clone(),
+            hooks: hooks.clone(),
             chain: options.chain,
             payers,
             outbox,
@@ -215,7 +226,7 @@ impl Stack {
         let tasks = &mut stack.tasks;
         let sender = Sender::new(&config, &connections.http)?;
         let hub = sockets::Hub::new(socket::Socket { app: app.clone(), sender: sender.clone() });
-        let groups = gateway::groups(&app, gate.clone(), market, keys.cursors);
+        let groups = gateway::groups(&app, gate.clone(), market, keys.cursors, Some(hooks));
         let router = gateway::router(groups.clone()).merge(sockets::router(hub.clone(), groups));
         let router = router.merge(crate::blobs::router(folder));
         tasks.spawn(async move { drop(axum::serve(posts, sockets::management(hub)).await) });
@@ -226,11 +237,12 @@ impl Stack {
             tasks.spawn(keep_time(chain.clone()));
         }
         for _ in 0..WORKERS {
-            tasks.spawn(queue.clone().work(worker_engine.clone()));
-            tasks.spawn(souls.clone().work(executor_engine.clone()));
+            tasks.spawn(work(queue.clone(), worker_engine.clone()));
+            tasks.spawn(work(souls.clone(), executor_engine.clone()));
+            tasks.spawn(deliver(deliveries.clone(), courier.clone()));
         }
         if options.background == Background::Everything {
-            tasks.spawn(schedule(app.clone(), queue.clone(), souls.clone(), receipt_key));
+            tasks.spawn(schedule(app.clone(), queue.clone(), souls.clone(), deliveries.clone(), receipt_key));
             // Without a treasury payouts stay pending.
             if config.aws.treasury_key.is_some() {
                 tasks.spawn(pay_out(app.clone(), app::treasury(&app, &connections).await?));
@@ -238,7 +250,7 @@ impl Stack {
             let place = options.state.as_ref().map(|state| state.join("stream-position"));
             let http = SignedHttp::new(connections.http.clone(), &config.aws);
             let pusher = Pusher { db: app.db.clone(), blobs: app.blobs.clone(), sender };
-            let aggregator = stream::Consumer::Aggregator { mailer: stack.notices.mailer().clone(), place };
+            let aggregator = stream::Consumer::Aggregator { mailer: stack.notices.mailer().clone(), deliveries, place };
             for consumer in [stream::Consumer::Pusher(pusher), aggregator] {
                 tasks.spawn(stream::follow(app.clone(), consumer, http.clone(), endpoint.clone()));
             }
@@ -306,14 +318,31 @@ pub async fn release_leases(db: &Db, now: Timestamp) -> Result<(), Error> {
     Ok(())
 }
 
+async fn work(queue: Arc<LocalQueue>, engine: Arc<Engine>) {
+    let function = |event| {
+        let engine = engine.clone();
+        async move { worker::handle(&engine, event).await }
+    };
+    queue.work(function).await;
+}
+
+async fn deliver(queue: Arc<LocalQueue>, courier: Arc<Courier>) {
+    let function = |event| {
+        let courier = courier.clone();
+        async move { deliveries::handle(&courier, event).await }
+    };
+    queue.work(function).await;
+}
+
 async fn schedule(
     app: App,
     tools: Arc<LocalQueue>,
     souls: Arc<LocalQueue>,
+    deliveries: Arc<LocalQueue>,
     receipt_key: common::ledger::signing::PublicKey,
 ) {
     loop {
-        let queues = scheduler::Queues { tools: &*tools, souls: &*souls };
+        let queues = scheduler::Queues { tools: &*tools, souls: &*souls, deliveries: &*deliveries };
         if let Err(error) = scheduler::run(&app.db, queues, &app.clock, &receipt_key).await {
             common::http::log::failure("the scheduler failed", &error);
         }

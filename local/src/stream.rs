@@ -1,6 +1,7 @@
 //! The jobs table's stream, read as Lambda's poller would and handed to the aggregator and the pusher.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use common::app::App;
@@ -11,6 +12,7 @@ use common::store::aws::SignedHttp;
 use serde_json::{Value, json};
 
 use crate::Error;
+use crate::queue::LocalQueue;
 
 const PAUSE: Duration = Duration::from_millis(300);
 /// Somebody waits for what is pushed.
@@ -19,7 +21,7 @@ const PUSH_PAUSE: Duration = Duration::from_millis(100);
 /// Who is fed.
 pub enum Consumer {
     /// With all there is, or behind the number in this file, which keeps how far reading came.
-    Aggregator { mailer: Mailer, place: Option<PathBuf> },
+    Aggregator { mailer: Mailer, deliveries: Arc<LocalQueue>, place: Option<PathBuf> },
     /// With what happens from now on and its filter in `template.yaml` lets through.
     Pusher(Pusher),
 }
@@ -28,8 +30,8 @@ impl Consumer {
     async fn take(&self, app: &App, event: Value) -> Result<(), Error> {
         let now = app.clock.now();
         match self {
-            Consumer::Aggregator { mailer, .. } => {
-                aggregator::handle(&app.db, mailer, serde_json::from_value(event)?, now).await?;
+            Consumer::Aggregator { mailer, deliveries, .. } => {
+                aggregator::handle(&app.db, mailer, &**deliveries, serde_json::from_value(event)?, now).await?;
             }
             Consumer::Pusher(pusher) => {
                 if event["Records"][0]["dynamodb"]["OldImage"]["watched"]["BOOL"] == true {

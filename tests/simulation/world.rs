@@ -194,7 +194,7 @@ impl World {
         let gate = Gate { app: app.clone(), engine, quote_key: keys.quotes, fetch_policy: policy, notices };
         let gate = Arc::new(gate);
         let market = Arc::new(Market::new(gate.clone(), &PlainHttp::new(None)));
-        let router = local::gateway::router(local::gateway::groups(&app, gate.clone(), market, keys.cursors));
+        let router = local::gateway::router(local::gateway::groups(&app, gate.clone(), market, keys.cursors, None));
         Node { gate, router }
     }
 
@@ -265,7 +265,7 @@ impl Messages {
 }
 
 impl Queue for Messages {
-    fn send<'a>(&'a self, message: &'a Message) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn send_after<'a>(&'a self, message: &'a Message, _: std::time::Duration) -> BoxFuture<'a, Result<(), StoreError>> {
         let Message::Job { request_id, .. } = message else {
             return Box::pin(async { Err(StoreError::new("nothing is tried here")) });
         };

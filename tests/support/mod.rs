@@ -5,6 +5,7 @@ pub mod crowd;
 pub mod http;
 pub mod payer;
 pub mod proxy;
+pub mod receiver;
 pub mod relay;
 pub mod seller;
 
