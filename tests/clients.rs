@@ -23,7 +23,7 @@ use crate::support::{Payer, READ_PATH, VIN, VIN_PATH, root, run, stack, stack_wi
 static INSTALLING: Mutex<()> = Mutex::const_new(());
 
 /// A package folder with its dependencies, or nothing where they cannot be installed.
-async fn installed(name: &str) -> Option<PathBuf> {
+pub async fn installed(name: &str) -> Option<PathBuf> {
     let _one_at_a_time = INSTALLING.lock().await;
     let folder = root().join("tests/clients").join(name);
     let done = match name {
@@ -119,7 +119,7 @@ async fn answers(program: &Path, script: &Path, stack: &Stack) -> Vec<Value> {
 }
 
 /// Runs a command with a file about a stack as its last argument; its lines of JSON.
-async fn lines(command: &mut Command, about: &Value) -> Vec<Value> {
+pub async fn lines(command: &mut Command, about: &Value) -> Vec<Value> {
     let file = AboutStack::written(about);
     let output = command.arg(&file.0).stdin(Stdio::null()).output().await.expect("a client");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -252,7 +252,7 @@ async fn buys_once_under_one_name(stack: &Stack, script: &mut Command) {
 }
 
 /// The private key and the address of a new wallet with this many micro-USDC.
-async fn wallet(stack: &Stack, micro: u128) -> (String, String) {
+pub async fn wallet(stack: &Stack, micro: u128) -> (String, String) {
     let key: Word = common::digest::random();
     let address = PrivateKey::from_bytes(&key).expect("a key").address().to_string();
     if micro > 0 {

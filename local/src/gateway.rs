@@ -26,8 +26,9 @@ pub type Groups = Arc<HashMap<&'static str, Router>>;
 /// Every function's router. `cursors` authenticates the audit's cursors.
 pub fn groups(app: &App, gate: Arc<Gate>, market: Arc<Market>, cursors: CursorKey) -> Groups {
     let cards = Cards::configured(&app.config, &PlainHttp::new(None));
+    let quotes = gate.quote_key.clone();
     let desk = Desk { app: app.clone(), signer: gate.engine.signer.clone(), notices: gate.notices.clone() };
-    Arc::new(HashMap::from([
+    let mut groups = HashMap::from([
         ("souls", souls::router(market.clone())),
         ("seller", seller::router(market)),
         ("credits", credits::router(gate.clone(), cards)),
@@ -37,7 +38,10 @@ pub fn groups(app: &App, gate: Arc<Gate>, market: Arc<Market>, cursors: CursorKe
         ("insights", insights::router(app.clone(), cursors)),
         ("approvals", approvals::router(desk)),
         ("meta", meta::router(app.clone())),
-    ]))
+    ]);
+    // Its tools lead to the others.
+    groups.insert("mcp", mcp::router(app.clone(), groups.clone(), &quotes));
+    Arc::new(groups)
 }
 
 /// One router over all of them.

@@ -98,6 +98,7 @@ const FREE: &[Route] = &[
     Route { group: "seller", method: "POST", path: "/v1/soul/me/payout" },
     Route { group: "seller", method: "GET", path: "/v1/soul/me/payouts" },
     Route { group: "seller", method: "GET", path: "/v1/soul/me/statement" },
+    Route { group: "mcp", method: "POST", path: "/mcp" },
     Route { group: "meta", method: "GET", path: "/" },
     Route { group: "meta", method: "GET", path: "/health" },
     Route { group: "meta", method: "GET", path: "/v1/stats" },

@@ -1,0 +1,123 @@
+//! The official MCP conformance runner: against its fixtures on the production handler and frame, and against the
+//! production endpoint as it is. `make conformance` runs these and prints the scores; they take longer than a journey
+//! should, and need Node 22, which is installed with the runner.
+
+mod fixtures;
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Stdio;
+
+use local::{Stack, gateway};
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::process::Command;
+
+use crate::clients::installed;
+use crate::support::{root, run, stack};
+use fixtures::Fixtures;
+
+/// What a server without sessions cannot do for clients of 2025-11-25: ask them something in the middle of a call.
+const EXPECTED_FAILURES: &str = "tests/conformance/expected-failures.yml";
+
+/// Serves the fixtures; where.
+async fn served(stack: &Stack) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    let mut config = (*stack.config).clone();
+    config.base_url = Some(url.clone());
+    let groups = gateway::groups(&stack.app, stack.gate.clone(), stack.market.clone(), stack.cursors.clone());
+    let server = mcp::server(stack.app.clone(), (*groups).clone(), &stack.gate.quote_key);
+    let router = mcp::frame(Fixtures(server), mcp::Guard::configured(&config));
+    let router = common::http::routes::finish(router).into_make_service_with_connect_info::<SocketAddr>();
+    tokio::spawn(async move { drop(axum::serve(listener, router).await) });
+    format!("{url}/mcp")
+}
+
+/// Runs the runner; whether it was content, and what it printed.
+async fn runner(folder: &Path, url: &str, arguments: &[&str]) -> (bool, String) {
+    let modules = folder.join("node_modules");
+    let node =
+        std::fs::read_dir(&modules).expect("installed packages").filter_map(Result::ok).map(|entry| entry.path());
+    let node = node.map(|package| package.join("bin/node")).find(|node| node.is_file()).expect("a Node of its own");
+    let output = Command::new(node)
+        .arg(modules.join("@modelcontextprotocol/conformance/dist/index.js"))
+        .args(["server", "--url", url])
+        .args(arguments)
+        .stdin(Stdio::null())
+        .current_dir(root())
+        .output()
+        .await
+        .expect("the runner");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    (output.status.success(), text)
+}
+
+/// The checks that passed, and all that were scored, of a results folder.
+fn score(folder: &Path) -> (usize, usize, BTreeSet<String>) {
+    let (mut passed, mut all, mut failed) = (0, 0, BTreeSet::new());
+    for entry in std::fs::read_dir(folder).expect("results").filter_map(Result::ok) {
+        let Ok(text) = std::fs::read_to_string(entry.path().join("checks.json")) else { continue };
+        for check in serde_json::from_str::<Vec<Value>>(&text).expect("checks") {
+            match check["status"].as_str() {
+                Some("SUCCESS") => (passed, all) = (passed + 1, all + 1),
+                Some("FAILURE") => {
+                    all += 1;
+                    failed.insert(format!("{}: {}", entry.file_name().to_string_lossy(), check["id"]));
+                }
+                _ => {}
+            }
+        }
+    }
+    (passed, all, failed)
+}
+
+#[test]
+#[ignore = "make conformance"]
+fn all_requirements_of_both_eras_but_those_that_need_sessions() {
+    run(async {
+        let folder = installed("mcp").await.expect("the runner is installed");
+        let stack = stack().await;
+        let url = served(&stack).await;
+        for revision in ["2026-07-28", "2025-11-25"] {
+            let results = std::env::temp_dir().join(format!("agora-conformance-{}-{revision}", std::process::id()));
+            let out = results.to_string_lossy().into_owned();
+            let mut arguments = vec!["--requirements", revision, "-o", &out];
+            if revision == "2025-11-25" {
+                arguments.extend(["--expected-failures", EXPECTED_FAILURES]);
+            }
+            let (content, text) = runner(&folder, &url, &arguments).await;
+            let (passed, all, failed) = score(&results);
+            let _ = std::fs::remove_dir_all(&results);
+            println!("conformance {revision}: {passed} of {all} checks; not passed: {failed:?}");
+            assert!(content, "{text}");
+        }
+    });
+}
+
+/// What needs no fixtures passes on the endpoint as it is deployed.
+#[test]
+#[ignore = "make conformance"]
+fn the_production_endpoint_passes_what_needs_no_fixtures() {
+    const SCENARIOS: [(&str, &str); 8] = [
+        ("tools-list", "2026-07-28"),
+        ("caching", "2026-07-28"),
+        ("dns-rebinding-protection", "2026-07-28"),
+        ("http-header-validation", "2026-07-28"),
+        ("input-required-result-unsupported-methods", "2026-07-28"),
+        ("server-initialize", "2025-11-25"),
+        ("ping", "2025-11-25"),
+        ("tools-list", "2025-11-25"),
+    ];
+    run(async {
+        let folder = installed("mcp").await.expect("the runner is installed");
+        let stack = stack().await;
+        let url = format!("{}/mcp", stack.base_url);
+        for (scenario, revision) in SCENARIOS {
+            let (content, text) = runner(&folder, &url, &["--scenario", scenario, "--spec-version", revision]).await;
+            println!("conformance, production, {scenario} {revision}: {}", if content { "passed" } else { "FAILED" });
+            assert!(content, "{text}");
+        }
+    });
+}
