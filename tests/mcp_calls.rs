@@ -314,12 +314,16 @@ fn long_work_is_a_task_for_clients_that_know_tasks_and_its_owners_only() {
         let task = bought(&[], meta.clone()).await;
         let id = task["taskId"].as_str().unwrap_or_else(|| panic!("{task}")).to_owned();
         assert_eq!(task["_meta"]["x402/payment-response"]["success"], true, "{task}");
-        assert_eq!(bought(&[], meta).await["taskId"], id.as_str());
+        assert_eq!(bought(&[], meta.clone()).await["taskId"], id.as_str());
         done(&[], &id).await;
         let (request, _) = id.split_once('.').expect("a key");
         assert_eq!(of_task(&[], "tasks/get", request, &knows).await.0, 401);
         let forged = format!("{request}.{}", "A".repeat(43));
         assert_eq!(of_task(&[], "tasks/get", &forged, &knows).await.1["error"]["code"], -32602);
+        // The payment without its quote is what the chain shows to everybody, and opens nothing.
+        let mut copied = meta.clone();
+        copied["x402/payment"]["accepted"]["extra"].as_object_mut().expect("extra").remove("quoteId");
+        assert_eq!(bought(&[], copied).await["taskId"], request);
         // Work that fails is a result too, and an error.
         let dead = json!({"name": READ, "arguments": {"url": "http://no-such-host.invalid/"}});
         let task = ask(client, &owner, "tools/call", dead, knows.clone()).await.json()["result"].clone();

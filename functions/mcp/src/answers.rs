@@ -67,7 +67,12 @@ impl Answered {
         if body["message"].is_null() {
             body["message"] = json!("the call was refused");
         }
-        let todo = what_to_do(body["error"].as_str().unwrap_or_default(), self.status);
+        let todo = match body["credited_usdc"].is_string() {
+            true => {
+                "The work failed and its price is on your credits. To try again, buy again: with a new key or payment."
+            }
+            false => what_to_do(body["error"].as_str().unwrap_or_default(), self.status),
+        };
         merge(&mut body, json!({"http_status": self.status.as_u16(), "what_to_do": todo}));
         let settlement = decoded(&self.headers, "payment-response");
         CallToolResult::structured_error(body).with_meta(settlement.map(paid_meta))

@@ -17,7 +17,8 @@ use serde_json::{Map, Value, json};
 use tower::ServiceExt;
 
 use crate::Shop;
-use crate::tools::{Call, PURCHASE_FIELDS, Read, path_fields};
+use crate::reads::Read;
+use crate::tools::{Call, PURCHASE_FIELDS, path_fields};
 
 /// Headers of the connection that are the caller's identity or its cap. Nothing else of it is passed on: a client sends
 /// the same headers with every message, and a payment or a name must mean one call.
@@ -89,6 +90,18 @@ fn set(headers: &mut HeaderMap, name: &'static str, value: &Value) -> Result<(),
     Ok(())
 }
 
+/// Puts the payment that a call carries where HTTP carries it.
+pub fn pay(headers: &mut HeaderMap, meta: &JsonObject) -> Result<(), ApiError> {
+    let Some(payment) = meta.get(PAYMENT) else { return Ok(()) };
+    if !payment.is_object() {
+        return Err(ApiError::field(PAYMENT, "must be an x402 PaymentPayload"));
+    }
+    let payment = base64_standard(payment.to_string().as_bytes());
+    let payment = HeaderValue::from_str(&payment).map_err(|_| ApiError::field(PAYMENT, "is not readable"))?;
+    headers.insert(PAYMENT_SIGNATURE, payment);
+    Ok(())
+}
+
 impl Shop {
     /// Buys, or says what it costs.
     pub async fn buy(
@@ -106,14 +119,7 @@ impl Shop {
                 set(&mut headers, name, &value)?;
             }
         }
-        if let Some(payment) = meta.get(PAYMENT) {
-            if !payment.is_object() {
-                return Err(ApiError::field(PAYMENT, "must be an x402 PaymentPayload"));
-            }
-            let payment = base64_standard(payment.to_string().as_bytes());
-            let payment = HeaderValue::from_str(&payment).map_err(|_| ApiError::field(PAYMENT, "is not readable"))?;
-            headers.insert(PAYMENT_SIGNATURE, payment);
-        }
+        pay(&mut headers, meta)?;
         let fields = path_fields(spec);
         let path = filled(spec.path(), &input::validate(fields, &arguments).map_err(ApiError::InvalidRequest)?)?;
         for field in fields {

@@ -2,12 +2,13 @@
 //!
 //! A tool call is turned into the HTTP request it stands for and answered by the router that answers it over HTTP
 //! ([`calls`]); what comes back becomes a tool's result ([`answers`]). So there is nothing here that prices, charges or
-//! remembers: the gate does. [`tools`] is the list, [`requests`] polling, [`server`] the protocol's methods and
+//! remembers: the gate does. [`tools`] is the list ([`reads`] of what is free), [`requests`] polling, [`server`] the protocol's methods and
 //! [`transport`] its frame.
 
 mod answers;
 mod calls;
 mod guard;
+mod reads;
 mod requests;
 mod server;
 mod tools;
@@ -32,13 +33,14 @@ pub struct Shop {
     /// The routers of the groups that tools lead to, by the group's name.
     groups: HashMap<&'static str, Router>,
     tools: Vec<Entry>,
+    quotes: hmac::Key,
     poll_keys: hmac::Key,
 }
 
 /// The protocol's methods over these groups. `quotes` is the service's key of that name.
 pub fn server(app: App, groups: HashMap<&'static str, Router>, quotes: &hmac::Key) -> Server {
     let (tools, poll_keys) = (tools::all(&app.config), requests::key(quotes));
-    Server(Arc::new(Shop { app, groups, tools, poll_keys }))
+    Server(Arc::new(Shop { app, groups, tools, quotes: quotes.clone(), poll_keys }))
 }
 
 /// `POST /mcp`

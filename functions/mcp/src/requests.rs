@@ -1,11 +1,12 @@
 //! Jobs of those who bought over MCP: by a tool, and as tasks of the protocol's extension.
 //!
 //! A job is its owner's, and an access token or a proof says who that is. A wallet that paid through x402 and said
-//! nothing else has neither at hand: its purchase is answered with a key that opens this one job. Whoever repeats the
-//! payment with the same arguments gets the same key, as with every answer.
+//! nothing else has neither at hand: its purchase is answered with a key that opens this one job, if the payment names the
+//! quote that was paid. A payment alone gets none, because it can be read off the chain; its quote cannot.
 
 use common::auth::Scope;
 use common::encoding::{base64_any, base64_url};
+use common::gate::named_quote;
 use common::http::ApiError;
 use common::ids::RequestId;
 use common::jobs::job::{Job, Status};
@@ -21,7 +22,7 @@ use rmcp::model::{
 use serde_json::{Value, json};
 
 use crate::Shop;
-use crate::calls::{self, Answered, PAYMENT};
+use crate::calls::{self, Answered};
 use crate::tools::object;
 
 /// How long a job can be read (contract §0), in milliseconds.
@@ -39,6 +40,13 @@ impl Shop {
         base64_url(&digest::hmac(&self.poll_keys, id.to_string().as_bytes()))
     }
 
+    /// Whether a call names the quote that this request was bought with.
+    fn is_of_quote(&self, id: RequestId, parts: &Parts, meta: &JsonObject) -> Result<bool, ApiError> {
+        let mut headers = calls::headers(parts, meta)?;
+        calls::pay(&mut headers, meta)?;
+        Ok(named_quote(&headers, &self.quotes).is_some_and(|quote| quote.request_id() == id))
+    }
+
     /// The answer to a call whose work goes on: a task where the client knows tasks, or what to poll with.
     pub async fn accepted(
         &self,
@@ -50,8 +58,7 @@ impl Shop {
         let mut body = result.structured_content.take().unwrap_or_default();
         let id: Option<RequestId> = body["request_id"].as_str().and_then(|id| id.parse().ok());
         let Some(id) = id else { return Ok(result.into()) };
-        let has_token = parts.headers.contains_key(http::header::AUTHORIZATION) && !meta.contains_key(PAYMENT);
-        let poll_key = (!has_token).then(|| self.poll_key(id));
+        let poll_key = self.is_of_quote(id, parts, meta)?.then(|| self.poll_key(id));
         if knows_tasks {
             // Read as it is now: whoever is handed a task can read it at once.
             if let Some(job) = store::load_latest(&self.app.db, id).await? {
