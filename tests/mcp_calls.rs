@@ -9,7 +9,7 @@ use crate::souls_market::{Shop, text};
 use crate::support::{Answer, Client, Payer, VIN, VIN_PATH, payer, run, stack, stack_with};
 
 const NOW: &str = "2026-07-28";
-const BUY: &str = "agora_vehicle_identification";
+const BUY: &str = "agora_vin_decode";
 const READ: &str = "agora_web_read";
 const TASKS: &str = "io.modelcontextprotocol/tasks";
 

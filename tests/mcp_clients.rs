@@ -2,7 +2,7 @@
 
 use common::evm::signature::PrivateKey;
 use local::{Stack, report};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::process::Command;
 
 use crate::clients::{installed, lines, wallet};
@@ -35,12 +35,12 @@ async fn buys(stack: &Stack, command: &mut Command) {
         assert!(step(name)["job"]["result"]["markdown"].as_str().is_some_and(|text| text.len() > 100));
     }
     let paid = step("x402");
-    assert_eq!(paid["resource"], "mcp://tool/agora_vehicle_identification");
+    assert_eq!(paid["resource"], "mcp://tool/agora_vin_decode");
     assert_eq!((&paid["settlement"]["success"], &paid["again"]), (&json!(true), &paid["body"]), "{paid}");
     assert_eq!(payer.balance(stack).await, 1_000_000 - 7_000);
-    let balance =
-        payer.client.get("/v1/tools/balance", &[("authorization", about["token"].as_str().expect("a token"))]);
-    assert_eq!(balance.await.json()["credits_balance"], "0.993000");
+    let identity = [("authorization", about["token"].as_str().expect("a token"))];
+    let balance = payer.client.get("/v1/tools/balance", &identity).await;
+    assert_eq!(balance.json()["credits_balance"], "0.993000");
 }
 
 async fn node_buys(line: &str, era: &str) {

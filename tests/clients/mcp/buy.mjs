@@ -25,7 +25,7 @@ async function connected(headers) {
   return client;
 }
 
-const vin = { name: 'agora_vehicle_identification', arguments: { vin: '1HGCM82633A004352' } };
+const vin = { name: 'agora_vin_decode', arguments: { vin: '1HGCM82633A004352' } };
 const read = { name: 'agora_web_read', arguments: { url: `${stack.site_url}/article` } };
 
 async function polled(client, handle) {

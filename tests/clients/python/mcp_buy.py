@@ -18,7 +18,7 @@ from x402.mechanisms.evm.exact.register import register_exact_evm_client
 from x402.schemas import PaymentRequired
 
 stack = json.load(open(sys.argv[1]))
-VIN = ("agora_vehicle_identification", {"vin": "1HGCM82633A004352"})
+VIN = ("agora_vin_decode", {"vin": "1HGCM82633A004352"})
 READ = ("agora_web_read", {"url": stack["site_url"] + "/article"})
 
 
