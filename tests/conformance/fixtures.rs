@@ -52,7 +52,7 @@ fn text(text: impl Into<String>) -> CallToolResponse {
 }
 
 fn content(blocks: Value) -> CallToolResponse {
-    of::<CallToolResult>(json!({"content": blocks})).into()
+    of::<CallToolResult>(json!({"resultType": "complete", "content": blocks})).into()
 }
 
 fn ask(requests: Value, state: Option<&str>) -> CallToolResponse {
@@ -110,7 +110,7 @@ fn resource(uri: &str) -> Option<Value> {
         (_, Some(id)) => json!({"uri": uri, "mimeType": "application/json", "text": data(id)}),
         _ => return None,
     };
-    Some(json!({"contents": [contents]}))
+    Some(json!({"resultType": "complete", "contents": [contents]}))
 }
 
 impl Fixtures {
@@ -224,10 +224,9 @@ impl ServerHandler for Fixtures {
     fn get_info(&self) -> ServerConfig {
         let mut info = self.0.get_info();
         let mut capabilities = serde_json::to_value(&info.capabilities).expect("JSON");
-        for name in ["prompts", "completions", "logging"] {
+        for name in ["prompts", "resources", "completions", "logging"] {
             capabilities[name] = json!({});
         }
-        capabilities["resources"] = json!({"subscribe": true});
         // The runner would try tasks with tools of its own; ours are tried by tests/mcp.rs.
         capabilities.as_object_mut().expect("an object").remove("extensions");
         info.capabilities = of(capabilities);
@@ -292,7 +291,7 @@ impl ServerHandler for Fixtures {
         _: CompleteRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        Ok(of(json!({"completion": {"values": [], "total": 0, "hasMore": false}})))
+        Ok(of(json!({"resultType": "complete", "completion": {"values": [], "total": 0, "hasMore": false}})))
     }
 
     async fn set_level(&self, _: SetLevelRequestParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
@@ -396,6 +395,6 @@ impl ServerHandler for Fixtures {
             }
             _ => return Err(ErrorData::invalid_params("there is no such prompt", None)),
         };
-        Ok(GetPromptResponse::Complete(of(json!({"messages": messages}))))
+        Ok(GetPromptResponse::Complete(of(json!({"resultType": "complete", "messages": messages}))))
     }
 }
