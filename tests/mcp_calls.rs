@@ -174,7 +174,7 @@ fn a_named_purchase_is_charged_once_over_both_ways() {
         let named = json!({"vin": VIN, "idempotency_key": "the-car"});
         let all = join_all((0..10).map(|_| call(&payer.client, &identity, BUY, named.clone(), json!({})))).await;
         let bought: Vec<&Value> = all.iter().filter(|answer| answer["isError"] == false).collect();
-        let id = &bought.first().expect("one of them").clone()["structuredContent"]["request_id"];
+        let id = &bought.first().expect("one of them")["structuredContent"]["request_id"];
         for answer in &all {
             let body = &answer["structuredContent"];
             assert!(body["request_id"] == *id || body["error"] == "request_in_progress", "{answer}");
