@@ -1,7 +1,7 @@
 # The commands of this project. `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help run reset read spend tour verify doctor test test-aws simulate lint bench
+.PHONY: help run reset read spend tour verify doctor test test-aws conformance simulate lint bench
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -35,6 +35,10 @@ test: ## Everything a newcomer needs to trust the build
 
 test-aws: ## The same journeys and the store suites against an independent implementation of AWS
 	@local/test-aws.sh
+
+# Quiet but for the scores; a check that is not passed any more says which.
+conformance: ## The official MCP conformance runner, both revisions, with the scores
+	@REQUIRE_CLIENTS=1 cargo test --quiet --package tests --test integration conformance:: -- --ignored --nocapture --test-threads 1
 
 simulate: ## The ledger under attack, for longer: make simulate STEPS=100000 SEED=1
 	@SIMULATE_STEPS=$(or $(STEPS),100000) SIMULATE_SEED=$(or $(SEED),20261121) \

@@ -254,7 +254,7 @@ async fn buys_once_under_one_name(stack: &Stack, script: &mut Command) {
 }
 
 /// The private key and the address of a new wallet with this many micro-USDC.
-async fn wallet(stack: &Stack, micro: u128) -> (String, String) {
+pub async fn wallet(stack: &Stack, micro: u128) -> (String, String) {
     let key: Word = common::digest::random();
     let address = PrivateKey::from_bytes(&key).expect("a key").address().to_string();
     if micro > 0 {

@@ -15,6 +15,9 @@
 //! | `earnings` | sales counted once, whoever counts them; what they say of a seller |
 //! | `payouts` | money on its way to sellers: races, crashes, chains that refuse and treasuries that are empty |
 //! | `tokens` | access tokens and what they may not do |
+//! | `conformance` | MCP's official conformance runner (`make conformance`) |
+//! | `mcp_calls` | MCP's frame and calls: bad messages, one payment many times, tasks |
+//! | `mcp_clients` | the official MCP clients, paying by token and by x402 |
 //! | `contract_wallets` | payers that are contracts |
 //! | `settlement` | facilitators and chains that fail, lie or fall silent |
 //! | `crash` | the process dying at every step of a call |
@@ -44,6 +47,7 @@ mod approvals;
 mod budgets;
 mod cards;
 mod clients;
+mod conformance;
 mod contract_wallets;
 mod cost;
 mod crash;
@@ -57,6 +61,8 @@ mod front_run;
 mod insights;
 mod kill;
 mod limits;
+mod mcp_calls;
+mod mcp_clients;
 mod models;
 mod notifications;
 mod paid_call;

@@ -22,6 +22,9 @@ pub struct Config {
     pub metric_namespace: String,
     /// `PUBLIC_BASE_URL`: origin agents use, without a trailing slash. Default: taken from each request's host.
     pub base_url: Option<String>,
+    /// `ALLOWED_ORIGINS`: comma-separated origins of web pages that may call `/mcp`, beside the service's own. Default:
+    /// none.
+    pub allowed_origins: Vec<String>,
     /// `ACCESS_TOKEN_PREFIXES`: comma-separated; tokens are minted with the first and accepted with each. Default
     /// `agent_`.
     pub token_prefixes: Vec<String>,
@@ -338,6 +341,7 @@ impl Config {
             metric_namespace: env.text("METRIC_NAMESPACE").unwrap_or_else(|| service_name.clone()),
             service_name,
             base_url: env.url("PUBLIC_BASE_URL"),
+            allowed_origins: env.allowed_origins(),
             token_prefixes: env.token_prefixes(),
             rate_limit_scale: env.rate_limit_scale(),
             chain,
@@ -490,6 +494,20 @@ impl Reader<'_> {
             );
         }
         prefixes
+    }
+
+    fn allowed_origins(&mut self) -> Vec<String> {
+        let text = self.text("ALLOWED_ORIGINS").unwrap_or_default();
+        let origins: Vec<String> =
+            text.split(',').map(|origin| origin.trim().to_owned()).filter(|origin| !origin.is_empty()).collect();
+        let is_origin = |origin: &String| {
+            url::Url::parse(origin)
+                .is_ok_and(|url| url.origin().is_tuple() && url.path() == "/" && url.query().is_none())
+        };
+        if !origins.iter().all(is_origin) {
+            self.problem("ALLOWED_ORIGINS", "must be origins such as https://app.example.com");
+        }
+        origins
     }
 
     fn rate_limit_scale(&mut self) -> Decimal {

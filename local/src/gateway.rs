@@ -28,6 +28,7 @@ pub type Groups = Arc<HashMap<&'static str, Router>>;
 pub fn groups(app: &App, gate: Arc<Gate>, market: Arc<Market>, cursors: CursorKey, hooks: Option<Hooks>) -> Groups {
     let cards = Cards::configured(&app.config, &PlainHttp::new(None));
     let queues = vec![("queue", gate.engine.queue.clone()), ("soul_queue", market.gate.engine.queue.clone())];
+    let quotes = gate.quote_key.clone();
     let desk = Desk { app: app.clone(), signer: gate.engine.signer.clone(), notices: gate.notices.clone() };
     let mut groups = HashMap::from([
         ("souls", souls::router(market.clone())),
@@ -41,6 +42,8 @@ pub fn groups(app: &App, gate: Arc<Gate>, market: Arc<Market>, cursors: CursorKe
         ("meta", meta::router(app.clone(), queues)),
     ]);
     groups.extend(hooks.map(|hooks| ("webhooks", webhooks::router(hooks))));
+    // Its tools lead to the others.
+    groups.insert("mcp", mcp::router(app.clone(), groups.clone(), &quotes));
     Arc::new(groups)
 }
 

@@ -107,6 +107,7 @@ const FREE: &[Route] = &[
     Route { group: "webhooks", method: "POST", path: "/v1/webhooks/{id}/test" },
     Route { group: "webhooks", method: "GET", path: "/v1/webhooks/{id}/deliveries" },
     Route { group: "webhooks", method: "POST", path: "/v1/webhooks/{id}/deliveries/{event}/replay" },
+    Route { group: "mcp", method: "POST", path: "/mcp" },
     Route { group: "meta", method: "GET", path: "/" },
     Route { group: "meta", method: "GET", path: "/health" },
     Route { group: "meta", method: "GET", path: "/v1/stats" },

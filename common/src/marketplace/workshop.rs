@@ -275,7 +275,11 @@ impl Workshop {
         let body = body.to_string();
         let headers = webhook::signed(&secret, &job.request_id.soul_job(), &body, self.clock.now());
         let told = tokio::time::timeout(TELL_FOR, self.toolbox.fetcher.post(url, &headers, body.into_bytes(), 0));
-        match told.await.unwrap_or_else(|_| Err(FetchError::NotReachable("no answer in time".to_owned()))).map(|posted| posted.status) {
+        match told
+            .await
+            .unwrap_or_else(|_| Err(FetchError::NotReachable("no answer in time".to_owned())))
+            .map(|posted| posted.status)
+        {
             Ok(200..=299) => {}
             Ok(status) => log::event("webhook", json!({"soul": soul, "service": service, "status": status})),
             Err(error) => {

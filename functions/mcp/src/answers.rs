@@ -1,0 +1,170 @@
+//! What a call answered, as a tool's result: for a model, which has to know what to do next, and for the x402 client
+//! around it.
+
+use common::catalog::ToolSpec;
+use common::http::error::merge;
+use http::{HeaderName, HeaderValue, StatusCode, header};
+use rmcp::ErrorData;
+use rmcp::model::{CallToolResult, ContentBlock, ErrorCode, MetaObject};
+use serde_json::{Value, json};
+
+use crate::calls::Answered;
+use crate::tools::{Entry, object};
+use crate::transport::{Aside, decoded};
+
+/// The member of a result's `_meta` that says what became of the payment.
+const PAYMENT_RESPONSE: &str = "x402/payment-response";
+
+/// No identity where one is needed.
+pub const UNAUTHORIZED: ErrorCode = ErrorCode(-32001);
+
+/// Headers of an answer that are about the connection.
+const SAID_ALOUD: [&str; 6] =
+    ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset", "ratelimit", "ratelimit-policy", "retry-after"];
+
+impl Answered {
+    /// Whether the work goes on and is to be polled.
+    pub fn is_accepted(&self) -> bool {
+        self.status == StatusCode::ACCEPTED
+    }
+
+    /// The result of a call of this tool, or a JSON-RPC error where the protocol wants one.
+    pub fn result(
+        mut self,
+        entry: &Entry,
+        sold: Option<&ToolSpec>,
+        aside: &Aside,
+    ) -> Result<CallToolResult, ErrorData> {
+        for name in SAID_ALOUD {
+            if let Some(value) = self.headers.get(name) {
+                aside.header(HeaderName::from_static(name), value.clone());
+            }
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            return Err(unauthorized(self.body, aside));
+        }
+        if self.status == StatusCode::PAYMENT_REQUIRED
+            && let Some(terms) = decoded(&self.headers, "payment-required")
+        {
+            return Ok(unpaid(entry, sold, terms, &self.body));
+        }
+        if !self.status.is_success() {
+            return Ok(self.refused());
+        }
+        // The envelope of the direct tools says nothing that the protocol does not.
+        let enveloped = self.body["success"] == true && self.body["data"].is_object();
+        let body = if enveloped { self.body["data"].take() } else { self.body.take() };
+        let settlement = decoded(&self.headers, "payment-response");
+        Ok(CallToolResult::structured(body).with_meta(settlement.map(paid_meta)))
+    }
+
+    /// An error that a model can act on.
+    fn refused(self) -> CallToolResult {
+        let mut body = match self.body {
+            Value::Object(_) => self.body,
+            _ => json!({"error": "internal_error", "message": "the call could not be answered"}),
+        };
+        if body["message"].is_null() {
+            body["message"] = json!("the call was refused");
+        }
+        let todo = match body["credited_usdc"].is_string() {
+            true => {
+                "The work failed and its price is on your credits. To try again, buy again: with a new key or payment."
+            }
+            false => what_to_do(body["error"].as_str().unwrap_or_default(), self.status),
+        };
+        merge(&mut body, json!({"http_status": self.status.as_u16(), "what_to_do": todo}));
+        let settlement = decoded(&self.headers, "payment-response");
+        CallToolResult::structured_error(body).with_meta(settlement.map(paid_meta))
+    }
+}
+
+/// 401: said in HTTP too, so that clients know that it is the connection that lacks something.
+fn unauthorized(body: Value, aside: &Aside) -> ErrorData {
+    aside.status(StatusCode::UNAUTHORIZED);
+    let value = match body["error"].as_str() {
+        Some("access_token_invalid" | "access_token_revoked") => "Bearer error=\"invalid_token\"",
+        _ => "Bearer",
+    };
+    aside.header(header::WWW_AUTHENTICATE, HeaderValue::from_static(value));
+    let message = body["message"].as_str().unwrap_or("this tool needs to know who asks").to_owned();
+    let message = format!("{message}; send Authorization: Bearer with an access token, or a wallet's proof");
+    ErrorData::new(UNAUTHORIZED, message, Some(body))
+}
+
+fn paid_meta(settlement: Value) -> MetaObject {
+    MetaObject(object(json!({PAYMENT_RESPONSE: settlement})))
+}
+
+/// What is to be paid, in the form of x402 over MCP.
+fn unpaid(entry: &Entry, sold: Option<&ToolSpec>, mut terms: Value, body: &Value) -> CallToolResult {
+    terms["resource"]["url"] = json!(format!("mcp://tool/{}", entry.name));
+    // What is said of the HTTP route is not true of the tool.
+    if let (Some(extensions), Some(spec)) = (terms["extensions"].as_object_mut(), sold)
+        && extensions.remove("bazaar").is_some()
+    {
+        extensions.insert("bazaar".to_owned(), bazaar(entry, spec));
+    }
+    let text = terms.to_string();
+    let mut result = CallToolResult::structured_error(terms);
+    let message = body["message"].as_str().unwrap_or("payment is required");
+    let hint = format!(
+        "{message}. Nothing was charged. With an x402 wallet: repeat this very call with the signed payment in \
+         params._meta[\"x402/payment\"]. With an access token (Authorization: Bearer): it is paid from credits at once."
+    );
+    result.content = vec![ContentBlock::text(text), ContentBlock::text(hint)];
+    result
+}
+
+/// The discovery extension of x402, for the tool. The input's schema is in the list of tools.
+fn bazaar(entry: &Entry, spec: &ToolSpec) -> Value {
+    json!({
+        "info": {
+            "input": {
+                "type": "mcp",
+                "toolName": entry.name,
+                "transport": "streamable-http",
+                "inputSchema": spec.input_schema(),
+                "example": (spec.example)(),
+            },
+        },
+        "schema": {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "type": "object",
+            "properties": {"input": {
+                "type": "object",
+                "properties": {"type": {"const": "mcp"}, "toolName": {"type": "string"}, "inputSchema": {"type": "object"}},
+                "required": ["type", "toolName", "inputSchema"],
+            }},
+            "required": ["input"],
+        },
+    })
+}
+
+/// What a model should do about an error, in a sentence.
+fn what_to_do(error: &str, status: StatusCode) -> &'static str {
+    match error {
+        "invalid_request" | "invalid_input" => {
+            "Correct the arguments that details names, each by its path, and call again. Nothing was charged."
+        }
+        "invalid_quote" | "quote_mismatch" => "Call without a payment for fresh terms. Nothing was charged.",
+        "exceeds_caller_budget" => "The price is above the cap of this call or connection: raise it, or do not buy.",
+        "insufficient_credits" => "Ask the owner to top up credits, or pay with an x402 wallet. Nothing was charged.",
+        "budget_exceeded" | "frozen" => {
+            "The owner's limit stops this. Do not retry; tell the owner. Nothing was charged."
+        }
+        "action_denied_by_policy" => "The owner's policy forbids this call. Do not retry it.",
+        "approval_required" => {
+            "A human was asked. Once the approval is given, call again with the same arguments and approval_id."
+        }
+        "payment_already_used" => "This payment bought something else: repeat that very call, or sign a new payment.",
+        "idempotency_key_reused" => "This key names another purchase: repeat that very call, or choose a new key.",
+        "rate_limit_exceeded" | "rate_limited" => "Wait for retry_after seconds, then call again with the same key.",
+        _ if status == StatusCode::NOT_FOUND => "Nothing has this name, or it is not yours: look it up first.",
+        _ if status.is_server_error() || status == StatusCode::CONFLICT => {
+            "Call again in a few seconds with the same arguments, and the same idempotency_key or payment: it is not \
+             charged twice."
+        }
+        _ => "Read message and details; repeating the call unchanged will not help.",
+    }
+}

@@ -1,0 +1,278 @@
+//! A tool call, as the request it stands for: so that MCP and HTTP share validation, prices, claims, names of calls,
+//! limits and stored answers, and there is one way to spend money.
+
+use axum::body::{Body, Bytes};
+use axum::response::Response;
+use common::catalog::input::{self, FieldError};
+use common::catalog::{CATALOG, MARKET, TOP_UP, ToolSpec};
+use common::encoding::base64_standard;
+use common::http::limit::Peer;
+use common::http::{ApiError, read_body};
+use common::money::Usdc;
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
+use lambda_http::request::RequestContext;
+use rmcp::model::JsonObject;
+use serde_json::{Map, Value, json};
+use tower::ServiceExt;
+
+use crate::Shop;
+use crate::reads::Read;
+use crate::tools::{Call, PURCHASE_FIELDS, path_fields};
+
+/// Headers of the connection that are the caller's identity or its cap. Nothing else of it is passed on: a client sends
+/// the same headers with every message, and a payment or a name must mean one call.
+const PASSED_ON: [&str; 5] = ["x-agent-id", "x-agent-proof", "x-max-cost-usdc", "x-amzn-trace-id", "host"];
+
+/// Headers that a call may carry in its `_meta`, under the same names.
+const IN_META: [&str; 7] =
+    ["x-agent-id", "x-agent-proof", "x-max-cost-usdc", "idempotency-key", "x-quote-id", "x-approval-id", "x-dry-run"];
+
+/// The member of `_meta` that holds an x402 payment.
+pub const PAYMENT: &str = "x402/payment";
+
+const PAYMENT_SIGNATURE: &str = "payment-signature";
+
+/// What a tool call answered.
+pub struct Answered {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: Value,
+}
+
+impl From<ApiError> for Answered {
+    fn from(error: ApiError) -> Answered {
+        Answered { status: error.status(), headers: HeaderMap::new(), body: error.body() }
+    }
+}
+
+/// The caller's identity, cap and so on: from the connection's headers, and from the call's own `_meta`.
+pub fn headers(parts: &Parts, meta: &JsonObject) -> Result<HeaderMap, ApiError> {
+    let mut headers = HeaderMap::new();
+    for name in PASSED_ON {
+        if let Some(value) = parts.headers.get(name) {
+            headers.insert(HeaderName::from_static(name), value.clone());
+        }
+    }
+    // Other schemes than Bearer would be payments.
+    let bearer = parts.headers.get(header::AUTHORIZATION).filter(|value| {
+        value.to_str().is_ok_and(|value| value.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("bearer ")))
+    });
+    if let Some(bearer) = bearer {
+        headers.insert(header::AUTHORIZATION, bearer.clone());
+    }
+    for name in IN_META {
+        if let Some(value) = meta.get(name).filter(|value| !value.is_null()) {
+            set(&mut headers, name, value)?;
+        }
+    }
+    Ok(headers)
+}
+
+/// Sets a header to what an argument or a member of `_meta` says. A cap is never raised by it: what the connection says is
+/// its owner's.
+fn set(headers: &mut HeaderMap, name: &'static str, value: &Value) -> Result<(), ApiError> {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Number(_) | Value::Bool(_) => value.to_string(),
+        _ => return Err(ApiError::field(name, "must be text")),
+    };
+    let given = HeaderValue::from_str(&text).map_err(|_| ApiError::field(name, "must be text without line breaks"))?;
+    if name == "x-max-cost-usdc" {
+        let cap = |value: &HeaderValue| value.to_str().ok().and_then(|text| Usdc::parse_cap(text).ok());
+        if let (Some(own), Some(asked)) = (headers.get(name).and_then(cap), cap(&given))
+            && own <= asked
+        {
+            return Ok(());
+        }
+    }
+    headers.insert(HeaderName::from_static(name), given);
+    Ok(())
+}
+
+/// Puts the payment that a call carries where HTTP carries it.
+pub fn pay(headers: &mut HeaderMap, meta: &JsonObject) -> Result<(), ApiError> {
+    let Some(payment) = meta.get(PAYMENT) else { return Ok(()) };
+    if !payment.is_object() {
+        return Err(ApiError::field(PAYMENT, "must be an x402 PaymentPayload"));
+    }
+    let payment = base64_standard(payment.to_string().as_bytes());
+    let payment = HeaderValue::from_str(&payment).map_err(|_| ApiError::field(PAYMENT, "is not readable"))?;
+    headers.insert(PAYMENT_SIGNATURE, payment);
+    Ok(())
+}
+
+impl Shop {
+    /// Buys, or says what it costs.
+    pub async fn buy(
+        &self,
+        spec: &'static ToolSpec,
+        parts: &Parts,
+        meta: &JsonObject,
+        mut arguments: JsonObject,
+    ) -> Result<Answered, ApiError> {
+        let mut headers = headers(parts, meta)?;
+        input::validate(PURCHASE_FIELDS, &arguments).map_err(ApiError::InvalidRequest)?;
+        let names = ["idempotency-key", "x-max-cost-usdc", "x-approval-id", "x-dry-run"];
+        for (field, name) in PURCHASE_FIELDS.iter().zip(names) {
+            if let Some(value) = arguments.remove(field.name).filter(|value| !value.is_null()) {
+                set(&mut headers, name, &value)?;
+            }
+        }
+        pay(&mut headers, meta)?;
+        let fields = path_fields(spec);
+        let path = filled(spec.path(), &input::validate(fields, &arguments).map_err(ApiError::InvalidRequest)?)?;
+        for field in fields {
+            arguments.remove(field.name);
+        }
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let body = Bytes::from(Value::Object(arguments).to_string());
+        Ok(self.ask(spec.group, Method::POST, &path, parts, headers, body).await)
+    }
+
+    /// Reads.
+    pub async fn read(
+        &self,
+        read: &Read,
+        parts: &Parts,
+        meta: &JsonObject,
+        arguments: &JsonObject,
+    ) -> Result<Answered, ApiError> {
+        let headers = headers(parts, meta)?;
+        let arguments = known(read.fields, arguments)?;
+        let path = filled(read.path, &arguments)?;
+        let of_query = arguments.iter().filter(|(name, _)| !read.path.contains(&format!("{{{name}}}")));
+        let of_query =
+            of_query.map(|(name, value)| (name, value.as_str().map_or_else(|| value.to_string(), str::to_owned)));
+        let query = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(of_query).finish();
+        let path = format!("{path}?{query}");
+        Ok(self.ask(read.group, Method::GET, &path, parts, headers, Bytes::new()).await)
+    }
+
+    async fn ask(
+        &self,
+        group: &str,
+        method: Method,
+        path: &str,
+        parts: &Parts,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Answered {
+        let (Some(router), Ok(uri)) = (self.groups.get(group).cloned(), path.parse::<http::Uri>()) else {
+            return ApiError::NotFound.into();
+        };
+        let mut request = Request::new(Body::from(body));
+        *request.method_mut() = method;
+        *request.uri_mut() = uri;
+        *request.headers_mut() = headers;
+        // What limits by address have to know.
+        if let Some(context) = parts.extensions.get::<RequestContext>() {
+            request.extensions_mut().insert(context.clone());
+        }
+        if let Some(peer) = parts.extensions.get::<Peer>() {
+            request.extensions_mut().insert(*peer);
+        }
+        // In a task of its own: a client that hangs up does not stop a purchase half way.
+        let answer = tokio::spawn(async move {
+            let response: Response = router.oneshot(request).await.unwrap_or_else(|never| match never {});
+            let (parts, body) = response.into_parts();
+            let body = read_body(body, usize::MAX).await.unwrap_or_default();
+            let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
+            Answered { status: parts.status, headers: parts.headers, body }
+        });
+        answer.await.unwrap_or_else(|panicked| {
+            common::http::log::failure("a tool call did not come to its end", &panicked);
+            let body = json!({"error": "internal_error", "message": "the call did not come to its end; call again with the same idempotency_key or payment"});
+            Answered { status: StatusCode::INTERNAL_SERVER_ERROR, headers: HeaderMap::new(), body }
+        })
+    }
+
+    /// The price list: the catalog, as it is.
+    pub fn prices(&self) -> Value {
+        let config = &self.app.config;
+        let tools: Vec<Value> = CATALOG
+            .iter()
+            .chain(MARKET)
+            .chain([&TOP_UP])
+            .map(|spec| {
+                let entry = self.tools.iter().find(|entry| matches!(entry.kind, Call::Paid(other) if std::ptr::eq(other, *spec)));
+                json!({
+                    "tool": entry.map(|entry| entry.name.as_str()),
+                    "title": spec.title,
+                    "summary": spec.summary,
+                    "from_usdc": spec.price.usual().to_string(),
+                    "price_is": if path_fields(spec).is_empty() && !spec.sells_credits { "fixed" } else { "told by the first call" },
+                    "answer": match spec.answer {
+                        common::catalog::Answer::Direct => "at once",
+                        common::catalog::Answer::Queued => "a request to poll",
+                    },
+                    "http": format!("POST {}", spec.path()),
+                })
+            })
+            .collect();
+        json!({
+            "service": config.service_name,
+            "currency": "USDC",
+            "network": config.chain.caip2(),
+            "tools": tools,
+            "how_to_pay": "Authorization: Bearer <access token> pays from credits; or repeat the call with _meta[\"x402/payment\"]",
+        })
+    }
+}
+
+/// The arguments that the fields name; anything else is refused, because a misspelt one would be left out unseen.
+fn known(fields: &[input::Field], arguments: &JsonObject) -> Result<Map<String, Value>, ApiError> {
+    let kept = input::validate(fields, arguments).map_err(ApiError::InvalidRequest)?;
+    let strange = arguments.keys().filter(|name| !fields.iter().any(|field| field.name == name.as_str()));
+    let strange: Vec<FieldError> = strange.map(|name| FieldError::new(name, "is no argument of this tool")).collect();
+    if strange.is_empty() { Ok(kept) } else { Err(ApiError::InvalidRequest(strange)) }
+}
+
+/// A path with its `{name}`s filled in. What could be more than one segment is refused.
+fn filled(pattern: &str, arguments: &Map<String, Value>) -> Result<String, ApiError> {
+    let mut path = pattern.to_owned();
+    for (name, value) in arguments {
+        let place = format!("{{{name}}}");
+        if !path.contains(&place) {
+            continue;
+        }
+        let text = value.as_str().unwrap_or_default();
+        let is_name = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+        if text.is_empty() || !is_name {
+            return Err(ApiError::field(name, "may have letters, digits, - and _"));
+        }
+        path = path.replace(&place, text);
+    }
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_never_more_than_its_segments() {
+        let filled =
+            |slug: Value| super::filled("/v1/soul/{slug}/purchase", json!({"slug": slug}).as_object().unwrap());
+        assert_eq!(filled(json!("summer-1")).unwrap(), "/v1/soul/summer-1/purchase");
+        for slug in ["a/b", "..", "a?b", "a#b", "a%2fb", "", "ä", "{slug}"] {
+            assert!(filled(json!(slug)).is_err(), "{slug}");
+        }
+    }
+
+    #[test]
+    fn a_cap_is_only_ever_lowered_and_payments_of_the_connection_are_left_out() {
+        let request = Request::post("/mcp")
+            .header("x-max-cost-usdc", "0.5")
+            .header("idempotency-key", "one for all")
+            .header("payment-signature", "e30=")
+            .header("authorization", "eyJ4NDAyVmVyc2lvbiI6Mn0=");
+        let parts = request.body(()).unwrap().into_parts().0;
+        for (asked, kept) in [("0.1", "0.1"), ("2", "0.5"), ("nonsense", "nonsense")] {
+            let headers = headers(&parts, json!({"x-max-cost-usdc": asked}).as_object().unwrap()).unwrap();
+            assert_eq!(headers["x-max-cost-usdc"], kept);
+            assert_eq!(headers.len(), 1, "{headers:?}");
+        }
+        assert!(headers(&parts, json!({"x-quote-id": "a\nb"}).as_object().unwrap()).is_err());
+    }
+}

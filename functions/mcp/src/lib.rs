@@ -1,0 +1,50 @@
+//! MCP: everything this service sells, and its free reads, as tools of the Model Context Protocol.
+//!
+//! A tool call is turned into the HTTP request it stands for and answered by the router that answers it over HTTP
+//! ([`calls`]); what comes back becomes a tool's result ([`answers`]). So there is nothing here that prices, charges or
+//! remembers: the gate does. [`tools`] is the list ([`reads`] of what is free), [`requests`] polling, [`server`] the protocol's methods and
+//! [`transport`] its frame.
+
+mod answers;
+mod calls;
+mod guard;
+mod reads;
+mod requests;
+mod server;
+mod tools;
+mod transport;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use axum::Router;
+use common::app::App;
+use ring::hmac;
+
+pub use guard::Guard;
+pub use server::Server;
+pub use transport::router as frame;
+
+use tools::Entry;
+
+/// What tool calls are answered from.
+pub struct Shop {
+    app: App,
+    /// The routers of the groups that tools lead to, by the group's name.
+    groups: HashMap<&'static str, Router>,
+    tools: Vec<Entry>,
+    quotes: hmac::Key,
+    poll_keys: hmac::Key,
+}
+
+/// The protocol's methods over these groups. `quotes` is the service's key of that name.
+pub fn server(app: App, groups: HashMap<&'static str, Router>, quotes: &hmac::Key) -> Server {
+    let (tools, poll_keys) = (tools::all(&app.config), requests::key(quotes));
+    Server(Arc::new(Shop { app, groups, tools, quotes: quotes.clone(), poll_keys }))
+}
+
+/// `POST /mcp`
+pub fn router(app: App, groups: HashMap<&'static str, Router>, quotes: &hmac::Key) -> Router {
+    let guard = Guard::configured(&app.config);
+    common::http::routes::finish(frame(server(app, groups, quotes), guard))
+}

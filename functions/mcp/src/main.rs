@@ -1,0 +1,36 @@
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use common::app::Connections;
+use common::config::Config;
+use common::gate::Gate;
+use common::marketplace::Market;
+use common::secrets::ServiceKeys;
+use common::tools::Runner;
+
+/// What this function runs itself; the rest is the worker's and the executor's.
+const RUNNERS: &[&Runner] = &[&common::tools::vehicle_identification::RUNNER, &common::tools::top_up::RUNNER];
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), lambda_http::Error> {
+    let config = Config::from_env()?;
+    // What souls sell is another queue's.
+    let mut souls = config.clone();
+    souls.aws.queue_url = config.aws.soul_queue_url.clone();
+    let config = Arc::new(config);
+    let connections = Connections::open(&config)?;
+    let cursors = ServiceKeys::load(&config, &connections.signed).await?.cursors;
+    let gate = Arc::new(Gate::open(config, RUNNERS).await?);
+    let market = Arc::new(Market::open(Arc::new(souls), souls::RUNNERS).await?);
+    let app = gate.app.clone();
+    let groups = HashMap::from([
+        (knowledge::GROUP, knowledge::router(gate.clone())),
+        ("credits", credits::router(gate.clone(), None)),
+        ("souls", souls::router(market)),
+        ("requests", ::requests::router(app.clone())),
+        ("account", account::router(app.clone())),
+        ("insights", insights::router(app.clone(), cursors)),
+    ]);
+    app.db.warm(&app.config.tables.jobs).await;
+    lambda_http::run(mcp::router(app, groups, &gate.quote_key)).await
+}

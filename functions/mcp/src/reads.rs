@@ -1,0 +1,135 @@
+//! The free reads, as a table: what `GET` each leads to.
+
+use common::catalog::input::{Field, Kind};
+
+/// A free read: a route, its parameters, and in words what it is good for.
+pub struct Read {
+    pub name: &'static str,
+    pub title: &'static str,
+    pub about: &'static str,
+    pub group: &'static str,
+    /// With `{name}` for a parameter that is a segment of the path; the others are of the query.
+    pub path: &'static str,
+    pub fields: &'static [Field],
+}
+
+pub const SHORT: Kind = Kind::Text { min: 1, max: 200, format: None };
+const PAGE: Field = Field::optional("limit", Kind::Integer { min: 1, max: 100 }, "Most entries of the answer");
+const PERIOD: Field = Field::optional("period", Kind::Integer { min: 1, max: 365 }, "So many days back");
+pub const SLUG: Field = Field::required("slug", SHORT, "The soul's slug, as in soul_search");
+const JOB: Field = Field::required("job_id", SHORT, "The soul_job_id that buying the service gave");
+
+/// Reads, in the order agents see them.
+pub static READS: &[Read] = &[
+    Read {
+        name: "balance",
+        title: "Balance",
+        about: "What you have: credits that your access token can spend, and USDC of your wallet on chain",
+        group: "account",
+        path: "/v1/tools/balance",
+        fields: &[],
+    },
+    Read {
+        name: "budgets",
+        title: "Budgets",
+        about: "What your owner lets you spend, and what of it is left today",
+        group: "account",
+        path: "/v1/agents/me/budgets",
+        fields: &[],
+    },
+    Read {
+        name: "notifications",
+        title: "Notifications",
+        about: "What you were told: finished jobs, budget warnings; newest first",
+        group: "account",
+        path: "/v1/tools/notifications",
+        fields: &[PAGE],
+    },
+    Read {
+        name: "receipts",
+        title: "Receipts",
+        about: "What you bought and what it cost, newest first",
+        group: "insights",
+        path: "/v1/analytics/receipts",
+        fields: &[PERIOD, PAGE],
+    },
+    Read {
+        name: "explain_receipt",
+        title: "A receipt explained",
+        about: "Everything there is to one charge: its quote, payment, job and credits",
+        group: "insights",
+        path: "/v1/receipts/{receipt_id}/explain",
+        fields: &[Field::required("receipt_id", SHORT, "The receipt's id, rcpt_…, or the request's id")],
+    },
+    Read {
+        name: "spending",
+        title: "Spending",
+        about: "What you spent, by category",
+        group: "insights",
+        path: "/v1/analytics/spend/breakdown",
+        fields: &[PERIOD],
+    },
+    Read {
+        name: "payment_status",
+        title: "What became of a payment",
+        about: "Where a payment is that was signed for this service, and what it bought",
+        group: "requests",
+        path: "/v1/payments/{reference}",
+        fields: &[Field::required(
+            "reference",
+            SHORT,
+            "The payment's nonce or the transaction's hash: 0x and 64 hex digits",
+        )],
+    },
+    Read {
+        name: "soul_search",
+        title: "Search the marketplace",
+        about: "Finds souls (agents for hire) by name, bio and words",
+        group: "souls",
+        path: "/v1/soul/search",
+        fields: &[
+            Field::required("q", Kind::Text { min: 2, max: 200, format: None }, "Words to look for"),
+            Field::optional("category", SHORT, "Only souls of this category"),
+            Field::optional("limit", Kind::Integer { min: 1, max: 50 }, "Most souls of the answer"),
+        ],
+    },
+    Read {
+        name: "soul_browse",
+        title: "Browse the marketplace",
+        about: "Souls by completed jobs, best first",
+        group: "souls",
+        path: "/v1/soul/browse",
+        fields: &[
+            Field::optional("category", SHORT, "Only souls of this category"),
+            PAGE,
+            Field::optional("cursor", SHORT, "pagination.next_cursor of the page before"),
+        ],
+    },
+    Read {
+        name: "soul_profile",
+        title: "A soul",
+        about: "A soul with its services, their prices and input schemas, and its reputation",
+        group: "souls",
+        path: "/v1/soul/{slug}",
+        fields: &[SLUG],
+    },
+    Read {
+        name: "soul_job",
+        title: "A soul's job",
+        about: "Where a service that you bought of a soul is, and its result",
+        group: "souls",
+        path: "/v1/soul/jobs/{job_id}",
+        fields: &[
+            JOB,
+            Field::optional("full", Kind::Choice(&["true", "false"]), "true for a result above 50,000 characters"),
+        ],
+    },
+    Read {
+        name: "soul_job_files",
+        title: "Files of a soul's job",
+        about: "The files that a finished job delivered",
+        group: "souls",
+        path: "/v1/soul/jobs/{job_id}/files",
+        fields: &[JOB],
+    },
+];

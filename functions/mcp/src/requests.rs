@@ -1,0 +1,173 @@
+//! Jobs of those who bought over MCP: by a tool, and as tasks of the protocol's extension.
+//!
+//! A job is its owner's, and an access token or a proof says who that is. A wallet that paid through x402 and said
+//! nothing else has neither at hand: its purchase is answered with a key that opens this one job, if the payment names the
+//! quote that was paid. A payment alone gets none, because it can be read off the chain; its quote cannot.
+
+use common::auth::Scope;
+use common::encoding::{base64_any, base64_url};
+use common::gate::named_quote;
+use common::http::ApiError;
+use common::ids::RequestId;
+use common::jobs::job::{Job, Status};
+use common::jobs::{store, view};
+use common::limits::{self, Class, Subject};
+use common::{catalog, digest};
+use http::request::Parts;
+use ring::hmac;
+use rmcp::ErrorData;
+use rmcp::model::{
+    CallToolResponse, CallToolResult, CreateTaskResult, DetailedTask, JsonObject, Task, TaskPayload, TaskStatus,
+};
+use serde_json::{Value, json};
+
+use crate::Shop;
+use crate::calls::{self, Answered};
+use crate::tools::object;
+
+/// How long a job can be read (contract §0), in milliseconds.
+const KEPT_MS: u64 = 30 * 24 * 3600 * 1000;
+/// How often to ask, in milliseconds.
+const POLL_MS: u64 = 2000;
+
+/// The key that poll keys are made with.
+pub fn key(quotes: &hmac::Key) -> hmac::Key {
+    hmac::Key::new(hmac::HMAC_SHA256, &digest::hmac(quotes, b"mcp requests"))
+}
+
+impl Shop {
+    fn poll_key(&self, id: RequestId) -> String {
+        base64_url(&digest::hmac(&self.poll_keys, id.to_string().as_bytes()))
+    }
+
+    /// Whether a call names the quote that this request was bought with.
+    fn is_of_quote(&self, id: RequestId, parts: &Parts, meta: &JsonObject) -> Result<bool, ApiError> {
+        let mut headers = calls::headers(parts, meta)?;
+        calls::pay(&mut headers, meta)?;
+        Ok(named_quote(&headers, &self.quotes).is_some_and(|quote| quote.request_id() == id))
+    }
+
+    /// The answer to a call whose work goes on: a task where the client knows tasks, or what to poll with.
+    pub async fn accepted(
+        &self,
+        mut result: CallToolResult,
+        parts: &Parts,
+        meta: &JsonObject,
+        knows_tasks: bool,
+    ) -> Result<CallToolResponse, ApiError> {
+        let mut body = result.structured_content.take().unwrap_or_default();
+        let id: Option<RequestId> = body["request_id"].as_str().and_then(|id| id.parse().ok());
+        let Some(id) = id else { return Ok(result.into()) };
+        let poll_key = self.is_of_quote(id, parts, meta)?.then(|| self.poll_key(id));
+        if knows_tasks {
+            // Read as it is now: whoever is handed a task can read it at once.
+            if let Some(job) = store::load_latest(&self.app.db, id).await? {
+                let name = poll_key.map_or_else(|| id.to_string(), |key| format!("{id}.{key}"));
+                let mut task = CreateTaskResult::new(task(&name, &job));
+                task.meta = result.meta;
+                return Ok(CallToolResponse::Task(task));
+            }
+        }
+        let tool = self.tools.iter().find(|entry| matches!(entry.kind, crate::tools::Call::Request));
+        let tool = tool.map_or("get_request", |entry| &entry.name);
+        let mut arguments = json!({"request_id": id});
+        if let Some(key) = poll_key {
+            body["poll_key"] = json!(key);
+            arguments["poll_key"] = json!(key);
+        }
+        body["message"] = json!(format!(
+            "accepted; call {tool} with these arguments every 2 seconds until status is completed or failed: {arguments}"
+        ));
+        body["poll"] = json!({"tool": tool, "arguments": arguments});
+        let meta = result.meta.take();
+        Ok(CallToolResult::structured(body).with_meta(meta).into())
+    }
+
+    /// A job, as its owner polls it over HTTP too.
+    pub async fn request(
+        &self,
+        parts: &Parts,
+        meta: &JsonObject,
+        id: &str,
+        poll_key: Option<&str>,
+    ) -> Result<(Job, Value), ApiError> {
+        let id: Option<RequestId> = id.parse().ok();
+        let job = match (id, poll_key) {
+            (Some(id), Some(key)) => {
+                let given = base64_any(key).unwrap_or_default();
+                let good = hmac::verify(&self.poll_keys, id.to_string().as_bytes(), &given).is_ok();
+                let job = if good { store::load_latest(&self.app.db, id).await? } else { None };
+                let job = job.ok_or(ApiError::NotFound)?;
+                limits::take(&self.app, Subject::Agent(job.agent), Class::Read).await?;
+                job
+            }
+            (id, _) => {
+                let caller = self.app.caller(&calls::headers(parts, meta)?, Scope::Read).await?;
+                let job = match id {
+                    Some(id) => store::load_latest(&self.app.db, id).await?,
+                    None => None,
+                };
+                job.filter(|job| job.agent == caller.agent).ok_or(ApiError::NotFound)?
+            }
+        };
+        let body = view::poll(&*self.app.blobs, &job).await?;
+        Ok((job, body))
+    }
+
+    /// A job by the id of its task, to whom it belongs.
+    async fn of_task(&self, parts: &Parts, meta: &JsonObject, task: &str) -> Result<(Job, Value), Answered> {
+        let (id, key) = task.split_once('.').map_or((task, None), |(id, key)| (id, Some(key)));
+        self.request(parts, meta, id, key).await.map_err(Answered::from)
+    }
+
+    /// `tasks/get`
+    pub async fn task(&self, parts: &Parts, meta: &JsonObject, name: &str) -> Result<DetailedTask, TaskError> {
+        let (job, body) = self.of_task(parts, meta, name).await?;
+        let payload = match job.status() {
+            Status::Completed => TaskPayload::Completed { result: result(CallToolResult::structured(body)) },
+            Status::Failed => {
+                let mut body = body;
+                body["message"] = body["error"].clone();
+                TaskPayload::Completed { result: result(CallToolResult::structured_error(body)) }
+            }
+            _ => TaskPayload::Working,
+        };
+        Ok(DetailedTask::new(task(name, &job), payload))
+    }
+
+    /// `tasks/update` and `tasks/cancel`: a task never asks for anything, and what is paid for is done.
+    pub async fn task_exists(&self, parts: &Parts, meta: &JsonObject, name: &str) -> Result<(), TaskError> {
+        self.of_task(parts, meta, name).await.map(drop).map_err(TaskError)
+    }
+}
+
+/// Why there is no task.
+pub struct TaskError(pub Answered);
+
+impl From<Answered> for TaskError {
+    fn from(answered: Answered) -> TaskError {
+        TaskError(answered)
+    }
+}
+
+fn task(name: &str, job: &Job) -> Task {
+    let title = catalog::find(&job.tool).map_or("the work", |tool| tool.title);
+    Task::new(name, TaskStatus::Working, job.created.to_string(), job.updated.to_string())
+        .with_status_message(match job.status() {
+            Status::Pending => format!("{title}: waiting"),
+            Status::Processing => format!("{title}: being worked on"),
+            Status::Completed => format!("{title}: done"),
+            Status::Failed => format!("{title}: failed"),
+        })
+        .with_ttl_ms(KEPT_MS)
+        .with_poll_interval_ms(POLL_MS)
+}
+
+fn result(result: CallToolResult) -> JsonObject {
+    object(serde_json::to_value(result).unwrap_or_default())
+}
+
+/// An unknown task, in the protocol's words.
+pub fn unknown_task() -> ErrorData {
+    ErrorData::invalid_params("you have no task of this id", None)
+}

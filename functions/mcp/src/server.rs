@@ -1,0 +1,231 @@
+//! The protocol's methods, each in a few lines: what they do is in the modules beside.
+
+use std::sync::Arc;
+
+use common::catalog::input;
+use common::encoding::{base64_any, base64_url};
+use common::http::ApiError;
+use http::request::Parts;
+use rmcp::model::{
+    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, CompleteRequestMethod,
+    CompleteRequestParams, CompleteResult, DiscoverResult, GetTaskParams, GetTaskResult, Implementation, JsonObject,
+    ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod, ListResourceTemplatesResult,
+    ListResourcesRequestMethod, ListResourcesResult, ListToolsResult, PaginatedRequestParams, ServerCapabilities,
+    ServerConfig, UpdateTaskParams,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::json;
+
+use crate::Shop;
+use crate::answers::UNAUTHORIZED;
+use crate::calls::Answered;
+use crate::requests::{TaskError, unknown_task};
+use crate::tools::{Call, Entry, REQUEST_FIELDS};
+use crate::transport::Aside;
+
+/// Tools of a page of the list.
+const PAGE: usize = 50;
+/// How long the list and the description may be kept, in milliseconds: they change with a deployment.
+const KEPT_MS: u64 = 300_000;
+
+/// Answers MCP.
+#[derive(Clone)]
+pub struct Server(pub Arc<Shop>);
+
+/// The HTTP request a message came in.
+fn parts_of(context: &RequestContext<RoleServer>) -> Result<&Parts, ErrorData> {
+    let parts = context.extensions.get::<Parts>();
+    parts.ok_or_else(|| ErrorData::internal_error("the message came without its request", None))
+}
+
+impl Server {
+    fn entry(&self, name: &str) -> Option<&Entry> {
+        self.0.tools.iter().find(|entry| entry.name == name)
+    }
+
+    async fn call(
+        &self,
+        entry: &Entry,
+        arguments: JsonObject,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let (shop, parts, meta) = (&*self.0, parts_of(context)?, &context.meta.0);
+        let aside = Aside::of(parts);
+        let answered = match entry.kind {
+            Call::Prices => return Ok(CallToolResult::structured(shop.prices()).into()),
+            Call::Paid(spec) => {
+                let answered = shop.buy(spec, parts, meta, arguments).await.unwrap_or_else(Answered::from);
+                let accepted = answered.is_accepted();
+                let result = answered.result(entry, Some(spec), &aside)?;
+                if !accepted {
+                    return Ok(result.into());
+                }
+                let knows_tasks = context.client_capabilities().is_some_and(|client| client.supports_tasks());
+                match shop.accepted(result, parts, meta, knows_tasks).await {
+                    Ok(response) => return Ok(response),
+                    Err(error) => Answered::from(error),
+                }
+            }
+            Call::Read(read) => shop.read(read, parts, meta, &arguments).await.unwrap_or_else(Answered::from),
+            Call::Request => {
+                let answered = async {
+                    let asked = input::validate(REQUEST_FIELDS, &arguments).map_err(ApiError::InvalidRequest)?;
+                    let text = |name: &str| asked.get(name).and_then(|value| value.as_str());
+                    shop.request(parts, meta, text("request_id").unwrap_or_default(), text("poll_key")).await
+                };
+                match answered.await {
+                    Ok((_, body)) => return Ok(CallToolResult::structured(body).into()),
+                    Err(error) => Answered::from(error),
+                }
+            }
+        };
+        answered.result(entry, None, &aside).map(CallToolResponse::from)
+    }
+
+    fn task_error(&self, error: TaskError, context: &RequestContext<RoleServer>) -> ErrorData {
+        let Some(entry) = self.0.tools.iter().find(|entry| matches!(entry.kind, Call::Request)) else {
+            return unknown_task();
+        };
+        let Ok(parts) = parts_of(context) else { return unknown_task() };
+        let body = error.0.body.clone();
+        match (error.0.status.as_u16(), error.0.result(entry, None, &Aside::of(parts))) {
+            (_, Err(error)) if error.code == UNAUTHORIZED => error,
+            (404, _) => unknown_task(),
+            _ => ErrorData::internal_error(body["message"].as_str().unwrap_or("try again").to_owned(), Some(body)),
+        }
+    }
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let name = &self.0.app.config.service_name;
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_tasks().build();
+        let mut server = Implementation::new(name.clone(), env!("CARGO_PKG_VERSION"));
+        server.title = Some(name.clone());
+        server.website_url = self.0.app.config.base_url.clone();
+        ServerConfig::new(capabilities).with_server_info(server).with_instructions(
+            "Tools that cost money say so, and nothing is charged before you are told the price. With Authorization: Bearer \
+             and an access token a call is paid from credits at once; without, it answers with x402 payment terms, and the \
+             same call with the signed payment in _meta[\"x402/payment\"] buys. Give every purchase an idempotency_key and \
+             keep the same value for every retry of it. x402 clients refuse more than their own cap: for dear calls it has \
+             to be raised first. Slow tools answer with a request_id: poll get_request for the result.",
+        )
+    }
+
+    async fn discover(&self, _: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+        let versions = self.supported_protocol_versions().into_owned();
+        let mut found = DiscoverResult::from_server_info(versions, self.get_info());
+        found.ttl_ms = KEPT_MS;
+        found.cache_scope = CacheScope::Public;
+        Ok(found)
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let cursor = request.and_then(|request| request.cursor);
+        let start = match &cursor {
+            None => 0,
+            Some(cursor) => {
+                page_start(cursor).ok_or_else(|| ErrorData::invalid_params("the cursor is none of this list", None))?
+            }
+        };
+        let tools = &self.0.tools;
+        let mut list = ListToolsResult::with_all_items(
+            tools.iter().skip(start).take(PAGE).map(|entry| entry.shown.clone()).collect(),
+        );
+        list.next_cursor = (start + PAGE < tools.len()).then(|| page_cursor(start + PAGE));
+        list.ttl_ms = Some(KEPT_MS);
+        list.cache_scope = Some(CacheScope::Public);
+        Ok(list)
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let Some(entry) = self.entry(&request.name) else {
+            return Err(ErrorData::invalid_params(
+                format!("there is no tool {:?}; see tools/list", request.name),
+                None,
+            ));
+        };
+        self.call(entry, request.arguments.unwrap_or_default(), &context).await
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        let found = self.0.task(parts_of(&context)?, &context.meta.0, &request.task_id).await;
+        found.map(GetTaskResult::new).map_err(|error| self.task_error(error, &context))
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let found = self.0.task_exists(parts_of(&context)?, &context.meta.0, &request.task_id).await;
+        found.map_err(|error| self.task_error(error, &context))
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let found = self.0.task_exists(parts_of(&context)?, &context.meta.0, &request.task_id).await;
+        found.map_err(|error| self.task_error(error, &context))
+    }
+
+    // What is not declared is not there. The library would answer with empty lists.
+
+    async fn complete(
+        &self,
+        _: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListResourcesRequestMethod>())
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>())
+    }
+}
+
+/// Where a page begins, as its cursor says it. Nobody has to be kept from reading it; it only is no promise.
+fn page_cursor(start: usize) -> String {
+    base64_url(json!({"from": start}).to_string().as_bytes())
+}
+
+fn page_start(cursor: &str) -> Option<usize> {
+    let cursor: serde_json::Value = serde_json::from_slice(&base64_any(cursor)?).ok()?;
+    let start = usize::try_from(cursor["from"].as_u64()?).ok()?;
+    (start > 0 && start % PAGE == 0).then_some(start)
+}

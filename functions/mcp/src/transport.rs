@@ -1,0 +1,248 @@
+//! The protocol's frame over HTTP: one stateless POST, both eras, JSON answers. What a message means is the handler's
+//! business; whether it is one, who may send it and how long it may be is decided here, and the rest by `rmcp`.
+//!
+//! Everything that goes wrong is answered as JSON-RPC, with the HTTP status that says the same.
+
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::response::Response;
+use axum::routing::post;
+use common::encoding::base64_any;
+use common::http::{ApiError, private_json, read_body};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use rmcp::ServerHandler;
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::{Value, json};
+use tower::Service;
+
+use crate::guard::Guard;
+
+/// Largest message.
+const MAX_BODY_BYTES: usize = common::gate::MAX_BODY_BYTES;
+
+/// Most messages of a batch. Only revision 2025-03-26 has batches.
+const MAX_BATCH: usize = 20;
+
+/// The first revision without batches. Revisions are dates and compare as text.
+const WITHOUT_BATCHES: &str = "2025-06-18";
+
+const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+
+/// What a handler wants said beside its message: it travels in the request's extensions, because a message has no place
+/// for it.
+#[derive(Clone, Debug, Default)]
+pub struct Aside(Arc<Mutex<Said>>);
+
+#[derive(Debug, Default)]
+struct Said {
+    status: Option<StatusCode>,
+    headers: HeaderMap,
+}
+
+impl Aside {
+    /// The aside of the request these parts belong to.
+    pub fn of(parts: &Parts) -> Aside {
+        parts.extensions.get::<Aside>().cloned().unwrap_or_default()
+    }
+
+    pub fn status(&self, status: StatusCode) {
+        if let Ok(mut said) = self.0.lock() {
+            said.status = Some(status);
+        }
+    }
+
+    pub fn header(&self, name: header::HeaderName, value: HeaderValue) {
+        if let Ok(mut said) = self.0.lock() {
+            said.headers.insert(name, value);
+        }
+    }
+
+    fn write(&self, response: &mut Response) {
+        let Ok(mut said) = self.0.lock() else { return };
+        if let Some(status) = said.status.take() {
+            *response.status_mut() = status;
+        }
+        response.headers_mut().extend(said.headers.drain().filter_map(|(name, value)| Some((name?, value))));
+    }
+}
+
+struct Frame<S> {
+    guard: Guard,
+    service: StreamableHttpService<S, NeverSessionManager>,
+}
+
+// Not derived: the handler itself need not be cloned for it.
+impl<S> Clone for Frame<S> {
+    fn clone(&self) -> Frame<S> {
+        Frame { guard: self.guard.clone(), service: self.service.clone() }
+    }
+}
+
+/// `POST /mcp`, answered by this handler.
+pub fn router<S: ServerHandler + Clone>(handler: S, guard: Guard) -> Router {
+    // Hosts and origins are the guard's.
+    let config = StreamableHttpServerConfig::default()
+        .with_legacy_session_mode(false)
+        .with_json_response(true)
+        .with_sse_keep_alive(None)
+        .with_sse_retry(None)
+        .with_max_request_body_bytes(MAX_BODY_BYTES)
+        .disable_allowed_hosts()
+        .disable_allowed_origins();
+    let service =
+        StreamableHttpService::new(move || Ok(handler.clone()), Arc::new(NeverSessionManager::default()), config);
+    Router::new().route("/mcp", post(take::<S>)).with_state(Frame { guard, service })
+}
+
+async fn take<S: ServerHandler>(State(frame): State<Frame<S>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    frame.answer(parts, body).await.unwrap_or_else(|refused| refused.0)
+}
+
+/// A message that is not even handed on.
+struct Refused(Response);
+
+fn refuse(status: StatusCode, code: i32, message: impl Into<String>) -> Refused {
+    Refused(private_json(status, &error(&Value::Null, code, message.into())))
+}
+
+fn error(id: &Value, code: i32, message: String) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}})
+}
+
+impl<S: ServerHandler> Frame<S> {
+    async fn answer(&self, mut parts: Parts, body: Body) -> Result<Response, Refused> {
+        self.guard.check(&parts).map_err(|why| refuse(StatusCode::FORBIDDEN, -32600, why))?;
+        let body = read_body(body, MAX_BODY_BYTES).await.map_err(|error: ApiError| {
+            refuse(error.status(), -32600, error.body()["message"].as_str().unwrap_or_default())
+        })?;
+        if !is_json(&parts.headers) {
+            return Err(refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, -32600, "send the message as application/json"));
+        }
+        let as_events = wants_events(&parts.headers)
+            .ok_or_else(|| refuse(StatusCode::NOT_ACCEPTABLE, -32600, "the answer is application/json"))?;
+        // The answer's form is settled here; `rmcp` wants to hear that both would do.
+        parts.headers.insert(header::ACCEPT, BOTH);
+        let message: Value = serde_json::from_slice(&body)
+            .map_err(|error| refuse(StatusCode::BAD_REQUEST, -32700, format!("the body is not JSON: {error}")))?;
+        let response = match message {
+            Value::Object(_) => self.one(&parts, body).await,
+            Value::Array(batch) => self.batch(&parts, &batch).await?,
+            _ => return Err(refuse(StatusCode::BAD_REQUEST, -32600, "a message is a JSON object")),
+        };
+        Ok(if as_events { events(response).await } else { response })
+    }
+
+    /// Hands one message on.
+    async fn one(&self, parts: &Parts, body: Bytes) -> Response {
+        let aside = Aside::default();
+        let mut request = http::Request::new(Body::from(body));
+        *request.method_mut() = parts.method.clone();
+        *request.uri_mut() = parts.uri.clone();
+        *request.headers_mut() = parts.headers.clone();
+        *request.extensions_mut() = parts.extensions.clone();
+        request.extensions_mut().insert(aside.clone());
+        let answered: Result<_, Infallible> = self.service.clone().call(request).await;
+        let response = answered.unwrap_or_else(|never| match never {}).map(Body::new);
+        let mut response = spelled_out(response).await;
+        aside.write(&mut response);
+        response.headers_mut().entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+        response
+    }
+
+    /// Hands the messages of a batch on, one after the other.
+    async fn batch(&self, parts: &Parts, batch: &[Value]) -> Result<Response, Refused> {
+        let revision = parts.headers.get("mcp-protocol-version").and_then(|value| value.to_str().ok());
+        if revision.is_some_and(|revision| revision >= WITHOUT_BATCHES) {
+            return Err(refuse(StatusCode::BAD_REQUEST, -32600, "this revision has no batches; send one message"));
+        }
+        if batch.is_empty() || batch.len() > MAX_BATCH {
+            let message = format!("a batch has 1 to {MAX_BATCH} messages");
+            return Err(refuse(StatusCode::BAD_REQUEST, -32600, message));
+        }
+        let mut answers = Vec::new();
+        for message in batch {
+            let response = self.one(parts, Bytes::from(message.to_string())).await;
+            let Ok(body) = read_body(response.into_body(), usize::MAX).await else { continue };
+            if let Ok(answer) = serde_json::from_slice::<Value>(&body) {
+                answers.push(answer);
+            }
+        }
+        if answers.is_empty() {
+            let mut response = Response::new(Body::empty());
+            *response.status_mut() = StatusCode::ACCEPTED;
+            return Ok(response);
+        }
+        Ok(private_json(StatusCode::OK, &json!(answers)))
+    }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    content_type.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
+}
+
+/// Whether the answer is to be an event stream: only for whoever takes nothing else. Nothing, if neither form will do.
+fn wants_events(headers: &HeaderMap) -> Option<bool> {
+    let mut given = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok()).peekable();
+    if given.peek().is_none() {
+        return Some(false);
+    }
+    let mut events = false;
+    for range in given.flat_map(|value| value.split(',')) {
+        match range.split(';').next().unwrap_or_default().trim().to_ascii_lowercase().as_str() {
+            "application/json" | "application/*" | "*/*" => return Some(false),
+            "text/event-stream" | "text/*" => events = true,
+            _ => {}
+        }
+    }
+    events.then_some(true)
+}
+
+/// A refusal of the library's in words becomes one in JSON-RPC.
+async fn spelled_out(response: Response) -> Response {
+    let is_said = |response: &Response| {
+        let kind = response.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        kind.is_some_and(|kind| kind.starts_with("application/json") || kind.starts_with("text/event-stream"))
+    };
+    if response.status().is_success() || is_said(&response) {
+        return response;
+    }
+    let status = response.status();
+    let words = read_body(response.into_body(), MAX_BODY_BYTES).await.unwrap_or_default();
+    let words = String::from_utf8_lossy(&words).into_owned();
+    match status {
+        // JSON, but no message of the protocol.
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => refuse(StatusCode::BAD_REQUEST, -32600, words).0,
+        StatusCode::INTERNAL_SERVER_ERROR => {
+            common::http::log::failure("the protocol's library failed", &words);
+            refuse(status, -32603, "the message could not be answered").0
+        }
+        status => refuse(status, -32600, words).0,
+    }
+}
+
+/// The same answer as an event stream of one event.
+async fn events(response: Response) -> Response {
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    if !response.status().is_success() || kind.is_none_or(|kind| kind != "application/json") {
+        return response;
+    }
+    let (mut parts, body) = response.into_parts();
+    let body = read_body(body, usize::MAX).await.unwrap_or_default();
+    parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    parts.headers.remove(header::CONTENT_LENGTH);
+    Response::from_parts(parts, Body::from([b"event: message\ndata: ", &body[..], b"\n\n"].concat()))
+}
+
+/// A header's base64 JSON, as x402 writes it.
+pub fn decoded(headers: &HeaderMap, name: &str) -> Option<Value> {
+    let text = headers.get(name)?.to_str().ok()?;
+    serde_json::from_slice(&base64_any(text)?).ok()
+}

@@ -1,0 +1,379 @@
+//! MCP: messages that are none, who may send them, one payment many times at once, what is told to whom.
+
+use common::encoding::base64_standard;
+use futures_util::future::join_all;
+use local::Stack;
+use serde_json::{Value, json};
+
+use crate::souls_market::{Shop, text};
+use crate::support::{Answer, Client, Payer, VIN, VIN_PATH, payer, run, stack, stack_with};
+
+const NOW: &str = "2026-07-28";
+const BUY: &str = "agora_vin_decode";
+const READ: &str = "agora_web_read";
+const TASKS: &str = "io.modelcontextprotocol/tasks";
+
+/// Sends one message of the current revision.
+async fn ask(
+    client: &Client,
+    headers: &[(&str, &str)],
+    method: &str,
+    mut params: Value,
+    capabilities: Value,
+) -> Answer {
+    params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!(NOW);
+    params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = capabilities;
+    let name = params["name"].as_str().or(params["taskId"].as_str()).unwrap_or_default().to_owned();
+    let mut all =
+        vec![("accept", "application/json, text/event-stream"), ("mcp-protocol-version", NOW), ("mcp-method", method)];
+    if !name.is_empty() {
+        all.push(("mcp-name", &name));
+    }
+    all.extend_from_slice(headers);
+    client.post("/mcp", &all, &json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})).await
+}
+
+/// Calls a tool; its result.
+async fn call(client: &Client, headers: &[(&str, &str)], tool: &str, arguments: Value, meta: Value) -> Value {
+    let params = json!({"name": tool, "arguments": arguments, "_meta": meta});
+    let answer = ask(client, headers, "tools/call", params, json!({})).await;
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    answer.json()["result"].clone()
+}
+
+/// The payment that the terms of an unpaid call ask for, as `_meta` carries it.
+fn payment(payer: &Payer, terms: &Value) -> Value {
+    let accepted = &terms["accepts"][0];
+    let amount = accepted["amount"].as_str().and_then(|amount| amount.parse().ok()).expect("an amount");
+    json!({"x402/payment": payer::v2(&payer.authorize(amount), accepted)})
+}
+
+#[test]
+fn what_is_no_message_is_refused_in_the_protocols_words() {
+    run(async {
+        let stack = stack().await;
+        let client = Client::new(&stack.base_url);
+        let host = stack.base_url.trim_start_matches("http://").to_owned();
+        let (json_type, both) =
+            (("content-type", "application/json"), ("accept", "application/json, text/event-stream"));
+        let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#.to_owned();
+        let many = |n: usize| format!("[{}]", vec![ping.as_str(); n].join(","));
+        let deep = "[".repeat(5000);
+        let large = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"{}\"}}", "x".repeat(1024 * 1024));
+        let evil = ("origin", "https://evil.example.com");
+        type Case<'a> = (&'a str, Vec<(&'a str, &'a str)>, &'a str, u16, Option<i64>);
+        let (two, none, too_many) = (many(2), "[]".to_owned(), many(21));
+        let cases: Vec<Case> = vec![
+            ("a ping", vec![json_type, both], &ping, 200, None),
+            ("no Accept", vec![json_type], &ping, 200, None),
+            ("a batch", vec![json_type, both], &two, 200, None),
+            ("no JSON", vec![json_type, both], "{", 400, Some(-32700)),
+            ("too deep", vec![json_type, both], &deep, 400, Some(-32700)),
+            ("no object", vec![json_type, both], "7", 400, Some(-32600)),
+            ("no message", vec![json_type, both], r#"{"a":1}"#, 400, Some(-32600)),
+            ("no type", vec![both], &ping, 415, Some(-32600)),
+            ("another type", vec![("content-type", "text/plain"), both], &ping, 415, Some(-32600)),
+            ("another answer", vec![json_type, ("accept", "text/html")], &ping, 406, Some(-32600)),
+            ("too large", vec![json_type, both], &large, 413, Some(-32600)),
+            ("an empty batch", vec![json_type, both], &none, 400, Some(-32600)),
+            ("a large batch", vec![json_type, both], &too_many, 400, Some(-32600)),
+            ("a late batch", vec![json_type, both, ("mcp-protocol-version", "2025-11-25")], &two, 400, Some(-32600)),
+            ("another host", vec![json_type, both, ("host", "evil.example.com")], &ping, 403, Some(-32600)),
+            ("another page", vec![json_type, both, evil], &ping, 403, Some(-32600)),
+            ("its own page", vec![json_type, both, ("host", &host), ("origin", &stack.base_url)], &ping, 200, None),
+        ];
+        for (what, headers, body, status, code) in cases {
+            let answer = client.send("POST", "/mcp", &headers, body.to_owned()).await.expect("an answer");
+            assert_eq!(
+                (answer.status, answer.json()["error"]["code"].as_i64()),
+                (status, code),
+                "{what}: {}",
+                answer.text
+            );
+            assert_eq!(answer.header("content-type"), Some("application/json"), "{what}");
+            assert!(answer.header("mcp-session-id").is_none());
+        }
+        let two = client.send("POST", "/mcp", &[json_type, both], two).await.expect("an answer").json();
+        assert_eq!(two.as_array().map(Vec::len), Some(2), "{two}");
+        for method in ["GET", "DELETE", "PUT"] {
+            let answer = client.send(method, "/mcp", &[both], "").await.expect("an answer");
+            assert_eq!((answer.status, answer.header("allow")), (405, Some("POST")), "{method}");
+        }
+        let events =
+            client.send("POST", "/mcp", &[json_type, ("accept", "text/event-stream")], ping).await.expect("an answer");
+        assert_eq!(events.header("content-type"), Some("text/event-stream"));
+        assert_eq!(events.text, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n");
+        for (method, params, status, code) in [
+            ("no/such/method", json!({}), 404, -32601),
+            ("prompts/list", json!({}), 404, -32601),
+            ("resources/list", json!({}), 404, -32601),
+            ("subscriptions/listen", json!({"notifications": {}}), 404, -32601),
+            ("tools/list", json!({"cursor": "nonsense"}), 200, -32602),
+            ("tools/call", json!({"name": "agora_no_such_tool"}), 200, -32602),
+        ] {
+            let answer = ask(&client, &[], method, params, json!({})).await;
+            assert_eq!(
+                (answer.status, answer.json()["error"]["code"].as_i64()),
+                (status, Some(code)),
+                "{method}: {}",
+                answer.text
+            );
+        }
+        let discovered = ask(&client, &[], "server/discover", json!({}), json!({})).await.json()["result"].clone();
+        assert_eq!((&discovered["resultType"], &discovered["cacheScope"]), (&json!("complete"), &json!("public")));
+        assert!(discovered["capabilities"]["extensions"].get(TASKS).is_some(), "{discovered}");
+    });
+}
+
+#[test]
+fn one_payment_shown_ten_times_at_once_over_both_ways_runs_the_tool_once() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::new(&stack).await;
+        let client = &payer.client;
+        let arguments = json!({"vin": VIN});
+        let unpaid = call(client, &[], BUY, arguments.clone(), json!({})).await;
+        let terms = &unpaid["structuredContent"];
+        assert_eq!((&unpaid["isError"], &terms["x402Version"]), (&json!(true), &json!(2)), "{unpaid}");
+        assert_eq!(terms["resource"]["url"], format!("mcp://tool/{BUY}"));
+        assert_eq!(serde_json::from_str::<Value>(unpaid["content"][0]["text"].as_str().unwrap()).unwrap(), *terms);
+
+        let meta = payment(&payer, terms);
+        let header = base64_standard(meta["x402/payment"].to_string().as_bytes());
+        let over_mcp = (0..10).map(|_| call(client, &[], BUY, arguments.clone(), meta.clone()));
+        let headers = [("payment-signature", header.as_str())];
+        let over_http = (0..3).map(|_| client.post(VIN_PATH, &headers, &arguments));
+        let (over_mcp, over_http) = tokio::join!(join_all(over_mcp), join_all(over_http));
+        let mut ids = std::collections::BTreeSet::new();
+        for answer in &over_mcp {
+            ids.insert(answer["structuredContent"]["request_id"].to_string());
+        }
+        for answer in &over_http {
+            let body = answer.json();
+            ids.insert(body["data"].get("request_id").unwrap_or(&body["request_id"]).to_string());
+        }
+        assert_eq!(ids.len(), 1, "{over_mcp:?} {over_http:?}");
+        let later = call(client, &[], BUY, arguments.clone(), meta.clone()).await;
+        assert_eq!(later["structuredContent"]["result"]["make"], "Honda", "{later}");
+        assert_eq!(later["_meta"]["x402/payment-response"]["success"], true, "{later}");
+        assert_eq!(payer.balance(&stack).await, 1_000_000 - 5_000);
+        // For other arguments the payment is none.
+        let other = call(client, &[], BUY, json!({"vin": VIN, "model_year": 2003}), meta).await;
+        assert_eq!(other["structuredContent"]["error"], "payment_already_used", "{other}");
+    });
+}
+
+#[test]
+fn a_named_purchase_is_charged_once_over_both_ways() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::new(&stack).await;
+        payer.give_credits(&stack, 20_000).await;
+        let token = payer.token(&stack).await;
+        let identity = [("authorization", token.as_str())];
+        let named = json!({"vin": VIN, "idempotency_key": "the-car"});
+        let all = join_all((0..10).map(|_| call(&payer.client, &identity, BUY, named.clone(), json!({})))).await;
+        let bought: Vec<&Value> = all.iter().filter(|answer| answer["isError"] == false).collect();
+        let id = &bought.first().expect("one of them")["structuredContent"]["request_id"];
+        for answer in &all {
+            let body = &answer["structuredContent"];
+            assert!(body["request_id"] == *id || body["error"] == "request_in_progress", "{answer}");
+        }
+        // The same name in `_meta`, and over HTTP, is the same purchase.
+        let meta = json!({"idempotency-key": "the-car"});
+        assert_eq!(
+            call(&payer.client, &identity, BUY, json!({"vin": VIN}), meta.clone()).await["structuredContent"]["request_id"],
+            *id
+        );
+        let headers = [identity[0], ("idempotency-key", "the-car")];
+        let answer = payer.client.post(VIN_PATH, &headers, &json!({"vin": VIN})).await.json();
+        assert_eq!(answer["data"]["request_id"], *id, "{answer}");
+        let other = call(&payer.client, &identity, BUY, json!({"vin": VIN, "model_year": 2003}), meta).await;
+        assert_eq!(other["structuredContent"]["error"], "idempotency_key_reused", "{other}");
+        let balance = call(&payer.client, &identity, "agora_balance", json!({}), json!({})).await;
+        assert_eq!(balance["structuredContent"]["credits_balance"], "0.015000", "{balance}");
+    });
+}
+
+#[test]
+fn errors_say_what_to_do() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::new(&stack).await;
+        payer.give_credits(&stack, 1_000).await;
+        let token = payer.token(&stack).await;
+        let identity = [("authorization", token.as_str())];
+        let client = &payer.client;
+        let refused = async |tool: &str, arguments: Value, meta: Value| {
+            let result = call(client, &identity, tool, arguments, meta).await;
+            assert_eq!(result["isError"], true, "{result}");
+            let body = result["structuredContent"].clone();
+            assert_eq!(serde_json::from_str::<Value>(result["content"][0]["text"].as_str().unwrap()).unwrap(), body);
+            assert!(body["what_to_do"].as_str().is_some_and(|todo| todo.len() > 10), "{body}");
+            let path = body["details"][0]["path"].as_str().unwrap_or_default().to_owned();
+            (body["error"].as_str().unwrap_or_default().to_owned(), path)
+        };
+        for (tool, arguments, meta, error, path) in [
+            (BUY, json!({"vin": "short"}), json!({}), "invalid_request", "vin"),
+            (BUY, json!({"vin": VIN, "idempotency_key": 7}), json!({}), "invalid_request", "idempotency_key"),
+            (BUY, json!({"vin": VIN}), json!({"x402/payment": "e30="}), "invalid_request", "x402/payment"),
+            (BUY, json!({"vin": VIN}), json!({}), "insufficient_credits", ""),
+            (BUY, json!({"vin": VIN, "max_cost_usdc": 0.001}), json!({}), "exceeds_caller_budget", ""),
+            (READ, json!({"url": "http://169.254.169.254/"}), json!({}), "invalid_request", "url"),
+            (
+                "agora_soul_execute",
+                json!({"slug": "a/b", "service": "x", "input": {}}),
+                json!({}),
+                "invalid_request",
+                "slug",
+            ),
+            ("agora_soul_execute", json!({"service": "x", "input": {}}), json!({}), "invalid_request", "slug"),
+            ("agora_soul_profile", json!({"slug": "nobody"}), json!({}), "not_found", ""),
+            ("agora_soul_search", json!({"q": "x", "lmit": 3}), json!({}), "invalid_request", "q"),
+            ("agora_balance", json!({"of": "you"}), json!({}), "invalid_request", "of"),
+            ("agora_get_request", json!({}), json!({}), "invalid_request", "request_id"),
+            (
+                "agora_get_request",
+                json!({"request_id": "7f1e0d4c-0000-4000-8000-000000000000"}),
+                json!({}),
+                "not_found",
+                "",
+            ),
+        ] {
+            assert_eq!(
+                refused(tool, arguments.clone(), meta).await,
+                (error.to_owned(), path.to_owned()),
+                "{tool} {arguments}"
+            );
+        }
+        let rehearsed = call(client, &identity, BUY, json!({"vin": VIN, "dry_run": "true"}), json!({})).await;
+        assert_eq!(rehearsed["structuredContent"]["dry_run"], true, "{rehearsed}");
+        // Who asks is only needed where something is somebody's, and then HTTP says so too.
+        for headers in [&[][..], &[("authorization", "Bearer agent_0000")]] {
+            let answer = ask(client, headers, "tools/call", json!({"name": "agora_balance"}), json!({})).await;
+            assert_eq!(
+                (answer.status, answer.json()["error"]["code"].as_i64()),
+                (401, Some(-32001)),
+                "{}",
+                answer.text
+            );
+            assert!(answer.header("www-authenticate").is_some_and(|scheme| scheme.starts_with("Bearer")));
+        }
+        // A wallet's proof is as good, in a header or in `_meta`.
+        let meta = json!({"x-agent-id": payer.address().to_string(), "x-agent-proof": payer.proof("read")});
+        let balance = call(client, &[], "agora_balance", json!({}), meta).await;
+        assert_eq!(balance["structuredContent"]["credits_balance"], "0.001000", "{balance}");
+    });
+}
+
+#[test]
+fn long_work_is_a_task_for_clients_that_know_tasks_and_its_owners_only() {
+    run(async {
+        let stack = stack().await;
+        let (payer, stranger) = tokio::join!(Payer::new(&stack), Payer::new(&stack));
+        payer.give_credits(&stack, 20_000).await;
+        let (token, other) = (payer.token(&stack).await, stranger.token(&stack).await);
+        let (owner, stranger) = ([("authorization", token.as_str())], [("authorization", other.as_str())]);
+        let knows = json!({"extensions": {TASKS: {}}});
+        let client = &payer.client;
+        let of_task = async |headers: &[(&str, &str)], method: &str, id: &str, capabilities: &Value| {
+            let answer = ask(client, headers, method, json!({"taskId": id}), capabilities.clone()).await;
+            (answer.status, answer.json())
+        };
+        let page = json!({"url": format!("{}/plain", stack.site_url)});
+
+        let bought = async |headers: &[(&str, &str)], meta: Value| {
+            let params = json!({"name": READ, "arguments": page, "_meta": meta});
+            ask(client, headers, "tools/call", params, knows.clone()).await.json()["result"].clone()
+        };
+        let done = async |headers: &[(&str, &str)], id: &str| {
+            crate::support::eventually("the task to be completed", || async {
+                let (_, answer) = of_task(headers, "tasks/get", id, &knows).await;
+                (answer["result"]["status"] == "completed").then_some(answer["result"].clone())
+            })
+            .await
+        };
+        // With a token the task is the request, and the token's owner may read it.
+        let task = bought(&owner, json!({})).await;
+        assert_eq!((&task["resultType"], &task["status"]), (&json!("task"), &json!("working")), "{task}");
+        let id = task["taskId"].as_str().expect("an id");
+        let finished = done(&owner, id).await;
+        assert_eq!(finished["result"]["structuredContent"]["status"], "completed", "{finished}");
+        assert_eq!(of_task(&stranger, "tasks/get", id, &knows).await.1["error"]["code"], -32602);
+        assert_eq!(of_task(&[], "tasks/get", id, &knows).await.0, 401);
+        assert_eq!(of_task(&owner, "tasks/get", id, &json!({})).await.1["error"]["code"], -32021);
+        assert_eq!(
+            of_task(&owner, "tasks/get", "7f1e0d4c-0000-4000-8000-000000000000", &knows).await.1["error"]["code"],
+            -32602
+        );
+        assert_eq!(of_task(&owner, "tasks/cancel", id, &knows).await.1["result"]["resultType"], "complete");
+        assert_eq!(of_task(&stranger, "tasks/cancel", id, &knows).await.1["error"]["code"], -32602);
+        // Who paid by x402 alone has nothing to prove with: the task's id has a key in it.
+        let terms = bought(&[], json!({})).await["structuredContent"].clone();
+        let meta = payment(&payer, &terms);
+        let task = bought(&[], meta.clone()).await;
+        let id = task["taskId"].as_str().unwrap_or_else(|| panic!("{task}")).to_owned();
+        assert_eq!(task["_meta"]["x402/payment-response"]["success"], true, "{task}");
+        assert_eq!(bought(&[], meta.clone()).await["taskId"], id.as_str());
+        done(&[], &id).await;
+        let (request, _) = id.split_once('.').expect("a key");
+        assert_eq!(of_task(&[], "tasks/get", request, &knows).await.0, 401);
+        let forged = format!("{request}.{}", "A".repeat(43));
+        assert_eq!(of_task(&[], "tasks/get", &forged, &knows).await.1["error"]["code"], -32602);
+        // The payment without its quote is what the chain shows to everybody, and opens nothing.
+        let mut copied = meta.clone();
+        copied["x402/payment"]["accepted"]["extra"].as_object_mut().expect("extra").remove("quoteId");
+        assert_eq!(bought(&[], copied).await["taskId"], request);
+        // Work that fails is a result too, and an error.
+        let dead = json!({"name": READ, "arguments": {"url": "http://no-such-host.invalid/"}});
+        let task = ask(client, &owner, "tools/call", dead, knows.clone()).await.json()["result"].clone();
+        let failed = done(&owner, task["taskId"].as_str().expect("an id")).await;
+        assert_eq!(failed["result"]["isError"], true, "{failed}");
+    });
+}
+
+#[test]
+fn souls_sell_over_mcp() {
+    run(async {
+        let stack = stack().await;
+        let shop = Shop::open(&stack, "sells-to-models").await;
+        let payer = Payer::with(&stack, 50_000_000).await;
+        let client = &payer.client;
+        let buy = async |tool: &str, arguments: Value| {
+            let unpaid = call(client, &[], tool, arguments.clone(), json!({})).await;
+            let meta = payment(&payer, &unpaid["structuredContent"]);
+            call(client, &[], tool, arguments, meta).await
+        };
+        let soul = buy("agora_soul_purchase", json!({"slug": "sells-to-models"})).await;
+        assert_eq!(soul["structuredContent"]["soul_md"], "# sells-to-models\n\nI sum up texts.", "{soul}");
+        let service = shop.execute_path();
+        let service = service.split('/').nth(5).expect("a service");
+        let mut arguments = text("two words");
+        arguments["slug"] = json!("sells-to-models");
+        arguments["service"] = json!(service);
+        let accepted = buy("agora_soul_execute", arguments).await["structuredContent"].clone();
+        let job = accepted["soul_job_id"].as_str().unwrap_or_else(|| panic!("{accepted}"));
+        assert_eq!(shop.claim(job).await.json()["job"]["input"]["text"], "two words");
+        shop.send("POST", &format!("/jobs/{job}/complete"), &json!({"result": "done"})).await;
+        let found = call(client, &[], "agora_get_request", accepted["poll"]["arguments"].clone(), json!({})).await;
+        assert_eq!(found["structuredContent"]["result"]["result"], "done", "{found}");
+        let meta = json!({"x-agent-id": payer.address().to_string()});
+        let seen = call(client, &[], "agora_soul_job", json!({"job_id": job}), meta).await;
+        assert_eq!(seen["structuredContent"]["job"]["result"], "done", "{seen}");
+    });
+}
+
+/// What limits by address count is the caller, not this function.
+#[test]
+fn searches_are_limited_by_the_callers_address() {
+    run(async {
+        let stack: Stack = stack_with(|options| options.with("RATE_LIMIT_SCALE", "0.02")).await;
+        let client = Client::new(&stack.base_url);
+        let mut last = json!({});
+        for _ in 0..3 {
+            last = call(&client, &[], "agora_soul_search", json!({"q": "words"}), json!({})).await;
+        }
+        assert_eq!(last["structuredContent"]["error"], "rate_limited", "{last}");
+        assert_eq!(client.get("/v1/soul/search?q=words", &[]).await.status, 429);
+    });
+}
