@@ -11,6 +11,7 @@
 //! ```
 
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::clock::Timestamp;
 use crate::evm::authorization::Authorization;
@@ -95,6 +96,9 @@ pub struct Job {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payment: Option<Authorization>,
     pub charge: Charge,
+    /// The checkout session that ordered it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ordered: Option<Ordered>,
     /// What is sold for somebody else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sold: Option<Sold>,
@@ -162,6 +166,14 @@ pub struct Job {
     pub due: Option<Timestamp>,
     /// Unix seconds after which the row may go.
     pub expires: i64,
+}
+
+/// A checkout session that was completed with a job (see `checkout`): there is one job for a session at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ordered {
+    pub session: Uuid,
+    /// The agent platform whose session it is.
+    pub platform: Uuid,
 }
 
 /// How far a seller's worker has come, in its own words.
