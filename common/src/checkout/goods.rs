@@ -38,7 +38,10 @@ pub enum Goods {
     /// A soul's text.
     Text(String),
     /// A soul's service.
-    Service { soul: String, service: String },
+    Service {
+        soul: String,
+        service: String,
+    },
 }
 
 /// What an id leads to.
@@ -151,8 +154,11 @@ impl Checkout {
             Some(split) => vec![split],
             None => names.match_indices('-').map(|(at, _)| (&names[..at], &names[at + 1..])).collect(),
         };
-        let splits: Vec<_> =
-            splits.into_iter().filter(|(soul, service)| soul.len() >= 3 && service.len() >= 3).take(MOST_SPLITS).collect();
+        let splits: Vec<_> = splits
+            .into_iter()
+            .filter(|(soul, service)| soul.len() >= 3 && service.len() >= 3)
+            .take(MOST_SPLITS)
+            .collect();
         let keys: Vec<_> = splits.iter().map(|(slug, _)| soul::key(slug)).collect();
         let souls: Vec<Option<soul::Soul>> = db.batch_get(&db.tables.souls, &keys, false).await?;
         let mut found = None;

@@ -101,9 +101,10 @@ pub fn document(config: &Config, handler: &str, document: &str) -> Option<Docume
             X402,
             "Base64 of the JSON of an x402 v2 PaymentPayload that accepts the session's `config.accepts[0]`",
         ))),
-        (CREDITS, "instrument.json") => {
-            Some(Document::Schema(instrument(CREDITS, "An access token of the buyer's, which spends its prepaid credits")))
-        }
+        (CREDITS, "instrument.json") => Some(Document::Schema(instrument(
+            CREDITS,
+            "An access token of the buyer's, which spends its prepaid credits",
+        ))),
         _ => None,
     }
 }

@@ -11,6 +11,7 @@
 //! | [`once`] | requests under an `Idempotency-Key` |
 //! | [`view`] | both projections |
 //! | [`error`] | both kinds of errors |
+//! | [`events`] | what platforms are told of their orders |
 //! | [`manifest`] | what platforms find us by |
 //!
 //! What always holds: a session is completed if and only if it was charged, and it is charged once. Its quote names the
@@ -25,6 +26,7 @@
 //! | after that, before the answer | `completed`; the same request, or a read, says so |
 
 pub mod error;
+pub mod events;
 pub mod goods;
 pub mod handlers;
 pub mod manifest;
@@ -90,6 +92,8 @@ pub struct Attempt<'a> {
     /// The request's name, as it is remembered with the session.
     pub name: Option<&'a str>,
     pub resource: &'a str,
+    /// `https://host`
+    pub origin: &'a str,
     pub trace: Option<&'a HeaderValue>,
 }
 
@@ -296,7 +300,7 @@ impl Checkout {
         let tool = goods.tool().ok_or(ApiError::NotFound)?;
         let body = Bytes::from(goods.body(input, session.quantity).to_string());
         let call = Call { tool, listing: listing.as_ref(), resource: "", headers: &nothing, body };
-        let basket = Basket { ordered: session.ordered(), taken: None };
+        let basket = Basket { ordered: session.ordered(""), taken: None };
         let priced = self.gate_of(goods).price(&call, &basket, VALIDITY)?;
         Ok(Price { amount: priced.amount, quote: priced.quote, request_id: priced.request_id })
     }
@@ -312,12 +316,7 @@ impl Checkout {
     ///
     /// # Errors
     /// [`CheckoutError::PaymentFailed`] if the payment was refused: the session is as it was.
-    pub async fn complete(
-        &self,
-        id: &str,
-        platform: Uuid,
-        attempt: &Attempt<'_>,
-    ) -> Result<Current, CheckoutError> {
+    pub async fn complete(&self, id: &str, platform: Uuid, attempt: &Attempt<'_>) -> Result<Current, CheckoutError> {
         let current = self.find_session(id, platform).await?;
         if self.is_same_attempt(&current, attempt) {
             return Ok(current);
@@ -339,8 +338,9 @@ impl Checkout {
             let body = Bytes::from(offer.goods.body(&input, session.quantity).to_string());
             let call = Call { tool, listing: listing.as_ref(), resource: attempt.resource, headers: &headers, body };
             let taken = session.take(&self.app.db, attempt.name, self.app.clock.now())?;
-            let basket = Basket { ordered: session.ordered(), taken: Some(taken) };
-            self.gate_of(&offer.goods).complete(call, &basket).await
+            let basket = Basket { ordered: session.ordered(attempt.origin), taken: Some(taken) };
+            // A sale is a large future: on the heap, there is room for the ones around it.
+            Box::pin(self.gate_of(&offer.goods).complete(call, &basket)).await
         };
         let answer = answer.await;
         // Whatever the gate said: what counts is what it did.

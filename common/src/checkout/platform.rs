@@ -1,12 +1,14 @@
 //! Agent platforms: who may open checkout sessions. Each has a bearer token from the configuration, and each token is a
 //! principal of its own, which sees its own sessions and nothing else.
 
+use std::fmt;
+
 use http::HeaderMap;
 use subtle::ConstantTimeEq;
 use uuid::Uuid;
 
-use crate::config::Redacted;
 use crate::digest::sha256;
+use crate::encoding::base64_any;
 use crate::http::{ApiError, headers};
 use crate::ids::uuid_of;
 
@@ -14,7 +16,8 @@ use crate::ids::uuid_of;
 const MIN_TOKEN_BYTES: usize = 12;
 
 /// Every platform of the configuration: `ACP_BEARER_TOKENS`, comma-separated tokens, and `ACP_WEBHOOKS`, comma-separated
-/// `<token> <url> <secret>` of those that want to be told of their orders. Default: nobody, and no checkout.
+/// `<token> <url> <secret>` of those that want to be told of their orders; the secret is `whsec_` and base64 of 32 bytes,
+/// which are the key its events are signed with. Default: nobody, and no checkout.
 #[derive(Clone, Debug, Default)]
 pub struct Platforms(Vec<Platform>);
 
@@ -28,10 +31,17 @@ pub struct Platform {
     pub webhook: Option<Hook>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Hook {
     pub url: String,
-    pub secret: Redacted,
+    /// What its events are signed with.
+    pub key: [u8; 32],
+}
+
+impl fmt::Debug for Hook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Hook({})", self.url)
+    }
 }
 
 impl Platforms {
@@ -53,13 +63,16 @@ impl Platforms {
                 continue;
             };
             let is_https = url::Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "https" | "http"));
-            if !is_https || secret.len() < 16 {
-                problems.push(("ACP_WEBHOOKS", "must have an absolute URL and a secret of at least 16 characters"));
-            }
+            let key = secret.strip_prefix("whsec_").and_then(base64_any).and_then(|key| <[u8; 32]>::try_from(key).ok());
+            let (true, Some(key)) = (is_https, key) else {
+                problems
+                    .push(("ACP_WEBHOOKS", "must have an absolute URL, and a secret of whsec_ and base64 of 32 bytes"));
+                continue;
+            };
             let id = id_of(token);
             match platforms.iter_mut().find(|platform| platform.id == id) {
                 Some(platform) => {
-                    platform.webhook = Some(Hook { url: url.to_owned(), secret: Redacted::new(secret) });
+                    platform.webhook = Some(Hook { url: url.to_owned(), key });
                 }
                 None => problems.push(("ACP_WEBHOOKS", "names a token that ACP_BEARER_TOKENS has not")),
             }
@@ -97,10 +110,10 @@ mod tests {
 
     #[test]
     fn each_token_is_its_own_principal_and_shows_nowhere() {
-        let hooks = "second-token-2 https://agent.example/orders a secret-of-16-chars";
-        assert!(Platforms::read("first-token-1", hooks).is_err());
-        let hooks = "second-token-2 https://agent.example/orders secret-of-16-chars";
-        let platforms = Platforms::read(" first-token-1, second-token-2,", hooks).unwrap();
+        let secret = format!("whsec_{}", crate::encoding::base64_standard(&[7; 32]));
+        let hooks = format!("second-token-2 https://agent.example/orders {secret}");
+        assert!(Platforms::read("first-token-1", &hooks).is_err());
+        let platforms = Platforms::read(" first-token-1, second-token-2,", &hooks).unwrap();
         let of = |value: &str| {
             let mut headers = HeaderMap::new();
             headers.insert("authorization", value.parse().unwrap());
@@ -113,8 +126,10 @@ mod tests {
         }
         assert!(platforms.by_id(second.unwrap()).unwrap().webhook.is_some());
         let shown = format!("{platforms:?}");
-        assert!(!shown.contains("first-token") && !shown.contains("secret-of"), "{shown}");
-        for (tokens, hooks) in [("short", ""), ("with a space in it", ""), ("", "a-token-of-12 https://x/ 0123456789abcdef")] {
+        assert!(!shown.contains("first-token") && !shown.contains("whsec_") && !shown.contains("7, 7"), "{shown}");
+        for (tokens, hooks) in
+            [("short", ""), ("with a space in it", ""), ("", "a-token-of-12 https://x/ 0123456789abcdef")]
+        {
             assert!(Platforms::read(tokens, hooks).is_err(), "{tokens} {hooks}");
         }
     }

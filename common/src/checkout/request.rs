@@ -35,7 +35,6 @@ pub struct Asked {
     pub option_ids: Vec<String>,
 }
 
-
 const fn text(name: &'static str, max: usize) -> Field {
     Field::optional(name, Kind::Text { min: 0, max, format: None }, "")
 }
@@ -153,9 +152,8 @@ pub fn create(body: &Map<String, Value>, strict: bool) -> Result<Asked, Checkout
         missing.push("line_items");
     }
     let lines = body.get("line_items").and_then(Value::as_array);
-    let older = lines.is_some_and(|lines| {
-        lines.iter().any(|line| line.get("item").is_some() || line.get("product_id").is_some())
-    });
+    let older = lines
+        .is_some_and(|lines| lines.iter().any(|line| line.get("item").is_some() || line.get("product_id").is_some()));
     if strict && !older {
         missing.extend(["currency", "capabilities"].into_iter().filter(|name| !body.contains_key(*name)));
     }
@@ -265,7 +263,9 @@ pub fn credential(body: &Map<String, Value>, prefixes: &[String]) -> Result<Cred
     let names = |word: &str| [handler, kind].into_iter().flatten().any(|value| value == word);
     let is_token = prefixes.iter().any(|prefix| token.starts_with(prefix.as_str()));
     match () {
-        () if names(super::handlers::CREDITS) || is_token && !names(super::handlers::X402) => Ok(Credential::Token(token)),
+        () if names(super::handlers::CREDITS) || is_token && !names(super::handlers::X402) => {
+            Ok(Credential::Token(token))
+        }
         () => Ok(Credential::Payment(token)),
     }
 }
@@ -301,7 +301,9 @@ mod tests {
             assert_eq!((cart.item.as_str(), cart.quantity, cart.second), ("x", 1, None), "{form}");
             assert_eq!(cart.input.or(asked.input), Some(object(input.clone())), "{form}");
         }
-        let twice = object(json!({"line_items": [{"id": "x"}, {"id": "x"}, {"id": "y"}], "currency": "usd", "capabilities": {}}));
+        let twice = object(
+            json!({"line_items": [{"id": "x"}, {"id": "x"}, {"id": "y"}], "currency": "usd", "capabilities": {}}),
+        );
         let cart = create(&twice, true).ok().unwrap().cart.unwrap();
         assert_eq!((cart.quantity, cart.second), (2, Some(2)));
     }
@@ -340,12 +342,11 @@ mod tests {
         let payment = || Some(Credential::Payment("e30=".to_owned()));
         assert!(read(json!({"payment_token": "agent_1"})) == token());
         assert!(read(json!({"payment_data": {"token": "e30="}})) == payment());
-        let data = |handler: &str, token: &str| {
-            json!({"payment_data": {"handler_id": handler, "instrument": {"type": handler, "credential": {"type": handler, "token": token}}}})
-        };
+        let data = |handler: &str, token: &str| json!({"payment_data": {"handler_id": handler, "instrument": {"type": handler, "credential": {"type": handler, "token": token}}}});
         assert!(read(data("x402", "e30=")) == payment());
         assert!(read(data("credits", "agent_1")) == token());
-        for none in [json!({}), json!({"payment_data": {}}), json!({"payment_token": " "}), json!({"payment_data": 1})] {
+        for none in [json!({}), json!({"payment_data": {}}), json!({"payment_token": " "}), json!({"payment_data": 1})]
+        {
             assert!(read(none).is_none());
         }
     }

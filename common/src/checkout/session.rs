@@ -151,8 +151,8 @@ impl Session {
         Key::new(format!("CHECKOUT#{id}"), "SESSION")
     }
 
-    pub fn ordered(&self) -> Ordered {
-        Ordered { session: self.id, platform: self.platform }
+    pub fn ordered(&self, origin: &str) -> Ordered {
+        Ordered { session: self.id, platform: self.platform, origin: origin.to_owned() }
     }
 
     /// What it is by now; `job` is the one its price names, if a payment was claimed for it.
@@ -192,7 +192,8 @@ impl Session {
     /// cancellation comes in between.
     pub fn take(&self, db: &Db, attempt: Option<&str>, now: Timestamp) -> Result<Write, StoreError> {
         let set = "SET #version = :next, #attempted = :yes, #updated = :now";
-        let set = if attempt.is_some() { format!("{set}, #attempt = :attempt") } else { format!("{set} REMOVE #attempt") };
+        let set =
+            if attempt.is_some() { format!("{set}, #attempt = :attempt") } else { format!("{set} REMOVE #attempt") };
         let write = Write::update(&db.tables.agents, Session::key(self.id), &set)
             .only_if("#version = :before AND #canceled = :no")
             .bind("next", self.version + 1)?

@@ -344,7 +344,7 @@ impl Gate {
                 day: day::name(now),
                 token: sale.token,
             },
-            ordered: order.basket.map(|basket| basket.ordered),
+            ordered: order.basket.map(|basket| basket.ordered.clone()),
             // A text that is bought is a sale, but no job of its seller's.
             sold_by: sold.as_ref().filter(|sold| sold.service.is_some()).map(|sold| job::sold_by(&sold.soul, None)),
             sold,

@@ -60,7 +60,6 @@ const FREE: &[Route] = &[
     Route { group: "checkout", method: "POST", path: "/v1/checkout_sessions/{id}/complete" },
     Route { group: "checkout", method: "POST", path: "/v1/checkout_sessions/{id}/cancel" },
     Route { group: "checkout", method: "GET", path: "/acp/handlers/{handler}/{document}" },
-    Route { group: "checkout", method: "GET", path: "/.well-known/acp.json" },
     Route { group: "checkout", method: "GET", path: "/.well-known/acp/manifest.json" },
     Route { group: "requests", method: "GET", path: "/v1/requests/{id}" },
     Route { group: "requests", method: "GET", path: "/v1/payments/{reference}" },
@@ -116,6 +115,7 @@ const FREE: &[Route] = &[
     Route { group: "meta", method: "GET", path: "/health" },
     Route { group: "meta", method: "GET", path: "/v1/stats" },
     Route { group: "meta", method: "GET", path: "/.well-known/jwks.json" },
+    Route { group: "meta", method: "GET", path: "/.well-known/acp.json" },
     Route { group: "meta", method: "GET", path: "/.well-known/{document}" },
 ];
 

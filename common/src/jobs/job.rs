@@ -169,11 +169,13 @@ pub struct Job {
 }
 
 /// A checkout session that was completed with a job (see `checkout`): there is one job for a session at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ordered {
     pub session: Uuid,
     /// The agent platform whose session it is.
     pub platform: Uuid,
+    /// Where the platform reached us, `https://host`: what it is told of the order begins with it.
+    pub origin: String,
 }
 
 /// How far a seller's worker has come, in its own words.

@@ -33,7 +33,6 @@ type Desk = State<Arc<Checkout>>;
 
 pub fn router(desk: Arc<Checkout>) -> Router {
     let mut router = Router::new()
-        .route("/.well-known/acp.json", get(discovery))
         .route("/.well-known/acp/manifest.json", get(the_manifest))
         .route("/acp/handlers/{handler}/{document}", get(document));
     for (prefix, family) in [("/acp", Family::Acp), ("/v1", Family::Simple)] {
@@ -86,7 +85,7 @@ async fn handle(
     request: Request<Body>,
 ) -> Response {
     let (parts, body) = request.into_parts();
-    let answer = answer(&desk, family, action, id.as_deref().unwrap_or_default(), &parts, body).await;
+    let answer = Box::pin(answer(&desk, family, action, id.as_deref().unwrap_or_default(), &parts, body)).await;
     let mut response = answer.unwrap_or_else(|error| error.into_response(family));
     for name in [REQUEST_ID, IDEMPOTENCY_KEY] {
         if let Some(value) = parts.headers.get(&name).filter(|value| value.len() <= 255) {
@@ -120,7 +119,7 @@ async fn answer(
             return Err(CheckoutError::KeyRequired);
         }
         let asked = Asked { desk, family, action, id, platform, origin: &origin, parts, body: &body, taken: None };
-        let (status, answer) = asked.work().await?;
+        let (status, answer) = Box::pin(asked.work()).await?;
         return Ok(private_json(status, &answer));
     };
     let taken = match once::begin(app, platform, parts.uri.path(), name, &body).await? {
@@ -134,7 +133,7 @@ async fn answer(
         }
     };
     let asked = Asked { desk, family, action, id, platform, origin: &origin, parts, body: &body, taken: Some(&taken) };
-    let response = match asked.work().await {
+    let response = match Box::pin(asked.work()).await {
         Ok((status, answer)) => private_json(status, &answer),
         Err(error) => error.into_response(family),
     };
@@ -189,6 +188,7 @@ impl Asked<'_> {
             credential: &credential,
             name: self.taken.map(|taken| taken.digest.as_str()),
             resource: &format!("{}{}", self.origin, self.parts.uri.path()),
+            origin: self.origin,
             trace: self.parts.headers.get("x-amzn-trace-id"),
         };
         match desk.complete(self.id, self.platform, &attempt).await {
@@ -227,12 +227,6 @@ fn check_version(headers: &HeaderMap) -> Result<(), CheckoutError> {
 fn origin(desk: &Checkout, parts: &Parts) -> String {
     let url = desk.app.resource_url(parts);
     url.strip_suffix(parts.uri.path()).unwrap_or(&url).to_owned()
-}
-
-/// `GET /.well-known/acp.json`.
-async fn discovery(State(desk): Desk, request: Request) -> Response {
-    let (parts, _) = request.into_parts();
-    public_json(&manifest::discovery(&origin(&desk, &parts)), 3600)
 }
 
 /// `GET /.well-known/acp/manifest.json`.

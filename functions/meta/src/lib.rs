@@ -20,6 +20,7 @@ pub fn router(app: App) -> Router {
         .route("/health", get(health))
         .route("/v1/stats", get(statistics))
         .route("/.well-known/jwks.json", get(jwks))
+        .route("/.well-known/acp.json", get(acp))
         .route("/.well-known/{document}", get(well_known));
     common::http::routes::finish(router.with_state(app))
 }
@@ -56,6 +57,14 @@ async fn statistics(State(app): State<App>) -> Response {
         Ok(public_json(&stats.to_json(), 10))
     };
     respond(answer.await)
+}
+
+/// `GET /.well-known/acp.json`: where agent platforms open checkout sessions.
+async fn acp(State(app): State<App>, request: axum::extract::Request) -> Response {
+    let (parts, _) = request.into_parts();
+    let url = app.resource_url(&parts);
+    let origin = url.strip_suffix(parts.uri.path()).unwrap_or(&url);
+    public_json(&common::checkout::manifest::discovery(origin), 3600)
 }
 
 /// `GET /.well-known/jwks.json`: the keys receipts are signed with.

@@ -34,7 +34,7 @@ async fn request(State(app): State<App>, Segment(id): Segment, headers: HeaderMa
         let id: RequestId = id.parse().map_err(|_| ApiError::NotFound)?;
         let job = store::load(&app.db, id).await?.filter(|job| match agent {
             Some(agent) => job.agent == agent,
-            None => job.ordered.map(|ordered| ordered.platform) == platform,
+            None => job.ordered.as_ref().map(|ordered| ordered.platform) == platform,
         });
         let job = job.ok_or(ApiError::NotFound)?;
         let body = view::poll(&*app.blobs, &job).await?;
