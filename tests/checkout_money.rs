@@ -170,6 +170,16 @@ fn a_completion_survives_death_at_every_step() {
     });
 }
 
+/// Waits until neither money nor work of a session is open.
+async fn at_rest(platform: &Platform, session: &Value) {
+    eventually("the session to come to rest", || async {
+        let session = platform.read(session).await;
+        let is_delivered = session["status"] != "completed" || session["order"]["status"] == "delivered";
+        (session["status"] != "complete_in_progress" && is_delivered).then_some(())
+    })
+    .await;
+}
+
 /// Completes a session in a process that dies at this step, restarts, and checks everything. `false` if it needed fewer.
 async fn die_at(step: i64, last_one_arrives: bool) -> bool {
     let chain = chain().await;
@@ -204,10 +214,7 @@ async fn die_at(step: i64, last_one_arrives: bool) -> bool {
     let platform = Platform::acp(&second);
     let label = format!("step {step}, arrives: {last_one_arrives}, first answer: {before:?}");
     // Nothing stays in between.
-    eventually("the session to come to rest", || async {
-        (platform.read(&session).await["status"] != "complete_in_progress").then_some(())
-    })
-    .await;
+    at_rest(&platform, &session).await;
     let completed = check(&second, &platform, &session, &payer, 5_000_000).await;
     if before.as_ref().is_some_and(|answer| answer.status == 200) {
         assert!(completed, "{label}");
@@ -215,10 +222,7 @@ async fn die_at(step: i64, last_one_arrives: bool) -> bool {
     // The lost answer is found: the same payment completes the session, or says that it did.
     let after = platform.complete(&session, &pay).await;
     assert_eq!(after.status, 200, "{label}: {}", after.text);
-    eventually("the session to be completed", || async {
-        (platform.read(&session).await["status"] == "completed").then_some(())
-    })
-    .await;
+    at_rest(&platform, &session).await;
     assert!(check(&second, &platform, &session, &payer, 5_000_000).await, "{label}");
     let request_id = platform.read(&session).await["metadata"]["request_id"].as_str().unwrap().parse().unwrap();
     let job = common::jobs::store::load_latest(&second.app.db, request_id).await.unwrap().expect(&label);
