@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 use crate::souls_market::Shop;
 use crate::support::payer::{header, v2};
 use crate::support::platform::{TOKEN, asked, at, paid_with, payment, published, schema, validate};
-use crate::support::{Client, Payer, Platform, run, stack, stack_with};
+use crate::support::receiver::Receiver;
+use crate::support::{Client, Payer, Platform, eventually, run, stack, stack_with};
 
 const CREDITS: &str = "agora-credits";
 
@@ -560,6 +561,50 @@ fn no_body_is_too_strange() {
 
 fn platform_is_simple(session: &Value) -> bool {
     session.get("acp_status").is_some()
+}
+
+/// Each order is told once, in ACP's form, signed as ACP has it, with the secret of the configuration.
+#[test]
+fn a_platform_is_told_of_its_orders() {
+    run(async {
+        let receiver = Receiver::start().await;
+        let key = [7; 32];
+        let secret = format!("whsec_{}", common::encoding::base64_standard(&key));
+        let stack = stack_with(|options| {
+            let hooks = format!("{TOKEN} {} {secret}", receiver.url);
+            options.with("ACP_WEBHOOKS", hooks).with("LOCAL_FETCH_ALLOW", receiver.allowed())
+        })
+        .await;
+        let (platform, payer) = (Platform::acp(&stack), Payer::with(&stack, 5_000_000).await);
+        let session = platform.open(CREDITS, json!({})).await;
+        let poor = Payer::with(&stack, 0).await;
+        platform.complete(&session, &payment(&session, &poor)).await;
+        let done = platform.complete(&session, &payment(&session, &payer)).await.json();
+        assert_eq!(done["status"], "completed", "{done}");
+        let received = eventually("both events", || async {
+            let received = receiver.received();
+            (received.len() >= 2).then_some(received)
+        })
+        .await;
+        assert_eq!(received.len(), 2, "{received:?}");
+        let mut told: Vec<(String, String)> = Vec::new();
+        for event in &received {
+            let body = event.json();
+            assert_eq!(body["data"]["checkout_session_id"], session["id"]);
+            assert_eq!(body["data"]["permalink_url"], done["order"]["permalink_url"]);
+            assert_eq!((&body["data"]["type"], &body["data"]["refunds"]), (&json!("order"), &json!([])));
+            let text = |value: &Value| value.as_str().unwrap().to_owned();
+            told.push((text(&body["type"]), text(&body["data"]["status"])));
+            let signature = event.header("merchant-signature");
+            let (time, mac) = signature.strip_prefix("t=").and_then(|rest| rest.split_once(",v1=")).expect(signature);
+            let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &key);
+            let expected = digest::hmac(&key, format!("{time}.{}", event.body).as_bytes());
+            assert_eq!(mac, const_hex::encode(expected));
+        }
+        told.sort();
+        let pair = |kind: &str, status: &str| (kind.to_owned(), status.to_owned());
+        assert_eq!(told, [pair("order_create", "created"), pair("order_update", "fulfilled")]);
+    });
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! A session is charged once, or not at all: whatever is sent at once, and wherever a process dies.
 
+use common::clock::Clock;
 use common::ids::AgentId;
 use common::jobs::{Outcome, Settlement};
 use futures_util::future::join_all;
@@ -7,6 +8,7 @@ use local::stack::Background;
 use local::{Options, Stack};
 use serde_json::{Value, json};
 
+use crate::front_run::broadcast;
 use crate::support::payer::{header, v2};
 use crate::support::platform::{asked, at, paid_with, payment};
 use crate::support::proxy::{Life, Proxy};
@@ -116,6 +118,34 @@ fn a_payment_pays_one_session() {
                 )
                 .await;
             assert_eq!(unpaid.error(), (409, "payment_already_used".to_owned()));
+        }
+    });
+}
+
+/// Whoever holds a signed payment can put it on chain. Then the session it was signed for is completed by it, also when
+/// its time is over, and it buys nothing else.
+#[test]
+fn money_that_a_stranger_sent_completes_its_session() {
+    run(async {
+        let clock = Clock::pinned(Clock::system().now());
+        let stack = stack_with(|options| Options { clock: clock.clone(), ..options }).await;
+        let platform = Platform::acp(&stack);
+        for late in [false, true] {
+            let payer = Payer::with(&stack, 5_000_000).await;
+            let session = platform.open(CREDITS, json!({})).await;
+            let authorization = payer.authorize(1_000_000);
+            broadcast(stack.chain.as_ref().expect("a chain"), &authorization).await;
+            let pay = paid_with("x402", &header(&v2(&authorization, &asked(&session))));
+            if late {
+                clock.advance(std::time::Duration::from_secs(31 * 60));
+                assert_eq!(platform.read(&session).await["status"], "expired");
+            }
+            let answers = join_all((0..3).map(|_| platform.complete(&session, &pay))).await;
+            assert!(answers.iter().all(|answer| answer.status == 200), "{answers:?}");
+            assert!(check(&stack, &platform, &session, &payer, 5_000_000).await);
+            let other = platform.open(CREDITS, json!({})).await;
+            platform.complete(&other, &pay).await;
+            assert_eq!(platform.read(&other).await["status"], "ready_for_payment");
         }
     });
 }

@@ -4,6 +4,7 @@
 //! `REQUIRE_CLIENTS=1` it fails instead.
 
 mod sdks;
+mod webhooks;
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

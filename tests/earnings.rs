@@ -173,9 +173,15 @@ fn the_end_of_a_job_has_its_sale_counted() {
         });
         let event = json!({"Records": [{"dynamodb": images}]});
         for _ in 0..2 {
-            aggregator::handle(&seller.db, stack.notices.mailer(), serde_json::from_value(event.clone()).unwrap(), now)
-                .await
-                .unwrap();
+            aggregator::handle(
+                &seller.db,
+                stack.notices.mailer(),
+                &*stack.deliveries,
+                serde_json::from_value(event.clone()).unwrap(),
+                now,
+            )
+            .await
+            .unwrap();
             check(&seller, 1, 0, 0).await;
         }
     });

@@ -36,12 +36,16 @@ async fn answer(stack: &Stack, function: &str, event: Value) -> Value {
         "worker" => {
             json!(worker::handle(&stack.gate.engine, serde_json::from_value(event).unwrap()).await)
         }
+        "deliveries" => {
+            let courier = stack.hooks.courier().unwrap();
+            json!(deliveries::handle(&courier, serde_json::from_value(event).unwrap()).await)
+        }
         "scheduler" => {
             let key = stack.gate.engine.signer.public();
             json!(
                 scheduler::run(
                     &app.db,
-                    scheduler::Queues { tools: &*stack.queue, souls: &*stack.souls },
+                    scheduler::Queues { tools: &*stack.queue, souls: &*stack.souls, deliveries: &*stack.deliveries },
                     &app.clock,
                     &key
                 )
@@ -56,10 +60,20 @@ async fn answer(stack: &Stack, function: &str, event: Value) -> Value {
         }
         "aggregator" => {
             let event = serde_json::from_value(event).unwrap();
-            json!(aggregator::handle(&app.db, stack.notices.mailer(), event, app.clock.now()).await.unwrap())
+            json!(
+                aggregator::handle(&app.db, stack.notices.mailer(), &*stack.deliveries, event, app.clock.now())
+                    .await
+                    .unwrap()
+            )
         }
         http => {
-            let groups = local::gateway::groups(app, stack.gate.clone(), stack.market.clone(), stack.cursors.clone());
+            let groups = local::gateway::groups(
+                app,
+                stack.gate.clone(),
+                stack.market.clone(),
+                stack.cursors.clone(),
+                stack.hooks.clone(),
+            );
             let function = lambda_http::Adapter::from(groups[http].clone());
             let event = LambdaEvent::new(serde_json::from_value(event).unwrap(), Context::default());
             json!(function.oneshot(event).await.unwrap())

@@ -34,6 +34,7 @@
 //! | `souls_registry` | registrations that race, everything a body may have wrong, what sellers change |
 //! | `store` | conditional writes, transactions, queue, blobs, secrets |
 //! | `models` | work by a model: three protocols, hostile texts, budgets, models that fail |
+//! | `webhooks` | endpoints of agents, deliveries that fail, crash and race, hostile receivers, the reference libraries |
 //! | `work` | tools that count, panic and hang; batches and poison |
 //! | `surface` | routes, errors, the catalog |
 //! | `template` | `template.yaml` says what the code says |
@@ -74,4 +75,5 @@ mod support;
 mod surface;
 mod template;
 mod tokens;
+mod webhooks;
 mod work;

@@ -61,7 +61,9 @@ fn a_job_that_fails_is_told_once_with_its_credit() {
         }}]});
         for _ in 0..3 {
             let event = serde_json::from_value(event.clone()).unwrap();
-            aggregator::handle(&stack.app.db, stack.notices.mailer(), event, stack.app.clock.now()).await.unwrap();
+            aggregator::handle(&stack.app.db, stack.notices.mailer(), &*stack.deliveries, event, stack.app.clock.now())
+                .await
+                .unwrap();
         }
         assert_eq!(list(&payer.get(NOTES).await), notes);
 
@@ -80,7 +82,9 @@ fn a_job_that_fails_is_told_once_with_its_credit() {
         let path = format!("{NOTES}/{}/read", failed["id"].as_str().unwrap());
         assert_eq!(patch(&payer, &path, "write", "{}").await.json(), json!({"success": true, "updated": 1}));
         let event = serde_json::from_value(event).unwrap();
-        aggregator::handle(&stack.app.db, stack.notices.mailer(), event, stack.app.clock.now()).await.unwrap();
+        aggregator::handle(&stack.app.db, stack.notices.mailer(), &*stack.deliveries, event, stack.app.clock.now())
+            .await
+            .unwrap();
         let unread = list(&payer.get(&format!("{NOTES}?unread=true")).await);
         assert_eq!(unread.iter().map(|note| &note["type"]).collect::<Vec<_>>(), [&json!("credit_issued")]);
     });

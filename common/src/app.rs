@@ -213,6 +213,13 @@ pub fn soul_queue(config: &Config, connections: &Connections) -> Result<Arc<dyn 
     Ok(Arc::new(SqsQueue::new(connections.aws.sqs(), url)))
 }
 
+/// The deployed queue of events on their way to webhooks.
+pub fn delivery_queue(config: &Config, connections: &Connections) -> Result<Arc<dyn Queue>, StoreError> {
+    let url = config.aws.delivery_queue_url.as_deref();
+    let url = url.ok_or_else(|| StoreError::new("DELIVERY_QUEUE_URL is not set"))?;
+    Ok(Arc::new(SqsQueue::new(connections.aws.sqs(), url)))
+}
+
 /// The configured way to put payments on chain.
 pub async fn settler(app: &App, connections: &Connections) -> Result<Box<dyn Settler>, StoreError> {
     let config = &app.config;

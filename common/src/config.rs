@@ -167,6 +167,8 @@ pub struct AwsConfig {
     /// `SOUL_QUEUE_URL`: the queue of what sellers sold, for the function that fills both. Functions of one queue find it
     /// under `JOB_QUEUE_URL`.
     pub soul_queue_url: Option<String>,
+    /// `DELIVERY_QUEUE_URL`: the queue of events on their way to webhooks.
+    pub delivery_queue_url: Option<String>,
     /// `BLOB_BUCKET`.
     pub bucket: Option<String>,
     /// `SERVICE_SECRET_ARN`: the generated secret that quotes and receipts are signed with.
@@ -318,6 +320,7 @@ impl Config {
             ca_bundle: env.text("AWS_CA_BUNDLE"),
             queue_url: env.url("JOB_QUEUE_URL"),
             soul_queue_url: env.url("SOUL_QUEUE_URL"),
+            delivery_queue_url: env.url("DELIVERY_QUEUE_URL"),
             bucket: env.text("BLOB_BUCKET"),
             service_secret_arn: env.text("SERVICE_SECRET_ARN"),
             relayer_secret_arn: env.text("RELAYER_SECRET_ARN"),

@@ -1,7 +1,7 @@
 //! Everything with meaning, in layers that only look down.
 //!
 //! ```text
-//! app, checkout -> marketplace -> gate, insights, limits, named -> approvals, jobs, notifications -> work -> tools, payments -> mail, ledger, auth, providers, net -> http, store -> catalog, config -> evm, money, ids, clock, digest
+//! app, checkout -> marketplace -> gate, insights, limits, named -> approvals, jobs, notifications, webhooks -> work -> tools, payments -> mail, ledger, auth, providers, net -> http, store -> catalog, config -> evm, money, ids, clock, digest
 //! ```
 //!
 //! The functions under `functions/` are thin: they name the routes of their group and call in here.
@@ -38,4 +38,5 @@ pub mod stats;
 pub mod store;
 pub mod tools;
 pub mod vin;
+pub mod webhooks;
 pub mod work;

@@ -53,6 +53,8 @@ pub enum NotificationKind {
     SoulSale,
     PayoutCompleted,
     LinkedinReconnectRequired,
+    /// Events could not be delivered to an endpoint of the agent's (see `webhooks`).
+    WebhookFailed,
 }
 
 /// Something to tell an agent.
@@ -341,6 +343,7 @@ mod tests {
             (SoulSale, "soul_sale"),
             (PayoutCompleted, "payout_completed"),
             (LinkedinReconnectRequired, "linkedin_reconnect_required"),
+            (WebhookFailed, "webhook_failed"),
         ] {
             assert_eq!(json!(kind), json!(name));
         }

@@ -14,6 +14,7 @@ use crate::insights::audit::CursorKey;
 use crate::ledger::signing::ReceiptSigner;
 use crate::store::StoreError;
 use crate::store::aws::SignedHttp;
+use crate::webhooks::secret::SigningKey;
 
 /// Keys derived from the one secret.
 pub struct ServiceKeys {
@@ -23,6 +24,8 @@ pub struct ServiceKeys {
     pub cursors: CursorKey,
     /// Signs receipts.
     pub receipts: ReceiptSigner,
+    /// What the secrets of webhooks' endpoints are derived from.
+    pub webhooks: SigningKey,
 }
 
 impl ServiceKeys {
@@ -31,6 +34,7 @@ impl ServiceKeys {
         Ok(ServiceKeys {
             quotes: hmac::Key::new(hmac::HMAC_SHA256, &derived(secret, "quotes")),
             cursors: CursorKey::new(&derived(secret, "cursors")),
+            webhooks: SigningKey::new(&derived(secret, "webhooks")),
             receipts: ReceiptSigner::from_seed(&derived(secret, "receipts")).map_err(StoreError::new)?,
         })
     }

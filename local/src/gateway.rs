@@ -18,6 +18,7 @@ use common::marketplace::Market;
 use common::net::PlainHttp;
 use common::providers::Cards;
 use tower::ServiceExt;
+use webhooks::Hooks;
 
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ use std::sync::Arc;
 pub type Groups = Arc<HashMap<&'static str, Router>>;
 
 /// Every function's router. `cursors` authenticates the audit's cursors.
-pub fn groups(app: &App, gate: Arc<Gate>, market: Arc<Market>, cursors: CursorKey) -> Groups {
+pub fn groups(app: &App, gate: Arc<Gate>, market: Arc<Market>, cursors: CursorKey, hooks: Hooks) -> Groups {
     let cards = Cards::configured(&app.config, &PlainHttp::new(None));
     let desk = Desk { app: app.clone(), signer: gate.engine.signer.clone(), notices: gate.notices.clone() };
     Arc::new(HashMap::from([
@@ -38,6 +39,7 @@ pub fn groups(app: &App, gate: Arc<Gate>, market: Arc<Market>, cursors: CursorKe
         ("account", account::router(app.clone())),
         ("insights", insights::router(app.clone(), cursors)),
         ("approvals", approvals::router(desk)),
+        ("webhooks", webhooks::router(hooks)),
         ("meta", meta::router(app.clone())),
     ]))
 }

@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use common::http::log;
-use common::jobs::Engine;
 use common::store::queue::{Message, Queue};
 use common::store::{BoxFuture, StoreError};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::Instant;
+use worker::{SqsAnswer, SqsEvent};
 
 /// How long a message that failed stays invisible. (Deployed: minutes; here somebody is watching.)
 const VISIBILITY: Duration = Duration::from_secs(5);
@@ -45,10 +45,14 @@ struct Waiting {
 impl LocalQueue {
     /// Puts a message in, whatever it says.
     pub fn push(&self, body: String) {
+        self.push_after(body, Duration::ZERO);
+    }
+
+    fn push_after(&self, body: String, delay: Duration) {
         let mut state = self.lock();
         state.next_id += 1;
         let id = format!("local-{}", state.next_id);
-        state.waiting.push_back(Waiting { id, body, receives: 0, visible_at: Instant::now() });
+        state.waiting.push_back(Waiting { id, body, receives: 0, visible_at: Instant::now() + delay });
         drop(state);
         self.arrived.notify_one();
     }
@@ -62,8 +66,11 @@ impl LocalQueue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands messages to the worker until the task is dropped.
-    pub async fn work(self: Arc<Self>, engine: Arc<Engine>) {
+    /// Hands messages to a function until the task is dropped.
+    pub async fn work<F: Future<Output = SqsAnswer> + Send>(
+        self: Arc<Self>,
+        function: impl Fn(SqsEvent) -> F + Send + Sync,
+    ) {
         loop {
             let batch = self.receive();
             if batch.is_empty() {
@@ -72,7 +79,7 @@ impl LocalQueue {
             }
             // Another worker may find more while this one is busy.
             self.arrived.notify_one();
-            let failed = hand_over(&engine, &batch).await;
+            let failed = hand_over(&function, &batch).await;
             self.give_back(batch, &failed);
         }
     }
@@ -111,7 +118,7 @@ impl LocalQueue {
 }
 
 /// Builds the event as Lambda would, and reads the worker's answer as SQS would.
-async fn hand_over(engine: &Engine, batch: &[Waiting]) -> Vec<String> {
+async fn hand_over<F: Future<Output = SqsAnswer>>(function: impl Fn(SqsEvent) -> F, batch: &[Waiting]) -> Vec<String> {
     let records: Vec<Value> = batch
         .iter()
         .map(|message| {
@@ -129,15 +136,15 @@ async fn hand_over(engine: &Engine, batch: &[Waiting]) -> Vec<String> {
         .collect();
     let all: Vec<String> = batch.iter().map(|message| message.id.clone()).collect();
     let Ok(event) = serde_json::from_value(json!({"Records": records})) else { return all };
-    let answer = serde_json::to_value(worker::handle(engine, event).await).unwrap_or_default();
+    let answer = serde_json::to_value(function(event).await).unwrap_or_default();
     let failures = answer["batchItemFailures"].as_array().cloned().unwrap_or_default();
     failures.iter().filter_map(|failure| failure["itemIdentifier"].as_str().map(str::to_owned)).collect()
 }
 
 impl Queue for LocalQueue {
-    fn send<'a>(&'a self, message: &'a Message) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn send_after<'a>(&'a self, message: &'a Message, delay: Duration) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            self.push(message.to_json());
+            self.push_after(message.to_json(), delay);
             Ok(())
         })
     }

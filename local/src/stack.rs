@@ -22,8 +22,10 @@ use common::secrets::ServiceKeys;
 use common::store::aws::SignedHttp;
 use common::store::{Blobs, Db, Queue, Write, WriteError};
 use common::tools::{Runner, Toolbox};
+use common::webhooks::Courier;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
+use webhooks::Hooks;
 
 use crate::blobs::FolderBlobs;
 use crate::chain::{Account, DevChain};
@@ -74,6 +76,9 @@ pub struct Stack {
     pub queue: Arc<LocalQueue>,
     /// The queue of what sellers sold.
     pub souls: Arc<LocalQueue>,
+    /// The queue of events on their way to webhooks.
+    pub deliveries: Arc<LocalQueue>,
+    pub hooks: Hooks,
     pub chain: Option<Arc<DevChain>>,
     /// Test payers, if there is a local chain.
     pub payers: Vec<Account>,
@@ -160,6 +165,7 @@ impl Stack {
         let queue = Arc::new(LocalQueue::default());
         let keys = ServiceKeys::load(&config, &connections.signed).await?;
         let souls = Arc::new(LocalQueue::default());
+        let deliveries = Arc::new(LocalQueue::default());
         let toolbox = Arc::new(Toolbox::new(app.clock.clone(), policy.clone(), &config)?);
         let parts = Parts { app: &app, connections: &connections, keys: &keys, toolbox: toolbox.clone() };
         let runners = options.runners.unwrap_or(worker::RUNNERS);
@@ -179,6 +185,9 @@ impl Stack {
             fetch_policy: policy.clone(),
             notices: notices.clone(),
         });
+        let hooks =
+            Hooks { app: app.clone(), queue: deliveries.clone(), keys: keys.webhooks.clone(), policy: policy.clone() };
+        let courier = Arc::new(hooks.courier()?);
         let market_gate = Gate {
             app: app.clone(),
             engine: market_engine,
@@ -199,6 +208,8 @@ impl Stack {
             market: market.clone(),
             queue: queue.clone(),
             souls: souls.clone(),
+            deliveries: deliveries.clone(),
+            hooks: hooks.clone(),
             chain: options.chain,
             payers,
             outbox,
@@ -211,7 +222,7 @@ impl Stack {
             crate::write_whole(path, &report::json(&stack).to_string())?;
         }
         let tasks = &mut stack.tasks;
-        let router = gateway::router(gateway::groups(&app, gate.clone(), market, keys.cursors));
+        let router = gateway::router(gateway::groups(&app, gate.clone(), market, keys.cursors, hooks));
         let router = router.merge(crate::blobs::router(folder));
         let router = router.into_make_service_with_connect_info::<SocketAddr>();
         tasks.spawn(async move { drop(axum::serve(listener, router).await) });
@@ -220,18 +231,19 @@ impl Stack {
             tasks.spawn(keep_time(chain.clone()));
         }
         for _ in 0..WORKERS {
-            tasks.spawn(queue.clone().work(worker_engine.clone()));
-            tasks.spawn(souls.clone().work(executor_engine.clone()));
+            tasks.spawn(work(queue.clone(), worker_engine.clone()));
+            tasks.spawn(work(souls.clone(), executor_engine.clone()));
+            tasks.spawn(deliver(deliveries.clone(), courier.clone()));
         }
         if options.background == Background::Everything {
-            tasks.spawn(schedule(app.clone(), queue.clone(), souls.clone(), receipt_key));
+            tasks.spawn(schedule(app.clone(), queue.clone(), souls.clone(), deliveries.clone(), receipt_key));
             // Without a treasury payouts stay pending.
             if config.aws.treasury_key.is_some() {
                 tasks.spawn(pay_out(app.clone(), app::treasury(&app, &connections).await?));
             }
             let place = options.state.as_ref().map(|state| state.join("stream-position"));
             let http = SignedHttp::new(connections.http.clone(), &config.aws);
-            tasks.spawn(stream::follow(app.clone(), stack.notices.mailer().clone(), http, endpoint, place));
+            tasks.spawn(stream::follow(app.clone(), stack.notices.mailer().clone(), deliveries, http, endpoint, place));
         }
         Ok(stack)
     }
@@ -296,14 +308,31 @@ pub async fn release_leases(db: &Db, now: Timestamp) -> Result<(), Error> {
     Ok(())
 }
 
+async fn work(queue: Arc<LocalQueue>, engine: Arc<Engine>) {
+    let function = |event| {
+        let engine = engine.clone();
+        async move { worker::handle(&engine, event).await }
+    };
+    queue.work(function).await;
+}
+
+async fn deliver(queue: Arc<LocalQueue>, courier: Arc<Courier>) {
+    let function = |event| {
+        let courier = courier.clone();
+        async move { deliveries::handle(&courier, event).await }
+    };
+    queue.work(function).await;
+}
+
 async fn schedule(
     app: App,
     tools: Arc<LocalQueue>,
     souls: Arc<LocalQueue>,
+    deliveries: Arc<LocalQueue>,
     receipt_key: common::ledger::signing::PublicKey,
 ) {
     loop {
-        let queues = scheduler::Queues { tools: &*tools, souls: &*souls };
+        let queues = scheduler::Queues { tools: &*tools, souls: &*souls, deliveries: &*deliveries };
         if let Err(error) = scheduler::run(&app.db, queues, &app.clock, &receipt_key).await {
             common::http::log::failure("the scheduler failed", &error);
         }

@@ -1,6 +1,7 @@
 //! The jobs table's stream, read as Lambda's poller would and handed to the aggregator.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use common::app::App;
@@ -10,11 +11,19 @@ use common::store::aws::SignedHttp;
 use serde_json::{Value, json};
 
 use crate::Error;
+use crate::queue::LocalQueue;
 
 const PAUSE: Duration = Duration::from_millis(300);
 
 /// Reads the stream of the jobs table until the task is dropped. `place` keeps how far it came.
-pub async fn follow(app: App, mailer: Mailer, http: SignedHttp, endpoint: String, place: Option<PathBuf>) {
+pub async fn follow(
+    app: App,
+    mailer: Mailer,
+    deliveries: Arc<LocalQueue>,
+    http: SignedHttp,
+    endpoint: String,
+    place: Option<PathBuf>,
+) {
     let reader = Reader { http, endpoint };
     let mut iterator = None;
     let mut after =
@@ -32,7 +41,7 @@ pub async fn follow(app: App, mailer: Mailer, http: SignedHttp, endpoint: String
                 let number = record["dynamodb"]["SequenceNumber"].as_str().map(str::to_owned);
                 // One record a batch: then a batch is the same however often and wherever reading begins again.
                 let event = serde_json::from_value(json!({"Records": [record]}))?;
-                aggregator::handle(&app.db, &mailer, event, app.clock.now()).await?;
+                aggregator::handle(&app.db, &mailer, &*deliveries, event, app.clock.now()).await?;
                 if let (Some(place), Some(number)) = (&place, &number) {
                     crate::write_whole(place, number)?;
                 }

@@ -265,7 +265,7 @@ impl Messages {
 }
 
 impl Queue for Messages {
-    fn send<'a>(&'a self, message: &'a Message) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn send_after<'a>(&'a self, message: &'a Message, _: std::time::Duration) -> BoxFuture<'a, Result<(), StoreError>> {
         let Message::Job { request_id, .. } = message else {
             return Box::pin(async { Err(StoreError::new("nothing is tried here")) });
         };

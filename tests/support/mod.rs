@@ -6,6 +6,7 @@ pub mod http;
 pub mod payer;
 pub mod platform;
 pub mod proxy;
+pub mod receiver;
 pub mod relay;
 pub mod seller;
 

@@ -300,7 +300,7 @@ impl Checkout {
         let tool = goods.tool().ok_or(ApiError::NotFound)?;
         let body = Bytes::from(goods.body(input, session.quantity).to_string());
         let call = Call { tool, listing: listing.as_ref(), resource: "", headers: &nothing, body };
-        let basket = Basket { ordered: session.ordered(""), taken: None };
+        let basket = Basket { ordered: session.ordered("", None), taken: None };
         let priced = self.gate_of(goods).price(&call, &basket, VALIDITY)?;
         Ok(Price { amount: priced.amount, quote: priced.quote, request_id: priced.request_id })
     }
@@ -338,7 +338,8 @@ impl Checkout {
             let body = Bytes::from(offer.goods.body(&input, session.quantity).to_string());
             let call = Call { tool, listing: listing.as_ref(), resource: attempt.resource, headers: &headers, body };
             let taken = session.take(&self.app.db, attempt.name, self.app.clock.now())?;
-            let basket = Basket { ordered: session.ordered(attempt.origin), taken: Some(taken) };
+            let hook = events::endpoint_of(&self.app, platform).await?.map(|hook| hook.to_string());
+            let basket = Basket { ordered: session.ordered(attempt.origin, hook), taken: Some(taken) };
             // A sale is a large future: on the heap, there is room for the ones around it.
             Box::pin(self.gate_of(&offer.goods).complete(call, &basket)).await
         };

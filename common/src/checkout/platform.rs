@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::digest::sha256;
 use crate::encoding::base64_any;
 use crate::http::{ApiError, headers};
-use crate::ids::uuid_of;
+use crate::ids::{AgentId, uuid_of};
 
 /// Shorter tokens could be guessed.
 const MIN_TOKEN_BYTES: usize = 12;
@@ -41,6 +41,13 @@ pub struct Hook {
 impl fmt::Debug for Hook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Hook({})", self.url)
+    }
+}
+
+impl Platform {
+    /// Whose its webhook endpoint is.
+    pub fn owner(&self) -> AgentId {
+        AgentId::from_bytes(*self.id.as_bytes())
     }
 }
 
@@ -85,6 +92,12 @@ impl Platforms {
         let Some(secret) = headers::bearer(headers)? else { return Ok(None) };
         let hash = sha256(secret.as_bytes());
         Ok(self.0.iter().filter(|platform| bool::from(platform.hash.ct_eq(&hash))).last())
+    }
+
+    /// The key that events of this platform's orders are signed with; platforms own their endpoints as agents do.
+    pub fn key_of(&self, owner: AgentId) -> Option<[u8; 32]> {
+        let platform = self.0.iter().find(|platform| platform.owner() == owner)?;
+        platform.webhook.as_ref().map(|hook| hook.key)
     }
 
     pub fn by_id(&self, id: Uuid) -> Option<&Platform> {

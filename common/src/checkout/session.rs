@@ -151,8 +151,8 @@ impl Session {
         Key::new(format!("CHECKOUT#{id}"), "SESSION")
     }
 
-    pub fn ordered(&self, origin: &str) -> Ordered {
-        Ordered { session: self.id, platform: self.platform, origin: origin.to_owned() }
+    pub fn ordered(&self, origin: &str, hook: Option<String>) -> Ordered {
+        Ordered { session: self.id, platform: self.platform, origin: origin.to_owned(), hook }
     }
 
     /// What it is by now; `job` is the one its price names, if a payment was claimed for it.

@@ -20,6 +20,7 @@ use crate::ledger::receipt::Judged;
 use crate::money::Usdc;
 use crate::notifications::{self, Notification, NotificationKind};
 use crate::store::{StoreError, Write, WriteError};
+use crate::webhooks::{Event, EventKind, outbox};
 use serde_json::json;
 
 /// A charge as the rules see it.
@@ -145,19 +146,28 @@ impl Gate {
         }
         let now = self.app.clock.now();
         let daily = account.budget.as_ref().and_then(|budget| budget.daily).unwrap_or_default();
+        let mut about = json!({
+            "spent_today_usdc": day.committed.to_string(),
+            "daily_usdc": daily.to_string(),
+            "alert_email": account.budget.as_ref().and_then(|budget| budget.alert_email.clone()),
+            "resets_at": day::resets_at(now).to_string(),
+        });
         let note = Notification {
             kind: NotificationKind::BudgetWarning,
             title: format!("{} of {daily} USDC are spent today", day.committed),
             body: Some("Spending has come to the alert level of your budget.".to_owned()),
-            payload: Some(json!({
-                "spent_today_usdc": day.committed.to_string(),
-                "daily_usdc": daily.to_string(),
-                "alert_email": account.budget.as_ref().and_then(|budget| budget.alert_email.clone()),
-                "resets_at": day::resets_at(now).to_string(),
-            })),
+            payload: Some(about.clone()),
         };
-        let raised = notifications::raise(db, agent, note, &format!("budget_warning#{name}"), now)?;
-        match db.transact(&[day::warn(db, agent, name)?, raised]).await {
+        // Whose mail it is, is nothing to tell a receiver.
+        about.as_object_mut().map(|about| about.remove("alert_email"));
+        about["reason"] = json!("alert_level");
+        let cause = format!("budget_warning#{name}");
+        let event = Event::new(agent, EventKind::BudgetWarning, &cause, now, about);
+        // Looked up once a day, and delivered by the sweeper: no call waits for a queue.
+        let outgoing = outbox::put(db, &event, now).await?;
+        let mut writes = vec![day::warn(db, agent, name)?, notifications::raise(db, agent, note, &cause, now)?];
+        writes.extend(outgoing.writes());
+        match db.transact(&writes).await {
             Ok(()) | Err(WriteError::Refused(_)) => Ok(()),
             Err(WriteError::Failed(error)) => Err(error),
         }

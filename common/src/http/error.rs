@@ -132,6 +132,17 @@ pub enum ApiError {
     Market(MarketError),
     /// The payment could not be processed, and nothing was broadcast: the same payment may be sent again.
     PaymentProcessing(Box<PaymentContext>),
+    /// The agent has no endpoint for webhooks of this id.
+    WebhookNotFound,
+    /// The endpoint has no delivery of this event.
+    DeliveryNotFound,
+    TooManyWebhooks {
+        most: usize,
+    },
+    /// Nothing is sent to an endpoint that is disabled.
+    WebhookDisabled,
+    /// Only what is over can be replayed.
+    DeliveryPending,
     /// A dependency of ours is not there.
     Unavailable(StoreError),
 }
@@ -238,6 +249,10 @@ impl ApiError {
             ApiError::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
             ApiError::PayloadTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             ApiError::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            ApiError::WebhookNotFound | ApiError::DeliveryNotFound => StatusCode::NOT_FOUND,
+            ApiError::TooManyWebhooks { .. } | ApiError::WebhookDisabled | ApiError::DeliveryPending => {
+                StatusCode::CONFLICT
+            }
             ApiError::RateLimited(_) => StatusCode::TOO_MANY_REQUESTS,
             ApiError::ServicePaused(_) => StatusCode::SERVICE_UNAVAILABLE,
             ApiError::Market(error) => error.status(),
@@ -296,6 +311,11 @@ impl ApiError {
             ApiError::RateLimited(_) => "rate_limit_exceeded",
             ApiError::ServicePaused(_) => "service_paused",
             ApiError::Market(error) => error.code(),
+            ApiError::WebhookNotFound => "webhook_not_found",
+            ApiError::DeliveryNotFound => "delivery_not_found",
+            ApiError::TooManyWebhooks { .. } => "too_many_webhooks",
+            ApiError::WebhookDisabled => "webhook_disabled",
+            ApiError::DeliveryPending => "delivery_pending",
             ApiError::PaymentProcessing(_) => "payment_processing_error",
             ApiError::Unavailable(_) => "provider_unavailable",
         }
@@ -322,6 +342,11 @@ impl ApiError {
             ApiError::AccessTokenInvalid => "the access token is unknown or has expired".to_owned(),
             ApiError::AccessTokenRevoked => "the access token was revoked by its owner".to_owned(),
             ApiError::AgentMismatch => "X-Agent-ID names another agent than the access token".to_owned(),
+            ApiError::WebhookNotFound => "you have no webhook of this id".to_owned(),
+            ApiError::DeliveryNotFound => "nothing of this event was sent to this webhook".to_owned(),
+            ApiError::TooManyWebhooks { most } => format!("an agent has at most {most} webhooks; delete one first"),
+            ApiError::WebhookDisabled => "the webhook is disabled; enable it first".to_owned(),
+            ApiError::DeliveryPending => "the delivery is still under way; what is over can be replayed".to_owned(),
             ApiError::WalletOnly => "this route needs the wallet's own proof; an access token cannot do it".to_owned(),
             ApiError::BudgetsReadOnly => {
                 "budgets are changed with the wallet's own proof; a token reads them".to_owned()

@@ -176,6 +176,9 @@ pub struct Ordered {
     pub platform: Uuid,
     /// Where the platform reached us, `https://host`: what it is told of the order begins with it.
     pub origin: String,
+    /// The webhook endpoint that is told of the order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hook: Option<String>,
 }
 
 /// How far a seller's worker has come, in its own words.

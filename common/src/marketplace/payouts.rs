@@ -16,6 +16,7 @@ use crate::money::Usdc;
 use crate::notifications::{self, Notification, NotificationKind};
 use crate::payments::treasury::{self, Funds, Obstacle, Seen, Treasury};
 use crate::store::{Db, StoreError, Write, WriteError};
+use crate::webhooks::{Event, EventKind, outbox};
 
 /// Open payouts taken from one shard in one run.
 const PER_SHARD: usize = 50;
@@ -187,8 +188,8 @@ async fn follow(db: &Db, treasury: &Treasury, payout: &Payout, now: Timestamp) -
     let seen = treasury.look(payout, sending).await.map_err(StoreError::new)?;
     match seen {
         Seen::Paid { transaction } => {
-            let told = told(db, payout, &transaction, now)?;
-            let ended = payout::end(db, payout, &End::Paid { transaction }, &[told], now).await?;
+            let told = told(db, payout, &transaction, now).await?;
+            let ended = payout::end(db, payout, &End::Paid { transaction }, &told, now).await?;
             Ok(if ended { Moved::Completed } else { Moved::Waits })
         }
         Seen::Doubtful(failure) => {
@@ -240,15 +241,20 @@ async fn move_to(db: &Db, payout: &Payout, next: Payout) -> Result<(), StoreErro
     }
 }
 
-/// The write that tells the wallet's owner.
-fn told(db: &Db, payout: &Payout, transaction: &str, now: Timestamp) -> Result<Write, StoreError> {
+/// The writes that tell the wallet's owner, and the webhooks of the wallet's agent.
+async fn told(db: &Db, payout: &Payout, transaction: &str, now: Timestamp) -> Result<Vec<Write>, StoreError> {
+    let about = json!({
+        "payout_id": payout.id, "soul": payout.soul, "amount_usdc": payout.amount.to_string(), "tx_hash": transaction,
+    });
     let note = Notification {
         kind: NotificationKind::PayoutCompleted,
         title: format!("{} USDC were paid out", payout.amount),
         body: Some(format!("The earnings of {} are in your wallet.", payout.soul)),
-        payload: Some(json!({
-            "payout_id": payout.id, "soul": payout.soul, "amount_usdc": payout.amount.to_string(), "tx_hash": transaction,
-        })),
+        payload: Some(about.clone()),
     };
-    notifications::raise_for(db, AgentId::of(payout.wallet), note, &payout.id.to_string(), payout.created, now)
+    let (agent, cause) = (AgentId::of(payout.wallet), payout.id.to_string());
+    let event = Event::new(agent, EventKind::PayoutCompleted, &cause, payout.created, about);
+    let outgoing = outbox::put(db, &event, now).await?;
+    let told = notifications::raise_for(db, agent, note, &cause, payout.created, now)?;
+    Ok(std::iter::once(told).chain(outgoing.writes()).collect())
 }

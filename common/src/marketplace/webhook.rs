@@ -1,11 +1,16 @@
 //! Secrets that webhooks to sellers are signed with: derived from the service's own secret and kept nowhere, so that no
 //! table holds one. A new address gets a new secret, because the number of the change goes into it.
+//!
+//! These go out by themselves and not through [`crate::webhooks`], because they promise something else: they remind of a job
+//! that waits, ever more rarely, also after an answer of success, and stop when the job is claimed. The job's own due
+//! time says when, and its state whether; an outbox beside it would go on posting what is no longer so.
 
 use ring::hmac;
 
 use crate::clock::Timestamp;
 use crate::digest::{self, sha256_parts};
 use crate::encoding::{base64_any, base64_standard};
+use crate::webhooks::secret::standard;
 
 /// The key that secrets are derived from; `quotes` is [`crate::secrets::ServiceKeys::quotes`], which every function that
 /// sells or works has.
@@ -24,11 +29,11 @@ pub fn secret(key: &hmac::Key, soul: &str, service: &str, number: u32) -> String
 pub fn signed(secret: &str, id: &str, body: &str, now: Timestamp) -> [(&'static str, String); 4] {
     let key = secret.strip_prefix("whsec_").and_then(base64_any).unwrap_or_default();
     let at = now.secs().to_string();
-    let mac = digest::hmac(&hmac::Key::new(hmac::HMAC_SHA256, &key), format!("{id}.{at}.{body}").as_bytes());
+    let signature = standard(&key, id, now.secs(), body);
     [
         ("content-type", "application/json".to_owned()),
         ("webhook-id", id.to_owned()),
         ("webhook-timestamp", at),
-        ("webhook-signature", format!("v1,{}", base64_standard(&mac))),
+        ("webhook-signature", signature),
     ]
 }

@@ -262,7 +262,7 @@ impl Workshop {
         });
         let body = body.to_string();
         let headers = webhook::signed(&secret, &job.request_id.soul_job(), &body, self.clock.now());
-        match self.toolbox.fetcher.post(url, &headers, body.into_bytes()).await {
+        match self.toolbox.fetcher.post(url, &headers, body.into_bytes(), 0).await.map(|posted| posted.status) {
             Ok(200..=299) => {}
             Ok(status) => log::event("webhook", json!({"soul": soul, "service": service, "status": status})),
             Err(error) => {

@@ -5,13 +5,14 @@ use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
+use std::time::{Duration, Instant};
 
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1;
 use hyper::header::{
     ACCEPT, ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue,
-    InvalidHeaderValue, LOCATION, USER_AGENT,
+    InvalidHeaderValue, LOCATION, RETRY_AFTER, USER_AGENT,
 };
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
@@ -26,6 +27,9 @@ use super::policy::FetchPolicy;
 
 /// What a page reader likes best, with everything else as a last resort.
 const ACCEPTED: &str = "text/html,application/xhtml+xml,text/markdown;q=0.9,text/plain;q=0.8,*/*;q=0.5";
+
+/// How long the start of an answer to a post is waited for, once its head is there.
+const ANSWER_TIME: Duration = Duration::from_secs(2);
 
 /// Header fields that a response may have; sites with many cookies have dozens.
 const MAX_HEADER_FIELDS: usize = 256;
@@ -54,6 +58,16 @@ pub struct Page {
     pub truncated: bool,
     /// How many redirects were followed.
     pub redirects: usize,
+}
+
+/// What a post was answered with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Posted {
+    pub status: u16,
+    /// The `Retry-After` header as sent.
+    pub retry_after: Option<String>,
+    /// The start of the answer as it came; empty if it came packed.
+    pub answer: Vec<u8>,
 }
 
 /// Why there is no page.
@@ -128,9 +142,17 @@ impl Fetcher {
         }
     }
 
-    /// Posts to a URL that a stranger gave, under the same guard, and follows nothing. Says the answer's status, and reads
-    /// no more of it.
-    pub async fn post(&self, url: &str, headers: &[(&str, String)], body: Vec<u8>) -> Result<u16, FetchError> {
+    /// Posts to a URL that a stranger gave, under the same guard, and follows nothing. Of the answer's body no more than
+    /// `keep` bytes are read, and never for longer than the deadline allows: an answer that does not end is one all the
+    /// same.
+    pub async fn post(
+        &self,
+        url: &str,
+        headers: &[(impl AsRef<str>, String)],
+        body: Vec<u8>,
+        keep: usize,
+    ) -> Result<Posted, FetchError> {
+        let started = Instant::now();
         let url = check_url(url, &self.policy).map_err(FetchError::NotAllowed)?;
         let invalid = |_| FetchError::NotAllowed(UrlRefused::Malformed);
         let mut request = Request::post(&url[Position::BeforePath..Position::AfterQuery])
@@ -138,20 +160,27 @@ impl Fetcher {
             .header(USER_AGENT, &self.user_agent)
             .header(CONNECTION, "close");
         for (name, value) in headers {
-            request = request.header(*name, value);
+            request = request.header(name.as_ref(), value);
         }
         let request = request.body(Full::from(body)).map_err(invalid)?;
         let exchange = async {
             let transport = self.connector.open(&url, &self.policy).await?;
             let (mut sender, connection) = self.handshake(transport).await?;
             while_driving(connection, async {
-                Ok(sender.send_request(request).await.map_err(http_error)?.status().as_u16())
+                let answer = sender.send_request(request);
+                let left = || self.policy.deadline.saturating_sub(started.elapsed());
+                let answer = timeout(left(), answer).await.map_err(|_| no_answer())?.map_err(http_error)?;
+                let (head, body) = answer.into_parts();
+                let keep = if head.headers.contains_key(CONTENT_ENCODING) { 0 } else { keep };
+                let answer = start_of(body, keep, left().min(ANSWER_TIME)).await;
+                Ok(Posted { status: head.status.as_u16(), retry_after: text_of(&head.headers, RETRY_AFTER), answer })
             })
             .await
         };
-        match timeout(self.policy.deadline, exchange).await {
+        // Opening the connection has no end of its own; the rest has, a moment before this one.
+        match timeout(self.policy.deadline + ANSWER_TIME, exchange).await {
             Ok(outcome) => outcome,
-            Err(_) => Err(FetchError::NotReachable("no answer in time".to_owned())),
+            Err(_) => Err(no_answer()),
         }
     }
 
@@ -246,6 +275,26 @@ impl Fetcher {
         }
         Err(FetchError::UnsupportedContent(essence))
     }
+}
+
+fn no_answer() -> FetchError {
+    FetchError::NotReachable("no answer in time".to_owned())
+}
+
+/// The first bytes of a body, as far as they come in time.
+async fn start_of(mut body: Incoming, keep: usize, time: Duration) -> Vec<u8> {
+    let mut start = Vec::new();
+    let read = async {
+        while start.len() < keep
+            && let Some(Ok(frame)) = body.frame().await
+        {
+            let piece = frame.data_ref().map_or(&[][..], |data| &data[..]);
+            start.extend_from_slice(&piece[..piece.len().min(keep - start.len())]);
+        }
+    };
+    // What came until then is kept.
+    let _ = timeout(time, read).await;
+    start
 }
 
 /// A content type in lower case without its parameters.

@@ -29,7 +29,7 @@ pub mod tls;
 mod tests;
 
 pub(crate) use fetch::essence;
-pub use fetch::{FetchError, Fetcher, Page};
+pub use fetch::{FetchError, Fetcher, Page, Posted};
 pub use guard::{UrlRefused, check_url};
 pub use plain::{PlainAnswer, PlainError, PlainHttp};
 pub use policy::FetchPolicy;

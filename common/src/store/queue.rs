@@ -1,12 +1,15 @@
 //! The job queue. Messages are small and versioned; what they mean is in the job they name.
 
+use std::time::Duration;
+
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::DisplayErrorContext;
 use serde::{Deserialize, Serialize};
 
 use super::{BoxFuture, StoreError};
 use crate::clock::Timestamp;
-use crate::ids::RequestId;
+use crate::ids::{AgentId, RequestId};
+use crate::webhooks::{EndpointId, EventId};
 
 /// A message of the job queue. Losing one loses nothing (the sweeper sends it again), and a repeated one changes
 /// nothing (a job is leased before it is worked on).
@@ -22,6 +25,8 @@ pub enum Message {
     },
     /// Run the test cases of a soul's service, of a trial that is due then.
     Trial { soul: String, service: String, due: Timestamp },
+    /// Bring an event further on its way to an endpoint (the queue of deliveries).
+    Delivery { agent: AgentId, endpoint: EndpointId, event: EventId },
 }
 
 impl Message {
@@ -37,8 +42,16 @@ impl Message {
 
 /// A queue to send jobs to: SQS when deployed, in process when local.
 pub trait Queue: Send + Sync {
-    fn send<'a>(&'a self, message: &'a Message) -> BoxFuture<'a, Result<(), StoreError>>;
+    fn send<'a>(&'a self, message: &'a Message) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.send_after(message, Duration::ZERO)
+    }
+
+    /// Sends a message that nobody gets before `delay` is over, of which at most [`MAX_DELAY`] is kept to.
+    fn send_after<'a>(&'a self, message: &'a Message, delay: Duration) -> BoxFuture<'a, Result<(), StoreError>>;
 }
+
+/// The longest a queue holds a message back (SQS).
+pub const MAX_DELAY: Duration = Duration::from_secs(900);
 
 /// Asks for a job to be brought further. A message that could not be sent is the sweeper's to send again, so this
 /// never fails its caller.
@@ -61,9 +74,13 @@ impl SqsQueue {
 }
 
 impl Queue for SqsQueue {
-    fn send<'a>(&'a self, message: &'a Message) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn send_after<'a>(&'a self, message: &'a Message, delay: Duration) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
             let request = self.client.send_message().queue_url(&self.url).message_body(message.to_json());
+            // Rounded up: a message that comes early finds its delivery not yet due.
+            let secs = delay.min(MAX_DELAY).as_millis().div_ceil(1000);
+            let secs = i32::try_from(secs).ok().filter(|secs| *secs > 0);
+            let request = request.set_delay_seconds(secs);
             request.send().await.map_err(|error| StoreError::new(DisplayErrorContext(&error)))?;
             Ok(())
         })

@@ -38,6 +38,11 @@ pub const INBOX_INDEX: IndexDefinition = IndexDefinition {
 pub const SOLD_INDEX: IndexDefinition =
     IndexDefinition { name: "sold", partition: "sold_by", sort: "created", included: &["agent"] };
 
+/// Deliveries that are open, by shard and by when somebody should look at them (see `webhooks::delivery`). Sparse: what is
+/// delivered leaves it.
+pub const OUTBOX_INDEX: IndexDefinition =
+    IndexDefinition { name: "outbox", partition: "outbox", sort: "due", included: &["created"] };
+
 /// Listed souls, in bands of job counts that no single one of which gets hot (see `marketplace::listing`).
 pub const LISTED_INDEX: IndexDefinition =
     IndexDefinition { name: "listed", partition: "listed", sort: "jobs", included: &["slug"] };
@@ -45,6 +50,6 @@ pub const LISTED_INDEX: IndexDefinition =
 pub const TABLES: [TableDefinition; 4] = [
     TableDefinition { word: "jobs", indexes: &[OPEN_INDEX, SOLD_INDEX], stream: true },
     TableDefinition { word: "ledger", indexes: &[], stream: false },
-    TableDefinition { word: "agents", indexes: &[INBOX_INDEX], stream: false },
+    TableDefinition { word: "agents", indexes: &[INBOX_INDEX, OUTBOX_INDEX], stream: false },
     TableDefinition { word: "souls", indexes: &[LISTED_INDEX], stream: false },
 ];

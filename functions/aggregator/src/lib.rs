@@ -8,12 +8,14 @@ mod warnings;
 
 use std::collections::BTreeSet;
 
+use common::checkout;
 use common::clock::Timestamp;
 use common::http::log;
 use common::mail::Mailer;
 use common::notifications;
 use common::stats::{self, Batch, JobState};
-use common::store::{Db, StoreError};
+use common::store::{Db, Queue, StoreError};
+use common::webhooks::outbox;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -41,15 +43,25 @@ pub struct Change {
 
 /// Counts a batch and tells of it, once, however often it is delivered. If either fails the batch is to be delivered
 /// again: neither does a thing twice.
-pub async fn handle(db: &Db, mailer: &Mailer, event: StreamEvent, now: Timestamp) -> Result<(), StoreError> {
+///
+/// `deliveries` is the queue of events for webhooks.
+pub async fn handle(
+    db: &Db,
+    mailer: &Mailer,
+    deliveries: &dyn Queue,
+    event: StreamEvent,
+    now: Timestamp,
+) -> Result<(), StoreError> {
     let (Some(first), Some(last)) = (event.records.first(), event.records.last()) else { return Ok(()) };
     let id = format!("{}-{}", first.dynamodb.sequence_number, last.dynamodb.sequence_number);
     let (mut batch, mut notes, mut charged) = (Batch::default(), Vec::new(), BTreeSet::new());
-    let mut sellers = BTreeSet::new();
+    let (mut sellers, mut events, mut orders) = (BTreeSet::new(), Vec::new(), Vec::new());
     for record in &event.records {
         let change = &record.dynamodb;
         sellers.extend(sales::seller_of_ended(&change.old_image, &change.new_image));
         charged.extend(surges::charged(&change.old_image, &change.new_image));
+        events.extend(notices::events(&change.old_image, &change.new_image));
+        orders.extend(checkout::events::of_change(&change.old_image, &change.new_image));
         notes.extend(notices::of_change(db, &change.old_image, &change.new_image, now)?);
         // Claims share the table and are no jobs; a deleted job has no new image.
         if let Some(new) = job_state(&change.new_image) {
@@ -59,7 +71,12 @@ pub async fn handle(db: &Db, mailer: &Mailer, event: StreamEvent, now: Timestamp
     let counted = stats::add(db, &id, &batch, now.secs()).await;
     let counted = counted.inspect_err(|error| log::failure("a batch could not be counted", error));
     let told = async {
-        notes.extend(surges::notes(db, &charged, now).await?);
+        let (surging, surges) = surges::notes(db, &charged, now).await?;
+        notes.extend(surging);
+        events.extend(surges);
+        let outgoing = outbox::put_all(db, &events, now).await?.and(checkout::events::outgoing(db, &orders, now)?);
+        outgoing.keep(db).await?;
+        outgoing.announce(deliveries).await;
         notifications::raise_all(db, notes).await
     };
     let told = told.await;

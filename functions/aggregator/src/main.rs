@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use common::app::{App, Connections};
+use common::app::{self, App, Connections};
 use common::config::Config;
 use common::mail::Mailer;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
@@ -10,10 +10,11 @@ async fn main() -> Result<(), Error> {
     let config = Arc::new(Config::from_env()?);
     let connections = Connections::open(&config)?;
     let mailer = Mailer::new(&config)?;
+    let deliveries = app::delivery_queue(&config, &connections)?;
     let app = App::new(config, &connections);
-    let (app, mailer) = (&app, &mailer);
+    let (app, mailer, deliveries) = (&app, &mailer, &*deliveries);
     let handler = |event: LambdaEvent<aggregator::StreamEvent>| async move {
-        aggregator::handle(&app.db, mailer, event.payload, app.clock.now()).await.map_err(Error::from)
+        aggregator::handle(&app.db, mailer, deliveries, event.payload, app.clock.now()).await.map_err(Error::from)
     };
     lambda_runtime::run(service_fn(handler)).await
 }

@@ -9,6 +9,7 @@ use common::ids::{AgentId, RequestId};
 use common::money::Usdc;
 use common::notifications::{self, Notification, NotificationKind};
 use common::store::{Db, StoreError, Write};
+use common::webhooks::{Event, EventKind};
 use serde_json::{Value, json};
 
 /// The writes that tell of one change of a job; most changes are no end and tell nothing.
@@ -17,6 +18,11 @@ pub fn of_change(db: &Db, old: &Value, new: &Value, now: Timestamp) -> Result<Ve
     let cause = ended.request_id.to_string();
     let notes = ended.notes().into_iter();
     notes.map(|note| notifications::raise_for(db, ended.agent, note, &cause, ended.at, now)).collect()
+}
+
+/// The events for webhooks of the same change.
+pub fn events(old: &Value, new: &Value) -> Vec<Event> {
+    Ended::read(old, new).map(|ended| ended.events()).unwrap_or_default()
 }
 
 /// A job whose work ended with this change.
@@ -54,11 +60,39 @@ impl Ended<'_> {
     /// The caller of a direct tool has its answer already; that its price came back is worth telling all the same.
     fn notes(&self) -> Vec<Notification> {
         let mut notes = Vec::new();
-        if catalog::find(self.tool).is_none_or(|tool| tool.answer == Answer::Queued) {
+        if self.is_queued() {
             notes.push(self.end());
         }
         notes.extend(self.credited.map(|amount| self.credit(amount)));
         notes
+    }
+
+    fn is_queued(&self) -> bool {
+        catalog::find(self.tool).is_none_or(|tool| tool.answer == Answer::Queued)
+    }
+
+    /// Of what notifications are raised, with what a program needs to go and read it.
+    fn events(&self) -> Vec<Event> {
+        let cause = self.request_id.to_string();
+        let event = |kind, data| Event::new(self.agent, kind, &cause, self.at, data);
+        let about = json!({"request_id": self.request_id, "tool": self.tool, "receipt_id": self.receipt_id});
+        let mut events = Vec::new();
+        if self.is_queued() {
+            let mut data = about.clone();
+            data["status"] = json!(if self.completed { "completed" } else { "failed" });
+            data["status_url"] = json!(format!("/v1/requests/{}", self.request_id));
+            if let (false, Some((code, message))) = (self.completed, self.error) {
+                data["error"] = json!({"code": code, "message": message});
+            }
+            let kind = if self.completed { EventKind::RequestCompleted } else { EventKind::RequestFailed };
+            events.push(event(kind, data));
+        }
+        if let Some(amount) = self.credited {
+            let mut data = about;
+            data["amount_usdc"] = json!(amount.to_string());
+            events.push(event(EventKind::CreditIssued, data));
+        }
+        events
     }
 
     fn end(&self) -> Notification {

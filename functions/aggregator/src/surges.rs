@@ -10,6 +10,7 @@ use common::ledger::{day, surge};
 use common::money::Usdc;
 use common::notifications::{self, Notification, NotificationKind};
 use common::store::{Db, StoreError, Write};
+use common::webhooks::{Event, EventKind};
 use serde_json::{Value, json};
 
 /// The agent a change charged and the day it counts on, if it made a job that counts against a day.
@@ -21,9 +22,13 @@ pub fn charged(old: &Value, new: &Value) -> Option<(AgentId, String)> {
     (is_new_job && counted).then(|| (agent, day.to_owned()))
 }
 
-/// The notifications for those of these agents whose day is far above their usual ones.
-pub async fn notes(db: &Db, charged: &BTreeSet<(AgentId, String)>, now: Timestamp) -> Result<Vec<Write>, StoreError> {
-    let mut notes = Vec::new();
+/// The notifications, and the events for webhooks, for those of these agents whose day is far above their usual ones.
+pub async fn notes(
+    db: &Db,
+    charged: &BTreeSet<(AgentId, String)>,
+    now: Timestamp,
+) -> Result<(Vec<Write>, Vec<Event>), StoreError> {
+    let (mut notes, mut events) = (Vec::new(), Vec::new());
     let agents: BTreeSet<AgentId> = charged.iter().map(|(agent, _)| *agent).collect();
     for agent in &agents {
         let spent = day::load(db, *agent, &day::name(now)).await?.committed;
@@ -35,24 +40,32 @@ pub async fn notes(db: &Db, charged: &BTreeSet<(AgentId, String)>, now: Timestam
         let before = day::until(db, *agent, &yesterday, BASELINE_DAYS).await?;
         let before: Vec<Usdc> = before.iter().map(|day| day.committed).filter(|spent| *spent > Usdc::ZERO).collect();
         if let Some(usual) = usual_if_surging(spent, &before) {
-            notes.push(note(db, *agent, spent, usual, now)?);
+            let about = about(spent, usual);
+            let cause = format!("surge#{}", day::name(now));
+            events.push(Event::new(*agent, EventKind::BudgetWarning, &cause, begin(now), about.clone()));
+            notes.push(note(db, *agent, spent, usual, about, now)?);
         }
     }
-    Ok(notes)
+    Ok((notes, events))
 }
 
-fn note(db: &Db, agent: AgentId, spent: Usdc, usual: Usdc, now: Timestamp) -> Result<Write, StoreError> {
+/// When the day began.
+fn begin(now: Timestamp) -> Timestamp {
+    day::resets_at(now).minus(Duration::from_secs(24 * 3600))
+}
+
+fn about(spent: Usdc, usual: Usdc) -> Value {
+    json!({"reason": "above_baseline", "spent_today_usdc": spent.to_string(), "usual_day_usdc": usual.to_string()})
+}
+
+fn note(db: &Db, agent: AgentId, spent: Usdc, usual: Usdc, about: Value, now: Timestamp) -> Result<Write, StoreError> {
     let note = Notification {
         kind: NotificationKind::BudgetWarning,
         title: format!("spending is far above usual: {spent} USDC today"),
         body: Some(format!(
             "A usual day is {usual} USDC. Freeze the agent or set a budget if this is not what you want."
         )),
-        payload: Some(json!({
-            "reason": "above_baseline", "spent_today_usdc": spent.to_string(), "usual_day_usdc": usual.to_string(),
-        })),
+        payload: Some(about),
     };
-    let today = day::name(now);
-    let begin = day::resets_at(now).minus(Duration::from_secs(24 * 3600));
-    notifications::raise_for(db, agent, note, &format!("surge#{today}"), begin, now)
+    notifications::raise_for(db, agent, note, &format!("surge#{}", day::name(now)), begin(now), now)
 }

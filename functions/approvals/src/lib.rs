@@ -25,6 +25,7 @@ use common::limits::{self, Class, Subject};
 use common::named::{self, Request};
 use common::notifications::{self, Notification, NotificationKind};
 use common::store::StoreError;
+use common::webhooks::{Event, EventKind, outbox};
 use http::{HeaderMap, StatusCode};
 use serde_json::{Map, Value, json};
 
@@ -226,16 +227,19 @@ impl Desk {
     /// Tells the agent what was decided. It also sees it when it asks for the approval.
     async fn tell(&self, approval: &Approval, now: Timestamp) {
         let view = approval.view(now);
+        let about = json!({"approval_id": view["approval_id"], "status": view["status"], "use_by": view["use_by"]});
         let note = Notification {
             kind: NotificationKind::ApprovalDecided,
             title: format!("approval {}", view["status"].as_str().unwrap_or("decided")),
             body: None,
-            payload: Some(
-                json!({"approval_id": view["approval_id"], "status": view["status"], "use_by": view["use_by"]}),
-            ),
+            payload: Some(about.clone()),
         };
-        let (db, cause) = (&self.app.db, approval.approval_id.to_string());
-        if let Err(error) = notifications::raise_now(db, approval.agent_id, note, &cause, now).await {
+        let (db, agent, cause) = (&self.app.db, approval.agent_id, approval.approval_id.to_string());
+        let event = Event::new(agent, EventKind::ApprovalDecided, &cause, now, about);
+        // Delivered by the sweeper, within a minute.
+        let told = async { outbox::put(db, &event, now).await?.keep(db).await };
+        let (noted, told) = tokio::join!(notifications::raise_now(db, agent, note, &cause, now), told);
+        if let Err(error) = noted.and(told) {
             common::http::log::failure("a decision could not be told", &error);
         }
     }

@@ -9,12 +9,15 @@ use common::ledger::signing::{self, PublicKey};
 use common::marketplace::{index, trials};
 use common::store::queue::Message;
 use common::store::{Db, Queue, StoreError};
+use common::webhooks::outbox;
 
 /// Where each lane's jobs are sent.
 #[derive(Clone, Copy)]
 pub struct Queues<'a> {
     pub tools: &'a dyn Queue,
     pub souls: &'a dyn Queue,
+    /// Where events go on their way to webhooks.
+    pub deliveries: &'a dyn Queue,
 }
 
 /// One run.
@@ -22,6 +25,7 @@ pub async fn run(db: &Db, queues: Queues<'_>, clock: &Clock, receipt_key: &Publi
     signing::publish(db, receipt_key).await?;
     let tools = sweep::sweep(db, Lane::Tools, queues.tools, clock.now()).await;
     let souls = sweep::sweep(db, Lane::Souls, queues.souls, clock.now()).await;
+    let deliveries = outbox::sweep(db, queues.deliveries, clock.now()).await;
     // A marketplace that cannot be searched is no reason to leave jobs lying.
     if let Err(error) = index::finish(db, clock.now()).await {
         log::failure("what souls are found by could not be finished", &error);
@@ -31,5 +35,6 @@ pub async fn run(db: &Db, queues: Queues<'_>, clock: &Clock, receipt_key: &Publi
         queues.souls.send(&Message::Trial { soul, service, due }).await?;
     }
     let (tools, souls) = (tools?, souls?);
+    deliveries?;
     Ok(Swept { sent: tools.sent + souls.sent, oldest_secs: tools.oldest_secs.max(souls.oldest_secs) })
 }

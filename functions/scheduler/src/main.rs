@@ -14,9 +14,10 @@ async fn main() -> Result<(), Error> {
     let receipt_key = ServiceKeys::load(&config, &connections.signed).await?.receipts.public();
     let queue = app::job_queue(&config, &connections)?;
     let souls = app::soul_queue(&config, &connections)?;
+    let deliveries = app::delivery_queue(&config, &connections)?;
     let app = App::new(config, &connections);
     let (app, receipt_key) = (&app, &receipt_key);
-    let queues = scheduler::Queues { tools: &*queue, souls: &*souls };
+    let queues = scheduler::Queues { tools: &*queue, souls: &*souls, deliveries: &*deliveries };
     let handler = |_: LambdaEvent<Value>| async move {
         let swept = scheduler::run(&app.db, queues, &app.clock, receipt_key).await?;
         let namespace = &app.config.metric_namespace;

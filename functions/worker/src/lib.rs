@@ -2,6 +2,7 @@
 
 use common::http::log;
 use common::jobs::Engine;
+use common::store::StoreError;
 use common::store::queue::Message;
 use common::tools::{Runner, top_up, vehicle_identification, web_read};
 use futures_util::future::join_all;
@@ -41,10 +42,22 @@ pub struct BatchItemFailure {
 
 /// Works on a batch. Only the messages that failed are reported; the rest are done with.
 pub async fn handle(engine: &Engine, event: SqsEvent) -> SqsAnswer {
-    // At the same time: most of a job is waiting for somebody else's server.
-    let work = event.records.into_iter().map(async |record| match work_on(engine, &record).await {
-        Ok(()) => None,
-        Err(cause) => {
+    each(event, |message| work_on(engine, message)).await
+}
+
+/// Does a batch's messages at the same time: most of each is waiting for somebody else's server.
+pub async fn each<F>(event: SqsEvent, work: impl Fn(Message) -> F) -> SqsAnswer
+where
+    F: Future<Output = Result<(), StoreError>>,
+{
+    let work = event.records.into_iter().map(|record| {
+        let work = Message::parse(&record.body).map(&work);
+        async move {
+            let done = match work {
+                Ok(work) => work.await,
+                Err(unreadable) => Err(unreadable),
+            };
+            let cause = done.err()?;
             log::failure(&format!("message {} failed", record.message_id), &cause);
             Some(BatchItemFailure { item_identifier: record.message_id })
         }
@@ -52,10 +65,10 @@ pub async fn handle(engine: &Engine, event: SqsEvent) -> SqsAnswer {
     SqsAnswer { batch_item_failures: join_all(work).await.into_iter().flatten().collect() }
 }
 
-async fn work_on(engine: &Engine, record: &SqsRecord) -> Result<(), common::store::StoreError> {
+async fn work_on(engine: &Engine, message: Message) -> Result<(), StoreError> {
     let started = engine.clock.now();
     let since = || engine.clock.now().millis() - started.millis();
-    match Message::parse(&record.body)? {
+    match message {
         Message::Job { request_id, trace } => {
             engine.run(request_id).await?;
             log::event("job", json!({"request_id": request_id, "ms": since(), "trace": trace}));
@@ -66,6 +79,7 @@ async fn work_on(engine: &Engine, record: &SqsRecord) -> Result<(), common::stor
             }
             log::event("trial", json!({"soul": soul, "service": service, "ms": since()}));
         }
+        Message::Delivery { .. } => return Err(StoreError::new("deliveries have a queue of their own")),
     }
     Ok(())
 }

@@ -1,0 +1,24 @@
+use std::sync::Arc;
+
+use common::app::{self, App, Connections};
+use common::config::Config;
+use common::net::FetchPolicy;
+use common::secrets::ServiceKeys;
+use common::webhooks::Courier;
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    let config = Arc::new(Config::from_env()?);
+    let connections = Connections::open(&config)?;
+    let keys = ServiceKeys::load(&config, &connections.signed).await?.webhooks;
+    let queue = app::delivery_queue(&config, &connections)?;
+    let App { db, clock, config, .. } = App::new(config, &connections);
+    let courier = Courier::new(db, clock, queue, keys, &config, FetchPolicy::default())?;
+    courier.db.warm(&config.tables.agents).await;
+    let courier = &courier;
+    let handler = |event: LambdaEvent<worker::SqsEvent>| async move {
+        Ok::<_, Error>(deliveries::handle(courier, event.payload).await)
+    };
+    lambda_runtime::run(service_fn(handler)).await
+}

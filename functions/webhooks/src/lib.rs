@@ -1,0 +1,293 @@
+//! An agent's endpoints for webhooks, and what was sent to them. Wallets and access tokens alike: what an endpoint is
+//! told, a token may read anyway.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, RawQuery, State};
+use axum::response::Response;
+use axum::routing::{get, post};
+use common::app::App;
+use common::auth::{Caller, Scope};
+use common::catalog::input::FieldError;
+use common::gate::{self, parse_body, respond};
+use common::http::{ApiError, Segment, private_body, private_json, query_pairs, read_body};
+use common::ids;
+use common::named::{self, Request};
+use common::net::FetchPolicy;
+use common::store::{Queue, StoreError};
+use common::webhooks::endpoint::{self, MAX_ENDPOINTS};
+use common::webhooks::event::{Event, EventId, EventKind};
+use common::webhooks::form::{self, Draft};
+use common::webhooks::secret::SigningKey;
+use common::webhooks::view::{DeliveryView, EndpointView};
+use common::webhooks::{Courier, Delivery, DeliveryState, Endpoint, EndpointId, delivery, outbox};
+use http::{HeaderMap, StatusCode};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+const LISTED: usize = 20;
+const MOST_LISTED: usize = 100;
+
+/// What this group works with.
+#[derive(Clone)]
+pub struct Hooks {
+    pub app: App,
+    /// The queue of deliveries.
+    pub queue: Arc<dyn Queue>,
+    pub keys: SigningKey,
+    /// Where endpoints may be.
+    pub policy: FetchPolicy,
+}
+
+pub fn router(hooks: Hooks) -> Router {
+    let router = Router::new()
+        .route("/v1/webhooks", get(list).post(create))
+        .route("/v1/webhooks/{id}", get(show).patch(change).delete(remove))
+        .route("/v1/webhooks/{id}/rotate-secret", post(rotate))
+        .route("/v1/webhooks/{id}/test", post(test))
+        .route("/v1/webhooks/{id}/deliveries", get(deliveries))
+        .route("/v1/webhooks/{id}/deliveries/{event}/replay", post(replay))
+        .with_state(hooks);
+    common::http::routes::finish(router)
+}
+
+/// The envelope of all answers here.
+#[derive(Serialize)]
+struct Data<T> {
+    success: bool,
+    data: T,
+}
+
+fn data<T: Serialize>(data: T) -> Result<Response, ApiError> {
+    private_body(&Data { success: true, data })
+}
+
+fn accepted(data: &Value) -> Response {
+    private_json(StatusCode::ACCEPTED, &json!({"success": true, "data": data}))
+}
+
+/// A list of endpoints.
+#[derive(Serialize)]
+struct Listed<'a> {
+    webhooks: Vec<EndpointView<'a>>,
+    count: usize,
+}
+
+/// A page of deliveries, newest first.
+#[derive(Serialize)]
+struct Page<'a> {
+    deliveries: Vec<DeliveryView<'a>>,
+    count: usize,
+    has_more: bool,
+    /// For `cursor` of the next page.
+    next_cursor: Option<EventId>,
+}
+
+async fn json_body(headers: &HeaderMap, body: Body) -> Result<Map<String, Value>, ApiError> {
+    parse_body(headers, &read_body(body, gate::MAX_BODY_BYTES).await?)
+}
+
+/// `POST /v1/webhooks`: the secret is in this answer and nowhere else.
+async fn create(State(hooks): State<Hooks>, headers: HeaderMap, body: Body) -> Response {
+    let answer = async {
+        let body = json_body(&headers, body).await?;
+        let draft = Draft::read(form::CREATE, &body, &hooks.policy).map_err(ApiError::InvalidRequest)?;
+        let caller = hooks.app.caller(&headers, Scope::Write).await?;
+        let route = "POST /v1/webhooks";
+        let request = Request { caller: &caller, headers: &headers, route, body: &body, secret: Some("secret") };
+        let make = async {
+            let now = hooks.app.clock.now();
+            let made = draft.endpoint(caller.agent, now).ok_or(ApiError::field("url", "is required"))?;
+            if !endpoint::create(&hooks.app.db, &made).await? {
+                return Err(ApiError::TooManyWebhooks { most: MAX_ENDPOINTS });
+            }
+            Ok((StatusCode::CREATED, hooks.with_secret(&made)?))
+        };
+        named::once(&hooks.app, request, make).await
+    };
+    respond(answer.await)
+}
+
+/// `GET /v1/webhooks`
+async fn list(State(hooks): State<Hooks>, headers: HeaderMap) -> Response {
+    let answer = async {
+        let caller = hooks.app.caller(&headers, Scope::Read).await?;
+        let now = hooks.app.clock.now();
+        let mut found = endpoint::of_agent(&hooks.app.db, caller.agent).await?;
+        found.sort_by_key(|endpoint| (endpoint.created, endpoint.id));
+        let webhooks: Vec<EndpointView<'_>> = found.iter().map(|endpoint| endpoint.view(None, now)).collect();
+        data(Listed { count: webhooks.len(), webhooks })
+    };
+    respond(answer.await)
+}
+
+/// `GET /v1/webhooks/{id}`
+async fn show(State(hooks): State<Hooks>, Segment(id): Segment, headers: HeaderMap) -> Response {
+    let answer = async {
+        let caller = hooks.app.caller(&headers, Scope::Read).await?;
+        data(hooks.endpoint(&caller, &id).await?.view(None, hooks.app.clock.now()))
+    };
+    respond(answer.await)
+}
+
+/// `PATCH /v1/webhooks/{id}`: what is named is changed.
+async fn change(State(hooks): State<Hooks>, Segment(id): Segment, headers: HeaderMap, body: Body) -> Response {
+    let answer = async {
+        let body = json_body(&headers, body).await?;
+        let draft = Draft::read(form::CHANGE, &body, &hooks.policy).map_err(ApiError::InvalidRequest)?;
+        let caller = hooks.app.caller(&headers, Scope::Write).await?;
+        let now = hooks.app.clock.now();
+        let id = named_endpoint(&id)?;
+        let changed = endpoint::change(&hooks.app.db, caller.agent, id, now, |before| draft.apply(before)).await?;
+        data(changed.ok_or(ApiError::WebhookNotFound)?.view(None, now))
+    };
+    respond(answer.await)
+}
+
+/// `DELETE /v1/webhooks/{id}`: what is still on its way to it is cancelled.
+async fn remove(State(hooks): State<Hooks>, Segment(id): Segment, headers: HeaderMap) -> Response {
+    let answer = async {
+        let caller = hooks.app.caller(&headers, Scope::Write).await?;
+        let id = named_endpoint(&id)?;
+        if !endpoint::delete(&hooks.app.db, caller.agent, id).await? {
+            return Err(ApiError::WebhookNotFound);
+        }
+        data(json!({"id": id, "deleted": true}))
+    };
+    respond(answer.await)
+}
+
+/// `POST /v1/webhooks/{id}/rotate-secret`: the new secret is in this answer and nowhere else; the old one signs beside it
+/// for `overlap_hours`.
+async fn rotate(State(hooks): State<Hooks>, Segment(id): Segment, headers: HeaderMap, body: Body) -> Response {
+    let answer = async {
+        let body = json_body(&headers, body).await?;
+        let overlap = form::overlap(&body).map_err(ApiError::InvalidRequest)?;
+        let caller = hooks.app.caller(&headers, Scope::Write).await?;
+        let id = named_endpoint(&id)?;
+        // The name stands for this endpoint's rotation.
+        let mut named_body = body;
+        named_body.insert("id".to_owned(), json!(id));
+        let route = "POST /v1/webhooks/{id}/rotate-secret";
+        let request = Request { caller: &caller, headers: &headers, route, body: &named_body, secret: Some("secret") };
+        let rotate = async {
+            let now = hooks.app.clock.now();
+            let rotate = |before: &Endpoint| before.rotated(overlap, now);
+            let rotated = endpoint::change(&hooks.app.db, caller.agent, id, now, rotate).await?;
+            Ok((StatusCode::OK, hooks.with_secret(&rotated.ok_or(ApiError::WebhookNotFound)?)?))
+        };
+        named::once(&hooks.app, request, rotate).await
+    };
+    respond(answer.await)
+}
+
+/// `POST /v1/webhooks/{id}/test`: sends an event `webhook.test`, once.
+async fn test(State(hooks): State<Hooks>, Segment(id): Segment, headers: HeaderMap, body: Body) -> Response {
+    let answer = async {
+        json_body(&headers, body).await?;
+        let caller = hooks.app.caller(&headers, Scope::Write).await?;
+        let endpoint = hooks.endpoint(&caller, &id).await?;
+        if endpoint.disabled.is_some() {
+            return Err(ApiError::WebhookDisabled);
+        }
+        let (db, now) = (&hooks.app.db, hooks.app.clock.now());
+        let about = json!({"webhook_id": endpoint.id, "message": "This is a test."});
+        let event = Event::new(caller.agent, EventKind::Test, &ids::random_uuid().to_string(), now, about);
+        let outgoing = outbox::to(db, &event, std::iter::once(endpoint.id), now)?;
+        outgoing.keep(db).await?;
+        outgoing.announce(&*hooks.queue).await;
+        Ok(accepted(&json!({"event_id": event.id, "state": DeliveryState::Pending})))
+    };
+    respond(answer.await)
+}
+
+/// `GET /v1/webhooks/{id}/deliveries`: newest first, with what was tried.
+async fn deliveries(
+    State(hooks): State<Hooks>,
+    Segment(id): Segment,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    let answer = async {
+        let (after, limit) = page(query.as_deref())?;
+        let caller = hooks.app.caller(&headers, Scope::Read).await?;
+        let endpoint = hooks.endpoint(&caller, &id).await?;
+        let mut found = delivery::list(&hooks.app.db, caller.agent, endpoint.id, after, limit + 1).await?;
+        let has_more = found.len() > limit;
+        found.truncate(limit);
+        let next_cursor = found.last().filter(|_| has_more).map(|last| last.event);
+        let deliveries: Vec<DeliveryView<'_>> = found.iter().map(Delivery::view).collect();
+        data(Page { count: deliveries.len(), deliveries, has_more, next_cursor })
+    };
+    respond(answer.await)
+}
+
+/// `POST /v1/webhooks/{id}/deliveries/{event}/replay`: the same event once more, with all its attempts before it.
+async fn replay(
+    State(hooks): State<Hooks>,
+    path: Result<Path<(String, String)>, axum::extract::rejection::PathRejection>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let answer = async {
+        let Path((id, event)) = path.map_err(|_| ApiError::NotFound)?;
+        json_body(&headers, body).await?;
+        let caller = hooks.app.caller(&headers, Scope::Write).await?;
+        let endpoint = hooks.endpoint(&caller, &id).await?;
+        if endpoint.disabled.is_some() {
+            return Err(ApiError::WebhookDisabled);
+        }
+        let event: EventId = event.parse().map_err(|_| ApiError::DeliveryNotFound)?;
+        let (db, now) = (&hooks.app.db, hooks.app.clock.now());
+        let found = delivery::load(db, caller.agent, endpoint.id, event).await?.ok_or(ApiError::DeliveryNotFound)?;
+        if found.state == DeliveryState::Pending || !outbox::replay(db, &*hooks.queue, &found, now).await? {
+            return Err(ApiError::DeliveryPending);
+        }
+        Ok(accepted(&json!({"event_id": event, "state": DeliveryState::Pending})))
+    };
+    respond(answer.await)
+}
+
+impl Hooks {
+    /// Who delivers what is put in here, for processes that do both.
+    pub fn courier(&self) -> Result<Courier, StoreError> {
+        let App { db, clock, config, .. } = self.app.clone();
+        Courier::new(db, clock, self.queue.clone(), self.keys.clone(), &config, self.policy.clone())
+    }
+
+    async fn endpoint(&self, caller: &Caller, id: &str) -> Result<Endpoint, ApiError> {
+        let found = endpoint::load(&self.app.db, caller.agent, named_endpoint(id)?).await?;
+        found.ok_or(ApiError::WebhookNotFound)
+    }
+
+    fn with_secret(&self, endpoint: &Endpoint) -> Result<Value, ApiError> {
+        let secret = self.keys.secret(endpoint.agent, endpoint.id, endpoint.secret).to_text();
+        let view = endpoint.view(Some(secret), self.app.clock.now());
+        serde_json::to_value(Data { success: true, data: view }).map_err(|error| StoreError::new(error).into())
+    }
+}
+
+fn named_endpoint(id: &str) -> Result<EndpointId, ApiError> {
+    id.parse().map_err(|_| ApiError::WebhookNotFound)
+}
+
+/// `cursor` and `limit` of a list.
+fn page(query: Option<&str>) -> Result<(Option<EventId>, usize), ApiError> {
+    let (mut after, mut limit, mut wrong) = (None, LISTED, Vec::new());
+    for (name, value) in query_pairs(query) {
+        match &*name {
+            "cursor" => match value.parse() {
+                Ok(event) => after = Some(event),
+                Err(_) => return Err(ApiError::InvalidCursor),
+            },
+            "limit" => match value.parse().ok().filter(|limit| (1..=MOST_LISTED).contains(limit)) {
+                Some(number) => limit = number,
+                None => wrong.push(FieldError::new("limit", format!("must be a whole number from 1 to {MOST_LISTED}"))),
+            },
+            _ => {}
+        }
+    }
+    if wrong.is_empty() { Ok((after, limit)) } else { Err(ApiError::InvalidRequest(wrong)) }
+}

@@ -1,0 +1,103 @@
+//! Receivers written with the reference libraries of Standard Webhooks: what we sign, they take.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+
+use super::{installed, quietly};
+use crate::support::{Payer, run, stack_with};
+
+struct Program {
+    lines: Lines<BufReader<ChildStdout>>,
+    secrets: ChildStdin,
+    port: u64,
+    _process: Child,
+}
+
+impl Program {
+    async fn start(mut command: Command) -> Program {
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+        let mut process = command.spawn().expect("a receiver");
+        let lines = BufReader::new(process.stdout.take().expect("its lines")).lines();
+        let secrets = process.stdin.take().expect("its input");
+        let mut program = Program { lines, secrets, port: 0, _process: process };
+        program.port = program.says().await["port"].as_u64().expect("a port");
+        program
+    }
+
+    async fn says(&mut self) -> Value {
+        let line = self.lines.next_line().await.expect("a line").expect("a line more");
+        serde_json::from_str(&line).expect("JSON")
+    }
+
+    async fn learns(&mut self, secret: &str) {
+        self.secrets.write_all(format!("{secret}\n").as_bytes()).await.expect("it listens");
+        // It reads beside its answers.
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    }
+}
+
+/// The library's environment, or nothing where it cannot be installed.
+async fn python(folder: &Path) -> Result<std::path::PathBuf, String> {
+    let environment = folder.join(".venv");
+    let python = environment.join("bin/python");
+    let wanted = std::fs::read(folder.join("requirements.txt")).map_err(|error| error.to_string())?;
+    let mark = environment.join(".installed");
+    if !std::fs::read(&mark).is_ok_and(|installed| installed == wanted) {
+        quietly(Command::new("python3").args(["-m", "venv"]).arg(&environment)).await?;
+        let arguments = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", "requirements.txt"];
+        quietly(Command::new(&python).args(arguments).current_dir(folder)).await?;
+        std::fs::write(mark, wanted).map_err(|error| error.to_string())?;
+    }
+    Ok(python)
+}
+
+#[test]
+fn the_reference_libraries_take_what_we_sign() {
+    run(async {
+        let Some(folder) = installed("webhooks").await else { return };
+        let python = match python(&folder).await {
+            Ok(python) => python,
+            Err(cause) if std::env::var_os("REQUIRE_CLIENTS").is_some() => panic!("{cause}"),
+            Err(cause) => return eprintln!("LEFT OUT: the Python library does not install here: {cause}"),
+        };
+        let program = |runs: &Path, file: &str| {
+            let mut command = Command::new(runs);
+            command.arg(folder.join(file)).current_dir(&folder);
+            Program::start(command)
+        };
+        let mut receivers = [program(Path::new("node"), "receiver.mjs").await, program(&python, "receiver.py").await];
+        let allowed = receivers.iter().map(|receiver| format!("127.0.0.1:{}", receiver.port)).collect::<Vec<_>>();
+        let stack = stack_with(|options| options.with("LOCAL_FETCH_ALLOW", allowed.join(","))).await;
+        let payer = Payer::with(&stack, 0).await;
+        for receiver in &mut receivers {
+            let url = format!("http://127.0.0.1:{}/", receiver.port);
+            let hook = crate::webhooks::create(&payer, &json!({"url": url})).await;
+            let path = format!("/v1/webhooks/{}", hook["id"].as_str().unwrap());
+            let test = || payer.change("POST", &format!("{path}/test"), &json!({}));
+            let first = hook["secret"].as_str().unwrap();
+            receiver.learns(first).await;
+            let sent = test().await.json()["data"]["event_id"].clone();
+            assert_eq!(receiver.says().await, json!({"verified": true, "type": "webhook.test", "id": sent}));
+
+            // While a rotation lasts the old secret will do, and so will the new one; afterwards only the new one.
+            let rotate = |body: Value| {
+                let path = format!("{path}/rotate-secret");
+                let payer = payer.clone();
+                async move { payer.change("POST", &path, &body).await.json()["data"]["secret"].as_str().unwrap().to_owned() }
+            };
+            let second = rotate(json!({})).await;
+            test().await;
+            assert_eq!(receiver.says().await["verified"], true, "the old one");
+            receiver.learns(&second).await;
+            test().await;
+            assert_eq!(receiver.says().await["verified"], true, "the new one");
+            rotate(json!({"overlap_hours": 0})).await;
+            test().await;
+            assert_eq!(receiver.says().await["verified"], false, "neither of the two");
+        }
+    });
+}

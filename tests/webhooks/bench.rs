@@ -1,0 +1,113 @@
+//! Couriers on a bench: a database, a clock that is moved by hand, and a queue that only remembers.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use common::app::Connections;
+use common::clock::{Clock, Timestamp};
+use common::config::Config;
+use common::evm::Address;
+use common::ids::AgentId;
+use common::net::FetchPolicy;
+use common::secrets::ServiceKeys;
+use common::store::queue::{Message, Queue};
+use common::store::{BoxFuture, Db, StoreError};
+use common::webhooks::form::{self, Draft};
+use common::webhooks::{Courier, Delivery, Endpoint, Event, EventId, EventKind, delivery, endpoint, outbox};
+use serde_json::json;
+
+use crate::support::receiver::Receiver;
+
+/// What was sent, and with what delay.
+#[derive(Default)]
+pub struct Sent(Mutex<Vec<(Message, Duration)>>);
+
+impl Queue for Sent {
+    fn send_after<'a>(&'a self, message: &'a Message, delay: Duration) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.0.lock().unwrap().push((message.clone(), delay));
+        Box::pin(async { Ok(()) })
+    }
+}
+
+impl Sent {
+    pub fn take(&self) -> Vec<(Message, Duration)> {
+        std::mem::take(&mut *self.0.lock().unwrap())
+    }
+}
+
+pub struct Bench {
+    pub db: Db,
+    pub clock: Clock,
+    pub sent: Arc<Sent>,
+    pub courier: Arc<Courier>,
+    pub agent: AgentId,
+    policy: FetchPolicy,
+}
+
+impl Bench {
+    pub async fn new(receivers: &[&Receiver]) -> Bench {
+        let database = local::database::start(None).await.expect("a database");
+        let bench = Bench::over(&database, receivers, Clock::pinned(Timestamp::from_secs(1_800_000_000)));
+        local::database::create_tables(&bench.db).await.expect("tables");
+        bench
+    }
+
+    /// Another process over the same database.
+    pub fn over(database: &str, receivers: &[&Receiver], clock: Clock) -> Bench {
+        let environment: HashMap<&str, &str> = HashMap::from([
+            ("AWS_ENDPOINT_URL", database),
+            ("AWS_ACCESS_KEY_ID", "local"),
+            ("AWS_SECRET_ACCESS_KEY", "local"),
+            ("SERVICE_SECRET", "a secret of the bench"),
+            ("PAY_TO", "0x00000000000000000000000000000000000000ff"),
+            ("CHAIN_RPC_URL", "http://127.0.0.1:1"),
+        ]);
+        let config = Config::read(|name| environment.get(name).map(|value| (*value).to_owned())).expect("a config");
+        let db = Db::new(Connections::open(&config).expect("connections").aws.dynamodb(), config.tables.clone());
+        let keys = ServiceKeys::derive("a secret of the bench").expect("keys").webhooks;
+        let policy = FetchPolicy::default().allowing_local(receivers.iter().map(|receiver| receiver.host.clone()));
+        let sent = Arc::new(Sent::default());
+        let queue = sent.clone() as Arc<dyn Queue>;
+        let courier = Courier::new(db.clone(), clock.clone(), queue, keys, &config, policy.clone()).expect("a courier");
+        Bench { db, clock, sent, courier: Arc::new(courier), agent: AgentId::of(Address::ZERO), policy }
+    }
+
+    pub async fn endpoint(&self, url: &str) -> Endpoint {
+        let body = json!({"url": url});
+        let draft = Draft::read(form::CREATE, body.as_object().unwrap(), &self.policy).expect("a good body");
+        let endpoint = draft.endpoint(self.agent, self.clock.now()).expect("a URL");
+        assert!(endpoint::create(&self.db, &endpoint).await.expect("a database"));
+        endpoint
+    }
+
+    /// Raises an event to all endpoints, of which the queue hears.
+    pub async fn raise(&self, cause: &str) -> EventId {
+        let event = Event::new(self.agent, EventKind::RequestFailed, cause, self.clock.now(), json!({"cause": cause}));
+        let outgoing = outbox::put(&self.db, &event, self.clock.now()).await.expect("a database");
+        outgoing.keep(&self.db).await.expect("a database");
+        outgoing.announce(&*self.sent).await;
+        event.id
+    }
+
+    /// Delivers everything the queue heard of, as if no delay were asked for.
+    pub async fn work(&self) {
+        for (message, _) in self.sent.take() {
+            let Message::Delivery { agent, endpoint, event } = message else { panic!("{message:?}") };
+            self.courier.deliver(agent, endpoint, event).await.expect("a database");
+        }
+    }
+
+    /// A minute's look of the scheduler.
+    pub async fn sweep(&self) -> u32 {
+        outbox::sweep(&self.db, &*self.sent, self.clock.now()).await.expect("a database")
+    }
+
+    pub async fn delivery(&self, endpoint: &Endpoint, event: EventId) -> Delivery {
+        delivery::load(&self.db, self.agent, endpoint.id, event).await.expect("a database").expect("a delivery")
+    }
+
+    pub async fn log(&self, endpoint: &Endpoint) -> Vec<Delivery> {
+        delivery::list(&self.db, self.agent, endpoint.id, None, 1000).await.expect("a database")
+    }
+}

@@ -1,0 +1,198 @@
+//! The plan of attempts, what ends it, and what an owner is told.
+
+use std::time::Duration;
+
+use common::notifications;
+use common::webhooks::endpoint::{self, Disabled};
+use common::webhooks::{DeliveryState, Endpoint, outbox};
+use futures_util::future::join_all;
+use serde_json::json;
+
+use super::bench::Bench;
+use super::states;
+use crate::support::receiver::{Receiver, status};
+use crate::support::run;
+
+const MINUTE: u64 = 60;
+
+#[test]
+fn six_attempts_by_the_plan_then_dead_told_and_replayed() {
+    run(async {
+        let receiver = Receiver::start().await;
+        receiver.answer(|| status(500));
+        let bench = Bench::new(&[&receiver]).await;
+        let endpoint = bench.endpoint(&receiver.url).await;
+        let event = bench.raise("a").await;
+        bench.work().await;
+        for (attempt, minutes) in [(1, 1), (2, 5), (3, 30), (4, 120), (5, 600)] {
+            assert_eq!(receiver.count(), attempt);
+            let wait = Duration::from_secs(minutes * MINUTE);
+            // What a queue can hold back is sent with that delay; the rest is left to the sweeper.
+            let sent = bench.sent.take();
+            assert_eq!(
+                sent.iter().map(|(_, delay)| *delay).collect::<Vec<_>>(),
+                if minutes <= 15 { vec![wait] } else { vec![] }
+            );
+            bench.clock.advance(wait - Duration::from_millis(1));
+            assert_eq!(bench.sweep().await, 0, "nothing is due before {minutes} minutes");
+            bench.courier.deliver(bench.agent, endpoint.id, event).await.unwrap();
+            assert_eq!(receiver.count(), attempt, "a message that comes early changes nothing");
+            bench.clock.advance(Duration::from_millis(1));
+            assert_eq!(bench.sweep().await, 1);
+            bench.work().await;
+        }
+        assert_eq!(receiver.count(), 6);
+        let dead = bench.delivery(&endpoint, event).await;
+        assert_eq!((dead.state, dead.attempts.len(), dead.tries), (DeliveryState::Dead, 6, 6));
+        let notes = notifications::list(&bench.db, bench.agent, true, 10).await.unwrap();
+        assert_eq!((notes.len(), &notes[0]["type"]), (1, &json!("webhook_failed")));
+        assert_eq!(notes[0]["payload"]["event_id"], json!(event));
+        bench.clock.advance(Duration::from_secs(24 * 3600));
+        assert_eq!(bench.sweep().await, 0, "what is dead is in no index");
+        let ids: Vec<String> = receiver.received().iter().map(|one| one.header("webhook-id").to_owned()).collect();
+        assert!(ids.iter().all(|id| *id == event.to_string()), "{ids:?}");
+        let bodies: Vec<String> = receiver.received().into_iter().map(|one| one.body).collect();
+        assert!(bodies.windows(2).all(|pair| pair[0] == pair[1]));
+
+        // Replayed by two at once: one round, of the same event.
+        receiver.answer(|| status(200));
+        let replays = join_all((0..2).map(|_| outbox::replay(&bench.db, &*bench.sent, &dead, bench.clock.now()))).await;
+        assert_eq!(replays.iter().filter(|done| *done.as_ref().unwrap()).count(), 1, "{replays:?}");
+        bench.work().await;
+        let done = bench.delivery(&endpoint, event).await;
+        assert_eq!((done.state, done.tries, done.attempts.len()), (DeliveryState::Delivered, 1, 7));
+        assert_eq!(receiver.received()[6].header("webhook-id"), event.to_string());
+    });
+}
+
+#[test]
+fn the_receivers_own_wait_is_kept_to_within_bounds() {
+    run(async {
+        let receiver = Receiver::start().await;
+        let bench = Bench::new(&[&receiver]).await;
+        let endpoint = bench.endpoint(&receiver.url).await;
+        for (asked, minutes) in [("600", 10), ("1", 1), ("99999999", 600), ("nonsense", 1)] {
+            receiver.answer(move || {
+                let mut answer = status(503);
+                answer.headers_mut().insert("retry-after", asked.parse().unwrap());
+                answer
+            });
+            let event = bench.raise(asked).await;
+            bench.work().await;
+            let next = bench.delivery(&endpoint, event).await.not_before;
+            assert_eq!(next, bench.clock.now().plus(Duration::from_secs(minutes * MINUTE)), "{asked}");
+        }
+    });
+}
+
+#[test]
+fn a_receiver_that_is_gone_is_disabled_and_what_waits_for_it_is_cancelled() {
+    run(async {
+        let receiver = Receiver::start().await;
+        receiver.answer(|| status(410));
+        let bench = Bench::new(&[&receiver]).await;
+        let endpoint = bench.endpoint(&receiver.url).await;
+        for cause in ["a", "b", "c"] {
+            bench.raise(cause).await;
+        }
+        bench.work().await;
+        assert_eq!(receiver.count(), 1);
+        assert_eq!(load(&bench, &endpoint).await.disabled, Some(Disabled::Gone));
+        let mut states = states(&bench.log(&endpoint).await);
+        states.sort_by_key(ToString::to_string);
+        assert_eq!(states, [json!("cancelled"), json!("cancelled"), json!("dead")]);
+        bench.raise("d").await;
+        assert_eq!(bench.log(&endpoint).await.len(), 3, "nothing more is put in");
+        let notes = notifications::list(&bench.db, bench.agent, true, 10).await.unwrap();
+        assert_eq!(notes.len(), 1, "{notes:?}");
+    });
+}
+
+async fn load(bench: &Bench, endpoint: &Endpoint) -> Endpoint {
+    endpoint::load(&bench.db, bench.agent, endpoint.id).await.unwrap().expect("an endpoint")
+}
+
+#[test]
+fn rotations_and_a_disabling_at_once_lose_nothing_of_each_other() {
+    run(async {
+        let receiver = Receiver::start().await;
+        receiver.answer(|| status(410));
+        let bench = Bench::new(&[&receiver]).await;
+        let endpoint = bench.endpoint(&receiver.url).await;
+        bench.raise("a").await;
+        let now = bench.clock.now();
+        let rotate = || {
+            endpoint::change(&bench.db, bench.agent, endpoint.id, now, |before| before.rotated(endpoint::OVERLAP, now))
+        };
+        let (rotated, ()) = tokio::join!(join_all((0..3).map(|_| rotate())), bench.work());
+        let mut numbers: Vec<u32> = rotated.into_iter().map(|rotated| rotated.unwrap().unwrap().secret).collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, [2, 3, 4], "each rotation has a secret of its own");
+        let left = load(&bench, &endpoint).await;
+        assert_eq!((left.secret, left.disabled, left.older.len()), (4, Some(Disabled::Gone), 3));
+
+        // While the rotation lasts, each secret signs.
+        endpoint::change(&bench.db, bench.agent, endpoint.id, now, |before| Endpoint {
+            disabled: None,
+            ..before.clone()
+        })
+        .await
+        .unwrap();
+        receiver.answer(|| status(200));
+        bench.raise("b").await;
+        bench.work().await;
+        let last = receiver.received().pop().unwrap();
+        assert_eq!(last.header("webhook-signature").split(' ').count(), 4);
+        bench.clock.advance(endpoint::OVERLAP);
+        bench.raise("c").await;
+        bench.work().await;
+        let last = receiver.received().pop().unwrap();
+        assert_eq!(last.header("webhook-signature").split(' ').count(), 1);
+    });
+}
+
+#[test]
+fn ten_workers_with_one_delivery_post_it_once() {
+    run(async {
+        let receiver = Receiver::start().await;
+        let bench = Bench::new(&[&receiver]).await;
+        let endpoint = bench.endpoint(&receiver.url).await;
+        let event = bench.raise("a").await;
+        // Raised again, as a stream that is read twice does.
+        assert_eq!(bench.raise("a").await, event);
+        let deliver = || bench.courier.deliver(bench.agent, endpoint.id, event);
+        for done in join_all((0..10).map(|_| deliver())).await {
+            done.unwrap();
+        }
+        assert_eq!(bench.raise("a").await, event);
+        bench.work().await;
+        assert_eq!(receiver.count(), 1);
+        assert_eq!(states(&bench.log(&endpoint).await), [json!("delivered")]);
+    });
+}
+
+#[test]
+fn a_page_of_the_log_continues_where_the_last_one_ended() {
+    run(async {
+        let receiver = Receiver::start().await;
+        let bench = Bench::new(&[&receiver]).await;
+        let endpoint = bench.endpoint(&receiver.url).await;
+        let mut raised = Vec::new();
+        for cause in 0..5 {
+            bench.clock.advance(Duration::from_secs(1));
+            raised.push(bench.raise(&cause.to_string()).await);
+        }
+        raised.reverse();
+        let page = |after| common::webhooks::delivery::list(&bench.db, bench.agent, endpoint.id, after, 2);
+        let (mut seen, mut after) = (Vec::new(), None);
+        loop {
+            let found = page(after).await.unwrap();
+            seen.extend(found.iter().map(|delivery| delivery.event));
+            after = found.last().map(|last| last.event);
+            if found.len() < 2 {
+                break;
+            }
+        }
+        assert_eq!(seen, raised);
+    });
+}
