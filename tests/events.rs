@@ -72,7 +72,7 @@ async fn answer(stack: &Stack, function: &str, event: Value) -> Value {
                 stack.gate.clone(),
                 stack.market.clone(),
                 stack.cursors.clone(),
-                stack.hooks.clone(),
+                Some(stack.hooks.clone()),
             );
             let function = lambda_http::Adapter::from(groups[http].clone());
             let event = LambdaEvent::new(serde_json::from_value(event).unwrap(), Context::default());

@@ -50,8 +50,13 @@ fn the_table_of_routes_is_what_the_routers_serve() {
     run(async {
         use tower::ServiceExt;
         let stack = stack().await;
-        let groups =
-            local::gateway::groups(&stack.app, stack.gate.clone(), stack.market.clone(), stack.cursors.clone());
+        let groups = local::gateway::groups(
+            &stack.app,
+            stack.gate.clone(),
+            stack.market.clone(),
+            stack.cursors.clone(),
+            Some(stack.hooks.clone()),
+        );
         let mut listed: Vec<&str> = routes::all().map(|route| route.group).collect();
         listed.dedup();
         for group in listed {

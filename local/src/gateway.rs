@@ -25,11 +25,11 @@ use std::sync::Arc;
 /// The router of every group, by the group's name.
 pub type Groups = Arc<HashMap<&'static str, Router>>;
 
-/// Every function's router. `cursors` authenticates the audit's cursors.
-pub fn groups(app: &App, gate: Arc<Gate>, market: Arc<Market>, cursors: CursorKey, hooks: Hooks) -> Groups {
+/// Every function's router. `cursors` authenticates the audit's cursors; without `hooks` nobody keeps webhooks.
+pub fn groups(app: &App, gate: Arc<Gate>, market: Arc<Market>, cursors: CursorKey, hooks: Option<Hooks>) -> Groups {
     let cards = Cards::configured(&app.config, &PlainHttp::new(None));
     let desk = Desk { app: app.clone(), signer: gate.engine.signer.clone(), notices: gate.notices.clone() };
-    Arc::new(HashMap::from([
+    let mut groups = HashMap::from([
         ("checkout", checkout::router(Arc::new(Checkout::new(gate.clone(), market.clone())))),
         ("souls", souls::router(market.clone())),
         ("seller", seller::router(market)),
@@ -39,9 +39,10 @@ pub fn groups(app: &App, gate: Arc<Gate>, market: Arc<Market>, cursors: CursorKe
         ("account", account::router(app.clone())),
         ("insights", insights::router(app.clone(), cursors)),
         ("approvals", approvals::router(desk)),
-        ("webhooks", webhooks::router(hooks)),
         ("meta", meta::router(app.clone())),
-    ]))
+    ]);
+    groups.extend(hooks.map(|hooks| ("webhooks", webhooks::router(hooks))));
+    Arc::new(groups)
 }
 
 /// One router over all of them.

@@ -222,7 +222,7 @@ impl Stack {
             crate::write_whole(path, &report::json(&stack).to_string())?;
         }
         let tasks = &mut stack.tasks;
-        let router = gateway::router(gateway::groups(&app, gate.clone(), market, keys.cursors, hooks));
+        let router = gateway::router(gateway::groups(&app, gate.clone(), market, keys.cursors, Some(hooks)));
         let router = router.merge(crate::blobs::router(folder));
         let router = router.into_make_service_with_connect_info::<SocketAddr>();
         tasks.spawn(async move { drop(axum::serve(listener, router).await) });

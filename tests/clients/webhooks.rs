@@ -77,7 +77,7 @@ fn the_reference_libraries_take_what_we_sign() {
             let url = format!("http://127.0.0.1:{}/", receiver.port);
             let hook = crate::webhooks::create(&payer, &json!({"url": url})).await;
             let path = format!("/v1/webhooks/{}", hook["id"].as_str().unwrap());
-            let test = || payer.change("POST", &format!("{path}/test"), &json!({}));
+            let test = async || payer.change("POST", &format!("{path}/test"), &json!({})).await;
             let first = hook["secret"].as_str().unwrap();
             receiver.learns(first).await;
             let sent = test().await.json()["data"]["event_id"].clone();

@@ -194,7 +194,7 @@ impl World {
         let gate = Gate { app: app.clone(), engine, quote_key: keys.quotes, fetch_policy: policy, notices };
         let gate = Arc::new(gate);
         let market = Arc::new(Market::new(gate.clone(), &PlainHttp::new(None)));
-        let router = local::gateway::router(local::gateway::groups(&app, gate.clone(), market, keys.cursors));
+        let router = local::gateway::router(local::gateway::groups(&app, gate.clone(), market, keys.cursors, None));
         Node { gate, router }
     }
 

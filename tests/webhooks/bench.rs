@@ -19,6 +19,8 @@ use serde_json::json;
 
 use crate::support::receiver::Receiver;
 
+const SECRET: &str = "a secret of the bench, which is long enough";
+
 /// What was sent, and with what delay.
 #[derive(Default)]
 pub struct Sent(Mutex<Vec<(Message, Duration)>>);
@@ -59,13 +61,13 @@ impl Bench {
             ("AWS_ENDPOINT_URL", database),
             ("AWS_ACCESS_KEY_ID", "local"),
             ("AWS_SECRET_ACCESS_KEY", "local"),
-            ("SERVICE_SECRET", "a secret of the bench"),
+            ("SERVICE_SECRET", SECRET),
             ("PAY_TO", "0x00000000000000000000000000000000000000ff"),
             ("CHAIN_RPC_URL", "http://127.0.0.1:1"),
         ]);
         let config = Config::read(|name| environment.get(name).map(|value| (*value).to_owned())).expect("a config");
         let db = Db::new(Connections::open(&config).expect("connections").aws.dynamodb(), config.tables.clone());
-        let keys = ServiceKeys::derive("a secret of the bench").expect("keys").webhooks;
+        let keys = ServiceKeys::derive(SECRET).expect("keys").webhooks;
         let policy = FetchPolicy::default().allowing_local(receivers.iter().map(|receiver| receiver.host.clone()));
         let sent = Arc::new(Sent::default());
         let queue = sent.clone() as Arc<dyn Queue>;

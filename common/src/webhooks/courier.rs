@@ -139,8 +139,10 @@ impl Courier {
             let attempt = Attempt { at: now, ms: 0, status: None, failure: Some(Failure::Timeout), answer };
             return self.give_up(delivery, endpoint, attempt).await;
         }
-        // Not all at the same moment.
-        let until = until.plus(Duration::from_millis(u64::from(delivery.event.0.to_bytes()[15]) * 40));
+        // Not all at the same moment: over four more rests, so that a heap that waits for a dead receiver is not looked at
+        // whole whenever a rest is over.
+        let spread = u32::from(delivery.event.0.to_bytes()[15]);
+        let until = until.plus(endpoint::rest_after(endpoint.strikes) * spread / 64);
         self.finish(&[delivery.put_off(&self.db, until)?]).await?;
         self.remind(delivery, until, now).await;
         Ok(())
