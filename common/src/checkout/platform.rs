@@ -91,7 +91,13 @@ impl Platforms {
     pub fn of(&self, headers: &HeaderMap) -> Result<Option<&Platform>, ApiError> {
         let Some(secret) = headers::bearer(headers)? else { return Ok(None) };
         let hash = sha256(secret.as_bytes());
-        Ok(self.0.iter().filter(|platform| bool::from(platform.hash.ct_eq(&hash))).last())
+        let mut found = None;
+        for platform in &self.0 {
+            if bool::from(platform.hash.ct_eq(&hash)) {
+                found = Some(platform);
+            }
+        }
+        Ok(found)
     }
 
     /// The key that events of this platform's orders are signed with; platforms own their endpoints as agents do.

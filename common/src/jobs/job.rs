@@ -429,6 +429,7 @@ mod tests {
                 signature: vec![0xff; 65],
             }),
             charge: Charge { day: "2026-11-21".to_owned(), ..Charge::default() },
+            ordered: None,
             sold: None,
             sold_by: None,
             handed_until: None,
