@@ -214,6 +214,30 @@ fn wrong_bodies_and_queries_are_named() {
     });
 }
 
+/// Raised in the transaction of the warning itself, by a function that has no queue for it: the sweeper sends it.
+#[test]
+fn a_budget_that_is_nearly_spent_is_posted_once() {
+    run(async {
+        let (stack, receiver) = stack_and_receiver().await;
+        let payer = Payer::new(&stack).await;
+        create(&payer, &json!({"url": receiver.url, "events": ["budget.warning"]})).await;
+        payer.give_credits(&stack, 20_000).await;
+        payer.change("PUT", "/v1/agents/me/budgets", &json!({"daily": 0.012})).await;
+        let token = payer.token(&stack).await;
+        for _ in 0..2 {
+            let body = json!({"vin": crate::support::VIN});
+            let answer = payer.client.post(crate::support::VIN_PATH, &[("authorization", &token)], &body).await;
+            assert_eq!(answer.status, 200, "{}", answer.text);
+        }
+        let received = eventually("the warning", || async { receiver.received().first().cloned() }).await;
+        let event = received.json();
+        assert_eq!(event["type"], "budget.warning");
+        assert_eq!(event["data"]["spent_today_usdc"], "0.010000");
+        assert!(event["data"].get("alert_email").is_none(), "whose mail it is, is nothing to tell a receiver");
+        assert_eq!(receiver.count(), 1);
+    });
+}
+
 /// The states of a log, newest first.
 fn states(log: &[Delivery]) -> Vec<Value> {
     log.iter().map(|delivery| json!(delivery.state)).collect()

@@ -249,7 +249,8 @@ async fn names_with_private_addresses_are_refused() {
         let outcome = scripted(FetchPolicy::default(), names).get("http://rebound.example/").await;
         assert_eq!(outcome.unwrap_err(), FetchError::NotAllowed(UrlRefused::PrivateAddress));
         let none: &[(&str, String)] = &[];
-        let posted = scripted(FetchPolicy::default(), names).post("https://rebound.example/", none, Vec::new(), 10);
+        let fetcher = scripted(FetchPolicy::default(), names);
+        let posted = fetcher.post("https://rebound.example/", none, Vec::new(), 10);
         assert_eq!(posted.await.unwrap_err(), FetchError::NotAllowed(UrlRefused::PrivateAddress));
     }
 }
