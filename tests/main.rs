@@ -9,6 +9,8 @@
 //! | `front_run` | authorizations that a stranger broadcasts first |
 //! | `clients` | the published clients and the published facilitator |
 //! | `cards` | credits by card, against a contract server |
+//! | `checkout` | sessions of agent platforms, on both families of paths, by ACP's own schemas and examples |
+//! | `checkout_money` | one charge for a session: races, and a death at every step |
 //! | `credits` | top-ups, holds, calls paid from credits, names of calls |
 //! | `budgets` | caps and freezes, many calls at once |
 //! | `discovery` | what agents find us by: documents, headers of every answer, `bazaar`, status, the doctor |
@@ -46,6 +48,8 @@
 mod approvals;
 mod budgets;
 mod cards;
+mod checkout;
+mod checkout_money;
 mod clients;
 mod conformance;
 mod contract_wallets;

@@ -107,6 +107,13 @@ fn a_dry_run_of_what_is_free_is_refused() {
                     path = path.replace(name, "xxx");
                 }
                 let answer = payer.client.send(route.method, &path, &[("x-dry-run", given)], "{}").await.unwrap();
+                if path.starts_with("/acp/") {
+                    // ACP's own form of errors.
+                    let body = answer.json();
+                    let refused = (answer.status, &body["code"], &body["param"]);
+                    assert_eq!(refused, (400, &json!("invalid_request"), &json!("$['X-Dry-Run']")), "{path} {given}");
+                    continue;
+                }
                 let refused = (answer.error(), answer.json()["details"][0]["path"].clone());
                 let wanted = ((400, "invalid_request".to_owned()), json!("X-Dry-Run"));
                 assert_eq!(refused, wanted, "{} {} {given}", route.method, route.path);

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use rust_decimal::Decimal;
 
+use crate::checkout::platform::Platforms;
 use crate::evm::signature::PrivateKey;
 use crate::evm::{Address, Word, eip712};
 use crate::money::Usdc;
@@ -39,6 +40,8 @@ pub struct Config {
     /// `SOUL_REQUIRE_PROOF`: `true` to ask who reads or rates a job for a proof. Default: a bare `X-Agent-ID` will do, as
     /// the mission has it.
     pub soul_require_proof: bool,
+    /// `ACP_BEARER_TOKENS`, `ACP_WEBHOOKS`: who may open checkout sessions.
+    pub platforms: Platforms,
     pub model: Option<ModelConfig>,
     pub aws: AwsConfig,
     pub tables: Tables,
@@ -351,6 +354,7 @@ impl Config {
             mail: env.mail(),
             moderation: env.moderation(),
             soul_require_proof: env.parsed("SOUL_REQUIRE_PROOF").unwrap_or(false),
+            platforms: env.platforms(),
             model: env.model(),
             aws,
             tables: Tables {
@@ -430,6 +434,15 @@ impl Reader<'_> {
             url: self.url("MODERATION_URL")?,
             key: self.text("MODERATION_KEY").map(Redacted),
             model,
+        })
+    }
+
+    fn platforms(&mut self) -> Platforms {
+        let (tokens, webhooks) = (self.text("ACP_BEARER_TOKENS"), self.text("ACP_WEBHOOKS"));
+        let read = Platforms::read(&tokens.unwrap_or_default(), &webhooks.unwrap_or_default());
+        read.unwrap_or_else(|problems| {
+            problems.into_iter().for_each(|(name, what)| self.problem(name, what));
+            Platforms::default()
         })
     }
 

@@ -1,7 +1,7 @@
 //! Everything with meaning, in layers that only look down.
 //!
 //! ```text
-//! discovery -> app, marketplace, push -> gate, insights, limits, named -> approvals, jobs, notifications, webhooks -> work -> tools, payments -> mail, ledger, auth, providers, net -> http, store -> catalog, config -> evm, money, ids, clock, digest
+//! discovery, checkout -> app, marketplace, push -> gate, insights, limits, named -> approvals, jobs, notifications, webhooks -> work -> tools, payments -> mail, ledger, auth, providers, net -> http, store -> catalog, config -> evm, money, ids, clock, digest
 //! ```
 //!
 //! The functions under `functions/` are thin: they name the routes of their group and call in here.
@@ -10,6 +10,7 @@ pub mod app;
 pub mod approvals;
 pub mod auth;
 pub mod catalog;
+pub mod checkout;
 pub mod clock;
 pub mod config;
 pub mod contact;

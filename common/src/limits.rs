@@ -8,6 +8,7 @@
 //! | `read`, `write` | free routes of an agent or a seller, by method | agent, or soul; writes of tokens apart |
 //! | `open` | routes without identity that write or guess | source address |
 //! | `register` | registrations of souls whose body is good | source address |
+//! | `checkout` | requests about checkout sessions | agent platform |
 //!
 //! An agent is a wallet, whoever calls for it: its access tokens count against its own limits, so that minting more of
 //! them multiplies nothing. Only their writes are a limit of their own, one for all tokens of an agent together: a stolen
@@ -59,6 +60,8 @@ pub enum Class {
     Search,
     /// Registrations of souls.
     Register,
+    /// Checkout sessions of a platform, for all its buyers.
+    Checkout,
 }
 
 /// So many requests in a window.
@@ -85,6 +88,7 @@ impl Class {
             Class::Open => Limit { name: "open", count: 30, window: MINUTE },
             Class::Search => Limit { name: "search", count: 100, window: HOUR },
             Class::Register => Limit { name: "register", count: 5, window: DAY },
+            Class::Checkout => Limit { name: "checkout", count: 600, window: MINUTE },
         }
     }
 
@@ -102,6 +106,8 @@ pub enum Subject {
     Tokens(AgentId),
     /// A seller, by its soul's id.
     Soul(Uuid),
+    /// An agent platform, by its token's id.
+    Platform(Uuid),
     /// Where the request came from; whoever comes from nowhere shares one limit.
     Source(Option<IpAddr>),
 }
@@ -127,6 +133,7 @@ impl fmt::Display for Subject {
             Subject::Agent(agent) => write!(f, "agent:{agent}"),
             Subject::Tokens(agent) => write!(f, "tokens:{agent}"),
             Subject::Soul(soul) => write!(f, "soul:{soul}"),
+            Subject::Platform(platform) => write!(f, "platform:{platform}"),
             Subject::Source(None) => f.write_str("source:unknown"),
             Subject::Source(Some(address)) => match address.to_canonical() {
                 IpAddr::V4(address) => write!(f, "source:{address}"),

@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::response::{IntoResponse, Response};
 use common::app::App;
+use common::checkout::Checkout;
 use common::gate::Gate;
 use common::http::limit::Peer;
 use common::http::{ApiError, routes};
@@ -31,6 +32,7 @@ pub fn groups(app: &App, gate: Arc<Gate>, market: Arc<Market>, cursors: CursorKe
     let quotes = gate.quote_key.clone();
     let desk = Desk { app: app.clone(), signer: gate.engine.signer.clone(), notices: gate.notices.clone() };
     let mut groups = HashMap::from([
+        ("checkout", checkout::router(Arc::new(Checkout::new(gate.clone(), market.clone())))),
         ("souls", souls::router(market.clone())),
         ("seller", seller::router(market)),
         ("credits", credits::router(gate.clone(), cards)),

@@ -120,6 +120,7 @@ impl Options {
         default("AWS_ACCESS_KEY_ID", "local");
         default("AWS_SECRET_ACCESS_KEY", "local");
         default("SERVICE_SECRET", secret);
+        default("ACP_BEARER_TOKENS", "local-acp-token");
         if let Some(chain) = &self.chain {
             default("CHAIN_ID", &chain.chain_id().to_string());
             default("CHAIN_RPC_URL", chain.rpc_url());

@@ -4,6 +4,7 @@ pub mod books;
 pub mod crowd;
 pub mod http;
 pub mod payer;
+pub mod platform;
 pub mod proxy;
 pub mod receiver;
 pub mod relay;
@@ -24,6 +25,7 @@ use tokio::sync::OnceCell;
 
 pub use http::{Answer, Client};
 pub use payer::Payer;
+pub use platform::Platform;
 pub use seller::Seller;
 
 /// One runtime for every test: the chain and the stacks live on it.

@@ -19,6 +19,8 @@ pub enum Part {
     Rate,
     Exposure,
     Approval,
+    /// The checkout session that the purchase completes.
+    Session,
 }
 
 /// The writes, in the order in which their refusals count: the first that refused says why.

@@ -26,6 +26,7 @@
 //! owner's rules, [`sale`] makes the claim.
 
 pub mod answer;
+pub mod basket;
 pub mod challenge;
 mod changes;
 mod order;
@@ -65,6 +66,7 @@ use crate::payments::settle::Verdict;
 use crate::payments::verify::{self, Signer, Terms};
 use crate::payments::wire::{self, Payment};
 use crate::store::StoreError;
+use basket::Basket;
 use challenge::Offer;
 use order::Order;
 pub use order::{Call, Listing, parse_body};
@@ -90,6 +92,11 @@ pub struct Gate {
 impl Gate {
     /// Answers a call of a paid tool.
     pub async fn call(&self, call: Call<'_>) -> Result<Response, ApiError> {
+        self.call_in(call, None).await
+    }
+
+    /// The same, perhaps to complete a checkout session.
+    async fn call_in(&self, call: Call<'_>, basket: Option<&Basket>) -> Result<Response, ApiError> {
         // A proof is not needed here, but a bad one is never ignored.
         let caller = self.app.caller_if_proven(call.headers, Scope::Read).await?;
         let payment = wire::payment(call.headers).map_err(|wrong| ApiError::field(wrong.header, wrong.message))?;
@@ -106,7 +113,7 @@ impl Gate {
         if probes {
             return self.probe(&call);
         }
-        let order = Order::read(&call, caller, &self.fetch_policy)?;
+        let order = Order::read(&call, caller, &self.fetch_policy)?.in_basket(basket);
         self.check_quoted(&order, payment.as_ref())?;
         if rehearses {
             order.check_open()?;

@@ -4,6 +4,7 @@ use axum::body::Bytes;
 use http::{HeaderMap, header};
 use serde_json::{Map, Value};
 
+use super::basket::Basket;
 use crate::auth::{AgentName, Caller, Scope, Session};
 use crate::catalog::input::{self, FieldError};
 use crate::catalog::{RECEIPT_FIELDS, ToolSpec};
@@ -83,6 +84,8 @@ pub struct Order<'a> {
     /// SHA-256 of the canonical body, and of the seller it is for.
     pub body: [u8; 32],
     pub trace: Option<String>,
+    /// The checkout session that it completes.
+    pub basket: Option<&'a Basket>,
 }
 
 impl<'a> Order<'a> {
@@ -133,7 +136,16 @@ impl<'a> Order<'a> {
                 ]),
             },
             trace: headers::text(call.headers, "x-amzn-trace-id")?.map(str::to_owned),
+            basket: None,
         })
+    }
+
+    /// The call as part of a checkout session: the same body means another purchase in another session.
+    pub fn in_basket(self, basket: Option<&'a Basket>) -> Order<'a> {
+        match basket {
+            None => self,
+            Some(basket) => Order { body: basket.bind(&self.body), basket: Some(basket), ..self },
+        }
     }
 
     pub fn purchase(&self) -> Purchase<'_> {

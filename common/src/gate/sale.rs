@@ -124,6 +124,7 @@ impl Gate {
             && !order.tool.sells_credits
             // A seller's work begins with the money.
             && order.listing.is_none()
+            && order.basket.is_none()
             && policy::may_overlap(sale.price(), &self.app.config.payments);
         for _ in 0..CLAIM_RETRIES {
             let judged = self.check_policy(order, &account, sale.agent, sale.price(), true).await;
@@ -142,6 +143,9 @@ impl Gate {
             changes.add(Part::Rate, turn.count(&self.app)?);
             if let Some(approval) = approval {
                 changes.add(Part::Approval, approval);
+            }
+            if let Some(taken) = order.basket.and_then(|basket| basket.taken.clone()) {
+                changes.add(Part::Session, taken);
             }
             let refusal = match self.app.db.transact(changes.writes()).await {
                 Ok(()) => {
@@ -186,6 +190,8 @@ impl Gate {
                 }
                 Part::Rate => return self.copy_or(&sale, turn.refusal()).await,
                 Part::Approval => return self.copy_or(&sale, approval_was_used()).await,
+                // It was changed, cancelled or completed meanwhile.
+                Part::Session => return self.copy_or(&sale, ApiError::InvalidQuote).await,
                 // Too much of this payer is unsettled: money first.
                 Part::Exposure => overlap = false,
             }
@@ -364,6 +370,7 @@ impl Gate {
                 day: day::name(now),
                 token: sale.token,
             },
+            ordered: order.basket.map(|basket| basket.ordered.clone()),
             // A text that is bought is a sale, but no job of its seller's.
             sold_by: sold.as_ref().filter(|sold| sold.service.is_some()).map(|sold| job::sold_by(&sold.soul, None)),
             sold,

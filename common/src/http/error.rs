@@ -333,7 +333,7 @@ impl ApiError {
         }
     }
 
-    fn message(&self) -> String {
+    pub fn message(&self) -> String {
         match self {
             ApiError::InvalidRequest(errors) => match errors.as_slice() {
                 [error] if error.path.is_empty() => error.message.clone(),

@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 use super::headers::is_dry_run;
 use super::{ApiError, limit, log};
 use crate::catalog::{CATALOG, MARKET, TOP_UP};
+use crate::checkout;
 
 /// One route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,6 +49,18 @@ const FREE: &[Route] = &[
     Route { group: "approvals", method: "POST", path: "/v1/approvals/{id}/cancel" },
     Route { group: "approvals", method: "GET", path: "/approve/{token}" },
     Route { group: "approvals", method: "POST", path: "/approve/{token}" },
+    Route { group: "checkout", method: "POST", path: "/acp/checkout_sessions" },
+    Route { group: "checkout", method: "GET", path: "/acp/checkout_sessions/{id}" },
+    Route { group: "checkout", method: "POST", path: "/acp/checkout_sessions/{id}" },
+    Route { group: "checkout", method: "POST", path: "/acp/checkout_sessions/{id}/complete" },
+    Route { group: "checkout", method: "POST", path: "/acp/checkout_sessions/{id}/cancel" },
+    Route { group: "checkout", method: "POST", path: "/v1/checkout_sessions" },
+    Route { group: "checkout", method: "GET", path: "/v1/checkout_sessions/{id}" },
+    Route { group: "checkout", method: "POST", path: "/v1/checkout_sessions/{id}" },
+    Route { group: "checkout", method: "POST", path: "/v1/checkout_sessions/{id}/complete" },
+    Route { group: "checkout", method: "POST", path: "/v1/checkout_sessions/{id}/cancel" },
+    Route { group: "checkout", method: "GET", path: "/acp/handlers/{handler}/{document}" },
+    Route { group: "checkout", method: "GET", path: "/.well-known/acp/manifest.json" },
     Route { group: "requests", method: "GET", path: "/v1/requests/{id}" },
     Route { group: "requests", method: "GET", path: "/v1/payments/{reference}" },
     Route { group: "insights", method: "GET", path: "/v1/analytics/receipts" },
@@ -121,6 +134,7 @@ const FREE: &[Route] = &[
     Route { group: "meta", method: "GET", path: "/pricing.md" },
     Route { group: "meta", method: "GET", path: "/.well-known/x402" },
     Route { group: "meta", method: "GET", path: "/.well-known/jwks.json" },
+    Route { group: "meta", method: "GET", path: "/.well-known/acp.json" },
     Route { group: "meta", method: "GET", path: "/.well-known/{document}" },
 ];
 
@@ -158,7 +172,7 @@ async fn dry_runs(request: Request, next: Next) -> Response {
     };
     let (method, path) = (request.method().as_str(), request.uri().path());
     let changes = !matches!(method, "GET" | "HEAD") && find(method, path).is_some_and(|route| FREE.contains(&route));
-    if changes { refusal.into_response() } else { next.run(request).await }
+    if changes { refused(request.uri().path(), refusal) } else { next.run(request).await }
 }
 
 /// The answer to a request that no route takes.
@@ -168,10 +182,15 @@ async fn unrouted(request: Request) -> Response {
     allowed.sort_unstable();
     allowed.dedup();
     if allowed.is_empty() {
-        ApiError::NotFound.into_response()
+        refused(request.uri().path(), ApiError::NotFound)
     } else {
-        ApiError::MethodNotAllowed { allow: allowed.join(", ") }.into_response()
+        refused(request.uri().path(), ApiError::MethodNotAllowed { allow: allowed.join(", ") })
     }
+}
+
+/// An error in the words of the path: ACP has a form of its own.
+fn refused(path: &str, error: ApiError) -> Response {
+    if path.starts_with("/acp/") { checkout::error::unrouted(error) } else { error.into_response() }
 }
 
 fn matches(pattern: &str, path: &str) -> bool {

@@ -13,6 +13,7 @@
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::clock::Timestamp;
 use crate::evm::authorization::Authorization;
@@ -111,6 +112,9 @@ pub struct Job {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payment: Option<Authorization>,
     pub charge: Charge,
+    /// The checkout session that ordered it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ordered: Option<Ordered>,
     /// What is sold for somebody else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sold: Option<Sold>,
@@ -181,6 +185,19 @@ pub struct Job {
     pub due: Option<Timestamp>,
     /// Unix seconds after which the row may go.
     pub expires: i64,
+}
+
+/// A checkout session that was completed with a job (see `checkout`): there is one job for a session at a time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ordered {
+    pub session: Uuid,
+    /// The agent platform whose session it is.
+    pub platform: Uuid,
+    /// Where the platform reached us, `https://host`: what it is told of the order begins with it.
+    pub origin: String,
+    /// The webhook endpoint that is told of the order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hook: Option<String>,
 }
 
 /// How far a seller's worker has come, in its own words.
@@ -431,6 +448,7 @@ mod tests {
                 signature: vec![0xff; 65],
             }),
             charge: Charge { day: "2026-11-21".to_owned(), ..Charge::default() },
+            ordered: None,
             sold: None,
             sold_by: None,
             handed_until: None,

@@ -15,8 +15,9 @@ use url::Url;
 
 use super::delivery::{self, Attempt, Delivery, DeliveryState, Failure, MAX_TRIES};
 use super::endpoint::{self, Endpoint};
-use super::secret::{self, SigningKey};
+use super::secret::{self, Secret, SigningKey};
 use super::{EndpointId, EventId, EventKind, outbox};
+use crate::checkout::platform::Platforms;
 use crate::clock::{Clock, Timestamp};
 use crate::config::Config;
 use crate::http::log;
@@ -46,6 +47,8 @@ pub struct Courier {
     pub queue: Arc<dyn Queue>,
     keys: SigningKey,
     service_name: String,
+    /// Whose secrets are configured, and not derived.
+    platforms: Platforms,
     fetcher: Fetcher,
     hosts: Mutex<HashMap<String, Arc<Host>>>,
 }
@@ -82,8 +85,8 @@ impl Courier {
         let mut policy = policy;
         policy.deadline = TIMEOUT;
         let fetcher = Fetcher::new(policy, &user_agent).map_err(StoreError::new)?;
-        let service_name = config.service_name.clone();
-        Ok(Courier { db, clock, queue, keys, service_name, fetcher, hosts: Mutex::default() })
+        let (service_name, platforms) = (config.service_name.clone(), config.platforms.clone());
+        Ok(Courier { db, clock, queue, keys, service_name, platforms, fetcher, hosts: Mutex::default() })
     }
 
     /// Brings a delivery one attempt further, if it is due and nobody else is at it.
@@ -168,7 +171,9 @@ impl Courier {
         let (at, started) = (self.clock.now(), Instant::now());
         let id = delivery.event.to_string();
         let message = secret::Message { id: &id, body: &delivery.body, is_order: delivery.kind.is_order() };
-        let headers = secret::headers(&message, &endpoint.secrets(&self.keys, at), &self.service_name, at);
+        let configured = self.platforms.key_of(endpoint.agent).map(|key| vec![Secret::of(key)]);
+        let secrets = configured.unwrap_or_else(|| endpoint.secrets(&self.keys, at));
+        let headers = secret::headers(&message, &secrets, &self.service_name, at);
         let body = delivery.body.clone().into_bytes();
         let answered = self.fetcher.post(&endpoint.url, &headers, body, ANSWER_BYTES).await;
         let took = started.elapsed();

@@ -37,6 +37,15 @@ impl EndpointId {
 
 super::text_of_ulid!(EndpointId, "wh_");
 
+impl EndpointId {
+    /// The id that follows from what an endpoint is for, where the configuration names it.
+    pub fn named(digest: &[u8; 32]) -> EndpointId {
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(&digest[..16]);
+        EndpointId(Ulid::from_bytes(bytes))
+    }
+}
+
 /// Why an endpoint takes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -131,6 +140,11 @@ struct Made {
 
 fn made_key(agent: AgentId) -> Key {
     Key::new(partition(agent), "WEBHOOKS")
+}
+
+/// The write that puts an endpoint of the configuration, as it is there.
+pub fn configured(db: &Db, endpoint: &Endpoint) -> Result<Write, StoreError> {
+    Write::put(&db.tables.agents, key(endpoint.agent, endpoint.id), endpoint)
 }
 
 /// Keeps a new endpoint, unless there are too many.

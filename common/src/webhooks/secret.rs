@@ -31,6 +31,11 @@ impl SigningKey {
 }
 
 impl Secret {
+    /// One that is configured.
+    pub fn of(key: Word) -> Secret {
+        Secret(key)
+    }
+
     /// As its owner is shown it, once: the form of Standard Webhooks.
     pub fn to_text(&self) -> String {
         format!("whsec_{}", base64_standard(&self.0))

@@ -8,6 +8,7 @@ mod warnings;
 
 use std::collections::BTreeSet;
 
+use common::checkout;
 use common::clock::Timestamp;
 use common::http::log;
 use common::mail::Mailer;
@@ -54,12 +55,13 @@ pub async fn handle(
     let (Some(first), Some(last)) = (event.records.first(), event.records.last()) else { return Ok(()) };
     let id = format!("{}-{}", first.dynamodb.sequence_number, last.dynamodb.sequence_number);
     let (mut batch, mut notes, mut charged) = (Batch::default(), Vec::new(), BTreeSet::new());
-    let (mut sellers, mut events) = (BTreeSet::new(), Vec::new());
+    let (mut sellers, mut events, mut orders) = (BTreeSet::new(), Vec::new(), Vec::new());
     for record in &event.records {
         let change = &record.dynamodb;
         sellers.extend(sales::seller_of_ended(&change.old_image, &change.new_image));
         charged.extend(surges::charged(&change.old_image, &change.new_image));
         events.extend(notices::events(&change.old_image, &change.new_image));
+        orders.extend(checkout::events::of_change(&change.old_image, &change.new_image));
         notes.extend(notices::of_change(db, &change.old_image, &change.new_image, now)?);
         // Claims share the table and are no jobs; a deleted job has no new image.
         if let Some(new) = job_state(&change.new_image) {
@@ -72,7 +74,7 @@ pub async fn handle(
         let (surging, surges) = surges::notes(db, &charged, now).await?;
         notes.extend(surging);
         events.extend(surges);
-        let outgoing = outbox::put_all(db, &events, now).await?;
+        let outgoing = outbox::put_all(db, &events, now).await?.and(checkout::events::outgoing(db, &orders, now)?);
         outgoing.keep(db).await?;
         outgoing.announce(deliveries).await;
         notifications::raise_all(db, notes).await

@@ -54,6 +54,7 @@ pub fn router(app: App, queues: Queues) -> Router {
         .route("/v1/stats", get(statistics))
         .route("/.well-known/jwks.json", get(jwks))
         .route("/.well-known/x402", get(x402))
+        .route("/.well-known/acp.json", get(acp))
         .route("/.well-known/{document}", get(well_known));
     let meta = Meta { app, library: Arc::default(), watch: Arc::new(Watch::new(queues)) };
     common::http::routes::finish(router.with_state(meta))
@@ -163,6 +164,14 @@ async fn statistics(State(meta): State<Meta>) -> Response {
         Ok(public_json(&stats.to_json(), 10))
     };
     respond(answer.await)
+}
+
+/// `GET /.well-known/acp.json`: where agent platforms open checkout sessions.
+async fn acp(State(meta): State<Meta>, request: axum::extract::Request) -> Response {
+    let (parts, _) = request.into_parts();
+    let url = meta.app.resource_url(&parts);
+    let origin = url.strip_suffix(parts.uri.path()).unwrap_or(&url);
+    public_json(&common::checkout::manifest::discovery(origin), 3600)
 }
 
 /// `GET /.well-known/jwks.json`: the keys receipts are signed with.

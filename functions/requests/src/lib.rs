@@ -10,6 +10,7 @@ use common::gate::{respond, status};
 use common::http::{ApiError, Segment, private_json};
 use common::ids::RequestId;
 use common::jobs::{store, view};
+use common::limits::{self, Class, Subject};
 use http::{HeaderMap, StatusCode};
 use serde_json::json;
 
@@ -21,9 +22,21 @@ pub fn router(app: App) -> Router {
 /// `GET /v1/requests/{id}`: a job, to its owner. One eventually consistent read, and the proof's nonce.
 async fn request(State(app): State<App>, Segment(id): Segment, headers: HeaderMap) -> Response {
     let answer = async {
-        let caller = app.caller(&headers, Scope::Read).await?;
+        // A platform reads the jobs that its checkout sessions bought (contract §24).
+        let platform = app.config.platforms.of(&headers)?.map(|platform| platform.id);
+        let agent = match platform {
+            Some(platform) => {
+                limits::take(&app, Subject::Platform(platform), Class::Checkout).await?;
+                None
+            }
+            None => Some(app.caller(&headers, Scope::Read).await?.agent),
+        };
         let id: RequestId = id.parse().map_err(|_| ApiError::NotFound)?;
-        let job = store::load(&app.db, id).await?.filter(|job| job.agent == caller.agent).ok_or(ApiError::NotFound)?;
+        let job = store::load(&app.db, id).await?.filter(|job| match agent {
+            Some(agent) => job.agent == agent,
+            None => job.ordered.as_ref().map(|ordered| ordered.platform) == platform,
+        });
+        let job = job.ok_or(ApiError::NotFound)?;
         let body = view::poll(&*app.blobs, &job).await?;
         Ok(common::gate::answer::with_settlement(private_json(StatusCode::OK, &body), &job, &app.config.chain))
     };

@@ -1,0 +1,253 @@
+//! Checkout for agent platforms: ACP's paths, the simple ones of contract §24, and what platforms find us by.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, Request, State};
+use axum::response::Response;
+use axum::routing::{get, post};
+use common::checkout::error::{CheckoutError, Family};
+use common::checkout::handlers::{self, Document};
+use common::checkout::once::{self, Begun};
+use common::checkout::{Attempt, Checkout, Current, VERSION, manifest, request};
+use common::gate::{parse_body, respond};
+use common::http::{ApiError, headers, private_json, public_json, read_body};
+use common::limits::{self, Class, Subject};
+use common::tools::{Runner, top_up};
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+/// What this function runs itself.
+pub const RUNNERS: &[&Runner] = &[&top_up::RUNNER];
+
+/// A session is kept with what is asked for, and with the answers given: all of it has to fit in an item.
+const MAX_BODY_BYTES: usize = 96 * 1024;
+const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+
+type Desk = State<Arc<Checkout>>;
+
+pub fn router(desk: Arc<Checkout>) -> Router {
+    let mut router = Router::new()
+        .route("/.well-known/acp/manifest.json", get(the_manifest))
+        .route("/acp/handlers/{handler}/{document}", get(document));
+    for (prefix, family) in [("/acp", Family::Acp), ("/v1", Family::Simple)] {
+        let sessions = format!("{prefix}/checkout_sessions");
+        let create = move |State(desk): Desk, request: Request| handle(desk, family, Action::Create, None, request);
+        let read = move |State(desk): Desk, Path(id): Path<String>, request: Request| {
+            handle(desk, family, Action::Read, Some(id), request)
+        };
+        let update = move |State(desk): Desk, Path(id): Path<String>, request: Request| {
+            handle(desk, family, Action::Update, Some(id), request)
+        };
+        let complete = move |State(desk): Desk, Path(id): Path<String>, request: Request| {
+            handle(desk, family, Action::Complete, Some(id), request)
+        };
+        let cancel = move |State(desk): Desk, Path(id): Path<String>, request: Request| {
+            handle(desk, family, Action::Cancel, Some(id), request)
+        };
+        router = router
+            .route(&sessions, post(create))
+            .route(&format!("{sessions}/{{id}}"), get(read).post(update))
+            .route(&format!("{sessions}/{{id}}/complete"), post(complete))
+            .route(&format!("{sessions}/{{id}}/cancel"), post(cancel));
+    }
+    common::http::routes::finish(router.with_state(desk))
+}
+
+/// What is asked of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Action {
+    Create,
+    Read,
+    Update,
+    Complete,
+    Cancel,
+}
+
+impl Action {
+    /// Whether ACP's paths insist on a name: what makes something, and what pays.
+    fn needs_name(self, family: Family) -> bool {
+        family == Family::Acp && matches!(self, Action::Create | Action::Complete)
+    }
+}
+
+/// One request about a session: who asks, which version, what; under its name, if it has one.
+async fn handle(
+    desk: Arc<Checkout>,
+    family: Family,
+    action: Action,
+    id: Option<String>,
+    request: Request<Body>,
+) -> Response {
+    let (parts, body) = request.into_parts();
+    let answer = Box::pin(answer(&desk, family, action, id.as_deref().unwrap_or_default(), &parts, body)).await;
+    let mut response = answer.unwrap_or_else(|error| error.into_response(family));
+    for name in [REQUEST_ID, IDEMPOTENCY_KEY] {
+        if let Some(value) = parts.headers.get(&name).filter(|value| value.len() <= 255) {
+            response.headers_mut().insert(name, value.clone());
+        }
+    }
+    response
+}
+
+async fn answer(
+    desk: &Checkout,
+    family: Family,
+    action: Action,
+    id: &str,
+    parts: &Parts,
+    body: Body,
+) -> Result<Response, CheckoutError> {
+    let app = &desk.app;
+    let platform = app.config.platforms.of(&parts.headers)?.ok_or(CheckoutError::Unauthorized)?.id;
+    limits::take(app, Subject::Platform(platform), Class::Checkout).await?;
+    check_version(&parts.headers)?;
+    let origin = origin(desk, parts);
+    if action == Action::Read {
+        let current = desk.find_session(id, platform).await?;
+        return Ok(private_json(StatusCode::OK, &desk.view(&current, &origin).to_json(family)));
+    }
+    let body = parse_body(&parts.headers, &read_body(body, MAX_BODY_BYTES).await?)?;
+    let name = headers::idempotency_key(&parts.headers)?.or_else(|| request::name_in(&body));
+    let Some(name) = name else {
+        if action.needs_name(family) {
+            return Err(CheckoutError::KeyRequired);
+        }
+        let asked = Asked { desk, family, action, id, platform, origin: &origin, parts, body: &body, taken: None };
+        let (status, answer) = Box::pin(asked.work()).await?;
+        return Ok(private_json(status, &answer));
+    };
+    let taken = match once::begin(app, platform, parts.uri.path(), name, &body).await? {
+        Begun::Fresh(taken) => taken,
+        Begun::Replay(status, answer) => {
+            let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
+            let mut response = private_json(status, &Value::Null);
+            *response.body_mut() = Body::from(answer);
+            response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+            return Ok(response);
+        }
+    };
+    let asked = Asked { desk, family, action, id, platform, origin: &origin, parts, body: &body, taken: Some(&taken) };
+    let response = match Box::pin(asked.work()).await {
+        Ok((status, answer)) => private_json(status, &answer),
+        Err(error) => error.into_response(family),
+    };
+    // What was refused for reasons of the moment may be asked again; all else is an answer for good.
+    let status = response.status();
+    if status.is_server_error() || matches!(status, StatusCode::CONFLICT | StatusCode::TOO_MANY_REQUESTS) {
+        taken.release(app).await?;
+        return Ok(response);
+    }
+    let (parts, body) = response.into_parts();
+    let body = read_body(body, usize::MAX).await?;
+    taken.answered(app, status.as_u16(), &String::from_utf8_lossy(&body)).await?;
+    Ok(Response::from_parts(parts, Body::from(body)))
+}
+
+/// A request that changes something.
+struct Asked<'a> {
+    desk: &'a Checkout,
+    family: Family,
+    action: Action,
+    id: &'a str,
+    platform: Uuid,
+    origin: &'a str,
+    parts: &'a Parts,
+    body: &'a Map<String, Value>,
+    taken: Option<&'a once::Taken>,
+}
+
+impl Asked<'_> {
+    async fn work(&self) -> Result<(StatusCode, Value), CheckoutError> {
+        let (desk, body) = (self.desk, self.body);
+        let current = match self.action {
+            Action::Create => {
+                let asked = request::create(body, self.family == Family::Acp)?;
+                let current = desk.create(asked, self.platform, self.taken.map(once::Taken::id)).await?;
+                return Ok((StatusCode::CREATED, self.show(&current)));
+            }
+            Action::Read => desk.find_session(self.id, self.platform).await?,
+            Action::Update => desk.update(request::update(body)?, self.id, self.platform).await?,
+            Action::Cancel => desk.cancel(self.id, self.platform).await?,
+            Action::Complete => return self.complete().await,
+        };
+        Ok((StatusCode::OK, self.show(&current)))
+    }
+
+    async fn complete(&self) -> Result<(StatusCode, Value), CheckoutError> {
+        let desk = self.desk;
+        // Whose session it is comes first: strangers learn nothing from what is wrong with a payment.
+        desk.find_session(self.id, self.platform).await?;
+        let credential = request::credential(self.body, &desk.app.config.token_prefixes)?;
+        let attempt = Attempt {
+            credential: &credential,
+            name: self.taken.map(|taken| taken.digest.as_str()),
+            resource: &format!("{}{}", self.origin, self.parts.uri.path()),
+            origin: self.origin,
+            trace: self.parts.headers.get("x-amzn-trace-id"),
+        };
+        match desk.complete(self.id, self.platform, &attempt).await {
+            Ok(current) => Ok((StatusCode::OK, self.show(&current))),
+            // ACP: there is a session to show, so what happened is one of its messages.
+            Err(CheckoutError::PaymentFailed(why)) if self.family == Family::Acp => {
+                let current = desk.find_session(self.id, self.platform).await?;
+                let mut session = self.show(&current);
+                if let Some(messages) = session["messages"].as_array_mut() {
+                    messages.retain(|message| message["code"] != "payment_declined");
+                    messages.push(serde_json::json!({
+                        "type": "error", "code": "payment_declined", "param": "$.payment_data",
+                        "content_type": "plain", "content": why,
+                    }));
+                }
+                Ok((StatusCode::OK, session))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn show(&self, current: &Current) -> Value {
+        self.desk.view(current, self.origin).to_json(self.family)
+    }
+}
+
+fn check_version(headers: &HeaderMap) -> Result<(), CheckoutError> {
+    match headers.get("api-version").map(|value| value.to_str().unwrap_or_default().trim()) {
+        None | Some("") => Err(CheckoutError::MissingVersion),
+        Some(VERSION) => Ok(()),
+        Some(_) => Err(CheckoutError::UnsupportedVersion),
+    }
+}
+
+/// `https://host`, as the caller sees us.
+fn origin(desk: &Checkout, parts: &Parts) -> String {
+    let url = desk.app.resource_url(parts);
+    url.strip_suffix(parts.uri.path()).unwrap_or(&url).to_owned()
+}
+
+/// `GET /.well-known/acp/manifest.json`.
+async fn the_manifest(State(desk): Desk, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    let origin = origin(&desk, &parts);
+    let answer = async { Ok(public_json(&manifest::manifest(&desk, &origin).await?, 60)) };
+    respond(answer.await)
+}
+
+/// `GET /acp/handlers/{handler}/{document}`.
+async fn document(State(desk): Desk, Path((handler, name)): Path<(String, String)>) -> Response {
+    match handlers::document(&desk.app.config, &handler, &name) {
+        Some(Document::Schema(schema)) => public_json(&schema, 3600),
+        Some(Document::Markdown(text)) => {
+            let mut response = public_json(&Value::Null, 3600);
+            *response.body_mut() = Body::from(text);
+            let markdown = HeaderValue::from_static("text/markdown; charset=utf-8");
+            response.headers_mut().insert(header::CONTENT_TYPE, markdown);
+            response
+        }
+        None => common::checkout::error::unrouted(ApiError::NotFound),
+    }
+}

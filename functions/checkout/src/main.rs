@@ -1,0 +1,11 @@
+use std::sync::Arc;
+
+use common::checkout::Checkout;
+use common::config::Config;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), lambda_http::Error> {
+    let desk = Checkout::open(Arc::new(Config::from_env()?), checkout::RUNNERS).await?;
+    desk.app.db.warm(&desk.app.config.tables.jobs).await;
+    lambda_http::run(checkout::router(Arc::new(desk))).await
+}
