@@ -1,7 +1,7 @@
 //! Everything with meaning, in layers that only look down.
 //!
 //! ```text
-//! app, marketplace -> gate, insights, limits, named -> approvals, jobs, notifications -> work -> tools, payments -> mail, ledger, auth, providers, net -> http, store -> catalog, config -> evm, money, ids, clock, digest
+//! operations -> app, marketplace -> gate, insights, limits, named -> approvals, jobs, notifications -> work -> tools, payments -> mail, ledger, auth, providers, net -> http, store -> catalog, config -> evm, money, ids, clock, digest
 //! ```
 //!
 //! The functions under `functions/` are thin: they name the routes of their group and call in here.
@@ -29,6 +29,7 @@ pub mod money;
 pub mod named;
 pub mod net;
 pub mod notifications;
+pub mod operations;
 pub mod payments;
 pub mod providers;
 pub mod read;

@@ -103,6 +103,9 @@ const FREE: &[Route] = &[
     Route { group: "meta", method: "GET", path: "/v1/stats" },
     Route { group: "meta", method: "GET", path: "/.well-known/jwks.json" },
     Route { group: "meta", method: "GET", path: "/.well-known/{document}" },
+    Route { group: "meta", method: "GET", path: "/openapi.json" },
+    Route { group: "meta", method: "GET", path: "/docs" },
+    Route { group: "meta", method: "GET", path: "/docs/{asset}" },
 ];
 
 /// Every route of the service.

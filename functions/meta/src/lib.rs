@@ -1,8 +1,12 @@
 //! The service about itself: where to go, whether it is well, what it has done, and its public keys. Also answers every
 //! path that no other group has.
 
+mod documents;
+
+use std::sync::{Arc, OnceLock};
+
 use axum::Router;
-use axum::extract::State;
+use axum::extract::{FromRef, State};
 use axum::response::Response;
 use axum::routing::get;
 use common::app::App;
@@ -11,8 +15,23 @@ use common::gate::respond;
 use common::http::{ApiError, Segment, json, public_json};
 use common::ledger::signing;
 use common::stats;
-use http::StatusCode;
+use documents::Document;
+use http::{HeaderMap, StatusCode};
 use serde_json::json;
+
+/// What the routes share.
+#[derive(Clone)]
+struct Desk {
+    app: App,
+    /// Made when it is first asked for.
+    openapi: Arc<OnceLock<Document>>,
+}
+
+impl FromRef<Desk> for App {
+    fn from_ref(desk: &Desk) -> App {
+        desk.app.clone()
+    }
+}
 
 pub fn router(app: App) -> Router {
     let router = Router::new()
@@ -20,8 +39,11 @@ pub fn router(app: App) -> Router {
         .route("/health", get(health))
         .route("/v1/stats", get(statistics))
         .route("/.well-known/jwks.json", get(jwks))
-        .route("/.well-known/{document}", get(well_known));
-    common::http::routes::finish(router.with_state(app))
+        .route("/.well-known/{document}", get(well_known))
+        .route("/openapi.json", get(openapi))
+        .route("/docs", get(docs))
+        .route("/docs/{asset}", get(docs_asset));
+    common::http::routes::finish(router.with_state(Desk { app, openapi: Arc::default() }))
 }
 
 /// `GET /`: what this is and where to go.
@@ -39,6 +61,8 @@ async fn index(State(app): State<App>) -> Response {
         "jobs": "/v1/requests/{id}",
         "payments": "/v1/payments/{nonce or transaction hash}",
         "health": "/health",
+        "openapi": "/openapi.json",
+        "docs": "/docs",
     });
     public_json(&body, 300)
 }
@@ -73,4 +97,25 @@ async fn well_known(State(app): State<App>, Segment(document): Segment) -> Respo
 async fn keys(app: &App) -> Result<Response, ApiError> {
     let keys: Vec<_> = signing::published(&app.db).await?.iter().map(signing::PublicKey::jwk).collect();
     Ok(public_json(&json!({"keys": keys}), 300))
+}
+
+/// `GET /openapi.json`: every operation, for machines.
+async fn openapi(State(desk): State<Desk>, headers: HeaderMap) -> Response {
+    let document = match desk.openapi.get() {
+        Some(document) => Ok(document),
+        None => Document::openapi(&desk.app).map(|document| desk.openapi.get_or_init(|| document)),
+    };
+    respond(document.map(|document| document.answer(&headers)))
+}
+
+/// `GET /docs`: the same for people.
+async fn docs(State(app): State<App>) -> Response {
+    documents::page(&app.config.service_name)
+}
+
+/// `GET /docs/{asset}`
+async fn docs_asset(Segment(asset): Segment, headers: HeaderMap) -> Response {
+    let own = documents::own_asset(&asset);
+    let answer = own.or_else(|| Document::asset(&asset).map(|asset| asset.answer(&headers)));
+    respond(answer.ok_or(ApiError::NotFound))
 }
