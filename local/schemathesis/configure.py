@@ -18,6 +18,8 @@ def allow(operation, check, statuses, why):
     print(f"[operations.checks.{check}]\nexpected-statuses = {json.dumps(statuses)}")
 
 
+# One worker: two parse at once what this version of Python can only parse one at a time.
+print("workers = 1")
 print(f"hooks = {json.dumps(sys.argv[2])}")
 print(f"\n[checks.positive_data_acceptance]\nexpected-statuses = {json.dumps(accepted)}")
 print(f"[checks.negative_data_rejection]\nexpected-statuses = {json.dumps(rejected)}")

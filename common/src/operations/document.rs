@@ -179,7 +179,7 @@ fn parameters(operation: &Operation) -> Vec<Value> {
     }
     let names_itself = matches!(operation.auth, Auth::Agent | Auth::Wallet { .. } | Auth::Buyer | Auth::WalletBuyer);
     if names_itself {
-        let schema = json!({"type": "string", "pattern": "^(0x[0-9a-fA-F]{40}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$"});
+        let schema = json!({"type": "string", "pattern": "^(0x[0-9a-fA-F]{40}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})?$"});
         let about = "Your wallet's address or your agent's id; needed by nobody, and judged by whoever is sent it";
         parameters.push(json!({"name": "X-Agent-ID", "in": "header", "description": about, "schema": schema}));
     }

@@ -9,10 +9,10 @@ use crate::catalog::{CATALOG, MARKET};
 use crate::marketplace::form::{MAX_TEXT_BYTES, MOST_FOR_TEXT};
 use crate::money::Usdc;
 
-/// A decimal number, also in exponent form.
+/// A decimal number, also in exponent form; empty is as good as absent.
 pub static DECIMAL: Format = Format {
     name: None,
-    pattern: Some(r"^[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]{1,2})?$"),
+    pattern: Some(r"^([0-9]+(\.[0-9]+)?([eE][-+]?[0-9]{1,2})?)?$"),
     matches: |text| Usdc::parse_cap(text).is_ok(),
     message: "must be a decimal number",
 };
@@ -23,14 +23,6 @@ pub static TIME: Format = Format {
     pattern: Some(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})?)?$"),
     matches: |text| !text.is_empty(),
     message: "must be a time such as 2026-11-21T08:15:30Z",
-};
-
-/// Something that can be seen at both ends.
-pub static SEEN: Format = Format {
-    name: None,
-    pattern: Some(r"^\S[\s\S]*\S$"),
-    matches: |text| text.trim() == text,
-    message: "must not begin or end with a space",
 };
 
 const MOST: f64 = 1e12;
@@ -244,7 +236,7 @@ pub fn registration() -> Value {
             "slug": slug("The soul's name in paths"),
             "bio": {"type": ["string", "null"], "maxLength": 1000},
             "avatar_url": {"type": ["string", "null"], "format": "uri", "maxLength": 2048},
-            "soul_md": {"type": "string", "minLength": 10, "maxLength": MAX_TEXT_BYTES, "description": "At most 50 KB"},
+            "soul_md": {"type": "string", "minLength": 3, "maxLength": MAX_TEXT_BYTES, "description": "10 bytes to 50 KB"},
             "soul_price": {"type": ["number", "null"], "minimum": 0, "maximum": dollars(MOST_FOR_TEXT)},
             "service": or_null(new_service()),
         },
@@ -258,7 +250,7 @@ pub fn soul_text() -> Value {
         "type": "object",
         "required": ["soul_md"],
         "properties": {
-            "soul_md": {"type": "string", "minLength": 10, "maxLength": MAX_TEXT_BYTES, "description": "At most 50 KB"},
+            "soul_md": {"type": "string", "minLength": 3, "maxLength": MAX_TEXT_BYTES, "description": "10 bytes to 50 KB"},
             "change_note": {"type": ["string", "null"], "maxLength": 500},
         },
         "example": {"soul_md": "# Counter\n\nYou count words and letters.", "change_note": "letters too"},

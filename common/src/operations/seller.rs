@@ -185,7 +185,10 @@ pub static OPERATIONS: &[Operation] = &[
     Operation::put("/v1/soul/me/services/{service}/program", "setProgram", "Sets the program that does the work")
         .about("WebAssembly, as docs/PROGRAMS.md describes it.")
         .auth(Auth::SoulKey)
-        .body(Body::Bytes { content_type: "application/wasm", about: "The program, at most 4 MiB" })
+        .body(Body::Bytes {
+            content_type: "application/octet-stream",
+            about: "The program, at most 4 MiB; of any content type",
+        })
         .answers(&[Answer::ok("The service", Shape::Object(SHOWN))])
         .refuses(&[(400, "invalid_request"), (404, "service_not_found")])
         .beyond_schema("the program has to be one that can be run, of a service of that kind"),

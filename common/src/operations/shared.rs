@@ -14,6 +14,14 @@ pub static VISIBLE: Format = Format {
     message: "must be visible ASCII characters",
 };
 
+/// What a header can carry; empty is as good as absent.
+pub static ASCII: Format = Format {
+    name: None,
+    pattern: Some("^[ -~]*$"),
+    matches: |text| text.bytes().all(|byte| (b' '..=b'~').contains(&byte)),
+    message: "must be visible ASCII characters",
+};
+
 /// A refusal: one shape for all of them, with members of their own beside it.
 pub static ERROR: Named = Named {
     name: "Error",

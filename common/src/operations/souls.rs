@@ -269,7 +269,7 @@ const OFFSET: Field = Field::optional(
 const CURSOR: Field =
     Field::optional("cursor", Kind::Text { min: 1, max: 1000, format: None }, "A page's pagination.next_cursor");
 const IN_CATEGORY: Field = Field::optional("category", Kind::Choice(CATEGORIES), "Only of this category");
-const QUERY: Kind = Kind::Text { min: 2, max: search::MAX_QUERY, format: Some(&schemas::SEEN) };
+const QUERY: Kind = Kind::Text { min: 2, max: search::MAX_QUERY, format: None };
 
 const LIST_REFUSALS: &[(u16, &str)] =
     &[(400, "invalid_request"), (400, "invalid_cursor"), (503, "provider_unavailable")];

@@ -11,17 +11,17 @@ static HEADERS: &[Field] = &[
     IDEMPOTENCY_KEY,
     Field::optional(
         "PAYMENT-SIGNATURE",
-        Kind::Text { min: 1, max: 16_384, format: Some(&super::shared::VISIBLE) },
+        Kind::Text { min: 0, max: 16_384, format: Some(&super::shared::ASCII) },
         "x402 v2: the signed payment, base64 of JSON. Clients of x402 send it when they are answered 402",
     ),
     Field::optional(
         "X-Quote-ID",
-        Kind::Text { min: 1, max: 2048, format: Some(&super::shared::VISIBLE) },
+        Kind::Text { min: 0, max: 2048, format: Some(&super::shared::ASCII) },
         "The quote that is paid; x402 v2 payments carry it themselves",
     ),
     Field::optional(
         "X-Max-Cost-USDC",
-        Kind::Text { min: 1, max: 40, format: Some(&super::schemas::DECIMAL) },
+        Kind::Text { min: 0, max: 40, format: Some(&super::schemas::DECIMAL) },
         "The most this call may cost you; above it, it is refused before any price is asked for. Dear calls need it raised",
     ),
     Field::optional(
@@ -31,7 +31,7 @@ static HEADERS: &[Field] = &[
     ),
     Field::optional(
         "X-Approval-Id",
-        Kind::Text { min: 1, max: 100, format: Some(&super::shared::VISIBLE) },
+        Kind::Text { min: 0, max: 100, format: Some(&super::shared::ASCII) },
         "The approval that releases a held call",
     ),
 ];
