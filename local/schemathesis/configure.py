@@ -25,5 +25,12 @@ print(f"\n[checks.positive_data_acceptance]\nexpected-statuses = {json.dumps(acc
 print(f"[checks.negative_data_rejection]\nexpected-statuses = {json.dumps(rejected)}")
 for path in document["paths"].values():
     for operation in path.values():
+        more, reasons = [], []
         if why := operation.get("x-also-checked"):
-            allow(operation["operationId"], "positive_data_acceptance", accepted + ["400"], why)
+            more.append("400")
+            reasons.append(why)
+        if any(parameter["name"] == "Idempotency-Key" for parameter in operation.get("parameters", [])):
+            more.append("422")
+            reasons.append("a name that was used for another body is refused, and generated names repeat")
+        if more:
+            allow(operation["operationId"], "positive_data_acceptance", accepted + more, "; ".join(reasons))

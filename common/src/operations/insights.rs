@@ -35,7 +35,7 @@ pub const DECISION: [Field; 2] = [
 
 const WALLET: Auth = Auth::Wallet { token_is_told: "access_tokens_wallet_only" };
 const PERIOD: Field = Field::optional("period", Kind::Integer { min: 1, max: 365 }, "The last days, so many; 30");
-const TIME: Kind = Kind::Text { min: 1, max: 64, format: Some(&schemas::TIME) };
+const TIME: Kind = Kind::Text { min: 0, max: 64, format: Some(&schemas::TIME) };
 const STATUS: Shape = Shape::Choice(&["pending", "confirmed", "rejected"]);
 const KIND: Shape = Shape::Choice(&["revenue", "lead", "conversion", "savings", "engagement"]);
 const EXECUTION: Shape = Shape::Choice(&["pending", "completed", "failed"]);
@@ -307,7 +307,7 @@ pub static OPERATIONS: &[Operation] = &[
         .answers(&[Answer::ok("The return on what was spent", Shape::Object(RETURNS))]),
     Operation::get("/v1/analytics/rocs/by-goal", "getReturnsByGoal", "The same for each goal")
         .auth(Auth::Agent)
-        .query(&[PERIOD, Field::optional("goal_id", Kind::Text { min: 1, max: 255, format: None }, "Only this goal")])
+        .query(&[PERIOD, Field::optional("goal_id", Kind::Text { min: 0, max: 255, format: None }, "Only this goal")])
         .answers(&[Answer::ok(
             "Goals",
             Shape::Object(&[
@@ -333,7 +333,7 @@ pub static OPERATIONS: &[Operation] = &[
         .auth(WALLET)
         .query(&[
             Field::optional("limit", Kind::Integer { min: 1, max: 500 }, "At most so many; 100"),
-            Field::optional("cursor", Kind::Text { min: 1, max: 1000, format: None }, "A page's next_cursor"),
+            Field::optional("cursor", Kind::Text { min: 0, max: 1000, format: None }, "A page's next_cursor"),
         ])
         .answers(&[Answer::ok(
             "A page",
@@ -351,7 +351,7 @@ pub static OPERATIONS: &[Operation] = &[
         .query(&[
             Field::optional("format", Kind::Choice(&["csv", "jsonl"]), "jsonl"),
             Field::optional("limit", Kind::Integer { min: 1, max: 500 }, "At most so many; 500"),
-            Field::optional("cursor", Kind::Text { min: 1, max: 1000, format: None }, "A page's X-Next-Cursor"),
+            Field::optional("cursor", Kind::Text { min: 0, max: 1000, format: None }, "A page's X-Next-Cursor"),
         ])
         .answers(&[Answer::other(200, "Pages put together are one file", &["application/x-ndjson", "text/csv"])
             .headers(EXPORT_HEADERS)])

@@ -154,7 +154,7 @@ static STATEMENT: &[Member] = &[
 const BLOCKED: &[(u16, &str)] =
     &[(400, "content_blocked"), (404, "service_not_found"), (409, "slug_taken"), (409, "too_many_services")];
 const JUDGED: &str = "prices have at most six decimals; schemas, names and texts are judged; see docs/MARKETPLACE.md";
-const TIME: Kind = Kind::Text { min: 1, max: 64, format: Some(&schemas::TIME) };
+const TIME: Kind = Kind::Text { min: 0, max: 64, format: Some(&schemas::TIME) };
 const JOB_LINK: &[(&str, &str)] = &[("id", "$response.body#/job/id")];
 const SERVICE_LINK: &[(&str, &str)] = &[("service", "$response.body#/service/slug")];
 
@@ -327,7 +327,7 @@ pub static OPERATIONS: &[Operation] = &[
         .auth(Auth::SoulKey)
         .query(&[
             Field::optional("limit", Kind::Integer { min: 1, max: 100 }, "At most so many; 20"),
-            Field::optional("before", Kind::Text { min: 1, max: 100, format: None }, "Behind this one"),
+            Field::optional("before", Kind::Text { min: 0, max: 100, format: None }, "Behind this one"),
         ])
         .answers(&[Answer::ok(
             "Payouts",
@@ -342,7 +342,7 @@ pub static OPERATIONS: &[Operation] = &[
             Field::optional("to", TIME, "Up to this one"),
             Field::optional("format", Kind::Choice(&["json", "csv"]), "json, unless Accept asks for text/csv"),
             Field::optional("limit", Kind::Integer { min: 1, max: statement::MOST as i64 }, "At most so many; 100"),
-            Field::optional("cursor", Kind::Text { min: 1, max: 1000, format: None }, "A page's next_cursor"),
+            Field::optional("cursor", Kind::Text { min: 0, max: 1000, format: None }, "A page's next_cursor"),
         ])
         .answers(&[Answer {
             status: 200,
