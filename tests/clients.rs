@@ -302,6 +302,7 @@ fn a_generated_client_compiles_and_buys() {
         let payer = Payer::new(&stack).await;
         payer.give_credits(&stack, 1_000_000).await;
         let token = payer.token(&stack).await;
+        let token = token.trim_start_matches("Bearer ");
         let bin = folder.join("node_modules/.bin");
         let description = format!("{}/openapi.json", stack.base_url);
         let made = async {
@@ -318,7 +319,7 @@ fn a_generated_client_compiles_and_buys() {
         };
         made.await.unwrap_or_else(|cause: String| panic!("{cause}"));
         let mut buy = Command::new("node");
-        let output = buy.arg(folder.join("made/buy.mjs")).args([&stack.base_url, &token]).output().await.expect("node");
+        let output = buy.arg(folder.join("made/buy.mjs")).args([stack.base_url.as_str(), token]).output().await.expect("node");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let said: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();

@@ -5,6 +5,7 @@ use super::shared::{OK, SETTLEMENT};
 use super::{Answer, Auth, Body, IDEMPOTENCY_KEY, Link, Operation};
 use crate::catalog::input::{Field, Kind};
 use crate::catalog::{self, CATALOG, MARKET, TOP_UP, ToolSpec};
+use crate::http::headers::{MAX_APPROVAL_BYTES, MAX_QUOTE_BYTES};
 
 /// Headers of a paid call. A payment may come in other dialects too (README); these are the ones to send.
 static HEADERS: &[Field] = &[
@@ -16,7 +17,7 @@ static HEADERS: &[Field] = &[
     ),
     Field::optional(
         "X-Quote-ID",
-        Kind::Text { min: 0, max: 2048, format: Some(&super::shared::ASCII) },
+        Kind::Text { min: 0, max: MAX_QUOTE_BYTES, format: Some(&super::shared::ASCII) },
         "The quote that is paid; x402 v2 payments carry it themselves",
     ),
     Field::optional(
@@ -31,7 +32,7 @@ static HEADERS: &[Field] = &[
     ),
     Field::optional(
         "X-Approval-Id",
-        Kind::Text { min: 0, max: 100, format: Some(&super::shared::ASCII) },
+        Kind::Text { min: 0, max: MAX_APPROVAL_BYTES, format: Some(&super::shared::ASCII) },
         "The approval that releases a held call",
     ),
 ];

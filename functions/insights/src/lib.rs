@@ -168,7 +168,7 @@ async fn rocs_by_goal(State(app): State<App>, RawQuery(query): RawQuery, headers
         let caller = app.caller(&headers, Scope::Read).await?;
         let mut params = Params::of(query.as_deref());
         let (days, span) = params.period(DEFAULT_DAYS, app.clock.now());
-        let goal_id = params.text("goal_id").map(str::to_owned);
+        let goal_id = params.short_text("goal_id", 255);
         params.check()?;
         let period = Period::with_value(&app.db, caller.agent, span, goal_id.as_deref()).await?;
         Ok(private_json(StatusCode::OK, &period.by_goal(goal_id.as_deref(), days)))
