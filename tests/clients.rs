@@ -319,7 +319,8 @@ fn a_generated_client_compiles_and_buys() {
         };
         made.await.unwrap_or_else(|cause: String| panic!("{cause}"));
         let mut buy = Command::new("node");
-        let output = buy.arg(folder.join("made/buy.mjs")).args([stack.base_url.as_str(), token]).output().await.expect("node");
+        let output =
+            buy.arg(folder.join("made/buy.mjs")).args([stack.base_url.as_str(), token]).output().await.expect("node");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let said: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
