@@ -2,7 +2,7 @@
 # Checks the running service against its own description with Schemathesis, twice: as a stranger, and as somebody with an
 # access token, a soul's key and a wallet. Starts a stack of its own, in a folder of its own, on a free port. With the token it
 # really buys: half a dollar of the local chain's test money at most, and 0.05 a day unless a generated budget says otherwise.
-# Non-zero if there is any finding. EXAMPLES=n for more or fewer cases an operation (default 12).
+# Non-zero if there is any finding. EXAMPLES=n for more or fewer cases an operation (default 6).
 set -eu
 cd "$(dirname "$0")/.."
 here=$(pwd)
@@ -47,7 +47,7 @@ pass() {
   export CREDENTIALS
   found=0
   (cd "$work" && PYTHONDONTWRITEBYTECODE=1 "$tools/bin/schemathesis" --config-file st.toml run openapi.json \
-      -u "http://127.0.0.1:$port" -c all -n "${EXAMPLES:-12}" --seed 1 --generation-deterministic --continue-on-failure \
+      -u "http://127.0.0.1:$port" -c all -n "${EXAMPLES:-6}" --seed 1 --generation-deterministic --continue-on-failure \
       --phases examples,coverage,fuzzing,stateful --warnings off --report junit --report-dir "report-$1" \
       >"$1.txt" 2>&1) || found=1
   # The score, and all of it where there is something to mend.
