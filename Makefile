@@ -1,7 +1,7 @@
 # The commands of this project. `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help run reset read spend tour verify doctor test test-aws conformance simulate lint bench
+.PHONY: help run reset read spend tour verify doctor test test-aws conformance simulate schemathesis lint bench
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -43,6 +43,10 @@ conformance: ## The official MCP conformance runner, both revisions, with the sc
 simulate: ## The ledger under attack, for longer: make simulate STEPS=100000 SEED=1
 	@SIMULATE_STEPS=$(or $(STEPS),100000) SIMULATE_SEED=$(or $(SEED),20261121) \
 	    cargo test --quiet --package tests --test integration simulation:: -- --nocapture >/dev/null
+
+schemathesis: ## The running service against its own description, as a stranger and with credentials
+	@cargo build --package local
+	@local/schemathesis.sh
 
 lint: ## Formatting, and clippy with warnings denied
 	cargo fmt --all --check

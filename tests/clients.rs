@@ -294,3 +294,43 @@ fn the_official_facilitator_settles() {
         assert_eq!((answer.status, &answer.json()["reason"]), (402, &json!("insufficient_funds")));
     });
 }
+
+/// A client that a generator makes from the description compiles, and buys with a token.
+#[test]
+fn a_generated_client_compiles_and_buys() {
+    run(async {
+        let Some(folder) = installed("generated").await else { return };
+        let stack = stack().await;
+        let payer = Payer::new(&stack).await;
+        payer.give_credits(&stack, 1_000_000).await;
+        let token = payer.token(&stack).await;
+        let token = token.trim_start_matches("Bearer ");
+        let bin = folder.join("node_modules/.bin");
+        let description = format!("{}/openapi.json", stack.base_url);
+        let made = async {
+            quietly(
+                Command::new(bin.join("openapi-typescript"))
+                    .args([&description, "-o", "schema.d.ts"])
+                    .current_dir(&folder),
+            )
+            .await?;
+            // What a compiler says, it says on standard output.
+            let tsc =
+                Command::new(bin.join("tsc")).current_dir(&folder).output().await.map_err(|error| error.to_string())?;
+            if tsc.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&tsc.stdout).into_owned()) }
+        };
+        made.await.unwrap_or_else(|cause: String| panic!("{cause}"));
+        let mut buy = Command::new("node");
+        let output =
+            buy.arg(folder.join("made/buy.mjs")).args([stack.base_url.as_str(), token]).output().await.expect("node");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let said: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        let [price, bought, again, state, receipts, refused] = said.as_slice() else { panic!("{text}") };
+        assert_eq!(price["price"], "0.005000");
+        assert_eq!((&bought["model"], bought), (&json!("Accord"), again), "bought once under one name");
+        assert_eq!((&state["tool"], &state["known"]), (&json!("web_read"), &json!(200)));
+        assert_eq!(receipts["receipts"], json!(["web_read", "vin_decode"]));
+        assert_eq!((&refused["refused"], &refused["status"]), (&json!("invalid_request"), &json!(400)));
+    });
+}

@@ -28,6 +28,7 @@
 //! | `simulation` | the ledger under random interleavings, crashes and faults of every kind |
 //! | `proofs` | agent proofs |
 //! | `limits` | rate limits at once and over time; the emergency stop |
+//! | `openapi` | the API description, the page that shows it, and a client made from it |
 //! | `notifications` | what is raised twice, read, and not one's own |
 //! | `insights` | receipts, value, the audit while rows are added, an export and its check |
 //! | `approvals` | the action policy, held calls, the decision page |
@@ -69,6 +70,7 @@ mod mcp_calls;
 mod mcp_clients;
 mod models;
 mod notifications;
+mod openapi;
 mod paid_call;
 mod payouts;
 mod proofs;

@@ -56,11 +56,16 @@ impl Client {
         let answer = self.http.request(request.body(Full::new(body.into())).expect("a request")).await.ok()?;
         let (parts, body) = answer.into_parts();
         let body = body.collect().await.ok()?.to_bytes();
-        Some(Answer {
+        let answer = Answer {
             status: parts.status.as_u16(),
             headers: parts.headers,
             text: String::from_utf8_lossy(&body).into_owned(),
-        })
+        };
+        // Whatever a journey is about: what the service answers is what its description says.
+        if let Err(wrong) = super::described::judge(method, path, &answer) {
+            panic!("{method} {path} is not as described: {wrong}\n{} {}", answer.status, answer.text);
+        }
+        Some(answer)
     }
 }
 

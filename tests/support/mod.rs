@@ -2,6 +2,7 @@
 
 pub mod books;
 pub mod crowd;
+pub mod described;
 pub mod http;
 pub mod payer;
 pub mod platform;

@@ -240,7 +240,8 @@ fn described(mut schema: Value, about: &str) -> Value {
     schema
 }
 
-fn kind_schema(kind: &Kind) -> Value {
+/// The JSON Schema of a value.
+pub fn kind_schema(kind: &Kind) -> Value {
     match kind {
         Kind::Text { min, max, format } => {
             let mut schema = json!({"type": "string", "minLength": min, "maxLength": max});
@@ -262,10 +263,10 @@ fn kind_schema(kind: &Kind) -> Value {
             }
             schema
         }
-        Kind::Amount { min, max } => json!({
-            "type": ["number", "string"],
-            "description": format!("USDC with at most six decimals, from {min} to {max}"),
-        }),
+        Kind::Amount { min, max } => json!({"anyOf": [
+            {"type": "number", "minimum": min.to_number(), "maximum": max.to_number()},
+            {"type": "string", "pattern": r"^[0-9]+(\.[0-9]{1,6})?$", "description": format!("USDC, from {min} to {max}")},
+        ]}),
         Kind::Choice(choices) => json!({"type": "string", "enum": choices}),
         Kind::List { of, max } => json!({"type": "array", "items": kind_schema(of), "maxItems": max}),
         // Unknown members are dropped, not refused, so every object is open to the schema's reader.

@@ -43,6 +43,10 @@ impl Gate {
     pub fn price(&self, call: &Call<'_>, basket: &Basket, validity: Duration) -> Result<Priced, ApiError> {
         let order = Order::read(call, None, &self.fetch_policy)?.in_basket(Some(basket));
         order.check_open()?;
+        // Today's terms: a session makes a quote of its own.
+        if order.is_quoted() {
+            return Err(ApiError::InvalidQuote);
+        }
         let quote = Quote::offer(order.purchase(), None, order.price, self.app.clock.now(), validity)
             .under_terms(order.listing.map_or(0, |listing| listing.terms));
         Ok(Priced { amount: quote.amount, quote: quote.to_token(&self.quote_key), request_id: quote.request_id() })

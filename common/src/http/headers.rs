@@ -8,6 +8,9 @@ use crate::money::Usdc;
 
 /// Longest idempotency key (contract §1.1).
 const MAX_KEY_BYTES: usize = 255;
+/// Longest quote id and approval id that are looked at; ours are shorter.
+pub const MAX_QUOTE_BYTES: usize = 2048;
+pub const MAX_APPROVAL_BYTES: usize = 100;
 
 /// A header's text, trimmed; `None` if it is absent or empty.
 pub fn text<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, ApiError> {
@@ -31,7 +34,15 @@ pub fn max_cost(headers: &HeaderMap) -> Result<Option<Usdc>, ApiError> {
 
 /// The quote being redeemed (`X-Quote-ID`).
 pub fn quote_id(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
-    text(headers, "x-quote-id")
+    bounded(headers, "X-Quote-ID", MAX_QUOTE_BYTES)
+}
+
+/// Text of at most so many bytes.
+fn bounded<'a>(headers: &'a HeaderMap, name: &str, max: usize) -> Result<Option<&'a str>, ApiError> {
+    match text(headers, name)? {
+        Some(value) if value.len() > max => Err(ApiError::field(name, format!("may have at most {max} characters"))),
+        value => Ok(value),
+    }
 }
 
 /// The secret of a bearer token, if the request carries one.
@@ -67,5 +78,5 @@ pub fn is_dry_run(headers: &HeaderMap) -> Result<bool, ApiError> {
 
 /// The approval under which a held call is repeated (`X-Approval-Id`).
 pub fn approval_id(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
-    text(headers, "x-approval-id")
+    bounded(headers, "X-Approval-Id", MAX_APPROVAL_BYTES)
 }

@@ -29,6 +29,16 @@ impl Params {
         self.given.get(name).map(String::as_str).filter(|text| !text.is_empty())
     }
 
+    /// Text of at most so many characters.
+    pub fn short_text(&mut self, name: &str, max: usize) -> Option<String> {
+        let text = self.text(name)?;
+        if text.chars().count() <= max {
+            return Some(text.to_owned());
+        }
+        self.wrong.push(FieldError::new(name, format!("must have at most {max} characters")));
+        None
+    }
+
     pub fn integer(&mut self, name: &str, min: usize, max: usize) -> Option<usize> {
         let text = self.given.get(name)?;
         // `parse` would take a sign.

@@ -136,6 +136,9 @@ const FREE: &[Route] = &[
     Route { group: "meta", method: "GET", path: "/.well-known/jwks.json" },
     Route { group: "meta", method: "GET", path: "/.well-known/acp.json" },
     Route { group: "meta", method: "GET", path: "/.well-known/{document}" },
+    Route { group: "meta", method: "GET", path: "/openapi.json" },
+    Route { group: "meta", method: "GET", path: "/docs" },
+    Route { group: "meta", method: "GET", path: "/docs/{asset}" },
 ];
 
 /// Every route of the service.
@@ -147,11 +150,14 @@ pub fn all() -> impl Iterator<Item = Route> {
 
 /// The route that takes a request, if one does. From the left, a segment that is spelled out wins over one that varies.
 pub fn find(method: &str, path: &str) -> Option<Route> {
-    let mut candidates: Vec<Route> =
-        all().filter(|route| route.method == method && matches(route.path, path)).collect();
-    candidates
-        .sort_by_key(|route| route.path.split('/').map(|segment| segment.starts_with('{')).collect::<Vec<bool>>());
-    candidates.first().copied()
+    all()
+        .filter(|route| route.method == method && matches(route.path, path))
+        .min_by_key(|route| spelled_out(route.path))
+}
+
+/// Smaller for patterns that win.
+fn spelled_out(pattern: &str) -> Vec<bool> {
+    pattern.split('/').map(|segment| segment.starts_with('{')).collect()
 }
 
 /// Finishes a group's router: JSON for what it does not answer, no change by a dry run, what is left of a counted
@@ -177,8 +183,11 @@ async fn dry_runs(request: Request, next: Next) -> Response {
 
 /// The answer to a request that no route takes.
 async fn unrouted(request: Request) -> Response {
-    let mut allowed: Vec<&str> =
-        all().filter(|route| matches(route.path, request.uri().path())).map(|route| route.method).collect();
+    let candidates: Vec<Route> = all().filter(|route| matches(route.path, request.uri().path())).collect();
+    // The routers look for a path first, and for its method then: another pattern's methods are not taken here.
+    let meant = candidates.iter().map(|route| spelled_out(route.path)).min().unwrap_or_default();
+    let of_path = candidates.iter().filter(|route| spelled_out(route.path) == meant);
+    let mut allowed: Vec<&str> = of_path.map(|route| route.method).collect();
     allowed.sort_unstable();
     allowed.dedup();
     if allowed.is_empty() {

@@ -16,7 +16,8 @@ use crate::ledger::value::{self, Reported};
 use crate::store::{Db, StoreError};
 
 /// Contract §22.
-const CATEGORIES: [&str; 6] = ["data", "verification", "communication", "commerce", "infrastructure", "agent_to_agent"];
+pub const CATEGORIES: [&str; 6] =
+    ["data", "verification", "communication", "commerce", "infrastructure", "agent_to_agent"];
 const MAX_LIMIT: usize = 100;
 /// So many receipts are held at once while those of a category are looked for.
 const BATCH: usize = 500;

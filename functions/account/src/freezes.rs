@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::response::Response;
 use common::app::App;
 use common::auth::{Scope, token};
-use common::catalog::input::{self, Field, Kind};
+use common::catalog::input;
 use common::catalog::name_of;
 use common::gate::{parse_body, respond};
 use common::http::{ApiError, read_body};
@@ -14,21 +14,13 @@ use common::ids::TokenId;
 use common::ledger::freeze::{Freezes, SERVICE_PAYEE};
 use common::ledger::{account, hold};
 use common::marketplace::soul;
+use common::operations::account::FREEZE;
 use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
 const MAX_BODY_BYTES: usize = 16 * 1024;
 /// Most things of a kind that are frozen at a time: they ride on every charge.
 const MOST: usize = 50;
-
-static FREEZE: &[Field] = &[
-    Field::required("what", Kind::Choice(&["agent", "token", "tool", "payee"]), "What kind of thing"),
-    Field::optional(
-        "id",
-        Kind::Text { min: 1, max: 64, format: None },
-        "Which one: a token's id, a tool's name, a payee's id; not for `agent`",
-    ),
-];
 
 /// Something that can be frozen.
 enum Target {

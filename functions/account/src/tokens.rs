@@ -9,11 +9,12 @@ use axum::response::Response;
 use common::app::App;
 use common::auth::token::{self, AccessToken, MAX_ACTIVE};
 use common::auth::{Caller, Scope};
-use common::catalog::input::{self, Field, Kind};
+use common::catalog::input;
 use common::gate::{parse_body, respond};
 use common::http::{ApiError, Segment, read_body};
 use common::ledger::day;
 use common::named::{self, Request};
+use common::operations::account::MINT;
 use http::{HeaderMap, StatusCode};
 use serde_json::{Map, Value, json};
 
@@ -21,11 +22,6 @@ const MAX_BODY_BYTES: usize = 16 * 1024;
 /// When a token last paid is looked for on so many of the latest days on which anything was charged.
 const USES_OF_DAYS: usize = 30;
 const DAY: Duration = Duration::from_secs(24 * 3600);
-
-static MINT: &[Field] = &[
-    Field::optional("name", Kind::Text { min: 0, max: 100, format: None }, "What it is for"),
-    Field::optional("expires_in_days", Kind::Integer { min: 1, max: 3650 }, "After how many days it opens nothing"),
-];
 
 /// `POST /v1/agents/me/access-tokens`: the token itself is in this answer and nowhere else.
 pub async fn mint(State(app): State<App>, headers: HeaderMap, body: Body) -> Response {

@@ -7,7 +7,7 @@ use axum::response::Response;
 use axum::routing::{get, patch, post};
 use common::app::App;
 use common::auth::{Caller, Scope};
-use common::catalog::input::{self, Field, FieldError, Kind, Range};
+use common::catalog::input::{self, Field, FieldError};
 use common::gate::{MAX_BODY_BYTES, parse_body, respond};
 use common::http::{ApiError, Params, Segment, private_body, private_json, read_body};
 use common::ids::AgentId;
@@ -18,28 +18,10 @@ use common::insights::span::period;
 use common::insights::sums::Period;
 use common::insights::{explain, view};
 use common::ledger::value::{self, DecideError, Report, Reported, Status, Subject};
+use common::operations::insights::{DECISION, OUTCOME, VALUE};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use serde_json::{Map, Value, json};
 
-const VALUE: [Field; 3] = [
-    Field::required("type", Kind::Choice(&["revenue", "lead", "conversion", "savings", "engagement"]), "Kind of value"),
-    Field::required(
-        "amount",
-        Kind::Number(Range { above: Some(0.0), min: None, max: Some(1_000_000.0) }),
-        "Value in USD",
-    ),
-    Field::optional("label", Kind::Text { min: 0, max: 200, format: None }, "A label"),
-];
-const GOAL: Field =
-    Field::required("goal_id", Kind::Text { min: 1, max: 255, format: None }, "The goal the value belongs to");
-const DECISION: [Field; 2] = [
-    Field::optional("status", Kind::Choice(&["confirmed", "rejected"]), "What the owner decides; confirmed"),
-    Field::optional(
-        "amount",
-        Kind::Number(Range { above: Some(0.0), min: None, max: Some(1_000_000.0) }),
-        "The amount decided on: nothing is decided if another is reported by now",
-    ),
-];
 /// Days of `period`, if none are named.
 const DEFAULT_DAYS: usize = 30;
 
@@ -121,8 +103,7 @@ fn tagged(tag: &Reported) -> Response {
 async fn outcome(State(app): State<App>, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let caller = app.caller(&headers, Scope::Write).await?;
-        let [kind, amount, label] = VALUE;
-        let members = members(&headers, body, &[GOAL, kind, amount, label]).await?;
+        let members = members(&headers, body, &OUTCOME).await?;
         let report = Report::read(&members, "").map_err(wrong)?;
         let goal_id = members.get("goal_id").and_then(Value::as_str).unwrap_or_default();
         let subject = Subject::goal(goal_id, report.kind);
@@ -187,7 +168,7 @@ async fn rocs_by_goal(State(app): State<App>, RawQuery(query): RawQuery, headers
         let caller = app.caller(&headers, Scope::Read).await?;
         let mut params = Params::of(query.as_deref());
         let (days, span) = period(&mut params, DEFAULT_DAYS, app.clock.now());
-        let goal_id = params.text("goal_id").map(str::to_owned);
+        let goal_id = params.short_text("goal_id", 255);
         params.check()?;
         let period = Period::with_value(&app.db, caller.agent, span, goal_id.as_deref()).await?;
         Ok(private_json(StatusCode::OK, &period.by_goal(goal_id.as_deref(), days)))

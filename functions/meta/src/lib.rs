@@ -1,9 +1,10 @@
 //! The service about itself: where to go, what is sold and how to buy it, whether it is well, what it has done, and its
 //! public keys. Also answers every path that no other group has.
 
+mod documents;
 mod status;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::Router;
 use axum::extract::{RawQuery, State};
@@ -17,6 +18,7 @@ use common::http::{ApiError, Kept, Segment, json, public_json};
 use common::ledger::signing;
 use common::stats;
 use common::store::StoreError;
+use documents::Document;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde_json::json;
 
@@ -29,6 +31,8 @@ struct Meta {
     app: App,
     library: Arc<Library>,
     watch: Arc<Watch>,
+    /// Made when it is first asked for.
+    openapi: Arc<OnceLock<Document>>,
 }
 
 impl Meta {
@@ -55,8 +59,11 @@ pub fn router(app: App, queues: Queues) -> Router {
         .route("/.well-known/jwks.json", get(jwks))
         .route("/.well-known/x402", get(x402))
         .route("/.well-known/acp.json", get(acp))
+        .route("/openapi.json", get(openapi))
+        .route("/docs", get(docs))
+        .route("/docs/{asset}", get(docs_asset))
         .route("/.well-known/{document}", get(well_known));
-    let meta = Meta { app, library: Arc::default(), watch: Arc::new(Watch::new(queues)) };
+    let meta = Meta { app, library: Arc::default(), watch: Arc::new(Watch::new(queues)), openapi: Arc::default() };
     common::http::routes::finish(router.with_state(meta))
 }
 
@@ -73,14 +80,16 @@ async fn index(State(meta): State<Meta>, headers: HeaderMap) -> Response {
         "network": config.chain.caip2(),
         "tools": tools,
         "how_to_pay": "POST to a tool's path: the 402 answer says what to sign (x402 v1 and v2)",
-        "jobs": "/v1/requests/{id}",
-        "payments": "/v1/payments/{nonce or transaction hash}",
+        "jobs": "GET /v1/requests/{id}",
+        "payments": "GET /v1/payments/{reference}, a nonce or a transaction hash",
         "discover": "/v1/tools/discover",
         "for_agents": "/llms.txt",
         "skill": "/skill.md",
         "pricing": "/pricing",
         "status": "/v1/status",
         "health": "/health",
+        "openapi": "/openapi.json",
+        "docs": "/docs",
     });
     Kept::json(&body, 300).answer(&headers)
 }
@@ -190,4 +199,25 @@ async fn well_known(State(meta): State<Meta>, Segment(document): Segment, header
 async fn keys(app: &App, headers: &HeaderMap) -> Result<Response, ApiError> {
     let keys: Vec<_> = signing::published(&app.db).await?.iter().map(signing::PublicKey::jwk).collect();
     Ok(Kept::json(&json!({"keys": keys}), 300).answer(headers))
+}
+
+/// `GET /openapi.json`: every operation, for machines.
+async fn openapi(State(meta): State<Meta>, headers: HeaderMap) -> Response {
+    let document = match meta.openapi.get() {
+        Some(document) => Ok(document),
+        None => Document::openapi(&meta.app).map(|document| meta.openapi.get_or_init(|| document)),
+    };
+    respond(document.map(|document| document.answer(&headers)))
+}
+
+/// `GET /docs`: the same for people.
+async fn docs(State(meta): State<Meta>) -> Response {
+    documents::page(&meta.app.config.service_name)
+}
+
+/// `GET /docs/{asset}`
+async fn docs_asset(Segment(asset): Segment, headers: HeaderMap) -> Response {
+    let own = documents::own_asset(&asset);
+    let answer = own.or_else(|| Document::asset(&asset).map(|asset| asset.answer(&headers)));
+    respond(answer.ok_or(ApiError::NotFound))
 }

@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, RawQuery, State};
 use axum::response::Response;
-use common::catalog::input::{self, Field, Kind, Range};
+use common::catalog::input::{self, Field};
 use common::gate::parse_body;
 use common::http::{ApiError, Params, Segment, private_json, read_body};
 use common::jobs::job::{Job, Progress};
@@ -14,6 +14,7 @@ use common::marketplace::files::{self, FileRow};
 use common::marketplace::party::Party;
 use common::marketplace::sold::{self, Page};
 use common::marketplace::{Market, jobs, respond, seller, worker};
+use common::operations::seller::{FILE, PROGRESS, REASON, RESULT};
 use common::store::blob::Access;
 use common::work::{MAX_RESULT_BYTES, check_content_type, check_file_path, visible};
 use http::{HeaderMap, StatusCode, header};
@@ -100,15 +101,6 @@ pub async fn claim(
     respond(answer.await)
 }
 
-static PROGRESS: &[Field] = &[
-    Field::optional("message", Kind::Text { min: 0, max: 1000, format: None }, "How far the work is, in words"),
-    Field::optional(
-        "percent",
-        Kind::Number(Range { above: None, min: Some(0.0), max: Some(100.0) }),
-        "How far it is, 0 to 100",
-    ),
-];
-
 /// `POST /v1/soul/me/jobs/{id}/progress`: also keeps the lease.
 pub async fn progress(
     State(market): State<Arc<Market>>,
@@ -155,12 +147,6 @@ pub async fn put_file(
     respond(answer.await)
 }
 
-static FILE: &[Field] = &[
-    Field::required("path", Kind::Text { min: 1, max: 255, format: None }, "Where it is among the job's files"),
-    Field::required("size", Kind::Integer { min: 1, max: files::MAX_FILE_BYTES as i64 }, "In bytes"),
-    Field::required("content_type", Kind::Text { min: 3, max: 127, format: None }, "Such as application/pdf"),
-];
-
 /// `POST /v1/soul/me/jobs/{id}/files`: where a file too large for a body is to be sent.
 pub async fn announce_file(
     State(market): State<Arc<Market>>,
@@ -187,12 +173,6 @@ pub async fn announce_file(
     respond(answer.await)
 }
 
-static RESULT: &[Field] = &[Field::required(
-    "result",
-    Kind::Text { min: 0, max: MAX_RESULT_BYTES, format: None },
-    "The result; JSON, where the service has an output_schema",
-)];
-
 /// `POST /v1/soul/me/jobs/{id}/complete`
 pub async fn complete(
     State(market): State<Arc<Market>>,
@@ -211,9 +191,6 @@ pub async fn complete(
     };
     respond(answer.await)
 }
-
-static REASON: &[Field] =
-    &[Field::required("reason", Kind::Text { min: 1, max: 1000, format: None }, "Why; the buyer reads it")];
 
 /// `POST /v1/soul/me/jobs/{id}/fail`
 pub async fn fail(State(market): State<Arc<Market>>, Segment(id): Segment, headers: HeaderMap, body: Body) -> Response {

@@ -6,13 +6,14 @@ use axum::body::Body;
 use axum::extract::{Path, RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use common::auth::Scope;
-use common::catalog::input::{self, Field, Kind};
+use common::catalog::input;
 use common::gate::parse_body;
 use common::http::{ApiError, MarketError, Segment, private_json, read_body};
 use common::jobs::job::{Job, Outcome};
 use common::marketplace::files::{self, FileRow, Part};
 use common::marketplace::party::{self, Party};
 use common::marketplace::{Market, jobs, rating, respond};
+use common::operations::souls::RATING;
 use common::store::StoreError;
 use common::store::blob::{Access, attachment};
 use common::work::visible;
@@ -124,11 +125,6 @@ fn download(file: &FileRow, bytes: Vec<u8>, range: Option<&str>) -> Response {
     }
     response
 }
-
-static RATING: &[Field] = &[
-    Field::required("rating", Kind::Integer { min: 1, max: 5 }, "How good it was, 1 to 5"),
-    Field::optional("review", Kind::Text { min: 0, max: 1000, format: None }, "Why"),
-];
 
 /// `POST /v1/soul/jobs/{id}/rate`: once, by the buyer, of a completed job.
 pub async fn rate(State(market): State<Arc<Market>>, Segment(id): Segment, headers: HeaderMap, body: Body) -> Response {

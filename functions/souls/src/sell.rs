@@ -6,6 +6,7 @@ use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use common::auth::Scope;
+use common::catalog::RECEIPT_FIELDS;
 use common::catalog::input::{self, FieldError};
 use common::gate::{self, Call, parse_body};
 use common::http::{ApiError, MarketError, headers, private_json, read_body};
@@ -24,32 +25,45 @@ pub async fn purchase(State(market): State<Arc<Market>>, path: Path<String>, req
     let answer = async {
         let resource = market.app.resource_url(&parts);
         let body = read_body(body, gate::MAX_BODY_BYTES).await?;
-        // Also where nothing is charged.
-        let members = parse_body(&parts.headers, &body)?;
-        input::validate(PURCHASE.input, &members).map_err(ApiError::InvalidRequest)?;
         let offer = match offer::text(&market, &path, &parts.headers).await {
             Ok(offer) => offer,
             // What was bought can be read for good, whatever is sold now.
             Err(refused @ ApiError::Market(MarketError::NotForSale | MarketError::Unlisted)) => {
-                return owned(&market, &path, None, &parts.headers).await?.ok_or(refused);
+                let answer = owned(&market, &path, None, &parts.headers).await?.ok_or(refused)?;
+                return check_form(&parts.headers, &body).map(|()| answer);
             }
             Err(error) => return Err(error),
         };
         let (soul, text) = (&offer.soul, &offer.text);
         if offer.price == Usdc::ZERO {
+            check_form(&parts.headers, &body)?;
             let soul_md = soul::load_text(&*market.app.blobs, &text.hash).await?;
             let now = market.app.clock.now().to_string();
             let body = offer::handed_over(soul, text, &soul_md, Usdc::ZERO, &now);
             return Ok(private_json(StatusCode::OK, &body));
         }
         if let Some(answer) = owned(&market, &path, Some(text.version), &parts.headers).await? {
-            return Ok(answer);
+            return check_form(&parts.headers, &body).map(|()| answer);
         }
         let call =
             Call { tool: &PURCHASE, listing: Some(&offer.listing), resource: &resource, headers: &parts.headers, body };
         market.gate.call(call).await
     };
     respond(answer.await)
+}
+
+/// What is handed over for nothing is asked for in the form of what is paid for, which the gate judges.
+fn check_form(sent: &HeaderMap, body: &[u8]) -> Result<(), ApiError> {
+    let body = parse_body(sent, body)?;
+    for fields in [PURCHASE.input, RECEIPT_FIELDS] {
+        input::validate(fields, &body).map_err(ApiError::InvalidRequest)?;
+    }
+    headers::agent_name(sent)?;
+    headers::max_cost(sent)?;
+    headers::quote_id(sent)?;
+    headers::approval_id(sent)?;
+    headers::idempotency_key(sent)?;
+    headers::is_dry_run(sent).map(drop)
 }
 
 /// A text that was bought, for who proves to be its buyer: a public address proves nothing (contract §19).

@@ -1,0 +1,357 @@
+//! `GET /openapi.json`: the descriptions, the catalog and the table of routes as one OpenAPI 3.1 document.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::shape::{Shape, Writer};
+use super::shared::{ERROR, INSUFFICIENT_CREDITS, PAYMENT_REQUIRED, refusals_of};
+use super::{Auth, Body, Content, Operation};
+use crate::catalog::input::{self, Field, kind_schema};
+use crate::catalog::{MARKET, Price, RECEIPT_FIELDS, ToolSpec};
+use crate::http::routes;
+use crate::marketplace::form::MOST_FOR_TEXT;
+use crate::money::Usdc;
+use crate::tools::top_up;
+
+/// What the document says of the deployment.
+pub struct Facts<'a> {
+    pub service_name: &'a str,
+    /// Origin that agents use; without one, the one the document was fetched from.
+    pub base_url: Option<&'a str>,
+    /// CAIP-2.
+    pub network: &'a str,
+    pub version: &'a str,
+}
+
+/// Groups as readers see them, in this order.
+const TAGS: [(&str, &str, &str); 9] = [
+    ("knowledge", "Tools", "What is sold: each call is paid for"),
+    ("credits", "Credits", "Prepaid credits, bought with USDC or by card"),
+    ("requests", "Requests", "What became of calls and payments"),
+    ("account", "Account", "The agent itself: budgets, access tokens, freezes, balance, notifications"),
+    ("approvals", "Approvals", "The action policy, and asking a human"),
+    ("insights", "Insights", "Receipts, spending, value, audit"),
+    ("souls", "Marketplace", "Souls and their services, for buyers"),
+    ("seller", "Sellers", "Souls, services, jobs and earnings, for sellers"),
+    ("meta", "Service", "The service about itself"),
+];
+
+/// The whole document.
+pub fn document(facts: &Facts<'_>) -> Value {
+    let mut writer = Writer::default();
+    for named in [&ERROR, &PAYMENT_REQUIRED, &INSUFFICIENT_CREDITS] {
+        writer.schema(&Shape::Ref(named), None);
+    }
+    let groups: BTreeMap<(&str, &str), &str> =
+        routes::all().map(|route| ((route.method, route.path), route.group)).collect();
+    let mut paths = Map::new();
+    for operation in super::all() {
+        let group = groups.get(&(operation.method, operation.path)).copied().unwrap_or("meta");
+        let item = paths.entry(operation.path.replace("+}", "}")).or_insert_with(|| json!({}));
+        item[operation.method.to_ascii_lowercase()] = describe(&operation, group, &mut writer);
+    }
+    let tags = TAGS.map(|(_, name, about)| json!({"name": name, "description": about}));
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": facts.service_name,
+            "version": facts.version,
+            "summary": "Tools for agents, paid by the call",
+            "description": about(facts),
+        },
+        "servers": [{"url": facts.base_url.unwrap_or("/")}],
+        "tags": tags,
+        "paths": paths,
+        "components": {"schemas": writer.components, "securitySchemes": schemes(facts)},
+    })
+}
+
+fn about(facts: &Facts<'_>) -> String {
+    format!(
+        "{} sells tools to agents. A paid call without payment is answered 402 with a quote: sign it with a wallet (x402, \
+         USDC on {}) and repeat the request with `PAYMENT-SIGNATURE`, or send an access token that pays from credits. \
+         Queued calls are answered 202: poll `GET /v1/requests/{{id}}`.\n\n\
+         Give every purchase an `Idempotency-Key` and keep the same value for every retry of it: it is then charged once. \
+         Calls that cost more than your client's own cap need that cap raised first. `X-Dry-Run: true` says what a paid call \
+         would cost, for nothing.\n\n\
+         Every refusal is JSON with `error` and `message`. What no path takes is 404, another method of a path 405 with \
+         `Allow`. `x-error-codes` lists the codes of each status, `x-also-checked` what no schema can say of the input.",
+        facts.service_name, facts.network
+    )
+}
+
+fn schemes(facts: &Facts<'_>) -> Value {
+    json!({
+        "walletProof": {
+            "type": "apiKey",
+            "in": "header",
+            "name": "x-agent-proof",
+            "description": format!(
+                "A wallet's signature that it is asking: EIP-712, domain `{} Agent Auth` version 1, type `AgentReadAuth(address \
+                 agent,string scope,uint256 issuedAt,bytes32 nonce)`, as base64 of JSON with its signature. Good for five \
+                 minutes and one request; scope `read` for GET, `write` for what changes something.",
+                facts.service_name
+            ),
+        },
+        "accessToken": {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "An access token of a wallet (POST /v1/agents/me/access-tokens). It pays from credits, within the \
+                            owner's budget.",
+        },
+        "soulKey": {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "The key of a soul, from POST /v1/soul/register.",
+        },
+        "agentId": {
+            "type": "apiKey",
+            "in": "header",
+            "name": "X-Agent-ID",
+            "description": "The bare address or id of a job's buyer or seller, unless the deployment asks for proof.",
+        },
+    })
+}
+
+fn security(auth: Auth) -> Value {
+    match auth {
+        Auth::Nobody => json!([]),
+        Auth::Agent => json!([{"walletProof": []}, {"accessToken": []}]),
+        Auth::Wallet { .. } => json!([{"walletProof": []}]),
+        Auth::Buyer => json!([{}, {"walletProof": []}, {"accessToken": []}]),
+        Auth::WalletBuyer => json!([{}, {"walletProof": []}]),
+        Auth::SoulKey => json!([{"soulKey": []}]),
+        Auth::Party => json!([{"walletProof": []}, {"accessToken": []}, {"soulKey": []}, {"agentId": []}]),
+    }
+}
+
+fn describe(operation: &Operation, group: &str, writer: &mut Writer) -> Value {
+    let tag = TAGS.iter().find(|(known, ..)| *known == group).map_or("Service", |(_, name, _)| name);
+    let mut described = json!({
+        "operationId": operation.id,
+        "summary": operation.summary,
+        "tags": [tag],
+        "security": security(operation.auth),
+        "responses": responses(operation, writer),
+    });
+    let parameters = parameters(operation);
+    if !parameters.is_empty() {
+        described["parameters"] = json!(parameters);
+    }
+    if !operation.about.is_empty() {
+        described["description"] = json!(operation.about);
+    }
+    if let Some(body) = request_body(operation) {
+        described["requestBody"] = body;
+    }
+    if !operation.beyond_schema.is_empty() {
+        described["x-also-checked"] = json!(operation.beyond_schema);
+    }
+    if let Some(tool) = operation.sells {
+        described["x-payment-info"] = json!({"price": price(tool), "protocols": [{"x402": {}}]});
+    }
+    described
+}
+
+/// The price as directories of x402 services read it. The 402 of the call itself is what counts.
+fn price(tool: &ToolSpec) -> Value {
+    let text = |amount: Usdc| amount.to_number().to_string();
+    let between =
+        |min: Usdc, max: Usdc| json!({"mode": "dynamic", "currency": "USD", "min": text(min), "max": text(max)});
+    let is_soul = MARKET.iter().any(|sold| sold.name == tool.name);
+    match tool.price {
+        Price::Of { .. } => between(top_up::LEAST, top_up::MOST),
+        Price::Fixed(least) if is_soul => between(least, MOST_FOR_TEXT),
+        Price::Fixed(price) => json!({"mode": "fixed", "currency": "USD", "amount": text(price)}),
+    }
+}
+
+fn parameters(operation: &Operation) -> Vec<Value> {
+    let mut parameters = Vec::new();
+    for segment in operation.path.split('/') {
+        if let Some(name) = segment.strip_prefix('{').and_then(|name| name.strip_suffix('}')) {
+            let name = name.trim_end_matches('+');
+            let (schema, about) = path_parameter(name, operation.path);
+            parameters
+                .push(json!({"name": name, "in": "path", "required": true, "description": about, "schema": schema}));
+        }
+    }
+    let names_itself = matches!(operation.auth, Auth::Agent | Auth::Wallet { .. } | Auth::Buyer | Auth::WalletBuyer);
+    if names_itself {
+        let schema = json!({"type": "string", "pattern": "^(0x[0-9a-fA-F]{40}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})?$"});
+        let about = "Your wallet's address or your agent's id; needed by nobody, and judged by whoever is sent it";
+        parameters.push(json!({"name": "X-Agent-ID", "in": "header", "description": about, "schema": schema}));
+    }
+    let mut add = |place: &str, fields: &[Field]| {
+        for field in fields {
+            let schema = kind_schema(&field.kind);
+            let mut parameter = json!({"name": field.name, "in": place, "description": field.about, "schema": schema});
+            if field.required {
+                parameter["required"] = json!(true);
+            }
+            parameters.push(parameter);
+        }
+    };
+    add("query", operation.query);
+    add("header", operation.headers);
+    parameters
+}
+
+/// What a segment of a path may be. What is not there is 404, whatever it looks like.
+fn path_parameter(name: &str, path: &str) -> (Value, &'static str) {
+    let text = || json!({"type": "string", "minLength": 1});
+    let example = |example: &str| json!({"type": "string", "minLength": 1, "examples": [example]});
+    match (name, path) {
+        ("reference", _) => (
+            json!({"type": "string", "pattern": "^0x[0-9a-fA-F]{64}$"}),
+            "Nonce of the authorization, or transaction hash",
+        ),
+        ("slug", _) => (example("counter"), "The soul's slug"),
+        ("service", _) => (example("statistics"), "The service's slug"),
+        ("token", _) => (text(), "From the link in the mail"),
+        ("document", _) => (example("agora-receipts.json"), "`<service>-receipts.json`"),
+        ("asset", _) => (text(), "Its name"),
+        ("path", _) => (example("report.pdf"), "Where the file is among the job's files; may have slashes"),
+        (_, path) if path.starts_with("/v1/requests") => {
+            (json!({"type": "string", "format": "uuid"}), "`request_id` of the call's answer")
+        }
+        (_, path) if path.starts_with("/v1/soul/") => (example("job_0123456789abcdef0123456789abcdef"), "The job's id"),
+        (_, path) if path.contains("receipts") => (example("rcpt_01ARZ3NDEKTSV4RRFFQ69G5FAV"), "The receipt's id"),
+        (_, path) if path.contains("approvals") => (example("appr_01ARZ3NDEKTSV4RRFFQ69G5FAV"), "The approval's id"),
+        (_, path) if path.contains("notifications") => {
+            (example("note_01ARZ3NDEKTSV4RRFFQ69G5FAV"), "The notification's id")
+        }
+        (_, path) if path.contains("access-tokens") => (json!({"type": "string", "format": "uuid"}), "The token's id"),
+        _ => (text(), "Its id"),
+    }
+}
+
+fn request_body(operation: &Operation) -> Option<Value> {
+    let is_needed = |schema: &Value| schema.get("required").is_some();
+    let json_body = |required: bool, mut schema: Value| {
+        let example = schema.as_object_mut().and_then(|schema| schema.remove("example"));
+        let mut content = json!({"schema": schema});
+        if let Some(example) = example {
+            content["example"] = example;
+        }
+        json!({"required": required, "content": {"application/json": content}})
+    };
+    Some(match operation.body {
+        Body::None => return None,
+        Body::Fields(fields) => {
+            let schema = input::schema(fields);
+            json_body(is_needed(&schema), schema)
+        }
+        Body::Nullable(fields) => {
+            let mut schema = input::schema(fields);
+            for (_, member) in schema["properties"].as_object_mut()?.iter_mut() {
+                let kind = member["type"].take();
+                member["type"] = json!([kind, "null"]);
+            }
+            json_body(is_needed(&schema), schema)
+        }
+        Body::Json { schema, required } => json_body(required, schema()),
+        Body::Sold => {
+            let tool = operation.sells?;
+            let mut schema = tool.input_schema();
+            let attached = input::schema(RECEIPT_FIELDS);
+            crate::http::error::merge(&mut schema["properties"], attached["properties"].clone());
+            schema["example"] = (tool.example)();
+            // Without a body, most paid calls only say what they cost.
+            let is_soul = MARKET.iter().any(|sold| sold.name == tool.name);
+            json_body(is_soul && is_needed(&schema), schema)
+        }
+        Body::Bytes { content_type, about } => {
+            json!({"description": about, "required": false, "content": {content_type: {"schema": {}}}})
+        }
+        Body::Form(schema) => {
+            json!({"required": true, "content": {"application/x-www-form-urlencoded": {"schema": schema()}}})
+        }
+    })
+}
+
+/// Everything an operation may be refused with: what it names, and what follows from the rest of it.
+pub fn refusals(operation: &Operation) -> Vec<(u16, &'static str)> {
+    let is_marketplace = operation.path.starts_with("/v1/soul");
+    let mut refusals = refusals_of(operation.auth, is_marketplace);
+    refusals.extend(operation.refusals);
+    if operation.path.contains('{') {
+        refusals.push((404, "not_found"));
+    }
+    let changes = operation.method != "GET";
+    let is_form = matches!(operation.body, Body::Form(_));
+    if changes || !operation.query.is_empty() || !operation.headers.is_empty() {
+        refusals.push((400, "invalid_request"));
+    }
+    if !is_form && !matches!(operation.body, Body::None) {
+        refusals.push((413, "payload_too_large"));
+    }
+    if !is_form && !matches!(operation.body, Body::None | Body::Bytes { .. }) {
+        refusals.push((415, "unsupported_media_type"));
+    }
+    refusals.sort_unstable();
+    refusals.dedup();
+    refusals
+}
+
+fn responses(operation: &Operation, writer: &mut Writer) -> Value {
+    let sold = operation.sells.map(|tool| tool.output);
+    let mut responses = Map::new();
+    for answer in operation.answers {
+        let mut response = json!({"description": answer.about});
+        let (shape, types) = match &answer.content {
+            Content::Json(shape) => (Some(shape), [].as_slice()),
+            Content::Other(types) => (None, *types),
+            Content::JsonOr(shape, types) => (Some(shape), *types),
+        };
+        if let Some(shape) = shape {
+            response["content"]["application/json"] = json!({"schema": writer.schema(shape, sold)});
+        }
+        for content_type in types {
+            response["content"][*content_type] = json!({"schema": {"type": "string"}});
+        }
+        for (name, always, about) in answer.headers {
+            response["headers"][*name] = header(*always, about);
+        }
+        for link in operation.links.iter().filter(|link| link.status == answer.status) {
+            let parameters: Map<String, Value> =
+                link.parameters.iter().map(|(name, expression)| ((*name).to_owned(), json!(expression))).collect();
+            response["links"][link.name] = json!({"operationId": link.to, "parameters": parameters});
+        }
+        responses.insert(answer.status.to_string(), response);
+    }
+    let mut by_status: BTreeMap<u16, Vec<&str>> = BTreeMap::new();
+    for (status, code) in refusals(operation) {
+        by_status.entry(status).or_default().push(code);
+    }
+    for (status, codes) in by_status {
+        let response = responses.entry(status.to_string()).or_insert_with(|| {
+            let codes: Vec<String> = codes.iter().map(|code| format!("`{code}`")).collect();
+            json!({"description": codes.join(", ")})
+        });
+        let reference = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
+        response["content"]["application/json"]["schema"] = match status {
+            402 => json!({"anyOf": [reference(PAYMENT_REQUIRED.name), reference(INSUFFICIENT_CREDITS.name)]}),
+            _ => reference(ERROR.name),
+        };
+        response["x-error-codes"] = json!(codes);
+        match status {
+            402 => {
+                response["headers"]["PAYMENT-REQUIRED"] =
+                    header(false, "x402 v2 terms, base64 of JSON; with every quote")
+            }
+            429 => {
+                response["headers"]["Retry-After"] = header(true, "Seconds");
+                response["headers"]["RateLimit"] = header(true, "What is left: IETF draft 11");
+            }
+            503 => response["headers"]["Retry-After"] = header(false, "Seconds"),
+            _ => {}
+        }
+    }
+    Value::Object(responses)
+}
+
+fn header(always: bool, about: &str) -> Value {
+    json!({"required": always, "description": about, "schema": {"type": "string"}})
+}

@@ -1,0 +1,36 @@
+"""Writes the configuration of a pass: python configure.py OPENAPI_JSON HOOKS > st.toml
+
+What a schema cannot say of an operation's input is in the description itself (`x-also-checked`); there, and nowhere else, good
+data may be answered 400.
+"""
+
+import json
+import sys
+
+document = json.load(open(sys.argv[1]))
+accepted = ["2xx", "3xx", "401", "402", "403", "404", "409", "429"]
+# Not 402: whatever is wrong with the input is said before any price.
+rejected = ["400", "401", "403", "404", "405", "406", "409", "413", "415", "422", "428", "429"]
+
+
+def allow(operation, check, statuses, why):
+    print(f"\n# {why}\n[[operations]]\ninclude-operation-id = {json.dumps(operation)}")
+    print(f"[operations.checks.{check}]\nexpected-statuses = {json.dumps(statuses)}")
+
+
+# One worker: two parse at once what this version of Python can only parse one at a time.
+print("workers = 1")
+print(f"hooks = {json.dumps(sys.argv[2])}")
+print(f"\n[checks.positive_data_acceptance]\nexpected-statuses = {json.dumps(accepted)}")
+print(f"[checks.negative_data_rejection]\nexpected-statuses = {json.dumps(rejected)}")
+for path in document["paths"].values():
+    for operation in path.values():
+        more, reasons = [], []
+        if why := operation.get("x-also-checked"):
+            more.append("400")
+            reasons.append(why)
+        if any(parameter["name"] == "Idempotency-Key" for parameter in operation.get("parameters", [])):
+            more.append("422")
+            reasons.append("a name that was used for another body is refused, and generated names repeat")
+        if more:
+            allow(operation["operationId"], "positive_data_acceptance", accepted + more, "; ".join(reasons))

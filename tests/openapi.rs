@@ -1,0 +1,155 @@
+//! The API description: complete, true, served well, and good enough to make a client from.
+//!
+//! That it is true of every answer is judged elsewhere: `support::described` looks at all of them.
+
+use std::collections::HashSet;
+
+use common::http::routes;
+use common::operations;
+use serde_json::{Map, Value, json};
+
+use crate::support::described::{DESCRIPTION, judge};
+use crate::support::http::Answer;
+use crate::support::{Payer, run, stack};
+
+fn described() -> Vec<&'static Value> {
+    let items = DESCRIPTION["paths"].as_object().unwrap().values();
+    items.flat_map(|item| item.as_object().unwrap().values()).collect()
+}
+
+#[test]
+fn every_route_is_described_once_and_nothing_else_is() {
+    let routes: HashSet<(&str, &str)> = routes::all().map(|route| (route.method, route.path)).collect();
+    let (mut seen, mut ids) = (HashSet::new(), HashSet::new());
+    for operation in operations::all() {
+        assert!(seen.insert((operation.method, operation.path)), "twice: {}", operation.id);
+        assert!(ids.insert(operation.id), "two operations are called {}", operation.id);
+        assert!(!operation.summary.ends_with('.') && !operation.answers.is_empty(), "{}", operation.id);
+    }
+    let missing: Vec<_> = routes.difference(&seen).collect();
+    assert!(missing.is_empty(), "routes without a description: {missing:?}");
+    let stale: Vec<_> = seen.difference(&routes).collect();
+    assert!(stale.is_empty(), "descriptions without a route: {stale:?}");
+}
+
+/// Every reference leads somewhere, every schema is one, and every example is what its schema asks for.
+#[test]
+fn references_schemas_and_examples_hold() {
+    let text = DESCRIPTION.to_string();
+    for reference in text.split("\"$ref\":\"#").skip(1).filter_map(|rest| rest.split('"').next()) {
+        assert!(DESCRIPTION.pointer(reference).is_some_and(|found| !found.is_null()), "{reference}");
+    }
+    for (name, schema) in DESCRIPTION["components"]["schemas"].as_object().unwrap() {
+        assert!(jsonschema::meta::is_valid(schema), "{name}");
+    }
+    let mut examples = 0;
+    for operation in described() {
+        for content in operation["requestBody"]["content"].as_object().into_iter().flat_map(Map::values) {
+            assert!(jsonschema::meta::is_valid(&content["schema"]), "{}", operation["operationId"]);
+            if let Some(example) = content.get("example") {
+                assert!(jsonschema::is_valid(&content["schema"], example), "{}", operation["operationId"]);
+                examples += 1;
+            }
+        }
+    }
+    assert!(examples > 10, "{examples}");
+}
+
+/// A link goes to an operation that takes what it brings.
+#[test]
+fn links_lead_to_operations() {
+    let mut links = 0;
+    for operation in described() {
+        for response in operation["responses"].as_object().unwrap().values() {
+            for link in response["links"].as_object().into_iter().flat_map(Map::values) {
+                let target = described().into_iter().find(|other| other["operationId"] == link["operationId"]).unwrap();
+                for name in link["parameters"].as_object().unwrap().keys() {
+                    let takes = target["parameters"].as_array().unwrap().iter().any(|known| known["name"] == **name);
+                    assert!(takes, "{name} of {}", target["operationId"]);
+                }
+                links += 1;
+            }
+        }
+    }
+    assert!(links > 20, "{links}");
+}
+
+#[test]
+fn what_is_paid_says_so_and_nothing_else_does() {
+    for operation in described() {
+        let is_paid = operation.get("x-payment-info").is_some();
+        assert_eq!(is_paid, operation["responses"].get("402").is_some(), "{}", operation["operationId"]);
+        let price = &operation["x-payment-info"]["price"];
+        assert!(!is_paid || price["amount"].is_string() || price["min"].is_string(), "{price}");
+        assert!(operation["security"].is_array() && operation["tags"][0].is_string());
+    }
+}
+
+/// The judge of all answers does find fault.
+#[test]
+fn answers_that_are_not_as_described_are_noticed() {
+    let judged = |path: &str, status: u16, content_type: &str, body: Value| {
+        let mut headers = http::HeaderMap::new();
+        headers.insert("content-type", content_type.parse().unwrap());
+        judge("GET", path, &Answer { status, headers, text: body.to_string() })
+    };
+    let good = json!({"status": "ok", "service": "Agora", "timestamp": "2026-11-21T08:00:00.000Z"});
+    let without = json!({"status": "ok", "service": "Agora"});
+    let mut more = good.clone();
+    more["more"] = json!(1);
+    let mut other = good.clone();
+    other["timestamp"] = json!("yesterday");
+    let refused = |code: &str| json!({"error": code, "message": "no"});
+    assert_eq!(judged("/health", 200, "application/json", good.clone()), Ok(()));
+    assert_eq!(judged("/v1/requests/x", 404, "application/json", refused("not_found")), Ok(()));
+    for (path, status, content_type, body) in [
+        ("/health", 200, "application/json", without),
+        ("/health", 200, "application/json", more),
+        ("/health", 200, "application/json", other),
+        ("/health", 200, "text/plain", good.clone()),
+        ("/health", 503, "application/json", good),
+        ("/v1/requests/x", 404, "application/json", refused("gone")),
+        ("/v1/requests/x", 404, "application/json", json!({"error": "not_found"})),
+    ] {
+        assert!(judged(path, status, content_type, body).is_err(), "{path} {status} {content_type}");
+    }
+}
+
+#[test]
+fn the_description_is_served_packed_plain_and_not_again() {
+    run(async {
+        let stack = stack().await;
+        let client = Payer::with(&stack, 0).await.client;
+        let plain = client.get("/openapi.json", &[]).await;
+        let served = plain.json();
+        assert_eq!(served["openapi"], "3.1.0");
+        assert_eq!(served["paths"], DESCRIPTION["paths"]);
+        let packed = client.get("/openapi.json", &[("accept-encoding", "br, gzip")]).await;
+        assert_eq!((packed.status, packed.header("content-encoding")), (200, Some("gzip")));
+        let tag = plain.header("etag").unwrap();
+        let again = client.get("/openapi.json", &[("if-none-match", tag)]).await;
+        assert_eq!((again.status, again.text.as_str()), (304, ""));
+    });
+}
+
+/// The page and everything it names come from here, and its policy says so.
+#[test]
+fn the_page_asks_nobody_else() {
+    run(async {
+        let stack = stack().await;
+        let client = Payer::with(&stack, 0).await.client;
+        let page = client.get("/docs", &[]).await;
+        let policy = page.header("content-security-policy").unwrap();
+        assert!(policy.starts_with("default-src 'none'; script-src 'self'; style-src 'self';"), "{policy}");
+        assert!(!policy.contains("http") && !page.text.contains("://"), "{}", page.text);
+        let named = page.text.split(['"']).filter(|text| text.starts_with("/docs/"));
+        let named: Vec<&str> = named.collect();
+        assert_eq!(named.len(), 4, "{named:?}");
+        for path in named {
+            let part = client.get(path, &[]).await;
+            assert_eq!((part.status, part.header("x-content-type-options")), (200, Some("nosniff")), "{path}");
+            assert!(part.text.len() > 100, "{path}");
+        }
+        assert_eq!(client.get("/docs/other.js", &[]).await.error(), (404, "not_found".to_owned()));
+    });
+}

@@ -1,0 +1,95 @@
+//! Judges answers by the API description, more strictly than its readers have to: a member that is not described is wrong
+//! too. Every answer to the journeys' client passes through here.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex};
+
+use common::http::routes;
+use common::operations::document::{Facts, document};
+use jsonschema::Validator;
+use serde_json::{Value, json};
+
+use super::http::Answer;
+
+/// The description of a stack with the published defaults.
+pub static DESCRIPTION: LazyLock<Value> = LazyLock::new(|| {
+    document(&Facts {
+        service_name: "Agora",
+        base_url: None,
+        network: "eip155:84532",
+        version: env!("CARGO_PKG_VERSION"),
+    })
+});
+
+/// The same, with every object closed that lists its members.
+static CLOSED: LazyLock<Value> = LazyLock::new(|| {
+    let mut closed = DESCRIPTION.clone();
+    close(&mut closed["components"]["schemas"]);
+    for item in closed["paths"].as_object_mut().expect("paths").values_mut() {
+        for operation in item.as_object_mut().expect("a path").values_mut() {
+            close(&mut operation["responses"]);
+        }
+    }
+    closed
+});
+
+fn close(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            members.values_mut().for_each(close);
+            if members.get("properties").is_some_and(Value::is_object) && !members.contains_key("additionalProperties")
+            {
+                members.insert("additionalProperties".to_owned(), json!(false));
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(close),
+        _ => {}
+    }
+}
+
+/// Compiled when they are first needed.
+static VALIDATORS: LazyLock<Mutex<HashMap<String, Arc<Validator>>>> = LazyLock::new(Mutex::default);
+
+fn validator(place: String, schema: &Value) -> Arc<Validator> {
+    let mut kept = VALIDATORS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let build = || {
+        let whole = json!({"allOf": [schema], "components": CLOSED["components"]});
+        Arc::new(jsonschema::options().should_validate_formats(true).build(&whole).expect("a schema"))
+    };
+    kept.entry(place).or_insert_with(build).clone()
+}
+
+/// What is wrong with an answer, if it is one of the service's routes.
+pub fn judge(method: &str, path: &str, answer: &Answer) -> Result<(), String> {
+    let path = path.split('?').next().unwrap_or_default();
+    let Some(route) = routes::find(method, path) else { return Ok(()) };
+    let described = &CLOSED["paths"][route.path.replace("+}", "}")][method.to_ascii_lowercase()];
+    let response = &described["responses"][answer.status.to_string()];
+    if response.is_null() {
+        return Err(format!("{} does not answer {}", described["operationId"], answer.status));
+    }
+    let Some(content) = response.get("content") else {
+        return if answer.text.is_empty() { Ok(()) } else { Err("it has no content".to_owned()) };
+    };
+    let content_type = answer.header("content-type").unwrap_or_default();
+    let content_type = content_type.split(';').next().unwrap_or_default();
+    let Some(media) = content.get(content_type).or_else(|| content.get("*/*")) else {
+        return Err(format!("{content_type:?} is not among its types"));
+    };
+    let is_packed = answer.header("content-encoding").is_some();
+    if is_packed || content_type != "application/json" || content.get(content_type).is_none() {
+        return Ok(());
+    }
+    let body: Value = serde_json::from_str(&answer.text).map_err(|error| error.to_string())?;
+    if let Some(codes) = response["x-error-codes"].as_array()
+        && !codes.contains(&body["error"])
+    {
+        return Err(format!("{} is not among {codes:?}", body["error"]));
+    }
+    let place = format!("{method} {} {}", route.path, answer.status);
+    let wrong: Vec<String> = validator(place, &media["schema"])
+        .iter_errors(&body)
+        .map(|error| format!("{error} (at {})", error.instance_path()))
+        .collect();
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("; ")) }
+}
