@@ -398,6 +398,7 @@ const CONFLICT: (u16, &str) = (422, "idempotency_conflict");
 const IN_FLIGHT: (u16, &str) = (409, "idempotency_in_flight");
 const REUSED: (u16, &str) = (422, "idempotency_key_reused");
 const IN_PROGRESS: (u16, &str) = (409, "request_in_progress");
+const TOO_MANY_HELD: (u16, &str) = (409, "too_many_pending_approvals");
 const STATE: (u16, &str) = (400, "invalid_state");
 const EXPIRED: (u16, &str) = (400, "session_expired");
 /// What the gate may be unable to do, whoever asks.
@@ -531,6 +532,7 @@ pub static OPERATIONS: &[Operation] = &[
             CONFLICT,
             IN_FLIGHT,
             IN_PROGRESS,
+            TOO_MANY_HELD,
             FAILED,
             PAUSED,
         ])
@@ -579,6 +581,7 @@ pub static OPERATIONS: &[Operation] = &[
             (402, "payment_failed"),
             REUSED,
             IN_PROGRESS,
+            TOO_MANY_HELD,
             FAILED,
             PAUSED,
         ])
