@@ -29,6 +29,9 @@ for path in document["paths"].values():
         if why := operation.get("x-also-checked"):
             more.append("400")
             reasons.append(why)
+        if "405" in operation["responses"]:
+            more.append("405")
+            reasons.append("it cannot be done any more")
         if any(parameter["name"] == "Idempotency-Key" for parameter in operation.get("parameters", [])):
             more.append("422")
             reasons.append("a name that was used for another body is refused, and generated names repeat")

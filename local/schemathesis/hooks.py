@@ -54,6 +54,8 @@ if CREDENTIALS:
             schemes = {name for one in security for name in one}
             if "accessToken" in schemes:
                 return "Authorization", "Bearer " + CREDENTIALS["access_token"]
+            if "platformToken" in schemes:
+                return "Authorization", "Bearer local-acp-token"
             if "soulKey" in schemes:
                 return "Authorization", "Bearer " + CREDENTIALS["soul_key"]
             if "walletProof" in schemes:

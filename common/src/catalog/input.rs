@@ -236,7 +236,9 @@ fn object_schema(fields: &[Field], open: bool) -> Value {
 }
 
 fn described(mut schema: Value, about: &str) -> Value {
-    schema["description"] = json!(about);
+    if !about.is_empty() {
+        schema["description"] = json!(about);
+    }
     schema
 }
 

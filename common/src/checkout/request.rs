@@ -10,6 +10,9 @@ use crate::catalog::input::{self, Field, FieldError, Format, Kind};
 const MOST_LINES: usize = 100;
 /// What is kept of a platform's own metadata.
 const MAX_METADATA_BYTES: usize = 16 * 1024;
+const IN_CREDENTIAL: &str = "payment_data.instrument.credential.token";
+/// The member of a body that names its request.
+pub const NAME: &str = "idempotency_key";
 
 /// What is asked for: one thing, perhaps several times.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,7 +67,7 @@ static ADDRESS: &[Field] = &[
     needed("postal_code", 32),
 ];
 
-static BUYER: &[Field] = &[
+pub static BUYER: &[Field] = &[
     text("first_name", 128),
     text("last_name", 128),
     text("full_name", 256),
@@ -79,7 +82,7 @@ static BUYER: &[Field] = &[
     text("wallet", 255),
 ];
 
-static DETAILS: &[Field] = &[
+pub static DETAILS: &[Field] = &[
     text("name", 256),
     text("phone_number", 64),
     email("email"),
@@ -125,25 +128,69 @@ static SELECTED: Kind = Kind::Object {
     open: false,
 };
 
-static BODY: &[Field] = &[
-    Field::optional("line_items", Kind::List { of: &LINE, max: MOST_LINES }, ""),
-    Field::optional("currency", Kind::Text { min: 1, max: 16, format: None }, ""),
+/// The body of a create and of an update.
+pub static BODY: &[Field] = &[
+    Field::optional(
+        "line_items",
+        Kind::List { of: &LINE, max: MOST_LINES },
+        "The one thing that is bought, perhaps several times",
+    ),
+    Field::optional(
+        "currency",
+        Kind::Text { min: 1, max: 16, format: None },
+        "usd; with another one the session is not ready for payment",
+    ),
     Field::optional(
         "capabilities",
         Kind::Object {
             fields: &[Field::optional("interventions", Kind::Object { fields: INTERVENTIONS, open: false }, "")],
             open: false,
         },
-        "",
+        "What the platform can do; an empty object is enough",
     ),
-    Field::optional("buyer", Kind::Object { fields: BUYER, open: false }, ""),
-    Field::optional("fulfillment_details", Kind::Object { fields: DETAILS, open: false }, ""),
-    Field::optional("selected_fulfillment_options", Kind::List { of: &SELECTED, max: 100 }, ""),
+    Field::optional("buyer", Kind::Object { fields: BUYER, open: false }, "Whom it is for"),
+    Field::optional("fulfillment_details", Kind::Object { fields: DETAILS, open: false }, "Kept, and shown again"),
+    Field::optional(
+        "selected_fulfillment_options",
+        Kind::List { of: &SELECTED, max: 100 },
+        "There is one option: digital",
+    ),
     text("locale", 64),
     text("timezone", 64),
-    Field::optional("metadata", Kind::Object { fields: &[], open: true }, ""),
-    Field::optional("input", Kind::Object { fields: &[], open: true }, ""),
+    Field::optional(
+        "metadata",
+        Kind::Object { fields: &[], open: true },
+        "The platform's own, at most 16 KiB as JSON; `input` in it is what the thing is to work on",
+    ),
+    Field::optional(
+        "input",
+        Kind::Object { fields: &[], open: true },
+        "What the thing is to work on, by its `input_schema`",
+    ),
 ];
+
+/// The body of a complete, but for the token: that may be a string or an object.
+pub static PAYMENT: &[Field] = &[Field::optional(
+    "payment_data",
+    Kind::Object {
+        fields: &[
+            text("handler_id", 255),
+            Field::optional(
+                "instrument",
+                Kind::Object {
+                    fields: &[
+                        text("type", 255),
+                        Field::optional("credential", Kind::Object { fields: &[text("type", 255)], open: true }, ""),
+                    ],
+                    open: true,
+                },
+                "",
+            ),
+        ],
+        open: true,
+    },
+    "How it is paid: one of the session's payment handlers",
+)];
 
 /// Reads the body of a create. `strict` asks for what ACP requires of its own form; the older forms have it not.
 pub fn create(body: &Map<String, Value>, strict: bool) -> Result<Asked, CheckoutError> {
@@ -153,7 +200,7 @@ pub fn create(body: &Map<String, Value>, strict: bool) -> Result<Asked, Checkout
     }
     let lines = body.get("line_items").and_then(Value::as_array);
     let older = lines
-        .is_some_and(|lines| lines.iter().any(|line| line.get("item").is_some() || line.get("product_id").is_some()));
+        .is_some_and(|lines| lines.iter().all(|line| line.get("item").is_some() || line.get("product_id").is_some()));
     if strict && !older {
         missing.extend(["currency", "capabilities"].into_iter().filter(|name| !body.contains_key(*name)));
     }
@@ -244,21 +291,27 @@ pub enum Credential {
 
 /// Reads the body of a complete: `payment_data`, or a bare `payment_token`.
 pub fn credential(body: &Map<String, Value>, prefixes: &[String]) -> Result<Credential, CheckoutError> {
+    input::validate(PAYMENT, body).map_err(CheckoutError::Invalid)?;
     let data = body.get("payment_data");
-    if data.is_some_and(|data| !data.is_object()) {
-        return Err(invalid("payment_data", "must be an object"));
-    }
     let instrument = data.and_then(|data| data.get("instrument"));
-    let token = instrument.and_then(|instrument| instrument.pointer("/credential/token"));
-    let token = token.or_else(|| data.and_then(|data| data.get("token"))).or_else(|| body.get("payment_token"));
+    let places = [
+        (instrument.and_then(|instrument| instrument.pointer("/credential/token")), IN_CREDENTIAL),
+        (data.and_then(|data| data.get("token")), "payment_data.token"),
+        (body.get("payment_token"), "payment_token"),
+    ];
+    let mut sent = places.into_iter().filter_map(|(token, path)| Some((token.filter(|token| !token.is_null())?, path)));
+    let token = sent.next();
+    // Those that are not used, too, must be what they should be.
+    if let Some((_, path)) = token.into_iter().chain(sent).find(|(token, _)| !token.is_string() && !token.is_object()) {
+        return Err(invalid(path, "must be a string"));
+    }
     let handler = data.and_then(|data| data.get("handler_id"));
     let kind = instrument.and_then(|instrument| instrument.pointer("/credential/type"));
     let token = match token {
-        Some(Value::String(token)) if !token.trim().is_empty() => token.trim().to_owned(),
+        Some((Value::String(token), _)) if !token.trim().is_empty() => token.trim().to_owned(),
         // A payment as it is, not packed.
-        Some(payment @ Value::Object(_)) => payment.to_string(),
-        None | Some(Value::Null) => return Err(CheckoutError::MissingToken),
-        Some(_) => return Err(invalid("payment_data.instrument.credential.token", "must be a string")),
+        Some((payment @ Value::Object(_), _)) => payment.to_string(),
+        _ => return Err(CheckoutError::MissingToken),
     };
     let names = |word: &str| [handler, kind].into_iter().flatten().any(|value| value == word);
     let is_token = prefixes.iter().any(|prefix| token.starts_with(prefix.as_str()));
@@ -270,9 +323,14 @@ pub fn credential(body: &Map<String, Value>, prefixes: &[String]) -> Result<Cred
     }
 }
 
-/// The name a body gives its request, as the older form has it.
-pub fn name_in(body: &Map<String, Value>) -> Option<&str> {
-    body.get("idempotency_key")?.as_str().map(str::trim).filter(|name| !name.is_empty() && name.len() <= 255)
+/// The name a body gives its request, as the older form has it. One that is no name is refused, because who sends it
+/// believes to be protected by it.
+pub fn name_in(body: &Map<String, Value>) -> Result<Option<&str>, CheckoutError> {
+    let Some(name) = body.get(NAME).filter(|name| !name.is_null()) else { return Ok(None) };
+    match name.as_str().map(str::trim) {
+        Some(name) if (1..=255).contains(&name.chars().count()) => Ok(Some(name)),
+        _ => Err(invalid(NAME, "must be a string of 1 to 255 characters")),
+    }
 }
 
 fn invalid(path: &str, message: impl Into<String>) -> CheckoutError {
@@ -345,9 +403,28 @@ mod tests {
         let data = |handler: &str, token: &str| json!({"payment_data": {"handler_id": handler, "instrument": {"type": handler, "credential": {"type": handler, "token": token}}}});
         assert!(read(data("x402", "e30=")) == payment());
         assert!(read(data("credits", "agent_1")) == token());
-        for none in [json!({}), json!({"payment_data": {}}), json!({"payment_token": " "}), json!({"payment_data": 1})]
-        {
-            assert!(read(none).is_none());
+        assert!(read(json!({"payment_token": "agent_1", "payment_data": {"token": null}})) == token());
+        let wrong = [
+            json!({}),
+            json!({"payment_data": {}}),
+            json!({"payment_token": " "}),
+            json!({"payment_data": 1}),
+            json!({"payment_token": 1, "payment_data": {"token": "e30="}}),
+            json!({"payment_token": "e30=", "payment_data": {"instrument": {"type": 1}}}),
+        ];
+        for wrong in wrong {
+            assert!(read(wrong.clone()).is_none(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_one_or_is_refused() {
+        let read =
+            |name: Value| name_in(&object(json!({"idempotency_key": name}))).ok().map(|name| name.map(str::to_owned));
+        assert_eq!(read(json!(" a ")), Some(Some("a".to_owned())));
+        assert_eq!(read(Value::Null), Some(None));
+        for wrong in [json!(""), json!(1), json!("x".repeat(256))] {
+            assert_eq!(read(wrong.clone()), None, "{wrong}");
         }
     }
 }

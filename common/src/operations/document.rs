@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use super::checkout::ACP_ERROR;
 use super::shape::{Shape, Writer};
 use super::shared::{ERROR, INSUFFICIENT_CREDITS, PAYMENT_REQUIRED, refusals_of};
 use super::{Auth, Body, Content, Operation};
 use crate::catalog::input::{self, Field, kind_schema};
 use crate::catalog::{MARKET, Price, RECEIPT_FIELDS, ToolSpec};
+use crate::checkout::handlers::{CREDITS, X402};
 use crate::http::routes;
 use crate::marketplace::form::MOST_FOR_TEXT;
 use crate::money::Usdc;
@@ -25,9 +27,10 @@ pub struct Facts<'a> {
 }
 
 /// Groups as readers see them, in this order.
-const TAGS: [(&str, &str, &str); 9] = [
+const TAGS: [(&str, &str, &str); 10] = [
     ("knowledge", "Tools", "What is sold: each call is paid for"),
     ("credits", "Credits", "Prepaid credits, bought with USDC or by card"),
+    ("checkout", "Checkout", "Sessions of agent platforms (ACP), strictly and in simple words"),
     ("requests", "Requests", "What became of calls and payments"),
     ("account", "Account", "The agent itself: budgets, access tokens, freezes, balance, notifications"),
     ("approvals", "Approvals", "The action policy, and asking a human"),
@@ -40,7 +43,7 @@ const TAGS: [(&str, &str, &str); 9] = [
 /// The whole document.
 pub fn document(facts: &Facts<'_>) -> Value {
     let mut writer = Writer::default();
-    for named in [&ERROR, &PAYMENT_REQUIRED, &INSUFFICIENT_CREDITS] {
+    for named in [&ERROR, &ACP_ERROR, &PAYMENT_REQUIRED, &INSUFFICIENT_CREDITS] {
         writer.schema(&Shape::Ref(named), None);
     }
     let groups: BTreeMap<(&str, &str), &str> =
@@ -75,7 +78,7 @@ fn about(facts: &Facts<'_>) -> String {
          Give every purchase an `Idempotency-Key` and keep the same value for every retry of it: it is then charged once. \
          Calls that cost more than your client's own cap need that cap raised first. `X-Dry-Run: true` says what a paid call \
          would cost, for nothing.\n\n\
-         Every refusal is JSON with `error` and `message`. What no path takes is 404, another method of a path 405 with \
+         Every refusal is JSON with `error` and `message` (on ACP's paths with `code` and `message`). What no path takes is 404, another method of a path 405 with \
          `Allow`. `x-error-codes` lists the codes of each status, `x-also-checked` what no schema can say of the input.",
         facts.service_name, facts.network
     )
@@ -105,6 +108,11 @@ fn schemes(facts: &Facts<'_>) -> Value {
             "scheme": "bearer",
             "description": "The key of a soul, from POST /v1/soul/register.",
         },
+        "platformToken": {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "The token of an agent platform, from whoever runs the service.",
+        },
         "agentId": {
             "type": "apiKey",
             "in": "header",
@@ -122,6 +130,7 @@ fn security(auth: Auth) -> Value {
         Auth::Buyer => json!([{}, {"walletProof": []}, {"accessToken": []}]),
         Auth::WalletBuyer => json!([{}, {"walletProof": []}]),
         Auth::SoulKey => json!([{"soulKey": []}]),
+        Auth::Platform => json!([{"platformToken": []}]),
         Auth::Party => json!([{"walletProof": []}, {"accessToken": []}, {"soulKey": []}, {"agentId": []}]),
     }
 }
@@ -210,9 +219,17 @@ fn path_parameter(name: &str, path: &str) -> (Value, &'static str) {
         ("slug", _) => (example("counter"), "The soul's slug"),
         ("service", _) => (example("statistics"), "The service's slug"),
         ("token", _) => (text(), "From the link in the mail"),
+        ("handler", _) => (json!({"type": "string", "enum": [X402, CREDITS]}), "The payment handler's id"),
+        ("document", path) if path.starts_with("/acp/") => (
+            json!({"type": "string", "enum": ["spec.md", "config.json", "instrument.json"]}),
+            "How it works, or the JSON Schema of its configuration or of its instruments",
+        ),
         ("document", _) => (example("agora-receipts.json"), "`<service>-receipts.json`"),
         ("asset", _) => (text(), "Its name"),
         ("path", _) => (example("report.pdf"), "Where the file is among the job's files; may have slashes"),
+        (_, path) if path.contains("/checkout_sessions") => {
+            (json!({"type": "string", "format": "uuid"}), "The session's id")
+        }
         (_, path) if path.starts_with("/v1/requests") => {
             (json!({"type": "string", "format": "uuid"}), "`request_id` of the call's answer")
         }
@@ -332,12 +349,15 @@ fn responses(operation: &Operation, writer: &mut Writer) -> Value {
         });
         let reference = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
         response["content"]["application/json"]["schema"] = match status {
-            402 => json!({"anyOf": [reference(PAYMENT_REQUIRED.name), reference(INSUFFICIENT_CREDITS.name)]}),
+            402 if operation.sells.is_some() => {
+                json!({"anyOf": [reference(PAYMENT_REQUIRED.name), reference(INSUFFICIENT_CREDITS.name)]})
+            }
+            _ if operation.path.starts_with("/acp/") => reference(ACP_ERROR.name),
             _ => reference(ERROR.name),
         };
         response["x-error-codes"] = json!(codes);
         match status {
-            402 => {
+            402 if operation.sells.is_some() => {
                 response["headers"]["PAYMENT-REQUIRED"] =
                     header(false, "x402 v2 terms, base64 of JSON; with every quote")
             }

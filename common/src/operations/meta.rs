@@ -33,6 +33,27 @@ static KEY: &[Member] = &[
     has("x", Shape::Text),
 ];
 static KEYS: &[Member] = &[has("keys", Shape::List(&Shape::Object(KEY)))];
+
+static ACP: &[Member] = &[
+    has(
+        "protocol",
+        Shape::Object(&[
+            has("name", Shape::Choice(&["acp"])),
+            has("version", Shape::Text),
+            has("supported_versions", Shape::List(&Shape::Text)),
+        ]),
+    ),
+    has("api_base_url", Shape::Uri),
+    has("transports", Shape::List(&Shape::Text)),
+    has(
+        "capabilities",
+        Shape::Object(&[
+            has("services", Shape::List(&Shape::Text)),
+            has("supported_currencies", Shape::List(&Shape::Text)),
+        ]),
+    ),
+];
+
 const BUSY: &[(u16, &str)] = &[(503, "provider_unavailable")];
 const TAGGED: &[(&str, bool, &str)] = &[("ETag", true, "Send it back as If-None-Match")];
 
@@ -64,6 +85,8 @@ pub static OPERATIONS: &[Operation] = &[
     Operation::get("/.well-known/{document}", "getWellKnown", "The same keys, at the path that SDKs read")
         .answers(&[Answer::ok("JSON Web Keys", Shape::Object(KEYS))])
         .refuses(&[(404, "not_found"), (503, "provider_unavailable")]),
+    Operation::get("/.well-known/acp.json", "getAcp", "Where agent platforms open checkout sessions")
+        .answers(&[Answer::ok("ACP's discovery document", Shape::Object(ACP))]),
     Operation::get("/openapi.json", "getOpenApi", "This document").answers(&[
         Answer::ok("OpenAPI 3.1", Shape::Map(&Shape::Any)).headers(TAGGED),
         Answer::other(304, "You have it already", &[]),

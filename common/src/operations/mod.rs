@@ -10,6 +10,7 @@
 
 pub mod account;
 pub mod approvals;
+pub mod checkout;
 pub mod credits;
 pub mod document;
 pub mod insights;
@@ -71,6 +72,8 @@ pub enum Auth {
     WalletBuyer,
     /// A seller by its soul's key.
     SoulKey,
+    /// An agent platform by its token.
+    Platform,
     /// A job's buyer or seller, by proof, token, soul key, or (unless the deployment asks for proof) its bare address.
     Party,
 }
@@ -242,6 +245,7 @@ pub fn all() -> impl Iterator<Item = Operation> {
     let described = [
         account::OPERATIONS,
         credits::OPERATIONS,
+        checkout::OPERATIONS,
         approvals::OPERATIONS,
         requests::OPERATIONS,
         insights::OPERATIONS,

@@ -155,7 +155,7 @@ pub fn refusals_of(auth: Auth, is_marketplace: bool) -> Vec<(u16, &'static str)>
     let limit = if is_marketplace { "rate_limited" } else { "rate_limit_exceeded" };
     let mut refusals: Vec<(u16, &'static str)> = match auth {
         Auth::Nobody => return Vec::new(),
-        Auth::SoulKey => vec![(401, "unauthorized")],
+        Auth::SoulKey | Auth::Platform => vec![(401, "unauthorized")],
         _ => vec![
             (400, "invalid_request"),
             (401, "invalid_proof"),
@@ -171,7 +171,7 @@ pub fn refusals_of(auth: Auth, is_marketplace: bool) -> Vec<(u16, &'static str)>
             refusals.extend([(401, "proof_required"), (401, "unauthorized"), (403, "forbidden"), (404, "not_found")])
         }
         Auth::WalletBuyer => refusals.push((503, "route_unavailable_for_access_tokens")),
-        Auth::Nobody | Auth::Buyer | Auth::SoulKey => {}
+        Auth::Nobody | Auth::Buyer | Auth::SoulKey | Auth::Platform => {}
     }
     refusals.extend([(429, limit), (503, "provider_unavailable")]);
     refusals

@@ -25,6 +25,7 @@ pub const RUNNERS: &[&Runner] = &[&top_up::RUNNER];
 
 /// A session is kept with what is asked for, and with the answers given: all of it has to fit in an item.
 const MAX_BODY_BYTES: usize = 96 * 1024;
+const MAX_REQUEST_ID_BYTES: usize = 255;
 const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
@@ -88,7 +89,7 @@ async fn handle(
     let answer = Box::pin(answer(&desk, family, action, id.as_deref().unwrap_or_default(), &parts, body)).await;
     let mut response = answer.unwrap_or_else(|error| error.into_response(family));
     for name in [REQUEST_ID, IDEMPOTENCY_KEY] {
-        if let Some(value) = parts.headers.get(&name).filter(|value| value.len() <= 255) {
+        if let Some(value) = parts.headers.get(&name).filter(|value| value.len() <= MAX_REQUEST_ID_BYTES) {
             response.headers_mut().insert(name, value.clone());
         }
     }
@@ -107,13 +108,15 @@ async fn answer(
     let platform = app.config.platforms.of(&parts.headers)?.ok_or(CheckoutError::Unauthorized)?.id;
     limits::take(app, Subject::Platform(platform), Class::Checkout).await?;
     check_version(&parts.headers)?;
+    check_request_id(&parts.headers)?;
     let origin = origin(desk, parts);
     if action == Action::Read {
         let current = desk.find_session(id, platform).await?;
         return Ok(private_json(StatusCode::OK, &desk.view(&current, &origin).to_json(family)));
     }
     let body = parse_body(&parts.headers, &read_body(body, MAX_BODY_BYTES).await?)?;
-    let name = headers::idempotency_key(&parts.headers)?.or_else(|| request::name_in(&body));
+    let named = request::name_in(&body)?;
+    let name = headers::idempotency_key(&parts.headers)?.or(named);
     let Some(name) = name else {
         if action.needs_name(family) {
             return Err(CheckoutError::KeyRequired);
@@ -220,6 +223,17 @@ fn check_version(headers: &HeaderMap) -> Result<(), CheckoutError> {
         None | Some("") => Err(CheckoutError::MissingVersion),
         Some(VERSION) => Ok(()),
         Some(_) => Err(CheckoutError::UnsupportedVersion),
+    }
+}
+
+/// It is sent back, so it has to be something that can be.
+fn check_request_id(headers: &HeaderMap) -> Result<(), ApiError> {
+    match headers::text(headers, REQUEST_ID.as_str())? {
+        Some(id) if id.len() > MAX_REQUEST_ID_BYTES => {
+            let wrong = format!("may have at most {MAX_REQUEST_ID_BYTES} characters");
+            Err(ApiError::field("Request-Id", wrong))
+        }
+        _ => Ok(()),
     }
 }
 
