@@ -243,7 +243,7 @@ fn the_status_is_looked_at_and_not_by_everybody() {
 }
 
 /// Lists and documents that everybody may keep; everything else is somebody's own.
-const PUBLIC: [&str; 22] = [
+const PUBLIC: [&str; 24] = [
     "/",
     "/llms.txt",
     "/llms-full.txt",
@@ -257,6 +257,8 @@ const PUBLIC: [&str; 22] = [
     "/.well-known/x402",
     "/.well-known/jwks.json",
     "/.well-known/{document}",
+    "/.well-known/acp.json",
+    "/.well-known/acp/manifest.json",
     "/openapi.json",
     "/docs",
     "/docs/{asset}",

@@ -186,6 +186,13 @@ pub static OPERATIONS: &[Operation] = &[
         &["text/html"],
     )]),
     Operation::get("/docs/{asset}", "getDocsAsset", "A part of that page")
-        .answers(&[Answer::other(200, "Script or style", &["text/javascript", "text/css"]).headers(TAGGED), KNOWN])
+        .answers(&[
+            Answer::other(200, "Script or style", &["text/javascript", "text/css"]).headers(&[(
+                "ETag",
+                false,
+                "Of the large ones: send it back as If-None-Match",
+            )]),
+            KNOWN,
+        ])
         .refuses(&[(404, "not_found")]),
 ];

@@ -1,6 +1,5 @@
 //! Endpoints that events are posted to, and what became of the posts.
 
-use super::account::NAMED;
 use super::shape::{Member, Named, Shape, has};
 use super::shared::OK;
 use super::{Answer, Auth, Body, IDEMPOTENCY_KEY, Link, Operation, schemas};
@@ -86,6 +85,8 @@ const fn of_new(name: &'static str, to: &'static str) -> Link {
 }
 
 const ADDRESS: &str = "the address has to be an https URL of a public host, on port 80 or 443";
+const TAKEN: (u16, &str) = (409, "request_in_progress");
+const REUSED: (u16, &str) = (422, "idempotency_key_reused");
 const MISSING: (u16, &str) = (404, "webhook_not_found");
 
 pub static OPERATIONS: &[Operation] = &[
@@ -101,7 +102,7 @@ pub static OPERATIONS: &[Operation] = &[
         .headers(&[IDEMPOTENCY_KEY])
         .body(Body::Json { schema: schemas::new_webhook, required: true })
         .answers(&[Answer::json(201, "The endpoint, and its secret this once", WITH_SECRET)])
-        .refuses(&[(409, "too_many_webhooks"), NAMED[0], NAMED[1]])
+        .refuses(&[(409, "too_many_webhooks"), TAKEN, REUSED])
         .links(OF_NEW)
         .beyond_schema(ADDRESS),
     Operation::get("/v1/webhooks/{id}", "getWebhook", "One endpoint")
@@ -126,7 +127,7 @@ pub static OPERATIONS: &[Operation] = &[
         .headers(&[IDEMPOTENCY_KEY])
         .body(Body::Nullable(form::ROTATE))
         .answers(&[Answer::ok("The endpoint, and its new secret this once", WITH_SECRET)])
-        .refuses(&[MISSING, NAMED[0], NAMED[1]]),
+        .refuses(&[MISSING, TAKEN, REUSED]),
     Operation::post("/v1/webhooks/{id}/test", "testWebhook", "Posts an event `webhook.test`")
         .auth(Auth::Agent)
         .body(Body::Fields(&[]))
