@@ -351,7 +351,8 @@ fn every_row_of_errors() {
         let good: Vec<(&str, &str)> = good.to_vec();
         let deep = "[".repeat(50_000);
         let huge = format!(r#"{{"line_items":[{{"id":"{}"}}]}}"#, "x".repeat(200_000));
-        let rows: Vec<(&str, String, Vec<(&str, &str)>, &str, u16, &str, &str)> = vec![
+        type Row<'a> = (&'a str, String, Vec<(&'a str, &'a str)>, &'a str, u16, &'a str, &'a str);
+        let rows: Vec<Row<'_>> = vec![
             ("POST", String::new(), without("authorization"), create, 401, "unauthorized", "unauthorized"),
             (
                 "POST",

@@ -89,7 +89,7 @@ impl Platform {
         }
     }
 
-    pub fn send<'a>(&'a self) -> &'a Client {
+    pub fn send(&self) -> &Client {
         &self.client
     }
 }

@@ -11,9 +11,10 @@ use crate::encoding::{base64_any, base64_url};
 use crate::http::{ApiError, Params};
 
 const USUAL_PAGE: usize = 20;
-const LARGEST_PAGE: usize = 50;
-const MAX_QUERY: usize = 200;
-const MAX_CURSOR: usize = 64;
+pub const LARGEST_PAGE: usize = 50;
+pub const MAX_QUERY: usize = 200;
+pub const MAX_CATEGORY: usize = 64;
+pub const MAX_CURSOR: usize = 64;
 
 /// One thing that can be bought.
 #[derive(Serialize)]
@@ -52,14 +53,10 @@ pub struct Page {
 pub fn discover(service: &str, query: Option<&str>) -> Result<Page, ApiError> {
     let mut params = Params::of(query);
     let limit = params.integer("limit", 1, LARGEST_PAGE).unwrap_or(USUAL_PAGE);
-    let asked = params.text("query").unwrap_or_default().to_owned();
-    let category = params.text("category").map(str::to_owned);
+    let asked = params.short_text("query", MAX_QUERY).unwrap_or_default().to_lowercase();
+    let category = params.short_text("category", MAX_CATEGORY);
     let cursor = params.text("cursor").map(str::to_owned);
     params.check()?;
-    if asked.chars().count() > MAX_QUERY {
-        return Err(ApiError::field("query", format!("must have at most {MAX_QUERY} characters")));
-    }
-    let asked = asked.to_lowercase();
     let mark = mark(&asked, category.as_deref());
     let offset = match &cursor {
         Some(cursor) => offset_of(cursor, &mark).ok_or(ApiError::InvalidCursor)?,

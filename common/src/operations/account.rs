@@ -85,7 +85,10 @@ pub static NOTIFICATION: Named = Named {
     shape: Shape::Object(&[
         has("id", Shape::Text),
         has("agentId", Shape::Uuid),
-        has("type", Shape::Text),
+        has("type", Shape::Text).about(
+            "job_completed, job_failed, credit_issued, budget_warning, budget_exceeded, approval_decided, soul_sale, \
+             soul_job_completed, payout_completed, webhook_failed, …",
+        ),
         has("title", Shape::Text),
         may("body", Shape::Text),
         has("read", Shape::Bool),

@@ -27,7 +27,7 @@ pub struct Facts<'a> {
 }
 
 /// Groups as readers see them, in this order.
-const TAGS: [(&str, &str, &str); 10] = [
+const TAGS: [(&str, &str, &str); 12] = [
     ("knowledge", "Tools", "What is sold: each call is paid for"),
     ("credits", "Credits", "Prepaid credits, bought with USDC or by card"),
     ("checkout", "Checkout", "Sessions of agent platforms (ACP), strictly and in simple words"),
@@ -37,6 +37,8 @@ const TAGS: [(&str, &str, &str); 10] = [
     ("insights", "Insights", "Receipts, spending, value, audit"),
     ("souls", "Marketplace", "Souls and their services, for buyers"),
     ("seller", "Sellers", "Souls, services, jobs and earnings, for sellers"),
+    ("webhooks", "Webhooks", "Events, posted to endpoints of yours"),
+    ("mcp", "MCP", "The same for models: the Model Context Protocol"),
     ("meta", "Service", "The service about itself"),
 ];
 
@@ -225,6 +227,8 @@ fn path_parameter(name: &str, path: &str) -> (Value, &'static str) {
             "How it works, or the JSON Schema of its configuration or of its instruments",
         ),
         ("document", _) => (example("agora-receipts.json"), "`<service>-receipts.json`"),
+        ("page", _) => (example("paying.md"), "The guide's name, in any case"),
+        ("event", _) => (example("evt_01ARZ3NDEKTSV4RRFFQ69G5FAV"), "The event's id"),
         ("asset", _) => (text(), "Its name"),
         ("path", _) => (example("report.pdf"), "Where the file is among the job's files; may have slashes"),
         (_, path) if path.contains("/checkout_sessions") => {
@@ -239,6 +243,7 @@ fn path_parameter(name: &str, path: &str) -> (Value, &'static str) {
         (_, path) if path.contains("notifications") => {
             (example("note_01ARZ3NDEKTSV4RRFFQ69G5FAV"), "The notification's id")
         }
+        (_, path) if path.contains("webhooks") => (example("wh_01ARZ3NDEKTSV4RRFFQ69G5FAV"), "The endpoint's id"),
         (_, path) if path.contains("access-tokens") => (json!({"type": "string", "format": "uuid"}), "The token's id"),
         _ => (text(), "Its id"),
     }
@@ -269,6 +274,7 @@ fn request_body(operation: &Operation) -> Option<Value> {
             json_body(is_needed(&schema), schema)
         }
         Body::Json { schema, required } => json_body(required, schema()),
+        Body::Rpc(schema) => json_body(true, schema()),
         Body::Sold => {
             let tool = operation.sells?;
             let mut schema = tool.input_schema();
@@ -290,6 +296,9 @@ fn request_body(operation: &Operation) -> Option<Value> {
 
 /// Everything an operation may be refused with: what it names, and what follows from the rest of it.
 pub fn refusals(operation: &Operation) -> Vec<(u16, &'static str)> {
+    if matches!(operation.body, Body::Rpc(_)) {
+        return operation.refusals.to_vec();
+    }
     let is_marketplace = operation.path.starts_with("/v1/soul");
     let mut refusals = refusals_of(operation.auth, is_marketplace);
     refusals.extend(operation.refusals);

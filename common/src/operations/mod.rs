@@ -14,6 +14,7 @@ pub mod checkout;
 pub mod credits;
 pub mod document;
 pub mod insights;
+pub mod mcp;
 pub mod meta;
 pub mod requests;
 pub mod schemas;
@@ -22,6 +23,7 @@ pub mod shape;
 pub mod shared;
 pub mod souls;
 pub mod tools;
+pub mod webhooks;
 
 use serde_json::Value;
 
@@ -98,6 +100,8 @@ pub enum Body {
     },
     /// A form that a browser sends.
     Form(fn() -> Value),
+    /// A message of JSON-RPC; what is wrong with it is said in that form, and listed among the answers.
+    Rpc(fn() -> Value),
     /// What the tool takes, and what every paid body may carry.
     Sold,
 }
@@ -251,6 +255,8 @@ pub fn all() -> impl Iterator<Item = Operation> {
         insights::OPERATIONS,
         souls::OPERATIONS,
         seller::OPERATIONS,
+        webhooks::OPERATIONS,
+        mcp::OPERATIONS,
         meta::OPERATIONS,
     ];
     tools::operations().chain(described.into_iter().flatten().copied())

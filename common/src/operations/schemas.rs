@@ -4,10 +4,11 @@
 use serde_json::{Value, json};
 
 use super::shared::amount;
-use crate::catalog::input::Format;
+use crate::catalog::input::{self, Format};
 use crate::catalog::{CATALOG, MARKET};
 use crate::marketplace::form::{MAX_TEXT_BYTES, MOST_FOR_TEXT};
 use crate::money::Usdc;
+use crate::webhooks::form;
 
 /// A decimal number, also in exponent form; empty is as good as absent.
 pub static DECIMAL: Format = Format {
@@ -160,6 +161,28 @@ pub fn decision() -> Value {
             "note": {"type": "string", "maxLength": 500},
         },
     })
+}
+
+/// `webhooks::form::Draft::read`, of a change.
+pub fn webhook() -> Value {
+    let mut schema = input::schema(form::CHANGE);
+    for member in ["url", "events", "description"] {
+        schema["properties"][member]["type"] = json!([schema["properties"][member]["type"], "null"]);
+    }
+    schema["properties"]["url"]["format"] = json!("uri");
+    schema["properties"]["events"]["minItems"] = json!(1);
+    schema["properties"]["enabled"] = json!({"type": ["boolean", "null"], "description": "Whether anything is posted"});
+    schema["example"] = json!({"events": ["request.completed", "request.failed"]});
+    schema
+}
+
+/// The same, of a new one.
+pub fn new_webhook() -> Value {
+    let mut schema = webhook();
+    schema["properties"]["url"]["type"] = json!("string");
+    schema["required"] = json!(["url"]);
+    schema["example"] = json!({"url": "https://example.org/hook", "events": ["request.completed", "request.failed"]});
+    schema
 }
 
 /// `marketplace::form::dollars`.

@@ -267,7 +267,7 @@ const OFFSET: Field = Field::optional(
     "Skips so many; farther in, go on with cursor",
 );
 const CURSOR: Field =
-    Field::optional("cursor", Kind::Text { min: 1, max: 1000, format: None }, "A page's pagination.next_cursor");
+    Field::optional("cursor", Kind::Text { min: 0, max: 1000, format: None }, "A page's pagination.next_cursor");
 const IN_CATEGORY: Field = Field::optional("category", Kind::Choice(CATEGORIES), "Only of this category");
 const QUERY: Kind = Kind::Text { min: 2, max: search::MAX_QUERY, format: None };
 

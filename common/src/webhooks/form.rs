@@ -12,6 +12,8 @@ use crate::clock::Timestamp;
 use crate::ids::AgentId;
 use crate::net::{FetchPolicy, check_url};
 
+/// Most deliveries of a page.
+pub const MOST_DELIVERIES: usize = 100;
 /// Everything, as a subscription.
 pub const ALL: &str = "*";
 const NAMES: &[&str] = &[

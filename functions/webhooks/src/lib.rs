@@ -27,7 +27,6 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 const LISTED: usize = 20;
-const MOST_LISTED: usize = 100;
 
 /// What this group works with.
 #[derive(Clone)]
@@ -275,7 +274,7 @@ fn named_endpoint(id: &str) -> Result<EndpointId, ApiError> {
 /// `cursor` and `limit` of a list.
 fn page(query: Option<&str>) -> Result<(Option<EventId>, usize), ApiError> {
     let mut params = Params::of(query);
-    let limit = params.integer("limit", 1, MOST_LISTED).unwrap_or(LISTED);
+    let limit = params.integer("limit", 1, form::MOST_DELIVERIES).unwrap_or(LISTED);
     let after = params.text("cursor").map(|cursor| cursor.parse().map_err(|_| ApiError::InvalidCursor)).transpose()?;
     params.check().map(|()| (after, limit))
 }
