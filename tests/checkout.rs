@@ -108,6 +108,11 @@ fn credits_by_the_dollar_and_a_text_for_credits() {
         assert_eq!(declined.json()["status"], "ready_for_payment", "{}", declined.text);
         assert_eq!(declined.json()["messages"][0]["code"], "payment_declined");
         assert_eq!(credits().await, Usdc::from_micro(1_000_000));
+        // Credits are not bought with credits.
+        let session = platform.open(CREDITS, json!({})).await;
+        let declined = platform.complete(&session, &paid_with("credits", &token)).await;
+        assert_eq!(declined.json()["status"], "ready_for_payment", "{}", declined.text);
+        assert_eq!(credits().await, Usdc::from_micro(1_000_000));
     });
 }
 

@@ -96,6 +96,10 @@ fn a_payment_pays_one_session() {
         for platform in [Platform::acp(&stack), Platform::simple(&stack)] {
             let payer = Payer::with(&stack, 10_000_000).await;
             let sessions = [platform.open(CREDITS, json!({})).await, platform.open(CREDITS, json!({})).await];
+            // Made for one session and shown for another.
+            let mixed_up = platform.complete(&sessions[1], &payment(&sessions[0], &payer)).await;
+            assert_ne!(mixed_up.json()["status"], "completed", "{}", mixed_up.text);
+            assert_eq!(payer.balance(&stack).await, 10_000_000);
             // Signed for the first, and for no quote at all.
             let authorization = payer.authorize(1_000_000);
             let mut accepts = asked(&sessions[0]);

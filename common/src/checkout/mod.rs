@@ -95,6 +95,8 @@ pub struct Attempt<'a> {
     /// `https://host`
     pub origin: &'a str,
     pub trace: Option<&'a HeaderValue>,
+    /// `X-Approval-Id`: the approval under which a held purchase is completed.
+    pub approval: Option<&'a HeaderValue>,
 }
 
 impl Checkout {
@@ -330,6 +332,10 @@ impl Checkout {
         let (Some(offer), Some(price)) = (&session.offer, &session.price) else {
             return Err(CheckoutError::InvalidState(State::NotReady));
         };
+        // Credits are not bought with credits: the session does not offer it either.
+        if offer.goods == Goods::Credits && matches!(attempt.credential, Credential::Token(_)) {
+            return Err(CheckoutError::PaymentFailed("credits are bought with USDC, not with credits".to_owned()));
+        }
         let input: Map<String, Value> = serde_json::from_str(&session.input).unwrap_or_default();
         let headers = headers_of(attempt, &price.quote)?;
         let answer = async {
@@ -417,8 +423,10 @@ fn headers_of(attempt: &Attempt<'_>, quote: &str) -> Result<HeaderMap, CheckoutE
     if let Ok(quote) = HeaderValue::from_str(quote) {
         headers.insert(HeaderName::from_static("x-quote-id"), quote);
     }
-    if let Some(trace) = attempt.trace {
-        headers.insert(HeaderName::from_static("x-amzn-trace-id"), trace.clone());
+    for (name, value) in [("x-amzn-trace-id", attempt.trace), ("x-approval-id", attempt.approval)] {
+        if let Some(value) = value {
+            headers.insert(HeaderName::from_static(name), value.clone());
+        }
     }
     Ok(headers)
 }

@@ -358,6 +358,10 @@ impl Gate {
         if order.named.is_some_and(|named| named.agent() != payer) {
             return Err(Refusal::Reason(Reason::PayerMismatch));
         }
+        // Made for one quote and shown for another: it was mixed up.
+        if order.quote_id.zip(payment.quote_id.as_deref()).is_some_and(|(named, made_for)| named != made_for) {
+            return Err(Refusal::Error(ApiError::QuoteMismatch));
+        }
         let quote = match quote_token(order, payment) {
             None => None,
             Some(token) => {

@@ -200,10 +200,6 @@ pub static OPERATIONS: &[Operation] = &[
         .refuses(&[(404, "not_found"), (503, "provider_unavailable")]),
     Operation::get("/.well-known/acp.json", "getAcp", "Where agent platforms open checkout sessions")
         .answers(&[Answer::ok("ACP's discovery document", Shape::Object(ACP))]),
-    Operation::get("/openapi.json", "getOpenApi", "This document").answers(&[
-        Answer::ok("OpenAPI 3.1", Shape::Map(&Shape::Any)).headers(TAGGED),
-        Answer::other(304, "You have it already", &[]),
-    ]),
     Operation::get("/openapi.json", "getOpenApi", "This document")
         .answers(&[kept("OpenAPI 3.1", Shape::Map(&Shape::Any)), KNOWN]),
     Operation::get("/docs", "getDocs", "This document, for people").answers(&[Answer::other(

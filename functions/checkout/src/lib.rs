@@ -193,6 +193,7 @@ impl Asked<'_> {
             resource: &format!("{}{}", self.origin, self.parts.uri.path()),
             origin: self.origin,
             trace: self.parts.headers.get("x-amzn-trace-id"),
+            approval: self.parts.headers.get("x-approval-id"),
         };
         match desk.complete(self.id, self.platform, &attempt).await {
             Ok(current) => Ok((StatusCode::OK, self.show(&current))),

@@ -150,8 +150,11 @@ fn what_to_do(error: &str, status: StatusCode) -> &'static str {
         "invalid_quote" | "quote_mismatch" => "Call without a payment for fresh terms. Nothing was charged.",
         "exceeds_caller_budget" => "The price is above the cap of this call or connection: raise it, or do not buy.",
         "insufficient_credits" => "Ask the owner to top up credits, or pay with an x402 wallet. Nothing was charged.",
-        "budget_exceeded" | "frozen" => {
+        "budget_exceeded" | "frozen_by_owner" => {
             "The owner's limit stops this. Do not retry; tell the owner. Nothing was charged."
+        }
+        "route_unavailable_for_access_tokens" => {
+            "Access tokens cannot buy this: pay with an x402 wallet. Do not retry with the token."
         }
         "action_denied_by_policy" => "The owner's policy forbids this call. Do not retry it.",
         "approval_required" => {

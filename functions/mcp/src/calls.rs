@@ -80,9 +80,9 @@ fn set(headers: &mut HeaderMap, name: &'static str, value: &Value) -> Result<(),
     let given = HeaderValue::from_str(&text).map_err(|_| ApiError::field(name, "must be text without line breaks"))?;
     if name == "x-max-cost-usdc" {
         let cap = |value: &HeaderValue| value.to_str().ok().and_then(|text| Usdc::parse_cap(text).ok());
-        if let (Some(own), Some(asked)) = (headers.get(name).and_then(cap), cap(&given))
-            && own <= asked
-        {
+        // One that cannot be read stays as well: it is refused as it would be alone.
+        let keeps = |own: &HeaderValue| cap(own).is_none_or(|own| cap(&given).is_some_and(|asked| own <= asked));
+        if headers.get(name).is_some_and(keeps) {
             return Ok(());
         }
     }
