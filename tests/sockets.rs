@@ -509,7 +509,8 @@ fn end_elsewhere(database: &str, environment: &std::collections::HashMap<String,
     let thread = std::thread::spawn(move || {
         tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(end);
     });
-    thread.join().unwrap();
+    // The database runs on this runtime too: it gets another worker for as long as this one waits.
+    tokio::task::block_in_place(|| thread.join().unwrap());
 }
 
 fn pusher(stack: &Stack, db: &Db, endpoint: Option<String>) -> Pusher {
