@@ -64,7 +64,15 @@ impl Till {
         (seller, wallet)
     }
 
+    /// A run so many seconds from now, after the node has mined what the treasury has sent: it does so in its own time.
     async fn run(&self, secs_from_now: u64) -> Ran {
+        let (chain, address) = (chain().await, self.key.address().to_string());
+        eventually("the treasury's transactions to be mined", || async {
+            let [mined, sent] = ["latest", "pending"]
+                .map(|block| chain.rpc().quantity("eth_getTransactionCount", json!([address, block])));
+            (mined.await.ok()? == sent.await.ok()?).then_some(())
+        })
+        .await;
         let now = self.stack.app.clock.now().plus(Duration::from_secs(secs_from_now));
         payouts::run(&self.stack.app.db, &self.treasury, now).await.expect("a run")
     }
