@@ -77,7 +77,7 @@ fn the_price_list_comes_as_asked_for_and_loads_nothing() {
         let policy = page.header("content-security-policy").unwrap();
         assert!(policy.starts_with("default-src 'none'; style-src 'sha256-"), "{policy}");
         assert!(!page.text.contains("http://") && !page.text.contains("<script") && !page.text.contains(" style="));
-        for tool in CATALOG {
+        for tool in CATALOG.iter() {
             assert!(
                 page.text.contains(tool.title) && page.text.contains(&tool.price.usual().to_string()),
                 "{}",

@@ -6,10 +6,10 @@ use std::time::Duration;
 use common::evm::abi::{self, Argument};
 use common::evm::authorization::Authorization;
 use common::evm::{hex0x, word_from_u64};
-use common::tools::{Mode, Output, Runner, Running, ToolError, Toolbox, Unavailable, web_read};
+use common::tools::{Output, Runner, Running, Source, Task, ToolError, Toolbox, Unavailable, web_read};
 use devchain::DevChain;
 use local::Options;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use crate::support::payer::{bare, header};
 use crate::support::{Payer, READ_PATH, VIN, VIN_PATH, run, stack};
@@ -108,7 +108,7 @@ fn a_broadcast_in_between_is_found_as_well() {
 static STRANGER: std::sync::Mutex<Option<(Arc<DevChain>, Authorization)>> = std::sync::Mutex::new(None);
 
 /// A page read that a stranger's broadcast meets, and whose source is then down; the next ones work.
-fn interrupted(_: Arc<Toolbox>, _: Map<String, Value>) -> Running {
+fn interrupted(_: Arc<Toolbox>, _: Task) -> Running {
     Box::pin(async {
         let stranger = STRANGER.lock().unwrap().take();
         if let Some((chain, authorization)) = stranger {
@@ -116,14 +116,7 @@ fn interrupted(_: Arc<Toolbox>, _: Map<String, Value>) -> Running {
             return Err(ToolError::unavailable(Unavailable::SourceUnavailable, "the source is down"));
         }
         let result = json!({"read": true});
-        Ok(Output {
-            result,
-            provider: "test",
-            provider_request_id: None,
-            mode: Mode::Embedded,
-            credited: None,
-            tools_cost: Default::default(),
-        })
+        Ok(Output::new(result, Source::embedded("test")))
     })
 }
 

@@ -13,14 +13,14 @@ use std::time::{Duration, Instant};
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, Response, Uri};
+use common::app::{App, Connections};
 use common::clock::Clock;
 use common::config::Config;
 use common::digest::sha256;
 use common::ids::RequestId;
 use common::money::Usdc;
-use common::net::{FetchPolicy, PlainHttp};
-use common::store::aws::SignedHttp;
-use common::tools::{ErrorCode, Mode, Runner, ToolError, Toolbox, vehicle_identification, web_read};
+use common::net::FetchPolicy;
+use common::tools::{ErrorCode, Mode, Runner, ToolError, vehicle_identification, web_read};
 use common::work::{Commission, Desk, Executor, ModelExecutor, Report};
 use ring::hmac;
 use serde_json::{Value, json};
@@ -91,11 +91,11 @@ impl Server {
         });
         let config = config.unwrap();
         assert!(!format!("{config:?}").contains(KEY));
-        let http = PlainHttp::new(None);
-        let signed = SignedHttp::new(http.clone(), &config.aws);
-        let toolbox = Toolbox::new(Clock::system(), FetchPolicy::default(), &config).unwrap();
+        let config = Arc::new(config);
+        let connections = Connections::open(&config).unwrap();
+        let toolbox = App::new(config, &connections).toolbox(&connections, FetchPolicy::default()).unwrap();
         let desk = Desk { runners: RUNNERS, toolbox: Arc::new(toolbox) };
-        ModelExecutor::configured(&config, &http, &signed, desk).unwrap().unwrap()
+        ModelExecutor::configured(desk).unwrap()
     }
 }
 
@@ -128,6 +128,7 @@ async fn answer(
 fn commission(tools: &[&str], budget: u64) -> Commission {
     Commission {
         request_id: RequestId::random(),
+        agent: common::ids::AgentId::of(common::evm::Address::ZERO),
         soul: "car-expert".to_owned(),
         soul_md: "You know cars. Look the number up and name the model.".to_owned(),
         service_name: "Name that car".to_owned(),

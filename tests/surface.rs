@@ -167,7 +167,7 @@ fn schemas_say_what_validation_does() {
     ];
     let bodies = prop::collection::btree_map(prop_oneof!["vin", "model_year", "url", "other"], values, 0..4);
     let mut runner = TestRunner::new(Config { cases: 3_000, failure_persistence: None, ..Config::default() });
-    for tool in CATALOG {
+    for tool in CATALOG.iter() {
         let validator =
             jsonschema::options().should_validate_formats(true).build(&tool.input_schema()).expect("a schema");
         assert!(validator.is_valid(&(tool.example)()), "{}", tool.name);

@@ -6,28 +6,21 @@ use std::time::Duration;
 
 use common::catalog::ToolSpec;
 use common::store::queue::Message;
-use common::tools::{Mode, Output, Runner, Running, Toolbox, web_read};
+use common::tools::{Output, Runner, Running, Source, Task, Toolbox, web_read};
 use local::{Options, Stack};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use crate::support::payer::{bare, header};
 use crate::support::{Payer, READ_PATH, eventually, run, stack, stack_with};
 
 static RUNS: AtomicUsize = AtomicUsize::new(0);
 
-fn count(_: Arc<Toolbox>, _: Map<String, Value>) -> Running {
+fn count(_: Arc<Toolbox>, _: Task) -> Running {
     Box::pin(async {
         RUNS.fetch_add(1, Ordering::SeqCst);
         // Long enough for every copy to arrive meanwhile.
         tokio::time::sleep(Duration::from_millis(300)).await;
-        Ok(Output {
-            result: json!({"counted": true}),
-            provider: "test",
-            provider_request_id: None,
-            mode: Mode::Embedded,
-            credited: None,
-            tools_cost: Default::default(),
-        })
+        Ok(Output::new(json!({"counted": true}), Source::embedded("test")))
     })
 }
 

@@ -76,6 +76,13 @@ impl App {
         }
     }
 
+    /// What this app's tools work with.
+    pub fn toolbox(&self, connections: &Connections, policy: FetchPolicy) -> Result<Toolbox, StoreError> {
+        let (db, blobs) = (self.db.clone(), self.blobs.clone());
+        let (http, signed) = (&connections.http, &connections.signed);
+        Toolbox::new(self.config.clone(), self.clock.clone(), db, blobs, http, signed, policy)
+    }
+
     /// The full URL of a request, as its caller sees it.
     pub fn resource_url(&self, request: &http::request::Parts) -> String {
         format!("{}{}", self.origin(&request.headers), request.uri.path())
@@ -191,7 +198,7 @@ pub async fn engine(
     let keys = ServiceKeys::load(config, &connections.signed).await?;
     let settler = settler(app, connections).await?;
     let queue = job_queue(config, connections)?;
-    let toolbox = Toolbox::new(app.clock.clone(), FetchPolicy::default(), config)?;
+    let toolbox = app.toolbox(connections, FetchPolicy::default())?;
     let engine = Engine {
         db: app.db.clone(),
         blobs: app.blobs.clone(),

@@ -1,7 +1,7 @@
 //! Everything with meaning, in layers that only look down.
 //!
 //! ```text
-//! operations, discovery, checkout -> app, marketplace, push -> gate, insights, limits, named -> approvals, jobs, notifications, webhooks -> work -> tools, payments -> mail, ledger, auth, providers, net -> http, store -> catalog, config -> evm, money, ids, clock, digest
+//! operations, discovery, checkout -> app, marketplace, push -> gate, insights, limits, named -> approvals, jobs, notifications, webhooks -> work -> tools, payments -> mail, ledger, auth, providers, net -> http, store -> catalog, config -> outcome, material, evm, money, ids, clock, digest
 //! ```
 //!
 //! The functions under `functions/` are thin: they name the routes of their group and call in here.
@@ -27,15 +27,18 @@ pub mod ledger;
 pub mod limits;
 pub mod mail;
 pub mod marketplace;
+pub mod material;
 pub mod money;
 pub mod named;
 pub mod net;
 pub mod notifications;
 pub mod operations;
+pub mod outcome;
 pub mod payments;
 pub mod providers;
 pub mod push;
 pub mod read;
+pub mod search;
 pub mod secrets;
 pub mod stats;
 pub mod store;

@@ -169,13 +169,12 @@ impl Stack {
         let keys = ServiceKeys::load(&config, &connections.signed).await?;
         let souls = Arc::new(LocalQueue::default());
         let deliveries = Arc::new(LocalQueue::default());
-        let toolbox = Arc::new(Toolbox::new(app.clock.clone(), policy.clone(), &config)?);
+        let toolbox = Arc::new(app.toolbox(&connections, policy.clone())?);
         let parts = Parts { app: &app, connections: &connections, keys: &keys, toolbox: toolbox.clone() };
-        let runners = options.runners.unwrap_or(worker::RUNNERS);
+        let runners = options.runners.unwrap_or(&worker::RUNNERS);
         let worker_engine = Arc::new(parts.build(&queue, runners, None).await?);
         let gate_engine = parts.build(&queue, runners, None).await?;
-        let (http, signed) = (&connections.http, &connections.signed);
-        let workshop = executor::workshop(&app, http, signed, &keys, &toolbox)?;
+        let workshop = executor::workshop(&app, &keys, &toolbox)?;
         let texts = Workshop { model: None, programs: None, ..workshop.clone() };
         let executor_engine = Arc::new(parts.build(&souls, runners, Some(Arc::new(workshop))).await?);
         let market_engine = parts.build(&souls, runners, Some(Arc::new(texts))).await?;

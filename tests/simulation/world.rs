@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use common::app::App;
+use common::app::{App, Connections};
 use common::approvals::Notices;
 use common::catalog::ToolSpec;
 use common::clock::{Clock, Timestamp};
@@ -18,14 +18,13 @@ use common::jobs::job::Lane;
 use common::jobs::{Engine, sweep};
 use common::limits::StopSwitch;
 use common::marketplace::Market;
-use common::money::Usdc;
 use common::net::{FetchPolicy, PlainHttp};
 use common::secrets::ServiceKeys;
 use common::store::blob::Access;
 use common::store::queue::Message;
 use common::store::{BoxFuture, Db, Queue, StoreError};
 use common::tools::{
-    Mode, Output, Runner, Running, ToolError, Toolbox, Unavailable, top_up, vehicle_identification, web_read,
+    Output, Runner, Running, Source, ToolError, Unavailable, top_up, vehicle_identification, web_read,
 };
 use serde_json::{Value, json};
 use tower::ServiceExt;
@@ -75,14 +74,7 @@ fn work(spec: &'static ToolSpec) -> Running {
         }
         let padding = if dice.percent(3) { "x".repeat(10_000) } else { String::new() };
         let result = json!({"worked": true, "padding": padding});
-        Ok(Output {
-            result,
-            provider: "simulation",
-            provider_request_id: None,
-            mode: Mode::Embedded,
-            credited: None,
-            tools_cost: Usdc::ZERO,
-        })
+        Ok(Output::new(result, Source::embedded("simulation")))
     })
 }
 
@@ -176,7 +168,8 @@ impl World {
         let (db, fate) = (self.db.clone(), self.fate.clone());
         let settler = Model { way: self.way, chain: self.chain.clone(), fate, db, clock: clock.clone() };
         let policy = FetchPolicy::default();
-        let toolbox = Toolbox::new(clock.clone(), policy.clone(), &self.config).expect("a toolbox");
+        let connections = Connections::open(&self.config).expect("connections");
+        let toolbox = app.toolbox(&connections, policy.clone()).expect("a toolbox");
         let keys = ServiceKeys::derive(SECRET).expect("keys");
         let engine = Engine {
             db: self.db.clone(),

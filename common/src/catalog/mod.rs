@@ -7,6 +7,7 @@
 pub mod bazaar;
 pub mod input;
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -16,7 +17,8 @@ use crate::net::FetchPolicy;
 use input::{Field, FieldError, Format, Kind, Range};
 
 /// Every entry, in the order agents see it.
-pub static CATALOG: &[&ToolSpec] = &[&crate::tools::vehicle_identification::SPEC, &crate::tools::web_read::SPEC];
+pub static CATALOG: LazyLock<Vec<&'static ToolSpec>> =
+    LazyLock::new(|| vec![&crate::tools::vehicle_identification::SPEC, &crate::tools::web_read::SPEC]);
 
 /// The day on which entries, words or prices last changed, for directories; a test of `discovery` holds it to them.
 pub const UPDATED: &str = "2026-11-21T00:00:00Z";
@@ -41,6 +43,12 @@ pub struct ToolSpec {
     pub answer: Answer,
     /// What is sold is credits: neither paid with credits, nor counted as spending, nor stopped by the owner's rules.
     pub sells_credits: bool,
+    /// A direct result's members stand at the top of the answer instead of under `data.result` (contract §0).
+    pub bare: bool,
+    /// It keeps a provider busy for long, and is limited as such ([`crate::limits::Class::Expensive`]).
+    pub expensive: bool,
+    /// A call under an `Idempotency-Key` can be found again by it (`GET /v1/submissions/recover`, contract §6).
+    pub durable: bool,
     /// Receipt category (contract §22) and the finer word beside it.
     pub category: &'static str,
     /// Longest the work may take before it is given up and paid back.
@@ -90,6 +98,31 @@ pub enum Answer {
 }
 
 impl ToolSpec {
+    /// What a queued tool has in common with most: to be completed with `..ToolSpec::QUEUED`.
+    pub const QUEUED: ToolSpec = ToolSpec {
+        name: "",
+        title: "",
+        summary: "",
+        group: "",
+        paths: &[],
+        price: Price::Fixed(Usdc::ZERO),
+        answer: Answer::Queued,
+        sells_credits: false,
+        bare: false,
+        expensive: false,
+        durable: false,
+        category: "data",
+        deadline: Duration::from_secs(60),
+        input: &[],
+        check: |_, _| Vec::new(),
+        example: || Value::Null,
+        output: || Value::Null,
+    };
+
+    /// The same of a tool that answers at once.
+    pub const DIRECT: ToolSpec =
+        ToolSpec { answer: Answer::Direct, deadline: Duration::from_secs(5), ..ToolSpec::QUEUED };
+
     pub fn path(&self) -> &'static str {
         self.paths[0]
     }
@@ -184,12 +217,17 @@ mod tests {
     fn names_and_paths_are_unique_and_examples_are_valid() {
         let mut names = std::collections::HashSet::new();
         let mut paths = std::collections::HashSet::new();
-        for tool in CATALOG {
+        for tool in CATALOG.iter() {
             assert!(names.insert(tool.name), "{}", tool.name);
             for path in tool.paths {
                 assert!(paths.insert(*path), "{path}");
                 assert!(path.starts_with("/v1/"), "{path}");
             }
+            for text in [tool.name, tool.title, tool.summary, tool.group] {
+                assert!(!text.is_empty(), "{} is not complete", tool.name);
+            }
+            assert!(!tool.paths.is_empty() && (tool.output)().is_object(), "{} is not complete", tool.name);
+            assert!(tool.answer == Answer::Direct || !tool.bare, "{}", tool.name);
             assert!(tool.price.usual() > Usdc::ZERO);
             let example = (tool.example)();
             let kept = input::validate(tool.input, example.as_object().unwrap()).unwrap();

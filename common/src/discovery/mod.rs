@@ -201,7 +201,7 @@ mod tests {
         let text = |kept: &Kept| String::from_utf8(kept.body().to_vec()).unwrap();
         for kept in [&documents.llms, &documents.skill, &documents.pricing_markdown, &documents.pricing_page] {
             let text = text(kept);
-            for tool in CATALOG {
+            for tool in CATALOG.iter() {
                 assert!(text.contains(tool.title) && text.contains(tool.path()), "{} in {text}", tool.name);
                 assert!(text.contains(&prices::words(tool)), "{} in {text}", tool.name);
             }

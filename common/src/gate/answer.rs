@@ -45,6 +45,22 @@ pub fn completed(job: &Job, result: Value) -> Value {
     json!({"success": true, "data": data})
 }
 
+/// The same where the result itself is the answer (contract §8): what else there is to know stands beside its members.
+pub fn completed_bare(job: &Job, mut result: Value) -> Value {
+    merge(
+        &mut result,
+        Value::Object(serde_json::Map::from_iter([
+            ("request_id".to_owned(), json!(job.request_id)),
+            ("receipt_id".to_owned(), json!(job.receipt_id)),
+            ("cost".to_owned(), json!(job.price.to_string())),
+        ])),
+    );
+    if let Some(stored) = &job.result {
+        merge(&mut result, json!({"provider": stored.provider, "mode": stored.mode}));
+    }
+    result
+}
+
 /// The answer to bought credits (contract §21). `again` says that they were credited by an earlier call.
 pub fn topped_up(job: &Job, balance: Usdc, again: bool) -> Value {
     json!({"success": true, "data": {

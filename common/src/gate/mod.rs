@@ -579,6 +579,7 @@ impl Gate {
                 let result = engine::read_result(&*self.engine.blobs, stored).await?;
                 match order.listing {
                     Some(_) => private_json(StatusCode::OK, &result),
+                    None if order.tool.bare => private_json(StatusCode::OK, &answer::completed_bare(job, result)),
                     None => private_json(StatusCode::OK, &answer::completed(job, result)),
                 }
             }

@@ -106,7 +106,8 @@ impl Gate {
         }
         let now = self.app.clock.now();
         let request_id = self.request_id(&sale);
-        let turn = Turn::now(&self.app, Subject::Agent(sale.agent), Class::Paid);
+        let class = if order.tool.expensive { Class::Expensive } else { Class::Paid };
+        let turn = Turn::now(&self.app, Subject::Agent(sale.agent), class);
         let (stopped, account, used) =
             tokio::join!(limits::stopped(&self.app), account::load(&self.app.db, sale.agent), turn.used(&self.app));
         if let Some(reason) = stopped? {

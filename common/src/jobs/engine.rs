@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use tokio::time::Instant;
 
 use super::job::{Job, Place, Settlement, Step, StoredResult};
 use super::store::{self, MoveError};
@@ -33,7 +34,7 @@ use crate::ledger::signing::ReceiptSigner;
 use crate::payments::settle::{Settled, Settler};
 use crate::store::queue;
 use crate::store::{Blobs, BoxFuture, Db, Queue, StoreError};
-use crate::tools::{ErrorCode, Output, Runner, ToolError, Toolbox, Unavailable};
+use crate::tools::{ErrorCode, Output, Reporter, Runner, Task, ToolError, Toolbox, Unavailable};
 
 /// Results up to this size lie in the job's item; a larger item would cost more than a blob.
 const INLINE_RESULT_BYTES: usize = 8 * 1024;
@@ -43,6 +44,8 @@ const SETTLEMENT_PAUSE: Duration = Duration::from_secs(15);
 const FIRST_REMINDER: Duration = Duration::from_secs(60);
 /// Work that takes longer has its lease renewed.
 const RENEW_AFTER: Duration = Duration::from_secs(20);
+/// How long work has to go on before, and between, writings of how far it has come.
+const REPORT_AFTER: Duration = Duration::from_secs(3);
 /// How often an account nonce that another process took is asked for again.
 const ALLOCATION_RETRIES: u32 = 20;
 
@@ -247,29 +250,41 @@ impl Engine {
     /// Does the work, ours or a seller's, and keeps the job meanwhile.
     async fn do_work(&self, job: &mut Job) -> Result<Result<Worked, ToolError>, MoveError> {
         let sold = job.clone();
+        let (reporter, mut reports) = Reporter::new();
         let work = async {
             match (&self.sellers, &sold.sold) {
                 (Some(sellers), Some(_)) => sellers.run(&sold).await,
                 (None, Some(_)) => Err(ToolError::internal("this function does no sellers' work")),
-                (_, None) => self.run_tool(&sold).await.map(Worked::Done),
+                (_, None) => self.run_tool(&sold, reporter).await.map(Worked::Done),
             }
         };
         tokio::pin!(work);
+        let (mut renewed, mut written) = (Instant::now(), job.progress.clone());
         loop {
-            match tokio::time::timeout(RENEW_AFTER, &mut work).await {
-                Ok(worked) => return Ok(worked),
-                Err(_) => store::renew(&self.db, job, self.clock.now()).await?,
+            let pause = if job.progress == written { RENEW_AFTER } else { REPORT_AFTER };
+            tokio::select! {
+                biased;
+                worked = &mut work => return Ok(worked),
+                Some(report) = reports.recv() => {
+                    job.progress = Some(report);
+                    continue;
+                }
+                () = tokio::time::sleep_until(renewed + pause) => {}
             }
+            store::renew(&self.db, job, self.clock.now()).await?;
+            (renewed, written) = (Instant::now(), job.progress.clone());
         }
     }
 
     /// Runs the tool under its deadline. A panic in it is its own failure and nobody else's.
-    async fn run_tool(&self, job: &Job) -> Result<Output, ToolError> {
+    async fn run_tool(&self, job: &Job, reporter: Reporter) -> Result<Output, ToolError> {
         let runner = self.runners.iter().find(|runner| runner.spec.name == job.tool);
         let runner = runner.ok_or_else(|| ToolError::internal("this deployment does not run the tool"))?;
         let input: Map<String, Value> =
             serde_json::from_str(&job.input).map_err(|_| ToolError::internal("the stored input cannot be read"))?;
-        let work = tokio::spawn((runner.run)(self.toolbox.clone(), input));
+        let deadline = self.clock.now().plus(runner.spec.deadline);
+        let task = Task { tool: runner.spec, input, request_id: job.request_id, agent: job.agent, deadline, reporter };
+        let work = tokio::spawn((runner.run)(self.toolbox.clone(), task));
         let abort = work.abort_handle();
         match tokio::time::timeout(runner.spec.deadline, work).await {
             Ok(Ok(output)) => output,
@@ -299,9 +314,9 @@ impl Engine {
         };
         Ok(StoredResult {
             place,
-            provider: output.provider.to_owned(),
-            provider_request_id: output.provider_request_id,
-            mode: output.mode,
+            provider: output.source.provider.to_owned(),
+            provider_request_id: output.source.request_id,
+            mode: output.source.mode,
             tools_cost: output.tools_cost,
         })
     }

@@ -22,10 +22,11 @@ use crate::ledger::charge::{Charge, Purchase};
 use crate::ledger::earning::Sold;
 use crate::ledger::freeze::SERVICE_PAYEE;
 use crate::money::Usdc;
+pub use crate::outcome::Progress;
+use crate::outcome::{Mode, ToolError};
 use crate::payments::reason::Reason;
 use crate::payments::settle::Intent;
 use crate::store::Key;
-use crate::tools::{Mode, ToolError};
 
 /// A worker that has not come back after this long is taken for dead.
 pub const LEASE: std::time::Duration = std::time::Duration::from_secs(40);
@@ -198,16 +199,6 @@ pub struct Ordered {
     /// The webhook endpoint that is told of the order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hook: Option<String>,
-}
-
-/// How far a seller's worker has come, in its own words.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Progress {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub message: Option<String>,
-    /// 0 to 100
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub percent: Option<u8>,
 }
 
 /// A result and where it came from (providers.md §1.2).

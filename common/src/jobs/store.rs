@@ -311,10 +311,16 @@ fn earned(db: &Db, job: &Job, ended: SaleEnd, now: Timestamp) -> Result<Vec<Writ
     Ok(writes)
 }
 
-/// Keeps a job that is being worked on for longer than a lease lasts.
+/// Keeps a job that is being worked on for longer than a lease lasts, and writes down how far it has come.
 pub async fn renew(db: &Db, job: &mut Job, now: Timestamp) -> Result<(), MoveError> {
     let until = now.plus(LEASE);
-    db.write(change(db, job, "SET #lease_until = :until", now)?.bind("until", until)?).await?;
+    let write = match &job.progress {
+        Some(progress) => {
+            change(db, job, "SET #lease_until = :until, #progress = :progress", now)?.bind("progress", progress)?
+        }
+        None => change(db, job, "SET #lease_until = :until", now)?,
+    };
+    db.write(write.bind("until", until)?).await?;
     job.lease_until = Some(until);
     Ok(())
 }

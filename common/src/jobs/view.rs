@@ -6,8 +6,8 @@ use super::engine::read_result;
 use super::job::Job;
 use crate::store::{Blobs, StoreError};
 
-/// The message that tells a subscriber how a job is, of the members of [`poll`]: what the contract names, and how far a
-/// seller's worker has come.
+/// The message that tells a subscriber how a job is, of the members of [`poll`]: what the contract names, and how far the
+/// work has come.
 pub async fn push(blobs: &dyn Blobs, job: &Job) -> Result<Value, StoreError> {
     let mut message = json!({
         "request_id": job.request_id,
@@ -52,6 +52,9 @@ pub async fn poll(blobs: &dyn Blobs, job: &Job) -> Result<Value, StoreError> {
         body["error_reason"] = json!(error.reason);
         body["error_category"] = json!(category);
         body["error_status"] = json!(status);
+    }
+    if let (Some(progress), None) = (&job.progress, job.outcome) {
+        body["progress"] = json!(progress);
     }
     if let Some(credited) = job.credited {
         body["credited_usdc"] = json!(credited.to_string());

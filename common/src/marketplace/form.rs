@@ -7,8 +7,8 @@ use super::schema::under;
 use super::soul::{RESERVED, Slug};
 use crate::catalog::input::FieldError;
 use crate::evm::Address;
+use crate::material::is_invisible;
 use crate::money::Usdc;
-use crate::work::is_invisible;
 
 const MIN_TEXT_BYTES: usize = 10;
 /// Largest soul.md: 50 KB.

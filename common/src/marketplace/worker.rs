@@ -26,9 +26,8 @@ use crate::http::{ApiError, MarketError};
 use crate::ids::RequestId;
 use crate::jobs::job::{Job, Outcome, Progress, Settlement};
 use crate::jobs::store::{self, MoveError};
-use crate::money::Usdc;
 use crate::store::{StoreError, Write, WriteError, db};
-use crate::tools::{Mode, Output, ToolError, Unavailable};
+use crate::tools::{Output, Source, ToolError, Unavailable};
 
 /// A worker that says nothing for so long is taken for dead: its job may be claimed anew.
 pub const WORKER_LEASE: Duration = Duration::from_secs(5 * 60);
@@ -162,14 +161,7 @@ pub async fn complete(market: &Market, job: &Job, result: &str) -> Result<Job, A
         made["files"] = json!(files.iter().map(|file| &file.path).collect::<Vec<_>>());
     }
     let engine = &market.gate.engine;
-    let output = Output {
-        result: made,
-        provider: "seller",
-        provider_request_id: None,
-        mode: Mode::Upstream,
-        credited: None,
-        tools_cost: Usdc::ZERO,
-    };
+    let output = Output::new(made, Source::upstream("seller", None));
     let stored = engine.keep(job.request_id, output).await?;
     let mut held = hold(market, job, true).await?;
     let ended = store::completed(&engine.db, &engine.signer, &mut held, stored, None, now).await;

@@ -14,15 +14,16 @@ use super::soul::{self, Soul};
 use super::trials::{self, Due, Trial};
 use super::{schema, webhook};
 use crate::clock::{Clock, Timestamp};
+use crate::evm::Address;
 use crate::http::log;
-use crate::ids::RequestId;
+use crate::ids::{AgentId, RequestId};
 use crate::jobs::engine::{SellersWork, Worked};
 use crate::jobs::job::Job;
 use crate::ledger::earning::Sold;
 use crate::money::Usdc;
 use crate::net::FetchError;
 use crate::store::{Blobs, BoxFuture, Db, StoreError};
-use crate::tools::{Mode, Output, ToolError, Toolbox, Unavailable};
+use crate::tools::{Output, Source, ToolError, Toolbox, Unavailable};
 use crate::work::checks::run_checks;
 use crate::work::{self, Commission, Report};
 
@@ -115,6 +116,8 @@ impl Workshop {
         for case in &service.test_cases {
             let commission = Commission {
                 request_id: RequestId::random(),
+                // Nobody asked for it, and it may use no tools.
+                agent: AgentId::of(Address::ZERO),
                 soul: soul.slug.to_string(),
                 soul_md: soul_md.clone(),
                 service_name: terms.name.clone(),
@@ -168,8 +171,7 @@ impl Workshop {
             log::failure("a text could not be read", &error);
             ToolError::internal("the soul's text could not be read")
         })?;
-        let (provider, mode) = ("marketplace", Mode::Embedded);
-        Ok(Output { result, provider, provider_request_id: None, mode, credited: None, tools_cost: Usdc::ZERO })
+        Ok(Output::new(result, Source::embedded("marketplace")))
     }
 
     async fn soul(&self, slug: &str) -> Result<Soul, StoreError> {
@@ -214,6 +216,7 @@ impl Workshop {
         let (soul_md, program) = self.materials(&soul, terms).await?;
         Ok(Commission {
             request_id: job.request_id,
+            agent: job.agent,
             soul: sold.soul.clone(),
             soul_md,
             service_name: terms.name.clone(),
@@ -257,9 +260,8 @@ impl Workshop {
         if !report.tools_used.is_empty() {
             result["tools_used"] = json!(report.tools_used);
         }
-        let (provider, provider_request_id, mode) = (work.provider, work.provider_request_id, work.mode);
-        let tools_cost = Usdc::from_micro(spent);
-        Ok(Output { result, provider, provider_request_id, mode, credited: None, tools_cost })
+        let source = Source { provider: work.provider, request_id: work.provider_request_id, mode: work.mode };
+        Ok(Output { tools_cost: Usdc::from_micro(spent), ..Output::new(result, source) })
     }
 
     /// Tells a seller's worker that there is work, if it wants to be told. Losing this loses nothing: the job waits to be

@@ -26,8 +26,11 @@ pub static REQUEST: Named = Named {
         may("error_category", Shape::Text),
         may("error_status", Shape::Integer),
         may("credited_usdc", Shape::Usdc).about("Paid back as credits"),
+        may("progress", Shape::Object(PROGRESS)).about("How far long work has come"),
     ]),
 };
+
+static PROGRESS: &[Member] = &[may("message", Shape::Text), may("percent", Shape::Integer)];
 
 static PAYMENT: &[Member] = &[
     has("nonce", Shape::Hash),

@@ -1,8 +1,12 @@
-//! Adapters to what lies outside: the chain and the card processor. (Facilitator and relayer live with the payments they
-//! settle.)
+//! Adapters to what lies outside: the chain, the card processor, the language model, and the client that asks everybody
+//! else. (Facilitator and relayer live with the payments they settle.)
 
 pub mod cards;
 pub mod chain;
+pub mod model;
+pub mod outbound;
 
 pub use cards::Cards;
 pub use chain::Chain;
+pub use model::Model;
+pub use outbound::{Ask, Outbound, OutboundError};

@@ -3,44 +3,122 @@
 //! A tool's entry ([`crate::catalog::ToolSpec`]) says what is sold; its [`Runner`] does it. A function links only the
 //! runners it names.
 
+pub mod pages;
 pub mod soul;
+#[cfg(test)]
+pub mod testing;
 pub mod top_up;
 pub mod vehicle_identification;
 pub mod web_read;
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tokio::sync::mpsc;
 
 use crate::catalog::ToolSpec;
-use crate::clock::Clock;
+use crate::clock::{Clock, Timestamp};
 use crate::config::Config;
+use crate::ids::{AgentId, RequestId};
 use crate::money::Usdc;
-use crate::net::{FetchPolicy, Fetcher};
-use crate::store::{BoxFuture, StoreError};
+use crate::net::{FetchPolicy, Fetcher, PlainHttp};
+pub use crate::outcome::{ErrorCode, Mode, Progress, Source, ToolError, Unavailable};
+use crate::providers::{Model, Outbound};
+use crate::store::aws::SignedHttp;
+use crate::store::{Blobs, BoxFuture, Db, StoreError};
 
 /// Does a tool's work.
 pub struct Runner {
     pub spec: &'static ToolSpec,
-    pub run: fn(Arc<Toolbox>, Map<String, Value>) -> Running,
+    pub run: fn(Arc<Toolbox>, Task) -> Running,
 }
 
 /// Work under way.
 pub type Running = BoxFuture<'static, Result<Output, ToolError>>;
 
-/// What tools work with.
+/// What is to be done, for whom, and until when.
+#[derive(Clone)]
+pub struct Task {
+    pub tool: &'static ToolSpec,
+    /// Validated against the tool's fields; members they do not name are gone.
+    pub input: Map<String, Value>,
+    /// Our own name for it: what a provider is told as the idempotency key.
+    pub request_id: RequestId,
+    /// Who asked, or whose job asked.
+    pub agent: AgentId,
+    /// It is given up then.
+    pub deadline: Timestamp,
+    pub reporter: Reporter,
+}
+
+impl Task {
+    /// A text of the input; empty where it was not given.
+    pub fn text(&self, name: &str) -> &str {
+        self.input.get(name).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// A whole number of the input.
+    pub fn number(&self, name: &str) -> Option<i64> {
+        self.input.get(name).and_then(Value::as_i64)
+    }
+}
+
+/// Says how far long work has come. What is said faster than it can be written down is skipped.
+#[derive(Clone, Debug, Default)]
+pub struct Reporter(Option<mpsc::UnboundedSender<Progress>>);
+
+impl Reporter {
+    /// A reporter, and where its reports arrive.
+    pub fn new() -> (Reporter, mpsc::UnboundedReceiver<Progress>) {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        (Reporter(Some(sender)), receiver)
+    }
+
+    /// `percent` of the whole are done; `message` says what is under way. Nothing of a page or an input belongs in it.
+    pub fn say(&self, percent: u8, message: impl Into<String>) {
+        if let Some(sender) = &self.0 {
+            // Whoever listened is gone with the job; the work goes on.
+            let _ = sender.send(Progress { message: Some(message.into()), percent: Some(percent.min(100)) });
+        }
+    }
+}
+
+/// What tools work with. Cheap to make: nothing of it connects to anything before its first use.
 pub struct Toolbox {
     pub clock: Clock,
+    pub db: Db,
+    pub blobs: Arc<dyn Blobs>,
+    pub config: Arc<Config>,
+    /// For addresses that a caller or a page gave.
     pub fetcher: Fetcher,
+    /// For providers that the operator configured.
+    pub outbound: Outbound,
+    /// The language model, where one is configured.
+    pub model: Option<Model>,
 }
 
 impl Toolbox {
     /// The servers we read from are told who we are, and where, if that is configured.
-    pub fn new(clock: Clock, policy: FetchPolicy, config: &Config) -> Result<Toolbox, StoreError> {
+    pub fn new(
+        config: Arc<Config>,
+        clock: Clock,
+        db: Db,
+        blobs: Arc<dyn Blobs>,
+        http: &PlainHttp,
+        signed: &SignedHttp,
+        policy: FetchPolicy,
+    ) -> Result<Toolbox, StoreError> {
         let contact = config.base_url.as_deref().unwrap_or("tools for software agents");
         let user_agent = format!("{}/{} (+{contact})", config.service_name, env!("CARGO_PKG_VERSION"));
-        Ok(Toolbox { clock, fetcher: Fetcher::new(policy, &user_agent).map_err(StoreError::new)? })
+        Ok(Toolbox {
+            fetcher: Fetcher::new(policy, &user_agent).map_err(StoreError::new)?,
+            outbound: Outbound::new(http.clone(), signed.clone(), &config.providers, &user_agent),
+            model: Model::configured(&config, http, signed),
+            clock,
+            db,
+            blobs,
+            config,
+        })
     }
 }
 
@@ -48,86 +126,16 @@ impl Toolbox {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Output {
     pub result: Value,
-    pub provider: &'static str,
-    pub provider_request_id: Option<String>,
-    pub mode: Mode,
+    pub source: Source,
     /// Credits that were bought, in micro-USDC: where credits themselves are what is sold.
     pub credited: Option<Usdc>,
     /// What tools that the work used cost, of a seller's share, in micro-USDC.
     pub tools_cost: Usdc,
 }
 
-/// Whether this service did the work itself or had it done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mode {
-    Embedded,
-    Upstream,
-}
-
-/// The closed set of codes a failed job can carry (contract §0).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ErrorCode {
-    PaymentFailed,
-    InsufficientFunds,
-    ProviderUnavailable,
-    InternalError,
-}
-
-/// Why a provider was of no use: the finer word beside `provider_unavailable` (contract §0).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unavailable {
-    DestinationNotReachable,
-    SourceUnavailable,
-    FrozenByOwner,
-    /// The deployment has nothing that could do it.
-    ProviderNotConfigured,
-    /// What the seller brought (a program, a worker, a text) did not do the work.
-    SellerFailed,
-    /// The promised time is over.
-    DeadlineExceeded,
-}
-
-impl Unavailable {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Unavailable::DestinationNotReachable => "destination_not_reachable",
-            Unavailable::SourceUnavailable => "source_unavailable",
-            Unavailable::FrozenByOwner => "frozen_by_owner",
-            Unavailable::ProviderNotConfigured => "provider_not_configured",
-            Unavailable::SellerFailed => "seller_failed",
-            Unavailable::DeadlineExceeded => "deadline_exceeded",
-        }
-    }
-}
-
-/// Why a job failed: what its owner reads.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ToolError {
-    pub code: ErrorCode,
-    /// The finer word beside the code.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    pub message: String,
-}
-
-impl ToolError {
-    pub fn unavailable(reason: Unavailable, message: impl Into<String>) -> ToolError {
-        let reason = Some(reason.as_str().to_owned());
-        ToolError { code: ErrorCode::ProviderUnavailable, reason, message: message.into() }
-    }
-
-    pub fn internal(message: impl Into<String>) -> ToolError {
-        ToolError { code: ErrorCode::InternalError, reason: None, message: message.into() }
-    }
-
-    /// The coarser word (contract §0), and a status like HTTP's.
-    pub fn category(&self) -> (&'static str, u16) {
-        match self.code {
-            ErrorCode::PaymentFailed | ErrorCode::InsufficientFunds => ("payment_required", 402),
-            ErrorCode::ProviderUnavailable => ("upstream_rejected", 503),
-            ErrorCode::InternalError => ("internal_error", 500),
-        }
+impl Output {
+    /// A result that credited nothing and used no priced tool.
+    pub fn new(result: Value, source: Source) -> Output {
+        Output { result, source, credited: None, tools_cost: Usdc::ZERO }
     }
 }

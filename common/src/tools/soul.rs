@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::catalog::input::{Field, Kind};
-use crate::catalog::{Answer, Price, ToolSpec};
+use crate::catalog::{Price, ToolSpec};
 use crate::money::Usdc;
 
 /// Least price of a service (mission document, "Limits").
@@ -20,8 +20,6 @@ pub static EXECUTION: ToolSpec = ToolSpec {
     group: "souls",
     paths: &["/v1/soul/{slug}/services/{service}/execute"],
     price: Price::Fixed(LEAST),
-    answer: Answer::Queued,
-    sells_credits: false,
     category: "agent_to_agent",
     deadline: Duration::from_secs(240),
     input: &[Field::required(
@@ -29,7 +27,6 @@ pub static EXECUTION: ToolSpec = ToolSpec {
         Kind::Object { fields: &[], open: true },
         "What the service works on; its input_schema says what it must look like",
     )],
-    check: |_, _| Vec::new(),
     example: || json!({"input": {"topic": "heat pumps"}}),
     output: || {
         json!({
@@ -41,6 +38,7 @@ pub static EXECUTION: ToolSpec = ToolSpec {
             "required": ["result", "soul_job_id"],
         })
     },
+    ..ToolSpec::QUEUED
 };
 
 /// `POST /v1/soul/{slug}/purchase`
@@ -51,14 +49,11 @@ pub static PURCHASE: ToolSpec = ToolSpec {
     group: "souls",
     paths: &["/v1/soul/{slug}/purchase"],
     price: Price::Fixed(LEAST),
-    answer: Answer::Direct,
-    sells_credits: false,
     category: "agent_to_agent",
-    deadline: Duration::from_secs(5),
     input: &[Field::optional("quantity", Kind::Integer { min: 1, max: 1 }, "A text is bought once; only 1 is allowed")],
-    check: |_, _| Vec::new(),
     example: || json!({}),
     output: purchased,
+    ..ToolSpec::DIRECT
 };
 
 fn purchased() -> Value {

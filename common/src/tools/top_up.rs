@@ -2,13 +2,12 @@
 //! paid once, answered again when its answer is lost, and survives a crash, by the same code.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::{Mode, Output, Runner, Running, ToolError, Toolbox};
+use super::{Output, Runner, Running, Source, Task, ToolError, Toolbox};
 use crate::catalog::input::{Field, Kind};
-use crate::catalog::{Answer, Price, ToolSpec};
+use crate::catalog::{Price, ToolSpec};
 use crate::money::Usdc;
 
 /// Least and most of one top-up (contract §21).
@@ -26,14 +25,12 @@ pub static SPEC: ToolSpec = ToolSpec {
     group: "credits",
     paths: &["/v1/credits/top-up"],
     price: Price::Of { input: amount, usual: LEAST },
-    answer: Answer::Direct,
     sells_credits: true,
     category: "infrastructure",
-    deadline: Duration::from_secs(5),
     input: AMOUNT,
-    check: |_, _| Vec::new(),
     example: || json!({"amount": "5.00"}),
     output: || json!({"type": "object", "properties": {"topped_up": {"type": "string"}}}),
+    ..ToolSpec::DIRECT
 };
 
 pub static RUNNER: Runner = Runner { spec: &SPEC, run };
@@ -43,19 +40,13 @@ pub fn amount(input: &Map<String, Value>) -> Usdc {
     input.get("amount").and_then(Value::as_str).and_then(|text| Usdc::parse(text).ok()).unwrap_or_default()
 }
 
-fn run(_: Arc<Toolbox>, input: Map<String, Value>) -> Running {
+fn run(_: Arc<Toolbox>, task: Task) -> Running {
     Box::pin(async move {
-        let bought = amount(&input);
+        let bought = amount(&task.input);
         if bought == Usdc::ZERO {
             return Err(ToolError::internal("the stored input has no amount"));
         }
-        Ok(Output {
-            result: json!({"topped_up": bought.to_string()}),
-            provider: "ledger",
-            provider_request_id: None,
-            mode: Mode::Embedded,
-            credited: Some(bought),
-            tools_cost: Usdc::ZERO,
-        })
+        let result = json!({"topped_up": bought.to_string()});
+        Ok(Output { credited: Some(bought), ..Output::new(result, Source::embedded("ledger")) })
     })
 }

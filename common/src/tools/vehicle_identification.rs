@@ -1,13 +1,12 @@
 //! Vehicle identification number decode: direct, offline, from the public US vPIC data.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::{Mode, Output, Runner, Running, ToolError, Toolbox};
+use super::{Output, Runner, Running, Source, Task, ToolError, Toolbox};
 use crate::catalog::input::{Field, Format, Kind};
-use crate::catalog::{Answer, Price, ToolSpec};
+use crate::catalog::{Price, ToolSpec};
 use crate::money::Usdc;
 use crate::vin::{self, Vin};
 
@@ -18,10 +17,6 @@ pub static SPEC: ToolSpec = ToolSpec {
     group: "knowledge",
     paths: &["/v1/tools/lookup/vehicle-identification", "/v1/tools/lookup/vin"],
     price: Price::Fixed(Usdc::from_micro(5_000)),
-    answer: Answer::Direct,
-    sells_credits: false,
-    category: "data",
-    deadline: Duration::from_secs(5),
     input: &[
         Field::required(
             "vin",
@@ -30,9 +25,9 @@ pub static SPEC: ToolSpec = ToolSpec {
         ),
         Field::optional("model_year", Kind::Integer { min: 1981, max: 2100 }, "The model year, where it is known"),
     ],
-    check: |_, _| Vec::new(),
     example: || json!({"vin": "1HGCM82633A004352"}),
     output,
+    ..ToolSpec::DIRECT
 };
 
 pub static RUNNER: Runner = Runner { spec: &SPEC, run };
@@ -44,21 +39,14 @@ static VIN: Format = Format {
     message: "must be digits and letters without I, O and Q",
 };
 
-fn run(toolbox: Arc<Toolbox>, input: Map<String, Value>) -> Running {
+fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
     Box::pin(async move {
-        let vin = input["vin"].as_str().and_then(|text| Vin::parse(text).ok());
+        let vin = Vin::parse(task.text("vin")).ok();
         let vin = vin.ok_or_else(|| ToolError::internal("the stored input is not a VIN"))?;
-        let model_year = input.get("model_year").and_then(Value::as_u64).and_then(|year| u16::try_from(year).ok());
+        let model_year = task.number("model_year").and_then(|year| u16::try_from(year).ok());
         let decoded = vin::decode(&vin, model_year, toolbox.clock.now().year());
         let result = serde_json::to_value(&decoded).map_err(|error| ToolError::internal(error.to_string()))?;
-        Ok(Output {
-            result,
-            provider: "vpic",
-            provider_request_id: None,
-            mode: Mode::Embedded,
-            credited: None,
-            tools_cost: Usdc::ZERO,
-        })
+        Ok(Output::new(result, Source::embedded("vpic")))
     })
 }
 
@@ -100,10 +88,10 @@ fn output() -> Value {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing;
     use super::*;
     use crate::catalog::input::validate;
     use crate::clock::{Clock, Timestamp};
-    use crate::config::Config;
     use crate::net::FetchPolicy;
 
     #[test]
@@ -122,11 +110,8 @@ mod tests {
     #[tokio::test]
     async fn decodes_and_has_every_promised_member() {
         let clock = Clock::pinned(Timestamp::from_secs(1_795_000_000));
-        let pay_to = |name: &str| (name == "PAY_TO").then(|| "0x00000000000000000000000000000000000000ff".to_owned());
-        let config = Config::read(pay_to).unwrap();
-        let toolbox = Arc::new(Toolbox::new(clock, FetchPolicy::default(), &config).unwrap());
-        let body = json!({"vin": "1hgcm82633a004352"});
-        let output = run(toolbox, body.as_object().unwrap().clone()).await.unwrap();
+        let toolbox = testing::toolbox_at(&[], clock, FetchPolicy::default());
+        let output = testing::run(&toolbox, &RUNNER, json!({"vin": "1hgcm82633a004352"})).await.unwrap();
         assert_eq!(output.result["make"], "Honda");
         assert_eq!(output.result["model_year"], 2003);
         for name in super::output()["required"].as_array().unwrap() {

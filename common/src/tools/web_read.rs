@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::{Mode, Output, Runner, Running, ToolError, Toolbox, Unavailable};
+use super::{Output, Runner, Running, Source, Task, ToolError, Toolbox};
 use crate::catalog::input::{Field, FieldError, Kind};
-use crate::catalog::{Answer, Price, ToolSpec, URI};
+use crate::catalog::{Price, ToolSpec, URI};
 use crate::money::Usdc;
-use crate::net::{FetchError, FetchPolicy, check_url};
-use crate::read::{self, ReadOptions};
+use crate::net::{FetchPolicy, check_url};
 
 pub static SPEC: ToolSpec = ToolSpec {
     name: "web_read",
@@ -19,9 +18,6 @@ pub static SPEC: ToolSpec = ToolSpec {
     group: "knowledge",
     paths: &["/v1/tools/web-read"],
     price: Price::Fixed(Usdc::from_micro(2_000)),
-    answer: Answer::Queued,
-    sells_credits: false,
-    category: "data",
     deadline: Duration::from_secs(25),
     input: &[Field::required(
         "url",
@@ -31,6 +27,7 @@ pub static SPEC: ToolSpec = ToolSpec {
     check: refuse_unreachable,
     example: || json!({"url": "https://example.com/"}),
     output,
+    ..ToolSpec::QUEUED
 };
 
 pub static RUNNER: Runner = Runner { spec: &SPEC, run };
@@ -45,40 +42,12 @@ fn refuse_unreachable(input: &Map<String, Value>, policy: &FetchPolicy) -> Vec<F
     }
 }
 
-fn run(toolbox: Arc<Toolbox>, input: Map<String, Value>) -> Running {
+fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
     Box::pin(async move {
-        let url = input.get("url").and_then(Value::as_str).unwrap_or_default();
-        let page = toolbox.fetcher.get(url).await.map_err(explain)?;
-        // Parsing a large page takes long enough to be kept off the thread that answers.
-        let read = tokio::task::spawn_blocking(move || read::read_page(&page, &ReadOptions::default())).await;
-        let read = read.map_err(|_| ToolError::internal("the page could not be parsed"))?;
-        let read = read
-            .map_err(|unsupported| ToolError::unavailable(Unavailable::SourceUnavailable, unsupported.to_string()))?;
-        if read.markdown.is_empty() && read.truncated {
-            let message = "the page broke off, or is nested too deeply, before anything could be read";
-            return Err(ToolError::unavailable(Unavailable::SourceUnavailable, message));
-        }
+        let read = toolbox.read_page(task.text("url")).await?;
         let result = serde_json::to_value(&read).map_err(|error| ToolError::internal(error.to_string()))?;
-        Ok(Output {
-            result,
-            provider: "web",
-            provider_request_id: None,
-            mode: Mode::Embedded,
-            credited: None,
-            tools_cost: Usdc::ZERO,
-        })
+        Ok(Output::new(result, Source::embedded("web")))
     })
-}
-
-fn explain(error: FetchError) -> ToolError {
-    let reason = match &error {
-        FetchError::NotReachable(_) | FetchError::NotAllowed(_) => Unavailable::DestinationNotReachable,
-        FetchError::TooManyRedirects
-        | FetchError::DecompressionLimit
-        | FetchError::UnsupportedContent(_)
-        | FetchError::Protocol(_) => Unavailable::SourceUnavailable,
-    };
-    ToolError::unavailable(reason, error.to_string())
 }
 
 fn output() -> Value {

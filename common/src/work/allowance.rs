@@ -9,8 +9,9 @@ use serde_json::{Map, Value};
 use super::Commission;
 use crate::catalog::{ToolSpec, input};
 use crate::clock::Clock;
+use crate::ids::{AgentId, RequestId};
 use crate::money::Usdc;
-use crate::tools::{Runner, Toolbox};
+use crate::tools::{Reporter, Runner, Task, Toolbox};
 
 /// Most calls of one commission, refused ones included.
 pub const MAX_CALLS: usize = 16;
@@ -36,6 +37,8 @@ pub struct ToolUse {
 /// What one commission may still do.
 pub struct Allowance {
     desk: Desk,
+    request_id: RequestId,
+    agent: AgentId,
     allowed: Vec<&'static Runner>,
     left: Usdc,
     calls: usize,
@@ -50,6 +53,8 @@ impl Allowance {
         };
         Allowance {
             desk: desk.clone(),
+            request_id: commission.request_id,
+            agent: commission.agent,
             allowed: desk.runners.iter().copied().filter(|runner| is_allowed(runner)).collect(),
             left: commission.tool_budget,
             calls: 0,
@@ -85,7 +90,15 @@ impl Allowance {
         let price = runner.spec.price.of(&arguments);
         let left = self.left.checked_sub(price);
         self.left = left.ok_or_else(|| format!("it costs {price} USDC, and {} are left of the budget", self.left))?;
-        let running = (runner.run)(self.desk.toolbox.clone(), arguments);
+        let task = Task {
+            tool: runner.spec,
+            input: arguments,
+            request_id: self.request_id,
+            agent: self.agent,
+            deadline: self.clock().now().plus(runner.spec.deadline),
+            reporter: Reporter::default(),
+        };
+        let running = (runner.run)(self.desk.toolbox.clone(), task);
         let ended = tokio::time::timeout(runner.spec.deadline, running).await;
         let result = match ended {
             Ok(Ok(output)) => Ok(output.result),

@@ -21,7 +21,8 @@ pub mod program;
 use serde_json::Value;
 
 use crate::clock::Timestamp;
-use crate::ids::RequestId;
+use crate::ids::{AgentId, RequestId};
+use crate::material::is_invisible;
 use crate::money::Usdc;
 use crate::store::BoxFuture;
 use crate::tools::{Mode, ToolError, Unavailable};
@@ -41,6 +42,8 @@ pub const MAX_LOG_BYTES: usize = 8 * 1024;
 #[derive(Clone, Debug)]
 pub struct Commission {
     pub request_id: RequestId,
+    /// The buyer.
+    pub agent: AgentId,
     /// Slug of the soul.
     pub soul: String,
     /// The soul's text, of the version that is current when the work begins.
@@ -134,21 +137,6 @@ pub fn check_content_type(text: &str) -> Result<(), &'static str> {
     let is_type = essence.split_once('/').is_some_and(|(kind, subtype)| is_word(kind) && is_word(subtype));
     let is_header = text.len() <= 127 && text.bytes().all(|byte| (0x20..0x7f).contains(&byte));
     if is_type && is_header { Ok(()) } else { Err("must be a content type such as text/plain, of at most 127 bytes") }
-}
-
-/// Characters that show nothing and can hide or turn around what stands beside them: zero-width ones, bidirectional
-/// controls, tags, variation selectors of the supplement.
-pub fn is_invisible(letter: char) -> bool {
-    matches!(letter,
-        '\u{00ad}' | '\u{034f}' | '\u{061c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
-        | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
-        | '\u{fff0}'..='\u{fff8}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
-}
-
-/// A stranger's text without what shows nothing: invisible characters, and controls but tab and line feed.
-pub fn visible(text: &str) -> String {
-    let shows = |letter: &char| !is_invisible(*letter) && (!letter.is_control() || matches!(letter, '\n' | '\t'));
-    text.chars().filter(shows).collect()
 }
 
 #[cfg(test)]

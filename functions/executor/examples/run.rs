@@ -4,12 +4,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use common::app::{App, Connections};
 use common::clock::Clock;
 use common::config::Config;
 use common::ids::RequestId;
 use common::money::Usdc;
 use common::net::FetchPolicy;
-use common::tools::Toolbox;
 use common::work::{Commission, Desk, Executor};
 use executor::program::{ProgramExecutor, check_program};
 
@@ -25,9 +25,12 @@ async fn main() -> Result<(), Failed> {
 
     let config = Config::read(|name| (name == "PAY_TO").then(|| format!("0x{:040x}", 1)))?;
     let clock = Clock::system();
-    let toolbox = Toolbox::new(clock.clone(), FetchPolicy::default(), &config)?;
+    let config = Arc::new(config);
+    let connections = Connections::open(&config)?;
+    let toolbox = App::new(config, &connections).toolbox(&connections, FetchPolicy::default())?;
     let commission = Commission {
         request_id: RequestId::random(),
+        agent: common::ids::AgentId::of(common::evm::Address::ZERO),
         soul: "you".to_owned(),
         soul_md: String::new(),
         service_name: "yours".to_owned(),

@@ -6,24 +6,19 @@ use std::sync::Arc;
 
 use common::app::App;
 use common::marketplace::{webhook, workshop::Workshop};
-use common::net::PlainHttp;
 use common::secrets::ServiceKeys;
 use common::store::StoreError;
-use common::store::aws::SignedHttp;
 use common::tools::Toolbox;
 use common::work::Desk;
 use common::work::model::ModelExecutor;
 
 /// Everything that sold work is done with: the configured model, programs, and the seller's own worker.
-pub fn workshop(
-    app: &App,
-    http: &PlainHttp,
-    signed: &SignedHttp,
-    keys: &ServiceKeys,
-    toolbox: &Arc<Toolbox>,
-) -> Result<Workshop, StoreError> {
-    let desk = Desk { runners: worker::RUNNERS, toolbox: toolbox.clone() };
-    let model = ModelExecutor::configured(&app.config, http, signed, desk.clone())?;
+pub fn workshop(app: &App, keys: &ServiceKeys, toolbox: &Arc<Toolbox>) -> Result<Workshop, StoreError> {
+    let desk = Desk { runners: &worker::RUNNERS, toolbox: toolbox.clone() };
+    let model = ModelExecutor::configured(desk.clone());
+    if model.is_none() && app.config.model.is_some() {
+        return Err(StoreError::new("MODEL_KEY is required with MODEL_PROVIDER=anthropic"));
+    }
     Ok(Workshop {
         db: app.db.clone(),
         blobs: app.blobs.clone(),

@@ -9,8 +9,8 @@ async fn main() -> Result<(), Error> {
     let config = Arc::new(Config::from_env()?);
     let connections = Connections::open(&config)?;
     let app = App::new(config, &connections);
-    let (mut engine, keys) = app::engine(&app, &connections, worker::RUNNERS).await?;
-    let workshop = executor::workshop(&app, &connections.http, &connections.signed, &keys, &engine.toolbox)?;
+    let (mut engine, keys) = app::engine(&app, &connections, &worker::RUNNERS).await?;
+    let workshop = executor::workshop(&app, &keys, &engine.toolbox)?;
     engine.sellers = Some(Arc::new(workshop));
     app.db.warm(&app.config.tables.jobs).await;
     let engine = &engine;

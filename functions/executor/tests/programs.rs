@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use common::app::{App, Connections};
 use common::clock::Clock;
 use common::config::Config;
 use common::ids::RequestId;
 use common::money::Usdc;
 use common::net::FetchPolicy;
-use common::tools::{Runner, Toolbox, vehicle_identification};
+use common::tools::{Runner, vehicle_identification};
 use common::work::program::{OFFERED, OURS, WASI, inspect};
 use common::work::{Commission, Desk, Executor, FileMade, Report};
 use executor::program::{ProgramExecutor, check_program};
@@ -19,7 +20,9 @@ static RUNNERS: &[&Runner] = &[&vehicle_identification::RUNNER];
 fn desk() -> Desk {
     let pay_to = |name: &str| (name == "PAY_TO").then(|| "0x00000000000000000000000000000000000000ff".to_owned());
     let config = Config::read(pay_to).unwrap();
-    let toolbox = Toolbox::new(Clock::system(), FetchPolicy::default(), &config).unwrap();
+    let config = Arc::new(config);
+    let connections = Connections::open(&config).unwrap();
+    let toolbox = App::new(config, &connections).toolbox(&connections, FetchPolicy::default()).unwrap();
     Desk { runners: RUNNERS, toolbox: Arc::new(toolbox) }
 }
 
@@ -50,6 +53,7 @@ fn program(extra: &str, body: &str) -> Vec<u8> {
 fn commission(program: Vec<u8>, tools: &[&str], budget: u64) -> Commission {
     Commission {
         request_id: RequestId::random(),
+        agent: common::ids::AgentId::of(common::evm::Address::ZERO),
         soul: "tester".to_owned(),
         soul_md: String::new(),
         service_name: "Test".to_owned(),

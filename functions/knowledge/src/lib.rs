@@ -1,6 +1,6 @@
 //! Knowledge tools: web read and lookups. Every path comes from the catalog.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use axum::Router;
 use axum::body::Body;
@@ -15,7 +15,7 @@ use common::tools::{Runner, vehicle_identification};
 pub const GROUP: &str = "knowledge";
 
 /// Tools this function runs itself; queued ones are the worker's.
-pub const RUNNERS: &[&Runner] = &[&vehicle_identification::RUNNER];
+pub static RUNNERS: LazyLock<Vec<&'static Runner>> = LazyLock::new(|| vec![&vehicle_identification::RUNNER]);
 
 /// One route for each path of each tool of the group.
 pub fn router(gate: Arc<Gate>) -> Router {

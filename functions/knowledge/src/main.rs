@@ -6,7 +6,7 @@ use common::gate::Gate;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_http::Error> {
     let config = Arc::new(Config::from_env()?);
-    let gate = Gate::open(config, knowledge::RUNNERS).await?;
+    let gate = Gate::open(config, &knowledge::RUNNERS).await?;
     gate.app.db.warm(&gate.app.config.tables.jobs).await;
     lambda_http::run(knowledge::router(Arc::new(gate))).await
 }

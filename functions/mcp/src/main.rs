@@ -1,5 +1,5 @@
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use common::app::Connections;
 use common::config::Config;
@@ -9,7 +9,8 @@ use common::secrets::ServiceKeys;
 use common::tools::Runner;
 
 /// What this function runs itself; the rest is the worker's and the executor's.
-const RUNNERS: &[&Runner] = &[&common::tools::vehicle_identification::RUNNER, &common::tools::top_up::RUNNER];
+static RUNNERS: LazyLock<Vec<&'static Runner>> =
+    LazyLock::new(|| knowledge::RUNNERS.iter().chain(credits::RUNNERS).copied().collect());
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_http::Error> {
@@ -20,7 +21,7 @@ async fn main() -> Result<(), lambda_http::Error> {
     let config = Arc::new(config);
     let connections = Connections::open(&config)?;
     let cursors = ServiceKeys::load(&config, &connections.signed).await?.cursors;
-    let gate = Arc::new(Gate::open(config, RUNNERS).await?);
+    let gate = Arc::new(Gate::open(config, &RUNNERS).await?);
     let market = Arc::new(Market::open(Arc::new(souls), souls::RUNNERS).await?);
     let app = gate.app.clone();
     let groups = HashMap::from([

@@ -14,9 +14,10 @@ use common::marketplace::files::{self, FileRow};
 use common::marketplace::party::Party;
 use common::marketplace::sold::{self, Page};
 use common::marketplace::{Market, jobs, respond, seller, worker};
+use common::material::visible;
 use common::operations::seller::{FILE, PROGRESS, REASON, RESULT};
 use common::store::blob::Access;
-use common::work::{MAX_RESULT_BYTES, check_content_type, check_file_path, visible};
+use common::work::{MAX_RESULT_BYTES, check_content_type, check_file_path};
 use http::{HeaderMap, StatusCode, header};
 use serde_json::{Map, Value, json};
 

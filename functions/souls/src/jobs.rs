@@ -13,10 +13,10 @@ use common::jobs::job::{Job, Outcome};
 use common::marketplace::files::{self, FileRow, Part};
 use common::marketplace::party::{self, Party};
 use common::marketplace::{Market, jobs, rating, respond};
+use common::material::visible;
 use common::operations::souls::RATING;
 use common::store::StoreError;
 use common::store::blob::{Access, attachment};
-use common::work::visible;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde_json::json;
 

@@ -1,5 +1,7 @@
 //! The worker: takes jobs off the queue and brings them to their end.
 
+use std::sync::LazyLock;
+
 use common::http::log;
 use common::jobs::Engine;
 use common::store::StoreError;
@@ -10,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 /// Every tool: a direct call that its own function left behind ends here too.
-pub const RUNNERS: &[&Runner] = &[&vehicle_identification::RUNNER, &web_read::RUNNER, &top_up::RUNNER];
+pub static RUNNERS: LazyLock<Vec<&'static Runner>> =
+    LazyLock::new(|| vec![&vehicle_identification::RUNNER, &web_read::RUNNER, &top_up::RUNNER]);
 
 /// What the queue hands over. Only what is read is named.
 #[derive(Debug, Deserialize)]

@@ -9,7 +9,7 @@ async fn main() -> Result<(), Error> {
     let config = Arc::new(Config::from_env()?);
     let connections = Connections::open(&config)?;
     let app = App::new(config, &connections);
-    let (engine, _) = app::engine(&app, &connections, worker::RUNNERS).await?;
+    let (engine, _) = app::engine(&app, &connections, &worker::RUNNERS).await?;
     app.db.warm(&app.config.tables.jobs).await;
     let engine = &engine;
     let handler = |event: LambdaEvent<worker::SqsEvent>| async move {

@@ -87,7 +87,7 @@ impl Server {
         })?;
         let config = Arc::new(config);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let gate = runtime.block_on(Gate::open(config.clone(), knowledge::RUNNERS))?;
+        let gate = runtime.block_on(Gate::open(config.clone(), &knowledge::RUNNERS))?;
         let app = App::new(config.clone(), &Connections::open(&config)?);
         Ok(Server { runtime, knowledge: knowledge::router(Arc::new(gate)), meta: meta::router(app, Vec::new()) })
     }

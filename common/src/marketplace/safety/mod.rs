@@ -11,7 +11,7 @@ mod rules;
 use crate::catalog::input::FieldError;
 use crate::http::ApiError;
 use crate::marketplace::Market;
-use crate::work::visible;
+use crate::material::visible;
 
 /// Category of a secret in a text.
 const SECRETS: &str = "secrets";

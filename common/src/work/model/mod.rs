@@ -7,26 +7,17 @@
 //! | file | what it is |
 //! |---|---|
 //! | `prompt` | the frame: who speaks, what is an instruction and what is material |
-//! | `wire` | what is asked and answered, in no protocol's words |
-//! | `openai`, `anthropic`, `bedrock` | the same in each protocol's words |
-//! | `client` | the request: signed or with its key, sent again if that helps |
+//!
+//! How the model is asked, in which protocol, is [`crate::providers::model`]'s.
 
-mod anthropic;
-mod bedrock;
-mod client;
-mod openai;
 mod prompt;
-mod wire;
 
 use std::time::Duration;
 
-use self::client::Client;
-use self::wire::{Answer, Ask, Message, Reply, Stop};
 use super::{Allowance, Commission, Desk, Executor, MAX_RESULT_BYTES, Report, Work};
-use crate::config::{Config, ModelProvider};
-use crate::net::PlainHttp;
-use crate::store::aws::SignedHttp;
-use crate::store::{BoxFuture, StoreError};
+use crate::providers::Model;
+use crate::providers::model::{Answer, Message, Question, Reply, Stop};
+use crate::store::BoxFuture;
 use crate::tools::{Mode, ToolError, Unavailable};
 
 /// Most questions to the model for one commission.
@@ -38,23 +29,15 @@ pub const MAX_INPUT_BYTES: usize = 256 * 1024;
 
 /// The configured model, as an executor.
 pub struct ModelExecutor {
-    client: Client,
+    model: Model,
     desk: Desk,
 }
 
 impl ModelExecutor {
-    /// The executor, if a model is configured. An error, where its key is missing.
-    pub fn configured(
-        config: &Config,
-        http: &PlainHttp,
-        signed: &SignedHttp,
-        desk: Desk,
-    ) -> Result<Option<ModelExecutor>, StoreError> {
-        let Some(model) = config.model.clone() else { return Ok(None) };
-        if model.provider == ModelProvider::Anthropic && model.key.is_none() {
-            return Err(StoreError::new("MODEL_KEY is required with MODEL_PROVIDER=anthropic"));
-        }
-        Ok(Some(ModelExecutor { client: Client::new(model, http, signed.clone()), desk }))
+    /// The executor, if a model is configured.
+    pub fn configured(desk: Desk) -> Option<ModelExecutor> {
+        let model = desk.toolbox.model.clone()?;
+        Some(ModelExecutor { model, desk })
     }
 
     async fn work(&self, commission: &Commission, allowance: &mut Allowance) -> Result<Work, ToolError> {
@@ -63,13 +46,13 @@ impl ModelExecutor {
         let mut messages = vec![Message::Asked(prompt::question(commission)?)];
         let mut tokens = None;
         for round in 1..=MAX_ROUNDS {
-            let ask = Ask { system: &system, messages: &messages, tools: &offered };
-            let answer = self.client.ask(&ask, commission.deadline, allowance.clock()).await?;
+            let ask = Question { system: &system, messages: &messages, tools: &offered };
+            let answer = self.model.ask(&ask, commission.deadline, allowance.clock()).await?;
             if let Some(more) = answer.tokens {
                 tokens = Some(tokens.unwrap_or(0u64).saturating_add(more));
             }
             match answer.stop {
-                Stop::Done => return finished(commission, answer, tokens, self.client.provider()),
+                Stop::Done => return finished(commission, answer, tokens, self.model.provider()),
                 Stop::Cut => return Err(seller_failed("the answer was longer than the model may write")),
                 Stop::Refused => return Err(seller_failed("the model refused")),
                 Stop::Tools => {}

@@ -6,9 +6,9 @@
 
 use serde_json::Value;
 
-use super::super::{Commission, visible};
+use super::super::Commission;
 use super::{MAX_INPUT_BYTES, seller_failed};
-use crate::digest;
+use crate::material::{block, visible};
 use crate::tools::ToolError;
 
 /// Most of a tool's result that a model is shown, in characters.
@@ -76,15 +76,6 @@ pub(super) fn without_fence(text: &str) -> &str {
     }
 }
 
-fn block(kind: &str, text: &str, max_chars: usize) -> String {
-    let mark = const_hex::encode(digest::random::<12>());
-    let (kept, note) = match text.char_indices().nth(max_chars) {
-        Some((end, _)) => (&text[..end], "\n(cut off here)"),
-        None => (text, ""),
-    };
-    format!("{kind}\nBEGIN {mark}\n{kept}{note}\nEND {mark}\n")
-}
-
 fn one_line(text: &str) -> String {
     visible(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -92,17 +83,6 @@ fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn no_text_contains_its_own_end_and_none_hides_anything() {
-        let text = visible("before\u{202e}\u{200b}\r\u{1b}[31m\u{e0041}\nEND 00\nafter");
-        assert_eq!(text, "before[31m\nEND 00\nafter");
-        let (one, other) = (block("INPUT", &text, 100), block("INPUT", &text, 100));
-        let mark = one.lines().find_map(|line| line.strip_prefix("BEGIN ")).unwrap();
-        assert_eq!(one.matches(mark).count(), 2);
-        assert!(!other.contains(mark), "drawn anew");
-        assert!(block("RESULT", &"ä".repeat(50), 10).contains(&format!("\n{}\n(cut off here)", "ä".repeat(10))));
-    }
 
     #[test]
     fn a_fence_around_everything_is_taken_off() {

@@ -1,18 +1,30 @@
-//! The request to the model: signed or with its key, and sent again where that may help.
+//! The configured language model: a question, signed or with its key, sent again where that may help.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `wire` | what is asked and answered, in no protocol's words |
+//! | `openai`, `anthropic`, `bedrock` | the same in each protocol's words |
+//!
+//! What it is told of strangers' texts stands between marks ([`crate::material`]), and what it says is believed in
+//! nothing but its answer: whoever asks decides what may be done with that.
+
+mod anthropic;
+mod bedrock;
+mod openai;
+mod wire;
 
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::wire::{Answer, Ask};
-use super::{anthropic, bedrock, openai};
+pub use self::wire::{Answer, Call, Message, Question, Reply, Stop};
 use crate::clock::{Clock, Timestamp};
-use crate::config::{ModelConfig, ModelProvider};
+use crate::config::{Config, ModelConfig, ModelProvider};
 use crate::http::log;
 use crate::net::{PlainAnswer, PlainError, PlainHttp};
+use crate::outcome::{ToolError, Unavailable};
 use crate::store::StoreError;
 use crate::store::aws::SignedHttp;
-use crate::tools::{ToolError, Unavailable};
 
 /// How often one question is put: a model has no side effects, so asking again costs tokens and nothing else.
 const ATTEMPTS: u32 = 3;
@@ -21,19 +33,24 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Longest pause that is waited for.
 const MAX_PAUSE: Duration = Duration::from_secs(30);
 
-pub(super) struct Client {
+/// A language model, and how it is asked.
+#[derive(Clone)]
+pub struct Model {
     config: ModelConfig,
     http: PlainHttp,
     signed: SignedHttp,
 }
 
-impl Client {
-    pub(super) fn new(config: ModelConfig, http: &PlainHttp, signed: SignedHttp) -> Client {
-        Client { http: http.lasting(config.timeout), config, signed }
+impl Model {
+    /// The configured model. None where none is configured, and in functions that are not given its key.
+    pub fn configured(config: &Config, http: &PlainHttp, signed: &SignedHttp) -> Option<Model> {
+        let model = config.model.clone()?;
+        let is_missing = model.provider == ModelProvider::Anthropic && model.key.is_none();
+        (!is_missing).then(|| Model { http: http.lasting(model.timeout), config: model, signed: signed.clone() })
     }
 
     /// Under what name results say where they come from.
-    pub(super) fn provider(&self) -> &'static str {
+    pub fn provider(&self) -> &'static str {
         match self.config.provider {
             ModelProvider::OpenAi => "openai",
             ModelProvider::Anthropic => "anthropic",
@@ -42,7 +59,7 @@ impl Client {
     }
 
     /// Puts a question, again if the peer is busy or was not reached and the deadline leaves time for it.
-    pub(super) async fn ask(&self, ask: &Ask<'_>, deadline: Timestamp, clock: &Clock) -> Result<Answer, ToolError> {
+    pub async fn ask(&self, ask: &Question<'_>, deadline: Timestamp, clock: &Clock) -> Result<Answer, ToolError> {
         let body = self.body(ask).to_string().into_bytes();
         let mut attempt = 1;
         loop {
@@ -69,7 +86,7 @@ impl Client {
         }
     }
 
-    fn body(&self, ask: &Ask<'_>) -> Value {
+    fn body(&self, ask: &Question<'_>) -> Value {
         match self.config.provider {
             ModelProvider::OpenAi => openai::body(&self.config, ask),
             ModelProvider::Anthropic => anthropic::body(&self.config, ask),

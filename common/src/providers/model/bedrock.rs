@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::wire::{Answer, Ask, Message, Stop, call};
+use super::wire::{Answer, Message, Question, Stop, call};
 use crate::config::ModelConfig;
 
-pub(super) fn path(config: &ModelConfig) -> String {
+pub fn path(config: &ModelConfig) -> String {
     format!("/model/{}/converse", escaped(&config.name))
 }
 
@@ -22,7 +22,7 @@ fn escaped(text: &str) -> String {
     path
 }
 
-pub(super) fn body(config: &ModelConfig, ask: &Ask<'_>) -> Value {
+pub fn body(config: &ModelConfig, ask: &Question<'_>) -> Value {
     let messages = ask.messages.iter().map(|message| match message {
         Message::Asked(text) => json!({"role": "user", "content": [{"text": text}]}),
         Message::Answered(echo) => echo.clone(),
@@ -49,7 +49,7 @@ pub(super) fn body(config: &ModelConfig, ask: &Ask<'_>) -> Value {
 }
 
 /// The protocol names neither the model nor the request in its answer.
-pub(super) fn answer(config: &ModelConfig, body: &Value) -> Option<Answer> {
+pub fn answer(config: &ModelConfig, body: &Value) -> Option<Answer> {
     let message = &body["output"]["message"];
     let content = message["content"].as_array()?;
     let text: String = content.iter().filter_map(|block| block["text"].as_str()).collect();

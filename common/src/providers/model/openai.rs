@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use super::wire::{Answer, Ask, Message, Stop, call, name};
+use super::wire::{Answer, Message, Question, Stop, call, name};
 use crate::config::ModelConfig;
 
-pub(super) fn path() -> String {
+pub fn path() -> String {
     "/chat/completions".to_owned()
 }
 
-pub(super) fn body(config: &ModelConfig, ask: &Ask<'_>) -> Value {
+pub fn body(config: &ModelConfig, ask: &Question<'_>) -> Value {
     let mut messages = vec![json!({"role": "system", "content": ask.system})];
     for message in ask.messages {
         match message {
@@ -35,7 +35,7 @@ pub(super) fn body(config: &ModelConfig, ask: &Ask<'_>) -> Value {
     body
 }
 
-pub(super) fn answer(body: &Value) -> Option<Answer> {
+pub fn answer(body: &Value) -> Option<Answer> {
     let choice = body["choices"].as_array()?.first()?;
     let message = choice["message"].as_object()?;
     let text = message.get("content").and_then(Value::as_str).unwrap_or_default().to_owned();

@@ -2,17 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::wire::{Answer, Ask, Message, Stop, call, name};
+use super::wire::{Answer, Message, Question, Stop, call, name};
 use crate::config::ModelConfig;
 
 /// The protocol's version, sent with every request.
-pub(super) const VERSION: &str = "2023-06-01";
+pub const VERSION: &str = "2023-06-01";
 
-pub(super) fn path() -> String {
+pub fn path() -> String {
     "/v1/messages".to_owned()
 }
 
-pub(super) fn body(config: &ModelConfig, ask: &Ask<'_>) -> Value {
+pub fn body(config: &ModelConfig, ask: &Question<'_>) -> Value {
     let messages = ask.messages.iter().map(|message| match message {
         Message::Asked(text) => json!({"role": "user", "content": text}),
         Message::Answered(echo) => json!({"role": "assistant", "content": echo}),
@@ -36,7 +36,7 @@ pub(super) fn body(config: &ModelConfig, ask: &Ask<'_>) -> Value {
     body
 }
 
-pub(super) fn answer(body: &Value) -> Option<Answer> {
+pub fn answer(body: &Value) -> Option<Answer> {
     let content = body["content"].as_array()?;
     let of_type = |kind: &'static str| content.iter().filter(move |block| block["type"] == kind);
     let text: String = of_type("text").filter_map(|block| block["text"].as_str()).collect();

@@ -5,14 +5,14 @@ use serde_json::Value;
 use crate::catalog::ToolSpec;
 
 /// One question: everything, each time, for models remember nothing.
-pub(super) struct Ask<'a> {
-    pub(super) system: &'a str,
-    pub(super) messages: &'a [Message],
-    pub(super) tools: &'a [&'static ToolSpec],
+pub struct Question<'a> {
+    pub system: &'a str,
+    pub messages: &'a [Message],
+    pub tools: &'a [&'static ToolSpec],
 }
 
 /// What was said so far.
-pub(super) enum Message {
+pub enum Message {
     /// By us.
     Asked(String),
     /// By the model, in the protocol's own words, which it wants to see again as they were.
@@ -22,39 +22,39 @@ pub(super) enum Message {
 }
 
 /// What came of a call.
-pub(super) struct Reply {
+pub struct Reply {
     /// The call's id.
-    pub(super) id: String,
-    pub(super) text: String,
-    pub(super) ok: bool,
+    pub id: String,
+    pub text: String,
+    pub ok: bool,
 }
 
 /// What the model said.
 #[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) text: String,
-    pub(super) calls: Vec<Call>,
-    pub(super) stop: Stop,
+pub struct Answer {
+    pub text: String,
+    pub calls: Vec<Call>,
+    pub stop: Stop,
     /// Of question and answer together.
-    pub(super) tokens: Option<u64>,
-    pub(super) model: Option<String>,
-    pub(super) id: Option<String>,
+    pub tokens: Option<u64>,
+    pub model: Option<String>,
+    pub id: Option<String>,
     /// For [`Message::Answered`].
-    pub(super) echo: Value,
+    pub echo: Value,
 }
 
 /// A tool the model wants.
 #[derive(Debug)]
-pub(super) struct Call {
-    pub(super) id: String,
-    pub(super) name: String,
+pub struct Call {
+    pub id: String,
+    pub name: String,
     /// An object, if the model kept to the protocol.
-    pub(super) arguments: Value,
+    pub arguments: Value,
 }
 
 /// Why the model stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stop {
+pub enum Stop {
     Done,
     Tools,
     /// At a limit on length.
@@ -64,12 +64,12 @@ pub(super) enum Stop {
 }
 
 /// A short text that names something: a model, a request. Never long, never with controls, whoever sent it.
-pub(super) fn name(value: &Value) -> Option<String> {
+pub fn name(value: &Value) -> Option<String> {
     let text = value.as_str().filter(|text| !text.is_empty() && text.len() <= 200)?;
     (!text.chars().any(char::is_control)).then(|| text.to_owned())
 }
 
 /// The id and name of a call, which both have to be there.
-pub(super) fn call(id: &Value, name: &Value, arguments: Value) -> Option<Call> {
+pub fn call(id: &Value, name: &Value, arguments: Value) -> Option<Call> {
     Some(Call { id: id.as_str()?.to_owned(), name: name.as_str()?.to_owned(), arguments })
 }

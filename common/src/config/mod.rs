@@ -3,6 +3,9 @@
 //! Every variable is named in the doc comment of the field it fills and in the README's table. A bad value stops the
 //! start, and all bad values are listed at once.
 
+mod providers;
+
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -13,6 +16,8 @@ use crate::checkout::platform::Platforms;
 use crate::evm::signature::PrivateKey;
 use crate::evm::{Address, Word, eip712};
 use crate::money::Usdc;
+
+pub use providers::{Capability, ProvidersConfig, is_header};
 
 /// The whole configuration of a process.
 #[derive(Clone, Debug)]
@@ -43,6 +48,7 @@ pub struct Config {
     /// `ACP_BEARER_TOKENS`, `ACP_WEBHOOKS`: who may open checkout sessions.
     pub platforms: Platforms,
     pub model: Option<ModelConfig>,
+    pub providers: ProvidersConfig,
     pub aws: AwsConfig,
     pub tables: Tables,
 }
@@ -356,6 +362,7 @@ impl Config {
             soul_require_proof: env.parsed("SOUL_REQUIRE_PROOF").unwrap_or(false),
             platforms: env.platforms(),
             model: env.model(),
+            providers: ProvidersConfig::read(&mut env),
             aws,
             tables: Tables {
                 jobs: format!("{prefix}-jobs"),
@@ -479,7 +486,7 @@ impl Reader<'_> {
             self.problem("MODEL_NAME", "is required with MODEL_PROVIDER");
         }
         // It becomes a header, and whoever reads a header's error should not read the key.
-        if key.as_ref().is_some_and(|key| !key.expose().bytes().all(|byte| byte.is_ascii_graphic())) {
+        if key.as_ref().is_some_and(|key| !is_header(key.expose())) {
             self.problem("MODEL_KEY", "must be printable ASCII without spaces");
         }
         Some(ModelConfig {
@@ -489,6 +496,16 @@ impl Reader<'_> {
             key,
             max_tokens: u32::try_from(max_tokens).unwrap_or(u32::MAX),
             timeout: Duration::from_secs(timeout),
+        })
+    }
+
+    /// A JSON object of texts.
+    fn names(&mut self, name: &str) -> BTreeMap<String, String> {
+        let Some(text) = self.text(name) else { return BTreeMap::new() };
+        serde_json::from_str(&text).unwrap_or_else(|_| {
+            // The values may be secrets and stay out of the message.
+            self.problem(name, "must be a JSON object of texts");
+            BTreeMap::new()
         })
     }
 

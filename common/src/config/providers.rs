@@ -1,0 +1,87 @@
+//! Which outside providers may be asked, in which order, where they are, and with which keys.
+//!
+//! Names are the adapters' own (`brave`, `hunter`, `nhtsa`, …): a new adapter needs no new variable.
+
+use std::collections::BTreeMap;
+
+use super::{Reader, Redacted};
+
+/// What an outside provider can do for us, where more than one can.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Capability {
+    /// `SEARCH_PROVIDERS`: web search.
+    Search,
+    /// `PEOPLE_PROVIDERS`: people and companies.
+    People,
+    /// `EMAIL_CHECK_PROVIDERS`: whether mail to an address arrives.
+    EmailCheck,
+    /// `IDENTITY_PROVIDERS`: whether somebody is who they say.
+    Identity,
+    /// `PLACES_PROVIDERS`: local businesses.
+    Places,
+}
+
+impl Capability {
+    pub const ALL: [(Capability, &'static str); 5] = [
+        (Capability::Search, "SEARCH_PROVIDERS"),
+        (Capability::People, "PEOPLE_PROVIDERS"),
+        (Capability::EmailCheck, "EMAIL_CHECK_PROVIDERS"),
+        (Capability::Identity, "IDENTITY_PROVIDERS"),
+        (Capability::Places, "PLACES_PROVIDERS"),
+    ];
+}
+
+/// The configured providers. Default: none, and what is embedded does the work or says that it cannot.
+#[derive(Clone, Debug, Default)]
+pub struct ProvidersConfig {
+    /// Comma-separated names, the first to be asked first.
+    order: BTreeMap<Capability, Vec<String>>,
+    /// `PROVIDER_URLS`: JSON object of name and origin, in place of the providers' own. For proxies, self-hosted servers
+    /// and tests.
+    pub urls: BTreeMap<String, String>,
+    /// `PROVIDER_KEYS`: JSON object of name and key, given directly (local runs).
+    pub keys: BTreeMap<String, Redacted>,
+    /// `PROVIDER_KEYS_SECRET_ARN`: the secret that holds the same object.
+    pub keys_secret_arn: Option<String>,
+}
+
+impl ProvidersConfig {
+    /// Who may be asked, in order.
+    pub fn order(&self, capability: Capability) -> &[String] {
+        self.order.get(&capability).map_or(&[], Vec::as_slice)
+    }
+
+    pub(super) fn read(env: &mut Reader<'_>) -> ProvidersConfig {
+        let mut order = BTreeMap::new();
+        for (capability, variable) in Capability::ALL {
+            let text = env.text(variable).unwrap_or_default();
+            let names: Vec<String> =
+                text.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect();
+            order.insert(capability, names);
+        }
+        let mut urls = env.names("PROVIDER_URLS");
+        for (name, url) in &mut urls {
+            let is_origin = url::Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
+            if !is_origin {
+                env.problem("PROVIDER_URLS", format_args!("{name} must be an http or https URL"));
+            }
+            url.truncate(url.trim_end_matches('/').len());
+        }
+        let keys = env.names("PROVIDER_KEYS");
+        // They become headers, and whoever reads a header's error should not read the key.
+        for name in keys.iter().filter(|(_, key)| !is_header(key)).map(|(name, _)| name) {
+            env.problem("PROVIDER_KEYS", format_args!("{name} must be printable ASCII without spaces"));
+        }
+        ProvidersConfig {
+            order,
+            urls,
+            keys: keys.into_iter().map(|(name, key)| (name, Redacted::new(key))).collect(),
+            keys_secret_arn: env.text("PROVIDER_KEYS_SECRET_ARN"),
+        }
+    }
+}
+
+/// Whether a key can stand in a header.
+pub fn is_header(key: &str) -> bool {
+    !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_graphic())
+}

@@ -1,0 +1,322 @@
+//! The client for providers that the operator configured: search engines, registries, data vendors.
+//!
+//! What always holds of it:
+//!
+//! - Each host is asked no faster than its caller says ([`Ask::per_second`]), by all calls of this process together; who
+//!   would have to wait for longer than its deadline is told at once.
+//! - What failed is tried again only where that can do no harm ([`Ask::repeatable`]), at most three times, after the pause
+//!   the provider names, and never beyond the deadline.
+//! - A host that failed five times in a row is left alone for half a minute; then one call tries it.
+//! - An answer is read to 8 MB and no further. Keys show in no error and no log.
+//!
+//! Limits are per process: deployed, as many processes run as the function's concurrency allows.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::sync::OnceCell;
+use tokio::time::Instant;
+
+use crate::config::{ProvidersConfig, Redacted};
+use crate::http::log;
+use crate::net::{PlainAnswer, PlainError, PlainHttp};
+use crate::outcome::{ErrorCode, ToolError, Unavailable};
+use crate::store::StoreError;
+use crate::store::aws::SignedHttp;
+
+/// How often one question is put.
+const ATTEMPTS: u32 = 3;
+/// First pause before asking again, doubled each time, where the provider names none.
+const PAUSE: Duration = Duration::from_millis(250);
+/// So many failures in a row, and a host is left alone for so long.
+const FAILURES: u32 = 5;
+const REST: Duration = Duration::from_secs(30);
+/// Requests that may go out at once after a quiet second, as a share of a second's.
+const BURST_SECS: f64 = 1.0;
+
+/// Asks providers.
+pub struct Outbound {
+    http: PlainHttp,
+    signed: SignedHttp,
+    config: ProvidersConfig,
+    user_agent: String,
+    hosts: Mutex<HashMap<String, Host>>,
+    keys: OnceCell<HashMap<String, Redacted>>,
+}
+
+/// One question to a provider.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    pub method: http::Method,
+    /// Path and query, behind the provider's origin.
+    pub path: String,
+    pub headers: Vec<(&'static str, Redacted)>,
+    /// With its content type.
+    pub body: Option<(&'static str, Vec<u8>)>,
+    /// Whether asking twice does what asking once does: false for whatever sends, orders or costs per call.
+    pub repeatable: bool,
+    /// How often its host may be asked in a second.
+    pub per_second: f64,
+}
+
+impl Ask {
+    /// A question that changes nothing.
+    pub fn get(path: impl Into<String>) -> Ask {
+        let (path, headers) = (path.into(), Vec::new());
+        Ask { method: http::Method::GET, path, headers, body: None, repeatable: true, per_second: 5.0 }
+    }
+
+    /// A question that is put as JSON and changes nothing.
+    pub fn post(path: impl Into<String>, body: &Value) -> Ask {
+        let body = Some(("application/json", body.to_string().into_bytes()));
+        Ask { method: http::Method::POST, body, ..Ask::get(path) }
+    }
+
+    /// With a header that does not show in errors.
+    pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Ask {
+        self.headers.push((name, Redacted::new(value)));
+        self
+    }
+}
+
+/// Why a provider gave no answer that is of use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OutboundError {
+    /// No key, or an address that cannot be one.
+    NotConfigured(String),
+    /// It was never asked, or never heard: too busy for the deadline, resting after failures, not reached.
+    NotAsked(String),
+    /// It may have heard the question, and what it made of it is not known.
+    Unknown(String),
+    /// It answered 429.
+    TooMany,
+    /// It answered 401 or 403.
+    Unauthorized(u16),
+    /// It answered something else than was asked for.
+    Refused(u16),
+    /// Its answer cannot be read.
+    Unreadable(String),
+}
+
+impl fmt::Display for OutboundError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OutboundError::NotConfigured(what) => write!(f, "is not configured: {what}"),
+            OutboundError::NotAsked(why) => write!(f, "could not be asked: {why}"),
+            OutboundError::Unknown(why) => write!(f, "gave no answer: {why}"),
+            OutboundError::TooMany => f.write_str("is asked too often"),
+            OutboundError::Unauthorized(status) => write!(f, "does not accept this deployment's key ({status})"),
+            OutboundError::Refused(status) => write!(f, "answered {status}"),
+            OutboundError::Unreadable(why) => write!(f, "gave an answer that cannot be read: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for OutboundError {}
+
+impl OutboundError {
+    /// The job's error. `provider` is told, its answer is not.
+    pub fn of(&self, provider: &str) -> ToolError {
+        let message = format!("{provider} {self}");
+        match self {
+            OutboundError::NotConfigured(_) => ToolError::unavailable(Unavailable::ProviderNotConfigured, message),
+            OutboundError::TooMany => {
+                let reason = Some(Unavailable::SourceUnavailable.as_str().to_owned());
+                ToolError { code: ErrorCode::RateLimited, reason, message }
+            }
+            OutboundError::Unauthorized(_) => {
+                let reason = Some(Unavailable::ProviderNotConfigured.as_str().to_owned());
+                ToolError { code: ErrorCode::ProviderAuth, reason, message }
+            }
+            _ => ToolError::unavailable(Unavailable::SourceUnavailable, message),
+        }
+    }
+}
+
+/// What is remembered of a host.
+struct Host {
+    /// When the next request of a steady stream would go out.
+    next: Instant,
+    failures: u32,
+    rests_until: Option<Instant>,
+}
+
+impl Outbound {
+    pub fn new(http: PlainHttp, signed: SignedHttp, config: &ProvidersConfig, user_agent: &str) -> Outbound {
+        Outbound {
+            http,
+            signed,
+            config: config.clone(),
+            user_agent: user_agent.to_owned(),
+            hosts: Mutex::default(),
+            keys: OnceCell::new(),
+        }
+    }
+
+    /// The provider's key: from `PROVIDER_KEYS`, or from the secret behind `PROVIDER_KEYS_SECRET_ARN`, which is read once.
+    pub async fn key(&self, provider: &str) -> Result<Option<Redacted>, StoreError> {
+        let keys = self
+            .keys
+            .get_or_try_init(|| async {
+                let Some(arn) = &self.config.keys_secret_arn else { return Ok::<_, StoreError>(HashMap::new()) };
+                let text = self.signed.secret(arn).await?;
+                let keys: HashMap<String, String> = serde_json::from_str(&text)
+                    .map_err(|_| StoreError::new("the secret of PROVIDER_KEYS_SECRET_ARN is no object of texts"))?;
+                Ok(keys.into_iter().map(|(name, key)| (name, Redacted::new(key))).collect())
+            })
+            .await?;
+        Ok(self.config.keys.get(provider).or_else(|| keys.get(provider)).cloned())
+    }
+
+    /// The provider's key, where it cannot be asked without one.
+    pub async fn needed_key(&self, provider: &str) -> Result<Redacted, OutboundError> {
+        let key = self.key(provider).await.map_err(|error| {
+            log::failure("the providers' keys could not be read", &error);
+            OutboundError::NotAsked("its key could not be read".to_owned())
+        })?;
+        key.ok_or_else(|| OutboundError::NotConfigured(format!("PROVIDER_KEYS has no {provider}")))
+    }
+
+    /// Asks, until `deadline`, and returns an answer of 200 to 299; of other statuses, those that `expected` names.
+    pub async fn send(
+        &self,
+        provider: &str,
+        own_origin: &str,
+        ask: &Ask,
+        expected: &[u16],
+        deadline: Instant,
+    ) -> Result<PlainAnswer, OutboundError> {
+        let origin = self.config.urls.get(provider).map_or(own_origin, String::as_str);
+        let mut attempt = 1;
+        loop {
+            self.take_turn(origin, ask.per_second, deadline).await?;
+            let exchange = tokio::time::timeout_at(deadline, self.http.send(self.request(origin, ask)?)).await;
+            let (error, named) = match exchange {
+                Ok(Ok(answer)) if answer.status / 100 == 2 || expected.contains(&answer.status) => {
+                    self.note(origin, true);
+                    return Ok(answer);
+                }
+                Ok(Ok(answer)) => (refusal(answer.status), answer.retry_after),
+                Ok(Err(PlainError::NotSent(why))) => (OutboundError::NotAsked(why), None),
+                Ok(Err(PlainError::Lost(why))) => (OutboundError::Unknown(why), None),
+                Err(_) => (OutboundError::Unknown("no answer in time".to_owned()), None),
+            };
+            let theirs = matches!(&error, OutboundError::Refused(400..=499) | OutboundError::Unauthorized(_));
+            // An answer, even a refusal, is a sign of life.
+            self.note(origin, theirs || error == OutboundError::TooMany);
+            let again = match &error {
+                OutboundError::NotAsked(_) => true,
+                // A refusal for being too many was not acted on, whatever was asked.
+                OutboundError::TooMany => true,
+                OutboundError::Unknown(_) | OutboundError::Refused(500..) => ask.repeatable,
+                _ => false,
+            };
+            let pause = named.unwrap_or(PAUSE * 2u32.pow(attempt - 1));
+            if !again || attempt == ATTEMPTS || Instant::now() + pause >= deadline {
+                log::failure(&format!("{provider} failed"), &error);
+                return Err(error);
+            }
+            tokio::time::sleep(pause).await;
+            attempt += 1;
+        }
+    }
+
+    /// The same, and reads the answer as JSON.
+    pub async fn json(
+        &self,
+        provider: &str,
+        own_origin: &str,
+        ask: &Ask,
+        expected: &[u16],
+        deadline: Instant,
+    ) -> Result<(u16, Value), OutboundError> {
+        let answer = self.send(provider, own_origin, ask, expected, deadline).await?;
+        let json = serde_json::from_slice(&answer.body).map_err(|_| {
+            OutboundError::Unreadable(format!("status {} with {} bytes, not JSON", answer.status, answer.body.len()))
+        })?;
+        Ok((answer.status, json))
+    }
+
+    fn request(&self, origin: &str, ask: &Ask) -> Result<http::Request<Vec<u8>>, OutboundError> {
+        let mut request = http::Request::builder()
+            .method(ask.method.clone())
+            .uri(format!("{origin}{}", ask.path))
+            .header("user-agent", &self.user_agent)
+            .header("accept", "application/json");
+        for (name, value) in &ask.headers {
+            let not_a_header = |_| OutboundError::NotConfigured(format!("the value of {name} is no header"));
+            let mut value = http::HeaderValue::try_from(value.expose()).map_err(not_a_header)?;
+            value.set_sensitive(true);
+            // What is said here stands in place of what is said by default.
+            request.headers_mut().into_iter().for_each(|headers| drop(headers.insert(*name, value.clone())));
+        }
+        let body = match &ask.body {
+            Some((content_type, body)) => {
+                request = request.header("content-type", *content_type);
+                body.clone()
+            }
+            None => Vec::new(),
+        };
+        request.body(body).map_err(|_| OutboundError::NotConfigured("its address cannot be one".to_owned()))
+    }
+
+    /// Waits for this request's turn at the host, if it comes before the deadline.
+    async fn take_turn(&self, origin: &str, per_second: f64, deadline: Instant) -> Result<(), OutboundError> {
+        let now = Instant::now();
+        let turn = {
+            let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+            let host = hosts.entry(origin.to_owned()).or_insert_with(|| Host::new(now));
+            if let Some(until) = host.rests_until {
+                if now < until {
+                    return Err(OutboundError::NotAsked(
+                        "it failed several times and is left alone for now".to_owned(),
+                    ));
+                }
+                // This one tries; until it is known how that went, nobody else does.
+                host.rests_until = Some(now + REST);
+            }
+            let step = Duration::from_secs_f64(1.0 / per_second.max(0.01));
+            let earliest = now.checked_sub(Duration::from_secs_f64(BURST_SECS)).unwrap_or(now);
+            let next = host.next.max(earliest) + step;
+            if next > deadline {
+                return Err(OutboundError::TooMany);
+            }
+            host.next = next;
+            next
+        };
+        tokio::time::sleep_until(turn).await;
+        Ok(())
+    }
+
+    fn note(&self, origin: &str, lives: bool) {
+        let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(host) = hosts.get_mut(origin) else { return };
+        if lives {
+            (host.failures, host.rests_until) = (0, None);
+        } else {
+            host.failures += 1;
+            if host.failures >= FAILURES {
+                host.rests_until = Some(Instant::now() + REST);
+            }
+        }
+    }
+}
+
+impl Host {
+    fn new(now: Instant) -> Host {
+        let next = now.checked_sub(Duration::from_secs_f64(BURST_SECS)).unwrap_or(now);
+        Host { next, failures: 0, rests_until: None }
+    }
+}
+
+fn refusal(status: u16) -> OutboundError {
+    match status {
+        429 => OutboundError::TooMany,
+        401 | 403 => OutboundError::Unauthorized(status),
+        status => OutboundError::Refused(status),
+    }
+}

@@ -1,0 +1,43 @@
+//! Tools by themselves, for tests beside them: no gate, no job, and nothing stored.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{Output, Reporter, Runner, Task, ToolError, Toolbox};
+use crate::app::{App, Connections};
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::evm::Address;
+use crate::ids::{AgentId, RequestId};
+use crate::net::FetchPolicy;
+
+/// A toolbox of these environment variables.
+pub fn toolbox(variables: &[(&str, &str)]) -> Arc<Toolbox> {
+    toolbox_at(variables, Clock::system(), FetchPolicy::default())
+}
+
+/// The same at a time, and with a guard, of the test's choosing.
+pub fn toolbox_at(variables: &[(&str, &str)], clock: Clock, policy: FetchPolicy) -> Arc<Toolbox> {
+    let given = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+    let pay_to = |name: &str| (name == "PAY_TO").then(|| "0x00000000000000000000000000000000000000ff".to_owned());
+    let config = Arc::new(Config::read(|name| given(name).or_else(|| pay_to(name))).expect("a configuration"));
+    let connections = Connections::open(&config).expect("connections");
+    let app = App { clock, ..App::new(config, &connections) };
+    Arc::new(app.toolbox(&connections, policy).expect("a toolbox"))
+}
+
+/// Runs a tool on an input that was validated.
+pub async fn run(toolbox: &Arc<Toolbox>, runner: &Runner, input: Value) -> Result<Output, ToolError> {
+    let Value::Object(input) = input else { panic!("an input is an object") };
+    let task = Task {
+        tool: runner.spec,
+        input,
+        request_id: RequestId::random(),
+        agent: AgentId::of(Address::ZERO),
+        deadline: toolbox.clock.now().plus(Duration::from_secs(60)),
+        reporter: Reporter::default(),
+    };
+    (runner.run)(toolbox.clone(), task).await
+}
