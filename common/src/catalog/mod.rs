@@ -14,11 +14,20 @@ use serde_json::Value;
 
 use crate::money::Usdc;
 use crate::net::FetchPolicy;
+use crate::tools::{enrichment, lookups, research, vehicle_identification, verification, web_read};
 use input::{Field, FieldError, Format, Kind, Range};
 
 /// Every entry, in the order agents see it.
-pub static CATALOG: LazyLock<Vec<&'static ToolSpec>> =
-    LazyLock::new(|| vec![&crate::tools::vehicle_identification::SPEC, &crate::tools::web_read::SPEC]);
+pub static CATALOG: LazyLock<Vec<&'static ToolSpec>> = LazyLock::new(|| {
+    [
+        vec![&vehicle_identification::SPEC, &web_read::SPEC],
+        research::specs(),
+        enrichment::specs(),
+        verification::specs(),
+        lookups::specs(),
+    ]
+    .concat()
+});
 
 /// The day on which entries, words or prices last changed, for directories; a test of `discovery` holds it to them.
 pub const UPDATED: &str = "2026-11-21T00:00:00Z";
@@ -43,7 +52,8 @@ pub struct ToolSpec {
     pub answer: Answer,
     /// What is sold is credits: neither paid with credits, nor counted as spending, nor stopped by the owner's rules.
     pub sells_credits: bool,
-    /// A direct result's members stand at the top of the answer instead of under `data.result` (contract §0).
+    /// A direct result's members stand at the top of the answer instead of under `data.result` (contract §0). Beside them
+    /// come `request_id`, `receipt_id`, `cost`, `provider` and `mode`, which its output schema therefore names too.
     pub bare: bool,
     /// It keeps a provider busy for long, and is limited as such ([`crate::limits::Class::Expensive`]).
     pub expensive: bool,

@@ -59,6 +59,7 @@ static REFUSALS: &[(u16, &str)] = &[
     (503, "provider_unavailable"),
 ];
 
+/// Refusals of what souls sell.
 static MARKET_REFUSALS: &[(u16, &str)] = &[
     (400, "invalid_input"),
     (400, "not_for_sale"),
@@ -186,7 +187,7 @@ static CREDITED: &[Answer] = &[
     LATER,
 ];
 static HANDED_OVER: &[Answer] = &[
-    Answer::ok("The text, or what a dry run says", Shape::Either(&[Shape::Sold, Shape::Ref(&REHEARSAL)]))
+    Answer::ok("The result itself, or what a dry run says", Shape::Either(&[Shape::Sold, Shape::Ref(&REHEARSAL)]))
         .headers(SETTLED),
     LATER,
 ];
@@ -215,7 +216,7 @@ pub fn operations() -> impl Iterator<Item = Operation> {
 
 fn operation(tool: &'static ToolSpec, path: &'static str) -> Operation {
     let is_soul = catalog::MARKET.iter().any(|sold| sold.name == tool.name);
-    let answers = match (tool.answer, tool.sells_credits, is_soul) {
+    let answers = match (tool.answer, tool.sells_credits, is_soul || tool.bare) {
         (_, true, _) => CREDITED,
         (catalog::Answer::Direct, _, true) => HANDED_OVER,
         (catalog::Answer::Direct, _, false) => DIRECT,

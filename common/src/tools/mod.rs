@@ -3,12 +3,16 @@
 //! A tool's entry ([`crate::catalog::ToolSpec`]) says what is sold; its [`Runner`] does it. A function links only the
 //! runners it names.
 
+pub mod enrichment;
+pub mod lookups;
 pub mod pages;
+pub mod research;
 pub mod soul;
 #[cfg(test)]
 pub mod testing;
 pub mod top_up;
 pub mod vehicle_identification;
+pub mod verification;
 pub mod web_read;
 
 use std::sync::Arc;

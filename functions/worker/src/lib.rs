@@ -6,14 +6,22 @@ use common::http::log;
 use common::jobs::Engine;
 use common::store::StoreError;
 use common::store::queue::Message;
-use common::tools::{Runner, top_up, vehicle_identification, web_read};
+use common::tools::{Runner, enrichment, lookups, research, top_up, vehicle_identification, verification, web_read};
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 /// Every tool: a direct call that its own function left behind ends here too.
-pub static RUNNERS: LazyLock<Vec<&'static Runner>> =
-    LazyLock::new(|| vec![&vehicle_identification::RUNNER, &web_read::RUNNER, &top_up::RUNNER]);
+pub static RUNNERS: LazyLock<Vec<&'static Runner>> = LazyLock::new(|| {
+    [
+        vec![&vehicle_identification::RUNNER, &web_read::RUNNER, &top_up::RUNNER],
+        research::runners(),
+        enrichment::runners(),
+        verification::runners(),
+        lookups::runners(),
+    ]
+    .concat()
+});
 
 /// What the queue hands over. Only what is read is named.
 #[derive(Debug, Deserialize)]

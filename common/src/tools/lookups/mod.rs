@@ -1,0 +1,14 @@
+//! Lookups: public records and reference data, one row each.
+
+use super::Runner;
+use crate::catalog::ToolSpec;
+
+/// What is sold.
+pub fn specs() -> Vec<&'static ToolSpec> {
+    Vec::new()
+}
+
+/// What does it.
+pub fn runners() -> Vec<&'static Runner> {
+    Vec::new()
+}
