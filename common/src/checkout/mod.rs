@@ -455,6 +455,10 @@ fn refusal(error: ApiError, after: &Current) -> CheckoutError {
         ApiError::InvalidQuote | ApiError::QuoteMismatch => {
             CheckoutError::PaymentFailed("the session was changed meanwhile; read it again".to_owned())
         }
+        // Whoever completes it once the approval is given has to name it.
+        ApiError::ApprovalRequired { approval_id, message, .. } => {
+            CheckoutError::PaymentFailed(format!("{message}: {approval_id}"))
+        }
         ApiError::PaymentAlreadyUsed
         | ApiError::InsufficientCredits(_)
         | ApiError::AccessTokenInvalid
@@ -462,7 +466,7 @@ fn refusal(error: ApiError, after: &Current) -> CheckoutError {
         | ApiError::BudgetExceeded(_)
         | ApiError::Frozen { .. }
         | ApiError::ActionDenied { .. }
-        | ApiError::ApprovalRequired { .. }
+        | ApiError::ApprovalInvalid(_)
         | ApiError::ExceedsCallerBudget { .. } => CheckoutError::PaymentFailed(error.message()),
         ApiError::Market(_) => CheckoutError::PaymentFailed("it is not sold any more; nothing was charged".to_owned()),
         error => {
