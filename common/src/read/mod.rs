@@ -18,8 +18,8 @@
 //! of HTML, in order, each in a file of its own: `content_type` says what the
 //! body is, `charset` makes text of it, `squeeze` throws away what no reader
 //! needs while it is still text, `parse` builds the tree, `metadata` reads what
-//! the page says about itself, `hidden` and `clean` strip the tree, `article`
-//! picks the part worth reading and writes it as Markdown, `text` tidies and
+//! the page says about itself, `hidden` and `clean` strip the tree, `furniture`
+//! takes out what stands around the content, `article` picks the part worth reading and writes it as Markdown, `text` tidies and
 //! cuts it.
 
 mod article;
@@ -27,6 +27,7 @@ mod charset;
 mod clean;
 mod content_type;
 mod feed;
+mod furniture;
 mod hidden;
 mod metadata;
 mod parse;

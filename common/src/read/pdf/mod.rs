@@ -25,7 +25,7 @@ const MAX_UNPACKED: usize = 64 * 1024 * 1024;
 /// One stream gets no less of it than this.
 const MIN_UNPACKED: usize = 256 * 1024;
 /// After which the file is what was read until then.
-const TIME: Duration = Duration::from_secs(8);
+const TIME: Duration = Duration::from_secs(4);
 const MAX_TITLE_CHARS: usize = 300;
 
 /// What a file said.
