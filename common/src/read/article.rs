@@ -47,6 +47,7 @@ fn written(document: &Document, work: Work) -> String {
     let heading = only_heading(document);
     if work.0 <= MAX_WORK {
         furniture::remove(document);
+        furniture::remove_teasers(document);
     }
     let markdown = furniture::without_notices(&main_markdown(document, work));
     match heading {

@@ -13,7 +13,7 @@ use super::text::line;
 
 /// Names, or parts of names between hyphens and underscores, of things that are
 /// not content.
-const WORDS: [&str; 43] = [
+const WORDS: [&str; 45] = [
     "ad",
     "ads",
     "advert",
@@ -35,11 +35,13 @@ const WORDS: [&str; 43] = [
     "modal",
     "navbar",
     "navbox",
+    "navigation",
     "newsletter",
     "noprint",
     "onetrust",
     "outbrain",
     "overlay",
+    "pager",
     "pagination",
     "paywall",
     "popup",
@@ -59,12 +61,13 @@ const WORDS: [&str; 43] = [
     "upsell",
 ];
 /// Whole names of such things.
-const NAMES: [&str; 42] = [
+const NAMES: [&str; 43] = [
     "action-bar",
     "announcement-bar",
     "back2top",
     "colophon",
     "comment-list",
+    "cta",
     "footer",
     "masthead",
     "menu",
@@ -150,7 +153,7 @@ fn is_furniture(node: &NodeRef) -> bool {
         text.split_ascii_whitespace().take(20).any(|name| {
             let name = name.to_ascii_lowercase();
             let mut words = name.split(['-', '_']);
-            NAMES.contains(&name.as_str()) || words.any(|word| WORDS.contains(&word))
+            name.ends_with("-footer") || NAMES.contains(&name.as_str()) || words.any(|word| WORDS.contains(&word))
         })
     };
     ["class", "id"].iter().any(|attribute| node.attr(attribute).is_some_and(|text| named(&text)))
@@ -163,6 +166,38 @@ fn holds_main(node: &NodeRef) -> bool {
         tags.iter().any(|tag| node.has_name(tag)) || node.attr("role").is_some_and(|role| &*role == "main")
     };
     is_main(node) || node.descendants_it().any(|inner| is_main(&inner))
+}
+
+/// Above lists of other pages.
+static TEASER: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?i)^\W*(related|similar|more (from|to|stories|articles)|most (read|popular)|you (may|might) (also )?(like|be interested)|recommended|read (also|next)|popular|trending|up next|hot questions|customers also|frequently bought)\b").ok()
+});
+/// A heading above them is no longer than this.
+const MAX_TEASER_CHARS: usize = 60;
+
+/// Takes away what stands under a heading like "Related articles", if it is mostly links.
+pub(super) fn remove_teasers(document: &Document) {
+    let Some(body) = document.body() else { return };
+    let mut left = body.normalized_char_count();
+    let headings = document.select("h2, h3, h4, h5, h6, b, strong, .h5");
+    for heading in headings.nodes().iter().take(500) {
+        let text = line(&heading.text(), MAX_TEASER_CHARS + 1);
+        let is_teaser =
+            text.chars().count() <= MAX_TEASER_CHARS && TEASER.as_ref().is_some_and(|teaser| teaser.is_match(&text));
+        let Some(around) = heading.parent().filter(|_| is_teaser) else { continue };
+        let chars = around.normalized_char_count();
+        let below = chars.saturating_sub(text.chars().count());
+        if below > 0 && linked_chars(&around) * 10 >= below * 7 && chars * 2 <= left && !holds_main(&around) {
+            left -= chars;
+            around.remove_from_parent();
+        }
+    }
+}
+
+/// Characters of the text of links.
+fn linked_chars(node: &NodeRef) -> usize {
+    let links = node.descendants_it().filter(|inner| inner.has_name("a") && inner.has_attr("href"));
+    links.map(|link| link.normalized_char_count()).sum()
 }
 
 /// Takes away lists that are nothing but links, as long as they are less than
@@ -190,9 +225,15 @@ pub(super) fn remove_link_lists(main: &NodeRef) {
 static NOTICE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let cookies = r"\b(we|our|this site|this website|you agree|wir|diese|nous|vos|notre|este sitio|utilizamos|questo sito|ta strona|χρησιμοποιούμε)\b.{0,120}\bcookies?\b";
     let rights = r"all rights reserved|^\W*(©|\(c\)|copyright \d)";
-    let letters = r"^(\W*)(sign up (for|to)|subscribe (to|and)|subscribe now|join our mailing list)\b.{0,80}\b(newsletter|briefing|emails?|updates|mailing list)\b";
+    let letters = r"\b(sign up (for|to)|subscribe (to|and)|join) (our|the|my)\b.{0,60}\b(newsletter|briefing|emails?|updates|mailing list)\b";
     Regex::new(&format!("(?i)({cookies})|({rights})|({letters})")).ok()
 });
+
+/// What stands in the last line of pages: names of legal texts, and no text.
+static LEGAL: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?i)\b(privacy (statement|policy|notice)|terms (of (use|service|business)|and conditions)|conditions of use)\b").ok()
+});
+const MAX_LEGAL_CHARS: usize = 120;
 
 /// The Markdown without notices at its beginning and its end.
 pub(super) fn without_notices(markdown: &str) -> String {
@@ -207,7 +248,14 @@ pub(super) fn without_notices(markdown: &str) -> String {
         return markdown.to_owned();
     }
     let at_edge = |index: usize| index < 3 || index + 3 >= last;
-    let kept = blocks.iter().enumerate().filter(|(index, block)| !(at_edge(*index) && is_notice(block)));
+    let is_legal = |block: &str| {
+        let text = line(block, MAX_LEGAL_CHARS + 1);
+        text.chars().count() <= MAX_LEGAL_CHARS && LEGAL.as_ref().is_some_and(|legal| legal.is_match(&text))
+    };
+    // A page about its own terms says so at the top.
+    let legal_end = is_legal(blocks[last - 1]) && !blocks[..2].iter().any(|block| is_legal(block));
+    let goes = |index: usize, block: &str| (at_edge(index) && is_notice(block)) || (legal_end && index + 1 == last);
+    let kept = blocks.iter().enumerate().filter(|(index, block)| !goes(*index, block));
     kept.map(|(_, block)| *block).collect::<Vec<_>>().join("\n\n")
 }
 
