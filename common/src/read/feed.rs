@@ -139,7 +139,7 @@ impl Builder<'_> {
     /// Atom's links are attributes, and only one of them is the entry.
     fn link(&mut self, start: &BytesStart) {
         let value = |name: &str| {
-            let attribute = start.attributes().take(20).flatten().find(|one| local_bytes(&one.key.0) == name)?;
+            let attribute = start.attributes().take(20).flatten().find(|one| local_bytes(one.key.0) == name)?;
             Some(unescape(&attribute.value).map_or_else(|_| attribute.value.to_string(), |text| text.into_owned()))
         };
         if !matches!(value("rel").as_deref(), None | Some("alternate")) {
