@@ -4,6 +4,7 @@ pub mod books;
 pub mod crowd;
 pub mod described;
 pub mod http;
+pub mod mailhost;
 pub mod payer;
 pub mod platform;
 pub mod proxy;

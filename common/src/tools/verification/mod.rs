@@ -1,14 +1,24 @@
 //! Verification: whether mail to an address arrives, and whether somebody controls what they name.
 
+pub mod address;
+pub mod email;
+mod hunter;
+#[cfg(test)]
+#[path = "../../../../tests/support/mailhost.rs"]
+mod mailhost;
+mod manners;
+mod smtp;
+pub mod verdict;
+
 use super::Runner;
 use crate::catalog::ToolSpec;
 
 /// What is sold.
 pub fn specs() -> Vec<&'static ToolSpec> {
-    Vec::new()
+    vec![&email::SPEC]
 }
 
 /// What does it.
 pub fn runners() -> Vec<&'static Runner> {
-    Vec::new()
+    vec![&email::RUNNER]
 }
