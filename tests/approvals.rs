@@ -15,8 +15,10 @@ use local::Stack;
 use ring::signature::{ED25519, UnparsedPublicKey};
 use serde_json::{Map, Value, json};
 
+use crate::souls_market::Shop;
+use crate::support::platform::payment;
 use crate::support::relay::relay;
-use crate::support::{Answer, Payer, run, stack, stack_with};
+use crate::support::{Answer, Payer, Platform, run, stack, stack_with};
 
 const POLICY: &str = "/v1/agents/me/action-policy";
 const APPROVALS: &str = "/v1/approvals";
@@ -562,5 +564,41 @@ fn copies_of_an_approved_call_are_led_to_its_answer() {
         let statuses: Vec<u16> = answers.iter().map(|answer| answer.status).collect();
         assert!(statuses.iter().all(|status| [200, 202].contains(status)), "{statuses:?}");
         assert_eq!(payer.balance(&stack).await, 995_000, "charged once");
+    });
+}
+
+/// A platform completes what its buyer's owner wants to be asked about: held, approved, completed, and charged once.
+#[test]
+fn a_held_checkout_is_completed_after_a_yes() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::with(&stack, 5_000_000).await;
+        Shop::open(&stack, "asks-first").await;
+        put_rules(&stack, &payer, json!([{"tool": "soul", "action": "require_approval", "when": {"always": true}}]))
+            .await;
+        for platform in [Platform::acp(&stack), Platform::simple(&stack)] {
+            let had = payer.balance(&stack).await;
+            let session = platform.open("agora-soul-asks-first-summary", json!({"text": "some words"})).await;
+            let body = payment(&session, &payer);
+            let held = platform.complete(&session, &body).await;
+            assert_ne!(platform.read(&session).await["status"], "completed", "{}", held.text);
+            let listed = get(&stack, &payer, "/v1/approvals?status=pending").await;
+            let approval = &listed["approvals"][0];
+            let id = approval["approval_id"].as_str().unwrap_or_else(|| panic!("held: {}", held.text));
+            assert!(held.text.contains(id), "the platform is told which: {}", held.text);
+            let too_early = platform.with_approval(id).complete(&session, &body).await;
+            assert_ne!(platform.read(&session).await["status"], "completed", "{}", too_early.text);
+            assert_eq!(payer.balance(&stack).await, had);
+            assert_eq!(decide(&payer, &link(&stack, approval), "decision=approve").await.status, 200);
+            let done = join_all((0..4).map(|_| {
+                let platform = platform.with_approval(id);
+                let (session, body) = (session.clone(), body.clone());
+                async move { platform.complete(&session, &body).await }
+            }));
+            let done = done.await;
+            assert!(done.iter().any(|answer| answer.status == 200), "{done:?}");
+            assert_eq!(platform.read(&session).await["status"], "completed", "{done:?}");
+            assert_eq!(payer.balance(&stack).await, had - 500_000, "charged once");
+        }
     });
 }

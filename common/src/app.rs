@@ -9,8 +9,7 @@ use crate::auth::proof::{Proof, ProofError, Scope};
 use crate::auth::token::{self, AccessToken, TokenError};
 use crate::auth::{AgentName, Caller, Session, nonce};
 use crate::clock::Clock;
-use crate::config::Config;
-use crate::config::SettlementConfig;
+use crate::config::{Config, Platform, SettlementConfig};
 use crate::gate::Gate;
 use crate::http::{ApiError, headers};
 use crate::ids::AgentId;
@@ -149,6 +148,11 @@ impl App {
         Ok((Caller { agent, wallet: token.wallet, session: Session::Token(token.id) }, token))
     }
 
+    /// The agent platform whose token the request carries, if it is one's.
+    pub fn platform(&self, headers: &HeaderMap) -> Result<Option<&Platform>, ApiError> {
+        Ok(headers::bearer(headers)?.and_then(|secret| self.config.platforms.by_secret(secret)))
+    }
+
     /// The proof, if there is one, checked and used up.
     async fn proof_if_given(&self, headers: &HeaderMap, needed: Scope) -> Result<Option<Proof>, ApiError> {
         let Some(header) = headers::text(headers, "x-agent-proof")? else { return Ok(None) };
@@ -260,10 +264,13 @@ pub async fn treasury(app: &App, connections: &Connections) -> Result<Treasury, 
 
 impl Gate {
     /// The gate of a deployed function that sells tools.
-    pub async fn open(config: Arc<Config>, runners: &'static [&'static Runner]) -> Result<Gate, StoreError> {
-        let connections = Connections::open(&config)?;
-        let app = App::new(config, &connections);
-        let (engine, keys) = engine(&app, &connections, runners).await?;
+    pub async fn open(
+        connections: &Connections,
+        config: Arc<Config>,
+        runners: &'static [&'static Runner],
+    ) -> Result<Gate, StoreError> {
+        let app = App::new(config, connections);
+        let (engine, keys) = engine(&app, connections, runners).await?;
         let notices = Notices::new(&app.config)?;
         Ok(Gate { app, engine, quote_key: keys.quotes, fetch_policy: FetchPolicy::default(), notices })
     }

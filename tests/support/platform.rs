@@ -18,13 +18,14 @@ pub const TOKEN: &str = "local-acp-token";
 pub struct Platform {
     client: Client,
     token: String,
+    approval: Option<String>,
     /// `/acp` or `/v1`
     prefix: &'static str,
 }
 
 impl Platform {
     pub fn acp(stack: &Stack) -> Platform {
-        Platform { client: Client::new(&stack.base_url), token: TOKEN.to_owned(), prefix: "/acp" }
+        Platform { client: Client::new(&stack.base_url), token: TOKEN.to_owned(), approval: None, prefix: "/acp" }
     }
 
     pub fn simple(stack: &Stack) -> Platform {
@@ -35,11 +36,17 @@ impl Platform {
         Platform { token: token.to_owned(), ..self.clone() }
     }
 
+    /// The same with the approval that releases what was held.
+    pub fn with_approval(&self, id: &str) -> Platform {
+        Platform { approval: Some(id.to_owned()), ..self.clone() }
+    }
+
     /// A request, under a fresh name unless one is given.
     pub async fn try_send(&self, method: &str, path: &str, name: Option<&str>, body: &Value) -> Option<Answer> {
         let fresh = hex0x(&digest::random::<12>());
         let bearer = format!("Bearer {}", self.token);
         let mut headers = vec![("authorization", bearer.as_str()), ("api-version", "2026-01-30")];
+        headers.extend(self.approval.as_deref().map(|id| ("x-approval-id", id)));
         let body = if method == "GET" {
             String::new()
         } else {

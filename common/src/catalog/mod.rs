@@ -141,13 +141,19 @@ impl ToolSpec {
     pub fn mcp_name(&self, service: &str) -> String {
         // A verb, where a seller's service is done.
         let word = if self.name == crate::tools::soul::EXECUTION.name { "soul_execute" } else { self.name };
-        format!("{}_{word}", service.to_ascii_lowercase().replace('-', "_"))
+        mcp_name(service, word)
     }
 
     /// JSON Schema of the body.
     pub fn input_schema(&self) -> Value {
         input::schema(self.input)
     }
+}
+
+/// The name of anything as a tool of MCP (contract §17): the service's name comes first, so that an agent with many
+/// servers knows whose it is.
+pub fn mcp_name(service: &str, word: &str) -> String {
+    format!("{}_{word}", service.to_ascii_lowercase().replace('-', "_"))
 }
 
 /// The entry of this wire name.

@@ -40,21 +40,8 @@ pub async fn endpoint_of(app: &App, platform: Uuid) -> Result<Option<EndpointId>
     let digest = sha256_parts(&[b"platform hook", platform.id.as_bytes(), hook.url.as_bytes()]);
     let id = EndpointId::named(&digest);
     if endpoint::load(db, platform.owner(), id).await?.is_none() {
-        let made = Endpoint {
-            id,
-            agent: platform.owner(),
-            url: hook.url.clone(),
-            events: vec![EventKind::OrderCreate, EventKind::OrderUpdate],
-            description: None,
-            disabled: None,
-            secret: 1,
-            older: Vec::new(),
-            created: now,
-            updated: now,
-            revision: 1,
-            strikes: 0,
-            resting: None,
-        };
+        let events = vec![EventKind::OrderCreate, EventKind::OrderUpdate];
+        let made = Endpoint::new(id, platform.owner(), hook.url.clone(), events, now);
         db.write(endpoint::configured(db, &made)?).await?;
     }
     Ok(Some(id))

@@ -3,7 +3,6 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | [`platform`] | who may open sessions |
 //! | [`goods`] | what is sold, under which ids |
 //! | [`request`] | bodies, in ACP's form and in the two older ones |
 //! | [`session`] | the stored session, and what it is by now |
@@ -31,7 +30,6 @@ pub mod goods;
 pub mod handlers;
 pub mod manifest;
 pub mod once;
-pub mod platform;
 pub mod request;
 pub mod session;
 pub mod view;
@@ -106,9 +104,10 @@ impl Checkout {
 
     /// The checkout of a deployed function: it fills both queues.
     pub async fn open(config: Arc<Config>, runners: &'static [&'static Runner]) -> Result<Checkout, StoreError> {
-        let gate = Gate::open(config.clone(), runners).await?;
-        let mut market = Market::open(config.clone(), runners).await?;
-        let souls = soul_queue(&config, &Connections::open(&config)?)?;
+        let connections = Connections::open(&config)?;
+        let gate = Gate::open(&connections, config.clone(), runners).await?;
+        let mut market = Market::open(&connections, config.clone(), runners).await?;
+        let souls = soul_queue(&config, &connections)?;
         if let Some(gate) = Arc::get_mut(&mut market.gate) {
             gate.engine.queue = souls;
         }
@@ -314,12 +313,11 @@ impl Checkout {
         }
     }
 
-    /// Pays a session, and has done what it bought.
+    /// Pays a session that was found, and has done what it bought.
     ///
     /// # Errors
     /// [`CheckoutError::PaymentFailed`] if the payment was refused: the session is as it was.
-    pub async fn complete(&self, id: &str, platform: Uuid, attempt: &Attempt<'_>) -> Result<Current, CheckoutError> {
-        let current = self.find_session(id, platform).await?;
+    pub async fn complete(&self, current: Current, attempt: &Attempt<'_>) -> Result<Current, CheckoutError> {
         if self.is_same_attempt(&current, attempt) {
             return Ok(current);
         }
@@ -344,14 +342,14 @@ impl Checkout {
             let body = Bytes::from(offer.goods.body(&input, session.quantity).to_string());
             let call = Call { tool, listing: listing.as_ref(), resource: attempt.resource, headers: &headers, body };
             let taken = session.take(&self.app.db, attempt.name, self.app.clock.now())?;
-            let hook = events::endpoint_of(&self.app, platform).await?.map(|hook| hook.to_string());
+            let hook = events::endpoint_of(&self.app, session.platform).await?.map(|hook| hook.to_string());
             let basket = Basket { ordered: session.ordered(attempt.origin, hook), taken: Some(taken) };
             // A sale is a large future: on the heap, there is room for the ones around it.
             Box::pin(self.gate_of(&offer.goods).complete(call, &basket)).await
         };
         let answer = answer.await;
         // Whatever the gate said: what counts is what it did.
-        let after = self.find_session(id, platform).await?;
+        let after = self.find_session(&session.id.to_string(), session.platform).await?;
         if self.is_same_attempt(&after, attempt) {
             return Ok(after);
         }
@@ -457,6 +455,10 @@ fn refusal(error: ApiError, after: &Current) -> CheckoutError {
         ApiError::InvalidQuote | ApiError::QuoteMismatch => {
             CheckoutError::PaymentFailed("the session was changed meanwhile; read it again".to_owned())
         }
+        // Whoever completes it once the approval is given has to name it.
+        ApiError::ApprovalRequired { approval_id, message, .. } => {
+            CheckoutError::PaymentFailed(format!("{message}: {approval_id}"))
+        }
         ApiError::PaymentAlreadyUsed
         | ApiError::InsufficientCredits(_)
         | ApiError::AccessTokenInvalid
@@ -464,7 +466,7 @@ fn refusal(error: ApiError, after: &Current) -> CheckoutError {
         | ApiError::BudgetExceeded(_)
         | ApiError::Frozen { .. }
         | ApiError::ActionDenied { .. }
-        | ApiError::ApprovalRequired { .. }
+        | ApiError::ApprovalInvalid(_)
         | ApiError::ExceedsCallerBudget { .. } => CheckoutError::PaymentFailed(error.message()),
         ApiError::Market(_) => CheckoutError::PaymentFailed("it is not sold any more; nothing was charged".to_owned()),
         error => {

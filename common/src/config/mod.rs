@@ -3,6 +3,7 @@
 //! Every variable is named in the doc comment of the field it fills and in the README's table. A bad value stops the
 //! start, and all bad values are listed at once.
 
+mod platforms;
 mod providers;
 
 use std::collections::BTreeMap;
@@ -13,11 +14,11 @@ use std::time::Duration;
 
 use rust_decimal::Decimal;
 
-use crate::checkout::platform::Platforms;
 use crate::evm::signature::PrivateKey;
 use crate::evm::{Address, Word, eip712};
 use crate::money::Usdc;
 
+pub use platforms::{Platform, Platforms};
 pub use providers::{Capability, ProvidersConfig, is_header};
 
 /// The whole configuration of a process.

@@ -175,7 +175,7 @@ impl Gate {
         if !order.is_quoted() {
             return Ok(());
         }
-        let token = order.quote_id.or(payment.and_then(|payment| payment.quote_id.as_deref()));
+        let token = quote_token(order, payment);
         let quote = token.and_then(|token| Quote::authentic(token, &self.quote_key)).ok_or(ApiError::InvalidQuote)?;
         let payer = payment.map(|payment| AgentId::of(payment.authorization.from));
         let agents = [payer, order.agent(), order.caller.as_ref().map(|caller| caller.agent)];
@@ -187,7 +187,7 @@ impl Gate {
     async fn quote(&self, order: &Order<'_>) -> Result<Response, ApiError> {
         let Some(caller) = &order.caller else {
             order.check_cap(order.price)?;
-            let quote = self.fresh_quote(order, order.agent(), order.quote_id)?;
+            let quote = self.quote_to_offer(order, order.agent(), order.quote_id)?;
             return Ok(self.offer(order, quote, None, |offer| offer.unpaid()));
         };
         let account = account::load(&self.app.db, caller.agent).await?;
@@ -227,7 +227,7 @@ impl Gate {
 
     /// A quote for which so many credits are held; without, if they were spent meanwhile.
     async fn holding(&self, order: &Order<'_>, agent: AgentId, credits: Usdc) -> Result<Quote, ApiError> {
-        let quote = self.fresh_quote(order, Some(agent), order.quote_id)?;
+        let quote = self.quote_to_offer(order, Some(agent), order.quote_id)?;
         if credits == Usdc::ZERO {
             return Ok(quote);
         }
@@ -238,7 +238,12 @@ impl Gate {
 
     /// A quote at the order's price. Terms that were quoted before are good as long as that quote, named by `token`, is: it
     /// is shown again, and never renewed.
-    fn fresh_quote(&self, order: &Order<'_>, agent: Option<AgentId>, token: Option<&str>) -> Result<Quote, ApiError> {
+    fn quote_to_offer(
+        &self,
+        order: &Order<'_>,
+        agent: Option<AgentId>,
+        token: Option<&str>,
+    ) -> Result<Quote, ApiError> {
         if order.is_quoted() {
             let quote = token.and_then(|token| Quote::authentic(token, &self.quote_key));
             let open = quote.filter(|quote| self.app.clock.now() < quote.expires);
@@ -269,7 +274,7 @@ impl Gate {
         let context = self.context(order, payment, amount);
         // A quote that was asked for by nobody in particular is anybody's; one for an agent is shown to its payer.
         let agent = order.agent().or_else(|| order.is_quoted().then(|| AgentId::of(payment.authorization.from)));
-        let quote = self.fresh_quote(order, agent, quote_token(order, payment))?;
+        let quote = self.quote_to_offer(order, agent, quote_token(order, Some(payment)))?;
         Ok(self.offer(order, quote, None, |offer| offer.refused(reason, &context)))
     }
 
@@ -281,7 +286,7 @@ impl Gate {
             network: config.chain.caip2(),
             pay_to: config.payments.pay_to.to_string(),
             received: payment.authorization.amount().map(Usdc::from_micro),
-            quote_id: quote_token(order, payment).map(str::to_owned),
+            quote_id: quote_token(order, Some(payment)).map(str::to_owned),
             attempt_id: hex0x(&payment.authorization.nonce),
         }
     }
@@ -362,7 +367,7 @@ impl Gate {
         if order.quote_id.zip(payment.quote_id.as_deref()).is_some_and(|(named, made_for)| named != made_for) {
             return Err(Refusal::Error(ApiError::QuoteMismatch));
         }
-        let quote = match quote_token(order, payment) {
+        let quote = match quote_token(order, Some(payment)) {
             None => None,
             Some(token) => {
                 let quote = Quote::redeem_at_any_time(token, &self.quote_key, order.purchase(), payer);
@@ -385,7 +390,7 @@ impl Gate {
     /// redeemed is the quote, and who may redeem it is who can prove to be its agent (contract §1.5).
     async fn redeem_credits(&self, order: &Order<'_>, payment: &Payment) -> Result<Response, ApiError> {
         let refuse = || self.refuse(order, payment, order.price, Reason::ZeroCostNotAllowed);
-        let (Some(caller), Some(token)) = (order.spender(), quote_token(order, payment)) else { return refuse() };
+        let (Some(caller), Some(token)) = (order.spender(), quote_token(order, Some(payment))) else { return refuse() };
         if caller.wallet != payment.authorization.from {
             return self.refuse(order, payment, order.price, Reason::PayerMismatch);
         }
@@ -516,7 +521,7 @@ impl Gate {
         if order.listing.is_none() || order.caller.as_ref().is_some_and(|caller| caller.agent == job.agent) {
             return true;
         }
-        let quote = quote_token(order, payment).and_then(|token| Quote::authentic(token, &self.quote_key));
+        let quote = quote_token(order, Some(payment)).and_then(|token| Quote::authentic(token, &self.quote_key));
         let is_of_quote = quote.is_some_and(|quote| quote.request_id() == job.request_id);
         let without = claim::request_id(&payment.authorization, &self.app.config.chain) == job.request_id;
         is_of_quote || without && self.app.clock.now() < job.created.plus(BARE_REPEAT)
@@ -665,9 +670,9 @@ pub fn named_quote(headers: &http::HeaderMap, key: &hmac::Key) -> Option<Quote> 
     Quote::authentic(&token?, key)
 }
 
-/// The quote a payment is for: from the header, or echoed inside the payment.
-fn quote_token<'a>(order: &'a Order<'_>, payment: &'a Payment) -> Option<&'a str> {
-    order.quote_id.or(payment.quote_id.as_deref())
+/// The quote a call names: in the header, or echoed inside its payment.
+fn quote_token<'a>(order: &'a Order<'_>, payment: Option<&'a Payment>) -> Option<&'a str> {
+    order.quote_id.or(payment.and_then(|payment| payment.quote_id.as_deref()))
 }
 
 /// The caller's own name for its call: from the header, or from the payment's extension.

@@ -65,9 +65,9 @@ impl Gate {
             Err(refusal) => return Ok(refused(body, &refusal)),
         }
         if order.is_quoted() {
-            let token = payment.map_or(order.quote_id, |payment| quote_token(order, payment));
+            let token = quote_token(order, payment);
             let payer = payment.map(|payment| AgentId::of(payment.authorization.from));
-            if let Err(refusal) = self.fresh_quote(order, order.agent().or(payer), token) {
+            if let Err(refusal) = self.quote_to_offer(order, order.agent().or(payer), token) {
                 return Ok(refused(body, &refusal));
             }
         }
@@ -133,7 +133,7 @@ impl Gate {
     fn quoted(&self, order: &Order<'_>, payment: Option<&Payment>) -> Result<Option<RequestId>, ApiError> {
         let Some(caller) = order.spender() else { return Ok(None) };
         let token = match payment {
-            Some(payment) => quote_token(order, payment),
+            Some(_) => quote_token(order, payment),
             // A wallet's call without payment only asks for a price.
             None => order.quote_id.filter(|_| caller.token().is_some()),
         };

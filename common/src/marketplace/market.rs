@@ -37,9 +37,12 @@ impl Market {
     }
 
     /// The market of a deployed function.
-    pub async fn open(config: Arc<Config>, runners: &'static [&'static Runner]) -> Result<Market, StoreError> {
-        let http = Connections::open(&config)?.http;
-        let mut gate = Gate::open(config, runners).await?;
+    pub async fn open(
+        connections: &Connections,
+        config: Arc<Config>,
+        runners: &'static [&'static Runner],
+    ) -> Result<Market, StoreError> {
+        let mut gate = Gate::open(connections, config, runners).await?;
         // A text is handed over where it is bought; services are the executor's.
         let webhook_key = webhook::key(&gate.quote_key);
         gate.engine.sellers = Some(Arc::new(Workshop {
@@ -51,6 +54,6 @@ impl Market {
             toolbox: gate.engine.toolbox.clone(),
             webhook_key,
         }));
-        Ok(Market::new(Arc::new(gate), &http))
+        Ok(Market::new(Arc::new(gate), &connections.http))
     }
 }

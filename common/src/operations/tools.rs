@@ -38,7 +38,7 @@ static HEADERS: &[Field] = &[
 ];
 
 /// Refusals of a paid call beside those that follow from who may call.
-static REFUSALS: &[(u16, &str)] = &[
+const PAID: [(u16, &str); 18] = [
     (400, "invalid_quote"),
     (400, "quote_mismatch"),
     (400, "exceeds_caller_budget"),
@@ -58,33 +58,24 @@ static REFUSALS: &[(u16, &str)] = &[
     (503, "service_paused"),
     (503, "provider_unavailable"),
 ];
-
-/// Refusals of what souls sell.
-static MARKET_REFUSALS: &[(u16, &str)] = &[
+/// What is refused only of what souls sell.
+const SOLD_BY_SOULS: [(u16, &str); 5] = [
     (400, "invalid_input"),
     (400, "not_for_sale"),
-    (400, "invalid_quote"),
-    (400, "quote_mismatch"),
-    (400, "exceeds_caller_budget"),
-    (402, "payment_required"),
-    (402, "payment_verification_failed"),
-    (402, "insufficient_credits"),
-    (403, "action_denied_by_policy"),
-    (403, "approval_required"),
-    (403, "approval_invalid"),
-    (403, "budget_exceeded"),
-    (403, "frozen_by_owner"),
     (404, "not_found"),
     (404, "soul_not_found"),
     (404, "service_not_found"),
-    (409, "payment_already_used"),
-    (409, "request_in_progress"),
-    (409, "too_many_pending_approvals"),
-    (422, "idempotency_key_reused"),
-    (500, "payment_processing_error"),
-    (503, "service_paused"),
-    (503, "provider_unavailable"),
 ];
+static REFUSALS: &[(u16, &str)] = &PAID;
+static MARKET_REFUSALS: [(u16, &str); PAID.len() + SOLD_BY_SOULS.len()] = {
+    let mut all = [PAID[0]; PAID.len() + SOLD_BY_SOULS.len()];
+    let mut next = 0;
+    while next < all.len() {
+        all[next] = if next < PAID.len() { PAID[next] } else { SOLD_BY_SOULS[next - PAID.len()] };
+        next += 1;
+    }
+    all
+};
 
 static SERVICE: &[Member] = &[has("name", Shape::Text), has("seller", Shape::Text), has("price", Shape::Usdc)];
 
@@ -236,7 +227,7 @@ fn operation(tool: &'static ToolSpec, path: &'static str) -> Operation {
             .headers(HEADERS)
             .body(Body::Sold)
             .answers(answers)
-            .refuses(if is_soul { MARKET_REFUSALS } else { REFUSALS })
+            .refuses(if is_soul { &MARKET_REFUSALS } else { REFUSALS })
             .links(links)
     }
 }

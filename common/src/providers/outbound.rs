@@ -320,3 +320,119 @@ fn refusal(status: u16) -> OutboundError {
         status => OutboundError::Refused(status),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::sync::Arc;
+
+    use axum::extract::State;
+    use axum::http::{HeaderMap, StatusCode};
+    use axum::response::{IntoResponse, Response};
+
+    use super::*;
+    use crate::tools::Toolbox;
+    use crate::tools::testing::toolbox;
+
+    /// What a server answers, one after the other: a status, a `Retry-After`, and how long it takes.
+    type Script = Arc<Mutex<(VecDeque<(u16, Option<&'static str>, Duration)>, Vec<HeaderMap>)>>;
+
+    async fn answer(State(script): State<Script>, headers: HeaderMap) -> Response {
+        let next = {
+            let mut script = script.lock().unwrap();
+            script.1.push(headers);
+            script.0.pop_front()
+        };
+        let (status, retry_after, pause) = next.unwrap_or((200, None, Duration::ZERO));
+        tokio::time::sleep(pause).await;
+        let mut response = (StatusCode::from_u16(status).unwrap(), "{\"ok\":true}").into_response();
+        if let Some(seconds) = retry_after {
+            response.headers_mut().insert("retry-after", seconds.parse().unwrap());
+        }
+        response
+    }
+
+    async fn peer(answers: &[(u16, Option<&'static str>, u64)]) -> (Arc<Toolbox>, Script) {
+        let answers = answers.iter().map(|(status, after, millis)| (*status, *after, Duration::from_millis(*millis)));
+        let script: Script = Arc::new(Mutex::new((answers.collect(), Vec::new())));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let urls = format!("{{\"peer\": \"http://{}\"}}", listener.local_addr().unwrap());
+        let router = axum::Router::new().fallback(answer).with_state(script.clone());
+        tokio::spawn(async move { drop(axum::serve(listener, router).await) });
+        let keys = "{\"peer\": \"a-secret-key\"}";
+        (toolbox(&[("PROVIDER_URLS", &urls), ("PROVIDER_KEYS", keys)]), script)
+    }
+
+    fn soon(millis: u64) -> Instant {
+        Instant::now() + Duration::from_millis(millis)
+    }
+
+    async fn ask(toolbox: &Toolbox, ask: &Ask, millis: u64) -> Result<(u16, Value), OutboundError> {
+        toolbox.outbound.json("peer", "https://peer.invalid", ask, &[404], soon(millis)).await
+    }
+
+    fn heard(script: &Script) -> usize {
+        script.lock().unwrap().1.len()
+    }
+
+    #[tokio::test]
+    async fn what_can_be_asked_again_is_and_nothing_else() {
+        let get = Ask::get("/a?b=c");
+        let order = Ask { repeatable: false, ..Ask::post("/order", &serde_json::json!({"n": 1})) };
+        for (answers, ask_for, outcome, times) in [
+            (vec![(503, None, 0), (200, None, 0)], &get, Ok(200), 2),
+            (vec![(503, None, 0), (200, None, 0)], &order, Err(OutboundError::Refused(503)), 1),
+            // Refused for being too many: it was not acted on.
+            (vec![(429, None, 0), (200, None, 0)], &order, Ok(200), 2),
+            (vec![(429, Some("60"), 0)], &get, Err(OutboundError::TooMany), 1),
+            (vec![(500, None, 0); 3], &get, Err(OutboundError::Refused(500)), 3),
+            (vec![(400, None, 0)], &get, Err(OutboundError::Refused(400)), 1),
+            (vec![(401, None, 0)], &get, Err(OutboundError::Unauthorized(401)), 1),
+            (vec![(404, None, 0)], &get, Ok(404), 1),
+            (vec![(200, None, 5_000)], &order, Err(OutboundError::Unknown("no answer in time".to_owned())), 1),
+        ] {
+            let (toolbox, script) = peer(&answers).await;
+            let answered = ask(&toolbox, ask_for, 3_000).await.map(|(status, _)| status);
+            assert_eq!((answered, heard(&script)), (outcome, times), "{answers:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_host_that_keeps_failing_is_left_alone() {
+        let (toolbox, script) = peer(&[(500, None, 0); 12]).await;
+        let once = Ask { repeatable: false, ..Ask::get("/") };
+        for _ in 0..FAILURES {
+            assert_eq!(ask(&toolbox, &once, 3_000).await, Err(OutboundError::Refused(500)));
+        }
+        assert!(matches!(ask(&toolbox, &once, 3_000).await, Err(OutboundError::NotAsked(_))));
+        assert_eq!(heard(&script), 5);
+    }
+
+    #[tokio::test]
+    async fn a_host_is_asked_no_faster_than_it_may_be() {
+        let (toolbox, script) = peer(&[]).await;
+        let slow = Ask { per_second: 2.0, ..Ask::get("/") };
+        // Two at once after a quiet second, then one each half second; whoever would wait beyond its deadline is told.
+        let begun = Instant::now();
+        let asked = futures_util::future::join_all((0..6).map(|_| ask(&toolbox, &slow, 1_200))).await;
+        let answered = asked.iter().filter(|answer| answer.is_ok()).count();
+        assert_eq!((answered, heard(&script)), (4, 4), "{asked:?}");
+        assert!(begun.elapsed() >= Duration::from_millis(950));
+        assert!(asked.contains(&Err(OutboundError::TooMany)));
+    }
+
+    #[tokio::test]
+    async fn keys_go_to_their_provider_and_nowhere_else() {
+        let (toolbox, script) = peer(&[(500, None, 0)]).await;
+        let key = toolbox.outbound.needed_key("peer").await.unwrap();
+        let with_key = Ask { repeatable: false, ..Ask::get("/").header("x-api-key", key.expose()) };
+        assert!(!format!("{with_key:?}").contains("a-secret-key"));
+        let error = ask(&toolbox, &with_key, 2_000).await.unwrap_err();
+        assert!(!error.of("peer").message.contains("a-secret-key"));
+        let sent = script.lock().unwrap().1[0].clone();
+        assert_eq!(sent["x-api-key"], "a-secret-key");
+        assert!(sent["user-agent"].to_str().unwrap().starts_with("Agora/"));
+        let missing = toolbox.outbound.needed_key("other").await.unwrap_err();
+        assert_eq!(missing.of("other").reason.as_deref(), Some("provider_not_configured"));
+    }
+}

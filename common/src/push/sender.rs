@@ -1,10 +1,10 @@
 //! Sending to a connection: API Gateway's management API (`POST @connections/<id>`), signed by hand. The local stack
 //! offers the same.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::config::Config;
+use crate::encoding::percent_encoded;
 use crate::net::PlainHttp;
 use crate::store::StoreError;
 use crate::store::aws::SignedHttp;
@@ -67,31 +67,10 @@ impl Sender {
     }
 
     async fn ask(&self, method: &str, connection: &str, text: &str) -> Result<u16, StoreError> {
-        let url = format!("{}/@connections/{}", self.endpoint, escaped(connection));
+        // Ids of connections end in `=`.
+        let url = format!("{}/@connections/{}", self.endpoint, percent_encoded(connection));
         let headers = [("content-type", "application/json")];
         let answer = self.http.send("execute-api", method, &url, &headers, text.as_bytes().to_vec()).await?;
         Ok(answer.status)
-    }
-}
-
-/// Ids of connections end in `=`.
-fn escaped(connection: &str) -> String {
-    let mut text = String::new();
-    for byte in connection.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            text.push(char::from(byte));
-        } else {
-            let _ = write!(text, "%{byte:02X}");
-        }
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn ids_of_connections_are_escaped() {
-        assert_eq!(super::escaped("L0SM9cOFvHcCIhw="), "L0SM9cOFvHcCIhw%3D");
-        assert_eq!(super::escaped("a/../b?c"), "a%2F..%2Fb%3Fc");
     }
 }

@@ -17,9 +17,8 @@ use super::delivery::{self, Attempt, Delivery, DeliveryState, Failure, MAX_TRIES
 use super::endpoint::{self, Endpoint};
 use super::secret::{self, Secret, SigningKey};
 use super::{EndpointId, EventId, EventKind, outbox};
-use crate::checkout::platform::Platforms;
 use crate::clock::{Clock, Timestamp};
-use crate::config::Config;
+use crate::config::{Config, Platforms};
 use crate::http::log;
 use crate::ids::AgentId;
 use crate::ledger::day;

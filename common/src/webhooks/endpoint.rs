@@ -100,6 +100,25 @@ fn key(agent: AgentId, id: EndpointId) -> Key {
 }
 
 impl Endpoint {
+    /// An endpoint with its first secret that wants these events, and nothing else known of it yet.
+    pub fn new(id: EndpointId, agent: AgentId, url: String, events: Vec<EventKind>, now: Timestamp) -> Endpoint {
+        Endpoint {
+            id,
+            agent,
+            url,
+            events,
+            description: None,
+            disabled: None,
+            secret: 1,
+            older: Vec::new(),
+            created: now,
+            updated: now,
+            revision: 1,
+            strikes: 0,
+            resting: None,
+        }
+    }
+
     pub fn wants(&self, kind: EventKind) -> bool {
         self.disabled.is_none() && (self.events.is_empty() || self.events.contains(&kind))
     }
@@ -249,22 +268,7 @@ mod tests {
 
     fn endpoint() -> Endpoint {
         let (agent, now) = (AgentId::of(Address::ZERO), Timestamp::from_secs(0));
-        let url = "https://example.org/".to_owned();
-        Endpoint {
-            id: EndpointId::random(),
-            agent,
-            url,
-            events: Vec::new(),
-            description: None,
-            disabled: None,
-            secret: 1,
-            older: Vec::new(),
-            created: now,
-            updated: now,
-            revision: 1,
-            strikes: 0,
-            resting: None,
-        }
+        Endpoint::new(EndpointId::random(), agent, "https://example.org/".to_owned(), Vec::new(), now)
     }
 
     #[test]

@@ -16,19 +16,18 @@ use crate::net::{FetchPolicy, check_url};
 pub const MOST_DELIVERIES: usize = 100;
 /// Everything, as a subscription.
 pub const ALL: &str = "*";
-const NAMES: &[&str] = &[
-    ALL,
-    "request.completed",
-    "request.failed",
-    "credit.issued",
-    "budget.warning",
-    "approval.decided",
-    "payout.completed",
-    "order_create",
-    "order_update",
-];
+/// What a subscription may name: [`ALL`], and each event.
+const NAMES: [&str; EventKind::SUBSCRIBABLE.len() + 1] = {
+    let mut names = [ALL; EventKind::SUBSCRIBABLE.len() + 1];
+    let mut next = 0;
+    while next < EventKind::SUBSCRIBABLE.len() {
+        names[next + 1] = EventKind::SUBSCRIBABLE[next].0.as_str();
+        next += 1;
+    }
+    names
+};
 const URL: Kind = Kind::Text { min: 1, max: 2048, format: None };
-const EVENTS: Kind = Kind::List { of: &Kind::Choice(NAMES), max: NAMES.len() };
+const EVENTS: Kind = Kind::List { of: &Kind::Choice(&NAMES), max: NAMES.len() };
 const DESCRIPTION: Kind = Kind::Text { min: 0, max: 200, format: None };
 
 /// The body of `POST /v1/webhooks`.
@@ -114,20 +113,11 @@ impl Draft {
 
     /// A new endpoint. `None` without a URL, which the form of a new one demands.
     pub fn endpoint(self, agent: AgentId, now: Timestamp) -> Option<Endpoint> {
+        let new = Endpoint::new(EndpointId::random(), agent, self.url?, self.events.unwrap_or_default(), now);
         Some(Endpoint {
-            id: EndpointId::random(),
-            agent,
-            url: self.url?,
-            events: self.events.unwrap_or_default(),
             description: self.description.filter(|text| !text.is_empty()),
             disabled: (self.enabled == Some(false)).then_some(Disabled::ByOwner),
-            secret: 1,
-            older: Vec::new(),
-            created: now,
-            updated: now,
-            revision: 1,
-            strikes: 0,
-            resting: None,
+            ..new
         })
     }
 

@@ -14,32 +14,10 @@ use common::http::log;
 use common::mail::Mailer;
 use common::notifications;
 use common::stats::{self, Batch, JobState};
+use common::store::stream::StreamEvent;
 use common::store::{Db, Queue, StoreError};
 use common::webhooks::outbox;
-use serde::Deserialize;
 use serde_json::Value;
-
-/// A batch of changes. Only what is read is named.
-#[derive(Debug, Deserialize)]
-pub struct StreamEvent {
-    #[serde(rename = "Records", default)]
-    pub records: Vec<StreamRecord>,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct StreamRecord {
-    pub dynamodb: Change,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct Change {
-    pub sequence_number: String,
-    #[serde(default)]
-    pub new_image: Value,
-    #[serde(default)]
-    pub old_image: Value,
-}
 
 /// Counts a batch and tells of it, once, however often it is delivered. If either fails the batch is to be delivered
 /// again: neither does a thing twice.
@@ -49,7 +27,7 @@ pub async fn handle(
     db: &Db,
     mailer: &Mailer,
     deliveries: &dyn Queue,
-    event: StreamEvent,
+    event: StreamEvent<Value>,
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let (Some(first), Some(last)) = (event.records.first(), event.records.last()) else { return Ok(()) };
@@ -58,14 +36,15 @@ pub async fn handle(
     let (mut sellers, mut events, mut orders) = (BTreeSet::new(), Vec::new(), Vec::new());
     for record in &event.records {
         let change = &record.dynamodb;
-        sellers.extend(sales::seller_of_ended(&change.old_image, &change.new_image));
-        charged.extend(surges::charged(&change.old_image, &change.new_image));
-        events.extend(notices::events(&change.old_image, &change.new_image));
-        orders.extend(checkout::events::of_change(&change.old_image, &change.new_image));
-        notes.extend(notices::of_change(db, &change.old_image, &change.new_image, now)?);
+        let [old, new] = [&change.old_image, &change.new_image].map(|image| image.as_ref().unwrap_or(&Value::Null));
+        sellers.extend(sales::seller_of_ended(old, new));
+        charged.extend(surges::charged(old, new));
+        events.extend(notices::events(old, new));
+        orders.extend(checkout::events::of_change(old, new));
+        notes.extend(notices::of_change(db, old, new, now)?);
         // Claims share the table and are no jobs; a deleted job has no new image.
-        if let Some(new) = job_state(&change.new_image) {
-            batch.count(job_state(&change.old_image), new);
+        if let Some(state) = job_state(new) {
+            batch.count(job_state(old), state);
         }
     }
     let counted = stats::add(db, &id, &batch, now.secs()).await;

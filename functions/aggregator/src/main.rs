@@ -3,6 +3,7 @@ use std::sync::Arc;
 use common::app::{self, App, Connections};
 use common::config::Config;
 use common::mail::Mailer;
+use common::store::stream::StreamEvent;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 
 #[tokio::main(flavor = "current_thread")]
@@ -13,7 +14,7 @@ async fn main() -> Result<(), Error> {
     let deliveries = app::delivery_queue(&config, &connections)?;
     let app = App::new(config, &connections);
     let (app, mailer, deliveries) = (&app, &mailer, &*deliveries);
-    let handler = |event: LambdaEvent<aggregator::StreamEvent>| async move {
+    let handler = |event: LambdaEvent<StreamEvent<serde_json::Value>>| async move {
         aggregator::handle(&app.db, mailer, deliveries, event.payload, app.clock.now()).await.map_err(Error::from)
     };
     lambda_runtime::run(service_fn(handler)).await

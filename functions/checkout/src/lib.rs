@@ -105,11 +105,11 @@ async fn answer(
     body: Body,
 ) -> Result<Response, CheckoutError> {
     let app = &desk.app;
-    let platform = app.config.platforms.of(&parts.headers)?.ok_or(CheckoutError::Unauthorized)?.id;
+    let platform = app.platform(&parts.headers)?.ok_or(CheckoutError::Unauthorized)?.id;
     limits::take(app, Subject::Platform(platform), Class::Checkout).await?;
     check_version(&parts.headers)?;
     check_request_id(&parts.headers)?;
-    let origin = origin(desk, parts);
+    let origin = app.origin(&parts.headers);
     if action == Action::Read {
         let current = desk.find_session(id, platform).await?;
         return Ok(private_json(StatusCode::OK, &desk.view(&current, &origin).to_json(family)));
@@ -185,7 +185,7 @@ impl Asked<'_> {
     async fn complete(&self) -> Result<(StatusCode, Value), CheckoutError> {
         let desk = self.desk;
         // Whose session it is comes first: strangers learn nothing from what is wrong with a payment.
-        desk.find_session(self.id, self.platform).await?;
+        let current = desk.find_session(self.id, self.platform).await?;
         let credential = request::credential(self.body, &desk.app.config.token_prefixes)?;
         let attempt = Attempt {
             credential: &credential,
@@ -195,7 +195,7 @@ impl Asked<'_> {
             trace: self.parts.headers.get("x-amzn-trace-id"),
             approval: self.parts.headers.get("x-approval-id"),
         };
-        match desk.complete(self.id, self.platform, &attempt).await {
+        match desk.complete(current, &attempt).await {
             Ok(current) => Ok((StatusCode::OK, self.show(&current))),
             // ACP: there is a session to show, so what happened is one of its messages.
             Err(CheckoutError::PaymentFailed(why)) if self.family == Family::Acp => {
@@ -238,16 +238,9 @@ fn check_request_id(headers: &HeaderMap) -> Result<(), ApiError> {
     }
 }
 
-/// `https://host`, as the caller sees us.
-fn origin(desk: &Checkout, parts: &Parts) -> String {
-    let url = desk.app.resource_url(parts);
-    url.strip_suffix(parts.uri.path()).unwrap_or(&url).to_owned()
-}
-
 /// `GET /.well-known/acp/manifest.json`.
 async fn the_manifest(State(desk): Desk, request: Request) -> Response {
-    let (parts, _) = request.into_parts();
-    let origin = origin(&desk, &parts);
+    let origin = desk.app.origin(request.headers());
     let answer = async { Ok(public_json(&manifest::manifest(&desk, &origin).await?, 60)) };
     respond(answer.await)
 }

@@ -7,8 +7,9 @@ use common::gate::Gate;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_http::Error> {
     let config = Arc::new(Config::from_env()?);
-    let cards = common::providers::Cards::configured(&config, &Connections::open(&config)?.http);
-    let gate = Gate::open(config, credits::RUNNERS).await?;
+    let connections = Connections::open(&config)?;
+    let cards = common::providers::Cards::configured(&config, &connections.http);
+    let gate = Gate::open(&connections, config, credits::RUNNERS).await?;
     gate.app.db.warm(&gate.app.config.tables.jobs).await;
     lambda_http::run(credits::router(Arc::new(gate), cards)).await
 }

@@ -1,12 +1,14 @@
 use std::sync::Arc;
 
+use common::app::Connections;
 use common::config::Config;
 use common::gate::Gate;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_http::Error> {
     let config = Arc::new(Config::from_env()?);
-    let gate = Gate::open(config, &knowledge::RUNNERS).await?;
+    let connections = Connections::open(&config)?;
+    let gate = Gate::open(&connections, config, &knowledge::RUNNERS).await?;
     gate.app.db.warm(&gate.app.config.tables.jobs).await;
     lambda_http::run(knowledge::router(Arc::new(gate))).await
 }

@@ -2,6 +2,7 @@
 //! around it.
 
 use common::catalog::ToolSpec;
+use common::catalog::bazaar::{self, BAZAAR};
 use common::http::error::merge;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use rmcp::ErrorData;
@@ -101,9 +102,9 @@ fn unpaid(entry: &Entry, sold: Option<&ToolSpec>, mut terms: Value, body: &Value
     terms["resource"]["url"] = json!(format!("mcp://tool/{}", entry.name));
     // What is said of the HTTP route is not true of the tool.
     if let (Some(extensions), Some(spec)) = (terms["extensions"].as_object_mut(), sold)
-        && extensions.remove("bazaar").is_some()
+        && extensions.remove(BAZAAR).is_some()
     {
-        extensions.insert("bazaar".to_owned(), bazaar(entry, spec));
+        extensions.insert(BAZAAR.to_owned(), bazaar::mcp(spec, &entry.name));
     }
     let text = terms.to_string();
     let mut result = CallToolResult::structured_error(terms);
@@ -114,31 +115,6 @@ fn unpaid(entry: &Entry, sold: Option<&ToolSpec>, mut terms: Value, body: &Value
     );
     result.content = vec![ContentBlock::text(text), ContentBlock::text(hint)];
     result
-}
-
-/// The discovery extension of x402, for the tool. The input's schema is in the list of tools.
-fn bazaar(entry: &Entry, spec: &ToolSpec) -> Value {
-    json!({
-        "info": {
-            "input": {
-                "type": "mcp",
-                "toolName": entry.name,
-                "transport": "streamable-http",
-                "inputSchema": spec.input_schema(),
-                "example": (spec.example)(),
-            },
-        },
-        "schema": {
-            "$schema": "https://json-schema.org/draft/2020-12/schema",
-            "type": "object",
-            "properties": {"input": {
-                "type": "object",
-                "properties": {"type": {"const": "mcp"}, "toolName": {"type": "string"}, "inputSchema": {"type": "object"}},
-                "required": ["type", "toolName", "inputSchema"],
-            }},
-            "required": ["input"],
-        },
-    })
 }
 
 /// What a model should do about an error, in a sentence.

@@ -21,8 +21,8 @@ async fn main() -> Result<(), lambda_http::Error> {
     let config = Arc::new(config);
     let connections = Connections::open(&config)?;
     let cursors = ServiceKeys::load(&config, &connections.signed).await?.cursors;
-    let gate = Arc::new(Gate::open(config, &RUNNERS).await?);
-    let market = Arc::new(Market::open(Arc::new(souls), souls::RUNNERS).await?);
+    let gate = Arc::new(Gate::open(&connections, config, &RUNNERS).await?);
+    let market = Arc::new(Market::open(&connections, Arc::new(souls), souls::RUNNERS).await?);
     let app = gate.app.clone();
     let groups = HashMap::from([
         (knowledge::GROUP, knowledge::router(gate.clone())),

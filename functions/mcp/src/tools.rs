@@ -1,7 +1,7 @@
 //! The tools as agents see them: a projection of the catalog, and a table of free reads.
 
 use common::catalog::input::{self, Field, Kind};
-use common::catalog::{Answer, CATALOG, MARKET, Price, TOP_UP, ToolSpec};
+use common::catalog::{self, Answer, CATALOG, MARKET, Price, TOP_UP, ToolSpec};
 use common::config::Config;
 use common::limits::Class;
 use common::money::Usdc;
@@ -73,31 +73,20 @@ pub fn path_fields(spec: &ToolSpec) -> &'static [Field] {
 
 /// Every tool of this deployment, in the order agents see it.
 pub fn all(config: &Config) -> Vec<Entry> {
-    let prefix = prefix(&config.service_name);
+    let prefix = catalog::mcp_name(&config.service_name, "");
     let paid = CATALOG.iter().chain(MARKET).chain([&TOP_UP]).copied().map(Call::Paid);
     let kinds = [Call::Prices].into_iter().chain(paid).chain([Call::Request]).chain(READS.iter().map(Call::Read));
     kinds
         .map(|kind| {
-            let name = format!("{prefix}{}", word(kind));
+            let name = match kind {
+                Call::Prices => format!("{prefix}price_list"),
+                Call::Request => format!("{prefix}get_request"),
+                Call::Read(read) => format!("{prefix}{}", read.name),
+                Call::Paid(spec) => spec.mcp_name(&config.service_name),
+            };
             Entry { shown: shown(&name, kind, &prefix), name, kind }
         })
         .collect()
-}
-
-/// What the names of the tools begin with (contract §17): the service's name, so that an agent with many servers knows
-/// whose they are.
-fn prefix(service: &str) -> String {
-    format!("{}_", service.to_ascii_lowercase().replace('-', "_"))
-}
-
-fn word(kind: Call) -> &'static str {
-    match kind {
-        Call::Prices => "price_list",
-        Call::Request => "get_request",
-        Call::Read(read) => read.name,
-        Call::Paid(spec) if std::ptr::eq(spec, &EXECUTION) => "soul_execute",
-        Call::Paid(spec) => spec.name,
-    }
 }
 
 fn shown(name: &str, kind: Call, prefix: &str) -> Tool {

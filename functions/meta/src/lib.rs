@@ -18,7 +18,6 @@ use common::http::{ApiError, Kept, Segment, json, public_json};
 use common::ledger::signing;
 use common::stats;
 use common::store::StoreError;
-use documents::Document;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde_json::json;
 
@@ -32,7 +31,7 @@ struct Meta {
     library: Arc<Library>,
     watch: Arc<Watch>,
     /// Made when it is first asked for.
-    openapi: Arc<OnceLock<Document>>,
+    openapi: Arc<OnceLock<Kept>>,
 }
 
 impl Meta {
@@ -176,11 +175,8 @@ async fn statistics(State(meta): State<Meta>) -> Response {
 }
 
 /// `GET /.well-known/acp.json`: where agent platforms open checkout sessions.
-async fn acp(State(meta): State<Meta>, request: axum::extract::Request) -> Response {
-    let (parts, _) = request.into_parts();
-    let url = meta.app.resource_url(&parts);
-    let origin = url.strip_suffix(parts.uri.path()).unwrap_or(&url);
-    public_json(&common::checkout::manifest::discovery(origin), 3600)
+async fn acp(State(meta): State<Meta>, headers: HeaderMap) -> Response {
+    public_json(&common::checkout::manifest::discovery(&meta.app.origin(&headers)), 3600)
 }
 
 /// `GET /.well-known/jwks.json`: the keys receipts are signed with.
@@ -205,19 +201,18 @@ async fn keys(app: &App, headers: &HeaderMap) -> Result<Response, ApiError> {
 async fn openapi(State(meta): State<Meta>, headers: HeaderMap) -> Response {
     let document = match meta.openapi.get() {
         Some(document) => Ok(document),
-        None => Document::openapi(&meta.app).map(|document| meta.openapi.get_or_init(|| document)),
+        None => documents::openapi(&meta.app).map(|document| meta.openapi.get_or_init(|| document)),
     };
     respond(document.map(|document| document.answer(&headers)))
 }
 
 /// `GET /docs`: the same for people.
-async fn docs(State(meta): State<Meta>) -> Response {
-    documents::page(&meta.app.config.service_name)
+async fn docs(State(meta): State<Meta>, headers: HeaderMap) -> Response {
+    documents::page(&meta.app.config.service_name).answer(&headers)
 }
 
 /// `GET /docs/{asset}`
 async fn docs_asset(Segment(asset): Segment, headers: HeaderMap) -> Response {
-    let own = documents::own_asset(&asset);
-    let answer = own.or_else(|| Document::asset(&asset).map(|asset| asset.answer(&headers)));
-    respond(answer.ok_or(ApiError::NotFound))
+    let asset = documents::asset(&asset).map(|asset| asset.answer(&headers));
+    respond(asset.ok_or(ApiError::NotFound))
 }

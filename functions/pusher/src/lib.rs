@@ -8,40 +8,20 @@ use common::http::log;
 use common::jobs::Job;
 use common::push::{Pusher, is_news};
 use common::store::StoreError;
+use common::store::stream::{Change, StreamEvent};
 use futures_util::{StreamExt, stream};
-use serde::Deserialize;
-use serde_dynamo::{AttributeValue, Item, from_item};
+pub use serde_dynamo::Item;
+use serde_dynamo::{AttributeValue, from_item};
 
 /// So many jobs are told of at the same time.
 const AT_ONCE: usize = 8;
-
-/// A batch of changes. Only what is read is named.
-#[derive(Debug, Deserialize)]
-pub struct StreamEvent {
-    #[serde(rename = "Records", default)]
-    pub records: Vec<StreamRecord>,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct StreamRecord {
-    pub dynamodb: Change,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct Change {
-    #[serde(default)]
-    pub new_image: Option<Item>,
-    #[serde(default)]
-    pub old_image: Option<Item>,
-}
 
 /// Tells of a batch: the changes of one job one after the other, jobs beside each other.
 ///
 /// # Errors
 /// If the database does not say who subscribed to a job. The batch is then to be delivered again; who was told is told
 /// again, which changes nothing for them.
-pub async fn handle(pusher: &Pusher, event: StreamEvent, now: Timestamp) -> Result<(), StoreError> {
+pub async fn handle(pusher: &Pusher, event: StreamEvent<Item>, now: Timestamp) -> Result<(), StoreError> {
     let mut changed: Vec<Vec<Job>> = Vec::new();
     for job in event.records.into_iter().filter_map(|record| news(record.dynamodb)) {
         match changed.iter_mut().find(|jobs| jobs[0].request_id == job.request_id) {
@@ -62,7 +42,7 @@ async fn tell_in_turn(pusher: &Pusher, jobs: &[Job], now: Timestamp) -> Result<(
 }
 
 /// The job as it is after a change that subscribers see. A record that is no job's, or not to be read, is no news.
-fn news(change: Change) -> Option<Job> {
+fn news(change: Change<Item>) -> Option<Job> {
     let is_job = |item: &Item| matches!(item.get("pk"), Some(AttributeValue::S(pk)) if pk.starts_with("JOB#"));
     let (old, new) = (change.old_image.filter(is_job)?, change.new_image.filter(is_job)?);
     let (old, new): (Job, Job) = (from_item(old).ok()?, from_item(new).ok()?);

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use common::app::{App, Connections};
 use common::config::Config;
 use common::push::{Pusher, Sender};
+use common::store::stream::StreamEvent;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 
 #[tokio::main(flavor = "current_thread")]
@@ -13,7 +14,7 @@ async fn main() -> Result<(), Error> {
     let app = App::new(config, &connections);
     let pusher = Pusher { db: app.db.clone(), blobs: app.blobs.clone(), sender };
     let (app, pusher) = (&app, &pusher);
-    let handler = |event: LambdaEvent<pusher::StreamEvent>| async move {
+    let handler = |event: LambdaEvent<StreamEvent<pusher::Item>>| async move {
         pusher::handle(pusher, event.payload, app.clock.now()).await.map_err(Error::from)
     };
     lambda_runtime::run(service_fn(handler)).await

@@ -23,7 +23,7 @@ pub fn router(app: App) -> Router {
 async fn request(State(app): State<App>, Segment(id): Segment, headers: HeaderMap) -> Response {
     let answer = async {
         // A platform reads the jobs that its checkout sessions bought (contract §24).
-        let platform = app.config.platforms.of(&headers)?.map(|platform| platform.id);
+        let platform = app.platform(&headers)?.map(|platform| platform.id);
         let agent = match platform {
             Some(platform) => {
                 limits::take(&app, Subject::Platform(platform), Class::Checkout).await?;

@@ -1,11 +1,13 @@
 use std::sync::Arc;
 
+use common::app::Connections;
 use common::config::Config;
 use common::marketplace::Market;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_http::Error> {
-    let market = Market::open(Arc::new(Config::from_env()?), souls::RUNNERS).await?;
+    let config = Arc::new(Config::from_env()?);
+    let market = Market::open(&Connections::open(&config)?, config, souls::RUNNERS).await?;
     market.app.db.warm(&market.app.config.tables.souls).await;
     lambda_http::run(souls::router(Arc::new(market))).await
 }

@@ -87,8 +87,9 @@ impl Server {
         })?;
         let config = Arc::new(config);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let gate = runtime.block_on(Gate::open(config.clone(), &knowledge::RUNNERS))?;
-        let app = App::new(config.clone(), &Connections::open(&config)?);
+        let connections = Connections::open(&config)?;
+        let gate = runtime.block_on(Gate::open(&connections, config.clone(), &knowledge::RUNNERS))?;
+        let app = App::new(config.clone(), &connections);
         Ok(Server { runtime, knowledge: knowledge::router(Arc::new(gate)), meta: meta::router(app, Vec::new()) })
     }
 

@@ -4,22 +4,11 @@ use serde_json::{Value, json};
 
 use super::wire::{Answer, Message, Question, Stop, call};
 use crate::config::ModelConfig;
+use crate::encoding::percent_encoded;
 
 pub fn path(config: &ModelConfig) -> String {
-    format!("/model/{}/converse", escaped(&config.name))
-}
-
-/// As one part of a path: an id has a colon, an ARN also slashes.
-fn escaped(text: &str) -> String {
-    let mut path = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            path.push(char::from(byte));
-        } else {
-            path.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    path
+    // As one part of the path: an id has a colon, an ARN also slashes.
+    format!("/model/{}/converse", percent_encoded(&config.name))
 }
 
 pub fn body(config: &ModelConfig, ask: &Question<'_>) -> Value {
