@@ -257,7 +257,7 @@ mod tests {
             assert_eq!(parse(text).as_deref(), Some(ascii), "{text}");
         }
         let long_local = format!("{}@example.org", "a".repeat(65));
-        let long = format!("a@{}.org", ["a".repeat(60); 4].join(".").as_str());
+        let long = format!("a@{}.org", vec!["a".repeat(60); 4].join("."));
         let wrong = [
             "",
             "@",

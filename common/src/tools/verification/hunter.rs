@@ -109,7 +109,7 @@ mod tests {
     fn data(status: &str, more: &Value) -> Response {
         let mut data = json!({"status": status, "score": 50, "email": "ada+x@example.org", "regexp": true});
         crate::http::error::merge(&mut data, more.clone());
-        axum::Json(json!({"data": data, "meta": {"params": {"email": "ada+x@example.org"}}})).into_response()
+        json!({"data": data, "meta": {"params": {"email": "ada+x@example.org"}}}).to_string().into_response()
     }
 
     #[tokio::test]
