@@ -42,6 +42,8 @@ pub enum Manner {
 pub struct MailHost {
     pub address: SocketAddr,
     heard: Arc<Mutex<Vec<String>>>,
+    /// Conversations under way, and the most there ever were.
+    open: Arc<Mutex<(usize, usize)>>,
 }
 
 #[allow(dead_code)]
@@ -49,12 +51,25 @@ impl MailHost {
     /// At this address of the loopback (`127.0.0.x:port`, port 0 for any).
     pub async fn start(address: &str, manner: Manner) -> MailHost {
         let listener = TcpListener::bind(address).await.expect("a port");
-        let host = MailHost { address: listener.local_addr().expect("an address"), heard: Arc::default() };
-        let heard = host.heard.clone();
+        let host = MailHost {
+            address: listener.local_addr().expect("an address"),
+            heard: Arc::default(),
+            open: Arc::default(),
+        };
+        let (heard, open) = (host.heard.clone(), host.open.clone());
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 heard.lock().unwrap().push("(connected)".to_owned());
-                tokio::spawn(serve(stream, manner, heard.clone()));
+                let (heard, open) = (heard.clone(), open.clone());
+                tokio::spawn(async move {
+                    {
+                        let mut open = open.lock().unwrap();
+                        open.0 += 1;
+                        open.1 = open.1.max(open.0);
+                    }
+                    serve(stream, manner, heard).await;
+                    open.lock().unwrap().0 -= 1;
+                });
             }
         });
         host
@@ -63,6 +78,15 @@ impl MailHost {
     /// Every line it was told, and `(connected)` for each connection.
     pub fn heard(&self) -> Vec<String> {
         self.heard.lock().unwrap().clone()
+    }
+
+    /// The most conversations there were at once.
+    pub fn most_at_once(&self) -> usize {
+        self.open.lock().unwrap().1
+    }
+
+    pub fn connections(&self) -> usize {
+        self.heard().iter().filter(|line| *line == "(connected)").count()
     }
 }
 

@@ -6,7 +6,7 @@ mod hunter;
 #[cfg(test)]
 #[path = "../../../../tests/support/mailhost.rs"]
 mod mailhost;
-mod manners;
+pub mod manners;
 mod smtp;
 pub mod verdict;
 
