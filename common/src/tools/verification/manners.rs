@@ -69,7 +69,7 @@ pub async fn may_ask(db: &Db, agent: AgentId, domain: &str, now: Timestamp) -> R
     const DAY_SECS: i64 = 24 * 3600;
     let day = now.secs().div_euclid(DAY_SECS);
     let domain = const_hex::encode(&sha256(domain.as_bytes())[..16]);
-    let key = Key::new(format!("AGENT#{agent}"), format!("PROBES#{day}#{domain}"));
+    let key = Key::new(format!("PROBES#{agent}"), format!("{day}#{domain}"));
     let write = Write::update(&db.tables.agents, key, "SET #expires = :expires ADD #asked :one")
         .only_if("attribute_not_exists(#asked) OR #asked < :most")
         .bind("one", 1)?
