@@ -16,6 +16,8 @@ use crate::support::proxy::{Life, Proxy};
 use crate::support::zone::{Answer, Served, Zone};
 use crate::support::{Payer, run, stack_with};
 
+mod identity;
+
 const PATH: &str = "/v1/tools/verify/email";
 
 /// A neighbourhood of mail hosts, each at a loopback address of its own, all at one port.
@@ -93,7 +95,7 @@ fn every_verdict_is_what_the_zone_and_the_mail_hosts_say() {
             ("ada@shut.org", "unknown", json!(null), json!(null), json!(["mail_host_unreachable"])),
             ("ada@nosy.org", "unknown", json!(null), json!(null), json!(["mail_host_not_public"])),
             ("ada@refuses.org", "undeliverable", json!(false), json!(null), json!(["domain_refuses_mail"])),
-            ("ada@nowhere.org", "undeliverable", json!(false), json!(null), json!(["domain_not_found"])),
+            ("ada@no-such-name-here.org", "undeliverable", json!(false), json!(null), json!(["domain_not_found"])),
             ("\u{7528}\u{6237}@good.org", "unknown", json!(null), json!(null), json!(["needs_smtputf8"])),
             ("ada@good.org\r\nDATA", "undeliverable", json!(false), json!(null), json!(["invalid_syntax"])),
         ] {

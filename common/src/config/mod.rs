@@ -54,6 +54,8 @@ pub struct Config {
     /// `DNS_SERVER`: address and port of the name server that tools ask. Default: the system's.
     pub dns_server: Option<SocketAddr>,
     pub probe: Option<ProbeConfig>,
+    /// `IDENTITY_WEBHOOK_SECRET`: what the identity vendor signs its events with. Default: none, and no event is heard.
+    pub identity_webhook_secret: Option<Redacted>,
     pub aws: AwsConfig,
     pub tables: Tables,
 }
@@ -381,6 +383,7 @@ impl Config {
             providers: ProvidersConfig::read(&mut env),
             dns_server: env.parsed("DNS_SERVER"),
             probe: env.probe(),
+            identity_webhook_secret: env.text("IDENTITY_WEBHOOK_SECRET").map(Redacted),
             aws,
             tables: Tables {
                 jobs: format!("{prefix}-jobs"),

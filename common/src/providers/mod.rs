@@ -4,8 +4,10 @@
 pub mod cards;
 pub mod chain;
 pub mod dns;
+pub mod identity;
 pub mod model;
 pub mod outbound;
+pub mod signature;
 #[cfg(test)]
 #[path = "../../../tests/support/zone.rs"]
 pub mod zone;

@@ -31,9 +31,9 @@ const ROLES: [&str; 45] = [
     "everyone",
     "feedback",
     "finance",
+    "hello",
     "help",
     "helpdesk",
-    "hello",
     "hostmaster",
     "hr",
     "info",
@@ -257,7 +257,7 @@ mod tests {
             assert_eq!(parse(text).as_deref(), Some(ascii), "{text}");
         }
         let long_local = format!("{}@example.org", "a".repeat(65));
-        let long = format!("a@{}.org", vec!["a".repeat(60); 4].join("."));
+        let long = format!("a@{}.org", vec!["a".repeat(60); 5].join("."));
         let wrong = [
             "",
             "@",

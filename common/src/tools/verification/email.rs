@@ -333,7 +333,7 @@ mod tests {
             .a("by-address.org", "192.0.2.1")
             .txt("no-host.org", &["v=spf1 -all"])
             .mx("mailinator.com", 10, "mx.mailinator.com")
-            .mx("gmial.com", 10, "mx.gmial.com")
+            .mx("t-onlime.de", 10, "mx.t-onlime.de")
             .mx("xn--bcher-kva.org", 10, "mx.good.org")
             .answer("broken.org", Answer::ServerFailure)
             .start()
@@ -349,8 +349,8 @@ mod tests {
             ("ada@by-address.org", "unknown", json!(["mailbox_not_checked", "no_mx_record"]), json!(true)),
             ("ada@refuses.org", "undeliverable", json!(["domain_refuses_mail"]), json!(false)),
             ("ada@no-host.org", "undeliverable", json!(["no_mail_host"]), json!(false)),
-            ("ada@nowhere.org", "undeliverable", json!(["domain_not_found"]), json!(false)),
-            ("ada@gmial.com", "unknown", json!(["mailbox_not_checked", "possible_typo"]), json!(true)),
+            ("ada@no-such-name-here.org", "undeliverable", json!(["domain_not_found"]), json!(false)),
+            ("ada@t-onlime.de", "unknown", json!(["mailbox_not_checked", "possible_typo"]), json!(true)),
             ("not an address", "undeliverable", json!(["invalid_syntax"]), json!(false)),
         ] {
             let output = testing::run(&toolbox, &RUNNER, json!({"email": email})).await.unwrap();

@@ -3,10 +3,12 @@
 pub mod address;
 pub mod email;
 mod hunter;
+pub mod identity;
 #[cfg(test)]
 #[path = "../../../../tests/support/mailhost.rs"]
 mod mailhost;
 pub mod manners;
+pub mod session;
 mod smtp;
 pub mod verdict;
 
@@ -15,10 +17,10 @@ use crate::catalog::ToolSpec;
 
 /// What is sold.
 pub fn specs() -> Vec<&'static ToolSpec> {
-    vec![&email::SPEC]
+    vec![&email::SPEC, &identity::SPEC]
 }
 
 /// What does it.
 pub fn runners() -> Vec<&'static Runner> {
-    vec![&email::RUNNER]
+    vec![&email::RUNNER, &identity::RUNNER]
 }

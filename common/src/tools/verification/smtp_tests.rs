@@ -132,6 +132,7 @@ async fn tls_host(injects: bool, broken: bool) -> (SocketAddr, Arc<std::sync::Mu
                 reader.get_mut().write_all(reply).await.unwrap();
                 if line.trim() == "STARTTLS" {
                     if broken {
+                        let _ = reader.fill_buf().await;
                         let _ = reader.get_mut().write_all(b"this is no handshake").await;
                         break None;
                     }
