@@ -11,6 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// How it behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(dead_code)] // Each side uses what it needs.
 pub enum Manner {
     /// It has these mailboxes (local parts) and no others.
     Mailboxes(&'static [&'static str]),

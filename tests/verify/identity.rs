@@ -165,8 +165,8 @@ fn of_an_expiry_and_a_decision_at_once_one_stands() {
         let payer = Payer::with(&stack, 0).await;
         for _ in 0..10 {
             let id = RequestId::random();
-            let fresh =
-                Session { email: Some("ada@example.org".to_owned()), ..Session::new(id, payer.agent(), "x", now) };
+            let mut fresh = Session::new(id, payer.agent(), "x", now);
+            fresh.email = Some("ada@example.org".to_owned());
             let opened = session::open(db, fresh).await.unwrap();
             assert!(session::new_code(db, &opened, "12345678", now).await.unwrap());
             let expiry = session::decide(db, id, Decision::new("expired", None, now));

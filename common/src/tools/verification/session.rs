@@ -137,12 +137,15 @@ pub async fn open(db: &Db, session: Session) -> Result<Session, StoreError> {
     }
 }
 
-/// Decides, if nobody did before: the decision that stands.
+/// Decides, if nobody did before: the decision that stands. Whom and where to ask is forgotten with it.
 pub async fn decide(db: &Db, request_id: RequestId, decision: Decision) -> Result<Decision, StoreError> {
-    let write =
-        Write::update(&db.tables.agents, key(request_id), "SET #decision = :decision REMOVE #code, #code_until")
-            .only_if("attribute_exists(#pk) AND attribute_not_exists(#decision)")
-            .bind("decision", &decision)?;
+    let write = Write::update(
+        &db.tables.agents,
+        key(request_id),
+        "SET #decision = :decision REMOVE #code, #code_until, #email, #vendor_url",
+    )
+    .only_if("attribute_exists(#pk) AND attribute_not_exists(#decision)")
+    .bind("decision", &decision)?;
     match db.write(write).await {
         Ok(_) => Ok(decision),
         Err(WriteError::Refused(_)) => {
