@@ -42,6 +42,7 @@
 //! | `store` | conditional writes, transactions, queue, blobs, secrets |
 //! | `models` | work by a model: three protocols, hostile texts, budgets, models that fail |
 //! | `webhooks` | endpoints of agents, deliveries that fail, crash and race, hostile receivers, the reference libraries |
+//! | `verify` | e-mail verification against a zone and mail hosts of the tests, and a provider's contract |
 //! | `work` | tools that count, panic and hang; batches and poison |
 //! | `surface` | routes, errors, the catalog |
 //! | `template` | `template.yaml` says what the code says |
@@ -89,5 +90,6 @@ mod support;
 mod surface;
 mod template;
 mod tokens;
+mod verify;
 mod webhooks;
 mod work;

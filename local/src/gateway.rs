@@ -30,7 +30,12 @@ pub fn groups(app: &App, gate: Arc<Gate>, market: Arc<Market>, cursors: CursorKe
     let cards = Cards::configured(&app.config, &PlainHttp::new(None));
     let queues = vec![("queue", gate.engine.queue.clone()), ("soul_queue", market.gate.engine.queue.clone())];
     let quotes = gate.quote_key.clone();
-    let desk = Desk { app: app.clone(), signer: gate.engine.signer.clone(), notices: gate.notices.clone() };
+    let desk = Desk {
+        app: app.clone(),
+        signer: gate.engine.signer.clone(),
+        notices: gate.notices.clone(),
+        queue: gate.engine.queue.clone(),
+    };
     let mut groups = HashMap::from([
         ("checkout", checkout::router(Arc::new(Checkout::new(gate.clone(), market.clone())))),
         ("souls", souls::router(market.clone())),

@@ -4,12 +4,14 @@ pub mod books;
 pub mod crowd;
 pub mod described;
 pub mod http;
+pub mod mailhost;
 pub mod payer;
 pub mod platform;
 pub mod proxy;
 pub mod receiver;
 pub mod relay;
 pub mod seller;
+pub mod zone;
 
 use std::future::Future;
 use std::path::PathBuf;

@@ -100,7 +100,8 @@ fn verdict(approval: &Approval, now: Timestamp) -> String {
     format!("<p class=verdict>{text}{at}.</p>{}", note.unwrap_or_default())
 }
 
-fn page(status: StatusCode, service: &str, title: &str, main: &str) -> Response {
+/// A page with this HTML, in which every text of a stranger has been [`escaped`].
+pub fn page(status: StatusCode, service: &str, title: &str, main: &str) -> Response {
     let html = format!(
         "<!doctype html><html lang=en><head><meta charset=utf-8><title>{title} - {service}</title>\
          <meta name=viewport content=\"width=device-width, initial-scale=1\"><meta name=robots content=noindex>\
@@ -134,7 +135,7 @@ fn page(status: StatusCode, service: &str, title: &str, main: &str) -> Response 
 
 /// Text as HTML, in elements and in quoted attributes. Characters that turn the direction of what follows are shown by
 /// their number, so that what is read is what is there.
-fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     let mut html = String::with_capacity(text.len() + text.len() / 8);
     for letter in text.chars() {
         match letter {

@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::clock::Timestamp;
+use crate::ids::RequestId;
 use crate::money::Usdc;
 use crate::net::FetchPolicy;
 use crate::tools::{enrichment, lookups, research, vehicle_identification, verification, web_read};
@@ -66,6 +68,9 @@ pub struct ToolSpec {
     pub input: &'static [Field],
     /// What a schema cannot say about the input, checked before any price is quoted.
     pub check: fn(&serde_json::Map<String, Value>, &FetchPolicy) -> Vec<FieldError>,
+    /// What a 202 has beside its usual members, from the service's origin, the request's id and the time it was made.
+    /// Null for nothing.
+    pub accepted: fn(&str, RequestId, Timestamp) -> Value,
     /// An input that works, shown to agents.
     pub example: fn() -> Value,
     /// JSON Schema of the result.
@@ -125,6 +130,7 @@ impl ToolSpec {
         deadline: Duration::from_secs(60),
         input: &[],
         check: |_, _| Vec::new(),
+        accepted: |_, _, _| Value::Null,
         example: || Value::Null,
         output: || Value::Null,
     };

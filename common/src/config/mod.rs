@@ -8,6 +8,7 @@ mod providers;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::SocketAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -50,6 +51,11 @@ pub struct Config {
     pub platforms: Platforms,
     pub model: Option<ModelConfig>,
     pub providers: ProvidersConfig,
+    /// `DNS_SERVER`: address and port of the name server that tools ask. Default: the system's.
+    pub dns_server: Option<SocketAddr>,
+    pub probe: Option<ProbeConfig>,
+    /// `IDENTITY_WEBHOOK_SECRET`: what the identity vendor signs its events with. Default: none, and no event is heard.
+    pub identity_webhook_secret: Option<Redacted>,
     pub aws: AwsConfig,
     pub tables: Tables,
 }
@@ -149,6 +155,17 @@ pub enum ModelProvider {
     Anthropic,
     /// Converse.
     Bedrock,
+}
+
+/// Asking mail hosts whether they would take a mail, where port 25 is open to us.
+#[derive(Clone, Debug)]
+pub struct ProbeConfig {
+    /// `SMTP_PROBE`: `on` or `off`. Default `off`: functions cannot reach that port.
+    /// `SMTP_PROBE_NAME`: what we call ourselves there; should resolve to our address. Default: the host of
+    /// `PUBLIC_BASE_URL`, or `localhost`.
+    pub name: String,
+    /// `SMTP_PROBE_PORT`: for tests. Default 25.
+    pub port: u16,
 }
 
 /// How mails to people leave. Without both, none does.
@@ -364,6 +381,9 @@ impl Config {
             platforms: env.platforms(),
             model: env.model(),
             providers: ProvidersConfig::read(&mut env),
+            dns_server: env.parsed("DNS_SERVER"),
+            probe: env.probe(),
+            identity_webhook_secret: env.text("IDENTITY_WEBHOOK_SECRET").map(Redacted),
             aws,
             tables: Tables {
                 jobs: format!("{prefix}-jobs"),
@@ -468,6 +488,23 @@ impl Reader<'_> {
             self.problem("MAIL_FROM", "is required with SMTP_URL");
         }
         MailConfig { smtp_url: smtp_url.map(Redacted), from }
+    }
+
+    fn probe(&mut self) -> Option<ProbeConfig> {
+        let own = self.url("PUBLIC_BASE_URL").and_then(|url| Some(url::Url::parse(&url).ok()?.host_str()?.to_owned()));
+        let name = self.text("SMTP_PROBE_NAME").or(own).unwrap_or_else(|| "localhost".to_owned());
+        if name != "localhost" && !crate::contact::is_domain(&name) && self.text("SMTP_PROBE").is_some() {
+            self.problem("SMTP_PROBE_NAME", "must be a host name, as PUBLIC_BASE_URL has none");
+        }
+        let port = u16::try_from(self.number("SMTP_PROBE_PORT", 25, 1..=65_535)).unwrap_or(25);
+        match self.text("SMTP_PROBE").as_deref() {
+            Some("on") => Some(ProbeConfig { name, port }),
+            None | Some("off") => None,
+            Some(other) => {
+                self.problem("SMTP_PROBE", format_args!("must be on or off (got {other:?})"));
+                None
+            }
+        }
     }
 
     fn model(&mut self) -> Option<ModelConfig> {

@@ -6,7 +6,7 @@ use http::{HeaderName, HeaderValue, StatusCode};
 use serde_json::{Value, json};
 
 use super::order::Listing;
-use crate::catalog::Answer;
+use crate::catalog::{Answer, ToolSpec};
 use crate::config::ChainConfig;
 use crate::encoding::base64_standard;
 use crate::http::error::merge;
@@ -123,8 +123,9 @@ pub fn is_worth_waiting(job: &Job, answer: Answer) -> bool {
 }
 
 /// 202 for a job that goes on without its caller.
-pub fn pending(job: &Job, listing: Option<&Listing>) -> Response {
+pub fn pending(job: &Job, tool: &ToolSpec, listing: Option<&Listing>, origin: &str) -> Response {
     let mut body = accepted(job);
+    merge(&mut body, (tool.accepted)(origin, job.request_id, job.created));
     if let Some(listing) = listing {
         body["soul_job_id"] = json!(job.request_id.soul_job());
         merge(&mut body, Value::Object(listing.accepted.clone()));

@@ -589,7 +589,9 @@ impl Gate {
                 }
             }
             (_, Some(Outcome::Failed), Answer::Direct) => answer::credited_back(job),
-            (_, None, Answer::Direct) | (_, _, Answer::Queued) => answer::pending(job, order.listing),
+            (_, None, Answer::Direct) | (_, _, Answer::Queued) => {
+                answer::pending(job, order.tool, order.listing, order.origin())
+            }
         };
         Ok(answer::with_settlement(response, job, &self.app.config.chain))
     }

@@ -199,7 +199,9 @@ impl Engine {
     }
 
     async fn work(&self, job: &mut Job, patience: Patience) -> Result<Progress, MoveError> {
-        if let Some(until) = job.handed_until {
+        // What one of our own tools waits for, it looks after itself: it is run again.
+        let waits = job.handed_until.is_some() && job.sold.is_none();
+        if let (Some(until), false) = (job.handed_until, waits) {
             let now = self.clock.now();
             if now < until {
                 if let (Some(sellers), false) = (&self.sellers, job.is_claimed(now)) {
@@ -211,11 +213,11 @@ impl Engine {
             let message = "the seller did not deliver before the service's deadline";
             return self.fail(job, ToolError::unavailable(Unavailable::DeadlineExceeded, message)).await;
         }
-        if job.is_worn_out() {
+        if job.is_worn_out() && !waits {
             return self.fail(job, ToolError::internal("the work was tried several times and did not finish")).await;
         }
         // Work that had to wait may have been stopped by its owner meanwhile.
-        if patience == Patience::Worker {
+        if patience == Patience::Worker && !waits {
             let frozen = account::glance(&self.db, job.agent).await?.frozen;
             if let Some(what) = frozen.stops(job.charge.token, &job.tool, job.payee()) {
                 let message = format!("the owner froze this {what} before the work began");
@@ -227,7 +229,7 @@ impl Engine {
                 let now = self.clock.now();
                 store::hand_over(&self.db, job, until, reminder(job, until, now), now).await?;
                 // Told only now: a worker that is quick would find a job that is not yet its own to take.
-                if let Some(sellers) = &self.sellers {
+                if let (Some(sellers), true) = (&self.sellers, job.sold.is_some()) {
                     sellers.remind(job).await;
                 }
                 return Ok(Progress::Paused);
@@ -255,7 +257,10 @@ impl Engine {
             match (&self.sellers, &sold.sold) {
                 (Some(sellers), Some(_)) => sellers.run(&sold).await,
                 (None, Some(_)) => Err(ToolError::internal("this function does no sellers' work")),
-                (_, None) => self.run_tool(&sold, reporter).await.map(Worked::Done),
+                (_, None) => self.run_tool(&sold, reporter).await.map(|output| match output.waits_until {
+                    Some(until) => Worked::HandedOver { until },
+                    None => Worked::Done(output),
+                }),
             }
         };
         tokio::pin!(work);

@@ -1,6 +1,9 @@
 //! The limits of one guarded client.
 
+use std::net::SocketAddr;
 use std::time::Duration;
+
+use super::address::is_public;
 
 /// What a [`Fetcher`](super::Fetcher) may spend on one call, and what it may reach.
 ///
@@ -65,6 +68,11 @@ impl FetchPolicy {
     pub fn allowing_local(mut self, pairs: impl IntoIterator<Item = (String, u16)>) -> Self {
         self.allowed_local.extend(pairs);
         self
+    }
+
+    /// Whether a client other than for HTTP may connect to this address of this host.
+    pub fn permits(&self, host: &str, address: SocketAddr) -> bool {
+        self.allows_local(host, address.port()) || is_public(address.ip())
     }
 
     /// Whether this exact pair was named as one that may be private.

@@ -216,4 +216,38 @@ pub static OPERATIONS: &[Operation] = &[
             (429, "rate_limit_exceeded"),
             (503, "provider_unavailable"),
         ]),
+    Operation::get("/identity/{id}", "showIdentityCheck", "For people: shows who asks and what for, and changes nothing")
+        .answers(&[
+            Answer::other(200, "The page", PAGE),
+            Answer::other(303, "On to the page of who looks at documents", PAGE),
+            Answer::other(404, "The link leads nowhere", PAGE),
+            Answer::other(503, "Not now", PAGE),
+        ])
+        .refuses(&[(404, "not_found"), (429, "rate_limit_exceeded"), (503, "provider_unavailable")]),
+    Operation::post("/identity/{id}", "answerIdentityCheck", "For people: mails a code, or takes it")
+        .body(Body::Form(schemas::identity_answer))
+        .answers(&[
+            Answer::other(200, "Mailed, or confirmed", PAGE),
+            Answer::other(400, "The form could not be read, or this is not the code", PAGE),
+            Answer::other(404, "The link leads nowhere", PAGE),
+            Answer::other(409, "It is over, or no more codes are mailed", PAGE),
+            Answer::other(503, "Not now", PAGE),
+        ])
+        .refuses(&[
+            (400, "invalid_request"),
+            (404, "not_found"),
+            (429, "rate_limit_exceeded"),
+            (503, "provider_unavailable"),
+        ]),
+    Operation::post("/v1/identity/webhook", "identityWebhook", "For the identity vendor: says that something happened")
+        .about("The body is the vendor's event, signed in `Stripe-Signature`; what happened is asked of the vendor itself.")
+        .body(Body::Bytes { content_type: "application/json", about: "The vendor's event, as it was signed" })
+        .answers(&[Answer::ok("Heard", Shape::Object(&[has("received", Shape::Is(true))]))])
+        .refuses(&[
+            (400, "invalid_request"),
+            (401, "unauthorized"),
+            (404, "not_found"),
+            (429, "rate_limit_exceeded"),
+            (503, "provider_unavailable"),
+        ]),
 ];

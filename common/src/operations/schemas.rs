@@ -163,6 +163,11 @@ pub fn decision() -> Value {
     })
 }
 
+/// The form of an identity check's page: empty to have a code mailed.
+pub fn identity_answer() -> Value {
+    json!({"type": "object", "properties": {"code": {"type": "string", "maxLength": 20}}})
+}
+
 /// `webhooks::form::Draft::read`, of a change.
 pub fn webhook() -> Value {
     let mut schema = input::schema(form::CHANGE);

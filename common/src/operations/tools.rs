@@ -92,6 +92,8 @@ pub static ACCEPTED: Named = Named {
         has("message", Shape::Text),
         may("soul_job_id", Shape::Text).about("Of a soul's service: see GET /v1/soul/jobs/{id}"),
         may("service", Shape::Object(SERVICE)),
+        may("verification_url", Shape::Text).about("Of an identity check: the page for the person who is asked"),
+        may("expires_at", Shape::Time).about("Of an identity check: the page is good until then"),
     ]),
 };
 

@@ -4,6 +4,7 @@
 use ring::hmac;
 use serde_json::Value;
 
+use super::signature;
 use crate::clock::Timestamp;
 use crate::config::{CardConfig, Config, Redacted};
 use crate::ids::AgentId;
@@ -11,8 +12,6 @@ use crate::money::Usdc;
 use crate::net::PlainHttp;
 use crate::store::StoreError;
 
-/// A webhook's clock may differ from ours by this much.
-const TOLERANCE_SECS: i64 = 300;
 /// micro-USDC in a cent: a card pays US dollars, and a credit is one.
 const MICRO_PER_CENT: u64 = 10_000;
 
@@ -87,17 +86,7 @@ impl Cards {
 
     /// Whether a webhook's body was signed by the processor, just now.
     pub fn is_signed(&self, header: &str, body: &[u8], now: Timestamp) -> bool {
-        let part = |name: &'static str| header.split(',').filter_map(move |part| part.trim().strip_prefix(name));
-        let Some(time) = part("t=").next() else { return false };
-        let Ok(at) = time.parse::<i64>() else { return false };
-        if now.secs().abs_diff(at) > TOLERANCE_SECS.unsigned_abs() {
-            return false;
-        }
-        let message = [time.as_bytes(), b".", body].concat();
-        // `verify` compares in constant time. While a secret is rolled there are several signatures.
-        part("v1=").any(|signature| {
-            const_hex::decode(signature).is_ok_and(|tag| hmac::verify(&self.webhook, &message, &tag).is_ok())
-        })
+        signature::is_signed(&self.webhook, header, body, now)
     }
 
     /// The paid session an event tells of; `None` for every other event.

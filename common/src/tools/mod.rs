@@ -27,7 +27,7 @@ use crate::ids::{AgentId, RequestId};
 use crate::money::Usdc;
 use crate::net::{FetchPolicy, Fetcher, PlainHttp};
 pub use crate::outcome::{ErrorCode, Mode, Progress, Source, ToolError, Unavailable};
-use crate::providers::{Model, Outbound};
+use crate::providers::{Dns, Model, Outbound};
 use crate::store::aws::SignedHttp;
 use crate::store::{Blobs, BoxFuture, Db, StoreError};
 
@@ -97,6 +97,8 @@ pub struct Toolbox {
     pub fetcher: Fetcher,
     /// For providers that the operator configured.
     pub outbound: Outbound,
+    /// Who takes a domain's mail, and what else the DNS says.
+    pub dns: Dns,
     /// The language model, where one is configured.
     pub model: Option<Model>,
 }
@@ -117,6 +119,7 @@ impl Toolbox {
         Ok(Toolbox {
             fetcher: Fetcher::new(policy, &user_agent).map_err(StoreError::new)?,
             outbound: Outbound::new(http.clone(), signed.clone(), &config.providers, &user_agent),
+            dns: Dns::new(config.dns_server),
             model: Model::configured(&config, http, signed),
             clock,
             db,
@@ -135,11 +138,18 @@ pub struct Output {
     pub credited: Option<Usdc>,
     /// What tools that the work used cost, of a seller's share, in micro-USDC.
     pub tools_cost: Usdc,
+    /// No result yet: somebody outside is at it. The tool is run again when there is news, now and then, and at this time.
+    pub waits_until: Option<Timestamp>,
 }
 
 impl Output {
     /// A result that credited nothing and used no priced tool.
     pub fn new(result: Value, source: Source) -> Output {
-        Output { result, source, credited: None, tools_cost: Usdc::ZERO }
+        Output { result, source, credited: None, tools_cost: Usdc::ZERO, waits_until: None }
+    }
+
+    /// No result yet, and none before somebody outside did their part: whoever learns of it sends the job to the queue.
+    pub fn waiting(until: Timestamp, source: Source) -> Output {
+        Output { waits_until: Some(until), ..Output::new(Value::Null, source) }
     }
 }

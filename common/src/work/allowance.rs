@@ -101,6 +101,7 @@ impl Allowance {
         let running = (runner.run)(self.desk.toolbox.clone(), task);
         let ended = tokio::time::timeout(runner.spec.deadline, running).await;
         let result = match ended {
+            Ok(Ok(output)) if output.waits_until.is_some() => Err("waits for somebody outside".to_owned()),
             Ok(Ok(output)) => Ok(output.result),
             Ok(Err(error)) => Err(error.message),
             Err(_) => Err("took too long".to_owned()),

@@ -1,6 +1,9 @@
 //! The action policy of an agent, approvals, and the page on which a human decides.
 
+mod identity;
+
 use std::str::FromStr;
+use std::sync::Arc;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -24,7 +27,7 @@ use common::ledger::signing::ReceiptSigner;
 use common::limits::{self, Class, Subject};
 use common::named::{self, Request};
 use common::notifications::{self, Notification, NotificationKind};
-use common::store::StoreError;
+use common::store::{Queue, StoreError};
 use common::webhooks::{Event, EventKind, outbox};
 use http::{HeaderMap, StatusCode};
 use serde_json::{Map, Value, json};
@@ -41,6 +44,8 @@ pub struct Desk {
     /// Signs decisions.
     pub signer: ReceiptSigner,
     pub notices: Notices,
+    /// The queue of jobs: those that wait for a person.
+    pub queue: Arc<dyn Queue>,
 }
 
 pub fn router(desk: Desk) -> Router {
@@ -50,7 +55,9 @@ pub fn router(desk: Desk) -> Router {
         .route("/v1/approvals", get(list).post(create))
         .route("/v1/approvals/{id}", get(read))
         .route("/v1/approvals/{id}/cancel", post(cancel))
-        .route("/approve/{token}", get(ask).post(decide));
+        .route("/approve/{token}", get(ask).post(decide))
+        .route("/identity/{id}", get(identity::show).post(identity::answer))
+        .route("/v1/identity/webhook", post(identity::event));
     common::http::routes::finish(router.with_state(desk))
 }
 

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use approvals::Desk;
-use common::app::{App, Connections};
+use common::app::{self, App, Connections};
 use common::approvals::Notices;
 use common::config::Config;
 use common::secrets::ServiceKeys;
@@ -12,7 +12,8 @@ async fn main() -> Result<(), lambda_http::Error> {
     let connections = Connections::open(&config)?;
     let signer = ServiceKeys::load(&config, &connections.signed).await?.receipts;
     let notices = Notices::new(&config)?;
+    let queue = app::job_queue(&config, &connections)?;
     let app = App::new(config, &connections);
     app.db.warm(&app.config.tables.agents).await;
-    lambda_http::run(approvals::router(Desk { app, signer, notices })).await
+    lambda_http::run(approvals::router(Desk { app, signer, notices, queue })).await
 }

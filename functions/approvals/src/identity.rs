@@ -1,0 +1,184 @@
+//! The page of an identity check, for the person who is asked: it leads on to the vendor's, or mails a code and takes it.
+//! And where the vendor says that something happened.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::Response;
+use common::approvals::page::{self, escaped};
+use common::digest;
+use common::http::{ApiError, Segment, private_json, read_body};
+use common::ids::RequestId;
+use common::limits::{self, Class, Subject};
+use common::mail::{Letter, MailError};
+use common::providers::{identity as vendor, signature};
+use common::store::queue;
+use common::tools::verification::session::{self, Guess, MAX_CODES, Session};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use ring::hmac;
+use serde_json::json;
+
+use super::{Desk, respond};
+
+const MAX_FORM_BYTES: usize = 4 * 1024;
+const MAX_EVENT_BYTES: usize = 256 * 1024;
+const SUBJECT: &str = "Your code";
+
+/// `GET /identity/{id}`: shows what is asked, and changes nothing; mail scanners open links.
+pub async fn show(State(desk): State<Desk>, Segment(id): Segment) -> Response {
+    match found(&desk, &id).await {
+        Ok(session) => desk.ask_person(&session, StatusCode::OK, ""),
+        Err(page) => *page,
+    }
+}
+
+/// `POST /identity/{id}`: mails a code, or takes it.
+pub async fn answer(State(desk): State<Desk>, Segment(id): Segment, body: Body) -> Response {
+    let session = match found(&desk, &id).await {
+        Ok(session) => session,
+        Err(page) => return *page,
+    };
+    let Ok(body) = read_body(body, MAX_FORM_BYTES).await else { return desk.bad_form("It is too long.") };
+    let code = url::form_urlencoded::parse(&body).find(|(name, _)| name == "code").map(|(_, code)| code.into_owned());
+    let now = desk.app.clock.now();
+    if session.email.is_none() || !session.is_open(now) {
+        return desk.ask_person(&session, StatusCode::CONFLICT, "");
+    }
+    let Some(code) = code else { return desk.mail_code(&session).await };
+    let code: String = code.chars().filter(char::is_ascii_digit).take(20).collect();
+    let guessed = session::guess(&desk.app.db, session.request_id, &code, now).await;
+    // Also of one that was decided before: whoever decided it may have died before it could say so.
+    if !matches!(guessed, Ok(Guess::Wrong { left: 1.. } | Guess::NoCode)) {
+        queue::send_or_log(&*desk.queue, session.request_id, None).await;
+    }
+    let latest = match session::load(&desk.app.db, session.request_id).await {
+        Ok(latest) => latest.unwrap_or(session),
+        Err(error) => return desk.not_now(&error),
+    };
+    match guessed {
+        Ok(Guess::Right) => desk.ask_person(&latest, StatusCode::OK, ""),
+        Ok(Guess::Wrong { left }) => {
+            desk.ask_person(&latest, StatusCode::BAD_REQUEST, &format!("This is not the code. Tries left: {left}."))
+        }
+        Ok(Guess::NoCode) => {
+            desk.ask_person(&latest, StatusCode::BAD_REQUEST, "The code is too old. Ask for a new one.")
+        }
+        Ok(Guess::Decided) => desk.ask_person(&latest, StatusCode::CONFLICT, ""),
+        Err(error) => desk.not_now(&error),
+    }
+}
+
+/// `POST /v1/identity/webhook`: something happened to a vendor's session. What it was, the job asks the vendor itself; so
+/// events may come twice, late and in any order.
+pub async fn event(State(desk): State<Desk>, headers: HeaderMap, body: Body) -> Response {
+    let answer = async {
+        limits::take(&desk.app, Subject::source(), Class::Open).await?;
+        let body = read_body(body, MAX_EVENT_BYTES).await?;
+        let secret = desk.app.config.identity_webhook_secret.as_ref().ok_or(ApiError::NotFound)?;
+        let key = hmac::Key::new(hmac::HMAC_SHA256, secret.expose().as_bytes());
+        let signed = headers.get("stripe-signature").and_then(|value| value.to_str().ok()).unwrap_or_default();
+        if !signature::is_signed(&key, signed, &body, desk.app.clock.now()) {
+            return Err(ApiError::Unauthorized);
+        }
+        if let Some(request_id) = vendor::request_of(&body)
+            && session::load(&desk.app.db, request_id).await?.is_some()
+        {
+            queue::send_or_log(&*desk.queue, request_id, None).await;
+        }
+        Ok(private_json(StatusCode::OK, &json!({"received": true})))
+    };
+    respond(answer.await)
+}
+
+async fn found(desk: &Desk, id: &str) -> Result<Session, Box<Response>> {
+    if let Err(refused) = limits::take(&desk.app, Subject::source(), Class::Open).await {
+        return Err(Box::new(respond(Err(refused))));
+    }
+    let Ok(request_id) = id.parse::<RequestId>() else { return Err(Box::new(desk.no_such_link())) };
+    match session::load(&desk.app.db, request_id).await {
+        Ok(Some(session)) => Ok(session),
+        Ok(None) => Err(Box::new(desk.no_such_link())),
+        Err(error) => Err(Box::new(desk.not_now(&error))),
+    }
+}
+
+impl Desk {
+    fn ask_person(&self, session: &Session, status: StatusCode, note: &str) -> Response {
+        let now = self.app.clock.now();
+        if let (true, Some(url)) = (session.is_open(now), &session.vendor_url)
+            && let Ok(to) = HeaderValue::from_str(url)
+        {
+            let mut response =
+                page::say(StatusCode::SEE_OTHER, self.name(), "Go on", "Your browser goes there by itself.");
+            response.headers_mut().insert(header::LOCATION, to);
+            return response;
+        }
+        let title =
+            if session.is_open(now) { "Somebody asks you to confirm your address" } else { "This check is over" };
+        let rest = if !session.is_open(now) {
+            let status = session.decision.as_ref().map_or("expired", |decision| decision.status.as_str());
+            format!("<p class=verdict>{}</p>", escaped(status))
+        } else {
+            let to = session.email.as_deref().map(masked).unwrap_or_default();
+            let mail = format!(
+                "<form method=post><p>A code is mailed to {}.</p><button class=no>Mail me a code</button></form>",
+                escaped(&to)
+            );
+            let code = "<form method=post><p><label for=code>The code</label> <input id=code name=code inputmode=numeric \
+                        autocomplete=one-time-code maxlength=20 required></p><button class=yes>Confirm</button></form>";
+            match session.sent {
+                0 => mail,
+                sent if sent < MAX_CODES => format!("{code}{mail}"),
+                _ => code.to_owned(),
+            }
+        };
+        let note = if note.is_empty() { String::new() } else { format!("<p class=verdict>{}</p>", escaped(note)) };
+        let main = format!(
+            "<h1>{title}</h1>{note}<p>An agent wants to know that you read the mail of this address. It says what for:</p>\
+             <p class=quote>{}</p><dl><dt>Agent</dt><dd>{}</dd><dt>Until</dt><dd>{}</dd></dl>{rest}\
+             <p><small>Confirming proves that you read this address's mail, and nothing else. If you do not know what this \
+             is about, close the page.</small></p>",
+            escaped(&session.purpose),
+            session.agent,
+            session.expires_at,
+        );
+        page::page(status, self.name(), title, &main)
+    }
+
+    async fn mail_code(&self, session: &Session) -> Response {
+        let now = self.app.clock.now();
+        let number = u64::from_be_bytes(digest::random::<8>()) % 100_000_000;
+        let code = format!("{number:08}");
+        match session::new_code(&self.app.db, session, &code, now).await {
+            Ok(true) => {}
+            Ok(false) => return self.ask_person(session, StatusCode::CONFLICT, "No more codes are mailed."),
+            Err(error) => return self.not_now(&error),
+        }
+        let letter = Letter {
+            to: session.email.clone().unwrap_or_default(),
+            subject: SUBJECT,
+            id: format!("identity-{}-{}", session.request_id, session.sent + 1),
+            text: format!(
+                "Your code is {code}. It is good for 15 minutes, on the page where you asked for it.\n\n\
+                 If you did not ask for one, do nothing, and give it to nobody.\n"
+            ),
+        };
+        let sent = self.notices.mailer().send(&self.app.db, &letter, now).await;
+        let (status, note) = match &sent {
+            Ok(()) | Err(MailError::Silent) => (StatusCode::OK, "The code is on its way."),
+            Err(MailError::TooMany) => (StatusCode::CONFLICT, "This address got its most mails for today."),
+            Err(_) => (StatusCode::SERVICE_UNAVAILABLE, "The mail could not be sent. Try again shortly."),
+        };
+        if let Err(error) = &sent {
+            common::http::log::failure("a code could not be mailed", error);
+        }
+        let mut after = session.clone();
+        after.sent += 1;
+        self.ask_person(&after, status, note)
+    }
+}
+
+/// Enough of an address for its owner to know it.
+fn masked(email: &str) -> String {
+    let (local, domain) = email.split_once('@').unwrap_or((email, ""));
+    format!("{}***@{domain}", local.chars().next().unwrap_or_default())
+}

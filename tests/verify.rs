@@ -1,0 +1,259 @@
+//! E-mail verification, bought: against a zone and mail hosts that the test serves, and a server that speaks Hunter's
+//! documented protocol (see `common/src/tools/verification/hunter.rs`).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use axum::http::{HeaderMap, StatusCode, Uri};
+use common::tools::verification::manners;
+use local::Options;
+use local::stack::{Background, Stack};
+use serde_json::{Value, json};
+
+use crate::support::mailhost::{MailHost, Manner};
+use crate::support::payer::{bare, header};
+use crate::support::proxy::{Life, Proxy};
+use crate::support::zone::{Answer, Served, Zone};
+use crate::support::{Payer, run, stack_with};
+
+mod identity;
+
+const PATH: &str = "/v1/tools/verify/email";
+
+/// A neighbourhood of mail hosts, each at a loopback address of its own, all at one port.
+struct Town {
+    zone: Served,
+    good: MailHost,
+    grey: MailHost,
+    busy: MailHost,
+    port: u16,
+    _others: Vec<MailHost>,
+}
+
+async fn town() -> Town {
+    let good = MailHost::start("127.0.0.2:0", Manner::Mailboxes(&["ada", "info", "bob1", "bob2", "bob3"])).await;
+    let port = good.address.port();
+    let at = |last: u8, manner| async move { MailHost::start(&format!("127.0.0.{last}:{port}"), manner).await };
+    let open = at(3, Manner::AcceptAll).await;
+    let grey = at(4, Manner::Recipient("451 4.7.1 Greylisted, come back in 300 seconds")).await;
+    let busy = at(5, Manner::Banner("421 4.3.2 not now")).await;
+    let mut zone = Zone::new();
+    for (name, address) in [
+        ("good.org", "127.0.0.2"),
+        ("open.org", "127.0.0.3"),
+        ("grey.org", "127.0.0.4"),
+        ("busy.org", "127.0.0.5"),
+        // Nobody listens there.
+        ("shut.org", "127.0.0.6"),
+        // A neighbour's address, in the zone of somebody who wants to know what is there.
+        ("nosy.org", "127.0.0.2"),
+        ("mailinator.com", "127.0.0.2"),
+    ] {
+        let host = format!("mx.{name}");
+        zone = zone.mx(name, 10, &host).a(&host, address);
+    }
+    let zone = zone.a("plain.org", "127.0.0.2").mx("refuses.org", 0, ".").answer("broken.org", Answer::ServerFailure);
+    Town { zone: zone.start().await, good, grey, busy, port, _others: vec![open] }
+}
+
+impl Town {
+    fn known_to(&self, options: Options) -> Options {
+        let hosts = ["mx.good.org", "mx.open.org", "mx.grey.org", "mx.busy.org", "mx.shut.org", "plain.org"];
+        let allowed: Vec<String> = hosts.iter().map(|host| format!("{host}:{}", self.port)).collect();
+        options
+            .with("DNS_SERVER", self.zone.address().to_string())
+            .with("SMTP_PROBE", "on")
+            .with("SMTP_PROBE_PORT", self.port.to_string())
+            .with("SMTP_PROBE_NAME", "probe.example.net")
+            .with("LOCAL_FETCH_ALLOW", allowed.join(","))
+    }
+}
+
+/// Buys a verification and waits for its end.
+async fn verified(payer: &Payer, email: &str) -> Value {
+    let answer = payer.buy(PATH, &json!({"email": email})).await;
+    assert_eq!(answer.status, 202, "{}", answer.text);
+    payer.finished(answer.json()["request_id"].as_str().unwrap()).await
+}
+
+#[test]
+fn every_verdict_is_what_the_zone_and_the_mail_hosts_say() {
+    run(async {
+        let town = town().await;
+        let stack = stack_with(|options| town.known_to(options)).await;
+        let payer = Payer::new(&stack).await;
+        let mut bought = 0;
+        for (email, verdict, deliverable, catch_all, reasons) in [
+            ("ada@good.org", "deliverable", json!(true), json!(false), json!(["mailbox_accepted"])),
+            ("ada@plain.org", "deliverable", json!(true), json!(false), json!(["mailbox_accepted", "no_mx_record"])),
+            ("eve@good.org", "undeliverable", json!(false), json!(null), json!(["mailbox_not_found"])),
+            ("info@good.org", "risky", json!(true), json!(false), json!(["mailbox_accepted", "role"])),
+            ("ada@open.org", "risky", json!(null), json!(true), json!(["mailbox_accepted", "accept_all"])),
+            ("ada@mailinator.com", "risky", json!(null), json!(null), json!(["mailbox_not_checked", "disposable"])),
+            ("ada@grey.org", "unknown", json!(null), json!(null), json!(["greylisted"])),
+            ("ada@busy.org", "unknown", json!(null), json!(null), json!(["blocked"])),
+            ("ada@shut.org", "unknown", json!(null), json!(null), json!(["mail_host_unreachable"])),
+            ("ada@nosy.org", "unknown", json!(null), json!(null), json!(["mail_host_not_public"])),
+            ("ada@refuses.org", "undeliverable", json!(false), json!(null), json!(["domain_refuses_mail"])),
+            ("ada@no-such-name-here.org", "undeliverable", json!(false), json!(null), json!(["domain_not_found"])),
+            ("\u{7528}\u{6237}@good.org", "unknown", json!(null), json!(null), json!(["needs_smtputf8"])),
+            ("ada@good.org\r\nDATA", "undeliverable", json!(false), json!(null), json!(["invalid_syntax"])),
+        ] {
+            let job = verified(&payer, email).await;
+            bought += 1;
+            assert_eq!(job["status"], "completed", "{email}: {job}");
+            assert_eq!((&job["provider"], &job["mode"]), (&json!("email_check"), &json!("embedded")));
+            let result = &job["result"];
+            let told = (&result["verdict"], &result["deliverable"], &result["catch_all"], &result["reasons"]);
+            assert_eq!(told, (&json!(verdict), &deliverable, &catch_all, &reasons), "{email}: {result}");
+            assert_eq!(result["email"], email);
+        }
+        assert_eq!(payer.balance(&stack).await, 1_000_000 - bought * 1_000);
+
+        // Who was asked, and how: by our name, with the empty sender, and never with a mail.
+        let heard = town.good.heard();
+        for line in &heard {
+            let known = ["EHLO probe.example.net", "MAIL FROM:<>", "RCPT TO:<", "QUIT", "(connected)"];
+            assert!(known.iter().any(|known| line.starts_with(known)), "{line}");
+        }
+        assert_eq!(
+            town.good.connections(),
+            4,
+            "two domains' mailboxes; not the nosy neighbour's, nor the throw-away's: {heard:?}"
+        );
+
+        // Asked again, by anybody: nobody is bothered twice. The older path is the same tool.
+        let other = Payer::new(&stack).await;
+        let answer = other.buy("/v1/tools/lookup/person-email-status", &json!({"email": "ada@good.org"})).await;
+        let job = other.finished(answer.json()["request_id"].as_str().unwrap()).await;
+        assert_eq!(job["result"]["verdict"], "deliverable", "{job}");
+        assert_eq!(job["result"]["checked_by"], json!(["syntax", "lists", "smtp", "cache"]));
+        assert_eq!(verified(&other, "ada@grey.org").await["result"]["reasons"], json!(["greylisted"]));
+        assert_eq!((town.good.connections(), town.grey.connections()), (4, 1));
+
+        // A host that said no is left alone, also with other addresses.
+        assert_eq!(verified(&other, "bob@busy.org").await["result"]["reasons"], json!(["blocked"]));
+        assert_eq!(town.busy.connections(), 1);
+    });
+}
+
+#[test]
+fn what_cannot_be_found_out_is_paid_back() {
+    run(async {
+        let town = town().await;
+        let stack = stack_with(|options| town.known_to(options)).await;
+        let payer = Payer::new(&stack).await;
+        let job = verified(&payer, "ada@broken.org").await;
+        assert_eq!((&job["status"], &job["error_code"]), (&json!("failed"), &json!("provider_unavailable")), "{job}");
+        assert_eq!(job["error_reason"], "source_unavailable", "{job}");
+        assert_eq!(payer.balance(&stack).await, 1_000_000, "never asked for, or paid back");
+
+        // An agent's share of a domain is used up; the mail host is not asked, and the agent does not pay.
+        let now = stack.app.clock.now();
+        for _ in 0..manners::MAX_A_DAY {
+            assert!(manners::may_ask(&stack.app.db, payer.agent(), "good.org", now).await.unwrap());
+        }
+        let job = verified(&payer, "ada@good.org").await;
+        assert_eq!((&job["status"], &job["error_code"]), (&json!("failed"), &json!("rate_limited")), "{job}");
+        assert_eq!(job["error_reason"], "domain_cap", "{job}");
+        assert_eq!((payer.balance(&stack).await, town.good.connections()), (1_000_000, 0));
+        assert_eq!(verified(&Payer::new(&stack).await, "ada@good.org").await["result"]["verdict"], "deliverable");
+    });
+}
+
+#[test]
+fn a_mail_host_is_asked_by_one_of_us_at_a_time() {
+    run(async {
+        let town = town().await;
+        let stack = stack_with(|options| town.known_to(options)).await;
+        let payers = [Payer::new(&stack).await, Payer::new(&stack).await, Payer::new(&stack).await];
+        let names = ["bob1@good.org", "bob2@good.org", "bob3@good.org"];
+        let ask = |index: usize| verified(&payers[index], names[index]);
+        let (one, two, three) = tokio::join!(ask(0), ask(1), ask(2));
+        for job in [one, two, three] {
+            assert_eq!(job["result"]["verdict"], "deliverable", "{job}");
+        }
+        assert_eq!((town.good.most_at_once(), town.good.connections()), (1, 3));
+    });
+}
+
+/// Hunter, saying this status to everything.
+async fn hunter(says: Arc<AtomicU16>) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let answer = move |uri: Uri, headers: HeaderMap| {
+        let status = StatusCode::from_u16(says.load(Ordering::SeqCst)).unwrap();
+        assert_eq!((uri.path(), &headers["x-api-key"]), ("/v2/email-verifier", &"hunter-key".parse().unwrap()));
+        let data = json!({"status": "accept_all", "score": 60, "accept_all": true, "smtp_check": true});
+        async move { (status, json!({"data": data}).to_string()) }
+    };
+    tokio::spawn(async move { axum::serve(listener, axum::Router::new().fallback(answer)).await });
+    url
+}
+
+#[test]
+fn a_provider_finds_out_where_port_25_is_shut() {
+    run(async {
+        let town = town().await;
+        let says = Arc::new(AtomicU16::new(200));
+        let urls = json!({"hunter": hunter(says.clone()).await}).to_string();
+        let stack = stack_with(|options| {
+            town.known_to(options)
+                .with("SMTP_PROBE", "off")
+                .with("EMAIL_CHECK_PROVIDERS", "hunter")
+                .with("PROVIDER_URLS", urls)
+                .with("PROVIDER_KEYS", r#"{"hunter":"hunter-key"}"#)
+        })
+        .await;
+        let payer = Payer::new(&stack).await;
+        let job = verified(&payer, "ada@good.org").await;
+        assert_eq!((&job["provider"], &job["mode"]), (&json!("hunter"), &json!("upstream")), "{job}");
+        assert_eq!(job["result"]["verdict"], "risky");
+        assert_eq!(job["result"]["checked_by"], json!(["syntax", "lists", "dns", "hunter"]));
+        assert_eq!(payer.balance(&stack).await, 1_000_000 - 1_000);
+
+        says.store(401, Ordering::SeqCst);
+        let job = verified(&payer, "eve@good.org").await;
+        assert_eq!((&job["status"], &job["error_code"]), (&json!("failed"), &json!("provider_auth")), "{job}");
+        assert_eq!(payer.balance(&stack).await, 1_000_000 - 1_000, "{job}");
+        assert_eq!(town.good.connections(), 0);
+        // What the DNS settles costs no question to a provider.
+        assert_eq!(verified(&payer, "ada@refuses.org").await["result"]["verdict"], "undeliverable");
+    });
+}
+
+/// What it costs beside the call itself, in DynamoDB's units.
+#[test]
+fn a_verification_is_counted() {
+    run(async {
+        let town = town().await;
+        let database = local::database::start(None).await.expect("a database");
+        let database = Proxy::start(&database, Life::immortal()).await;
+        let stack: Stack = stack_with(|options| {
+            let options = options.with("AWS_ENDPOINT_URL", &database.url).with("PAYMENT_HOLD_MS", "0");
+            Options { background: Background::Worker, ..town.known_to(options) }
+        })
+        .await;
+        let payer = Payer::new(&stack).await;
+        let mut counted = Vec::new();
+        for email in ["ada@good.org", "ada@good.org", "ada@refuses.org"] {
+            assert_eq!(common::limits::stopped(&stack.app).await.unwrap(), None);
+            database.take_seen();
+            let payment = header(&bare(&payer.authorize(1_000)));
+            let accepted = payer.client.post(PATH, &[("x-payment", &payment)], &json!({"email": email})).await;
+            assert_eq!(accepted.status, 202, "{}", accepted.text);
+            tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
+            let seen = database.take_seen();
+            let writes: f64 = seen.iter().map(|seen| seen.write_units).sum();
+            let reads: f64 = seen.iter().map(|seen| seen.read_units).sum();
+            counted.push((writes, reads, seen.len()));
+            let id = accepted.json()["request_id"].as_str().unwrap().to_owned();
+            assert_eq!(payer.finished(&id).await["status"], "completed");
+        }
+        println!("verify_email, (write units, read units, requests): probed, remembered, settled by DNS: {counted:?}");
+        let [probed, remembered, settled] = counted[..] else { unreachable!() };
+        // The domain's count, the host's turn taken and given back, what is kept.
+        assert!(probed.0 - remembered.0 <= 5.0, "{counted:?}");
+        assert!(settled.0 <= remembered.0 && probed.0 <= 34.0, "{counted:?}");
+    });
+}

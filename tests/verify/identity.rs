@@ -1,0 +1,261 @@
+//! Identity checks, bought: a code by mail, and a vendor's contract (shapes from docs.stripe.com/api/identity, see
+//! `common/src/providers/identity.rs`).
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::http::{HeaderMap, Method, Uri};
+use common::clock::Clock;
+use common::ids::RequestId;
+use common::jobs::store;
+use common::store::queue;
+use common::tools::verification::session::{self, Decision, Guess, MAX_TRIES, Session};
+use local::Options;
+use local::stack::Stack;
+use ring::hmac;
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Payer, eventually, run, stack_with};
+
+const PATH: &str = "/v1/tools/identity/start";
+const SECRET: &str = "whsec_of_the_vendor";
+
+fn input() -> Value {
+    json!({
+        "full_name": "Ada Lovelace", "email": "ada@example.org", "purpose": "To rent <b>a workshop</b>",
+        "idempotency_key": "workshop-17",
+    })
+}
+
+/// A check that waits for its person.
+async fn started(payer: &Payer, stack: &Stack) -> (String, Value) {
+    let answer = payer.buy(PATH, &input()).await;
+    assert_eq!(answer.status, 202, "{}", answer.text);
+    let body = answer.json();
+    let id = body["request_id"].as_str().unwrap().to_owned();
+    assert_eq!(body["verification_url"], format!("{}/identity/{id}", stack.base_url));
+    let request_id: RequestId = id.parse().unwrap();
+    eventually("the check to wait", || async {
+        let job = store::load_latest(&stack.app.db, request_id).await.unwrap().unwrap();
+        job.handed_until.map(|_| ())
+    })
+    .await;
+    assert_eq!(payer.get(&format!("/v1/requests/{id}")).await.json()["status"], "processing");
+    (id, body)
+}
+
+async fn submit(payer: &Payer, id: &str, form: &str) -> Answer {
+    let headers = [("content-type", "application/x-www-form-urlencoded")];
+    payer.client.send("POST", &format!("/identity/{id}"), &headers, form.to_owned()).await.expect("an answer")
+}
+
+/// The code that was mailed last.
+fn mailed(stack: &Stack, id: &str, number: u32) -> String {
+    let mail = std::fs::read_to_string(stack.outbox.join(format!("identity-{id}-{number}.eml"))).expect("a mail");
+    assert!(mail.contains("To: <ada@example.org>"), "{mail}");
+    assert!(!mail.contains("workshop") && !mail.contains("Lovelace"), "no word of the agent's: {mail}");
+    let at = mail.find("Your code is ").expect("a code") + "Your code is ".len();
+    mail[at..at + 8].to_owned()
+}
+
+fn another(code: &str) -> String {
+    format!("{:08}", (code.parse::<u32>().unwrap() + 1) % 100_000_000)
+}
+
+#[test]
+fn a_code_by_mail_proves_control_of_the_address_and_says_no_more() {
+    run(async {
+        let stack = stack_with(|options| options).await;
+        let payer = Payer::new(&stack).await;
+        let (id, accepted) = started(&payer, &stack).await;
+        assert!(accepted["expires_at"].as_str().unwrap() > stack.app.clock.now().to_string().as_str());
+
+        let page = payer.client.get(&format!("/identity/{id}"), &[]).await;
+        assert_eq!(page.status, 200, "{}", page.text);
+        assert!(page.text.contains("a***@example.org") && !page.text.contains("ada@example.org"), "{}", page.text);
+        assert!(page.text.contains("&lt;b&gt;a workshop"), "hostile text is text: {}", page.text);
+        assert_eq!(submit(&payer, &id, "code=12345678").await.status, 400, "none was mailed");
+        assert_eq!(submit(&payer, &id, "").await.status, 200);
+        let code = mailed(&stack, &id, 1);
+        assert_eq!(submit(&payer, &id, &format!("code={}", another(&code))).await.status, 400);
+
+        // The right one, from two windows at once: one decides, both are told.
+        let form = format!("code={code}");
+        let (one, other) = tokio::join!(submit(&payer, &id, &form), submit(&payer, &id, &form));
+        let mut statuses = [one.status, other.status];
+        statuses.sort_unstable();
+        assert_eq!(statuses, [200, 409]);
+        assert!(one.text.contains("approved") && other.text.contains("approved"));
+
+        let job = payer.finished(&id).await;
+        let result = &job["result"];
+        assert_eq!((&job["provider"], &job["mode"]), (&json!("contact_control"), &json!("embedded")), "{job}");
+        assert_eq!((&result["status"], &result["assurance"]), (&json!("approved"), &json!("contact_control")));
+        assert_eq!((&result["name_matches"], &result["document_type"]), (&Value::Null, &Value::Null));
+        assert_eq!(payer.balance(&stack).await, 1_000_000 - 500_000);
+        assert_eq!(submit(&payer, &id, "").await.status, 409, "it is over");
+        for unknown in ["nothing", "00000000-0000-0000-0000-000000000000"] {
+            assert_eq!(payer.client.get(&format!("/identity/{unknown}"), &[]).await.status, 404);
+        }
+    });
+}
+
+#[test]
+fn guesses_run_out_and_codes_too() {
+    run(async {
+        let stack = stack_with(|options| options).await;
+        let payer = Payer::new(&stack).await;
+        let (id, _) = started(&payer, &stack).await;
+        for number in 1..=4 {
+            assert_eq!(submit(&payer, &id, "").await.status, if number <= 3 { 200 } else { 409 }, "mail {number}");
+        }
+        let old = mailed(&stack, &id, 1);
+        let code = mailed(&stack, &id, 3);
+        assert!(!stack.outbox.join(format!("identity-{id}-4.eml")).exists());
+        let wrong = if old == code { another(&code) } else { old };
+        let form = format!("code={wrong}");
+        // Many at once are as many guesses.
+        let (a, b, c) =
+            tokio::join!(submit(&payer, &id, &form), submit(&payer, &id, &form), submit(&payer, &id, &form));
+        assert_eq!([a.status, b.status, c.status], [400; 3], "a code that was replaced is good for nothing");
+        for _ in 3..MAX_TRIES {
+            assert_eq!(submit(&payer, &id, &form).await.status, 400);
+        }
+        assert_eq!(submit(&payer, &id, &format!("code={code}")).await.status, 409, "too late for the right one");
+        let job = payer.finished(&id).await;
+        assert_eq!(job["result"]["status"], "declined", "{job}");
+        assert_eq!(job["result"]["reason"], "too_many_wrong_codes");
+    });
+}
+
+#[test]
+fn without_anybody_to_ask_it_is_paid_back_and_without_an_answer_it_expires() {
+    run(async {
+        let clock = Clock::pinned(Clock::system().now());
+        let hand = clock.clone();
+        let stack = stack_with(|options| Options { clock, ..options }).await;
+        let payer = Payer::new(&stack).await;
+        let mut nobody = input();
+        nobody.as_object_mut().unwrap().remove("email");
+        let answer = payer.buy(PATH, &nobody).await;
+        let job = payer.finished(answer.json()["request_id"].as_str().unwrap()).await;
+        assert_eq!((&job["status"], &job["error_reason"]), (&json!("failed"), &json!("provider_not_configured")));
+        assert_eq!(job["credited_usdc"], "0.500000");
+
+        let payer = Payer::new(&stack).await;
+        let (id, _) = started(&payer, &stack).await;
+        let request_id: RequestId = id.parse().unwrap();
+        hand.advance(session::VALID + Duration::from_secs(60));
+        queue::send_or_log(&*stack.queue, request_id, None).await;
+        let job = eventually("the check to expire", || async {
+            let job = store::load_latest(&stack.app.db, request_id).await.unwrap().unwrap();
+            job.outcome.is_some().then_some(job)
+        })
+        .await;
+        assert!(format!("{:?}", job.result).contains("expired"), "{:?}", job.result);
+        assert_eq!(submit(&payer, &id, "").await.status, 409);
+    });
+}
+
+#[test]
+fn of_an_expiry_and_a_decision_at_once_one_stands() {
+    run(async {
+        let stack = stack_with(|options| options).await;
+        let (db, now) = (&stack.app.db, stack.app.clock.now());
+        let payer = Payer::with(&stack, 0).await;
+        for _ in 0..10 {
+            let id = RequestId::random();
+            let mut fresh = Session::new(id, payer.agent(), "x", now);
+            fresh.email = Some("ada@example.org".to_owned());
+            let opened = session::open(db, fresh).await.unwrap();
+            assert!(session::new_code(db, &opened, "12345678", now).await.unwrap());
+            let expiry = session::decide(db, id, Decision::new("expired", None, now));
+            let (expired, guessed) = tokio::join!(expiry, session::guess(db, id, "12345678", now));
+            let stands = session::load(db, id).await.unwrap().unwrap().decision.unwrap();
+            assert_eq!(expired.unwrap(), stands);
+            assert_eq!(guessed.unwrap() == Guess::Right, stands.status == "approved");
+        }
+    });
+}
+
+/// The vendor: opens a session and says of it what the test says.
+async fn vendor(status: Arc<Mutex<Value>>) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let answer = move |method: Method, uri: Uri, headers: HeaderMap| {
+        assert_eq!(headers["authorization"], "Bearer sk_test_1");
+        let path = "/v1/identity/verification_sessions";
+        let body = match method {
+            Method::POST => {
+                assert_eq!(uri.path(), path);
+                json!({"id": "vs_1", "url": "https://verify.stripe.com/start/once", "status": "requires_input"})
+            }
+            _ => {
+                assert_eq!(uri.path(), format!("{path}/vs_1"));
+                status.lock().unwrap().clone()
+            }
+        };
+        async move { body.to_string() }
+    };
+    tokio::spawn(async move { axum::serve(listener, axum::Router::new().fallback(answer)).await });
+    url
+}
+
+async fn event(payer: &Payer, id: &str, kind: &str, secret: &str) -> u16 {
+    let body = json!({"type": kind, "data": {"object": {"id": "vs_1", "metadata": {"request_id": id}}}}).to_string();
+    let at = Clock::system().now().secs();
+    let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes()), format!("{at}.{body}").as_bytes());
+    let signature = format!("t={at},v1={}", &common::evm::hex0x(tag.as_ref())[2..]);
+    let headers = [("content-type", "application/json"), ("stripe-signature", signature.as_str())];
+    payer.client.send("POST", "/v1/identity/webhook", &headers, body).await.expect("an answer").status
+}
+
+#[test]
+fn a_vendor_that_looks_at_documents_decides_whatever_its_events_say() {
+    run(async {
+        let status = Arc::new(Mutex::new(json!({"status": "requires_input"})));
+        let urls = json!({"stripe": vendor(status.clone()).await}).to_string();
+        let stack = stack_with(|options| {
+            options
+                .with("IDENTITY_PROVIDERS", "stripe")
+                .with("IDENTITY_WEBHOOK_SECRET", SECRET)
+                .with("PROVIDER_URLS", urls)
+                .with("PROVIDER_KEYS", r#"{"stripe":"sk_test_1"}"#)
+        })
+        .await;
+        let payer = Payer::new(&stack).await;
+        let (id, _) = started(&payer, &stack).await;
+        let page = payer.client.get(&format!("/identity/{id}"), &[]).await;
+        assert_eq!((page.status, page.header("location")), (303, Some("https://verify.stripe.com/start/once")));
+        assert_eq!(submit(&payer, &id, "").await.status, 303, "no code proves what a document would");
+
+        // Forged, and true but early: the vendor itself is asked, and says that it is still looking.
+        let verified = "identity.verification_session.verified";
+        assert_eq!(event(&payer, &id, verified, "not the secret").await, 401);
+        assert_eq!(event(&payer, &id, verified, SECRET).await, 200);
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        assert_eq!(payer.get(&format!("/v1/requests/{id}")).await.json()["status"], "processing");
+
+        *status.lock().unwrap() = json!({
+            "status": "verified",
+            "verified_outputs": {"first_name": "ADA", "last_name": "LOVELACE"},
+            "last_verification_report": {"document": {"type": "passport", "issuing_country": "GB", "number": "X123"}},
+        });
+        // Twice, and then an old one.
+        for kind in [verified, verified, "identity.verification_session.processing"] {
+            assert_eq!(event(&payer, &id, kind, SECRET).await, 200);
+        }
+        let job = payer.finished(&id).await;
+        let result = &job["result"];
+        assert_eq!((&job["provider"], &job["provider_request_id"]), (&json!("stripe"), &json!("vs_1")), "{job}");
+        assert_eq!((&result["status"], &result["assurance"]), (&json!("approved"), &json!("document")));
+        assert_eq!((&result["name_matches"], &result["document_type"]), (&json!(true), &json!("passport")));
+        assert!(!job.to_string().contains("X123"));
+        assert_eq!(
+            payer.client.get(&format!("/identity/{id}"), &[]).await.status,
+            200,
+            "no way to the vendor any more"
+        );
+        assert_eq!(payer.balance(&stack).await, 1_000_000 - 500_000);
+    });
+}
