@@ -150,5 +150,3 @@ pub fn tidied(hits: Vec<Hit>, most: usize, now: Timestamp) -> Vec<Hit> {
     tidy.take(most).collect()
 }
 
-#[cfg(test)]
-mod vendor_tests;

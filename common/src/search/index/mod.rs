@@ -27,7 +27,7 @@ use crate::digest;
 use crate::store::{Blobs, Db, Key, StoreError};
 
 pub use page::StoredPage;
-pub use reader::Reader;
+pub use reader::{Opened, Reader, rank};
 pub use segment::{Doc, Segment};
 pub use words::Terms;
 pub use writer::{Limits, Writer};

@@ -61,35 +61,51 @@ impl Reader {
             let message = "no search provider is configured, and this deployment's own index has no page yet";
             return Err(ToolError::unavailable(Unavailable::NotInLocalIndex, message));
         };
-        let asked = Asked::of(&query.text, &self.terms, &opened);
-        let (candidates, total) = query::candidates(&opened, &asked, LOOKED_AT.max(query.max_results));
-        let loads = candidates.iter().map(|candidate| StoredPage::load(&*toolbox.blobs, &candidate.doc.key));
-        let pages = join_all(loads).await;
-        let looked_at = candidates.iter().zip(pages).map(|(candidate, page)| {
-            let page = page.unwrap_or_else(|error| {
-                log::failure("a page of the index could not be read", &error);
-                None
-            });
-            let close = page.map(|page| query::look_at(&page.text, &asked, &self.terms)).unwrap_or_default();
-            (candidate, close)
-        });
-        let mut ranked: Vec<(f32, &Candidate, Option<String>)> =
-            looked_at.map(|(candidate, close)| (close.improved(candidate, &asked, &self.terms), candidate, close.snippet)).collect();
-        ranked.sort_by(|one, other| other.0.total_cmp(&one.0));
-        let hits = ranked.into_iter().map(|(_, candidate, snippet)| Hit {
-            title: candidate.doc.title.clone(),
-            url: candidate.doc.url.clone(),
-            snippet,
-            published_at: candidate.doc.published_at.clone(),
-            site: candidate.doc.site.clone(),
-        });
+        let blobs = &*toolbox.blobs;
+        let load = |key: &str| {
+            let key = key.to_owned();
+            async move {
+                StoredPage::load(blobs, &key).await.unwrap_or_else(|error| {
+                    log::failure("a page of the index could not be read", &error);
+                    None
+                })
+            }
+        };
+        let (hits, total) = rank(&opened, query, &self.terms, load).await;
         Ok(Found {
-            hits: tidied(hits.collect(), query.max_results, toolbox.clock.now()),
+            hits: tidied(hits, query.max_results, toolbox.clock.now()),
             total: Some(total),
             source: Source::embedded("index"),
             index: Some(opened.pointer.extent()),
         })
     }
+}
+
+/// The pages that answer the question, best first, and how many have anything to do with it. `load` reads a page with its
+/// text; one that cannot be read has no snippet.
+pub async fn rank<F: Future<Output = Option<StoredPage>>>(
+    opened: &Opened,
+    query: &Query,
+    terms: &Terms,
+    load: impl Fn(&str) -> F,
+) -> (Vec<Hit>, u64) {
+    let asked = Asked::of(&query.text, terms, opened);
+    let (candidates, total) = query::candidates(opened, &asked, LOOKED_AT.max(query.max_results));
+    let pages = join_all(candidates.iter().map(|candidate| load(&candidate.doc.key))).await;
+    let looked_at = candidates.iter().zip(pages).map(|(candidate, page)| {
+        let close = page.map(|page| query::look_at(&page.text, &asked, terms)).unwrap_or_default();
+        (close.improved(candidate, &asked, terms), candidate, close.snippet)
+    });
+    let mut ranked: Vec<(f32, &Candidate<'_>, Option<String>)> = looked_at.collect();
+    ranked.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let hits = ranked.into_iter().map(|(_, candidate, snippet)| Hit {
+        title: candidate.doc.title.clone(),
+        url: candidate.doc.url.clone(),
+        snippet,
+        published_at: candidate.doc.published_at.clone(),
+        site: candidate.doc.site.clone(),
+    });
+    (hits.collect(), total)
 }
 
 impl Opened {
