@@ -41,6 +41,7 @@ impl Sites {
                 final_url: Url::parse(&page.url()).ok()?,
                 status: 200,
                 content_type: Some(page.content_type.clone()),
+                robots: None,
                 body: page.body.clone(),
                 truncated: false,
                 redirects: 0,
