@@ -50,13 +50,18 @@ fn pages_files_and_feeds_are_bought_and_what_cannot_be_read_is_paid_back() {
     run(async {
         let files = Router::new()
             .route("/files/tides.pdf", get(|| async { ([(CONTENT_TYPE, "application/pdf")], pdf()) }))
-            .route("/files/broken.pdf", get(|| async { ([(CONTENT_TYPE, "application/pdf")], &b"%PDF-1.7 and no more"[..]) }));
+            .route(
+                "/files/broken.pdf",
+                get(|| async { ([(CONTENT_TYPE, "application/pdf")], &b"%PDF-1.7 and no more"[..]) }),
+            );
         let (origin, address) = serve(files.fallback_service(sites::router())).await;
         let stack = stack_with(|options| options.with("LOCAL_FETCH_ALLOW", address)).await;
         let payer = Payer::new(&stack).await;
 
         let one_of = |kind: PageKind| pages().iter().find(|page| page.kind == kind).expect("a page");
-        for kind in [PageKind::News, PageKind::Forum, PageKind::Product, PageKind::Wiki, PageKind::Tongue, PageKind::Hostile] {
+        for kind in
+            [PageKind::News, PageKind::Forum, PageKind::Product, PageKind::Wiki, PageKind::Tongue, PageKind::Hostile]
+        {
             let page = one_of(kind);
             let job = bought(&payer, &page.local_url(&origin)).await;
             assert_eq!((&job["status"], &job["mode"]), (&json!("completed"), &json!("embedded")), "{job}");
@@ -81,7 +86,10 @@ fn pages_files_and_feeds_are_bought_and_what_cannot_be_read_is_paid_back() {
             let job = bought(&payer, &format!("{origin}{path}")).await;
             assert_eq!((&job["status"], &job["error_reason"]), (&json!("failed"), &json!(reason)), "{job}");
             assert_eq!(job["credited_usdc"], "0.002000", "{job}");
-            assert!(job["error"].to_string().contains(words) || job["error_message"].to_string().contains(words), "{job}");
+            assert!(
+                job["error"].to_string().contains(words) || job["error_message"].to_string().contains(words),
+                "{job}"
+            );
         }
     });
 }

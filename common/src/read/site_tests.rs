@@ -55,7 +55,11 @@ fn pages_are_read_well() {
     }
     if let Ok(urls) = std::env::var("PRINT_PAGES") {
         for url in urls.split(',') {
-            println!("==== {url}\n{}\n---- {:?}", read(sites::page(url).unwrap()).markdown, sites::page(url).unwrap().truth);
+            println!(
+                "==== {url}\n{}\n---- {:?}",
+                read(sites::page(url).unwrap()).markdown,
+                sites::page(url).unwrap().truth
+            );
         }
     }
     for (kind, (f1, kept, pages)) in &kinds {

@@ -37,10 +37,12 @@ fn a_full_segment() -> Result<(), Error> {
     const PAGES: usize = 2_000;
     let mut dice = fastrand::Rng::with_seed(7);
     // Words as they are distributed: the square makes the first of them common.
-    let mut text = || (0..600).map(|_| format!("w{} ", dice.u32(..20_000) * dice.u32(..20_000) / 20_000)).collect::<String>();
+    let mut text =
+        || (0..600).map(|_| format!("w{} ", dice.u32(..20_000) * dice.u32(..20_000) / 20_000)).collect::<String>();
     let page = |number: usize, text: String| {
         let url = format!("https://example.org/{number}");
-        let page = StoredPage { same: url.clone(), title: format!("Page {number}"), url, text, ..StoredPage::default() };
+        let page =
+            StoredPage { same: url.clone(), title: format!("Page {number}"), url, text, ..StoredPage::default() };
         (format!("index/pages/2026-11-21/{number:040}"), page)
     };
     let pages: Vec<_> = (0..PAGES).map(|number| page(number, text())).collect();
