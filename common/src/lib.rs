@@ -1,7 +1,7 @@
 //! Everything with meaning, in layers that only look down.
 //!
 //! ```text
-//! operations, discovery, checkout -> app, marketplace, push -> gate, insights, limits, named -> approvals, jobs, notifications, webhooks -> work -> tools, payments -> mail, ledger, auth, providers, net -> http, store -> catalog, config -> outcome, material, evm, money, ids, clock, digest
+//! operations, discovery, checkout -> app, marketplace, push -> gate, insights, limits, named -> approvals, jobs, notifications, webhooks -> work -> tools, payments -> mail, ledger, auth, providers, net -> http, store -> catalog, config -> outcome, material, words, evm, money, ids, clock, digest
 //! ```
 //!
 //! The functions under `functions/` are thin: they name the routes of their group and call in here.
@@ -45,4 +45,5 @@ pub mod store;
 pub mod tools;
 pub mod vin;
 pub mod webhooks;
+pub mod words;
 pub mod work;

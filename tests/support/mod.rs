@@ -8,6 +8,7 @@ pub mod mailhost;
 pub mod payer;
 pub mod platform;
 pub mod proxy;
+pub mod ranking;
 pub mod receiver;
 pub mod relay;
 pub mod seller;

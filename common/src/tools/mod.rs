@@ -14,6 +14,7 @@ pub mod top_up;
 pub mod vehicle_identification;
 pub mod verification;
 pub mod web_read;
+pub mod web_search;
 
 use std::sync::Arc;
 
@@ -28,8 +29,9 @@ use crate::money::Usdc;
 use crate::net::{FetchPolicy, Fetcher, PlainHttp};
 pub use crate::outcome::{ErrorCode, Mode, Progress, Source, ToolError, Unavailable};
 use crate::providers::{Dns, Model, Outbound};
+use crate::search::index::Reader;
 use crate::store::aws::SignedHttp;
-use crate::store::{Blobs, BoxFuture, Db, StoreError};
+use crate::store::{Blobs, BoxFuture, Db, Queue, StoreError};
 
 /// Does a tool's work.
 pub struct Runner {
@@ -101,6 +103,10 @@ pub struct Toolbox {
     pub dns: Dns,
     /// The language model, where one is configured.
     pub model: Option<Model>,
+    /// What this service has read, to be searched.
+    pub index: Arc<Reader>,
+    /// Where pages that were read go to be indexed, if there is an indexer.
+    pub index_queue: Option<Arc<dyn Queue>>,
 }
 
 impl Toolbox {
@@ -121,6 +127,8 @@ impl Toolbox {
             outbound: Outbound::new(http.clone(), signed.clone(), &config.providers, &user_agent),
             dns: Dns::new(config.dns_server),
             model: Model::configured(&config, http, signed),
+            index: Arc::default(),
+            index_queue: None,
             clock,
             db,
             blobs,

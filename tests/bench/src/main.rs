@@ -11,6 +11,7 @@
 //! | [`challenge`] | the unpaid 402 answer against an unprotected route |
 //! | [`find`] | a page of the list and searches among 1 000, 100 000 and 1 000 000 souls |
 //! | [`read`] | the text of pages, ours beside two public readers |
+//! | [`search`] | the ranking of the own index against plain BM25, by nDCG at 10 |
 //! | [`start`] | every function from its spawn to its first answer, against hello-world and against Node |
 //!
 //! Benches never assert: a figure beyond its target is printed as `over`, and the exit code is 0. It is 1 only if
@@ -22,7 +23,10 @@ mod crowd;
 mod find;
 mod machine;
 mod payer;
+#[path = "../../support/ranking.rs"]
+mod ranking;
 mod read;
+mod search;
 mod start;
 mod stubs;
 mod table;
@@ -33,14 +37,19 @@ use std::process::ExitCode;
 
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
+/// All of them, in the order they run.
+const BENCHES: [&str; 6] = ["verify", "challenge", "start", "find", "read", "search"];
+/// What counts results instead of time, and so may run unoptimised.
+const COUNTING: [&str; 3] = ["find", "read", "search"];
+
 fn main() -> ExitCode {
     let outcome = match std::env::args().nth(1).as_deref() {
-        None => run(&["verify", "challenge", "start", "find", "read"]),
+        None => run(&BENCHES),
         // What `challenge` starts beside itself.
         Some(challenge::IN_PROCESS) => challenge::in_process(),
         Some(challenge::SERVER) => challenge::server(),
-        Some(one @ ("verify" | "challenge" | "start" | "find" | "read")) => run(&[one]),
-        Some(other) => Err(format!("there is no bench {other:?}: verify, challenge, start, find or read").into()),
+        Some(one) if BENCHES.contains(&one) => run(&[one]),
+        Some(other) => Err(format!("there is no bench {other:?}: {}", BENCHES.join(", ")).into()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -52,7 +61,7 @@ fn main() -> ExitCode {
 }
 
 fn run(benches: &[&str]) -> Result<(), Error> {
-    if cfg!(debug_assertions) && benches != ["find"] && benches != ["read"] {
+    if cfg!(debug_assertions) && !benches.iter().all(|bench| COUNTING.contains(bench)) {
         return Err("an unoptimised build says nothing: cargo run -p bench --release".into());
     }
     let asked = |bench: &str| benches.contains(&bench);
@@ -74,6 +83,9 @@ fn run(benches: &[&str]) -> Result<(), Error> {
     }
     if asked("read") {
         read::measure()?;
+    }
+    if asked("search") {
+        search::measure()?;
     }
     Ok(())
 }
