@@ -21,6 +21,9 @@ pub mod text;
 pub mod words;
 pub mod writer;
 
+#[cfg(test)]
+mod tests;
+
 pub use claims::Claim;
 pub use plan::Question;
 

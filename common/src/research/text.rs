@@ -27,6 +27,8 @@ pub struct Sentence {
     pub around: Vec<String>,
     /// Prose, and not an item or a heading.
     pub is_prose: bool,
+    /// It can be an answer: no question itself, and no markup.
+    pub states: bool,
 }
 
 /// Reads Markdown. `title` is the page's own.
@@ -152,8 +154,9 @@ impl Reader {
             self.headings.iter().for_each(|(_, heading)| around.extend_from_slice(heading));
             around.extend_from_slice(&self.table_head);
             around.extend_from_slice(&self.before);
+            let states = !sentence.trim_end_matches(['"', '”', ')', '*']).ends_with(['?', '？']) && !sentence.contains("</");
             let text = sentence.to_owned();
-            self.text.sentences.push(Sentence { text, terms: terms.clone(), around, is_prose });
+            self.text.sentences.push(Sentence { text, terms: terms.clone(), around, is_prose, states });
         }
         self.before = terms;
     }

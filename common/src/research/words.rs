@@ -12,7 +12,7 @@ const COMMON: &str = "a about above after again all also am an and any are as at
     here hers him his how i if in into is it its itself just let many may me might more most much my no nor not of off on \
     once one only or other our out over own please same she should so some such tell than that the their them then there \
     these they this those through to too under until up us very was we were what when where which while who whom whose \
-    why will with would year you your \
+    why will with would you your must shall need needs use used uses using happen happens take takes took taken say says \
     aber als am an auch auf aus bei bin bis da das dass dem den der des die dort du durch ein eine einem einen einer eines \
     er es fur hat haben hier ich im in ist ja kann mit nach nicht noch nur oder sich sie sind so uber um und viel viele \
     vom von vor wann war waren was wer werden wie wird wo wurde wurden zu zum zur \
