@@ -21,6 +21,7 @@
 //! | `mcp_calls` | MCP's frame and calls: bad messages, one payment many times, tasks |
 //! | `mcp_clients` | the official MCP clients, paying by token and by x402 |
 //! | `contract_wallets` | payers that are contracts |
+//! | `search` | providers that answer, fail and hang; the index: what enters it, races, crashes, hostile pages, its ranking |
 //! | `settlement` | facilitators and chains that fail, lie or fall silent |
 //! | `crash` | the process dying at every step of a call |
 //! | `kill` | `kill -9` of the real runner |
@@ -76,6 +77,7 @@ mod payouts;
 mod proofs;
 mod refusals;
 mod repeats;
+mod search;
 mod settlement;
 mod simulation;
 mod sockets;

@@ -80,7 +80,10 @@ impl App {
     pub fn toolbox(&self, connections: &Connections, policy: FetchPolicy) -> Result<Toolbox, StoreError> {
         let (db, blobs) = (self.db.clone(), self.blobs.clone());
         let (http, signed) = (&connections.http, &connections.signed);
-        Toolbox::new(self.config.clone(), self.clock.clone(), db, blobs, http, signed, policy)
+        let toolbox = Toolbox::new(self.config.clone(), self.clock.clone(), db, blobs, http, signed, policy)?;
+        let queue = self.config.aws.index_queue_url.as_deref();
+        let index_queue = queue.map(|url| Arc::new(SqsQueue::new(connections.aws.sqs(), url)) as Arc<dyn Queue>);
+        Ok(Toolbox { index_queue, ..toolbox })
     }
 
     /// The full URL of a request, as its caller sees it.
@@ -230,6 +233,12 @@ pub fn soul_queue(config: &Config, connections: &Connections) -> Result<Arc<dyn 
 pub fn delivery_queue(config: &Config, connections: &Connections) -> Result<Arc<dyn Queue>, StoreError> {
     let url = config.aws.delivery_queue_url.as_deref();
     let url = url.ok_or_else(|| StoreError::new("DELIVERY_QUEUE_URL is not set"))?;
+    Ok(Arc::new(SqsQueue::new(connections.aws.sqs(), url)))
+}
+
+/// The deployed queue of pages on their way into the index.
+pub fn index_queue(config: &Config, connections: &Connections) -> Result<Arc<dyn Queue>, StoreError> {
+    let url = config.aws.index_queue_url.as_deref().ok_or_else(|| StoreError::new("INDEX_QUEUE_URL is not set"))?;
     Ok(Arc::new(SqsQueue::new(connections.aws.sqs(), url)))
 }
 

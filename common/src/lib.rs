@@ -1,7 +1,7 @@
 //! Everything with meaning, in layers that only look down.
 //!
 //! ```text
-//! operations, discovery, checkout -> app, marketplace, push -> gate, insights, limits, named -> approvals, jobs, notifications, webhooks -> work -> tools, payments -> mail, ledger, auth, providers, net -> http, store -> catalog, config -> research -> outcome, material, evm, money, ids, clock, digest
+//! operations, discovery, checkout -> app, marketplace, push -> gate, insights, limits, named -> approvals, jobs, notifications, webhooks -> work -> tools, payments -> mail, ledger, auth, providers, net -> http, store -> catalog, config -> research -> outcome, material, words, evm, money, ids, clock, digest
 //! ```
 //!
 //! The functions under `functions/` are thin: they name the routes of their group and call in here.
@@ -47,3 +47,4 @@ pub mod tools;
 pub mod vin;
 pub mod webhooks;
 pub mod work;
+pub mod words;

@@ -82,6 +82,15 @@ impl Blobs for FolderBlobs {
         })
     }
 
+    fn delete<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            match tokio::fs::remove_file(self.folder.join(key)).await {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(StoreError::new(error)),
+                _ => Ok(()),
+            }
+        })
+    }
+
     fn url(&self, key: &str, access: Access<'_>, valid: Duration) -> Result<String, StoreError> {
         let expires = self.clock.now().plus(valid).secs().to_string();
         let mut query = url::form_urlencoded::Serializer::new(String::new());

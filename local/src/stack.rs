@@ -19,11 +19,13 @@ use common::marketplace::workshop::Workshop;
 use common::net::{FetchPolicy, PlainHttp};
 use common::payments::treasury::Treasury;
 use common::push::{Pusher, Sender};
+use common::search::index::{Limits, Writer};
 use common::secrets::ServiceKeys;
 use common::store::aws::SignedHttp;
 use common::store::{Blobs, Db, Queue, Write, WriteError};
 use common::tools::{Runner, Toolbox};
 use common::webhooks::Courier;
+use indexer::Indexer;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use webhooks::Hooks;
@@ -36,6 +38,8 @@ use crate::{Error, database, gateway, report, site, sockets, stream};
 
 /// How often the scheduler runs here; deployed, every minute.
 const SCHEDULE: Duration = Duration::from_secs(2);
+/// How often the seeds of the index are looked at, as deployed.
+const SEEDS: Duration = Duration::from_secs(24 * 3600);
 /// How many batches are worked on at once.
 const WORKERS: usize = 4;
 
@@ -79,6 +83,8 @@ pub struct Stack {
     pub souls: Arc<LocalQueue>,
     /// The queue of events on their way to webhooks.
     pub deliveries: Arc<LocalQueue>,
+    /// The queue of pages on their way into the index.
+    pub pages: Arc<LocalQueue>,
     pub hooks: Hooks,
     pub chain: Option<Arc<DevChain>>,
     /// Test payers, if there is a local chain.
@@ -169,7 +175,9 @@ impl Stack {
         let keys = ServiceKeys::load(&config, &connections.signed).await?;
         let souls = Arc::new(LocalQueue::default());
         let deliveries = Arc::new(LocalQueue::default());
-        let toolbox = Arc::new(app.toolbox(&connections, policy.clone())?);
+        let pages = Arc::new(LocalQueue::default());
+        let index_queue = Some(pages.clone() as Arc<dyn Queue>);
+        let toolbox = Arc::new(Toolbox { index_queue, ..app.toolbox(&connections, policy.clone())? });
         let parts = Parts { app: &app, connections: &connections, keys: &keys, toolbox: toolbox.clone() };
         let runners = options.runners.unwrap_or(&worker::RUNNERS);
         let worker_engine = Arc::new(parts.build(&queue, runners, None).await?);
@@ -211,6 +219,7 @@ impl Stack {
             queue: queue.clone(),
             souls: souls.clone(),
             deliveries: deliveries.clone(),
+            pages: pages.clone(),
             hooks: hooks.clone(),
             chain: options.chain,
             payers,
@@ -241,7 +250,12 @@ impl Stack {
             tasks.spawn(work(souls.clone(), executor_engine.clone()));
             tasks.spawn(deliver(deliveries.clone(), courier.clone()));
         }
+        let writer = Writer::new(app.db.clone(), app.blobs.clone(), app.clock.clone(), Limits::default());
+        let indexer = Arc::new(Indexer { writer, toolbox: toolbox.clone(), queue: pages.clone() });
+        // One, as one at a time is enough deployed.
+        tasks.spawn(index(pages, indexer.clone()));
         if options.background == Background::Everything {
+            tasks.spawn(look_at_seeds(indexer));
             tasks.spawn(schedule(app.clone(), queue.clone(), souls.clone(), deliveries.clone(), receipt_key));
             // Without a treasury payouts stay pending.
             if config.aws.treasury_key.is_some() {
@@ -332,6 +346,23 @@ async fn deliver(queue: Arc<LocalQueue>, courier: Arc<Courier>) {
         async move { deliveries::handle(&courier, event).await }
     };
     queue.work(function).await;
+}
+
+async fn index(queue: Arc<LocalQueue>, indexer: Arc<Indexer>) {
+    let function = |event| {
+        let indexer = indexer.clone();
+        async move { indexer.batch(event).await }
+    };
+    queue.work(function).await;
+}
+
+async fn look_at_seeds(indexer: Arc<Indexer>) {
+    loop {
+        if let Err(error) = indexer.handle(serde_json::json!({})).await {
+            common::http::log::failure("the seeds of the index could not be looked at", &error);
+        }
+        tokio::time::sleep(SEEDS).await;
+    }
 }
 
 async fn schedule(

@@ -292,6 +292,10 @@ impl common::store::Blobs for Nowhere {
         Box::pin(async { Ok(None) })
     }
 
+    fn delete<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async { Ok(()) })
+    }
+
     fn url(&self, _: &str, _: Access<'_>, _: Duration) -> Result<String, StoreError> {
         Err(StoreError::new("nowhere has no addresses"))
     }

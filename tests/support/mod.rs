@@ -7,6 +7,7 @@ pub mod http;
 pub mod payer;
 pub mod platform;
 pub mod proxy;
+pub mod ranking;
 pub mod receiver;
 pub mod relay;
 pub mod seller;

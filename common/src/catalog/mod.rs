@@ -14,13 +14,13 @@ use serde_json::Value;
 
 use crate::money::Usdc;
 use crate::net::FetchPolicy;
-use crate::tools::{enrichment, lookups, research, vehicle_identification, verification, web_read};
+use crate::tools::{enrichment, lookups, research, vehicle_identification, verification, web_read, web_search};
 use input::{Field, FieldError, Format, Kind, Range};
 
 /// Every entry, in the order agents see it.
 pub static CATALOG: LazyLock<Vec<&'static ToolSpec>> = LazyLock::new(|| {
     [
-        vec![&vehicle_identification::SPEC, &web_read::SPEC],
+        vec![&vehicle_identification::SPEC, &web_search::SPEC, &web_read::SPEC],
         research::specs(),
         enrichment::specs(),
         verification::specs(),

@@ -182,6 +182,8 @@ pub struct AwsConfig {
     pub edge_secret: Option<Redacted>,
     /// `DELIVERY_QUEUE_URL`: the queue of events on their way to webhooks.
     pub delivery_queue_url: Option<String>,
+    /// `INDEX_QUEUE_URL`: the queue of pages on their way into the index. Without it nothing is indexed.
+    pub index_queue_url: Option<String>,
     /// `BLOB_BUCKET`.
     pub bucket: Option<String>,
     /// `SERVICE_SECRET_ARN`: the generated secret that quotes and receipts are signed with.
@@ -336,6 +338,7 @@ impl Config {
             socket_endpoint: env.url("SOCKET_ENDPOINT"),
             edge_secret: env.text("EDGE_SECRET").map(Redacted),
             delivery_queue_url: env.url("DELIVERY_QUEUE_URL"),
+            index_queue_url: env.url("INDEX_QUEUE_URL"),
             bucket: env.text("BLOB_BUCKET"),
             service_secret_arn: env.text("SERVICE_SECRET_ARN"),
             relayer_secret_arn: env.text("RELAYER_SECRET_ARN"),

@@ -43,6 +43,8 @@ pub struct ProvidersConfig {
     pub keys: BTreeMap<String, Redacted>,
     /// `PROVIDER_KEYS_SECRET_ARN`: the secret that holds the same object.
     pub keys_secret_arn: Option<String>,
+    /// `SEARCH_SEEDS`: comma-separated addresses of pages, sitemaps and feeds that belong in the own index. Default: none.
+    pub seeds: Vec<String>,
 }
 
 impl ProvidersConfig {
@@ -67,6 +69,16 @@ impl ProvidersConfig {
             }
             url.truncate(url.trim_end_matches('/').len());
         }
+        let seeds: Vec<String> = env
+            .text("SEARCH_SEEDS")
+            .unwrap_or_default()
+            .split(',')
+            .map(|seed| seed.trim().to_owned())
+            .filter(|seed| !seed.is_empty())
+            .collect();
+        if seeds.iter().any(|seed| !url::Url::parse(seed).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))) {
+            env.problem("SEARCH_SEEDS", "must be http or https URLs");
+        }
         let keys = env.names("PROVIDER_KEYS");
         // They become headers, and whoever reads a header's error should not read the key.
         for name in keys.iter().filter(|(_, key)| !is_header(key)).map(|(name, _)| name) {
@@ -77,6 +89,7 @@ impl ProvidersConfig {
             urls,
             keys: keys.into_iter().map(|(name, key)| (name, Redacted::new(key))).collect(),
             keys_secret_arn: env.text("PROVIDER_KEYS_SECRET_ARN"),
+            seeds,
         }
     }
 }

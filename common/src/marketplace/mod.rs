@@ -13,7 +13,7 @@
 //! | [`category`] | what kind of work a service does |
 //! | [`listing`] | souls by completed jobs, in pages |
 //! | [`search`] | souls by words, ranked; [`ranking`] is the published formula, [`matching`] applies it |
-//! | [`index`] | keeps both in step with the records; [`posting`] and [`vocabulary`] are what it writes, [`words`] how texts are read |
+//! | [`index`] | keeps both in step with the records; [`posting`] and [`vocabulary`] are what it writes, [`crate::words`] how texts are read |
 //! | [`totals`] | what the marketplace has done, added up |
 //! | [`form`], [`service_form`] | what bodies of sellers may say |
 //! | [`schema`] | schemas that sellers write, and inputs judged by them |
@@ -63,10 +63,10 @@ pub mod view;
 pub mod vocabulary;
 pub mod wallet;
 pub mod webhook;
-pub mod words;
 pub mod worker;
 pub mod workshop;
 
+pub(crate) use crate::words;
 pub use market::Market;
 
 use axum::response::{IntoResponse, Response};

@@ -67,6 +67,9 @@ pub struct ReadResult {
     pub metadata: Metadata,
     /// Something was left out: the page or its Markdown passed a limit.
     pub truncated: bool,
+    /// Nothing forbids that others find it. Not on the wire.
+    #[serde(skip)]
+    pub indexable: bool,
 }
 
 /// What the page says about itself. Empty or absent where it says nothing.
@@ -116,7 +119,7 @@ pub fn read_page(page: &Page, options: &ReadOptions) -> Result<ReadResult, Unsup
     let markdown = text::tidy(&markdown);
     let (markdown, cut) = text::cut(markdown, options.max_markdown_bytes);
     truncated |= cut || page.truncated;
-    Ok(ReadResult { url: page.final_url.to_string(), markdown, metadata, truncated })
+    Ok(ReadResult { url: page.final_url.to_string(), markdown, metadata, truncated, indexable: true })
 }
 
 fn read_html(source: &str, url: &Url) -> (String, Metadata, bool) {

@@ -144,10 +144,8 @@ fn scored<'a>(tuning: &Tuning, question: &Question, pages: &'a [Page], rarity: &
     let whole: f64 = weights.iter().map(|(_, weight)| weight).sum();
     let mut all = Vec::new();
     for (page, sentences) in pages.iter().map(|page| &page.text.sentences).enumerate() {
-        let on_page: Vec<bool> = weights
-            .iter()
-            .map(|(term, _)| sentences.iter().any(|sentence| sentence.terms.contains(term)))
-            .collect();
+        let on_page: Vec<bool> =
+            weights.iter().map(|(term, _)| sentences.iter().any(|sentence| sentence.terms.contains(term))).collect();
         for (at, sentence) in sentences.iter().enumerate() {
             if !sentence.states || claims::gives_orders(&sentence.text) {
                 continue;

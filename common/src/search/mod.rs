@@ -1,7 +1,38 @@
 //! Search: pages about something, from the providers that are configured, or from this service's own index.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`vendors`] | outside search engines, one file each |
+//! | [`address`] | which addresses are one page, and which are nobody else's business |
+//! | [`plain`] | strangers' titles, snippets and dates as plain, short text |
+//! | [`index`] | the index of what this service has read, in the blob store |
+//! | [`seeds`] | pages, sitemaps and feeds that the operator wants in it |
 
+pub mod address;
+pub mod index;
+pub mod plain;
+pub mod seeds;
+pub mod vendors;
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::clock::Timestamp;
+use crate::config::Capability;
+use crate::http::log;
 use crate::outcome::{Source, ToolError, Unavailable};
+use crate::providers::OutboundError;
 use crate::tools::Toolbox;
+use vendors::Vendor;
+
+/// Most characters of a title and of a snippet.
+const MAX_TITLE: usize = 300;
+const MAX_SNIPPET: usize = 500;
+const MAX_SITE: usize = 100;
+/// What is left for the own index, when every provider has failed.
+const FOR_INDEX: Duration = Duration::from_secs(2);
 
 /// What is looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +49,16 @@ pub struct Found {
     /// How many there are in all, where that is known.
     pub total: Option<u64>,
     pub source: Source,
+    /// The own index, where that was asked.
+    pub index: Option<Extent>,
+}
+
+/// How much the own index holds, and how fresh it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    pub pages: u64,
+    /// When a page last came in or went.
+    pub updated_at: Timestamp,
 }
 
 /// A page that was found. Its address came from a stranger: only the guarded client may fetch it.
@@ -33,9 +74,79 @@ pub struct Hit {
 }
 
 impl Toolbox {
-    /// Looks for pages, until the deadline.
-    pub async fn find_pages(&self, query: &Query, deadline: tokio::time::Instant) -> Result<Found, ToolError> {
-        let _ = (query, deadline);
-        Err(ToolError::unavailable(Unavailable::ProviderNotConfigured, "this deployment has no search yet"))
+    /// Looks for pages, until the deadline: the configured providers in their order, and when none of them answered (or
+    /// there is none) the own index.
+    pub async fn find_pages(&self, query: &Query, deadline: Instant) -> Result<Found, ToolError> {
+        let order = self.config.providers.order(Capability::Search);
+        let mut failed = None;
+        for (index, name) in order.iter().enumerate() {
+            // One that hangs leaves time for the others.
+            let (now, left) = (Instant::now(), (order.len() - index) as u32);
+            let until = now + deadline.saturating_duration_since(now).saturating_sub(FOR_INDEX) / left;
+            match self.ask_vendor(name, query, until).await {
+                Ok(found) => return Ok(found),
+                Err(error) => {
+                    log::failure("a search provider was of no use", &format_args!("{name} {error}"));
+                    failed = Some(error.of(name));
+                }
+            }
+        }
+        let own = async {
+            let timeout = ToolError::unavailable(Unavailable::SourceUnavailable, "the index did not answer in time");
+            tokio::time::timeout_at(deadline, self.index.search(self, query)).await.map_err(|_| timeout)?
+        };
+        match (own.await, failed) {
+            (Ok(found), _) => Ok(found),
+            // Why the providers failed says more than that there is nothing here.
+            (Err(_), Some(failed)) => Err(failed),
+            (Err(error), None) => Err(error),
+        }
+    }
+
+    async fn ask_vendor(&self, name: &str, query: &Query, until: Instant) -> Result<Found, OutboundError> {
+        let unknown = || OutboundError::NotConfigured(format!("there is no search provider {name}"));
+        let vendor: &Vendor = vendors::find(name).ok_or_else(unknown)?;
+        if vendor.origin.is_empty() && !self.config.providers.urls.contains_key(name) {
+            return Err(OutboundError::NotConfigured(format!("PROVIDER_URLS has no {name}")));
+        }
+        let key = match vendor.needs_key {
+            true => self.outbound.needed_key(name).await?.expose().to_owned(),
+            false => String::new(),
+        };
+        let ask = (vendor.ask)(query, &key);
+        let (_, answer) = self.outbound.json(name, vendor.origin, &ask, &[], until).await?;
+        let unreadable = || OutboundError::Unreadable("not what its documentation says".to_owned());
+        let answer = (vendor.read)(&answer).ok_or_else(unreadable)?;
+        let request_id = answer.request_id.map(|id| plain::short(&id, 100));
+        Ok(Found {
+            hits: tidied(answer.hits, query.max_results, self.clock.now()),
+            total: answer.total,
+            source: Source::upstream(vendor.name, request_id),
+            index: None,
+        })
     }
 }
+
+/// Hits as they may be passed on: addresses of the web only, each page once, texts plain and short.
+pub fn tidied(hits: Vec<Hit>, most: usize, now: Timestamp) -> Vec<Hit> {
+    let mut seen = HashSet::new();
+    let tidy = hits.into_iter().filter_map(|hit| {
+        let url = address::tidy(&hit.url)?;
+        let host = url.host_str()?.to_owned();
+        if !seen.insert(address::same_page(&url)) {
+            return None;
+        }
+        let title = plain::short(&hit.title, MAX_TITLE);
+        let snippet = hit.snippet.map(|text| plain::short(&text, MAX_SNIPPET)).filter(|text| !text.is_empty());
+        let site = hit.site.map(|text| plain::short(&text, MAX_SITE)).filter(|text| !text.is_empty());
+        Some(Hit {
+            title: if title.is_empty() { host.clone() } else { title },
+            url: url.into(),
+            snippet,
+            published_at: hit.published_at.and_then(|text| plain::date(&text, now)),
+            site: Some(site.unwrap_or(host)),
+        })
+    });
+    tidy.take(most).collect()
+}
+

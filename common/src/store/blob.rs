@@ -16,6 +16,9 @@ pub trait Blobs: Send + Sync {
     /// How many bytes are stored under the key, if anything is.
     fn size<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<u64>, StoreError>>;
 
+    /// Takes away what is stored under the key, if anything is.
+    fn delete<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<(), StoreError>>;
+
     /// A URL with which whoever has it reads or writes this one blob for a while, past us: what is too large for a
     /// function's answer goes this way.
     fn url(&self, key: &str, access: Access<'_>, valid: Duration) -> Result<String, StoreError>;
@@ -93,6 +96,18 @@ impl Blobs for S3Blobs {
                 200 => Ok(Some(answer.body.len() as u64)),
                 404 => Ok(None),
                 status => Err(StoreError::new(format_args!("S3 answered {status} to a GET of one byte"))),
+            }
+        })
+    }
+
+    fn delete<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            let url = format!("{}{key}", self.base);
+            let answer = self.http.send("s3", "DELETE", &url, &[], Vec::new()).await?;
+            match answer.status {
+                // S3 says 204 whether there was anything or not.
+                200 | 204 | 404 => Ok(()),
+                status => Err(StoreError::new(format_args!("S3 answered {status} to a DELETE"))),
             }
         })
     }

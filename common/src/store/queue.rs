@@ -34,6 +34,12 @@ pub enum Message {
     },
     /// Bring an event further on its way to an endpoint (the queue of deliveries).
     Delivery { agent: AgentId, endpoint: EndpointId, event: EventId },
+    /// Index the page that lies in this blob (the queue of the index).
+    Page { key: String },
+    /// Take a page out of the index, by `search::address::same_page`.
+    Unlist { page: String },
+    /// Read a page that the operator wants in the index.
+    Visit { url: String },
 }
 
 impl Message {

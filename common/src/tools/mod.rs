@@ -14,6 +14,7 @@ pub mod top_up;
 pub mod vehicle_identification;
 pub mod verification;
 pub mod web_read;
+pub mod web_search;
 
 use std::sync::Arc;
 
@@ -28,8 +29,9 @@ use crate::money::Usdc;
 use crate::net::{FetchPolicy, Fetcher, PlainHttp};
 pub use crate::outcome::{ErrorCode, Mode, Progress, Source, ToolError, Unavailable};
 use crate::providers::{Model, Outbound};
+use crate::search::index::Reader;
 use crate::store::aws::SignedHttp;
-use crate::store::{Blobs, BoxFuture, Db, StoreError};
+use crate::store::{Blobs, BoxFuture, Db, Queue, StoreError};
 
 /// Does a tool's work.
 pub struct Runner {
@@ -99,6 +101,10 @@ pub struct Toolbox {
     pub outbound: Outbound,
     /// The language model, where one is configured.
     pub model: Option<Model>,
+    /// What this service has read, to be searched.
+    pub index: Arc<Reader>,
+    /// Where pages that were read go to be indexed, if there is an indexer.
+    pub index_queue: Option<Arc<dyn Queue>>,
 }
 
 impl Toolbox {
@@ -118,6 +124,8 @@ impl Toolbox {
             fetcher: Fetcher::new(policy, &user_agent).map_err(StoreError::new)?,
             outbound: Outbound::new(http.clone(), signed.clone(), &config.providers, &user_agent),
             model: Model::configured(&config, http, signed),
+            index: Arc::default(),
+            index_queue: None,
             clock,
             db,
             blobs,

@@ -18,6 +18,7 @@ impl Toolbox {
             let message = "the page broke off, or is nested too deeply, before anything could be read";
             return Err(ToolError::unavailable(Unavailable::SourceUnavailable, message));
         }
+        self.remember(&read).await;
         Ok(read)
     }
 }

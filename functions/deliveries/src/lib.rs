@@ -12,7 +12,7 @@ pub async fn handle(courier: &Courier, event: SqsEvent) -> SqsAnswer {
     let deliver = |message| async move {
         match message {
             Message::Delivery { agent, endpoint, event } => courier.deliver(agent, endpoint, event).await,
-            Message::Job { .. } | Message::Trial { .. } => Err(StoreError::new("jobs have queues of their own")),
+            _ => Err(StoreError::new("jobs and pages have queues of their own")),
         }
     };
     worker::each(event, deliver).await

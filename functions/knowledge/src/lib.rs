@@ -9,14 +9,14 @@ use axum::response::Response;
 use axum::routing::post;
 use common::catalog::{CATALOG, ToolSpec};
 use common::gate::{self, Call, Gate};
-use common::tools::{Runner, lookups, vehicle_identification};
+use common::tools::{Runner, lookups, vehicle_identification, web_search};
 
 /// The group's name in the catalog and in the table of routes.
 pub const GROUP: &str = "knowledge";
 
 /// Tools this function runs itself; queued ones are the worker's.
 pub static RUNNERS: LazyLock<Vec<&'static Runner>> =
-    LazyLock::new(|| [vec![&vehicle_identification::RUNNER], lookups::runners()].concat());
+    LazyLock::new(|| [vec![&vehicle_identification::RUNNER, &web_search::RUNNER], lookups::runners()].concat());
 
 /// One route for each path of each tool of the group.
 pub fn router(gate: Arc<Gate>) -> Router {

@@ -193,7 +193,7 @@ fn paid_input(spec: &ToolSpec) -> Map<String, Value> {
 /// What a paid call answers. Old clients hold whatever comes against this schema, also an error: so it says too what a
 /// price looks like, or they would never show it (standards §1).
 fn paid_output(spec: &ToolSpec) -> Map<String, Value> {
-    match (spec.answer, spec.sells_credits || !path_fields(spec).is_empty()) {
+    match (spec.answer, spec.sells_credits || spec.bare || !path_fields(spec).is_empty()) {
         (Answer::Queued, _) => answered(vec![request_schema()]),
         // What takes longer than its caller is kept waiting, on the chain for instance, is polled.
         (Answer::Direct, true) => answered(vec![(spec.output)(), request_schema()]),

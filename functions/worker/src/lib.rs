@@ -6,7 +6,9 @@ use common::http::log;
 use common::jobs::Engine;
 use common::store::StoreError;
 use common::store::queue::Message;
-use common::tools::{Runner, enrichment, lookups, research, top_up, vehicle_identification, verification, web_read};
+use common::tools::{
+    Runner, enrichment, lookups, research, top_up, vehicle_identification, verification, web_read, web_search,
+};
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -14,7 +16,7 @@ use serde_json::json;
 /// Every tool: a direct call that its own function left behind ends here too.
 pub static RUNNERS: LazyLock<Vec<&'static Runner>> = LazyLock::new(|| {
     [
-        vec![&vehicle_identification::RUNNER, &web_read::RUNNER, &top_up::RUNNER],
+        vec![&vehicle_identification::RUNNER, &web_search::RUNNER, &web_read::RUNNER, &top_up::RUNNER],
         research::runners(),
         enrichment::runners(),
         verification::runners(),
@@ -91,6 +93,9 @@ async fn work_on(engine: &Engine, message: Message) -> Result<(), StoreError> {
             log::event("trial", json!({"soul": soul, "service": service, "ms": since()}));
         }
         Message::Delivery { .. } => return Err(StoreError::new("deliveries have a queue of their own")),
+        Message::Page { .. } | Message::Unlist { .. } | Message::Visit { .. } => {
+            return Err(StoreError::new("the index has a queue of its own"));
+        }
     }
     Ok(())
 }

@@ -1,0 +1,29 @@
+//! SearXNG, which operators run for themselves: <https://docs.searxng.org/dev/search_api.html>. Its settings have to allow
+//! `json` under `search.formats`, or it answers 403.
+
+use serde_json::Value;
+
+use super::{Answer, Hit, Query, Vendor, encoded, text};
+use crate::providers::Ask;
+
+pub static VENDOR: Vendor = Vendor { name: "searxng", origin: "", needs_key: false, ask, read };
+
+fn ask(query: &Query, _: &str) -> Ask {
+    // A page has as many results as its engines give; what is too much is left out later.
+    Ask { per_second: 2.0, ..Ask::get(format!("/search?q={}&format=json&categories=general", encoded(&query.text))) }
+}
+
+fn read(answer: &Value) -> Option<Answer> {
+    let hits = answer["results"].as_array()?.iter().filter_map(|result| {
+        Some(Hit {
+            title: text(result, "title").unwrap_or_default(),
+            url: text(result, "url")?,
+            snippet: text(result, "content"),
+            published_at: text(result, "publishedDate"),
+            site: None,
+        })
+    });
+    // It is 0 where no engine says how many there are.
+    let total = answer["number_of_results"].as_f64().filter(|total| *total >= 1.0).map(|total| total as u64);
+    Some(Answer { hits: hits.collect(), total, request_id: None })
+}
