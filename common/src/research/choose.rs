@@ -154,11 +154,12 @@ fn scored<'a>(tuning: &Tuning, question: &Question, pages: &'a [Page], rarity: &
             let (mut covered, mut score, mut own) = (0.0, 0.0, 0);
             for ((term, weight), on_page) in weights.iter().zip(&on_page) {
                 let times = sentence.terms.iter().filter(|known| known == term).count() as f64;
-                let around = sentence.around.contains(term);
                 let seen = if times > 0.0 {
                     times
-                } else if around {
-                    AROUND
+                } else if sentence.around.contains(term) {
+                    tuning.around
+                } else if *on_page {
+                    tuning.on_page
                 } else {
                     continue;
                 };
