@@ -70,6 +70,8 @@ pub enum Unavailable {
     DeadlineExceeded,
     /// Only this deployment's own index could be asked, and there is nothing in it yet.
     NotInLocalIndex,
+    /// The page is made by scripts, and nothing here runs them.
+    NeedsBrowser,
 }
 
 impl Unavailable {
@@ -82,6 +84,7 @@ impl Unavailable {
             Unavailable::SellerFailed => "seller_failed",
             Unavailable::DeadlineExceeded => "deadline_exceeded",
             Unavailable::NotInLocalIndex => "not_in_local_index",
+            Unavailable::NeedsBrowser => "needs_browser",
         }
     }
 }

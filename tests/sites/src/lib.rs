@@ -13,6 +13,7 @@ mod dice;
 mod feeds;
 mod hostile;
 mod odd;
+pub mod score;
 mod serve;
 mod skeleton;
 mod tables;
