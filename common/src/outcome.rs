@@ -70,6 +70,8 @@ pub enum Unavailable {
     DeadlineExceeded,
     /// Only this deployment's own index could be asked, and there is nothing in it yet.
     NotInLocalIndex,
+    /// Whom it is about asked not to be found: nobody is asked about them.
+    OptedOut,
 }
 
 impl Unavailable {
@@ -82,6 +84,7 @@ impl Unavailable {
             Unavailable::SellerFailed => "seller_failed",
             Unavailable::DeadlineExceeded => "deadline_exceeded",
             Unavailable::NotInLocalIndex => "not_in_local_index",
+            Unavailable::OptedOut => "opted_out",
         }
     }
 }

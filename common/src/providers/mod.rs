@@ -5,6 +5,8 @@ pub mod cards;
 pub mod chain;
 pub mod model;
 pub mod outbound;
+pub mod people;
+pub mod rdap;
 
 pub use cards::Cards;
 pub use chain::Chain;

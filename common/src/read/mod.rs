@@ -25,6 +25,7 @@ mod article;
 mod charset;
 mod clean;
 mod content_type;
+mod facts;
 mod hidden;
 mod metadata;
 mod parse;
@@ -42,6 +43,7 @@ use url::Url;
 use crate::net::Page;
 
 pub use content_type::can_read;
+pub use facts::{Facts, Link, read_facts};
 
 use content_type::Kind;
 
