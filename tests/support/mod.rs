@@ -10,6 +10,7 @@ pub mod proxy;
 pub mod receiver;
 pub mod relay;
 pub mod seller;
+pub mod zone;
 
 use std::future::Future;
 use std::path::PathBuf;

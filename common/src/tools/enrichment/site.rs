@@ -67,16 +67,15 @@ pub fn authority(text: &str, policy: &FetchPolicy) -> Option<String> {
 
 /// Reads a site. `None` if its first page cannot be read.
 pub async fn read(toolbox: &Toolbox, authority: &str, deadline: Instant) -> Option<Site> {
-    let secure = fetch(toolbox, &format!("https://{authority}/"), deadline);
-    let first = match authority.contains(':') {
-        // A port was named, and so a plain server.
-        true => fetch(toolbox, &format!("http://{authority}/"), deadline).await,
-        false => match secure.await {
-            Some(page) => Some(page),
-            None => fetch(toolbox, &format!("http://{authority}/"), deadline).await,
-        },
+    // Where a port was named, it is a plain server's.
+    let secure = match authority.contains(':') {
+        true => None,
+        false => fetch(toolbox, &format!("https://{authority}/"), deadline).await,
     };
-    let first = first?;
+    let first = match secure {
+        Some(page) => page,
+        None => fetch(toolbox, &format!("http://{authority}/"), deadline).await?,
+    };
     let mut telling: Vec<(usize, Url)> = Vec::new();
     for link in &first.1.links {
         let mut url = link.url.clone();
