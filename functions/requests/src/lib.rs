@@ -11,7 +11,7 @@ use common::gate::{came_to_nothing, respond, status};
 use common::http::headers::MAX_KEY_BYTES;
 use common::http::{ApiError, Params, Segment, private_json};
 use common::ids::RequestId;
-use common::jobs::{store, view};
+use common::jobs::{Job, store, view};
 use common::limits::{self, Class, Subject};
 use common::operations::requests::DURABLE;
 use common::operations::shared::VISIBLE;

@@ -7,8 +7,6 @@ mod apollo;
 mod hunter;
 mod pdl;
 mod read;
-#[cfg(test)]
-mod tests;
 
 use serde::Serialize;
 use tokio::time::Instant;

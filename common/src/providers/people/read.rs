@@ -106,3 +106,27 @@ pub fn profile_url(text: &str) -> Option<String> {
     let fits = matches!(url.scheme(), "http" | "https") && url.domain().is_some_and(|domain| domain.contains('.'));
     (fits && url.username().is_empty()).then(|| url.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_what_it_should_be_gets_through() {
+        assert_eq!(email_of(" Jane@Example.COM ").as_deref(), Some("jane@example.com"));
+        for text in ["jane", "@x.org", "jane@", "jane@x", "a b@x.org", "jane@x..org", "<jane@x.org>", "j@x.org/y"] {
+            assert_eq!(email_of(text), None, "{text}");
+        }
+        for (text, domain) in
+            [("https://www.Example.com/a?b", "example.com"), ("b\u{fc}cher.example.", "xn--bcher-kva.example")]
+        {
+            assert_eq!(domain_of(text).as_deref(), Some(domain));
+        }
+        for text in ["localhost", "10.0.0.1", "example.com:80", "user@example.com", "", "a b.org"] {
+            assert_eq!(domain_of(text), None, "{text}");
+        }
+        assert_eq!(profile_url("linkedin.com/in/x").as_deref(), Some("https://linkedin.com/in/x"));
+        assert_eq!(profile_url("javascript:alert(1)"), None);
+        assert_eq!(clean("a\u{202e}b \n  c\u{200b}", 4).as_deref(), Some("ab c"));
+    }
+}

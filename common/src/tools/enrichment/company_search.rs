@@ -9,8 +9,9 @@ use super::{Enquiry, Origin, all_from, nobody_knows, schema, site};
 use crate::catalog::input::{Field, FieldError, Kind};
 use crate::catalog::{Price, ToolSpec};
 use crate::money::Usdc;
+use crate::net::FetchPolicy;
 use crate::opt_out::{self, Marks};
-use crate::providers::people::{Asked, Company, CompanyFilter, domain_of, objected};
+use crate::providers::people::{Asked, Company, CompanyFilter, objected};
 use crate::tools::{Output, Runner, Running, Source, Task, ToolError, Toolbox};
 
 const DEFAULT_LIMIT: i64 = 10;
@@ -39,7 +40,7 @@ pub static SPEC: ToolSpec = ToolSpec {
         Field::optional("tags", NAMES, "Any of these words"),
         Field::optional("limit", Kind::Integer { min: 1, max: 100 }, "Most rows, 10 if none is said"),
     ],
-    check: |input, _| check(input),
+    check,
     example: || json!({"name": "Example", "limit": 5}),
     output,
     ..ToolSpec::QUEUED
@@ -47,8 +48,8 @@ pub static SPEC: ToolSpec = ToolSpec {
 
 pub static RUNNER: Runner = Runner { spec: &SPEC, run };
 
-fn check(input: &Map<String, Value>) -> Vec<FieldError> {
-    let mut wrong = Vec::new();
+fn check(input: &Map<String, Value>, policy: &FetchPolicy) -> Vec<FieldError> {
+    let mut wrong = input::public(input, "domain", policy);
     let number = |name: &str| input.get(name).and_then(Value::as_i64);
     if number("min_employee_count").zip(number("max_employee_count")).is_some_and(|(least, most)| least > most) {
         wrong.push(FieldError::new("max_employee_count", "must not be below min_employee_count"));
@@ -67,7 +68,7 @@ fn filter(input: &Map<String, Value>) -> CompanyFilter {
     let number = |name: &str| input.get(name).and_then(Value::as_u64);
     CompanyFilter {
         name: input::given(input, "name"),
-        domain: input::given(input, "domain").and_then(|domain| domain_of(&domain)),
+        domain: input::given(input, "domain").and_then(|domain| input::host_of(&domain)),
         industry: texts(input, "industry"),
         location: texts(input, "location"),
         size: input::given(input, "size"),

@@ -10,6 +10,7 @@ use super::{Enquiry, Guess, Origin, RETENTION, schema, site};
 use crate::catalog::input::{Field, FieldError};
 use crate::catalog::{Price, ToolSpec};
 use crate::money::Usdc;
+use crate::net::FetchPolicy;
 use crate::opt_out::Marks;
 use crate::providers::people::{Asked, Who, objected};
 use crate::tools::{Output, Runner, Running, Source, Task, ToolError, Toolbox, Unavailable};
@@ -29,7 +30,7 @@ pub static SPEC: ToolSpec = ToolSpec {
         Field::optional("first_name", NAME, "Or each on its own"),
         Field::optional("last_name", NAME, ""),
     ],
-    check: |input, _| check(input),
+    check,
     example: || json!({"company_domain": "example.com", "full_name": "Jane Doe"}),
     output,
     ..ToolSpec::QUEUED
@@ -37,14 +38,16 @@ pub static SPEC: ToolSpec = ToolSpec {
 
 pub static RUNNER: Runner = Runner { spec: &SPEC, run };
 
-fn check(input: &Map<String, Value>) -> Vec<FieldError> {
+fn check(input: &Map<String, Value>, policy: &FetchPolicy) -> Vec<FieldError> {
     let has = |name: &str| input.contains_key(name);
-    match (has("full_name"), has("first_name"), has("last_name")) {
+    let mut wrong = match (has("full_name"), has("first_name"), has("last_name")) {
         (true, ..) | (false, true, true) => Vec::new(),
         (false, true, false) => vec![FieldError::new("last_name", "is required where there is no full_name")],
         (false, false, true) => vec![FieldError::new("first_name", "is required where there is no full_name")],
         (false, false, false) => input::one_of(input, &["full_name", "first_name and last_name"]),
-    }
+    };
+    wrong.extend(input::public(input, "company_domain", policy));
+    wrong
 }
 
 fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {

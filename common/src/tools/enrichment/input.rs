@@ -2,8 +2,10 @@
 
 use serde_json::{Map, Value};
 
+use super::site::authority;
 use crate::catalog::URI;
 use crate::catalog::input::{Field, FieldError, Format, Kind};
+use crate::net::FetchPolicy;
 use crate::providers::people::{domain_of, email_of, profile_url};
 
 pub const NAME: Kind = Kind::Text { min: 1, max: 255, format: Some(&SAYS) };
@@ -28,10 +30,11 @@ static EMAIL: Format = Format {
     message: "must be an e-mail address",
 };
 
-pub static DOMAIN: Format = Format {
+/// Whether it is a public one is asked of the guard ([`public`]).
+static DOMAIN: Format = Format {
     name: None,
-    pattern: Some(r"\."),
-    matches: |text| domain_of(text).is_some(),
+    pattern: Some(r"\S"),
+    matches: |text| host_of(text).is_some(),
     message: "must be a domain, such as example.com",
 };
 
@@ -51,6 +54,28 @@ pub fn one_of(input: &Map<String, Value>, names: &[&str]) -> Vec<FieldError> {
     }
     let message = format!("one of {} is required", names.join(", "));
     vec![FieldError::new(names[0], message)]
+}
+
+/// A domain; or, where that is no name in the DNS, a host and its port.
+pub fn host_of(text: &str) -> Option<String> {
+    let host = || {
+        let text = text.trim().to_lowercase();
+        let rest = text.split_once("://").map_or(text.as_str(), |(_, rest)| rest);
+        let url = url::Url::parse(&format!("http://{}/", rest.split(['/', '?', '#']).next()?)).ok()?;
+        let plain = url.username().is_empty() && url.path() == "/";
+        plain.then(|| url[url::Position::BeforeHost..url::Position::AfterPort].to_owned())
+    };
+    domain_of(text).or_else(host)
+}
+
+/// What of a host's member the guard refuses.
+pub fn public(input: &Map<String, Value>, name: &str, policy: &FetchPolicy) -> Vec<FieldError> {
+    match input.get(name).and_then(Value::as_str) {
+        Some(text) if authority(text, policy).is_none() => {
+            vec![FieldError::new(name, "must be a public domain, such as example.com")]
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// The texts of a list.

@@ -9,8 +9,9 @@ use super::{Enquiry, Origin, RETENTION, all_from, nobody_knows, schema, site};
 use crate::catalog::input::{Field, FieldError, Kind};
 use crate::catalog::{Price, ToolSpec};
 use crate::money::Usdc;
+use crate::net::FetchPolicy;
 use crate::opt_out::{self, Marks};
-use crate::providers::people::{Asked, PeopleFilter, Person, domain_of, objected};
+use crate::providers::people::{Asked, PeopleFilter, Person, objected};
 use crate::tools::{Output, Runner, Running, Source, Task, ToolError, Toolbox};
 
 const DEFAULT_LIMIT: i64 = 100;
@@ -61,7 +62,7 @@ pub static SPEC: ToolSpec = ToolSpec {
         Field::optional("offset", Kind::Integer { min: 0, max: MAX_OFFSET }, "Rows to leave out at the beginning"),
         PHONES,
     ],
-    check: |input, _| check(input),
+    check,
     example: || json!({"job_titles": ["Head of Sales"], "company_domains": ["example.com"], "limit": 10}),
     output,
     ..ToolSpec::QUEUED
@@ -69,14 +70,14 @@ pub static SPEC: ToolSpec = ToolSpec {
 
 pub static RUNNER: Runner = Runner { spec: &SPEC, run };
 
-fn check(input: &Map<String, Value>) -> Vec<FieldError> {
+fn check(input: &Map<String, Value>, policy: &FetchPolicy) -> Vec<FieldError> {
     let nothing = Map::new();
     let inner = input.get("filters").and_then(Value::as_object).unwrap_or(&nothing);
     let mut wrong = Vec::new();
     for (members, path) in [(input, ""), (inner, "filters.")] {
         for (index, domain) in texts(members, "company_domains").iter().enumerate() {
-            if domain_of(domain).is_none() {
-                wrong.push(FieldError::new(format!("{path}company_domains.{index}"), "must be a domain"));
+            if site::authority(domain, policy).is_none() {
+                wrong.push(FieldError::new(format!("{path}company_domains.{index}"), "must be a public domain"));
             }
         }
     }
@@ -106,7 +107,7 @@ fn filter(input: &Map<String, Value>) -> PeopleFilter {
         job_titles: both("job_titles"),
         keywords: both("keywords"),
         companies: both("companies"),
-        company_domains: both("company_domains").iter().filter_map(|domain| domain_of(domain)).collect(),
+        company_domains: both("company_domains").iter().filter_map(|domain| input::host_of(domain)).collect(),
         location: both("location"),
         skills: both("skills"),
         seniority: both("seniority"),

@@ -32,7 +32,11 @@ pub static SPEC: ToolSpec = ToolSpec {
         Field::optional("social_media_url", PROFILE_KIND, "The same"),
         PHONES,
     ],
-    check: |input, _| input::one_of(input, &["linkedin_url", "email", "name", "profile_url", "social_media_url"]),
+    check: |input, policy| {
+        let mut wrong = input::one_of(input, &["linkedin_url", "email", "name", "profile_url", "social_media_url"]);
+        wrong.extend(input::public(input, "company_domain", policy));
+        wrong
+    },
     example: || json!({"email": "jane.doe@example.com", "name": "Jane Doe", "company_domain": "example.com"}),
     output,
     ..ToolSpec::QUEUED
@@ -52,7 +56,9 @@ pub(super) fn who(input: &Map<String, Value>) -> Who {
         profile_url: urls.iter().find_map(|name| profile_url(&given(name)?)),
         first_name: given("first_name").or(first),
         last_name: given("last_name").or(last),
-        company_domain: given("company_domain").or_else(|| company.clone()).and_then(|domain| domain_of(&domain)),
+        company_domain: given("company_domain")
+            .and_then(|domain| input::host_of(&domain))
+            .or_else(|| domain_of(company.as_deref()?)),
         company: company.filter(|company| domain_of(company).is_none()),
         name,
         // Who says nothing is an older client, which always got them.
