@@ -15,6 +15,7 @@
 //! | `budgets` | caps and freezes, many calls at once |
 //! | `discovery` | what agents find us by: documents, headers of every answer, `bazaar`, status, the doctor |
 //! | `earnings` | sales counted once, whoever counts them; what they say of a seller |
+//! | `people` | vendors by contract servers, a firm's site, DNS and registry, opting out, retention, lost submissions |
 //! | `payouts` | money on its way to sellers: races, crashes, chains that refuse and treasuries that are empty |
 //! | `tokens` | access tokens and what they may not do |
 //! | `conformance` | MCP's official conformance runner (`make conformance`) |
@@ -74,6 +75,7 @@ mod notifications;
 mod openapi;
 mod paid_call;
 mod payouts;
+mod people;
 mod proofs;
 mod refusals;
 mod repeats;

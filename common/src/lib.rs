@@ -33,6 +33,7 @@ pub mod named;
 pub mod net;
 pub mod notifications;
 pub mod operations;
+pub mod opt_out;
 pub mod outcome;
 pub mod payments;
 pub mod providers;

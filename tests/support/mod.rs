@@ -11,6 +11,7 @@ pub mod ranking;
 pub mod receiver;
 pub mod relay;
 pub mod seller;
+pub mod zone;
 
 use std::future::Future;
 use std::path::PathBuf;

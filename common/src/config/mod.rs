@@ -7,6 +7,7 @@ mod providers;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::SocketAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -49,6 +50,8 @@ pub struct Config {
     pub platforms: Platforms,
     pub model: Option<ModelConfig>,
     pub providers: ProvidersConfig,
+    /// `DNS_SERVER`: address and port of the name server that tools ask. Default: the system's.
+    pub dns_server: Option<SocketAddr>,
     pub aws: AwsConfig,
     pub tables: Tables,
 }
@@ -366,6 +369,7 @@ impl Config {
             platforms: env.platforms(),
             model: env.model(),
             providers: ProvidersConfig::read(&mut env),
+            dns_server: env.parsed("DNS_SERVER"),
             aws,
             tables: Tables {
                 jobs: format!("{prefix}-jobs"),

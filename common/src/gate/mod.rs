@@ -584,7 +584,10 @@ impl Gate {
                 }
             }
             (_, Some(Outcome::Failed), Answer::Direct) => answer::credited_back(job),
-            (_, None, Answer::Direct) | (_, _, Answer::Queued) => answer::pending(job, order.listing),
+            (_, None, Answer::Direct) | (_, _, Answer::Queued) => {
+                let name = call_name(order, payment, job.agent).map(|name| name.name);
+                answer::pending(job, order.listing, name)
+            }
         };
         Ok(answer::with_settlement(response, job, &self.app.config.chain))
     }
@@ -677,7 +680,7 @@ fn call_name<'a>(order: &'a Order<'_>, payment: Option<&'a Payment>, agent: Agen
 }
 
 /// Nothing was bought: the payment failed before any work was done for it.
-fn came_to_nothing(job: &Job) -> bool {
+pub fn came_to_nothing(job: &Job) -> bool {
     matches!(job.settlement, Settlement::Refused | Settlement::Void) && job.outcome != Some(Outcome::Completed)
 }
 

@@ -3,10 +3,17 @@
 
 pub mod cards;
 pub mod chain;
+pub mod dns;
 pub mod model;
 pub mod outbound;
+pub mod people;
+pub mod rdap;
+#[cfg(test)]
+#[path = "../../../tests/support/zone.rs"]
+pub mod zone;
 
 pub use cards::Cards;
 pub use chain::Chain;
+pub use dns::{Dns, DnsError, MailHost, MailHosts};
 pub use model::Model;
 pub use outbound::{Ask, Outbound, OutboundError};

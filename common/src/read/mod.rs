@@ -27,6 +27,7 @@ mod charset;
 mod clean;
 mod content_type;
 mod feed;
+mod facts;
 mod hidden;
 mod metadata;
 mod parse;
@@ -48,6 +49,7 @@ use crate::net::Page;
 
 pub use content_type::can_read;
 pub use feed::{Feed, Item};
+pub use facts::{Facts, Link, read_facts};
 
 use content_type::Kind;
 

@@ -18,6 +18,7 @@ static PAGES: LazyLock<Vec<Page>> = LazyLock::new(|| {
             body: site.body.clone(),
             truncated: false,
             redirects: 0,
+            robots: None,
         };
         let read = read_page(&page, &ReadOptions::default()).ok()?;
         let (title, published_at) = (read.metadata.title, read.metadata.published_at);

@@ -28,7 +28,7 @@ use crate::ids::{AgentId, RequestId};
 use crate::money::Usdc;
 use crate::net::{FetchPolicy, Fetcher, PlainHttp};
 pub use crate::outcome::{ErrorCode, Mode, Progress, Source, ToolError, Unavailable};
-use crate::providers::{Model, Outbound};
+use crate::providers::{Dns, Model, Outbound};
 use crate::search::index::Reader;
 use crate::store::aws::SignedHttp;
 use crate::store::{Blobs, BoxFuture, Db, Queue, StoreError};
@@ -99,6 +99,8 @@ pub struct Toolbox {
     pub fetcher: Fetcher,
     /// For providers that the operator configured.
     pub outbound: Outbound,
+    /// Who takes a domain's mail, and what else the DNS says.
+    pub dns: Dns,
     /// The language model, where one is configured.
     pub model: Option<Model>,
     /// What this service has read, to be searched.
@@ -123,6 +125,7 @@ impl Toolbox {
         Ok(Toolbox {
             fetcher: Fetcher::new(policy, &user_agent).map_err(StoreError::new)?,
             outbound: Outbound::new(http.clone(), signed.clone(), &config.providers, &user_agent),
+            dns: Dns::new(config.dns_server),
             model: Model::configured(&config, http, signed),
             index: Arc::default(),
             index_queue: None,
