@@ -18,7 +18,8 @@ fn main() {
         .map(|name| format!("#[path = {:?}]\nmod {name};\n", folder.join(name).with_extension("rs")))
         .collect();
     let list: String = names.iter().map(|name| format!("&{name}::VENDOR, ")).collect();
-    let text = format!("{modules}\n/// Every provider there is an adapter for.\npub static ALL: &[&Vendor] = &[{list}];\n");
+    let text =
+        format!("{modules}\n/// Every provider there is an adapter for.\npub static ALL: &[&Vendor] = &[{list}];\n");
     let out = Path::new(&env::var("OUT_DIR").expect("cargo says where")).join("search_vendors.rs");
     fs::write(out, text).expect("the list can be written");
 }

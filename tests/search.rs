@@ -87,7 +87,12 @@ async fn answer(
 fn toolbox(providers: &[(&str, &Provider)]) -> Arc<Toolbox> {
     let names: Vec<&str> = providers.iter().map(|(name, _)| *name).collect();
     let all = |value: fn(&Provider) -> String| {
-        json!(providers.iter().map(|(name, provider)| (*name, value(provider))).collect::<std::collections::BTreeMap<_, _>>())
+        json!(
+            providers
+                .iter()
+                .map(|(name, provider)| (*name, value(provider)))
+                .collect::<std::collections::BTreeMap<_, _>>()
+        )
     };
     let config = Config::read(|name| {
         Some(match name {
@@ -138,17 +143,72 @@ fn each_provider_is_asked_and_read_as_documented() {
             {"url": "https://a.example/tides", "title": "Tides & moon", "content": "How the moon pulls", "publishedDate": "2025-03-04T00:00:00", "engine": "x", "engines": ["x"], "score": 1.0},
             {"url": "https://b.example/", "title": "Other", "content": ""},
         ]});
-        type Case = (&'static str, Value, &'static str, &'static str, (&'static str, &'static str), Value, Option<u64>, Option<&'static str>);
+        type Case = (
+            &'static str,
+            Value,
+            &'static str,
+            &'static str,
+            (&'static str, &'static str),
+            Value,
+            Option<u64>,
+            Option<&'static str>,
+        );
         let cases: [Case; 5] = [
-            ("brave", brave, "GET", "/res/v1/web/search?q=spring+tides+%26+moon&count=7", ("x-subscription-token", KEY), Value::Null, None, None),
-            ("exa", exa, "POST", "/search", ("x-api-key", KEY), json!({"query": "spring tides & moon", "type": "auto", "numResults": 7, "contents": {"highlights": {"maxCharacters": 500}}}), None, Some("exa-1")),
-            ("tavily", tavily, "POST", "/search", ("authorization", "Bearer a-secret-key"), json!({"query": "spring tides & moon", "max_results": 7, "search_depth": "basic"}), None, Some("tavily-1")),
-            ("serper", serper, "POST", "/search", ("x-api-key", KEY), json!({"q": "spring tides & moon", "num": 10}), None, None),
-            ("searxng", searxng, "GET", "/search?q=spring+tides+%26+moon&format=json&categories=general", ("accept", "application/json"), Value::Null, Some(1200), None),
+            (
+                "brave",
+                brave,
+                "GET",
+                "/res/v1/web/search?q=spring+tides+%26+moon&count=7",
+                ("x-subscription-token", KEY),
+                Value::Null,
+                None,
+                None,
+            ),
+            (
+                "exa",
+                exa,
+                "POST",
+                "/search",
+                ("x-api-key", KEY),
+                json!({"query": "spring tides & moon", "type": "auto", "numResults": 7, "contents": {"highlights": {"maxCharacters": 500}}}),
+                None,
+                Some("exa-1"),
+            ),
+            (
+                "tavily",
+                tavily,
+                "POST",
+                "/search",
+                ("authorization", "Bearer a-secret-key"),
+                json!({"query": "spring tides & moon", "max_results": 7, "search_depth": "basic"}),
+                None,
+                Some("tavily-1"),
+            ),
+            (
+                "serper",
+                serper,
+                "POST",
+                "/search",
+                ("x-api-key", KEY),
+                json!({"q": "spring tides & moon", "num": 10}),
+                None,
+                None,
+            ),
+            (
+                "searxng",
+                searxng,
+                "GET",
+                "/search?q=spring+tides+%26+moon&format=json&categories=general",
+                ("accept", "application/json"),
+                Value::Null,
+                Some(1200),
+                None,
+            ),
         ];
         for (name, documented, method, path, (header, value), body, total, request_id) in cases {
             let provider = Provider::start(Turn::Json(documented)).await;
-            let found = toolbox(&[(name, &provider)]).find_pages(&query("spring tides & moon", 7), soon(8)).await.unwrap();
+            let found =
+                toolbox(&[(name, &provider)]).find_pages(&query("spring tides & moon", 7), soon(8)).await.unwrap();
             let asked = provider.asked.lock().unwrap();
             let asked = &asked[0];
             assert_eq!((asked.method.as_str(), asked.path.as_str()), (method, path), "{name}");
@@ -174,7 +234,8 @@ fn each_provider_is_asked_and_read_as_documented() {
 #[test]
 fn providers_that_fail_or_hang_give_way_to_the_next() {
     run(async {
-        let good = json!({"results": [{"title": "Found", "url": "https://a.example/", "content": "here"}], "request_id": "t"});
+        let good =
+            json!({"results": [{"title": "Found", "url": "https://a.example/", "content": "here"}], "request_id": "t"});
         let good = Provider::start(Turn::Json(good)).await;
         let failing = [
             ("brave", Turn::Text(500, "no")),
@@ -193,7 +254,8 @@ fn providers_that_fail_or_hang_give_way_to_the_next() {
         }
         // When nobody answers, the last one's reason is told, and no key.
         let busy = Provider::start(Turn::Busy).await;
-        let error = toolbox(&[("unheard-of", &busy), ("brave", &busy)]).find_pages(&query("x", 5), soon(6)).await.unwrap_err();
+        let error =
+            toolbox(&[("unheard-of", &busy), ("brave", &busy)]).find_pages(&query("x", 5), soon(6)).await.unwrap_err();
         assert_eq!(error.code, ErrorCode::RateLimited);
         let error = toolbox(&[("unheard-of", &busy)]).find_pages(&query("x", 5), soon(6)).await.unwrap_err();
         assert_eq!(error.reason.as_deref(), Some("provider_not_configured"));
@@ -256,10 +318,14 @@ fn what_was_read_is_found_and_an_empty_index_pays_back() {
 
         read(&payer, &format!("{}/moved", stack.site_url)).await;
         until_pages(&stack, 1).await;
-        let answer = payer.buy(SEARCH_PATH, &json!({"query": "How often does the light flash?", "max_results": 3})).await;
+        let answer =
+            payer.buy(SEARCH_PATH, &json!({"query": "How often does the light flash?", "max_results": 3})).await;
         let body = answer.json();
         assert_eq!(answer.status, 200, "{body}");
-        assert_eq!((&body["provider"], &body["mode"], &body["cost"]), (&json!("index"), &json!("embedded"), &json!("0.001000")));
+        assert_eq!(
+            (&body["provider"], &body["mode"], &body["cost"]),
+            (&json!("index"), &json!("embedded"), &json!("0.001000"))
+        );
         let first = &body["results"][0];
         assert_eq!(first["url"], format!("{}/article", stack.site_url));
         assert!(first["snippet"].as_str().unwrap().contains("flash"), "{first}");
@@ -272,7 +338,11 @@ fn what_was_read_is_found_and_an_empty_index_pays_back() {
         read(&payer, &format!("{}/prices", stack.site_url)).await;
         until_pages(&stack, 2).await;
         let body = payer.buy(SEARCH_PATH, &json!({"query": "xyzzyxyzzyq 4711471147"})).await.json();
-        assert_eq!((&body["results"], &body["result_count"]), (&json!([]), &json!(0)), "nothing found is a result: {body}");
+        assert_eq!(
+            (&body["results"], &body["result_count"]),
+            (&json!([]), &json!(0)),
+            "nothing found is a result: {body}"
+        );
 
         // By MCP the result's members stand where its output schema says.
         payer.give_credits(&stack, 10_000).await;
@@ -286,7 +356,8 @@ fn what_was_read_is_found_and_an_empty_index_pays_back() {
         let tools = ask("tools/list", json!({})).await;
         let all = tools["tools"].as_array().unwrap().iter();
         let schema = all.clone().find(|tool| tool["name"] == "agora_web_search").unwrap()["outputSchema"].clone();
-        let arguments = json!({"name": "agora_web_search", "arguments": {"query": "lighthouse", "idempotency_key": "one"}});
+        let arguments =
+            json!({"name": "agora_web_search", "arguments": {"query": "lighthouse", "idempotency_key": "one"}});
         let called = ask("tools/call", arguments).await;
         let content = &called["structuredContent"];
         assert_eq!((&content["result_count"], &content["provider"]), (&json!(1), &json!("index")), "{called}");
@@ -301,7 +372,9 @@ fn seeds_are_read_and_hostile_pages_are_plain_text() {
         let address = listener.local_addr().unwrap().to_string();
         let page = |title: &str, text: &str| {
             let more = "A page has to say more than ten words before anybody would want to find it again.";
-            format!("<!doctype html><html><head><title>{title}</title></head><body><main><h1>Kelp</h1><p>{text}</p><p>{more}</p></main></body></html>")
+            format!(
+                "<!doctype html><html><head><title>{title}</title></head><body><main><h1>Kelp</h1><p>{text}</p><p>{more}</p></main></body></html>"
+            )
         };
         let hostile = page(
             "&lt;script&gt;alert(1)&lt;/script&gt; Kelp \u{202e}\u{200b}",
@@ -325,7 +398,8 @@ fn seeds_are_read_and_hostile_pages_are_plain_text() {
         let payer = Payer::new(&stack).await;
         let body = payer.buy(SEARCH_PATH, &json!({"query": "kelp"})).await.json();
         assert_eq!(body["result_count"], 2, "{body}");
-        let hostile = body["results"].as_array().unwrap().iter().find(|hit| hit["url"].as_str().unwrap().ends_with("/hostile"));
+        let hostile =
+            body["results"].as_array().unwrap().iter().find(|hit| hit["url"].as_str().unwrap().ends_with("/hostile"));
         let hostile = hostile.unwrap();
         for name in ["title", "snippet"] {
             let text = hostile[name].as_str().unwrap();

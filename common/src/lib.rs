@@ -47,5 +47,5 @@ pub mod store;
 pub mod tools;
 pub mod vin;
 pub mod webhooks;
-pub mod work;
 pub mod words;
+pub mod work;

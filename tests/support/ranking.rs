@@ -83,7 +83,8 @@ impl<'a> Plain<'a> {
     pub fn of(sites: &'a Sites) -> Plain<'a> {
         let counted = sites.pages.values().map(|page| {
             let mut counts: HashMap<String, f64> = HashMap::new();
-            plain_words(&format!("{}\n{}", page.title, page.text)).for_each(|word| *counts.entry(word).or_default() += 1.0);
+            plain_words(&format!("{}\n{}", page.title, page.text))
+                .for_each(|word| *counts.entry(word).or_default() += 1.0);
             let length: f64 = counts.values().sum();
             (page.url.as_str(), counts, length)
         });
@@ -118,7 +119,8 @@ pub fn judge(queries: &[sites::Judged], ranked: impl Fn(&str) -> Vec<String>) ->
     let mut quality = Quality::default();
     for judged in queries {
         let grades: HashMap<String, u8> = judged.grades.iter().map(|(url, grade)| (same(url), *grade)).collect();
-        let found: Vec<u8> = ranked(&judged.query).iter().map(|url| grades.get(&same(url)).copied().unwrap_or_default()).collect();
+        let found: Vec<u8> =
+            ranked(&judged.query).iter().map(|url| grades.get(&same(url)).copied().unwrap_or_default()).collect();
         let mut best: Vec<u8> = grades.into_values().collect();
         best.sort_unstable_by(|one, other| other.cmp(one));
         quality.ndcg += gain(&found) / gain(&best).max(f64::MIN_POSITIVE);

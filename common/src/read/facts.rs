@@ -28,6 +28,10 @@ pub struct Facts {
     pub links: Vec<Link>,
     /// What stands in its `address` elements.
     pub addresses: Vec<String>,
+    /// What it says of other addresses: that they are the same person (`rel="me"`), in links and in its head.
+    pub me: Vec<Url>,
+    /// Feeds it names in its head (`rel="alternate"`).
+    pub feeds: Vec<Url>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +52,9 @@ impl Facts {
     /// The objects of JSON-LD of one of these types.
     pub fn of_type<'a>(&'a self, types: &'a [&'a str]) -> impl Iterator<Item = &'a Value> {
         self.objects.iter().filter(move |object| {
-            let is_one = |kind: &Value| kind.as_str().is_some_and(|kind| types.contains(&kind.rsplit('/').next().unwrap_or(kind)));
+            let is_one = |kind: &Value| {
+                kind.as_str().is_some_and(|kind| types.contains(&kind.rsplit('/').next().unwrap_or(kind)))
+            };
             match &object["@type"] {
                 Value::Array(kinds) => kinds.iter().any(is_one),
                 kind => is_one(kind),
@@ -59,7 +65,9 @@ impl Facts {
 
 /// Reads the facts of an HTML page; of any other kind there are none.
 pub fn read_facts(page: &Page) -> Facts {
-    let Ok(Kind::Html) = content_type::detect(page.content_type.as_deref(), &page.body) else { return Facts::default() };
+    let Ok(Kind::Html) = content_type::detect(page.content_type.as_deref(), &page.body) else {
+        return Facts::default();
+    };
     let source = charset::decode(&page.body, page.content_type.as_deref(), Kind::Html);
     let squeezed = squeeze::squeeze(&source);
     let document = parse::parse(&squeezed.markup).document;
@@ -82,7 +90,23 @@ pub fn read_facts(page: &Page) -> Facts {
         let leads = matches!(url.scheme(), "http" | "https" | "mailto" | "tel");
         leads.then(|| Link { url, text: line(&link.text(), 200) })
     });
+    let related = document.select("a[rel][href], link[rel][href]");
+    let (mut me, mut feeds) = (Vec::new(), Vec::new());
+    for link in related.nodes().iter().take(MAX_LINKS) {
+        let rel = link.attr("rel").map(|rel| rel.to_ascii_lowercase()).unwrap_or_default();
+        let url = link.attr("href").and_then(|href| base.join(href.trim()).ok());
+        let Some(url) = url.filter(|url| matches!(url.scheme(), "http" | "https")) else { continue };
+        let kind = link.attr("type").map(|kind| kind.trim().to_ascii_lowercase()).unwrap_or_default();
+        let is_feed = ["application/rss+xml", "application/atom+xml", "application/feed+json"].contains(&kind.as_str());
+        if rel.split_whitespace().any(|word| word == "me") {
+            me.push(url);
+        } else if is_feed && rel.split_whitespace().any(|word| word == "alternate") {
+            feeds.push(url);
+        }
+    }
     Facts {
+        me,
+        feeds,
         objects,
         tags: tags.collect(),
         title: text(&document.select_single("head title").text()),
@@ -98,7 +122,8 @@ fn collect(value: Value, depth: usize, objects: &mut Vec<Value>) {
     match value {
         Value::Array(values) => values.into_iter().for_each(|value| collect(value, depth, objects)),
         Value::Object(object) => {
-            let inner: Vec<Value> = object.values().filter(|value| value.is_object() || value.is_array()).cloned().collect();
+            let inner: Vec<Value> =
+                object.values().filter(|value| value.is_object() || value.is_array()).cloned().collect();
             objects.push(Value::Object(object));
             inner.into_iter().for_each(|value| collect(value, depth - 1, objects));
         }

@@ -26,8 +26,8 @@ mod article;
 mod charset;
 mod clean;
 mod content_type;
-mod feed;
 mod facts;
+mod feed;
 mod hidden;
 mod metadata;
 mod parse;
@@ -48,8 +48,8 @@ use url::Url;
 use crate::net::Page;
 
 pub use content_type::can_read;
-pub use feed::{Feed, Item};
 pub use facts::{Facts, Link, read_facts};
+pub use feed::{Feed, Item};
 
 use content_type::Kind;
 

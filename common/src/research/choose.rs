@@ -84,8 +84,9 @@ pub fn extract_by(tuning: &Tuning, questions: &[Question], pages: &[Page], most:
     let mut findings = Findings::default();
     for (number, question) in questions.iter().enumerate() {
         let mut answers = scored(tuning, question, pages, &rarity);
-        answers
-            .retain(|scored| scored.coverage >= tuning.coverage && question.wants.met_by(&scored.sentence.text, question));
+        answers.retain(|scored| {
+            scored.coverage >= tuning.coverage && question.wants.met_by(&scored.sentence.text, question)
+        });
         for scored in diverse(answers, most, tuning.of_best) {
             let quote = scored.sentence.text.clone();
             let told = findings.claims.iter().any(|claim: &Claim| claim.quote == quote && claim.question == number);
@@ -102,7 +103,8 @@ pub fn extract_by(tuning: &Tuning, questions: &[Question], pages: &[Page], most:
 /// `max_chars` characters in all.
 pub fn excerpts(questions: &[Question], pages: &[Page], max_chars: usize) -> Vec<(usize, String)> {
     let rarity = Rarity::of(pages);
-    let mut ranked: Vec<Vec<Scored<'_>>> = questions.iter().map(|question| scored(&USUAL, question, pages, &rarity)).collect();
+    let mut ranked: Vec<Vec<Scored<'_>>> =
+        questions.iter().map(|question| scored(&USUAL, question, pages, &rarity)).collect();
     ranked.iter_mut().for_each(|ranked| ranked.reverse());
     let mut chosen: HashMap<usize, Vec<bool>> = HashMap::new();
     let mut chars = 0;

@@ -79,7 +79,8 @@ fn questions_are_answered_from_the_sites_and_every_quotation_stands_in_its_page(
             }
         } else {
             asked += 1;
-            let found = question.answers.iter().any(|(_, sentence)| quotes.iter().any(|quote| quote.contains(sentence)));
+            let found =
+                question.answers.iter().any(|(_, sentence)| quotes.iter().any(|quote| quote.contains(sentence)));
             answered += usize::from(found);
             if !found {
                 let sentence = &question.answers[0].1;
@@ -95,20 +96,37 @@ fn questions_are_answered_from_the_sites_and_every_quotation_stands_in_its_page(
 
 #[test]
 fn grid() {
-    let asked: Vec<_> = sites::questions().into_iter().map(|question| {
-        let questions = plan::plan(&question.text, 3);
-        let mut pages: Vec<Page> = Vec::new();
-        for question in &questions { for page in searched(question, 8) { pages.push(page); } }
-        (question, questions, pages)
-    }).collect();
-    for (around, on_page, coverage) in [(0.75, 0.0, 0.6), (0.75, 0.5, 0.6), (0.75, 0.5, 0.66), (0.85,0.6,0.66), (0.85, 0.6, 0.6)] {
+    let asked: Vec<_> = sites::questions()
+        .into_iter()
+        .map(|question| {
+            let questions = plan::plan(&question.text, 3);
+            let mut pages: Vec<Page> = Vec::new();
+            for question in &questions {
+                for page in searched(question, 8) {
+                    pages.push(page);
+                }
+            }
+            (question, questions, pages)
+        })
+        .collect();
+    for (around, on_page, coverage) in
+        [(0.75, 0.0, 0.6), (0.75, 0.5, 0.6), (0.75, 0.5, 0.66), (0.85, 0.6, 0.66), (0.85, 0.6, 0.6)]
+    {
         let tuning = choose::Tuning { around, on_page, coverage, of_best: 0.45 };
         let (mut answered, mut told, mut quotes) = (0, 0, 0);
         for (question, questions, pages) in &asked {
             let findings = choose::extract_by(&tuning, questions, pages, 5);
             quotes += findings.claims.len();
-            if question.unanswerable { told += usize::from(!findings.claims.is_empty()); if !findings.claims.is_empty() { println!("TOLD {} {:?}", question.text, findings.claims[0].quote); } }
-            else { answered += usize::from(question.answers.iter().any(|(_, s)| findings.claims.iter().any(|c| c.quote.contains(s)))); }
+            if question.unanswerable {
+                told += usize::from(!findings.claims.is_empty());
+                if !findings.claims.is_empty() {
+                    println!("TOLD {} {:?}", question.text, findings.claims[0].quote);
+                }
+            } else {
+                answered += usize::from(
+                    question.answers.iter().any(|(_, s)| findings.claims.iter().any(|c| c.quote.contains(s))),
+                );
+            }
         }
         println!("GRID {around} {on_page} {coverage}: {answered} told {told} quotes {quotes}");
     }

@@ -154,7 +154,8 @@ impl Reader {
             self.headings.iter().for_each(|(_, heading)| around.extend_from_slice(heading));
             around.extend_from_slice(&self.table_head);
             around.extend_from_slice(&self.before);
-            let states = !sentence.trim_end_matches(['"', '”', ')', '*']).ends_with(['?', '？']) && !sentence.contains("</");
+            let states =
+                !sentence.trim_end_matches(['"', '”', ')', '*']).ends_with(['?', '？']) && !sentence.contains("</");
             let text = sentence.to_owned();
             self.text.sentences.push(Sentence { text, terms: terms.clone(), around, is_prose, states });
         }

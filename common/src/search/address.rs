@@ -6,14 +6,38 @@ const MAX_CHARS: usize = 2048;
 
 /// Query parameters that say where a visitor came from, and nothing of the page.
 const TRACKING: [&str; 12] = [
-    "fbclid", "gclid", "dclid", "gbraid", "wbraid", "msclkid", "yclid", "igshid", "mc_cid", "mc_eid", "ref_src", "srsltid",
+    "fbclid", "gclid", "dclid", "gbraid", "wbraid", "msclkid", "yclid", "igshid", "mc_cid", "mc_eid", "ref_src",
+    "srsltid",
 ];
 
 /// Parameters whose value lets somebody in.
 const SECRETS: [&str; 26] = [
-    "access_token", "accesskey", "api_key", "apikey", "auth", "authorization", "code", "credential", "hash", "invite", "jwt",
-    "key", "magic", "nonce", "otp", "passwd", "password", "pwd", "reset", "secret", "session", "sessionid", "sid", "sig",
-    "signature", "token",
+    "access_token",
+    "accesskey",
+    "api_key",
+    "apikey",
+    "auth",
+    "authorization",
+    "code",
+    "credential",
+    "hash",
+    "invite",
+    "jwt",
+    "key",
+    "magic",
+    "nonce",
+    "otp",
+    "passwd",
+    "password",
+    "pwd",
+    "reset",
+    "secret",
+    "session",
+    "sessionid",
+    "sid",
+    "sig",
+    "signature",
+    "token",
 ];
 
 /// The address without fragment, default port and tracking; `None` if it is none of the web.
@@ -60,10 +84,15 @@ pub fn same_page(url: &Url) -> String {
 pub fn is_public_knowledge(url: &Url) -> bool {
     let named = |name: &str| {
         let name = name.to_ascii_lowercase();
-        SECRETS.contains(&name.as_str()) || name.starts_with("x-amz-") || name.starts_with("x-goog-") || name.ends_with("token")
+        SECRETS.contains(&name.as_str())
+            || name.starts_with("x-amz-")
+            || name.starts_with("x-goog-")
+            || name.ends_with("token")
     };
-    let query_is_fine = url.query_pairs().all(|(name, value)| !named(&name) && !value.split(['-', '_', '.', '/']).any(is_random));
-    query_is_fine && !url.path().split('/').flat_map(|part| part.split(['-', '_', '.', '~', '=', ';', ':'])).any(is_random)
+    let query_is_fine =
+        url.query_pairs().all(|(name, value)| !named(&name) && !value.split(['-', '_', '.', '/']).any(is_random));
+    query_is_fine
+        && !url.path().split('/').flat_map(|part| part.split(['-', '_', '.', '~', '=', ';', ':'])).any(is_random)
 }
 
 /// Long, and letters and digits mixed as nobody writes them. Ids of this kind are kept out too, which costs an index some
@@ -80,7 +109,8 @@ fn is_random(word: &str) -> bool {
         before = Some(kind);
     }
     let long = word.len() >= 16;
-    (long && digits >= 2 && letters >= 2 && changes >= 5) || (word.len() >= 22 && upper >= 3 && upper < letters && changes * 3 >= word.len())
+    (long && digits >= 2 && letters >= 2 && changes >= 5)
+        || (word.len() >= 22 && upper >= 3 && upper < letters && changes * 3 >= word.len())
 }
 
 #[cfg(test)]
@@ -96,7 +126,9 @@ mod tests {
         ] {
             assert_eq!(tidy(text).unwrap().as_str(), tidy_text);
         }
-        for text in ["javascript:alert(1)", "ftp://a.org/", "data:text/html,x", "http://u:p@a.org/", "/x", "mailto:a@b.c", ""] {
+        for text in
+            ["javascript:alert(1)", "ftp://a.org/", "data:text/html,x", "http://u:p@a.org/", "/x", "mailto:a@b.c", ""]
+        {
             assert_eq!(tidy(text), None, "{text}");
         }
         let same = |one: &str, other: &str| same_page(&tidy(one).unwrap()) == same_page(&tidy(other).unwrap());

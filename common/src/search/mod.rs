@@ -149,4 +149,3 @@ pub fn tidied(hits: Vec<Hit>, most: usize, now: Timestamp) -> Vec<Hit> {
     });
     tidy.take(most).collect()
 }
-

@@ -118,7 +118,9 @@ fn elements<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
 fn hrefs(text: &str) -> Vec<&str> {
     let links = text.split("<link").skip(1).filter_map(|piece| piece.split_once('>')).map(|(link, _)| link);
     let own = links.filter(|link| !link.contains("rel=") || link.contains("rel=\"alternate\""));
-    own.filter_map(|link| link.split_once("href=\"")?.1.split_once('"').map(|(href, _)| href)).take(MOST_PAGES).collect()
+    own.filter_map(|link| link.split_once("href=\"")?.1.split_once('"').map(|(href, _)| href))
+        .take(MOST_PAGES)
+        .collect()
 }
 
 #[cfg(test)]
@@ -139,7 +141,8 @@ mod tests {
         assert_eq!(links(index, &base), Found::Sitemaps(vec!["https://example.org/1.xml".to_owned()]));
         let rss = "<rss><channel><link>https://example.org/</link><item><link><![CDATA[/news/1]]></link></item></channel></rss>";
         assert_eq!(pages(rss), "https://example.org/ https://example.org/news/1");
-        let atom = "<feed><link rel=\"self\" href=\"/feed\"/><entry><link href=\"https://other.org/1\"/></entry></feed>";
+        let atom =
+            "<feed><link rel=\"self\" href=\"/feed\"/><entry><link href=\"https://other.org/1\"/></entry></feed>";
         assert_eq!(pages(atom), "https://other.org/1");
         assert_eq!(links("<!doctype html><p>Hello", &base), Found::Page);
     }

@@ -39,8 +39,10 @@ pub static RUNNER: Runner = Runner { spec: &SPEC, run };
 fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
     Box::pin(async move {
         let max_results = task.number("max_results").unwrap_or(USUAL_RESULTS);
-        let query =
-            Query { text: task.text("query").to_owned(), max_results: usize::try_from(max_results).unwrap_or_default() };
+        let query = Query {
+            text: task.text("query").to_owned(),
+            max_results: usize::try_from(max_results).unwrap_or_default(),
+        };
         let found = toolbox.find_pages(&query, Instant::now() + TIME).await?;
         Ok(Output::new(shown(&query, &found), found.source))
     })

@@ -32,7 +32,8 @@ impl Indexer {
 
     /// Works on a batch: the pages in it are one change of the index, which is made or not made as a whole.
     pub async fn batch(&self, event: SqsEvent) -> SqsAnswer {
-        let (mut change, mut of_change, mut failed, mut visits) = (Change::default(), Vec::new(), Vec::new(), Vec::new());
+        let (mut change, mut of_change, mut failed, mut visits) =
+            (Change::default(), Vec::new(), Vec::new(), Vec::new());
         for record in event.records {
             match Message::parse(&record.body) {
                 Ok(Message::Page { key }) => {

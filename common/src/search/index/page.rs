@@ -50,7 +50,11 @@ impl StoredPage {
             return None;
         }
         let title = plain::short(&metadata.title, 300);
-        let heading = || text.lines().find_map(|line| line.strip_prefix('#')).map(|line| plain::short(line.trim_start_matches('#'), 300));
+        let heading = || {
+            text.lines()
+                .find_map(|line| line.strip_prefix('#'))
+                .map(|line| plain::short(line.trim_start_matches('#'), 300))
+        };
         Some(StoredPage {
             same: address::same_page(&url),
             title: if title.is_empty() { heading().unwrap_or_default() } else { title },
@@ -189,7 +193,8 @@ mod tests {
         let now = Timestamp::from_secs(1_795_249_530);
         let page = StoredPage::of(&read("http://example.org/tides?utm_source=x", None), now).unwrap();
         assert_eq!((page.url.as_str(), page.title.as_str()), ("http://example.org/tides", "Tides"));
-        let text = "# Tides\nThe moon pulls water twice a day, as\na b\none two\na picture everybody at sea knows * well\n";
+        let text =
+            "# Tides\nThe moon pulls water twice a day, as\na b\none two\na picture everybody at sea knows * well\n";
         assert_eq!(page.text, text);
         let named = |canonical| StoredPage::of(&read("http://example.org/t?x=1", Some(canonical)), now).unwrap().url;
         assert_eq!(named("http://example.org/tides"), "http://example.org/tides");

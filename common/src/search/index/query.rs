@@ -74,7 +74,8 @@ fn nearest(opened: &Opened, term: &str) -> Option<String> {
         alike.then(|| typos(term, other, allowed).map(|count| (count, other))).flatten()
     });
     let near: HashSet<(usize, &str)> = near.collect();
-    let best = near.into_iter().min_by_key(|(count, other)| (*count, std::cmp::Reverse(pages_with(opened, other)), *other));
+    let best =
+        near.into_iter().min_by_key(|(count, other)| (*count, std::cmp::Reverse(pages_with(opened, other)), *other));
     best.map(|(_, other)| other.to_owned())
 }
 
@@ -221,7 +222,8 @@ fn piece_of(text: &str, starts: &[usize], from: usize) -> Option<String> {
     let start = *starts.get(from)?;
     let end = starts.get(from + SNIPPET_WORDS).copied().unwrap_or(text.len());
     // A heading's marks say nothing in a line.
-    let piece: Vec<&str> = text[start..end].split_whitespace().filter(|word| !word.bytes().all(|byte| byte == b'#')).collect();
+    let piece: Vec<&str> =
+        text[start..end].split_whitespace().filter(|word| !word.bytes().all(|byte| byte == b'#')).collect();
     let piece = piece.join(" ");
     let (before, after) = (if from > 0 { "… " } else { "" }, if end < text.len() { " …" } else { "" });
     (!piece.is_empty()).then(|| format!("{before}{piece}{after}"))

@@ -109,7 +109,11 @@ pub async fn rank<F: Future<Output = Option<StoredPage>>>(
 }
 
 impl Opened {
-    async fn load(blobs: &dyn Blobs, pointer: Pointer, before: &HashMap<&str, &Arc<Segment>>) -> Result<Opened, StoreError> {
+    async fn load(
+        blobs: &dyn Blobs,
+        pointer: Pointer,
+        before: &HashMap<&str, &Arc<Segment>>,
+    ) -> Result<Opened, StoreError> {
         let manifest = Manifest::load(blobs, &pointer.manifest).await?;
         let segments = try_join_all(manifest.segments.into_iter().map(|part| async move {
             let segment = match before.get(part.key.as_str()) {

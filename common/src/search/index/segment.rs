@@ -91,7 +91,8 @@ impl Segment {
             }
             for index in 0..segment.terms {
                 let (term, entry) = segment.entry(index).ok_or_else(broken)?;
-                let kept = Entry { rest: entry }.filter_map(|(doc, weight)| Some(((*numbers.get(doc as usize)?)?, weight)));
+                let kept =
+                    Entry { rest: entry }.filter_map(|(doc, weight)| Some(((*numbers.get(doc as usize)?)?, weight)));
                 let kept: Vec<(u32, u8)> = kept.collect();
                 if !kept.is_empty() {
                     let term = std::str::from_utf8(term).map_err(StoreError::new)?;
@@ -262,7 +263,8 @@ mod tests {
     fn what_is_written_is_found_and_what_was_deleted_is_not() {
         let terms = Terms::default();
         let open = |pages: &[(String, StoredPage)]| Segment::open(Segment::of(pages, &terms).unwrap()).unwrap();
-        let many: Vec<_> = (0..300).map(|number| page(number, if number % 2 == 0 { "even tide tide" } else { "odd" })).collect();
+        let many: Vec<_> =
+            (0..300).map(|number| page(number, if number % 2 == 0 { "even tide tide" } else { "odd" })).collect();
         let one = open(&many);
         assert_eq!(found(&one, "even").len(), 150);
         assert_eq!(found(&one, "tide")[1], (2, 2));

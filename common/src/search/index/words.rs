@@ -14,10 +14,10 @@ const MOST_ASKED: usize = 32;
 
 /// Words of questions that say nothing about the page.
 const STOP_WORDS: &[&str] = &[
-    "a", "about", "an", "and", "are", "as", "at", "be", "by", "can", "did", "do", "does", "for", "from", "had", "has", "have",
-    "how", "i", "if", "in", "into", "is", "it", "its", "me", "my", "of", "on", "or", "our", "should", "than", "that", "the",
-    "their", "there", "these", "they", "this", "to", "was", "we", "were", "what", "whats", "when", "where", "which", "who",
-    "why", "will", "with", "would", "you", "your",
+    "a", "about", "an", "and", "are", "as", "at", "be", "by", "can", "did", "do", "does", "for", "from", "had", "has",
+    "have", "how", "i", "if", "in", "into", "is", "it", "its", "me", "my", "of", "on", "or", "our", "should", "than",
+    "that", "the", "their", "there", "these", "they", "this", "to", "was", "we", "were", "what", "whats", "when",
+    "where", "which", "who", "why", "will", "with", "would", "you", "your",
 ];
 
 /// Words weigh more where they name the page. A word of the title counts as so many of the text.
@@ -59,7 +59,8 @@ impl Terms {
     /// The terms of a question, each once, in order; without those that say nothing, if others are left.
     pub fn asked(&self, text: &str) -> Vec<String> {
         let all = words(text, MOST_ASKED);
-        let telling: Vec<&String> = all.iter().filter(|word| STOP_WORDS.binary_search(&word.as_str()).is_err()).collect();
+        let telling: Vec<&String> =
+            all.iter().filter(|word| STOP_WORDS.binary_search(&word.as_str()).is_err()).collect();
         let chosen = if telling.is_empty() { all.iter().collect() } else { telling };
         let mut terms: Vec<String> = Vec::new();
         for word in chosen {

@@ -87,7 +87,8 @@ impl Writer {
         // Of two readings of one page the later counts. A blob that is gone was thrown away long after it was replaced.
         let mut pages: BTreeMap<String, (String, StoredPage)> = BTreeMap::new();
         for (key, page) in loaded.await?.into_iter().flatten() {
-            let newer = pages.get(&page.same).is_none_or(|(_, other)| (other.read_at, &other.url) < (page.read_at, &page.url));
+            let newer =
+                pages.get(&page.same).is_none_or(|(_, other)| (other.read_at, &other.url) < (page.read_at, &page.url));
             if newer {
                 pages.insert(page.same.clone(), (key, page));
             }
@@ -115,15 +116,19 @@ impl Writer {
         let write = Write::put(&self.db.tables.agents, Pointer::key(), &pointer).map_err(WriteError::Failed)?;
         let write = match &before {
             None => write.only_if_new(),
-            Some(before) => write
-                .only_if("#generation = :before")
-                .bind("before", before.generation)
-                .map_err(WriteError::Failed)?,
+            Some(before) => {
+                write.only_if("#generation = :before").bind("before", before.generation).map_err(WriteError::Failed)?
+            }
         };
         self.db.write(write).await?;
-        log::event("index", json!({"generation": pointer.generation, "pages": pointer.pages, "bytes": pointer.bytes, "added": changed.added}));
+        log::event(
+            "index",
+            json!({"generation": pointer.generation, "pages": pointer.pages, "bytes": pointer.bytes, "added": changed.added}),
+        );
         // The change is made; what cannot be thrown away now lies there until somebody looks.
-        for failed in join_all(thrown_away.iter().map(|key| self.blobs.delete(key))).await.into_iter().filter_map(Result::err) {
+        for failed in
+            join_all(thrown_away.iter().map(|key| self.blobs.delete(key))).await.into_iter().filter_map(Result::err)
+        {
             log::failure("a blob of the index could not be deleted", &failed);
         }
         Ok(changed)
@@ -172,7 +177,10 @@ impl Writer {
         self.merge(&mut draft).await?;
 
         let (manifest, thrown_away) = draft.finish(&self.limits, now);
-        let (count, bytes) = (manifest.segments.iter().map(|part| u64::from(part.pages)).sum(), manifest.segments.iter().map(|part| part.bytes).sum());
+        let (count, bytes) = (
+            manifest.segments.iter().map(|part| u64::from(part.pages)).sum(),
+            manifest.segments.iter().map(|part| part.bytes).sum(),
+        );
         let text = serde_json::to_vec(&manifest).map_err(StoreError::new)?;
         let key = Manifest::key_of(&text);
         self.blobs.put(&key, "application/json", text).await?;
@@ -186,7 +194,8 @@ impl Writer {
     /// Makes one segment of many that are not full, once there are too many of them.
     async fn merge(&self, draft: &mut Draft) -> Result<(), StoreError> {
         let full = self.limits.segment_pages * 3 / 4;
-        let (small, mut rest): (Vec<_>, Vec<_>) = std::mem::take(&mut draft.parts).into_iter().partition(|part| part.pages() < full);
+        let (small, mut rest): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut draft.parts).into_iter().partition(|part| part.pages() < full);
         if small.len() <= self.limits.small_segments {
             draft.parts = rest.into_iter().chain(small).collect();
             return Ok(());
@@ -202,7 +211,8 @@ impl Writer {
         }
         groups.push(group);
         for group in groups {
-            let parts: Vec<(&Segment, &[u32])> = group.iter().map(|part| (&*part.segment, part.deleted.as_slice())).collect();
+            let parts: Vec<(&Segment, &[u32])> =
+                group.iter().map(|part| (&*part.segment, part.deleted.as_slice())).collect();
             if group.iter().any(|part| part.pages() > 0) {
                 let (key, segment) = self.put(Segment::merged(&parts)?).await?;
                 rest.push(Open { key, segment, deleted: Vec::new() });
@@ -320,7 +330,8 @@ impl Draft {
         if all <= most {
             return;
         }
-        let mut ages: Vec<(Timestamp, String)> = self.alive.iter().map(|(same, alive)| (alive.read_at, same.clone())).collect();
+        let mut ages: Vec<(Timestamp, String)> =
+            self.alive.iter().map(|(same, alive)| (alive.read_at, same.clone())).collect();
         ages.sort();
         ages.iter().take(all - most).for_each(|(_, same)| self.delete(same));
     }
@@ -331,10 +342,18 @@ impl Draft {
         self.replaced.extend(empty.into_iter().map(|part| part.key));
         let segments: Vec<Part> = parts
             .into_iter()
-            .map(|part| Part { pages: part.pages(), bytes: part.segment.size() as u64, key: part.key, deleted: part.deleted })
+            .map(|part| Part {
+                pages: part.pages(),
+                bytes: part.segment.size() as u64,
+                key: part.key,
+                deleted: part.deleted,
+            })
             .collect();
-        let counts: BTreeSet<&str> =
-            segments.iter().map(|part| part.key.as_str()).chain(self.alive.values().map(|alive| alive.key.as_str())).collect();
+        let counts: BTreeSet<&str> = segments
+            .iter()
+            .map(|part| part.key.as_str())
+            .chain(self.alive.values().map(|alive| alive.key.as_str()))
+            .collect();
         let fresh = self.replaced.into_iter().map(|key| Garbage { key, since: self.now });
         let mut garbage: Vec<Garbage> = self.garbage.into_iter().chain(fresh).collect();
         // What came back counts again.

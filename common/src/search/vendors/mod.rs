@@ -45,4 +45,3 @@ pub fn text(of: &Value, name: &str) -> Option<String> {
 pub fn encoded(text: &str) -> String {
     url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
-
