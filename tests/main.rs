@@ -45,6 +45,7 @@
 //! | `webhooks` | endpoints of agents, deliveries that fail, crash and race, hostile receivers, the reference libraries |
 //! | `work` | tools that count, panic and hang; batches and poison |
 //! | `surface` | routes, errors, the catalog |
+//! | `research` | research with and without a model, hostile pages, what is public of people |
 //! | `template` | `template.yaml` says what the code says |
 //! | `events` | the sample events through the Lambda adapter |
 
@@ -79,6 +80,7 @@ mod people;
 mod proofs;
 mod refusals;
 mod repeats;
+mod research;
 mod search;
 mod settlement;
 mod simulation;

@@ -11,6 +11,7 @@
 //! | [`challenge`] | the unpaid 402 answer against an unprotected route |
 //! | [`find`] | a page of the list and searches among 1 000, 100 000 and 1 000 000 souls |
 //! | [`search`] | the ranking of the own index against plain BM25, by nDCG at 10 |
+//! | [`research`] | what extractive research finds and quotes on the sites for tests |
 //! | [`start`] | every function from its spawn to its first answer, against hello-world and against Node |
 //!
 //! Benches never assert: a figure beyond its target is printed as `over`, and the exit code is 0. It is 1 only if
@@ -20,10 +21,13 @@ mod challenge;
 #[path = "../../support/crowd.rs"]
 mod crowd;
 mod find;
+#[path = "../../support/findings.rs"]
+mod findings;
 mod machine;
 mod payer;
 #[path = "../../support/ranking.rs"]
 mod ranking;
+mod research;
 mod search;
 mod start;
 mod stubs;
@@ -37,12 +41,14 @@ pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
 fn main() -> ExitCode {
     let outcome = match std::env::args().nth(1).as_deref() {
-        None => run(&["verify", "challenge", "start", "find", "search"]),
+        None => run(&["verify", "challenge", "start", "find", "search", "research"]),
         // What `challenge` starts beside itself.
         Some(challenge::IN_PROCESS) => challenge::in_process(),
         Some(challenge::SERVER) => challenge::server(),
-        Some(one @ ("verify" | "challenge" | "start" | "find" | "search")) => run(&[one]),
-        Some(other) => Err(format!("there is no bench {other:?}: verify, challenge, start, find or search").into()),
+        Some(one @ ("verify" | "challenge" | "start" | "find" | "search" | "research")) => run(&[one]),
+        Some(other) => {
+            Err(format!("there is no bench {other:?}: verify, challenge, start, find, search or research").into())
+        }
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -54,7 +60,7 @@ fn main() -> ExitCode {
 }
 
 fn run(benches: &[&str]) -> Result<(), Error> {
-    if cfg!(debug_assertions) && benches != ["find"] && benches != ["search"] {
+    if cfg!(debug_assertions) && benches != ["find"] && benches != ["search"] && benches != ["research"] {
         return Err("an unoptimised build says nothing: cargo run -p bench --release".into());
     }
     let asked = |bench: &str| benches.contains(&bench);
@@ -76,6 +82,9 @@ fn run(benches: &[&str]) -> Result<(), Error> {
     }
     if asked("search") {
         search::measure()?;
+    }
+    if asked("research") {
+        research::measure()?;
     }
     Ok(())
 }
