@@ -14,21 +14,18 @@ use super::{Claim, Findings, Page, claims};
 /// The usual parameters of BM25.
 const K1: f64 = 1.2;
 const B: f64 = 0.6;
-/// What decides whether a sentence answers. Found by trying on the test sites (`tests`): these are the values by which the most
-/// is answered while nothing is told to questions without an answer.
-#[derive(Clone, Copy, Debug)]
-pub struct Tuning {
-    /// What a word counts that stands around the sentence instead of in it.
-    pub around: f64,
-    /// What a word counts that stands anywhere else on the page.
-    pub on_page: f64,
-    /// The share of a question, by the weight of its words, that an answer must have.
-    pub coverage: f64,
-    /// The share of the best sentence's score that the others of its section must have.
-    pub of_best: f64,
-}
-
-pub const USUAL: Tuning = Tuning { around: 0.75, on_page: 0.5, coverage: 0.66, of_best: 0.45 };
+// What decides whether a sentence answers, found by trying on the test sites (`tests`): with these most is answered while
+// nothing is told to questions without an answer.
+/// What a word counts that stands around the sentence instead of in it.
+const AROUND: f64 = 0.75;
+/// What a word counts that stands anywhere else on the page.
+const ON_PAGE: f64 = 0.5;
+/// The share of a question, by the weight of its words, that an answer must have.
+const MIN_COVERAGE: f64 = 0.66;
+/// The share of the best sentence's score that the others of its section must have.
+const MIN_OF_BEST: f64 = 0.45;
+/// Terms of a sentence that has none of the question's, and may still answer it under the right heading.
+const MIN_TERMS: usize = 4;
 /// How much being good counts against being different (MMR).
 const GOOD: f64 = 0.7;
 /// Two sentences that share so much of their words say the same.
@@ -75,19 +72,13 @@ struct Scored<'a> {
 
 /// The findings for all questions, `most` sentences to each.
 pub fn extract(questions: &[Question], pages: &[Page], most: usize) -> Findings {
-    extract_by(&USUAL, questions, pages, most)
-}
-
-/// The same by other values.
-pub fn extract_by(tuning: &Tuning, questions: &[Question], pages: &[Page], most: usize) -> Findings {
     let rarity = Rarity::of(pages);
     let mut findings = Findings::default();
     for (number, question) in questions.iter().enumerate() {
-        let mut answers = scored(tuning, question, pages, &rarity);
-        answers.retain(|scored| {
-            scored.coverage >= tuning.coverage && question.wants.met_by(&scored.sentence.text, question)
-        });
-        for scored in diverse(answers, most, tuning.of_best) {
+        let mut answers = scored(question, pages, &rarity);
+        answers
+            .retain(|scored| scored.coverage >= MIN_COVERAGE && question.wants.met_by(&scored.sentence.text, question));
+        for scored in diverse(answers, most) {
             let quote = scored.sentence.text.clone();
             let told = findings.claims.iter().any(|claim: &Claim| claim.quote == quote && claim.question == number);
             if !told {
@@ -103,8 +94,7 @@ pub fn extract_by(tuning: &Tuning, questions: &[Question], pages: &[Page], most:
 /// `max_chars` characters in all.
 pub fn excerpts(questions: &[Question], pages: &[Page], max_chars: usize) -> Vec<(usize, String)> {
     let rarity = Rarity::of(pages);
-    let mut ranked: Vec<Vec<Scored<'_>>> =
-        questions.iter().map(|question| scored(&USUAL, question, pages, &rarity)).collect();
+    let mut ranked: Vec<Vec<Scored<'_>>> = questions.iter().map(|question| scored(question, pages, &rarity)).collect();
     ranked.iter_mut().for_each(|ranked| ranked.reverse());
     let mut chosen: HashMap<usize, Vec<bool>> = HashMap::new();
     let mut chars = 0;
@@ -141,7 +131,7 @@ pub fn excerpts(questions: &[Question], pages: &[Page], max_chars: usize) -> Vec
 }
 
 /// Sentences that have anything to do with the question, best first.
-fn scored<'a>(tuning: &Tuning, question: &Question, pages: &'a [Page], rarity: &Rarity) -> Vec<Scored<'a>> {
+fn scored<'a>(question: &Question, pages: &'a [Page], rarity: &Rarity) -> Vec<Scored<'a>> {
     let weights: Vec<(&String, f64)> = question.terms.iter().map(|term| (term, rarity.weight(term))).collect();
     let whole: f64 = weights.iter().map(|(_, weight)| weight).sum();
     let mut all = Vec::new();
@@ -159,9 +149,9 @@ fn scored<'a>(tuning: &Tuning, question: &Question, pages: &'a [Page], rarity: &
                 let seen = if times > 0.0 {
                     times
                 } else if sentence.around.contains(term) {
-                    tuning.around
+                    AROUND
                 } else if *on_page {
-                    tuning.on_page
+                    ON_PAGE
                 } else {
                     continue;
                 };
@@ -171,7 +161,8 @@ fn scored<'a>(tuning: &Tuning, question: &Question, pages: &'a [Page], rarity: &
             }
             // A number or a name under the right heading may be the whole answer; other sentences have to say something
             // of the question themselves.
-            let says = own > 0 || question.wants != Wants::Anything && covered > 0.0;
+            let is_told = sentence.is_prose && sentence.terms.len() >= MIN_TERMS;
+            let says = own > 0 || question.wants != Wants::Anything && covered > 0.0 && is_told;
             if !says || whole <= 0.0 {
                 continue;
             }
@@ -192,9 +183,9 @@ fn scored<'a>(tuning: &Tuning, question: &Question, pages: &'a [Page], rarity: &
 }
 
 /// The best, one by one, each as different from those before it as it is good. `answers` are best first.
-fn diverse<'a>(mut answers: Vec<Scored<'a>>, most: usize, of_best: f64) -> Vec<Scored<'a>> {
+fn diverse<'a>(mut answers: Vec<Scored<'a>>, most: usize) -> Vec<Scored<'a>> {
     let best = answers.first().map_or(0.0, |scored| scored.score);
-    answers.retain(|scored| scored.score >= best * of_best);
+    answers.retain(|scored| scored.score >= best * MIN_OF_BEST);
     // Comparing each with each is only worth it among the best.
     answers.truncate(60);
     let mut chosen: Vec<Scored<'a>> = Vec::new();

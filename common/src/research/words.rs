@@ -167,7 +167,10 @@ mod tests {
 
     #[test]
     fn texts_become_terms() {
-        assert_eq!(terms("What is the Height of Größe's tower, in 2,500 m?"), ["high", "gross", "tower", "2", "500"]);
+        assert_eq!(
+            terms("What is the Height of Größe's tower, in 2,500 m?"),
+            ["high", "gross", "tower", "2", "500", "m"]
+        );
         assert_eq!(terms("灯台の高さ"), ["灯台", "台の", "の高", "高さ"]);
         assert!(terms("and the of it?").is_empty());
     }

@@ -185,6 +185,7 @@ mod tests {
             },
             truncated: false,
             indexable: true,
+            needs_browser: false,
         }
     }
 
