@@ -2,9 +2,13 @@
 //! (`make sam` hands the same files to the built functions in containers.)
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use common::net::PlainHttp;
+use common::app::Connections;
+use common::net::{FetchPolicy, PlainHttp};
 use common::push::{Pusher, Sender};
+use common::search::index::{Limits, Writer};
+use indexer::Indexer;
 use lambda_http::lambda_runtime::{Context, LambdaEvent};
 use local::Stack;
 use serde_json::{Value, json};
@@ -41,6 +45,13 @@ async fn answer(stack: &Stack, function: &str, event: Value) -> Value {
         "deliveries" => {
             let courier = stack.hooks.courier().unwrap();
             json!(deliveries::handle(&courier, serde_json::from_value(event).unwrap()).await)
+        }
+        "indexer" => {
+            let (db, blobs) = (app.db.clone(), app.blobs.clone());
+            let writer = Writer::new(db, blobs, app.clock.clone(), Limits::default());
+            let connections = Connections::open(&app.config).unwrap();
+            let toolbox = Arc::new(app.toolbox(&connections, FetchPolicy::default()).unwrap());
+            Indexer { writer, toolbox, queue: stack.pages.clone() }.handle(event).await.unwrap()
         }
         "scheduler" => {
             let key = stack.gate.engine.signer.public();

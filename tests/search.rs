@@ -20,7 +20,8 @@ use common::store::blob::Access;
 use common::store::{Blobs, BoxFuture, StoreError};
 use common::tools::{ErrorCode, Mode, Toolbox};
 use futures_util::future::join_all;
-use local::{Background, Stack};
+use local::Stack;
+use local::stack::Background;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -314,7 +315,14 @@ fn what_was_read_is_found_and_an_empty_index_pays_back() {
         let answer = payer.buy(SEARCH_PATH, &json!({"query": "lighthouse"})).await;
         let body = answer.json();
         assert_eq!((answer.status, &body["reason"]), (503, &json!("not_in_local_index")), "{body}");
-        assert_eq!(body["credited_usdc"], "0.001000");
+        assert_eq!(payer.balance(&stack).await, 1_000_000, "a payment that was not sent on yet is not sent on at all");
+        payer.give_credits(&stack, 1_000).await;
+        let token = payer.token(&stack).await;
+        let body = json!({"query": "lighthouse"});
+        let paid = payer.client.post(SEARCH_PATH, &[("authorization", &token)], &body).await;
+        let failed = paid.json();
+        assert_eq!((paid.status, &failed["reason"]), (503, &json!("not_in_local_index")), "{failed}");
+        assert_eq!(failed["credited_usdc"], "0.001000");
 
         read(&payer, &format!("{}/moved", stack.site_url)).await;
         until_pages(&stack, 1).await;
@@ -345,8 +353,6 @@ fn what_was_read_is_found_and_an_empty_index_pays_back() {
         );
 
         // By MCP the result's members stand where its output schema says.
-        payer.give_credits(&stack, 10_000).await;
-        let token = payer.token(&stack).await;
         let headers = [("accept", "application/json, text/event-stream"), ("authorization", token.as_str())];
         let ask = |method: &'static str, params: Value| {
             let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});

@@ -14,6 +14,7 @@ use common::search::{Query, address};
 use url::Url;
 
 /// An index in memory, of every page of the sites that may be listed.
+#[allow(dead_code, reason = "the bench prints what the tests leave alone")]
 pub struct Sites {
     opened: Opened,
     terms: Terms,
@@ -40,6 +41,7 @@ impl Sites {
                 final_url: Url::parse(&page.url()).ok()?,
                 status: 200,
                 content_type: Some(page.content_type.clone()),
+                robots: None,
                 body: page.body.clone(),
                 truncated: false,
                 redirects: 0,

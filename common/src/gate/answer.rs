@@ -91,6 +91,21 @@ pub fn credited_back(job: &Job) -> Response {
     response
 }
 
+/// 503: the work failed before its payment was sent on, and so was not charged at all.
+pub fn not_charged(job: &Job) -> Response {
+    let message = job.error.as_ref().map_or("the work failed", |error| error.message.as_str());
+    let body = json!({
+        "error": "provider_unavailable",
+        "message": format!("{message}; nothing was charged"),
+        "reason": job.error.as_ref().and_then(|error| error.reason.as_deref()),
+        "request_id": job.request_id,
+        "receipt_id": job.receipt_id,
+    });
+    let mut response = private_json(StatusCode::SERVICE_UNAVAILABLE, &body);
+    response.headers_mut().insert(http::header::RETRY_AFTER, HeaderValue::from_static("60"));
+    response
+}
+
 /// Says what became of the payment, in the headers of both x402 versions.
 pub fn with_settlement(mut response: Response, job: &Job, chain: &ChainConfig) -> Response {
     let Some(payment) = &job.payment else { return response };

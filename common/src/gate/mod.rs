@@ -58,6 +58,7 @@ use crate::ledger::hold;
 use crate::limits::{self, Class, Subject};
 use crate::money::Usdc;
 use crate::net::FetchPolicy;
+use crate::outcome::ErrorCode;
 use crate::payments::claim::{self, Claim, HONOUR_FOR};
 use crate::payments::idempotency::{self, CallName};
 use crate::payments::quote::{Purchase, Quote, QuoteError};
@@ -566,6 +567,10 @@ impl Gate {
             (Settlement::Refused, None | Some(Outcome::Failed), _) | (Settlement::Void, ..) => {
                 let Some(payment) = payment else { return Err(ApiError::InvalidQuote) };
                 if job.settlement == Settlement::Void {
+                    // The work came first, and failed: nothing was charged, and what the work says is the answer.
+                    if job.error.as_ref().is_some_and(|error| error.code != ErrorCode::PaymentFailed) {
+                        return Ok(answer::not_charged(job));
+                    }
                     return Err(self.processing(order, payment, job.price));
                 }
                 return self.refuse(order, payment, job.price, job.refusal().unwrap_or(Reason::Reverted));

@@ -85,7 +85,8 @@ pub(super) fn of_xml(source: &str, base: &Url) -> Option<Feed> {
         }
     }
     builder.kind?;
-    Some(builder.feed)
+    let said = !builder.feed.title.is_empty() || !builder.feed.items.is_empty();
+    said.then_some(builder.feed)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -196,7 +197,7 @@ impl Builder<'_> {
 
 /// Reads a JSON Feed (jsonfeed.org, 1 and 1.1); `None` if it is something else.
 pub(super) fn of_json(source: &str, base: &Url) -> Option<Feed> {
-    if !source.get(..source.floor_char_boundary(2_000))?.contains("jsonfeed.org/version/") {
+    if !source.contains("jsonfeed.org/version/") {
         return None;
     }
     let feed: Value = serde_json::from_str(source).ok()?;

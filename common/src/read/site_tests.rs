@@ -53,6 +53,15 @@ fn pages_are_read_well() {
     if std::env::var_os("PRINT_READING").is_some() {
         println!("{report}\n{}", poor.join("\n"));
     }
+    if let Ok(urls) = std::env::var("PRINT_PAGES") {
+        for url in urls.split(',') {
+            println!(
+                "==== {url}\n{}\n---- {:?}",
+                read(sites::page(url).unwrap()).markdown,
+                sites::page(url).unwrap().truth
+            );
+        }
+    }
     for (kind, (f1, kept, pages)) in &kinds {
         let pages = *pages as f64;
         assert!(f1 / pages > 0.9, "{kind:?}\n{report}{}", poor.join("\n"));

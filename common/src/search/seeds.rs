@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use super::address;
 use crate::http::log;
-use crate::net::check_url;
+use crate::net::{Page, check_url};
+use crate::read::read_feed;
 use crate::store::queue::{MAX_DELAY, Message};
 use crate::store::{Queue, StoreError};
 use crate::tools::Toolbox;
@@ -58,8 +59,8 @@ impl Toolbox {
     }
 
     async fn look(&self, url: &str) -> Found {
-        match self.fetcher.get(url).await {
-            Ok(page) if page.status == 200 => links(&String::from_utf8_lossy(&page.body), &page.final_url),
+        match self.fetcher.read(url).await {
+            Ok(page) if page.status == 200 => links(&page),
             Ok(page) => {
                 log::failure("a seed of the index is no page", &format_args!("{url} answered {}", page.status));
                 Found::Pages(Vec::new())
@@ -79,29 +80,27 @@ impl Toolbox {
     }
 }
 
-/// Reads sitemaps (sitemaps.org), RSS and Atom as far as addresses go. Whatever is none of these is a page.
-fn links(text: &str, base: &url::Url) -> Found {
+/// Reads sitemaps (sitemaps.org) and feeds as far as addresses go. Whatever is neither is a page.
+fn links(page: &Page) -> Found {
+    if let Some(feed) = read_feed(page) {
+        let pages = feed.items.into_iter().filter_map(|item| Some(address::tidy(&item.url?)?.into()));
+        return Found::Pages(pages.take(MOST_PAGES).collect());
+    }
+    let text = String::from_utf8_lossy(&page.body);
+    let base = &page.final_url;
     let start: String = text.chars().take(2_000).collect::<String>().to_ascii_lowercase();
-    let has = |name: &str| start.contains(&format!("<{name}"));
-    let resolved = |links: Vec<&str>| -> Vec<String> {
-        let links = links.into_iter().filter_map(|link| {
+    let listed = || -> Vec<String> {
+        let links = elements(&text, "loc").into_iter().filter_map(|link| {
             let link = link.trim().trim_start_matches("<![CDATA[").trim_end_matches("]]>").replace("&amp;", "&");
             address::tidy(base.join(link.trim()).ok()?.as_str())
         });
-        links.map(String::from).take(MOST_PAGES).collect()
+        // A sitemap speaks for its own host alone.
+        links.filter(|link| link.host() == base.host()).map(String::from).take(MOST_PAGES).collect()
     };
-    // A sitemap speaks for its own host alone.
-    let own = |links: Vec<String>| -> Vec<String> {
-        links.into_iter().filter(|link| url::Url::parse(link).is_ok_and(|link| link.host() == base.host())).collect()
-    };
-    if has("sitemapindex") {
-        Found::Sitemaps(own(resolved(elements(text, "loc"))))
-    } else if has("urlset") {
-        Found::Pages(own(resolved(elements(text, "loc"))))
-    } else if has("rss") || has("rdf:rdf") {
-        Found::Pages(resolved(elements(text, "link")))
-    } else if has("feed") {
-        Found::Pages(resolved(hrefs(text)))
+    if start.contains("<sitemapindex") {
+        Found::Sitemaps(listed())
+    } else if start.contains("<urlset") {
+        Found::Pages(listed())
     } else {
         Found::Page
     }
@@ -114,23 +113,24 @@ fn elements<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
     pieces.filter_map(|piece| Some(piece.split_once(close.as_str())?.0)).take(MOST_PAGES).collect()
 }
 
-/// Addresses of an Atom feed's entries: links that are the entry itself.
-fn hrefs(text: &str) -> Vec<&str> {
-    let links = text.split("<link").skip(1).filter_map(|piece| piece.split_once('>')).map(|(link, _)| link);
-    let own = links.filter(|link| !link.contains("rel=") || link.contains("rel=\"alternate\""));
-    own.filter_map(|link| link.split_once("href=\"")?.1.split_once('"').map(|(href, _)| href))
-        .take(MOST_PAGES)
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn sitemaps_and_feeds_are_read_for_their_addresses() {
-        let base = url::Url::parse("https://example.org/x").unwrap();
-        let pages = |text: &str| match links(text, &base) {
+        let links = |text: &str| {
+            links(&Page {
+                final_url: url::Url::parse("https://example.org/x").unwrap(),
+                status: 200,
+                content_type: Some("application/xml".to_owned()),
+                robots: None,
+                body: text.as_bytes().to_vec(),
+                truncated: false,
+                redirects: 0,
+            })
+        };
+        let pages = |text: &str| match links(text) {
             Found::Pages(pages) => pages.join(" "),
             other => format!("{other:?}"),
         };
@@ -138,12 +138,10 @@ mod tests {
                    <url><loc>https://elsewhere.org/</loc></url><url><loc>javascript:alert(1)</loc></url></urlset>";
         assert_eq!(pages(map), "https://example.org/a?b=1&c=2");
         let index = "<sitemapindex><sitemap><loc>https://example.org/1.xml</loc></sitemap></sitemapindex>";
-        assert_eq!(links(index, &base), Found::Sitemaps(vec!["https://example.org/1.xml".to_owned()]));
-        let rss = "<rss><channel><link>https://example.org/</link><item><link><![CDATA[/news/1]]></link></item></channel></rss>";
-        assert_eq!(pages(rss), "https://example.org/ https://example.org/news/1");
-        let atom =
-            "<feed><link rel=\"self\" href=\"/feed\"/><entry><link href=\"https://other.org/1\"/></entry></feed>";
-        assert_eq!(pages(atom), "https://other.org/1");
-        assert_eq!(links("<!doctype html><p>Hello", &base), Found::Page);
+        assert_eq!(links(index), Found::Sitemaps(vec!["https://example.org/1.xml".to_owned()]));
+        let rss = "<rss version=\"2.0\"><channel><title>T</title><link>https://example.org/</link>\
+                   <item><title>One</title><link>https://example.org/news/1?utm_source=rss</link></item></channel></rss>";
+        assert_eq!(pages(rss), "https://example.org/news/1");
+        assert_eq!(links("<!doctype html><p>Hello"), Found::Page);
     }
 }

@@ -5,7 +5,7 @@ use common::http::log;
 use common::search::index::Writer;
 use common::search::index::writer::Change;
 use common::store::queue::Message;
-use common::store::{Queue, StoreError};
+use common::store::{BoxFuture, Queue, StoreError};
 use common::tools::Toolbox;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -20,9 +20,14 @@ pub struct Indexer {
 
 impl Indexer {
     /// A batch of the queue, or the daily reminder to look at the seeds.
-    pub async fn handle(&self, event: Value) -> Result<Value, StoreError> {
+    pub fn handle(&self, event: Value) -> BoxFuture<'_, Result<Value, StoreError>> {
+        Box::pin(self.take(event))
+    }
+
+    async fn take(&self, event: Value) -> Result<Value, StoreError> {
         if event.get("Records").is_none() {
-            let pages = self.toolbox.visit_seeds(&*self.queue).await?;
+            let look: BoxFuture<'_, _> = Box::pin(self.toolbox.visit_seeds(&*self.queue));
+            let pages = look.await?;
             log::event("seeds", json!({"pages": pages}));
             return Ok(json!({"pages": pages}));
         }
@@ -32,17 +37,14 @@ impl Indexer {
 
     /// Works on a batch: the pages in it are one change of the index, which is made or not made as a whole.
     pub async fn batch(&self, event: SqsEvent) -> SqsAnswer {
-        let (mut change, mut of_change, mut failed, mut visits) =
-            (Change::default(), Vec::new(), Vec::new(), Vec::new());
+        let (mut changes, mut failed, mut visits) = (Vec::new(), Vec::new(), Vec::new());
         for record in event.records {
             match Message::parse(&record.body) {
                 Ok(Message::Page { key }) => {
-                    change.add.push(key);
-                    of_change.push(record.message_id);
+                    changes.push((record.message_id, Change { add: vec![key], ..Change::default() }));
                 }
                 Ok(Message::Unlist { page }) => {
-                    change.remove.push(page);
-                    of_change.push(record.message_id);
+                    changes.push((record.message_id, Change { remove: vec![page], ..Change::default() }));
                 }
                 // What is read comes back as a page.
                 Ok(Message::Visit { url }) => visits.push(url),
@@ -52,14 +54,36 @@ impl Indexer {
                 }
             }
         }
-        join_all(visits.iter().map(|url| self.toolbox.visit(url))).await;
-        if !of_change.is_empty()
-            && let Err(error) = self.writer.apply(&change).await
-        {
-            log::failure("the index could not be changed", &error);
-            failed.extend(of_change);
+        // Boxed, as reading a page is deep for the compiler.
+        let visit = |url| -> BoxFuture<'_, ()> { Box::pin(self.toolbox.visit(url)) };
+        join_all(visits.iter().map(visit)).await;
+        if !changes.is_empty() {
+            failed.extend(self.apply(changes).await);
         }
         let failures = failed.into_iter().map(|item_identifier| BatchItemFailure { item_identifier });
         SqsAnswer { batch_item_failures: failures.collect() }
+    }
+
+    /// Makes the changes of these messages as one; where that fails, each by itself, so that one that cannot be made does not
+    /// hold up the others. Returns the messages that failed.
+    async fn apply(&self, changes: Vec<(String, Change)>) -> Vec<String> {
+        let mut whole = Change::default();
+        for (_, change) in &changes {
+            whole.add.extend(change.add.iter().cloned());
+            whole.remove.extend(change.remove.iter().cloned());
+        }
+        let Err(error) = self.writer.apply(&whole).await else { return Vec::new() };
+        log::failure("the index could not be changed", &error);
+        if changes.len() == 1 {
+            return changes.into_iter().map(|(message, _)| message).collect();
+        }
+        let mut failed = Vec::new();
+        for (message, change) in changes {
+            if let Err(error) = self.writer.apply(&change).await {
+                log::failure("a page could not be brought into the index", &error);
+                failed.push(message);
+            }
+        }
+        failed
     }
 }

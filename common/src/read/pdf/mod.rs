@@ -59,9 +59,6 @@ fn read_checked(body: &[u8], enough: usize) -> Result<Read, &'static str> {
     }
     let options = LoadOptions::with_max_decompressed_size(limit);
     let document = Document::load_mem_with_options(body, options).map_err(|_| "damaged")?;
-    if document.is_encrypted() || (document.was_encrypted() && document.page_iter().next().is_none()) {
-        return Err("encrypted");
-    }
     let mut read = Read::default();
     about(&document, &mut read);
     let mut budget = page::Budget::new(until);
@@ -82,13 +79,23 @@ fn read_checked(body: &[u8], enough: usize) -> Result<Read, &'static str> {
     }
     read.cut |= pages.next().is_some();
     if read.markdown.is_empty() {
-        // Pictures of text need eyes.
-        return Err(if budget.is_spent() { "too large" } else { "no text, only pictures" });
+        let encrypted = document.is_encrypted() || document.was_encrypted() || document.trailer.has(b"Encrypt");
+        return Err(match () {
+            // An empty password opens some of them.
+            () if encrypted || contains(body, b"/Encrypt") => "encrypted",
+            () if budget.is_spent() => "too large",
+            // Pictures of text need eyes.
+            () => "no text, only pictures",
+        });
     }
     if !read.title.is_empty() {
         read.markdown.insert_str(0, &format!("# {}\n\n", read.title));
     }
     Ok(read)
+}
+
+fn contains(body: &[u8], word: &[u8]) -> bool {
+    body.windows(word.len()).any(|run| run == word)
 }
 
 /// How many streams of objects there are at most. A name may be written with escapes, so those count as well.

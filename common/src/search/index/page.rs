@@ -45,7 +45,10 @@ impl StoredPage {
         let canonical = metadata.canonical_url.as_deref().and_then(address::tidy);
         let url = canonical.filter(|canonical| canonical.origin() == url.origin()).unwrap_or(url);
         let text = text_of(&read.markdown);
-        let is_page = metadata.status_code == 200 && text.split_whitespace().nth(LEAST_WORDS - 1).is_some();
+        // Data (JSON, sitemaps) is no page, and says so by its fence.
+        let is_page = metadata.status_code == 200
+            && !read.markdown.starts_with("```")
+            && text.split_whitespace().nth(LEAST_WORDS - 1).is_some();
         if !is_page || !address::is_public_knowledge(&url) {
             return None;
         }

@@ -166,6 +166,7 @@ impl Writer {
             draft.delete(same);
         }
         let replaced_or_removed = draft.gone;
+        draft.replaced.extend(before.map(|before| before.manifest.clone()));
         if fresh.is_empty() && replaced_or_removed == 0 {
             return Ok(None);
         }

@@ -5,8 +5,7 @@ use serde_json::{Value, json};
 use super::{Answer, Hit, Query, Vendor, text};
 use crate::providers::Ask;
 
-pub static VENDOR: Vendor =
-    Vendor { name: "serper", origin: "https://google.serper.dev", needs_key: true, ask, read };
+pub static VENDOR: Vendor = Vendor { name: "serper", origin: "https://google.serper.dev", needs_key: true, ask, read };
 
 fn ask(query: &Query, key: &str) -> Ask {
     // Results come ten at a time, and more than ten cost twice.
