@@ -1,7 +1,7 @@
 # The commands of this project. `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help run reset read spend tour verify doctor test test-aws conformance simulate schemathesis lint bench
+.PHONY: help run reset read spend tour opt-out verify doctor test test-aws conformance simulate schemathesis lint bench
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -22,6 +22,9 @@ spend: ## Buy credits, set a budget, mint an access token, and buy with it until
 
 tour: ## Sell and buy on the marketplace, from a registration to the payout's tokens on the chain
 	@local/marketplace-tour.sh
+
+opt-out: ## Who does not want to be found: make opt-out DO="add jane@example.com" (or remove, check, list)
+	@cargo run --quiet --package local --bin opt-out -- $(DO)
 
 verify: ## Check an export of receipts offline: make verify EXPORT=receipts.jsonl KEYS=keys.json (or its URL)
 	@cargo run --quiet --package local --bin verify-receipts -- "$(EXPORT)" "$(KEYS)"

@@ -16,6 +16,7 @@
 //! | `budgets` | caps and freezes, many calls at once |
 //! | `discovery` | what agents find us by: documents, headers of every answer, `bazaar`, status, the doctor |
 //! | `earnings` | sales counted once, whoever counts them; what they say of a seller |
+//! | `people` | vendors by contract servers, a firm's site, DNS and registry, opting out, retention, lost submissions |
 //! | `payouts` | money on its way to sellers: races, crashes, chains that refuse and treasuries that are empty |
 //! | `tokens` | access tokens and what they may not do |
 //! | `conformance` | MCP's official conformance runner (`make conformance`) |
@@ -46,6 +47,7 @@
 //! | `verify` | e-mail verification against a zone and mail hosts of the tests, and a provider's contract |
 //! | `work` | tools that count, panic and hang; batches and poison |
 //! | `surface` | routes, errors, the catalog |
+//! | `research` | research with and without a model, hostile pages, what is public of people |
 //! | `template` | `template.yaml` says what the code says |
 //! | `events` | the sample events through the Lambda adapter |
 
@@ -76,10 +78,12 @@ mod notifications;
 mod openapi;
 mod paid_call;
 mod payouts;
+mod people;
 mod proofs;
 mod read;
 mod refusals;
 mod repeats;
+mod research;
 mod search;
 mod settlement;
 mod simulation;

@@ -1,7 +1,7 @@
 //! Everything with meaning, in layers that only look down.
 //!
 //! ```text
-//! operations, discovery, checkout -> app, marketplace, push -> gate, insights, limits, named -> approvals, jobs, notifications, webhooks -> work -> tools, payments -> mail, ledger, auth, providers, net -> http, store -> catalog, config -> outcome, material, words, evm, money, ids, clock, digest
+//! operations, discovery, checkout -> app, marketplace, push -> gate, insights, limits, named -> approvals, jobs, notifications, webhooks -> work -> tools, payments -> mail, ledger, auth, providers, net -> http, store -> catalog, config -> research -> outcome, material, words, evm, money, ids, clock, digest
 //! ```
 //!
 //! The functions under `functions/` are thin: they name the routes of their group and call in here.
@@ -33,11 +33,13 @@ pub mod named;
 pub mod net;
 pub mod notifications;
 pub mod operations;
+pub mod opt_out;
 pub mod outcome;
 pub mod payments;
 pub mod providers;
 pub mod push;
 pub mod read;
+pub mod research;
 pub mod search;
 pub mod secrets;
 pub mod stats;

@@ -3,6 +3,7 @@
 pub mod books;
 pub mod crowd;
 pub mod described;
+pub mod findings;
 pub mod http;
 pub mod mailhost;
 pub mod payer;

@@ -40,6 +40,9 @@ pub static TOP_UP: &ToolSpec = &crate::tools::top_up::SPEC;
 /// What souls sell: by the same gate, at terms of their own.
 pub static MARKET: &[&ToolSpec] = &[&crate::tools::soul::EXECUTION, &crate::tools::soul::PURCHASE];
 
+/// How long results can be read where nothing asks for less (contract §0).
+pub const RETENTION: Duration = Duration::from_secs(30 * 24 * 3600);
+
 /// One thing an agent can buy.
 pub struct ToolSpec {
     /// The wire name, as in `{"tool": "web_read"}`.
@@ -65,6 +68,8 @@ pub struct ToolSpec {
     pub category: &'static str,
     /// Longest the work may take before it is given up and paid back.
     pub deadline: Duration,
+    /// How long its result can be read: less where it holds personal data. The receipt stays.
+    pub retention: Duration,
     pub input: &'static [Field],
     /// What a schema cannot say about the input, checked before any price is quoted.
     pub check: fn(&serde_json::Map<String, Value>, &FetchPolicy) -> Vec<FieldError>,
@@ -128,6 +133,7 @@ impl ToolSpec {
         durable: false,
         category: "data",
         deadline: Duration::from_secs(60),
+        retention: RETENTION,
         input: &[],
         check: |_, _| Vec::new(),
         accepted: |_, _, _| Value::Null,

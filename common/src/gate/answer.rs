@@ -137,10 +137,13 @@ pub fn is_worth_waiting(job: &Job, answer: Answer) -> bool {
     }
 }
 
-/// 202 for a job that goes on without its caller.
-pub fn pending(job: &Job, tool: &ToolSpec, listing: Option<&Listing>, origin: &str) -> Response {
+/// 202 for a job that goes on without its caller, who may have named the call.
+pub fn pending(job: &Job, tool: &ToolSpec, listing: Option<&Listing>, origin: &str, name: Option<&str>) -> Response {
     let mut body = accepted(job);
     merge(&mut body, (tool.accepted)(origin, job.request_id, job.created));
+    if let Some(name) = name {
+        body["idempotency_key"] = json!(name);
+    }
     if let Some(listing) = listing {
         body["soul_job_id"] = json!(job.request_id.soul_job());
         merge(&mut body, Value::Object(listing.accepted.clone()));

@@ -595,7 +595,8 @@ impl Gate {
             }
             (_, Some(Outcome::Failed), Answer::Direct) => answer::credited_back(job),
             (_, None, Answer::Direct) | (_, _, Answer::Queued) => {
-                answer::pending(job, order.tool, order.listing, order.origin())
+                let name = call_name(order, payment, job.agent).map(|name| name.name);
+                answer::pending(job, order.tool, order.listing, order.origin(), name)
             }
         };
         Ok(answer::with_settlement(response, job, &self.app.config.chain))
@@ -689,7 +690,7 @@ fn call_name<'a>(order: &'a Order<'_>, payment: Option<&'a Payment>, agent: Agen
 }
 
 /// Nothing was bought: the payment failed before any work was done for it.
-fn came_to_nothing(job: &Job) -> bool {
+pub fn came_to_nothing(job: &Job) -> bool {
     matches!(job.settlement, Settlement::Refused | Settlement::Void) && job.outcome != Some(Outcome::Completed)
 }
 

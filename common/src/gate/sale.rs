@@ -215,7 +215,9 @@ impl Gate {
         let purchase = order.purchase_digest();
         if let Some((payment, _)) = sale.payment {
             let authorization = &payment.authorization;
-            let claim = Claim::new(authorization, &config.chain, purchase, job.request_id, now, job.expires);
+            // However soon the job is forgotten: its payment is remembered.
+            let keep_until = now.plus(RETENTION).secs();
+            let claim = Claim::new(authorization, &config.chain, purchase, job.request_id, now, keep_until);
             all.add(Part::Payment, claim::put(db, &claim, authorization, &config.chain)?);
         }
         all.add(Part::Job, store::create(db, job)?);
@@ -399,7 +401,7 @@ impl Gate {
             updated: now,
             open: Some(job::open_shard(request_id, lane)),
             due: Some(now.plus(patience)),
-            expires: now.plus(RETENTION).secs(),
+            expires: now.plus(order.tool.retention).secs(),
         }
     }
 }

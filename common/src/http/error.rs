@@ -106,6 +106,8 @@ pub enum ApiError {
     },
     /// No receipt of this agent.
     ReceiptNotFound,
+    /// Nothing that was accepted under this key; not a proof that it will not be.
+    SubmissionNotFound,
     NotFound,
     /// The agent has no notification of this name.
     NotificationNotFound,
@@ -255,6 +257,7 @@ impl ApiError {
             ApiError::TooManySubscriptions { .. } => StatusCode::CONFLICT,
             ApiError::TooManyConnections { .. } => StatusCode::TOO_MANY_REQUESTS,
             ApiError::PaymentAlreadyUsed | ApiError::WalletAlreadyLinked => StatusCode::CONFLICT,
+            ApiError::SubmissionNotFound => StatusCode::NOT_FOUND,
             ApiError::ReceiptNotFound | ApiError::NotFound | ApiError::NotificationNotFound => StatusCode::NOT_FOUND,
             ApiError::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
             ApiError::PayloadTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
@@ -307,6 +310,7 @@ impl ApiError {
             ApiError::WalletNotLinked => "wallet_not_linked",
             ApiError::PayoutFailed { .. } => "payout_failed",
             ApiError::ReceiptNotFound => "receipt_not_found",
+            ApiError::SubmissionNotFound => "submission_not_found",
             ApiError::NotFound => "not_found",
             ApiError::NotificationNotFound => "notification_not_found",
             ApiError::MethodNotAllowed { .. } => "method_not_allowed",
@@ -418,6 +422,7 @@ impl ApiError {
             ApiError::WalletNotLinked => "link a wallet first: PUT /v1/soul/me/link-wallet".to_owned(),
             ApiError::PayoutFailed { message, .. } => message.clone(),
             ApiError::ReceiptNotFound => "you have no receipt or request with this id".to_owned(),
+            ApiError::SubmissionNotFound => "nothing was accepted under this key so far; it may be still".to_owned(),
             ApiError::NotFound => "there is nothing here".to_owned(),
             ApiError::NotificationNotFound => "you have no such notification".to_owned(),
             ApiError::MethodNotAllowed { allow } => format!("this path takes {allow}"),
@@ -585,7 +590,7 @@ mod tests {
             attempt_id: "0xc".to_owned(),
         };
         let taken = Taken { policy: "read", limit: 120, window_secs: 60, remaining: 0, reset_secs: 7 };
-        let rows: [(ApiError, u16, &str); 40] = [
+        let rows: [(ApiError, u16, &str); 41] = [
             (ApiError::field("vin", "is required"), 400, "invalid_request"),
             (ApiError::InvalidQuote, 400, "invalid_quote"),
             (ApiError::QuoteMismatch, 400, "quote_mismatch"),
@@ -615,6 +620,7 @@ mod tests {
             (ApiError::WalletNotLinked, 400, "wallet_not_linked"),
             (ApiError::PayoutFailed { reason: "short", message: "short".to_owned() }, 400, "payout_failed"),
             (ApiError::ReceiptNotFound, 404, "receipt_not_found"),
+            (ApiError::SubmissionNotFound, 404, "submission_not_found"),
             (ApiError::NotFound, 404, "not_found"),
             (ApiError::MethodNotAllowed { allow: "POST".to_owned() }, 405, "method_not_allowed"),
             (ApiError::PayloadTooLarge { limit_bytes: 1 }, 413, "payload_too_large"),

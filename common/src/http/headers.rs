@@ -7,7 +7,7 @@ use crate::auth::AgentName;
 use crate::money::Usdc;
 
 /// Longest idempotency key (contract §1.1).
-const MAX_KEY_BYTES: usize = 255;
+pub const MAX_KEY_BYTES: usize = 255;
 /// Longest quote id and approval id that are looked at; ours are shorter.
 pub const MAX_QUOTE_BYTES: usize = 2048;
 pub const MAX_APPROVAL_BYTES: usize = 100;

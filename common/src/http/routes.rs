@@ -66,6 +66,7 @@ const FREE: &[Route] = &[
     Route { group: "checkout", method: "GET", path: "/.well-known/acp/manifest.json" },
     Route { group: "requests", method: "GET", path: "/v1/requests/{id}" },
     Route { group: "requests", method: "GET", path: "/v1/payments/{reference}" },
+    Route { group: "requests", method: "GET", path: "/v1/submissions/recover" },
     Route { group: "insights", method: "GET", path: "/v1/analytics/receipts" },
     Route { group: "insights", method: "PATCH", path: "/v1/analytics/receipts/{id}/value" },
     Route { group: "insights", method: "POST", path: "/v1/analytics/receipts/{id}/value/confirm" },

@@ -1,7 +1,7 @@
 //! Everything known of one charge, as one answer: what was asked for and why, what it cost, how it was paid, what came
 //! of it, and what was paid back.
 //!
-//! The receipt is kept for ever; its job for 30 days (contract §0). After that `job` and `payment` are null, and what
+//! The receipt is kept for ever; its job for 30 days (contract §0), less where it holds personal data. After that `job` and `payment` are null, and what
 //! the receipt says of both is what there is.
 
 use serde::Serialize;
@@ -67,7 +67,7 @@ pub async fn explain(
         value::tag(db, agent, receipt_id),
         released_by(db, receipt),
     )?;
-    let job = job.filter(|job| job.agent == agent);
+    let job = job.filter(|job| job.agent == agent && !job.is_forgotten(now));
     let tag = tag.or_else(|| attached_tag(receipt));
     let attached = view::attached(receipt);
     let refund = entries.iter().find(|entry| entry.kind == EntryKind::Refund);

@@ -20,7 +20,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use super::job::{Job, Place, Settlement, Step, StoredResult};
+use super::job::{Job, Place, RETENTION, Settlement, Step, StoredResult};
 use super::store::{self, MoveError};
 use crate::clock::{Clock, Timestamp};
 use crate::config::ChainConfig;
@@ -236,7 +236,8 @@ impl Engine {
             }
             Ok(Worked::Done(output)) => {
                 let credited = output.credited;
-                let result = self.keep(job.request_id, output).await?;
+                let is_brief = job.expires < job.created.plus(RETENTION).secs();
+                let result = self.keep(job.request_id, output, is_brief).await?;
                 store::completed(&self.db, &self.signer, job, result, credited, self.clock.now()).await?;
             }
             Err(error) => return self.fail(job, error).await,
@@ -308,12 +309,19 @@ impl Engine {
     }
 
     /// Keeps a result in the job's item, or beside it if it is large.
-    pub async fn keep(&self, request_id: RequestId, output: Output) -> Result<StoredResult, StoreError> {
+    pub async fn keep(
+        &self,
+        request_id: RequestId,
+        output: Output,
+        is_brief: bool,
+    ) -> Result<StoredResult, StoreError> {
         let json = output.result.to_string();
         let place = if json.len() <= INLINE_RESULT_BYTES {
             Place::Inline(json)
         } else {
-            let key = format!("results/{request_id}.json");
+            // What is forgotten sooner lies where blobs are deleted sooner (template.yaml, BlobBucket).
+            let folder = if is_brief { "results/brief" } else { "results" };
+            let key = format!("{folder}/{request_id}.json");
             self.blobs.put(&key, "application/json", json.into_bytes()).await?;
             Place::Blob(key)
         };

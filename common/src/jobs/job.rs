@@ -32,8 +32,7 @@ use crate::store::Key;
 pub const LEASE: std::time::Duration = std::time::Duration::from_secs(40);
 /// Settling is tried this often before it is given up, and then working is.
 pub const MAX_ATTEMPTS: u32 = 5;
-/// Finished jobs can be read for this long (contract §0).
-pub const RETENTION: std::time::Duration = std::time::Duration::from_secs(30 * 24 * 3600);
+pub use crate::catalog::RETENTION;
 /// Open jobs are spread over this many partitions of their index.
 pub const OPEN_SHARDS: u8 = 8;
 
@@ -277,6 +276,11 @@ impl Job {
             _ => self.attempt,
         };
         self.outcome.is_none() && tried > MAX_ATTEMPTS
+    }
+
+    /// Whether it is to be forgotten: the row's own deletion comes whenever the database finds the time.
+    pub fn is_forgotten(&self, now: Timestamp) -> bool {
+        now.secs() >= self.expires
     }
 
     pub fn refusal(&self) -> Option<Reason> {

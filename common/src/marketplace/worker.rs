@@ -162,7 +162,7 @@ pub async fn complete(market: &Market, job: &Job, result: &str) -> Result<Job, A
     }
     let engine = &market.gate.engine;
     let output = Output::new(made, Source::upstream("seller", None));
-    let stored = engine.keep(job.request_id, output).await?;
+    let stored = engine.keep(job.request_id, output, false).await?;
     let mut held = hold(market, job, true).await?;
     let ended = store::completed(&engine.db, &engine.signer, &mut held, stored, None, now).await;
     finish(market, held, ended).await

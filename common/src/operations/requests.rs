@@ -3,6 +3,28 @@
 use super::shape::{Member, Named, Shape, has, may};
 use super::shared::SETTLEMENT;
 use super::{Answer, Auth, Operation};
+use crate::catalog::input::{Field, Kind};
+use crate::http::headers::MAX_KEY_BYTES;
+
+/// What accepts durable submissions, as clients name it: the path behind `/v1/tools/`.
+pub static DURABLE: &[&str] = &[
+    "enrich/profile",
+    "enrich/email",
+    "verify/email",
+    "lookup/person-profile",
+    "lookup/person-email",
+    "lookup/person-email-status",
+];
+
+/// The query of a recovery.
+pub static RECOVER: [Field; 2] = [
+    Field::required("endpoint", Kind::Choice(DURABLE), "Where it was submitted"),
+    Field::required(
+        "key",
+        Kind::Text { min: 1, max: MAX_KEY_BYTES, format: Some(&super::shared::VISIBLE) },
+        "The `Idempotency-Key` it was submitted with",
+    ),
+];
 
 /// A job as its owner polls it.
 pub static REQUEST: Named = Named {
@@ -69,4 +91,37 @@ pub static OPERATIONS: &[Operation] = &[
             ]),
         )])
         .refuses(&[(400, "invalid_request"), (429, "rate_limit_exceeded"), (503, "provider_unavailable")]),
+    Operation::get("/v1/submissions/recover", "recoverSubmission", "What was accepted under a key")
+        .about("For clients that lost the answer to a durable submission. A 404 is no proof that it will not be accepted yet.")
+        .auth(Auth::Wallet { token_is_told: "access_tokens_wallet_only" })
+        .query(&RECOVER)
+        .answers(&[Answer::ok(
+            "The accepted job and its receipt",
+            Shape::Object(&[
+                has("request_id", Shape::Uuid),
+                has("receipt_id", Shape::Text),
+                has("status", Shape::Choice(&["pending", "processing", "completed", "failed"])),
+                has("settlement_status", SETTLEMENT),
+                has("idempotency_key", Shape::Text),
+                has("tool", Shape::Text),
+            ]),
+        )])
+        .refuses(&[(404, "submission_not_found")]),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::{CATALOG, name_of};
+
+    #[test]
+    fn every_durable_tool_can_be_recovered_by_each_of_its_paths() {
+        for tool in CATALOG.iter().filter(|tool| tool.durable) {
+            for path in tool.paths {
+                let endpoint = path.strip_prefix("/v1/tools/").unwrap();
+                assert!(DURABLE.contains(&endpoint), "{endpoint}");
+                assert_eq!(name_of(endpoint), Some(tool.name));
+            }
+        }
+    }
+}

@@ -90,6 +90,7 @@ pub static ACCEPTED: Named = Named {
         has("receipt_id", Shape::Text),
         has("settlement_status", SETTLEMENT),
         has("message", Shape::Text),
+        may("idempotency_key", Shape::Text).about("The call's name, where it has one"),
         may("soul_job_id", Shape::Text).about("Of a soul's service: see GET /v1/soul/jobs/{id}"),
         may("service", Shape::Object(SERVICE)),
         may("verification_url", Shape::Text).about("Of an identity check: the page for the person who is asked"),

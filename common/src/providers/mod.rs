@@ -7,6 +7,8 @@ pub mod dns;
 pub mod identity;
 pub mod model;
 pub mod outbound;
+pub mod people;
+pub mod rdap;
 pub mod signature;
 #[cfg(test)]
 #[path = "../../../tests/support/zone.rs"]

@@ -39,7 +39,7 @@ pub async fn subscribe(
     let mut ids: Vec<RequestId> = named.iter().filter_map(|(_, id)| *id).collect();
     ids.sort_unstable();
     ids.dedup();
-    let mut jobs = owned(&app.db, connection, &ids).await?;
+    let mut jobs = owned(app, connection, &ids).await?;
     let mut requests = Vec::new();
     let mut rejected = Vec::new();
     for (text, id) in named {
@@ -69,10 +69,11 @@ pub async fn subscribe(
 }
 
 /// Those of the jobs that are the caller's, as the latest writes left them.
-async fn owned(db: &Db, connection: &Connection, ids: &[RequestId]) -> Result<HashMap<RequestId, Job>, StoreError> {
+async fn owned(app: &App, connection: &Connection, ids: &[RequestId]) -> Result<HashMap<RequestId, Job>, StoreError> {
     let keys: Vec<_> = ids.iter().map(|id| job::key(*id)).collect();
+    let (db, now) = (&app.db, app.clock.now());
     let jobs: Vec<Option<Job>> = db.batch_get(&db.tables.jobs, &keys, true).await?;
-    let jobs = jobs.into_iter().flatten().filter(|job| job.agent == connection.agent);
+    let jobs = jobs.into_iter().flatten().filter(|job| job.agent == connection.agent && !job.is_forgotten(now));
     Ok(jobs.map(|job| (job.request_id, job)).collect())
 }
 

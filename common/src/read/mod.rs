@@ -26,6 +26,7 @@ mod article;
 mod charset;
 mod clean;
 mod content_type;
+mod facts;
 mod feed;
 mod furniture;
 mod hidden;
@@ -48,6 +49,7 @@ use url::Url;
 use crate::net::Page;
 
 pub use content_type::can_read;
+pub use facts::{Facts, Link, read_facts};
 pub use feed::{Feed, Item};
 
 use content_type::Kind;

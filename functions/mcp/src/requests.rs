@@ -97,7 +97,7 @@ impl Shop {
                 let given = base64_any(key).unwrap_or_default();
                 let good = hmac::verify(&self.poll_keys, id.to_string().as_bytes(), &given).is_ok();
                 let job = if good { store::load_latest(&self.app.db, id).await? } else { None };
-                let job = job.ok_or(ApiError::NotFound)?;
+                let job = job.filter(|job| !job.is_forgotten(self.app.clock.now())).ok_or(ApiError::NotFound)?;
                 limits::take(&self.app, Subject::Agent(job.agent), Class::Read).await?;
                 job
             }
@@ -107,7 +107,8 @@ impl Shop {
                     Some(id) => store::load_latest(&self.app.db, id).await?,
                     None => None,
                 };
-                job.filter(|job| job.agent == caller.agent).ok_or(ApiError::NotFound)?
+                let job = job.filter(|job| job.agent == caller.agent && !job.is_forgotten(self.app.clock.now()));
+                job.ok_or(ApiError::NotFound)?
             }
         };
         let body = view::poll(&*self.app.blobs, &job).await?;

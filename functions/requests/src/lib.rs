@@ -1,21 +1,29 @@
 //! What became of things: jobs, for their owners, and payments, for whoever made them.
 
 use axum::Router;
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use axum::routing::get;
 use common::app::App;
 use common::auth::Scope;
-use common::gate::{respond, status};
-use common::http::{ApiError, Segment, private_json};
+use common::catalog;
+use common::gate::{came_to_nothing, respond, status};
+use common::http::headers::MAX_KEY_BYTES;
+use common::http::{ApiError, Params, Segment, private_json};
 use common::ids::RequestId;
-use common::jobs::{store, view};
+use common::jobs::{Job, store, view};
 use common::limits::{self, Class, Subject};
+use common::operations::requests::DURABLE;
+use common::operations::shared::VISIBLE;
+use common::payments::idempotency::{self, CallName};
 use http::{HeaderMap, StatusCode};
 use serde_json::json;
 
 pub fn router(app: App) -> Router {
-    let router = Router::new().route("/v1/requests/{id}", get(request)).route("/v1/payments/{reference}", get(payment));
+    let router = Router::new()
+        .route("/v1/requests/{id}", get(request))
+        .route("/v1/payments/{reference}", get(payment))
+        .route("/v1/submissions/recover", get(recover));
     common::http::routes::finish(router.with_state(app))
 }
 
@@ -32,7 +40,8 @@ async fn request(State(app): State<App>, Segment(id): Segment, headers: HeaderMa
             None => Some(app.caller(&headers, Scope::Read).await?.agent),
         };
         let id: RequestId = id.parse().map_err(|_| ApiError::NotFound)?;
-        let job = store::load(&app.db, id).await?.filter(|job| match agent {
+        let now = app.clock.now();
+        let job = store::load(&app.db, id).await?.filter(|job| !job.is_forgotten(now)).filter(|job| match agent {
             Some(agent) => job.agent == agent,
             None => job.ordered.as_ref().map(|ordered| ordered.platform) == platform,
         });
@@ -56,6 +65,46 @@ async fn payment(State(app): State<App>, Segment(reference): Segment) -> Respons
         Ok(private_json(
             StatusCode::OK,
             &json!({"reference": common::evm::hex0x(&reference), "state": state, "payments": payments}),
+        ))
+    };
+    respond(answer.await)
+}
+
+/// `GET /v1/submissions/recover`: what its caller's wallet bought under a key, for who lost the answer. What came to nothing
+/// was not accepted: its key is free again.
+async fn recover(State(app): State<App>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
+    let answer = async {
+        let caller = app.wallet_caller(&headers, Scope::Read, ApiError::WalletOnly).await?;
+        let mut params = Params::of(query.as_deref());
+        let endpoint = params.choice("endpoint", DURABLE);
+        let key = params.short_text("key", MAX_KEY_BYTES);
+        for name in ["endpoint", "key"] {
+            if params.text(name).is_none() {
+                params.refuse(name, "is required");
+            }
+        }
+        if key.as_deref().is_some_and(|key| !(VISIBLE.matches)(key)) {
+            params.refuse("key", VISIBLE.message);
+        }
+        params.check()?;
+        let (Some(endpoint), Some(key)) = (endpoint, key) else { return Err(ApiError::SubmissionNotFound) };
+        let tool = catalog::name_of(endpoint).ok_or(ApiError::SubmissionNotFound)?;
+        let name = CallName { agent: caller.agent, tool, name: &key };
+        let named = idempotency::load(&app.db, name).await?.ok_or(ApiError::SubmissionNotFound)?;
+        let job = store::load_latest(&app.db, named.request_id).await?;
+        let now = app.clock.now();
+        let is_kept = |job: &Job| job.agent == caller.agent && !came_to_nothing(job) && !job.is_forgotten(now);
+        let job = job.filter(is_kept).ok_or(ApiError::SubmissionNotFound)?;
+        Ok(private_json(
+            StatusCode::OK,
+            &json!({
+                "request_id": job.request_id,
+                "receipt_id": job.receipt_id,
+                "status": job.status(),
+                "settlement_status": job.settlement_status(),
+                "idempotency_key": key,
+                "tool": job.tool,
+            }),
         ))
     };
     respond(answer.await)

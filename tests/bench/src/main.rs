@@ -12,6 +12,7 @@
 //! | [`find`] | a page of the list and searches among 1 000, 100 000 and 1 000 000 souls |
 //! | [`read`] | the text of pages, ours beside two public readers |
 //! | [`search`] | the ranking of the own index against plain BM25, by nDCG at 10 |
+//! | [`research`] | what extractive research finds and quotes on the sites for tests |
 //! | [`start`] | every function from its spawn to its first answer, against hello-world and against Node |
 //!
 //! Benches never assert: a figure beyond its target is printed as `over`, and the exit code is 0. It is 1 only if
@@ -21,11 +22,14 @@ mod challenge;
 #[path = "../../support/crowd.rs"]
 mod crowd;
 mod find;
+#[path = "../../support/findings.rs"]
+mod findings;
 mod machine;
 mod payer;
 #[path = "../../support/ranking.rs"]
 mod ranking;
 mod read;
+mod research;
 mod search;
 mod start;
 mod stubs;
@@ -38,9 +42,9 @@ use std::process::ExitCode;
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
 /// All of them, in the order they run.
-const BENCHES: [&str; 6] = ["verify", "challenge", "start", "find", "read", "search"];
+const BENCHES: [&str; 7] = ["verify", "challenge", "start", "find", "read", "search", "research"];
 /// What counts results instead of time, and so may run unoptimised.
-const COUNTING: [&str; 3] = ["find", "read", "search"];
+const COUNTING: [&str; 4] = ["find", "read", "search", "research"];
 
 fn main() -> ExitCode {
     let outcome = match std::env::args().nth(1).as_deref() {
@@ -86,6 +90,9 @@ fn run(benches: &[&str]) -> Result<(), Error> {
     }
     if asked("search") {
         search::measure()?;
+    }
+    if asked("research") {
+        research::measure()?;
     }
     Ok(())
 }

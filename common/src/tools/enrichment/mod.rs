@@ -1,14 +1,153 @@
-//! Enrichment and discovery: profiles of people and companies.
+//! Enrichment and discovery: profiles of people and companies (contract §5, §6; docs/PEOPLE.md).
+//!
+//! Vendors that the operator configured are asked first. Without one, or where none knows: a company is read off its own
+//! site, DNS and RDAP; a person off what the caller gave, the firm's own site and the pages of our index. Nothing is made up:
+//! every value says where it is from, and a guess is called one. Professional networks are never read.
+//!
+//! A miss is a result where somebody who knows people was asked. Where nobody could be, or only our own index, the job fails
+//! and is paid back.
 
-use super::Runner;
+pub mod company;
+pub mod company_search;
+pub mod dossier;
+pub mod email;
+pub mod input;
+pub mod people_search;
+mod person;
+pub mod profile;
+mod schema;
+mod site;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use tokio::time::Instant;
+
+use super::{Runner, Source, Task, ToolError, Toolbox, Unavailable};
 use crate::catalog::ToolSpec;
+use crate::config::Capability;
+use crate::opt_out::{self, Marks};
+use crate::providers::people::{self, Answer, Asked, Asking, PeopleSource};
+use crate::search::{Hit, Query};
+
+/// Results hold personal data, and are deleted after so long.
+pub const RETENTION: Duration = Duration::from_secs(7 * 24 * 3600);
+/// What is kept of a deadline for writing the answer.
+const RESERVE: Duration = Duration::from_secs(3);
 
 /// What is sold.
 pub fn specs() -> Vec<&'static ToolSpec> {
-    Vec::new()
+    vec![&people_search::SPEC, &company_search::SPEC, &dossier::SPEC, &profile::SPEC, &email::SPEC, &company::SPEC]
 }
 
 /// What does it.
 pub fn runners() -> Vec<&'static Runner> {
-    Vec::new()
+    vec![
+        &people_search::RUNNER,
+        &company_search::RUNNER,
+        &dossier::RUNNER,
+        &profile::RUNNER,
+        &email::RUNNER,
+        &company::RUNNER,
+    ]
+}
+
+/// Where a value is from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Origin {
+    /// The result's member.
+    pub field: &'static str,
+    /// `input`, `site`, `index`, `dns`, `rdap`, `guess`, or a vendor's name.
+    pub source: &'static str,
+    /// The page or record, where there is one.
+    pub url: Option<String>,
+}
+
+/// A value nobody said: made of a rule, and checked as far as it can be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Guess {
+    pub field: &'static str,
+    pub value: String,
+    /// The rule it was made by.
+    pub basis: &'static str,
+    /// What is known of it: `domain_takes_mail`, `domain_takes_no_mail`, `unverified`.
+    pub status: &'static str,
+}
+
+/// One enquiry, from its start to its end.
+struct Enquiry {
+    toolbox: Arc<Toolbox>,
+    task: Task,
+    deadline: Instant,
+}
+
+impl Enquiry {
+    fn new(toolbox: Arc<Toolbox>, task: Task) -> Enquiry {
+        let left = (task.deadline.millis() - toolbox.clock.now().millis()).max(0).unsigned_abs();
+        let left = Duration::from_millis(left).min(task.tool.deadline).saturating_sub(RESERVE);
+        Enquiry { toolbox, task, deadline: Instant::now() + left }
+    }
+
+    fn asking(&self) -> Asking<'_> {
+        // Vendors have two thirds of the time, so that something is left to look for ourselves.
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        Asking { outbound: &self.toolbox.outbound, deadline: Instant::now() + left * 2 / 3 }
+    }
+
+    /// Asks the vendors. What failed is told only if nobody else has an answer.
+    async fn vendors<'a, T>(
+        &'a self,
+        asking: &'a Asking<'a>,
+        question: impl Fn(&'static dyn PeopleSource, &'a Asking<'a>) -> Answer<'a, T>,
+    ) -> Result<Asked<T>, ToolError> {
+        let order = self.toolbox.config.providers.order(Capability::People);
+        if !order.is_empty() {
+            self.task.reporter.say(10, "asking who keeps such records");
+        }
+        people::ask(asking, order, question).await
+    }
+
+    /// Refuses what is about somebody who asked not to be found.
+    async fn refuse_listed(&self, marks: &Marks) -> Result<(), ToolError> {
+        match opt_out::lists(&self.toolbox.db, marks).await {
+            Ok(false) => Ok(()),
+            Ok(true) => Err(people::objected()),
+            Err(error) => Err(ToolError::internal(error.to_string())),
+        }
+    }
+
+    /// Pages of the index (or of a search provider) about something, without those of professional networks.
+    async fn pages(&self, text: String, max_results: usize) -> Result<Vec<Hit>, ToolError> {
+        self.task.reporter.say(40, "looking through pages that are known here");
+        let found = self.toolbox.find_pages(&Query { text, max_results }, self.deadline).await?;
+        Ok(found.hits.into_iter().filter(|hit| !site::is_network(&hit.url)).collect())
+    }
+
+    fn now(&self) -> String {
+        self.toolbox.clock.now().to_string()
+    }
+}
+
+/// How it ends where nothing was found and no vendor was asked: `search` is what looking through the index came to.
+fn nobody_knows(search: Option<&ToolError>) -> ToolError {
+    match search {
+        Some(error) if error.reason.as_deref() != Some(Unavailable::NotInLocalIndex.as_str()) => {
+            ToolError::unavailable(
+                Unavailable::ProviderNotConfigured,
+                "nobody who keeps such records is configured, and nothing was found without one",
+            )
+        }
+        _ => ToolError::unavailable(
+            Unavailable::NotInLocalIndex,
+            "nobody who keeps such records is configured, and no page that is known here says anything",
+        ),
+    }
+}
+
+/// Where a whole result is from: the vendor that had it.
+fn all_from(source: &Source, field: &'static str) -> Vec<Origin> {
+    vec![Origin { field, source: source.provider, url: None }]
 }

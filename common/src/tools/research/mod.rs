@@ -1,14 +1,44 @@
 //! Research: questions answered from pages, and what can be found about people on the open web.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`topic`] | research on a topic |
+//! | [`articles`] | pages about somebody |
+//! | [`newsfeed`], [`interactions`] | what an account posts; who follows and answers it |
+//! | [`social`], [`interests`] | the accounts a page claims; what pages and posts are about |
+//! | [`gather`] | searching and reading for all of them |
+//! | [`subject`] | whom they are about, whom they leave alone, how they answer |
+//! | [`networks`], [`fediverse`] | social networks by their addresses; the one with a public API |
+//!
+//! A vendor for people's posts, followers or accounts would be asked where [`subject::not_configured`] is answered now.
+
+pub mod articles;
+pub mod fediverse;
+pub mod gather;
+pub mod interactions;
+pub mod interests;
+pub mod networks;
+pub mod newsfeed;
+pub mod social;
+pub mod subject;
+pub mod topic;
 
 use super::Runner;
 use crate::catalog::ToolSpec;
 
 /// What is sold.
 pub fn specs() -> Vec<&'static ToolSpec> {
-    Vec::new()
+    runners().iter().map(|runner| runner.spec).collect()
 }
 
 /// What does it.
 pub fn runners() -> Vec<&'static Runner> {
-    Vec::new()
+    vec![
+        &topic::RUNNER,
+        &articles::RUNNER,
+        &newsfeed::RUNNER,
+        &interests::RUNNER,
+        &interactions::RUNNER,
+        &social::RUNNER,
+    ]
 }

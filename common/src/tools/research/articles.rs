@@ -1,0 +1,117 @@
+//! Articles about somebody: pages that a search finds and in which both the name and the company stand.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::gather;
+use super::subject::{self, or_null, short};
+use crate::catalog::input::{Field, Kind};
+use crate::catalog::{Price, ToolSpec};
+use crate::money::Usdc;
+use crate::research::text;
+use crate::tools::enrichment::RETENTION;
+use crate::tools::enrichment::input::SAYS;
+use crate::tools::{Output, Runner, Source, Task, ToolError, Toolbox, Unavailable};
+use crate::words::words;
+
+pub static SPEC: ToolSpec = ToolSpec {
+    name: "research_articles",
+    title: "Articles about a person",
+    summary: "Finds pages about a person at a company: each was read, and has both names in it",
+    group: "knowledge",
+    paths: &["/v1/tools/research/articles", "/v1/tools/lookup/person-articles"],
+    price: Price::Fixed(Usdc::from_micro(50_000)),
+    deadline: Duration::from_secs(60),
+    retention: RETENTION,
+    input: &[
+        Field::required("name", Kind::Text { min: 1, max: 500, format: Some(&SAYS) }, "The person's name"),
+        Field::required("company", Kind::Text { min: 1, max: 500, format: Some(&SAYS) }, "The company's name"),
+        Field::optional(
+            "sort",
+            Kind::Choice(&["recent", "popular"]),
+            "recent: newest first, pages without a date last. popular (default): as the search ranks them",
+        ),
+        Field::optional("limit", Kind::Integer { min: 1, max: 20 }, "At most so many; 10 if not given"),
+    ],
+    example: || json!({"name": "Ada Stone", "company": "Brightkiln", "sort": "recent", "limit": 5}),
+    output: || {
+        subject::schema(json!({"type": "array", "items": {
+            "type": "object",
+            "properties": {
+                "title": {"type": "string"},
+                "url": {"type": "string", "format": "uri"},
+                "source": or_null("string", "The site it is on"),
+                "published_date": or_null("string", "As the page says"),
+                "snippet": {"type": "string", "description": "A sentence with the person's name, word for word"},
+            },
+            "required": ["title", "url", "source", "published_date", "snippet"],
+        }}))
+    },
+    ..ToolSpec::QUEUED
+};
+
+pub static RUNNER: Runner = Runner { spec: &SPEC, run: |toolbox, task| Box::pin(articles(toolbox, task)) };
+
+async fn articles(toolbox: Arc<Toolbox>, task: Task) -> Result<Output, ToolError> {
+    let end = subject::end_of(&toolbox, &task);
+    let (name, company) = (task.text("name"), task.text("company"));
+    let limit = task.number("limit").and_then(|limit| usize::try_from(limit).ok()).unwrap_or(10);
+    task.reporter.say(5, "searching");
+    let query: String = format!("\"{name}\" \"{company}\"").chars().take(500).collect();
+    // Twice as many as are wanted, because some only look like it.
+    let mut found = gather::search(&toolbox, &[query], (2 * limit).min(20), end).await?;
+    found.hits.truncate(2 * limit);
+    let wanted = found.hits.len();
+    let reading = gather::read(&toolbox, found.hits, 6, end, |done, all| {
+        task.reporter.say(20 + u8::try_from(70 * done / all.max(1)).unwrap_or(70), format!("{done} of {all} pages"));
+    })
+    .await;
+    if wanted > 0 && reading.pages.is_empty() {
+        let message = format!("{wanted} pages were found, and none of them could be read");
+        return Err(ToolError::unavailable(Unavailable::SourceUnavailable, message));
+    }
+    let mut articles: Vec<Value> = Vec::new();
+    for (hit, page) in reading.pages {
+        let title = if page.metadata.title.is_empty() { hit.title } else { page.metadata.title };
+        let text = text::read(&page.markdown, &title);
+        let all = format!("{title}\n{}", text.plain);
+        if !says(&all, name) || !says(&all, company) {
+            continue;
+        }
+        let sentence = text.sentences.iter().find(|sentence| says(&sentence.text, name));
+        let snippet = sentence.map_or(title.as_str(), |sentence| sentence.text.as_str());
+        let host = url::Url::parse(&page.url).ok().and_then(|url| url.host_str().map(str::to_owned));
+        articles.push(json!({
+            "title": short(&title, 300),
+            "url": page.url,
+            "source": page.metadata.site_name.or(hit.site).map(|site| short(&site, 200)).or(host),
+            "published_date": page.metadata.published_at.or(hit.published_at).map(|date| short(&date, 64)),
+            "snippet": short(snippet, 600),
+        }));
+    }
+    if task.text("sort") == "recent" {
+        // Dates are texts that begin with the year; what has none comes last. The order of equals stays the search's.
+        articles.sort_by_key(|article| std::cmp::Reverse(article["published_date"].as_str().map(str::to_owned)));
+    }
+    articles.truncate(limit);
+    Ok(Output::new(subject::answer(&toolbox, &task, Value::Array(articles)), Source::embedded("research")))
+}
+
+/// Whether a text has a name in it: its words, one after the other, however they are written.
+fn says(text: &str, name: &str) -> bool {
+    let (text, name) = (words(text, usize::MAX), words(name, 50));
+    !name.is_empty() && text.windows(name.len()).any(|window| window == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_whole_and_however_they_are_written() {
+        assert!(says("It was ANNÉ  Stone-Miller, who left.", "Anne Stone Miller"));
+        assert!(!says("Annex Stone. Anne left Stone.", "Anne Stone") && !says("Anne", "") && !says("", "Anne"));
+    }
+}

@@ -1,0 +1,368 @@
+//! Research: a topic, as a report of what the open web says to it, every statement with its quotation.
+//!
+//! Planned, searched for, read, chosen from, written, checked ([`crate::research`]). With a model, it plans and writes; a
+//! model that is not there, does not answer, or answers in another form than it was asked for costs the writing and not the
+//! research: the report is then put together from quotations, and says so.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::{Instant, timeout_at};
+
+use super::gather::{self, Reading};
+use crate::catalog::input::{Field, Kind};
+use crate::catalog::{Price, ToolSpec};
+use crate::http::log;
+use crate::material::visible;
+use crate::money::Usdc;
+use crate::providers::Model;
+use crate::providers::model::{Answer, Message, Question as Asked, Stop};
+use crate::research::report::{self, Author};
+use crate::research::{Findings, Page, Question, choose, plan, text, writer};
+use crate::tools::{Output, Runner, Source, Task, ToolError, Toolbox, Unavailable};
+
+pub static SPEC: ToolSpec = ToolSpec {
+    name: "research",
+    title: "Research",
+    summary: "Researches a topic on the open web: searches, reads, and reports what the pages say, every statement with its \
+              quotation and source, and what was not found",
+    group: "knowledge",
+    paths: &["/v1/tools/research"],
+    price: Price::Fixed(Usdc::from_micro(10_000)),
+    expensive: true,
+    deadline: Duration::from_secs(110),
+    input: &[
+        Field::required("topic", Kind::Text { min: 1, max: 500, format: None }, "A question, several, or a subject"),
+        Field::optional("depth", Kind::Choice(&["deep", "quick"]), "How far to go: deep (default) or quick"),
+    ],
+    example: || json!({"topic": "When was the first lighthouse with electric light built, and where?", "depth": "quick"}),
+    output,
+    ..ToolSpec::QUEUED
+};
+
+pub static RUNNER: Runner = Runner { spec: &SPEC, run: |toolbox, task| Box::pin(research(toolbox, task)) };
+
+/// What one piece of research may take.
+struct Depth {
+    name: &'static str,
+    /// Questions that a topic is taken apart into; each is a search, which costs whoever runs this a fee.
+    questions: usize,
+    /// Results of each search that are looked at.
+    hits: usize,
+    /// Pages that are read, and how many at a time: what is best is among the first.
+    pages: usize,
+    at_once: usize,
+    /// Statements to each question.
+    claims: usize,
+    /// Of the pages' sentences those nearest to the questions are shown to a model, up to so many characters. At four
+    /// characters a token, with the frame and an answer of 4,096, deep research takes about 16,000 tokens, and quick 9,000:
+    /// at the price of the tool there is no room for whole pages.
+    model_chars: usize,
+    /// Tokens of all questions to the model together; what the model itself counts. With none left, nothing more is asked.
+    model_tokens: u64,
+    /// From the beginning to the end. The tool's deadline is longer, so that what there is by then is still told.
+    time: Duration,
+}
+
+const QUICK: Depth = Depth {
+    name: "quick",
+    questions: 3,
+    hits: 5,
+    pages: 6,
+    at_once: 4,
+    claims: 3,
+    model_chars: 16_000,
+    model_tokens: 20_000,
+    time: Duration::from_secs(40),
+};
+const DEEP: Depth = Depth {
+    name: "deep",
+    questions: 6,
+    hits: 8,
+    pages: 20,
+    at_once: 6,
+    claims: 5,
+    model_chars: 40_000,
+    model_tokens: 50_000,
+    time: Duration::from_secs(104),
+};
+
+/// What is left to the end of the deadline for putting the report away.
+const MARGIN: Duration = Duration::from_secs(4);
+
+/// Until when each part of the work may go on.
+struct Times {
+    search: Instant,
+    read: Instant,
+    end: Instant,
+}
+
+impl Times {
+    fn of(toolbox: &Toolbox, task: &Task, depth: &Depth) -> Times {
+        let left = task.deadline.millis() - toolbox.clock.now().millis();
+        let left = Duration::from_millis(u64::try_from(left).unwrap_or(0)).saturating_sub(MARGIN);
+        let (now, whole) = (Instant::now(), depth.time.min(left));
+        // A model writes for as long as the pages take; without one there is nothing to wait for.
+        let reading = if toolbox.model.is_some() { whole * 11 / 20 } else { whole * 9 / 10 };
+        Times { search: now + whole / 4, read: now + reading, end: now + whole }
+    }
+}
+
+/// How the model took part.
+#[derive(Default)]
+struct Written {
+    /// Its own name, once it wrote what the report says.
+    model: Option<String>,
+    /// Its provider's name for the answer.
+    id: Option<String>,
+    tokens: Option<u64>,
+    /// Why it did not write, where one was asked.
+    note: Option<&'static str>,
+}
+
+async fn research(toolbox: Arc<Toolbox>, task: Task) -> Result<Output, ToolError> {
+    let depth = if task.text("depth") == "quick" { &QUICK } else { &DEEP };
+    let topic = task.text("topic").to_owned();
+    let times = Times::of(&toolbox, &task, depth);
+    let mut written = Written::default();
+
+    task.reporter.say(2, "planning");
+    let questions = planned(&toolbox, &topic, depth, &times, &mut written).await;
+    task.reporter.say(10, format!("searching for {} questions", questions.len()));
+    let queries: Vec<String> = questions.iter().map(|question| question.query.clone()).collect();
+    let found = gather::search(&toolbox, &queries, depth.hits, times.search).await?;
+    let (mut hits, searched_with) = (found.hits, found.searched_with);
+    hits.truncate(depth.pages);
+    let wanted = hits.len();
+    let reading = gather::read(&toolbox, hits, depth.at_once, times.read, |done, all| {
+        let percent = 20 + u8::try_from(50 * done / all.max(1)).unwrap_or(50);
+        task.reporter.say(percent, format!("{done} of {all} pages"));
+    })
+    .await;
+    if wanted > 0 && reading.pages.is_empty() {
+        let message = format!("{wanted} pages were found, and none of them could be read");
+        return Err(ToolError::unavailable(Unavailable::SourceUnavailable, message));
+    }
+    let failed = reading.failed;
+    let pages = parsed(reading).await?;
+
+    task.reporter.say(75, "writing");
+    let findings = concluded(&toolbox, &topic, &questions, &pages, depth, &times, &mut written).await;
+    task.reporter.say(95, "putting the report away");
+    let author = written.model.as_deref().map_or(Author::Nobody, Author::Model);
+    let content = report::markdown(&visible(&topic), &questions, &findings, &pages, author);
+    let path = put_away(&toolbox, &task, &content).await;
+
+    let cited = report::sources(&findings);
+    let sources: Vec<Value> = cited.iter().map(|page| source(&pages[*page])).collect();
+    let claims = findings.claims.iter().map(|claim| {
+        let number = cited.iter().position(|page| *page == claim.page).map_or(0, |at| at + 1);
+        json!({"question": questions[claim.question].text, "text": claim.text, "quote": claim.quote, "source": number})
+    });
+    let mut not_found: Vec<&str> =
+        findings.unanswered(questions.len()).into_iter().map(|number| questions[number].text.as_str()).collect();
+    if questions.is_empty() {
+        not_found.push(&topic);
+    }
+    let result = json!({
+        "report_content": content,
+        "sources": sources,
+        "sources_count": cited.len(),
+        "topic": topic,
+        "depth": depth.name,
+        "workspace": task.request_id,
+        "report_path": path,
+        "report_gcs_uri": null,
+        "completed_at": toolbox.clock.now().to_string(),
+        "mode": if written.model.is_some() { "model" } else { "extractive" },
+        "claims": claims.collect::<Vec<_>>(),
+        "not_found": not_found,
+        "dropped_claims": findings.dropped,
+        "pages_read": pages.len(),
+        "pages_failed": failed,
+        "searched_with": searched_with,
+        "model": written.model,
+        "tokens_used": written.tokens,
+        "note": written.note,
+    });
+    let source = match (&toolbox.model, &written.model) {
+        (Some(model), Some(_)) => Source::upstream(model.provider(), written.id),
+        _ => Source::embedded("research"),
+    };
+    Ok(Output::new(result, source))
+}
+
+/// The topic as questions, by the model where it is worth asking one.
+async fn planned(toolbox: &Toolbox, topic: &str, depth: &Depth, times: &Times, written: &mut Written) -> Vec<Question> {
+    let own = plan::plan(topic, depth.questions);
+    let Some(model) = toolbox.model.as_ref().filter(|_| writer::needs_plan(topic, &own)) else { return own };
+    let text = writer::ask_for_plan(topic, depth.questions);
+    // As long as searching: without its plan there is another.
+    let answer = ask(toolbox, model, text, times.search, written).await;
+    answer.and_then(|answer| writer::read_plan(&answer.text, depth.questions)).unwrap_or(own)
+}
+
+/// What the pages say: in the model's words, or in their own.
+async fn concluded(
+    toolbox: &Toolbox,
+    topic: &str,
+    questions: &[Question],
+    pages: &[Page],
+    depth: &Depth,
+    times: &Times,
+    written: &mut Written,
+) -> Findings {
+    if let Some(model) = toolbox.model.as_ref().filter(|_| !pages.is_empty() && !questions.is_empty()) {
+        let shown = choose::excerpts(questions, pages, depth.model_chars);
+        let spent = written.tokens.unwrap_or_default() >= depth.model_tokens;
+        if shown.is_empty() {
+            written.note = Some("no page says anything near the questions, so no model was asked to write");
+        } else if spent {
+            written.note = Some("the model's tokens were used up by planning; this is the extractive report");
+        } else {
+            let text = writer::ask_for_claims(topic, questions, pages, &shown, depth.claims);
+            let answer = ask(toolbox, model, text, times.end, written).await;
+            let told =
+                answer.as_ref().map(|answer| writer::read_claims(&answer.text, questions, pages, &shown, depth.claims));
+            match told {
+                None => written.note = Some("the model gave no answer; this is the extractive report"),
+                Some(None) => {
+                    written.note =
+                        Some("the model's answer was not in the form asked for; this is the extractive report");
+                }
+                // Having found nothing in what it was shown is an answer; having nothing left that holds is none.
+                Some(Some(findings)) if findings.claims.is_empty() && findings.dropped > 0 => {
+                    written.note = Some("nothing the model wrote had support; this is the extractive report");
+                }
+                Some(Some(findings)) => {
+                    let name = answer.as_ref().and_then(|answer| answer.model.clone());
+                    written.model = Some(name.unwrap_or_else(|| model.provider().to_owned()));
+                    written.id = answer.and_then(|answer| answer.id);
+                    return findings;
+                }
+            }
+        }
+    }
+    choose::extract(questions, pages, depth.claims)
+}
+
+/// Puts one question to the model. None if there is no answer, or half of one.
+async fn ask(toolbox: &Toolbox, model: &Model, text: String, end: Instant, written: &mut Written) -> Option<Answer> {
+    let messages = [Message::Asked(text)];
+    let question = Asked { system: writer::SYSTEM, messages: &messages, tools: &[] };
+    let deadline = toolbox.clock.now().plus(end.saturating_duration_since(Instant::now()));
+    let answer = timeout_at(end, model.ask(&question, deadline, &toolbox.clock)).await.ok()?.ok()?;
+    if let Some(tokens) = answer.tokens {
+        written.tokens = Some(written.tokens.unwrap_or_default().saturating_add(tokens));
+    }
+    // It was offered no tools: whatever it wants to call, nobody calls.
+    (answer.stop == Stop::Done).then_some(answer)
+}
+
+/// The pages as text. Taking them apart is work, and is kept off the thread that answers.
+async fn parsed(reading: Reading) -> Result<Vec<Page>, ToolError> {
+    let parse = move || {
+        let page = |(hit, read): (crate::search::Hit, crate::read::ReadResult)| {
+            let title = if read.metadata.title.is_empty() { hit.title } else { read.metadata.title };
+            let title: String = visible(&title).chars().take(300).collect();
+            let published_at = read.metadata.published_at.or(hit.published_at);
+            let published_at = published_at.map(|date| visible(&date).chars().take(64).collect());
+            Page { url: read.url, text: text::read(&visible(&read.markdown), &title), title, published_at }
+        };
+        reading.pages.into_iter().map(page).collect()
+    };
+    tokio::task::spawn_blocking(parse).await.map_err(|_| ToolError::internal("the pages could not be taken apart"))
+}
+
+/// The report beside the results of jobs, which are deleted together with them. It is in the result as well, so where it
+/// cannot be put away there is only no path.
+async fn put_away(toolbox: &Toolbox, task: &Task, content: &str) -> Option<String> {
+    let path = format!("results/{}.md", task.request_id);
+    let put = toolbox.blobs.put(&path, "text/markdown; charset=utf-8", content.as_bytes().to_vec());
+    match tokio::time::timeout(MARGIN / 2, put).await {
+        Ok(Ok(())) => Some(path),
+        Ok(Err(error)) => {
+            log::failure("a report could not be put away", &error);
+            None
+        }
+        Err(_) => {
+            log::failure("a report could not be put away", &"no answer in time");
+            None
+        }
+    }
+}
+
+fn source(page: &Page) -> Value {
+    let mut source = json!({"url": page.url});
+    if !page.title.is_empty() {
+        source["title"] = json!(page.title);
+    }
+    if let Some(date) = &page.published_at {
+        source["published_at"] = json!(date);
+    }
+    source
+}
+
+fn output() -> Value {
+    let text = |about: &str| json!({"type": "string", "description": about});
+    let or_null = |about: &str| json!({"type": ["string", "null"], "description": about});
+    json!({
+        "type": "object",
+        "properties": {
+            "report_content": text("The report, as Markdown"),
+            "sources": {
+                "type": "array",
+                "description": "The pages that are quoted, as the report counts them from 1",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "url": {"type": "string", "format": "uri"},
+                        "title": {"type": "string"},
+                        "published_at": text("As the page says"),
+                    },
+                    "required": ["url"],
+                },
+            },
+            "sources_count": {"type": "integer"},
+            "topic": {"type": "string"},
+            "depth": {"type": "string", "enum": ["deep", "quick"]},
+            "workspace": text("The request's id"),
+            "report_path": or_null("The report's key in this deployment's storage, for as long as the result is kept"),
+            "report_gcs_uri": {"type": "null", "description": "Always null: reports lie in this deployment's own storage"},
+            "completed_at": {"type": "string", "format": "date-time"},
+            "mode": {
+                "type": "string",
+                "enum": ["extractive", "model"],
+                "description": "extractive: quotations, put together by this service. model: statements written by a \
+                                language model, each checked against its quotation",
+            },
+            "claims": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "question": text("What it answers"),
+                        "text": text("The statement; in extractive mode the quotation itself"),
+                        "quote": text("The words of the source, as they stand there but for white space"),
+                        "source": {"type": "integer", "minimum": 1, "description": "Which of sources, counted from 1"},
+                    },
+                    "required": ["question", "text", "quote", "source"],
+                },
+            },
+            "not_found": {"type": "array", "items": text("A question to which nothing was found")},
+            "dropped_claims": {"type": "integer", "description": "Statements left out because their source does not support them"},
+            "pages_read": {"type": "integer"},
+            "pages_failed": {"type": "integer", "description": "Pages that were found and could not be read in time"},
+            "searched_with": {"type": "array", "items": {"type": "string"}, "description": "Who searched"},
+            "model": or_null("The language model that wrote, if one did"),
+            "tokens_used": {"type": ["integer", "null"], "description": "Tokens of the model, as it counts them"},
+            "note": or_null("Why a model that was asked did not write"),
+        },
+        "required": [
+            "report_content", "sources", "sources_count", "topic", "depth", "workspace", "report_path", "report_gcs_uri",
+            "completed_at", "mode", "claims", "not_found", "dropped_claims", "pages_read", "pages_failed", "searched_with",
+            "model", "tokens_used", "note",
+        ],
+    })
+}

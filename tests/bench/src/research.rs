@@ -1,0 +1,28 @@
+//! How much of what the sites for tests say extractive research finds, and whether what it quotes stands there.
+
+use crate::Error;
+use crate::findings;
+use crate::ranking::Sites;
+
+pub fn measure() -> Result<(), Error> {
+    let sites = Sites::read();
+    let found = findings::measure(|query| sites.ours(query));
+    let percent = |part: usize, whole: usize| 100.0 * part as f64 / whole.max(1) as f64;
+    println!(
+        "\nresearch, extractive: {} questions over {} pages",
+        found.answerable + found.unanswerable,
+        sites.count()
+    );
+    let row = |name: &str, part: usize, whole: usize| {
+        println!("{name:52} {part:>4} of {whole:>4} {:>6.1} %", percent(part, whole));
+    };
+    row("quotations that stand in the page they name", found.holding, found.claims);
+    row("questions whose answer is in the report", found.answered, found.answerable);
+    row("questions without an answer, listed as not found", found.not_found, found.unanswerable);
+    let questions = (found.answerable + found.unanswerable).max(1);
+    println!("choosing takes {:.1} ms a question", found.time.as_secs_f64() * 1e3 / questions as f64);
+    for miss in &found.misses {
+        println!("  {miss}");
+    }
+    Ok(())
+}
