@@ -130,7 +130,8 @@ async fn use_tool_for(stack: &Stack, name: &str, input: Value, time: Duration) -
     };
     let output = (runner.run)(toolbox, task).await?;
     let schema = jsonschema::validator_for(&(runner.spec.output)()).expect("a schema");
-    let wrong: Vec<String> = schema.iter_errors(&output.result).map(|error| format!("{} at {}", error, error.instance_path())).collect();
+    let wrong: Vec<String> =
+        schema.iter_errors(&output.result).map(|error| format!("{} at {}", error, error.instance_path())).collect();
     assert_eq!(wrong, Vec::<String>::new(), "{name}: {}", output.result);
     Ok(output)
 }
@@ -192,7 +193,10 @@ fn people_data_labs_is_asked_as_documented() {
         let profile = &found.result["profile"];
         assert_eq!(profile["title"], "head of sales");
         assert_eq!(profile["linkedin_url"], "https://linkedin.com/in/janedoe");
-        assert_eq!((&profile["best_work_email"], &profile["altemails"]), (&json!("jane@example.com"), &json!(["jane.doe@gmail.com"])));
+        assert_eq!(
+            (&profile["best_work_email"], &profile["altemails"]),
+            (&json!("jane@example.com"), &json!(["jane.doe@gmail.com"]))
+        );
         assert_eq!((&profile["phone"], &profile["fullphone"]), (&Value::Null, &json!([])), "nobody asked for phones");
         assert_eq!((&profile["skills"][1], &profile["phones_pending"]), (&json!("badskill"), &json!(false)));
         let text = found.result.to_string();
@@ -200,16 +204,27 @@ fn people_data_labs_is_asked_as_documented() {
         let asked = server.asked();
         assert_eq!((asked.len(), &asked[0].method), (1, &Method::GET));
         assert_eq!(asked[0].headers["x-api-key"], KEY);
-        assert!(asked[0].path.starts_with("/v5/person/enrich?email=jane%40example.com&min_likelihood=6&data_include="), "{}", asked[0].path);
+        assert!(
+            asked[0].path.starts_with("/v5/person/enrich?email=jane%40example.com&min_likelihood=6&data_include="),
+            "{}",
+            asked[0].path
+        );
         assert!(!asked[0].path.contains("phone") && !asked[0].path.contains("birth"), "{}", asked[0].path);
 
         let linkedin = json!({"linkedin_url": "https://www.linkedin.com/in/janedoe"});
         let with_phones = use_tool(&stack, "enrich_profile", linkedin).await.unwrap();
         assert_eq!(with_phones.result["profile"]["fullphone"].as_array().unwrap().len(), 2);
-        let dossier = use_tool(&stack, "research_person", json!({"name": "Jane Doe", "company": "example.com"})).await.unwrap();
+        let dossier =
+            use_tool(&stack, "research_person", json!({"name": "Jane Doe", "company": "example.com"})).await.unwrap();
         let enrichment = &dossier.result["result"]["enrichment"];
-        assert_eq!(enrichment["social_profiles"], json!({"github": "https://github.com/janedoe", "linkedin": "https://linkedin.com/in/janedoe"}));
-        assert_eq!((&enrichment["organizations"][0]["title"], &enrichment["schools_info"][0]["name"]), (&json!("head of sales"), &json!("fu berlin")));
+        assert_eq!(
+            enrichment["social_profiles"],
+            json!({"github": "https://github.com/janedoe", "linkedin": "https://linkedin.com/in/janedoe"})
+        );
+        assert_eq!(
+            (&enrichment["organizations"][0]["title"], &enrichment["schools_info"][0]["name"]),
+            (&json!("head of sales"), &json!("fu berlin"))
+        );
         let asked = server.asked();
         assert!(asked[0].path.contains("profile=https%3A%2F%2Fwww.linkedin.com%2Fin%2Fjanedoe"), "{}", asked[0].path);
         assert!(asked[1].path.contains("name=Jane%20Doe&company=example.com"), "{}", asked[1].path);
@@ -223,20 +238,29 @@ fn people_data_labs_is_asked_as_documented() {
         let people = json!({"job_titles": ["Head of Sales"], "company_domains": ["https://www.Example.com"], "limit": 101, "offset": 0,
             "filters": {"location": ["Berlin"], "company_size": "51-200"}});
         let people = use_tool(&stack, "research_people", people).await.unwrap();
-        assert_eq!((people.result["results"].as_array().unwrap().len(), &people.result["total_found"]), (101, &json!(99_000)));
+        assert_eq!(
+            (people.result["results"].as_array().unwrap().len(), &people.result["total_found"]),
+            (101, &json!(99_000))
+        );
         assert_eq!(people.result["filters"]["company_domains"], json!(["example.com"]));
         let asked = server.asked();
         assert_eq!((asked.len(), &asked[0].method, asked[0].path.as_str()), (2, &Method::POST, "/v5/person/search"));
         assert_eq!((&asked[0].body["size"], &asked[1].body["size"]), (&json!(100), &json!(1)));
         assert_eq!(asked[1].body["scroll_token"], "1117$12.1");
         let must = asked[0].body["query"]["bool"]["must"].as_array().unwrap();
-        assert_eq!(must[0], json!({"bool": {"should": [{"match": {"job_title": "Head of Sales"}}], "minimum_should_match": 1}}));
+        assert_eq!(
+            must[0],
+            json!({"bool": {"should": [{"match": {"job_title": "Head of Sales"}}], "minimum_should_match": 1}})
+        );
         assert_eq!(must[1], json!({"terms": {"job_company_website": ["example.com"]}}));
         assert_eq!(must[2]["bool"]["should"][0], json!({"terms": {"location_name": ["berlin"]}}));
         assert_eq!(must[3], json!({"term": {"job_company_size": "51-200"}}));
 
         let company = use_tool(&stack, "enrich_company", json!({"ticker": "EXMP"})).await.unwrap();
-        assert_eq!((&company.result["company"]["name"], &company.result["company"]["employee_count"]), (&json!("Example"), &json!(83)));
+        assert_eq!(
+            (&company.result["company"]["name"], &company.result["company"]["employee_count"]),
+            (&json!("Example"), &json!(83))
+        );
         assert_eq!(company.result["company"]["description"], "They sell.");
         let range = json!({"industry": ["Computer Software"], "min_employee_count": 10, "limit": 5});
         let companies = use_tool(&stack, "research_company", range).await.unwrap();
@@ -247,7 +271,9 @@ fn people_data_labs_is_asked_as_documented() {
             asked[1].body,
             json!({"size": 5, "query": {"bool": {"must": [{"terms": {"industry": ["computer software"]}}, {"range": {"employee_count": {"gte": 10}}}]}}})
         );
-        let email = use_tool(&stack, "enrich_email", json!({"company_domain": "example.com", "full_name": "Jane Doe"})).await.unwrap();
+        let email = use_tool(&stack, "enrich_email", json!({"company_domain": "example.com", "full_name": "Jane Doe"}))
+            .await
+            .unwrap();
         assert_eq!((&email.result["email"], &email.result["found"]), (&json!("jane@example.com"), &json!(true)));
     });
 }
@@ -268,19 +294,30 @@ fn apollo_is_asked_as_documented() {
                     "organization": {"name": "Example"}});
                 Turn::Json(200, json!({"total_entries": 232, "people": vec![row; 100]}))
             }
-            "/api/v1/organizations/enrich" => Turn::Json(200, json!({"organization": {"name": "Example", "primary_domain": "example.com",
+            "/api/v1/organizations/enrich" => Turn::Json(
+                200,
+                json!({"organization": {"name": "Example", "primary_domain": "example.com",
                 "industry": "software", "estimated_num_employees": 83, "founded_year": 2015, "short_description": "They sell.",
                 "latest_funding_stage": "Series B", "city": "Berlin", "country": "Germany", "linkedin_url": "http://www.linkedin.com/company/example",
-                "keywords": ["b2b"], "sanitized_phone": "+4930123456"}})),
-            "/api/v1/mixed_companies/search" => Turn::Json(200, json!({"organizations": [{"name": "Example", "primary_domain": "example.com"}],
-                "pagination": {"page": 1, "per_page": 10, "total_entries": 1, "total_pages": 1}})),
+                "keywords": ["b2b"], "sanitized_phone": "+4930123456"}}),
+            ),
+            "/api/v1/mixed_companies/search" => Turn::Json(
+                200,
+                json!({"organizations": [{"name": "Example", "primary_domain": "example.com"}],
+                "pagination": {"page": 1, "per_page": 10, "total_entries": 1, "total_pages": 1}}),
+            ),
             other => panic!("{other}"),
         };
         let server = Server::start(script).await;
         let stack = asking(&[("apollo", &server)]).await;
 
-        let found = use_tool(&stack, "enrich_profile", json!({"name": "Jane Doe", "company_domain": "example.com"})).await.unwrap();
-        assert_eq!((&found.result["profile"]["location"], &found.result["profile"]["email"]), (&json!("Berlin, Germany"), &json!("jane@example.com")));
+        let found = use_tool(&stack, "enrich_profile", json!({"name": "Jane Doe", "company_domain": "example.com"}))
+            .await
+            .unwrap();
+        assert_eq!(
+            (&found.result["profile"]["location"], &found.result["profile"]["email"]),
+            (&json!("Berlin, Germany"), &json!("jane@example.com"))
+        );
         let [asked] = &server.asked()[..] else { panic!("one request") };
         assert_eq!((&asked.method, &asked.headers["x-api-key"]), (&Method::POST, &KEY.parse().unwrap()));
         assert_eq!(
@@ -291,10 +328,15 @@ fn apollo_is_asked_as_documented() {
         assert_eq!(miss.result["found"], false);
 
         server.asked();
-        let people = json!({"seniority": ["vp"], "company_size": "51-200", "keywords": ["sales"], "limit": 120, "offset": 150});
+        let people =
+            json!({"seniority": ["vp"], "company_size": "51-200", "keywords": ["sales"], "limit": 120, "offset": 150});
         let people = use_tool(&stack, "research_people", people).await.unwrap();
         let rows = people.result["results"].as_array().unwrap();
-        assert_eq!((rows.len(), &rows[0]["full_name"], &rows[0]["first_name"]), (120, &Value::Null, &json!("Jane")), "no name is made up");
+        assert_eq!(
+            (rows.len(), &rows[0]["full_name"], &rows[0]["first_name"]),
+            (120, &Value::Null, &json!("Jane")),
+            "no name is made up"
+        );
         let asked = server.asked();
         assert_eq!(asked[0].path, "/api/v1/mixed_people/api_search");
         assert_eq!(
@@ -304,12 +346,22 @@ fn apollo_is_asked_as_documented() {
         assert_eq!((asked.len(), &asked[1].body["page"]), (2, &json!(3)));
 
         let company = use_tool(&stack, "enrich_company", json!({"domain": "www.example.com"})).await.unwrap();
-        assert_eq!((&company.result["company"]["funding_stage"], &company.result["company"]["phone"]), (&json!("Series B"), &json!("+4930123456")));
-        let companies = use_tool(&stack, "research_company", json!({"name": "Example", "location": ["Germany"]})).await.unwrap();
+        assert_eq!(
+            (&company.result["company"]["funding_stage"], &company.result["company"]["phone"]),
+            (&json!("Series B"), &json!("+4930123456"))
+        );
+        let companies =
+            use_tool(&stack, "research_company", json!({"name": "Example", "location": ["Germany"]})).await.unwrap();
         assert_eq!(companies.result["total_found"], 1);
         let asked = server.asked();
-        assert_eq!((&asked[0].method, asked[0].path.as_str()), (&Method::GET, "/api/v1/organizations/enrich?domain=example.com"));
-        assert_eq!(asked[1].body, json!({"q_organization_name": "Example", "organization_locations": ["Germany"], "page": 1, "per_page": 10}));
+        assert_eq!(
+            (&asked[0].method, asked[0].path.as_str()),
+            (&Method::GET, "/api/v1/organizations/enrich?domain=example.com")
+        );
+        assert_eq!(
+            asked[1].body,
+            json!({"q_organization_name": "Example", "organization_locations": ["Germany"], "page": 1, "per_page": 10})
+        );
     });
 }
 
@@ -317,26 +369,44 @@ fn apollo_is_asked_as_documented() {
 fn hunter_is_asked_as_documented_and_objections_end_the_search() {
     run(async {
         let script = |_: usize, asked: &Asked| match asked.path.split('?').next().unwrap() {
-            "/v2/people/find" if asked.path.contains("objects") => {
-                Turn::Json(451, json!({"errors": [{"id": "claimed_email", "code": 451, "details": "The person asked us to stop"}]}))
-            }
-            "/v2/people/find" => Turn::Json(200, json!({"data": {"name": {"fullName": "Jane Doe", "givenName": "Jane", "familyName": "Doe"},
+            "/v2/people/find" if asked.path.contains("objects") => Turn::Json(
+                451,
+                json!({"errors": [{"id": "claimed_email", "code": 451, "details": "The person asked us to stop"}]}),
+            ),
+            "/v2/people/find" => Turn::Json(
+                200,
+                json!({"data": {"name": {"fullName": "Jane Doe", "givenName": "Jane", "familyName": "Doe"},
                 "email": "jane@example.com", "location": "Berlin, Germany", "bio": null, "phone": null,
                 "employment": {"domain": "example.com", "name": "Example", "title": "Head of Sales"},
-                "linkedin": {"handle": "janedoe"}, "twitter": {"handle": "jane"}, "github": {"handle": null}}, "meta": {"email": "jane@example.com"}})),
-            "/v2/domain-search" => Turn::Json(200, json!({"data": {"domain": "example.com", "organization": "Example", "pattern": "{first}",
+                "linkedin": {"handle": "janedoe"}, "twitter": {"handle": "jane"}, "github": {"handle": null}}, "meta": {"email": "jane@example.com"}}),
+            ),
+            "/v2/domain-search" => Turn::Json(
+                200,
+                json!({"data": {"domain": "example.com", "organization": "Example", "pattern": "{first}",
                 "emails": [{"value": "jane@example.com", "type": "personal", "confidence": 94, "first_name": "Jane", "last_name": "Doe",
-                    "position": "Head of Sales", "linkedin": null, "phone_number": null}]}, "meta": {"results": 1, "limit": 10, "offset": 0}})),
-            "/v2/companies/find" if asked.path.contains("unknown") => Turn::Json(404, json!({"errors": [{"id": "not_found", "code": 404}]})),
-            "/v2/companies/find" => Turn::Json(200, json!({"data": {"name": "Example", "domain": "example.com", "category": {"industry": "Software"},
+                    "position": "Head of Sales", "linkedin": null, "phone_number": null}]}, "meta": {"results": 1, "limit": 10, "offset": 0}}),
+            ),
+            "/v2/companies/find" if asked.path.contains("unknown") => {
+                Turn::Json(404, json!({"errors": [{"id": "not_found", "code": 404}]}))
+            }
+            "/v2/companies/find" => Turn::Json(
+                200,
+                json!({"data": {"name": "Example", "domain": "example.com", "category": {"industry": "Software"},
                 "tags": ["b2b"], "description": "They sell.", "foundedYear": 2015, "location": "Berlin, Germany", "metrics": {"employees": "51-200"},
-                "linkedin": {"handle": "company/example"}, "site": {"phoneNumbers": ["+49 30 123456"]}}})),
-            "/v2/discover" => Turn::Json(200, json!({"data": [{"domain": "example.com", "organization": "Example", "emails_count": {"total": 3}}],
-                "meta": {"results": 1, "limit": 100, "offset": 0}})),
+                "linkedin": {"handle": "company/example"}, "site": {"phoneNumbers": ["+49 30 123456"]}}}),
+            ),
+            "/v2/discover" => Turn::Json(
+                200,
+                json!({"data": [{"domain": "example.com", "organization": "Example", "emails_count": {"total": 3}}],
+                "meta": {"results": 1, "limit": 100, "offset": 0}}),
+            ),
             "/v2/email-finder" => {
                 let score = if asked.path.contains("Guess") { 20 } else { 97 };
-                Turn::Json(200, json!({"data": {"first_name": "Jane", "last_name": "Doe", "email": "jane@example.com", "score": score,
-                    "domain": "example.com", "accept_all": false, "verification": {"date": "2026-01-01", "status": "valid"}}, "meta": {}}))
+                Turn::Json(
+                    200,
+                    json!({"data": {"first_name": "Jane", "last_name": "Doe", "email": "jane@example.com", "score": score,
+                    "domain": "example.com", "accept_all": false, "verification": {"date": "2026-01-01", "status": "valid"}}, "meta": {}}),
+                )
             }
             other => panic!("{other}"),
         };
@@ -348,10 +418,17 @@ fn hunter_is_asked_as_documented_and_objections_end_the_search() {
         assert_eq!(found.result["profile"]["linkedin_url"], "https://www.linkedin.com/in/janedoe");
         let people = json!({"company_domains": ["example.com"], "job_titles": ["Head of Sales"], "limit": 10});
         let people = use_tool(&stack, "research_people", people).await.unwrap();
-        assert_eq!((&people.result["results"][0]["email"], &people.result["total_found"]), (&json!("jane@example.com"), &json!(1)));
+        assert_eq!(
+            (&people.result["results"][0]["email"], &people.result["total_found"]),
+            (&json!("jane@example.com"), &json!(1))
+        );
         let company = use_tool(&stack, "enrich_company", json!({"domain": "example.com"})).await.unwrap();
-        assert_eq!((&company.result["company"]["size"], &company.result["company"]["employee_count"]), (&json!("51-200"), &Value::Null));
-        let companies = use_tool(&stack, "research_company", json!({"industry": ["Software"], "size": "51-200"})).await.unwrap();
+        assert_eq!(
+            (&company.result["company"]["size"], &company.result["company"]["employee_count"]),
+            (&json!("51-200"), &Value::Null)
+        );
+        let companies =
+            use_tool(&stack, "research_company", json!({"industry": ["Software"], "size": "51-200"})).await.unwrap();
         assert_eq!(companies.result["results"][0]["name"], "Example");
         let name = json!({"company_domain": "example.com", "first_name": "Jane", "last_name": "Doe"});
         let email = use_tool(&stack, "enrich_email", name).await.unwrap();
@@ -457,7 +534,10 @@ async fn firm() -> (Stack, Server, Server) {
     let registry_url = format!("{}/", registry.url);
     let iana = Server::start(move |_, asked| {
         assert_eq!((&asked.method, asked.path.as_str()), (&Method::GET, "/rdap/dns.json"));
-        Turn::Json(200, json!({"version": "1.0", "services": [[["com"], ["https://elsewhere.invalid/"]], [["1"], [registry_url]]]}))
+        Turn::Json(
+            200,
+            json!({"version": "1.0", "services": [[["com"], ["https://elsewhere.invalid/"]], [["1"], [registry_url]]]}),
+        )
     })
     .await;
     let zone = Zone::new()
@@ -486,7 +566,11 @@ fn a_company_is_read_off_its_own_site_dns_and_registry() {
         let accepted = payer.buy(COMPANY_PATH, &json!({"domain": site.host()})).await;
         assert_eq!(accepted.status, 202, "{}", accepted.text);
         let job = payer.finished(accepted.json()["request_id"].as_str().unwrap()).await;
-        assert_eq!((&job["status"], &job["provider"], &job["mode"]), (&json!("completed"), &json!("site"), &json!("embedded")), "{job}");
+        assert_eq!(
+            (&job["status"], &job["provider"], &job["mode"]),
+            (&json!("completed"), &json!("site"), &json!("embedded")),
+            "{job}"
+        );
         let company = &job["result"]["company"];
         for (member, value) in [
             ("name", json!("Example")),
@@ -508,7 +592,8 @@ fn a_company_is_read_off_its_own_site_dns_and_registry() {
         assert_eq!(company["registration"]["registered_at"], "2015-01-02T03:04:05Z");
         assert_eq!(company["registration"]["name_servers"], json!(["ns1.example.net"]));
         let sources = job["result"]["sources"].as_array().unwrap();
-        let from = |field: &str| sources.iter().find(|origin| origin["field"] == field).unwrap_or_else(|| panic!("{field}"));
+        let from =
+            |field: &str| sources.iter().find(|origin| origin["field"] == field).unwrap_or_else(|| panic!("{field}"));
         assert_eq!((&from("name")["source"], &from("name")["url"]), (&json!("site"), &json!(format!("{}/", site.url))));
         assert_eq!(from("mail_provider")["source"], "dns");
         assert_eq!(from("registration")["url"], format!("{}/domain/0.1", registry.url));
@@ -523,7 +608,8 @@ fn a_company_is_read_off_its_own_site_dns_and_registry() {
         assert_eq!(paths, ["/", "/team"], "no blog, and no network");
         assert_eq!(payer.balance(&stack).await, 1_000_000 - 5_000);
 
-        let found = use_tool(&stack, "research_company", json!({"domain": site.host(), "location": ["Berlin"]})).await.unwrap();
+        let found =
+            use_tool(&stack, "research_company", json!({"domain": site.host(), "location": ["Berlin"]})).await.unwrap();
         assert_eq!(found.result["results"][0]["name"], "Example");
         let gone = use_tool(&stack, "enrich_company", json!({"domain": "gone.test"})).await.unwrap();
         assert_eq!((&gone.result["found"], &gone.result["company"]), (&json!(false), &Value::Null));
@@ -547,8 +633,12 @@ fn people_are_those_whom_the_firm_itself_names_and_nobody_is_guessed_silently() 
 
         let profile = json!({"name": "jane doe", "company_domain": site.host(), "include_phone": false});
         let profile = use_tool(&stack, "enrich_profile", profile).await.unwrap();
-        assert_eq!((&profile.result["profile"]["title"], &profile.result["profile"]["phone"]), (&json!("Head of Sales"), &Value::Null));
-        let title = profile.result["sources"].as_array().unwrap().iter().find(|origin| origin["field"] == "title").unwrap();
+        assert_eq!(
+            (&profile.result["profile"]["title"], &profile.result["profile"]["phone"]),
+            (&json!("Head of Sales"), &Value::Null)
+        );
+        let title =
+            profile.result["sources"].as_array().unwrap().iter().find(|origin| origin["field"] == "title").unwrap();
         assert_eq!((&title["source"], &title["url"]), (&json!("site"), &json!(format!("{}/team", site.url))));
 
         // An address nobody published is a guess, says so, and is no find.
@@ -572,7 +662,8 @@ fn people_are_those_whom_the_firm_itself_names_and_nobody_is_guessed_silently() 
         assert_eq!((names(&found), &found.result["total_found"]), (vec!["Jane Doe".to_owned()], &json!(1)));
         let error = use_tool(&stack, "enrich_profile", json!({"email": "a@shy.example"})).await.unwrap_err();
         assert_eq!(reason(&error), "opted_out");
-        let error = use_tool(&stack, "enrich_email", json!({"company_domain": "mail.takes.test", "full_name": "A B"})).await;
+        let error =
+            use_tool(&stack, "enrich_email", json!({"company_domain": "mail.takes.test", "full_name": "A B"})).await;
         assert_eq!(reason(&error.unwrap_err()), "opted_out");
         opt_out::remove(&stack.app.db, &Mark::parse("shy.example").unwrap()).await.unwrap();
         assert_eq!(opt_out::all(&stack.app.db).await.unwrap().len(), 1);
@@ -591,7 +682,10 @@ fn what_a_vendor_says_of_who_opted_out_is_dropped() {
         let mark = Mark::parse("https://de.linkedin.com/in/JaneDoe/").unwrap();
         opt_out::add(&stack.app.db, &mark, Some("by letter".to_owned()), stack.app.clock.now()).await.unwrap();
         let found = use_tool(&stack, "research_people", json!({"keywords": ["sales"], "limit": 2})).await.unwrap();
-        assert_eq!((&found.result["results"][0]["full_name"], &found.result["total_found"]), (&json!("john roe"), &json!(1)));
+        assert_eq!(
+            (&found.result["results"][0]["full_name"], &found.result["total_found"]),
+            (&json!("john roe"), &json!(1))
+        );
         // The vendor knows them by something else than the caller, and the call is paid back.
         let payer = Payer::new(&stack).await;
         let accepted = payer.buy(PROFILE_PATH, &json!({"email": "someone@gmail.com"})).await.json();
@@ -610,13 +704,21 @@ fn without_anybody_to_ask_the_charge_goes_back() {
             ("/v1/tools/research/people", json!({"skills": ["sailing"]}), "0.010000"),
             ("/v1/tools/find/company", json!({"name": "Example"}), "0.010000"),
             ("/v1/tools/lookup/person-dossier", json!({"name": "Jane Doe"}), "0.050000"),
-            ("/v1/tools/lookup/person-profile", json!({"linkedin_url": "https://www.linkedin.com/in/janedoe"}), "0.005000"),
+            (
+                "/v1/tools/lookup/person-profile",
+                json!({"linkedin_url": "https://www.linkedin.com/in/janedoe"}),
+                "0.005000",
+            ),
             ("/v1/tools/enrich/company", json!({"ticker": "EXMP"}), "0.005000"),
         ] {
             let accepted = payer.buy(path, &body).await;
             assert_eq!(accepted.status, 202, "{path}: {}", accepted.text);
             let job = payer.finished(accepted.json()["request_id"].as_str().unwrap()).await;
-            assert_eq!((&job["status"], &job["error_code"]), (&json!("failed"), &json!("provider_unavailable")), "{path}: {job}");
+            assert_eq!(
+                (&job["status"], &job["error_code"]),
+                (&json!("failed"), &json!("provider_unavailable")),
+                "{path}: {job}"
+            );
             let reason = job["error_reason"].as_str().unwrap();
             assert!(["provider_not_configured", "not_in_local_index"].contains(&reason), "{path}: {job}");
             assert_eq!(job["credited_usdc"], price, "{path}");
@@ -627,9 +729,11 @@ fn without_anybody_to_ask_the_charge_goes_back() {
 #[test]
 fn results_with_personal_data_are_forgotten_and_receipts_are_not() {
     run(async {
-        let server = Server::start(|_, _| Turn::Json(200, json!({"status": 200, "likelihood": 9, "data": record()}))).await;
+        let server =
+            Server::start(|_, _| Turn::Json(200, json!({"status": 200, "likelihood": 9, "data": record()}))).await;
         let clock = Clock::pinned(Clock::system().now());
-        let (urls, keys) = (json!({"peopledatalabs": server.url}).to_string(), json!({"peopledatalabs": KEY}).to_string());
+        let (urls, keys) =
+            (json!({"peopledatalabs": server.url}).to_string(), json!({"peopledatalabs": KEY}).to_string());
         let stack = stack_with(|mut options| {
             options.clock = clock.clone();
             options.with("PEOPLE_PROVIDERS", "peopledatalabs").with("PROVIDER_URLS", urls).with("PROVIDER_KEYS", keys)
@@ -647,7 +751,8 @@ fn results_with_personal_data_are_forgotten_and_receipts_are_not() {
             let proof = payer.proof_at("read", clock.now().secs());
             payer.client.get(path, &[("x-agent-proof", &proof)]).await
         };
-        let (poll, recover) = (format!("/v1/requests/{id}"), "/v1/submissions/recover?endpoint=enrich/profile&key=to-be-forgotten");
+        let (poll, recover) =
+            (format!("/v1/requests/{id}"), "/v1/submissions/recover?endpoint=enrich/profile&key=to-be-forgotten");
         let explain = format!("/v1/receipts/{}/explain", accepted["receipt_id"].as_str().unwrap());
         clock.advance(enrichment::RETENTION - Duration::from_secs(60));
         assert_eq!((get(&poll).await.status, get(recover).await.status), (200, 200));
@@ -658,7 +763,11 @@ fn results_with_personal_data_are_forgotten_and_receipts_are_not() {
         assert_eq!(explained.status, 200, "{}", explained.text);
         let explained = explained.json();
         let explained = explained.get("data").unwrap_or(&explained);
-        assert_eq!((&explained["job"], &explained["receipt"]["status"]), (&Value::Null, &json!("settled")), "{explained}");
+        assert_eq!(
+            (&explained["job"], &explained["receipt"]["status"]),
+            (&Value::Null, &json!("settled")),
+            "{explained}"
+        );
         // The row goes by itself, and the payment stays known: it never buys again.
         let job = common::jobs::store::load_latest(&stack.app.db, id.parse().unwrap()).await.unwrap();
         assert!(job.is_none_or(|job| job.expires <= clock.now().secs()));
@@ -671,10 +780,12 @@ fn results_with_personal_data_are_forgotten_and_receipts_are_not() {
 #[test]
 fn a_submission_is_found_again_by_its_key() {
     run(async {
-        let server = Server::start(|_, _| Turn::Json(200, json!({"status": 200, "likelihood": 9, "data": record()}))).await;
+        let server =
+            Server::start(|_, _| Turn::Json(200, json!({"status": 200, "likelihood": 9, "data": record()}))).await;
         let stack = asking(&[("peopledatalabs", &server)]).await;
         let (payer, stranger) = (Payer::new(&stack).await, Payer::with(&stack, 0).await);
-        let recover = |who: Payer, query: &'static str| async move { who.get(&format!("/v1/submissions/recover?{query}")).await };
+        let recover =
+            |who: Payer, query: &'static str| async move { who.get(&format!("/v1/submissions/recover?{query}")).await };
         let mine = "endpoint=enrich/profile&key=lost-1";
         assert_eq!(recover(payer.clone(), mine).await.error(), (404, "submission_not_found".to_owned()), "nothing yet");
 
@@ -687,7 +798,8 @@ fn a_submission_is_found_again_by_its_key() {
             payer.clone().call(PROFILE_PATH, headers, body.clone())
         });
         let looks = (0..6).map(|_| recover(payer.clone(), mine));
-        let (copies, looks) = tokio::join!(futures_util::future::join_all(copies), futures_util::future::join_all(looks));
+        let (copies, looks) =
+            tokio::join!(futures_util::future::join_all(copies), futures_util::future::join_all(looks));
         let accepted: Vec<Value> = copies.iter().filter(|copy| copy.status == 202).map(|copy| copy.json()).collect();
         assert!(!accepted.is_empty());
         let id = &accepted[0]["request_id"];
@@ -705,12 +817,23 @@ fn a_submission_is_found_again_by_its_key() {
         assert_eq!((&found["idempotency_key"], &found["tool"]), (&json!("lost-1"), &json!("enrich_profile")));
         payer.finished(id.as_str().unwrap()).await;
         let done = recover(payer.clone(), "endpoint=lookup/person-profile&key=lost-1").await.json();
-        assert_eq!((&done["status"], &done["settlement_status"]), (&json!("completed"), &json!("settled")), "by its newer name, too");
+        assert_eq!(
+            (&done["status"], &done["settlement_status"]),
+            (&json!("completed"), &json!("settled")),
+            "by its newer name, too"
+        );
         assert_eq!(payer.balance(&stack).await, 1_000_000 - 5_000, "billed once, whoever went away");
 
         assert_eq!(recover(stranger, mine).await.status, 404, "another's key");
         assert_eq!(recover(payer.clone(), "endpoint=enrich/email&key=lost-1").await.status, 404, "another tool's");
-        for query in ["", "endpoint=enrich/profile", "key=x", "endpoint=web-read&key=x", "endpoint=enrich/profile&key=", "endpoint=enrich/email&key=%00"] {
+        for query in [
+            "",
+            "endpoint=enrich/profile",
+            "key=x",
+            "endpoint=web-read&key=x",
+            "endpoint=enrich/profile&key=",
+            "endpoint=enrich/email&key=%00",
+        ] {
             let refused = payer.get(&format!("/v1/submissions/recover?{query}")).await;
             assert_eq!(refused.error(), (400, "invalid_request".to_owned()), "{query}");
         }
@@ -724,7 +847,8 @@ fn a_submission_is_found_again_by_its_key() {
 #[test]
 fn a_submission_whose_answer_was_lost_is_finished_and_found() {
     run(async {
-        let server = Server::start(|_, _| Turn::Json(200, json!({"status": 200, "likelihood": 9, "data": record()}))).await;
+        let server =
+            Server::start(|_, _| Turn::Json(200, json!({"status": 200, "likelihood": 9, "data": record()}))).await;
         let stack = asking(&[("peopledatalabs", &server)]).await;
         let payer = Payer::new(&stack).await;
         let body = json!({"email": "jane@gmail.com"});
@@ -743,5 +867,51 @@ fn a_submission_whose_answer_was_lost_is_finished_and_found() {
         let job = payer.finished(found["request_id"].as_str().unwrap()).await;
         assert_eq!((&job["status"], &job["settlement_status"]), (&json!("completed"), &json!("settled")));
         assert_eq!(payer.balance(&stack).await, 1_000_000 - 5_000);
+    });
+}
+
+/// The public Python SDK before and after it renamed its methods and paths.
+#[test]
+fn the_public_sdks_use_every_tool() {
+    run(async {
+        let Some(python) = crate::clients::installed("python").await else { return };
+        let server = Server::start(|_, asked| match asked.path.split('?').next().unwrap() {
+            "/v5/person/enrich" => Turn::Json(200, json!({"status": 200, "likelihood": 9, "data": record()})),
+            "/v5/person/search" => Turn::Json(200, json!({"status": 200, "data": [record()], "total": 1})),
+            "/v5/company/enrich" => {
+                Turn::Json(200, json!({"status": 200, "name": "example", "website": "example.com"}))
+            }
+            _ => Turn::Json(
+                200,
+                json!({"status": 200, "data": [{"name": "example", "website": "example.com"}], "total": 1}),
+            ),
+        })
+        .await;
+        let (urls, keys) =
+            (json!({"peopledatalabs": server.url}).to_string(), json!({"peopledatalabs": KEY}).to_string());
+        let stack = stack_with(|options| {
+            let options = options.with("SERVICE_NAME", "OneShot").with("PEOPLE_PROVIDERS", "peopledatalabs");
+            options.with("PROVIDER_URLS", urls).with("PROVIDER_KEYS", keys)
+        })
+        .await;
+        for version in ["0.37.0", "0.50.0"] {
+            let mut about = local::report::json(&stack);
+            about["wallets"]["rich"] = json!(crate::clients::wallet(&stack, 1_000_000).await.0);
+            let mut command = tokio::process::Command::new(python.join(".venv/bin/python"));
+            command.arg(python.join("people.py")).arg(version).arg(python.join(".venv/sdk").join(version));
+            let told = crate::clients::lines(&mut command, &about).await;
+            let [people, companies, dossier, profile, email, company] = &told[..] else {
+                panic!("{version}: {told:?}")
+            };
+            assert_eq!(people["result"]["results"][0]["full_name"], "jane doe", "{version}");
+            assert_eq!(companies["result"]["results"][0]["domain"], "example.com", "{version}");
+            assert_eq!(dossier["result"]["result"]["enrichment"]["displayname"], "jane doe", "{version}");
+            // The newer SDK asks for no phones unless it is told to; the older one knows nothing of it.
+            let phones = profile["result"]["profile"]["fullphone"].as_array().unwrap().len();
+            assert_eq!(phones, if version == "0.50.0" { 0 } else { 2 }, "{version}");
+            assert_eq!(email["result"]["email"], "jane@example.com", "{version}");
+            assert_eq!(company["result"]["company"]["name"], "example", "{version}");
+            assert!(told.iter().all(|line| line["result"]["request_id"].is_string()), "{version}");
+        }
     });
 }

@@ -59,7 +59,8 @@ pub struct Entry {
 
 impl Mark {
     fn of(kind: Kind, name: &str) -> Mark {
-        let digest = const_hex::encode(digest::sha256_parts(&[b"opt-out", kind.to_string().as_bytes(), name.as_bytes()]));
+        let digest =
+            const_hex::encode(digest::sha256_parts(&[b"opt-out", kind.to_string().as_bytes(), name.as_bytes()]));
         Mark { kind, digest }
     }
 
@@ -149,7 +150,8 @@ pub async fn without_listed<T>(db: &Db, rows: Vec<T>) -> Result<Vec<T>, StoreErr
 where
     for<'a> Marks: From<&'a T>,
 {
-    let marked: Vec<(T, Marks)> = rows.into_iter().map(|row| (Marks::from(&row), row)).map(|(marks, row)| (row, marks)).collect();
+    let marked: Vec<(T, Marks)> =
+        rows.into_iter().map(|row| (Marks::from(&row), row)).map(|(marks, row)| (row, marks)).collect();
     let listed = found(db, marked.iter().flat_map(|(_, marks)| &marks.0)).await?;
     Ok(marked.into_iter().filter(|(_, marks)| marks.0.is_disjoint(&listed)).map(|(row, _)| row).collect())
 }

@@ -304,7 +304,12 @@ impl Engine {
     }
 
     /// Keeps a result in the job's item, or beside it if it is large.
-    pub async fn keep(&self, request_id: RequestId, output: Output, is_brief: bool) -> Result<StoredResult, StoreError> {
+    pub async fn keep(
+        &self,
+        request_id: RequestId,
+        output: Output,
+        is_brief: bool,
+    ) -> Result<StoredResult, StoreError> {
         let json = output.result.to_string();
         let place = if json.len() <= INLINE_RESULT_BYTES {
             Place::Inline(json)

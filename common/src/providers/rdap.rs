@@ -95,7 +95,11 @@ async fn list(outbound: &Outbound, origin: &str, deadline: Instant) -> Result<Va
 fn server(list: &Value, top: &str) -> Option<String> {
     let services = list["services"].as_array()?;
     let is_named = |service: &&Value| {
-        service[0].as_array().into_iter().flatten().any(|name| name.as_str().is_some_and(|name| name.eq_ignore_ascii_case(top)))
+        service[0]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .any(|name| name.as_str().is_some_and(|name| name.eq_ignore_ascii_case(top)))
     };
     let urls: Vec<&str> = services.iter().find(is_named)?[1].as_array()?.iter().filter_map(Value::as_str).collect();
     let secure = urls.iter().find(|url| url.starts_with("https:"));
@@ -109,7 +113,8 @@ fn read(record: &Value, domain: String, url: String) -> Registration {
         clean(event["eventDate"].as_str()?, 40)
     };
     let entities = record["entities"].as_array().into_iter().flatten().take(MAX_LIST);
-    let mut registrars = entities.filter(|entity| entity["roles"].as_array().is_some_and(|roles| roles.iter().any(|role| role == "registrar")));
+    let mut registrars = entities
+        .filter(|entity| entity["roles"].as_array().is_some_and(|roles| roles.iter().any(|role| role == "registrar")));
     let registrar = registrars.find_map(|entity| {
         let card = entity.pointer("/vcardArray/1")?.as_array()?;
         let name = card.iter().take(MAX_LIST).find(|line| line[0] == "fn")?;
@@ -126,7 +131,10 @@ fn read(record: &Value, domain: String, url: String) -> Registration {
         changed_at: event("last changed"),
         expires_at: event("expiration"),
         status: texts(&record["status"], None),
-        name_servers: texts(&record["nameservers"], Some("ldhName")).into_iter().map(|name| name.to_lowercase()).collect(),
+        name_servers: texts(&record["nameservers"], Some("ldhName"))
+            .into_iter()
+            .map(|name| name.to_lowercase())
+            .collect(),
         url,
     }
 }

@@ -48,7 +48,9 @@ impl Facts {
     /// The objects of JSON-LD of one of these types.
     pub fn of_type<'a>(&'a self, types: &'a [&'a str]) -> impl Iterator<Item = &'a Value> {
         self.objects.iter().filter(move |object| {
-            let is_one = |kind: &Value| kind.as_str().is_some_and(|kind| types.contains(&kind.rsplit('/').next().unwrap_or(kind)));
+            let is_one = |kind: &Value| {
+                kind.as_str().is_some_and(|kind| types.contains(&kind.rsplit('/').next().unwrap_or(kind)))
+            };
             match &object["@type"] {
                 Value::Array(kinds) => kinds.iter().any(is_one),
                 kind => is_one(kind),
@@ -59,7 +61,9 @@ impl Facts {
 
 /// Reads the facts of an HTML page; of any other kind there are none.
 pub fn read_facts(page: &Page) -> Facts {
-    let Ok(Kind::Html) = content_type::detect(page.content_type.as_deref(), &page.body) else { return Facts::default() };
+    let Ok(Kind::Html) = content_type::detect(page.content_type.as_deref(), &page.body) else {
+        return Facts::default();
+    };
     let source = charset::decode(&page.body, page.content_type.as_deref(), Kind::Html);
     let squeezed = squeeze::squeeze(&source);
     let document = parse::parse(&squeezed.markup).document;
@@ -98,7 +102,8 @@ fn collect(value: Value, depth: usize, objects: &mut Vec<Value>) {
     match value {
         Value::Array(values) => values.into_iter().for_each(|value| collect(value, depth, objects)),
         Value::Object(object) => {
-            let inner: Vec<Value> = object.values().filter(|value| value.is_object() || value.is_array()).cloned().collect();
+            let inner: Vec<Value> =
+                object.values().filter(|value| value.is_object() || value.is_array()).cloned().collect();
             objects.push(Value::Object(object));
             inner.into_iter().for_each(|value| collect(value, depth - 1, objects));
         }

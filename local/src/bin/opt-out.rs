@@ -54,7 +54,13 @@ async fn run() -> Result<String, String> {
             let mut entries = opt_out::all(&app.db).await.map_err(failed)?;
             entries.sort_by_key(|entry| entry.added.millis());
             let line = |entry: &opt_out::Entry| {
-                format!("{}  {:<7}  {}  {}", entry.added, entry.kind.to_string(), entry.sk, entry.note.as_deref().unwrap_or_default())
+                format!(
+                    "{}  {:<7}  {}  {}",
+                    entry.added,
+                    entry.kind.to_string(),
+                    entry.sk,
+                    entry.note.as_deref().unwrap_or_default()
+                )
             };
             Ok(entries.iter().map(line).collect::<Vec<_>>().join("\n"))
         }

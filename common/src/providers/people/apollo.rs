@@ -90,7 +90,8 @@ impl PeopleSource for Apollo {
         Some(Box::pin(async move {
             let question = Ask::get(format!("/api/v1/organizations/enrich?{query}"));
             let answer = send(ask, Ask { repeatable: false, ..question }).await?;
-            let record = answer.as_ref().and_then(|answer| answer.get("organization")).filter(|found| found.is_object());
+            let record =
+                answer.as_ref().and_then(|answer| answer.get("organization")).filter(|found| found.is_object());
             Ok(record.map_or(Reply::Nothing, |record| Reply::Found(company(record))))
         }))
     }
@@ -181,7 +182,8 @@ async fn search(
             Err(_) if !rows.is_empty() => break,
             Err(error) => return Err(error),
         };
-        total = number(&answer, "/total_entries").or_else(|| number(&answer, "/pagination/total_entries")).unwrap_or(total);
+        total =
+            number(&answer, "/total_entries").or_else(|| number(&answer, "/pagination/total_entries")).unwrap_or(total);
         let found = answer.pointer(at).and_then(Value::as_array).cloned().unwrap_or_default();
         let got = found.len();
         rows.extend(found.into_iter().take(PAGE).skip(skip));

@@ -137,11 +137,9 @@ impl PeopleSource for Hunter {
     fn email<'a>(&'a self, ask: &'a Asking<'a>, who: &'a Who) -> Answer<'a, String> {
         let mut query = format!("domain={}", percent_encoded(who.company_domain.as_deref()?));
         match (&who.first_name, &who.last_name, &who.name) {
-            (Some(first), Some(last), _) => query.push_str(&format!(
-                "&first_name={}&last_name={}",
-                percent_encoded(first),
-                percent_encoded(last)
-            )),
+            (Some(first), Some(last), _) => {
+                query.push_str(&format!("&first_name={}&last_name={}", percent_encoded(first), percent_encoded(last)))
+            }
             (.., Some(name)) => query.push_str(&format!("&full_name={}", percent_encoded(name))),
             _ => return None,
         }
@@ -176,7 +174,8 @@ fn linkedin_handle(url: &str) -> Option<String> {
 }
 
 fn person(data: &Value, phones: bool) -> Person {
-    let linkedin = word(data, "/linkedin/handle").and_then(|handle| profile_url(&format!("www.linkedin.com/in/{handle}")));
+    let linkedin =
+        word(data, "/linkedin/handle").and_then(|handle| profile_url(&format!("www.linkedin.com/in/{handle}")));
     let phone = word(data, "/phone").filter(|_| phones);
     Person {
         full_name: word(data, "/name/fullName"),

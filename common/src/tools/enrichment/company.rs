@@ -84,7 +84,11 @@ pub static SPEC: ToolSpec = ToolSpec {
     paths: &["/v1/tools/enrich/company", "/v1/tools/lookup/company-profile"],
     price: Price::Fixed(Usdc::from_micro(5_000)),
     input: &[
-        Field::optional("domain", Kind::Text { min: 1, max: 255, format: Some(&SAYS) }, "Its domain, such as example.com"),
+        Field::optional(
+            "domain",
+            Kind::Text { min: 1, max: 255, format: Some(&SAYS) },
+            "Its domain, such as example.com",
+        ),
         Field::optional("name", NAME, "Its name"),
         Field::optional("linkedin_url", PROFILE_KIND, "Its profile; it is never fetched"),
         Field::optional("ticker", Kind::Text { min: 1, max: 10, format: Some(&SAYS) }, "Its stock's ticker"),
@@ -179,7 +183,8 @@ fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
 /// The site of the company of this name, if a page of it is known here.
 async fn by_name(enquiry: &Enquiry, name: Option<&str>) -> Result<Option<String>, ToolError> {
     let Some(name) = name else { return Ok(None) };
-    let plain = |name: &str| -> String { name.to_lowercase().chars().filter(|letter| letter.is_alphanumeric()).collect() };
+    let plain =
+        |name: &str| -> String { name.to_lowercase().chars().filter(|letter| letter.is_alphanumeric()).collect() };
     for hit in enquiry.pages(name.to_owned(), 8).await? {
         let Some((url, facts)) = site::fetch(&enquiry.toolbox, &hit.url, enquiry.deadline).await else { continue };
         let names = facts.of_type(&ORGANIZATION).filter_map(|object| word(&object["name"]));
@@ -209,7 +214,12 @@ async fn embedded(enquiry: &Enquiry, authority: &str) -> Result<Option<Profile>,
     if !is_there {
         // That it is not there has to be said by somebody.
         let said = mail.as_ref().err().is_some_and(|error| error.is_answer()) || matches!(registration, Ok(None));
-        let why = || ToolError::unavailable(Unavailable::DestinationNotReachable, "neither its site nor its records can be reached");
+        let why = || {
+            ToolError::unavailable(
+                Unavailable::DestinationNotReachable,
+                "neither its site nor its records can be reached",
+            )
+        };
         return if said { Ok(None) } else { Err(why()) };
     }
     let mut profile = site.as_ref().map(|site| of_site(site, host)).unwrap_or_default();
@@ -258,14 +268,19 @@ pub(super) fn of_site(site: &Site, host: &str) -> Profile {
         sources.push(Origin { field, source: "site", url: Some(url) });
         Some(value)
     };
-    let firm = |read: &dyn Fn(&Value) -> Option<String>| site.first(|facts: &Facts| facts.of_type(&ORGANIZATION).find_map(read));
-    let tag = |names: &'static [&'static str]| site.first(|facts: &Facts| facts.tag(names).and_then(|text| clean(text, 1_000)));
+    let firm = |read: &dyn Fn(&Value) -> Option<String>| {
+        site.first(|facts: &Facts| facts.of_type(&ORGANIZATION).find_map(read))
+    };
+    let tag = |names: &'static [&'static str]| {
+        site.first(|facts: &Facts| facts.tag(names).and_then(|text| clean(text, 1_000)))
+    };
     let member = |name: &'static str| move |object: &Value| word(&object[name]);
     let name = take("name", firm(&member("name")).or_else(|| tag(&["og:site_name", "application-name"])));
     let legal_name = take("legal_name", firm(&member("legalName")));
     let description = take(
         "description",
-        firm(&|object| clean(object["description"].as_str()?, 1_000)).or_else(|| tag(&["description", "og:description"])),
+        firm(&|object| clean(object["description"].as_str()?, 1_000))
+            .or_else(|| tag(&["description", "og:description"])),
     );
     let industry = take("industry", firm(&|object| word(&object["industry"]).or_else(|| word(&object["knowsAbout"]))));
     let founded = take("founded", firm(&member("foundingDate")));
@@ -299,7 +314,8 @@ pub(super) fn of_site(site: &Site, host: &str) -> Profile {
         sources.push(Origin { field: "emails", source: "site", url: Some(url) });
     }
     let (phones, page) = site.every(10, |facts| {
-        let linked = facts.links.iter().filter(|link| link.url.scheme() == "tel").map(|link| link.url.path().to_owned());
+        let linked =
+            facts.links.iter().filter(|link| link.url.scheme() == "tel").map(|link| link.url.path().to_owned());
         let named = facts.of_type(&ORGANIZATION).filter_map(|object| word(&object["telephone"]));
         linked.chain(named).filter_map(|phone| phone_number(&phone)).collect()
     });
@@ -345,7 +361,8 @@ fn phone_number(text: &str) -> Option<String> {
 }
 
 fn mail_provider(hosts: &[String]) -> Option<String> {
-    let is_of = |host: &str, name: &str| host == name || host.strip_suffix(name).is_some_and(|rest| rest.ends_with('.'));
+    let is_of =
+        |host: &str, name: &str| host == name || host.strip_suffix(name).is_some_and(|rest| rest.ends_with('.'));
     hosts.iter().find_map(|host| {
         let provider = MAIL_PROVIDERS.iter().find(|(name, _)| is_of(host, name));
         provider.map(|(_, provider)| (*provider).to_owned())

@@ -55,7 +55,15 @@ fn check(input: &Map<String, Value>, policy: &FetchPolicy) -> Vec<FieldError> {
         wrong.push(FieldError::new("max_employee_count", "must not be below min_employee_count"));
     }
     let names = [
-        "name", "domain", "industry", "location", "size", "min_employee_count", "max_employee_count", "funding_stage", "tags",
+        "name",
+        "domain",
+        "industry",
+        "location",
+        "size",
+        "min_employee_count",
+        "max_employee_count",
+        "funding_stage",
+        "tags",
     ];
     let says = |name: &&str| input.get(*name).is_some_and(|value| value.as_array().is_none_or(|list| !list.is_empty()));
     if !names.iter().any(|name| says(&name)) {
@@ -123,8 +131,14 @@ async fn look(enquiry: &Enquiry, filter: &CompanyFilter) -> (Vec<Company>, Vec<O
     match &filter.domain {
         Some(domain) => hosts.push((domain.clone(), "site")),
         None => {
-            let words: Vec<&String> =
-                filter.name.iter().chain(&filter.industry).chain(&filter.location).chain(&filter.tags).take(12).collect();
+            let words: Vec<&String> = filter
+                .name
+                .iter()
+                .chain(&filter.industry)
+                .chain(&filter.location)
+                .chain(&filter.tags)
+                .take(12)
+                .collect();
             let text = words.iter().map(|word| word.as_str()).collect::<Vec<_>>().join(" ");
             match enquiry.pages(text, MAX_PAGES).await {
                 Ok(hits) => {

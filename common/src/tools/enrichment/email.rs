@@ -97,7 +97,10 @@ async fn embedded(enquiry: &Enquiry, who: &Who, missed: Option<Source>) -> Resul
     let takes_mail = enquiry.takes_mail(&domain).await;
     if let (None, None, Err(error)) = (&missed, &firm, &takes_mail) {
         // Nobody could be asked anything.
-        return Err(ToolError::unavailable(Unavailable::SourceUnavailable, format!("the domain cannot be asked: {error}")));
+        return Err(ToolError::unavailable(
+            Unavailable::SourceUnavailable,
+            format!("the domain cannot be asked: {error}"),
+        ));
     }
     let guesses = match names {
         Some((first, last)) => enquiry.guess_emails(first, last, &domain).await,

@@ -16,12 +16,8 @@ pub const URL_KIND: Kind = Kind::Text { min: 1, max: 2048, format: Some(&URI) };
 pub const WORDS: Kind = Kind::List { of: &NAME, max: 50 };
 
 /// Anything but white space.
-pub static SAYS: Format = Format {
-    name: None,
-    pattern: Some(r"\S"),
-    matches: |text| !text.trim().is_empty(),
-    message: "must not be empty",
-};
+pub static SAYS: Format =
+    Format { name: None, pattern: Some(r"\S"), matches: |text| !text.trim().is_empty(), message: "must not be empty" };
 
 static EMAIL: Format = Format {
     name: Some("email"),

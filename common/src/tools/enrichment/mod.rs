@@ -40,14 +40,7 @@ const RESERVE: Duration = Duration::from_secs(3);
 
 /// What is sold.
 pub fn specs() -> Vec<&'static ToolSpec> {
-    vec![
-        &people_search::SPEC,
-        &company_search::SPEC,
-        &dossier::SPEC,
-        &profile::SPEC,
-        &email::SPEC,
-        &company::SPEC,
-    ]
+    vec![&people_search::SPEC, &company_search::SPEC, &dossier::SPEC, &profile::SPEC, &email::SPEC, &company::SPEC]
 }
 
 /// What does it.
@@ -141,10 +134,12 @@ impl Enquiry {
 /// How it ends where nothing was found and no vendor was asked: `search` is what looking through the index came to.
 fn nobody_knows(search: Option<&ToolError>) -> ToolError {
     match search {
-        Some(error) if error.reason.as_deref() != Some(Unavailable::NotInLocalIndex.as_str()) => ToolError::unavailable(
-            Unavailable::ProviderNotConfigured,
-            "nobody who keeps such records is configured, and nothing was found without one",
-        ),
+        Some(error) if error.reason.as_deref() != Some(Unavailable::NotInLocalIndex.as_str()) => {
+            ToolError::unavailable(
+                Unavailable::ProviderNotConfigured,
+                "nobody who keeps such records is configured, and nothing was found without one",
+            )
+        }
         _ => ToolError::unavailable(
             Unavailable::NotInLocalIndex,
             "nobody who keeps such records is configured, and no page that is known here says anything",

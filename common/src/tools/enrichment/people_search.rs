@@ -57,7 +57,11 @@ pub static SPEC: ToolSpec = ToolSpec {
         Field::optional("seniority", WORDS, "Levels, such as director, vp, cxo"),
         Field::optional("industry", WORDS, "Any of these industries"),
         Field::optional("company_size", SIZE, "A range of employees, such as 51-200"),
-        Field::optional("filters", Kind::Object { fields: FILTERS, open: false }, "The same, in an object of their own"),
+        Field::optional(
+            "filters",
+            Kind::Object { fields: FILTERS, open: false },
+            "The same, in an object of their own",
+        ),
         Field::optional("limit", Kind::Integer { min: 1, max: 500 }, "Most rows, 100 if none is said"),
         Field::optional("offset", Kind::Integer { min: 0, max: MAX_OFFSET }, "Rows to leave out at the beginning"),
         PHONES,
@@ -197,12 +201,13 @@ async fn look(enquiry: &Enquiry, filter: &PeopleFilter) -> (Vec<Person>, Vec<Ori
     }
     let mut search = None;
     if found.is_empty() {
-        let words: Vec<String> = [&filter.job_titles, &filter.keywords, &filter.companies, &filter.company_domains, &filter.location]
-            .into_iter()
-            .flatten()
-            .take(12)
-            .cloned()
-            .collect();
+        let words: Vec<String> =
+            [&filter.job_titles, &filter.keywords, &filter.companies, &filter.company_domains, &filter.location]
+                .into_iter()
+                .flatten()
+                .take(12)
+                .cloned()
+                .collect();
         match enquiry.pages(words.join(" "), MAX_PAGES).await {
             Ok(hits) => {
                 for hit in hits {
@@ -239,7 +244,8 @@ fn fits(person: &Person, filter: &PeopleFilter) -> bool {
     };
     let about = Some([&person.title, &person.summary].into_iter().flatten().cloned().collect::<Vec<_>>().join(" "));
     // Firms do not write on their pages what these would be compared with.
-    let unknown = [&filter.skills, &filter.industry].iter().any(|list| !list.is_empty()) || filter.company_size.is_some();
+    let unknown =
+        [&filter.skills, &filter.industry].iter().any(|list| !list.is_empty()) || filter.company_size.is_some();
     !unknown
         && has(&person.title, &filter.job_titles)
         && has(&person.title, &filter.seniority)

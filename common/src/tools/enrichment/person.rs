@@ -8,9 +8,30 @@ use crate::tools::ToolError;
 
 /// Where mail of everybody is kept: such a domain says nothing of an employer.
 const FREE_MAIL: [&str; 24] = [
-    "gmail.com", "googlemail.com", "outlook.com", "hotmail.com", "live.com", "msn.com", "yahoo.com", "ymail.com", "aol.com",
-    "icloud.com", "me.com", "mac.com", "proton.me", "protonmail.com", "gmx.de", "gmx.net", "gmx.com", "web.de", "mail.com",
-    "mail.ru", "yandex.ru", "yandex.com", "qq.com", "163.com",
+    "gmail.com",
+    "googlemail.com",
+    "outlook.com",
+    "hotmail.com",
+    "live.com",
+    "msn.com",
+    "yahoo.com",
+    "ymail.com",
+    "aol.com",
+    "icloud.com",
+    "me.com",
+    "mac.com",
+    "proton.me",
+    "protonmail.com",
+    "gmx.de",
+    "gmx.net",
+    "gmx.com",
+    "web.de",
+    "mail.com",
+    "mail.ru",
+    "yandex.ru",
+    "yandex.com",
+    "qq.com",
+    "163.com",
 ];
 /// Known pages that are read for a person.
 const MAX_PAGES: usize = 5;
@@ -46,7 +67,8 @@ pub fn same_name(one: &str, other: &str) -> bool {
 
 /// Addresses that firms give people, the usual ones first. Names that cannot be written in ASCII letters give none.
 pub fn patterns(first: &str, last: &str, domain: &str) -> Vec<(&'static str, String)> {
-    let letters = |name: &str| -> String { name.to_lowercase().chars().filter_map(plain_letter).flatten().copied().collect() };
+    let letters =
+        |name: &str| -> String { name.to_lowercase().chars().filter_map(plain_letter).flatten().copied().collect() };
     let (first, last) = (letters(first), letters(last));
     let (Some(initial), false) = (first.chars().next(), last.is_empty()) else { return Vec::new() };
     vec![
@@ -58,8 +80,8 @@ pub fn patterns(first: &str, last: &str, domain: &str) -> Vec<(&'static str, Str
 
 fn plain_letter(letter: char) -> Option<&'static [char]> {
     const ASCII: [char; 26] = [
-        'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm', 'n', 'o', 'p', 'q', 'r', 's', 't', 'u', 'v', 'w', 'x',
-        'y', 'z',
+        'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm', 'n', 'o', 'p', 'q', 'r', 's', 't', 'u', 'v',
+        'w', 'x', 'y', 'z',
     ];
     Some(match letter {
         'a'..='z' => &ASCII[(letter as usize - 'a' as usize)..=(letter as usize - 'a' as usize)],
@@ -165,12 +187,19 @@ impl Enquiry {
             Err(error) => search = Some(error),
         }
         let is_meant = |candidate: &Person| {
-            let named = who.name.as_deref().zip(candidate.full_name.as_deref()).is_some_and(|(one, other)| same_name(one, other));
+            let named = who
+                .name
+                .as_deref()
+                .zip(candidate.full_name.as_deref())
+                .is_some_and(|(one, other)| same_name(one, other));
             let mailed = who.email.is_some() && candidate.email == who.email;
             let linked = who.profile_url.is_some()
-                && candidate.profiles.iter().any(|(_, url)| crate::opt_out::Mark::parse(url) == who.profile_url.as_deref().and_then(crate::opt_out::Mark::parse));
+                && candidate.profiles.iter().any(|(_, url)| {
+                    crate::opt_out::Mark::parse(url) == who.profile_url.as_deref().and_then(crate::opt_out::Mark::parse)
+                });
             // A name alone may be somebody else's: the employer has to be the same, where it is known of both.
-            let elsewhere = domain.is_some() && candidate.company_domain.is_some() && candidate.company_domain != domain;
+            let elsewhere =
+                domain.is_some() && candidate.company_domain.is_some() && candidate.company_domain != domain;
             mailed || linked || named && !elsewhere && (domain.is_some() || who.company.is_some())
         };
         for (candidate, url, source) in found.iter().filter(|(candidate, ..)| is_meant(candidate)) {
@@ -182,7 +211,9 @@ impl Enquiry {
         if person.company_domain.is_none() && person.company.is_some() {
             person.company_domain = domain.clone();
         }
-        if let (None, Some(first), Some(last), Some(domain)) = (&person.email, &person.first_name, &person.last_name, &domain) {
+        if let (None, Some(first), Some(last), Some(domain)) =
+            (&person.email, &person.first_name, &person.last_name, &domain)
+        {
             guesses.extend(self.guess_emails(first, last, domain).await);
         }
         if let (None, Some(email)) = (&person.full_name, &who.email) {
@@ -195,7 +226,8 @@ impl Enquiry {
     }
 
     fn name_of_firm(&self, firm: &Site, person: &mut Person, sources: &mut Vec<Origin>) {
-        let name = firm.first(|facts| facts.of_type(&site::ORGANIZATION).find_map(|object| site::word(&object["name"])));
+        let name =
+            firm.first(|facts| facts.of_type(&site::ORGANIZATION).find_map(|object| site::word(&object["name"])));
         if let Some((name, url)) = name {
             person.company = Some(name);
             sources.push(Origin { field: "company", source: "site", url: Some(url) });
@@ -288,8 +320,12 @@ mod tests {
     fn names_are_compared_and_written_as_firms_do() {
         assert_eq!(patterns("Jörg", "Müller-Lüdenscheidt", "x.de")[0].1, "joerg.muellerluedenscheidt@x.de");
         assert!(patterns("李", "明", "x.cn").is_empty());
-        assert!(same_name("Jane Q. Doe", "jane doe") && !same_name("Jane Doe", "John Doe") && !same_name("Jane", "Jane"));
-        assert!(is_named("j.doe@x.org", "Jane", "Doe") && is_named("Jane.Doe@x.org".to_lowercase().as_str(), "Jane", "Doe"));
+        assert!(
+            same_name("Jane Q. Doe", "jane doe") && !same_name("Jane Doe", "John Doe") && !same_name("Jane", "Jane")
+        );
+        assert!(
+            is_named("j.doe@x.org", "Jane", "Doe") && is_named("Jane.Doe@x.org".to_lowercase().as_str(), "Jane", "Doe")
+        );
         assert!(!is_named("jane@x.org", "Jane", "Doe") && !is_named("sales@x.org", "Jane", "Doe"));
         assert_eq!(name_in("jane.doe@x.org").unwrap().value, "Jane Doe");
         assert!(name_in("info@x.org").is_none() && name_in("a.b@x.org").is_none());

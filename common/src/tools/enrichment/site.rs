@@ -17,9 +17,28 @@ const MAX_PAGES: usize = 4;
 const MAX_PEOPLE: usize = 200;
 /// What such pages are called, by how much they say. Whole words of a path or of a link's text.
 const TELLING: [&str; 22] = [
-    "about", "about-us", "aboutus", "imprint", "impressum", "contact", "contact-us", "kontakt", "team", "people", "company",
-    "who-we-are", "leadership", "management", "legal", "legal-notice", "mentions-legales", "ueber-uns", "staff", "our-team",
-    "contacto", "equipe",
+    "about",
+    "about-us",
+    "aboutus",
+    "imprint",
+    "impressum",
+    "contact",
+    "contact-us",
+    "kontakt",
+    "team",
+    "people",
+    "company",
+    "who-we-are",
+    "leadership",
+    "management",
+    "legal",
+    "legal-notice",
+    "mentions-legales",
+    "ueber-uns",
+    "staff",
+    "our-team",
+    "contacto",
+    "equipe",
 ];
 /// Networks whose pages are not read, whatever links to them.
 const NETWORKS: [(&str, &str); 12] = [
@@ -86,9 +105,9 @@ pub async fn read(toolbox: &Toolbox, authority: &str, deadline: Instant) -> Opti
         }
         let path = url.path().to_lowercase();
         let text = link.text.to_lowercase().replace(' ', "-");
-        let rank = TELLING.iter().position(|word| {
-            text == *word || path.split('/').any(|part| part.split('.').next() == Some(word))
-        });
+        let rank = TELLING
+            .iter()
+            .position(|word| text == *word || path.split('/').any(|part| part.split('.').next() == Some(word)));
         telling.extend(rank.map(|rank| (rank, url)));
     }
     telling.sort_by_key(|(rank, _)| *rank);
@@ -139,10 +158,13 @@ impl Site {
         let (mut found, mut page): (BTreeMap<String, String>, Option<String>) = (BTreeMap::new(), None);
         for (at, facts) in &self.pages {
             let same_as = facts.of_type(&ORGANIZATION).flat_map(|object| strings(&object["sameAs"]));
-            let urls = same_as.filter_map(|text| Url::parse(&text).ok()).chain(facts.links.iter().map(|link| link.url.clone()));
+            let urls = same_as
+                .filter_map(|text| Url::parse(&text).ok())
+                .chain(facts.links.iter().map(|link| link.url.clone()));
             for url in urls {
                 // A bare host, or a button that shares this page, is nobody's profile.
-                let is_profile = url.path().len() > 1 && !["share", "intent", "sharer", "hashtag"].iter().any(|word| url.path().contains(word));
+                let is_profile = url.path().len() > 1
+                    && !["share", "intent", "sharer", "hashtag"].iter().any(|word| url.path().contains(word));
                 if let (Some(network), true) = (network(&url), is_profile)
                     && !found.contains_key(network)
                     && let Some(profile) = profile_url(url.as_str())
@@ -173,7 +195,10 @@ impl Site {
         self.every(20, |facts| {
             let linked = facts.links.iter().filter(|link| link.url.scheme() == "mailto");
             let linked = linked.filter_map(|link| email_of(&percent_decoded(link.url.path())));
-            let named = facts.objects.iter().filter_map(|object| email_of(object["email"].as_str()?.trim_start_matches("mailto:")));
+            let named = facts
+                .objects
+                .iter()
+                .filter_map(|object| email_of(object["email"].as_str()?.trim_start_matches("mailto:")));
             let below = |email: &String| {
                 let host = email.rsplit('@').next().unwrap_or_default();
                 host == domain || host.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'))
@@ -185,8 +210,18 @@ impl Site {
 
 /// What JSON-LD calls a firm.
 pub const ORGANIZATION: [&str; 12] = [
-    "Organization", "Corporation", "LocalBusiness", "OnlineBusiness", "NGO", "EducationalOrganization", "NewsMediaOrganization",
-    "ProfessionalService", "Store", "Restaurant", "GovernmentOrganization", "MedicalOrganization",
+    "Organization",
+    "Corporation",
+    "LocalBusiness",
+    "OnlineBusiness",
+    "NGO",
+    "EducationalOrganization",
+    "NewsMediaOrganization",
+    "ProfessionalService",
+    "Store",
+    "Restaurant",
+    "GovernmentOrganization",
+    "MedicalOrganization",
 ];
 
 /// The people a page names in JSON-LD.
@@ -196,9 +231,8 @@ pub fn people(facts: &Facts) -> Vec<Person> {
 }
 
 fn person(object: &Value, employer: Option<&str>) -> Option<Person> {
-    let full_name = word(&object["name"]).or_else(|| {
-        Some(format!("{} {}", word(&object["givenName"])?, word(&object["familyName"])?))
-    })?;
+    let full_name = word(&object["name"])
+        .or_else(|| Some(format!("{} {}", word(&object["givenName"])?, word(&object["familyName"])?)))?;
     // One word is a nickname or a byline.
     full_name.split_once(' ')?;
     let works_for = |member: &str| match &object["worksFor"] {
@@ -226,7 +260,10 @@ fn person(object: &Value, employer: Option<&str>) -> Option<Person> {
         location: place(&object["address"]),
         best_work_email: email.clone(),
         email,
-        fullphone: phone.iter().map(|phone| crate::providers::people::Phone { fullphone: phone.clone(), kind: None }).collect(),
+        fullphone: phone
+            .iter()
+            .map(|phone| crate::providers::people::Phone { fullphone: phone.clone(), kind: None })
+            .collect(),
         phone,
         summary: object["description"].as_str().and_then(|text| clean(text, 2_000)),
         profiles,
