@@ -55,7 +55,7 @@ lint: ## Formatting, and clippy with warnings denied
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --all-features -- -D warnings
 
-bench: ## Costs as ratios: verification, the 402 answer, cold start, finding one of a million souls, database units
+bench: ## Costs as ratios: verification, the 402 answer, cold start, finding one of a million souls, reading pages, database units
 	@local/bench.sh
 
 # The AWS side. `make sam` validates template.yaml, builds every function as it is deployed, and tries the sample events

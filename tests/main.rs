@@ -4,6 +4,7 @@
 //! | file | what it tries to break |
 //! |---|---|
 //! | `paid_call` | every dialect of payment on both tools, answers, receipts, polling |
+//! | `read` | web read over the invented sites: pages, PDF, feeds, robots.txt, pages that need scripts |
 //! | `refusals` | bad payments and bad input: refused by name, nothing lost, nothing charged |
 //! | `repeats` | one payment many times, at once and later |
 //! | `front_run` | authorizations that a stranger broadcasts first |
@@ -76,6 +77,7 @@ mod paid_call;
 mod payouts;
 mod people;
 mod proofs;
+mod read;
 mod refusals;
 mod repeats;
 mod settlement;

@@ -40,6 +40,7 @@ struct Asked {
 enum Turn {
     Json(u16, Value),
     Html(&'static str),
+    Text(&'static str),
     Busy,
     Garbage,
     /// It takes the request and never answers.
@@ -92,6 +93,7 @@ async fn answer(
     match (server.script)(count, &asked) {
         Turn::Json(status, body) => typed(status, "application/json").body(Body::from(body.to_string())).unwrap(),
         Turn::Html(page) => typed(200, "text/html").body(Body::from(page)).unwrap(),
+        Turn::Text(text) => typed(200, "text/plain").body(Body::from(text)).unwrap(),
         Turn::Busy => typed(429, "application/json").header("retry-after", "1").body(Body::from("{}")).unwrap(),
         Turn::Garbage => typed(200, "application/json").body(Body::from("<oops>")).unwrap(),
         Turn::Silence => std::future::pending().await,
@@ -506,7 +508,7 @@ const HOME: &str = r#"<html><head><title>Example</title><meta name="description"
 "address": {"@type": "PostalAddress", "streetAddress": "Hohe Str. 1", "postalCode": "10115", "addressLocality": "Berlin",
 "addressCountry": "DE"}, "telephone": "+49 30 123 45 67", "sameAs": ["https://www.linkedin.com/company/example"]}</script></head>
 <body><a href="/team">Our team</a><a href="/blog">Blog</a><a href="https://www.linkedin.com/in/somebody">in</a>
-<a href="https://x.com/example">X</a></body></html>"#;
+<a href="https://x.com/example">X</a><a href="/contact">Contact</a></body></html>"#;
 
 const TEAM: &str = r#"<html><script type="application/ld+json">[{"@type": "Person", "name": "Jane Doe", "jobTitle": "Head of Sales",
 "email": "jane@example.com", "telephone": "+49 30 1234568", "worksFor": {"@type": "Organization", "name": "Example"}},
@@ -516,6 +518,7 @@ const TEAM: &str = r#"<html><script type="application/ld+json">[{"@type": "Perso
 /// A firm with a site, a DNS zone and an entry in a registry, and a stack that reaches them.
 async fn firm() -> (Stack, Server, Server) {
     let site = Server::start(|_, asked| match asked.path.as_str() {
+        "/robots.txt" => Turn::Text("User-agent: *\nDisallow: /contact\n"),
         "/" => Turn::Html(HOME),
         "/team" => Turn::Html(TEAM),
         other => panic!("nobody asked for {other}"),
@@ -605,7 +608,7 @@ fn a_company_is_read_off_its_own_site_dns_and_registry() {
             }
         }
         let paths: Vec<String> = site.asked().into_iter().map(|asked| asked.path).collect();
-        assert_eq!(paths, ["/", "/team"], "no blog, and no network");
+        assert_eq!(paths, ["/robots.txt", "/", "/team"], "no blog, nothing its owner forbids, and no network");
         assert_eq!(payer.balance(&stack).await, 1_000_000 - 5_000);
 
         let found =

@@ -72,6 +72,8 @@ pub enum Unavailable {
     NotInLocalIndex,
     /// Whom it is about asked not to be found: nobody is asked about them.
     OptedOut,
+    /// The page is made by scripts, and nothing here runs them.
+    NeedsBrowser,
 }
 
 impl Unavailable {
@@ -85,6 +87,7 @@ impl Unavailable {
             Unavailable::DeadlineExceeded => "deadline_exceeded",
             Unavailable::NotInLocalIndex => "not_in_local_index",
             Unavailable::OptedOut => "opted_out",
+            Unavailable::NeedsBrowser => "needs_browser",
         }
     }
 }

@@ -23,6 +23,7 @@ use url::{Position, Url};
 use super::body::{BodyReader, ReceivedBody};
 use super::connect::{Connector, Names, Transport};
 use super::guard::{UrlRefused, check_parsed, check_url};
+use super::manners::Manners;
 use super::policy::FetchPolicy;
 
 /// What a page reader likes best, with everything else as a last resort.
@@ -36,12 +37,13 @@ const MAX_HEADER_FIELDS: usize = 256;
 
 /// Fetches URLs that nobody has vetted. See the [module](super) for what holds.
 ///
-/// Cheap to keep and safe to share; it holds configuration only. Make one at
-/// start-up.
+/// Cheap to keep and safe to share; it holds configuration, and what sites ask
+/// of those who read them. Make one at start-up.
 pub struct Fetcher {
     policy: FetchPolicy,
     user_agent: HeaderValue,
     connector: Connector,
+    pub(super) manners: Manners,
 }
 
 /// A final response, whatever its status.
@@ -52,6 +54,8 @@ pub struct Page {
     pub status: u16,
     /// The `Content-Type` header as sent.
     pub content_type: Option<String>,
+    /// The `X-Robots-Tag` headers as sent, joined by commas.
+    pub robots: Option<String>,
     /// The body, unpacked but still in the page's own character set.
     pub body: Vec<u8>,
     /// The body was cut at a cap or broke off.
@@ -77,6 +81,8 @@ pub enum FetchError {
     NotReachable(String),
     /// The guard refused the URL, an address behind it, or a redirect's target.
     NotAllowed(UrlRefused),
+    /// The site asks that this be left alone, or that it be done later. How.
+    Forbidden(String),
     TooManyRedirects,
     /// The body is a decompression bomb.
     DecompressionLimit,
@@ -91,6 +97,7 @@ impl fmt::Display for FetchError {
         match self {
             Self::NotReachable(detail) => write!(f, "the page cannot be reached: {detail}"),
             Self::NotAllowed(reason) => write!(f, "the page may not be fetched: {reason}"),
+            Self::Forbidden(how) => f.write_str(how),
             Self::TooManyRedirects => f.write_str("the page redirects too many times"),
             Self::DecompressionLimit => f.write_str("the page unpacks to far more than it sends"),
             Self::UnsupportedContent(kind) => write!(f, "content of type {kind} cannot be read"),
@@ -107,7 +114,7 @@ type Connection = http1::Connection<TokioIo<Box<dyn Transport>>, Full<Bytes>>;
 /// One answer on the way to the page.
 enum Hop {
     MovedTo(String),
-    Arrived { status: StatusCode, content_type: Option<String>, body: ReceivedBody },
+    Arrived { status: StatusCode, content_type: Option<String>, robots: Option<String>, body: ReceivedBody },
 }
 
 impl Fetcher {
@@ -124,7 +131,9 @@ impl Fetcher {
         names: Names,
         roots: RootCertStore,
     ) -> Result<Self, InvalidHeaderValue> {
-        Ok(Self { policy, user_agent: HeaderValue::from_str(user_agent)?, connector: Connector::new(names, roots) })
+        let manners = Manners::of(user_agent);
+        let user_agent = HeaderValue::from_str(user_agent)?;
+        Ok(Self { policy, user_agent, connector: Connector::new(names, roots), manners })
     }
 
     /// The policy this client works under, for checks before a price is quoted.
@@ -135,8 +144,18 @@ impl Fetcher {
     /// Fetches the page at `url`, which is checked again even if the caller
     /// checked it before. Dropping the future closes the connection.
     pub async fn get(&self, url: &str) -> Result<Page, FetchError> {
+        self.fetch(url, None).await
+    }
+
+    /// The same for a page that is read on somebody's behalf, with the manners
+    /// that sites ask of readers: see [`manners`](super::manners).
+    pub async fn read(&self, url: &str) -> Result<Page, FetchError> {
+        self.fetch(url, Some(Instant::now() + self.policy.deadline)).await
+    }
+
+    async fn fetch(&self, url: &str, leave_until: Option<Instant>) -> Result<Page, FetchError> {
         let url = check_url(url, &self.policy).map_err(FetchError::NotAllowed)?;
-        match timeout(self.policy.deadline, self.follow(url)).await {
+        match timeout(self.policy.deadline, self.follow(url, &self.policy, leave_until)).await {
             Ok(outcome) => outcome,
             Err(_) => Err(FetchError::NotReachable("no complete answer in time".to_owned())),
         }
@@ -193,15 +212,26 @@ impl Fetcher {
             .map_err(http_error)
     }
 
-    async fn follow(&self, mut url: Url) -> Result<Page, FetchError> {
-        for redirects in 0..=self.policy.max_redirects {
-            match self.hop(&url).await? {
+    /// Follows redirects to a page, asking for leave at every site on the way
+    /// if there is a time until which that may be waited for.
+    pub(super) async fn follow(
+        &self,
+        mut url: Url,
+        policy: &FetchPolicy,
+        leave_until: Option<Instant>,
+    ) -> Result<Page, FetchError> {
+        for redirects in 0..=policy.max_redirects {
+            if let Some(until) = leave_until {
+                self.leave(&url, until).await?;
+            }
+            match self.hop(&url, policy).await? {
                 Hop::MovedTo(location) => url = self.next_url(&url, &location)?,
-                Hop::Arrived { status, content_type, body } => {
+                Hop::Arrived { status, content_type, robots, body } => {
                     return Ok(Page {
                         final_url: url,
                         status: status.as_u16(),
                         content_type,
+                        robots,
                         body: body.bytes,
                         truncated: body.truncated,
                         redirects,
@@ -219,13 +249,13 @@ impl Fetcher {
         Ok(next)
     }
 
-    async fn hop(&self, url: &Url) -> Result<Hop, FetchError> {
+    async fn hop(&self, url: &Url, policy: &FetchPolicy) -> Result<Hop, FetchError> {
         let request = self.request(url)?;
         let transport = self.connector.open(url, &self.policy).await?;
         let (mut sender, connection) = self.handshake(transport).await?;
         let exchange = async {
             let response = sender.send_request(request).await.map_err(http_error)?;
-            self.receive(response).await
+            self.receive(response, policy).await
         };
         while_driving(connection, exchange).await
     }
@@ -244,16 +274,19 @@ impl Fetcher {
             .map_err(invalid)
     }
 
-    async fn receive(&self, response: Response<Incoming>) -> Result<Hop, FetchError> {
+    async fn receive(&self, response: Response<Incoming>, policy: &FetchPolicy) -> Result<Hop, FetchError> {
         let (head, mut incoming) = response.into_parts();
         if let Some(location) = redirect_target(head.status, &head.headers) {
             return Ok(Hop::MovedTo(location));
         }
         let content_type = text_of(&head.headers, CONTENT_TYPE);
-        self.check_content_type(content_type.as_deref())?;
+        check_content_type(content_type.as_deref(), policy)?;
+        let robots: Vec<_> = head.headers.get_all("x-robots-tag").iter().take(10).collect();
+        let robots: Vec<_> = robots.into_iter().map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
+        let robots = (!robots.is_empty()).then(|| robots.join(","));
 
         let encoding = text_of(&head.headers, CONTENT_ENCODING).unwrap_or_default();
-        let mut reader = BodyReader::new(&encoding, &self.policy)?;
+        let mut reader = BodyReader::new(&encoding, policy)?;
         while let Some(frame) = incoming.frame().await {
             let frame = frame.map_err(|_| FetchError::Protocol("its body breaks off"))?;
             if let Some(piece) = frame.data_ref()
@@ -262,19 +295,19 @@ impl Fetcher {
                 break;
             }
         }
-        Ok(Hop::Arrived { status: head.status, content_type, body: reader.finish()? })
+        Ok(Hop::Arrived { status: head.status, content_type, robots, body: reader.finish()? })
     }
+}
 
-    fn check_content_type(&self, content_type: Option<&str>) -> Result<(), FetchError> {
-        let Some(content_type) = content_type else {
-            return Ok(());
-        };
-        let essence = essence(content_type);
-        if essence.is_empty() || (self.policy.accepts)(&essence) {
-            return Ok(());
-        }
-        Err(FetchError::UnsupportedContent(essence))
+fn check_content_type(content_type: Option<&str>, policy: &FetchPolicy) -> Result<(), FetchError> {
+    let Some(content_type) = content_type else {
+        return Ok(());
+    };
+    let essence = essence(content_type);
+    if essence.is_empty() || (policy.accepts)(&essence) {
+        return Ok(());
     }
+    Err(FetchError::UnsupportedContent(essence))
 }
 
 fn no_answer() -> FetchError {

@@ -8,21 +8,24 @@
 //! - Only `http` and `https` on ports 80 and 443, no credentials in the URL. Each redirect passes the same checks.
 //! - A body is never held beyond its cap, packed or unpacked, and a whole call ends within the policy's deadline
 //!   whatever the server does.
-//! - No proxy, cookie, cache, credential or connection is shared between calls.
+//! - No proxy, cookie, page, credential or connection is shared between calls; only what a site's robots.txt says is.
 //!
 //! The only exception to the address rule is a list of exact `host:port` pairs that the development runner and tests
 //! may set; the code that sets it is compiled under the `local-fetch` feature alone.
 //!
 //! Where to look: [`address`] judges an address, [`guard`] judges a URL without touching the network, `connect` opens
-//! the checked connection, `body` reads within the caps, [`Fetcher`] ties them together.
+//! the checked connection, `body` reads within the caps, `manners` keeps to what sites ask of
+//! readers, [`Fetcher`] ties them together.
 
 pub mod address;
 mod body;
 mod connect;
 mod fetch;
 pub mod guard;
+mod manners;
 pub mod plain;
 mod policy;
+mod robots;
 pub mod tls;
 
 #[cfg(test)]

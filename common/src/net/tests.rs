@@ -12,6 +12,8 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio_rustls::rustls::{RootCertStore, ServerConfig, crypto};
 
+mod manners;
+
 use super::connect::Names;
 use super::*;
 

@@ -12,12 +12,13 @@ use dom_query::{Document, NodeRef};
 use dom_smoothie::{Config, Readability, TextMode};
 
 use super::clean::Work;
+use super::furniture;
 use super::text::line;
 
 /// Above this, readability would take too long; see [`Work`].
 const MAX_WORK: usize = 40_000_000;
 /// The least share of the page's prose that an article must hold, in percent.
-const MIN_SHARE_PERCENT: usize = 40;
+const MIN_SHARE_PERCENT: usize = 60;
 /// A part with fewer characters than this is not the main one.
 const MIN_MAIN_CHARS: usize = 200;
 
@@ -44,7 +45,11 @@ pub(super) fn to_markdown(document: Document, work: Work) -> String {
 
 fn written(document: &Document, work: Work) -> String {
     let heading = only_heading(document);
-    let markdown = main_markdown(document, work);
+    if work.0 <= MAX_WORK {
+        furniture::remove(document);
+        furniture::remove_teasers(document);
+    }
+    let markdown = furniture::without_notices(&main_markdown(document, work));
     match heading {
         Some(heading) if !starts_with_heading(&markdown, &heading) => {
             format!("# {heading}\n\n{markdown}")
@@ -61,7 +66,9 @@ fn only_heading(document: &Document) -> Option<String> {
         return None;
     };
     let heading = line(&heading.text(), MAX_HEADING_CHARS);
-    (!heading.is_empty()).then_some(heading)
+    // One that was never closed holds the page.
+    let is_heading = !heading.is_empty() && heading.chars().count() < MAX_HEADING_CHARS;
+    is_heading.then_some(heading)
 }
 
 /// Whether the heading, at whatever level, is among the first lines.
@@ -80,6 +87,9 @@ fn main_markdown(document: &Document, work: Work) -> String {
     };
     drop_surroundings(document, &body);
     let main = main_part(document).unwrap_or(body);
+    if work.0 <= MAX_WORK {
+        furniture::remove_link_lists(&main);
+    }
     match article {
         Some(article) if article.prose * 100 >= prose_in(&main) * MIN_SHARE_PERCENT => article.markdown,
         _ => main.md(None).to_string(),

@@ -24,7 +24,7 @@ pub(super) fn decode<'a>(body: &'a [u8], content_type: Option<&str>, kind: Kind)
     let declared = match kind {
         Kind::Html | Kind::Xml => declared_charset(body),
         Kind::Json => Some(UTF_8),
-        Kind::Text | Kind::Markdown => None,
+        Kind::Text | Kind::Markdown | Kind::Pdf => None,
     };
     let valid_utf8 = std::str::from_utf8(body).ok();
     let latin_or_none = |encoding: Option<&Encoding>| encoding.is_none_or(|e| e == WINDOWS_1252);

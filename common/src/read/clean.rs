@@ -200,7 +200,7 @@ impl<'a> Cleaner<'a> {
             let url = self.base.join(source).ok()?;
             (!source.is_empty() && matches!(url.scheme(), "http" | "https")).then_some(url)
         });
-        let Some(address) = address.filter(|_| !(is_dot("width") && is_dot("height"))) else {
+        let Some(address) = address.filter(|_| !is_dot("width") && !is_dot("height")) else {
             node.remove_from_parent();
             return;
         };

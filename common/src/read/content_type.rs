@@ -2,6 +2,7 @@
 //! from its first bytes.
 
 use super::UnsupportedContent;
+use super::pdf::is_pdf;
 use crate::net::essence;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +12,7 @@ pub(super) enum Kind {
     Markdown,
     Json,
     Xml,
+    Pdf,
 }
 
 /// Bytes looked at when a type has to be guessed.
@@ -25,6 +27,11 @@ pub fn can_read(essence: &str) -> bool {
 /// The kind of a body. Bytes that are not text are refused whatever they claim.
 pub(super) fn detect(declared: Option<&str>, body: &[u8]) -> Result<Kind, UnsupportedContent> {
     let declared = declared.map(essence).unwrap_or_default();
+    let pdf_or_unsaid =
+        matches!(declared.as_str(), "application/pdf" | "application/x-pdf" | "application/octet-stream" | "");
+    if pdf_or_unsaid && is_pdf(body) {
+        return Ok(Kind::Pdf);
+    }
     if is_binary(body) {
         let named = if declared.is_empty() { "application/octet-stream".to_owned() } else { declared };
         return Err(UnsupportedContent(named));
@@ -32,7 +39,7 @@ pub(super) fn detect(declared: Option<&str>, body: &[u8]) -> Result<Kind, Unsupp
     if declared.is_empty() {
         return Ok(sniff(body));
     }
-    kind_of(&declared).ok_or(UnsupportedContent(declared))
+    kind_of(&declared).filter(|kind| *kind != Kind::Pdf).ok_or(UnsupportedContent(declared))
 }
 
 fn kind_of(essence: &str) -> Option<Kind> {
@@ -41,6 +48,7 @@ fn kind_of(essence: &str) -> Option<Kind> {
         "text/markdown" | "text/x-markdown" => Some(Kind::Markdown),
         "application/json" | "text/json" | "application/x-ndjson" => Some(Kind::Json),
         "application/xml" | "text/xml" => Some(Kind::Xml),
+        "application/pdf" | "application/x-pdf" => Some(Kind::Pdf),
         _ if essence.starts_with("text/") => Some(Kind::Text),
         _ if !essence.starts_with("application/") => None,
         _ if essence.ends_with("+json") => Some(Kind::Json),
@@ -118,5 +126,8 @@ mod tests {
         assert_eq!(detect(Some("text/html"), b"\x89PNG\0\0"), Err(refused));
         assert!(detect(None, b"\0\0\0\x18ftypmp42").is_err());
         assert_eq!(detect(Some("text/html"), b"\xff\xfe<\0p\0>\0"), Ok(Kind::Html));
+        assert_eq!(detect(Some("application/pdf"), b"%PDF-1.7\n\0"), Ok(Kind::Pdf));
+        assert_eq!(detect(None, b"%PDF-1.7"), Ok(Kind::Pdf));
+        assert_eq!(detect(Some("text/plain"), b"%PDF-1.7 is how they begin"), Ok(Kind::Text));
     }
 }

@@ -67,6 +67,34 @@ pub(super) fn extract(document: &Document, linked_data: &[String], base: &Url) -
     }
 }
 
+/// Whether the page asks not to be listed: in a `<meta name=robots>` (or one for us, of this name), or in its
+/// `X-Robots-Tag` headers. What it asks of others is theirs.
+pub(super) fn may_be_listed(document: Option<&Document>, headers: Option<&str>) -> bool {
+    let metas = document.map(|document| {
+        let tags = document.select("meta[name][content]");
+        let robots = tags
+            .nodes()
+            .iter()
+            .filter(|tag| tag.attr("name").is_some_and(|name| name.trim().eq_ignore_ascii_case("robots")));
+        robots.filter_map(|tag| tag.attr("content").map(|content| content.to_string())).collect::<Vec<_>>().join(",")
+    });
+    let forbids = |said: &str| {
+        // `otherbot: noindex, nofollow` in a header is for the other one, up to the next comma that names somebody.
+        let mut ours = true;
+        said.to_ascii_lowercase().split(',').any(|word| {
+            let word = match word.split_once(':') {
+                Some((name, word)) if !name.trim().starts_with("max-") && !name.trim().starts_with("unavailable") => {
+                    ours = matches!(name.trim(), "*" | "robots");
+                    word
+                }
+                _ => word,
+            };
+            ours && matches!(word.trim(), "noindex" | "none")
+        })
+    };
+    !metas.is_some_and(|said| forbids(&said)) && !headers.is_some_and(forbids)
+}
+
 /// The page's `<meta>` tags by lower-case name; of several, the first.
 struct MetaTags(Vec<(String, String)>);
 
@@ -199,6 +227,16 @@ mod tests {
                 byline: Some("A. Writer".to_owned()),
             }
         );
+    }
+
+    #[test]
+    fn who_asks_not_to_be_listed() {
+        let listed = |html: &str, headers: Option<&str>| may_be_listed(Some(&Document::from(html)), headers);
+        assert!(listed("<meta name=robots content='index, follow'>", Some("nofollow, max-snippet: 5")));
+        assert!(!listed("<META NAME=Robots content='NOFOLLOW, NoIndex'>", None));
+        assert!(!listed("<meta name=robots content=none>", None));
+        assert!(!listed("<p>", Some("noarchive,noindex")) && !listed("<p>", Some("otherbot: noarchive, *: noindex")));
+        assert!(listed("<p>", Some("otherbot: noindex, nofollow")), "that is for the other one");
     }
 
     #[test]

@@ -14,11 +14,12 @@
 //! - The Markdown is at most [`ReadOptions::max_markdown_bytes`] long and ends
 //!   at the end of a line where it can.
 //!
-//! The stages, in order, each in a file of its own: `content_type` says what the
+//! PDF files and feeds have files of their own, `pdf` and `feed`. The stages
+//! of HTML, in order, each in a file of its own: `content_type` says what the
 //! body is, `charset` makes text of it, `squeeze` throws away what no reader
 //! needs while it is still text, `parse` builds the tree, `metadata` reads what
-//! the page says about itself, `hidden` and `clean` strip the tree, `article`
-//! picks the part worth reading and writes it as Markdown, `text` tidies and
+//! the page says about itself, `hidden` and `clean` strip the tree, `furniture`
+//! takes out what stands around the content, `article` picks the part worth reading and writes it as Markdown, `text` tidies and
 //! cuts it.
 
 mod article;
@@ -26,12 +27,17 @@ mod charset;
 mod clean;
 mod content_type;
 mod facts;
+mod feed;
+mod furniture;
 mod hidden;
 mod metadata;
 mod parse;
+mod pdf;
 mod squeeze;
 mod text;
 
+#[cfg(test)]
+mod site_tests;
 #[cfg(test)]
 mod tests;
 
@@ -44,6 +50,7 @@ use crate::net::Page;
 
 pub use content_type::can_read;
 pub use facts::{Facts, Link, read_facts};
+pub use feed::{Feed, Item};
 
 use content_type::Kind;
 
@@ -69,6 +76,12 @@ pub struct ReadResult {
     pub metadata: Metadata,
     /// Something was left out: the page or its Markdown passed a limit.
     pub truncated: bool,
+    /// Nothing forbids that others find it. Not on the wire.
+    #[serde(skip)]
+    pub indexable: bool,
+    /// The page shows next to nothing before its scripts have run, and they were not. Not on the wire.
+    #[serde(skip)]
+    pub needs_browser: bool,
 }
 
 /// What the page says about itself. Empty or absent where it says nothing.
@@ -104,31 +117,106 @@ impl fmt::Display for UnsupportedContent {
 
 impl std::error::Error for UnsupportedContent {}
 
+/// Letters of text that a page has at least, if it is more than a shell for
+/// its scripts.
+const MIN_LETTERS: usize = 60;
+/// The same for a page that says itself that it needs scripts.
+const MIN_LETTERS_IF_SAID: usize = 300;
+
 /// Reads a page of any kind that has text.
 pub fn read_page(page: &Page, options: &ReadOptions) -> Result<ReadResult, UnsupportedContent> {
     let kind = content_type::detect(page.content_type.as_deref(), &page.body)?;
+    if kind == Kind::Pdf {
+        return read_pdf(page, options);
+    }
     let source = charset::decode(&page.body, page.content_type.as_deref(), kind);
-    let (markdown, mut metadata, mut truncated) = match kind {
-        Kind::Html => read_html(&source, &page.final_url),
-        Kind::Text | Kind::Markdown => (text::visible(&source), Metadata::default(), false),
-        Kind::Json => (text::fenced(&source, "json"), Metadata::default(), false),
-        Kind::Xml => (text::fenced(&source, "xml"), Metadata::default(), false),
+    let data = |language| Html { markdown: text::fenced(&source, language), ..Html::default() };
+    let feed = read_feed_of(kind, &source, &page.final_url);
+    let read = match (kind, feed) {
+        (_, Some(feed)) => of_feed(&feed),
+        (Kind::Html, _) => read_html(&source, &page.final_url),
+        (Kind::Json, _) => data("json"),
+        (Kind::Xml, _) => data("xml"),
+        (Kind::Text | Kind::Markdown | Kind::Pdf, _) => Html { markdown: text::visible(&source), ..Html::default() },
     };
+    let Html { markdown, mut metadata, cut, unlisted, needs_browser } = read;
     metadata.status_code = page.status;
     let markdown = text::tidy(&markdown);
-    let (markdown, cut) = text::cut(markdown, options.max_markdown_bytes);
-    truncated |= cut || page.truncated;
-    Ok(ReadResult { url: page.final_url.to_string(), markdown, metadata, truncated })
+    let (markdown, shortened) = text::cut(markdown, options.max_markdown_bytes);
+    Ok(ReadResult {
+        url: page.final_url.to_string(),
+        markdown,
+        metadata,
+        truncated: cut || shortened || page.truncated,
+        indexable: !unlisted && metadata::may_be_listed(None, page.robots.as_deref()),
+        needs_browser: needs_browser && !page.truncated && (200..300).contains(&page.status),
+    })
 }
 
-fn read_html(source: &str, url: &Url) -> (String, Metadata, bool) {
+/// Reads a page that is a feed: RSS, Atom or JSON Feed. `None` if it is something else.
+pub fn read_feed(page: &Page) -> Option<Feed> {
+    let kind = content_type::detect(page.content_type.as_deref(), &page.body).ok()?;
+    let source = charset::decode(&page.body, page.content_type.as_deref(), kind);
+    read_feed_of(kind, &source, &page.final_url)
+}
+
+fn read_feed_of(kind: Kind, source: &str, url: &Url) -> Option<Feed> {
+    match kind {
+        Kind::Xml => feed::of_xml(source, url),
+        Kind::Json => feed::of_json(source, url),
+        _ => None,
+    }
+}
+
+/// What became of a page's text.
+#[derive(Default)]
+struct Html {
+    markdown: String,
+    metadata: Metadata,
+    cut: bool,
+    unlisted: bool,
+    needs_browser: bool,
+}
+
+fn of_feed(feed: &Feed) -> Html {
+    let metadata = Metadata { title: feed.title.clone(), description: feed.description.clone(), ..Metadata::default() };
+    Html { markdown: text::visible(&feed::to_markdown(feed)), metadata, cut: feed.cut, ..Html::default() }
+}
+
+fn read_pdf(page: &Page, options: &ReadOptions) -> Result<ReadResult, UnsupportedContent> {
+    let read = pdf::read(&page.body, options.max_markdown_bytes);
+    let read = read.map_err(|reason| UnsupportedContent(format!("application/pdf ({reason})")))?;
+    let (markdown, shortened) = text::cut(text::tidy(&read.markdown), options.max_markdown_bytes);
+    let metadata = Metadata {
+        title: read.title,
+        status_code: page.status,
+        published_at: read.made,
+        byline: read.author,
+        ..Metadata::default()
+    };
+    Ok(ReadResult {
+        url: page.final_url.to_string(),
+        markdown,
+        metadata,
+        truncated: read.cut || shortened || page.truncated,
+        indexable: metadata::may_be_listed(None, page.robots.as_deref()),
+        needs_browser: false,
+    })
+}
+
+fn read_html(source: &str, url: &Url) -> Html {
     let squeezed = squeeze::squeeze(source);
     let parsed = parse::parse(&squeezed.markup);
     let document = parsed.document;
     let base = clean::base_url(&document, url);
     let metadata = metadata::extract(&document, &squeezed.linked_data, &base);
+    let unlisted = !metadata::may_be_listed(Some(&document), None);
     let size = clean::clean(&document, &squeezed.styles, &base);
     let markdown = article::to_markdown(document, size);
     let markdown = text::visible(&markdown);
-    (markdown, metadata, squeezed.cut || parsed.cut)
+    let letters = markdown.chars().filter(|c| c.is_alphanumeric()).take(MIN_LETTERS_IF_SAID).count();
+    let said = squeezed.without_scripts.to_ascii_lowercase().contains("javascript");
+    let enough = if said { MIN_LETTERS_IF_SAID } else { MIN_LETTERS };
+    let cut = squeezed.cut || parsed.cut;
+    Html { markdown, metadata, cut, unlisted, needs_browser: squeezed.scripts && letters < enough && !cut }
 }

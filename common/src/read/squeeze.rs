@@ -25,6 +25,8 @@ const MAX_STYLE_BYTES: usize = 256 * 1024;
 /// JSON-LD blocks kept, and the longest one.
 const MAX_LINKED_DATA: usize = 8;
 const MAX_LINKED_DATA_BYTES: usize = 64 * 1024;
+/// Kept of what is shown without scripts.
+const MAX_WITHOUT_SCRIPTS_BYTES: usize = 4 * 1024;
 /// A longer name belongs to no element there is.
 const MAX_NAME_BYTES: usize = 32;
 /// A title is cut here. A lot is done with titles.
@@ -93,6 +95,10 @@ pub(super) struct Squeezed {
     pub(super) styles: String,
     /// The page's JSON-LD blocks.
     pub(super) linked_data: Vec<String>,
+    /// What is shown to visitors without scripts.
+    pub(super) without_scripts: String,
+    /// It has scripts.
+    pub(super) scripts: bool,
     /// The page was longer than what is kept.
     pub(super) cut: bool,
 }
@@ -152,7 +158,11 @@ impl Squeezed {
             return after_tag;
         }
         let (content, rest) = split_at_end_tag(after_tag, name);
+        self.scripts |= name == "script" && !tag.is_linked_data();
         match name {
+            "noscript" if self.without_scripts.len() + content.len() <= MAX_WITHOUT_SCRIPTS_BYTES => {
+                self.without_scripts.push_str(content);
+            }
             "title" => {
                 let content = &content[..content.floor_char_boundary(MAX_TITLE_BYTES)];
                 self.markup.push_str("<title>");

@@ -11,6 +11,7 @@ fn page(content_type: &str, body: &[u8]) -> Page {
         final_url: Url::parse("https://site.example/dir/page").unwrap(),
         status: 200,
         content_type: Some(content_type.to_owned()),
+        robots: None,
         body: body.to_vec(),
         truncated: false,
         redirects: 0,

@@ -1,4 +1,7 @@
-//! Web read: a page as Markdown. Queued, because the page's server answers when it likes.
+//! Web read: a page, a PDF file or a feed as Markdown. Queued, because the page's server answers when it likes.
+//!
+//! A caller's own single read keeps to robots.txt like everything else that is read here: the service cannot tell a
+//! person's agent from a crawler, and neither can the site. What cannot be read fails with a reason and is paid back.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +17,7 @@ use crate::net::{FetchPolicy, check_url};
 pub static SPEC: ToolSpec = ToolSpec {
     name: "web_read",
     title: "Web read",
-    summary: "Reads a public web page and returns its main content as Markdown, with title, description and status",
+    summary: "Reads a public web page, PDF file or feed and returns its main content as Markdown, with title, description and status",
     group: "knowledge",
     paths: &["/v1/tools/web-read"],
     price: Price::Fixed(Usdc::from_micro(2_000)),
@@ -65,6 +68,8 @@ fn output() -> Value {
                     "byline": {"type": "string"},
                     "language": {"type": "string"},
                     "publishedAt": {"type": "string"},
+                    "canonicalUrl": {"type": "string", "description": "Where the page says it belongs"},
+                    "siteName": {"type": "string"},
                 },
                 "required": ["title", "description", "statusCode"],
             },

@@ -24,6 +24,8 @@ mod notes;
 mod number;
 mod pattern;
 mod resolve;
+#[cfg(test)]
+mod round_trip;
 mod suggest;
 mod vpic;
 

@@ -178,6 +178,18 @@ impl Vpic {
         }
     }
 
+    /// The codes of all makers.
+    #[cfg(test)]
+    pub fn codes(&mut self) -> Vec<Vec<u8>> {
+        let blocks = (0..).map_while(|index| self.makers.open(index));
+        blocks
+            .flat_map(|block| {
+                let codes = block.records().filter_map(|record| Some(Reader(&block.bytes[record]).text()?.to_vec()));
+                codes.collect::<Vec<_>>()
+            })
+            .collect()
+    }
+
     /// The manufacturer with a maker's code of three or six characters.
     pub fn maker(&mut self, code: &[u8]) -> Option<Maker> {
         let index = self.maker_block(code)?;

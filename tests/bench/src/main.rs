@@ -10,6 +10,7 @@
 //! | [`verify`] | one payment, from its header to its signer, against the bare key recovery |
 //! | [`challenge`] | the unpaid 402 answer against an unprotected route |
 //! | [`find`] | a page of the list and searches among 1 000, 100 000 and 1 000 000 souls |
+//! | [`read`] | the text of pages, ours beside two public readers |
 //! | [`start`] | every function from its spawn to its first answer, against hello-world and against Node |
 //!
 //! Benches never assert: a figure beyond its target is printed as `over`, and the exit code is 0. It is 1 only if
@@ -21,6 +22,7 @@ mod crowd;
 mod find;
 mod machine;
 mod payer;
+mod read;
 mod start;
 mod stubs;
 mod table;
@@ -33,12 +35,12 @@ pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
 fn main() -> ExitCode {
     let outcome = match std::env::args().nth(1).as_deref() {
-        None => run(&["verify", "challenge", "start", "find"]),
+        None => run(&["verify", "challenge", "start", "find", "read"]),
         // What `challenge` starts beside itself.
         Some(challenge::IN_PROCESS) => challenge::in_process(),
         Some(challenge::SERVER) => challenge::server(),
-        Some(one @ ("verify" | "challenge" | "start" | "find")) => run(&[one]),
-        Some(other) => Err(format!("there is no bench {other:?}: verify, challenge, start or find").into()),
+        Some(one @ ("verify" | "challenge" | "start" | "find" | "read")) => run(&[one]),
+        Some(other) => Err(format!("there is no bench {other:?}: verify, challenge, start, find or read").into()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -50,7 +52,7 @@ fn main() -> ExitCode {
 }
 
 fn run(benches: &[&str]) -> Result<(), Error> {
-    if cfg!(debug_assertions) && benches != ["find"] {
+    if cfg!(debug_assertions) && benches != ["find"] && benches != ["read"] {
         return Err("an unoptimised build says nothing: cargo run -p bench --release".into());
     }
     let asked = |bench: &str| benches.contains(&bench);
@@ -69,6 +71,9 @@ fn run(benches: &[&str]) -> Result<(), Error> {
     }
     if asked("find") {
         find::measure()?;
+    }
+    if asked("read") {
+        read::measure()?;
     }
     Ok(())
 }

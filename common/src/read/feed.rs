@@ -1,0 +1,381 @@
+//! Feeds: RSS (0.9 to 2.0), Atom and JSON Feed, as a list of what they lead to.
+//!
+//! Everything in a feed is a stranger's text: addresses are kept if they are
+//! http or https, descriptions go through the same cleaning as pages.
+
+use chrono::DateTime;
+use quick_xml::Reader;
+use quick_xml::escape::unescape;
+use quick_xml::events::{BytesStart, Event};
+use serde_json::Value;
+use url::Url;
+
+use super::text::line;
+
+/// Entries kept.
+const MAX_ITEMS: usize = 200;
+/// Of an element's text, and of an entry's description as HTML.
+const MAX_FIELD_BYTES: usize = 4_096;
+const MAX_TITLE_CHARS: usize = 300;
+const MAX_SUMMARY_CHARS: usize = 400;
+/// Elements that may be open at once. No feed needs more.
+const MAX_DEPTH: usize = 64;
+
+/// A feed that was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Feed {
+    pub title: String,
+    pub description: String,
+    /// The site it is about.
+    pub link: Option<String>,
+    pub items: Vec<Item>,
+    /// It goes on.
+    pub cut: bool,
+}
+
+/// An entry.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Item {
+    pub title: String,
+    /// Only the guarded client may fetch it.
+    pub url: Option<String>,
+    /// As RFC 3339.
+    pub published: Option<String>,
+    pub author: Option<String>,
+    pub summary: String,
+}
+
+/// Reads a feed that is XML; `None` if it is something else.
+pub(super) fn of_xml(source: &str, base: &Url) -> Option<Feed> {
+    let mut reader = Reader::from_str(source);
+    reader.config_mut().check_end_names = false;
+    let mut builder =
+        Builder { base, feed: Feed::default(), item: None, kind: None, path: Vec::new(), text: String::new() };
+    loop {
+        let event = reader.read_event();
+        match event {
+            Ok(Event::Start(start)) => {
+                builder.open(&start)?;
+                if builder.path.len() > MAX_DEPTH {
+                    break;
+                }
+            }
+            Ok(Event::Empty(start)) => {
+                builder.open(&start)?;
+                builder.close();
+            }
+            Ok(Event::End(_)) => builder.close(),
+            Ok(Event::Text(text)) => builder.push(&text),
+            Ok(Event::CData(text)) => builder.push(&text),
+            Ok(Event::GeneralRef(name)) => {
+                let entity = format!("&{};", &*name);
+                builder.push(&unescape(&entity).unwrap_or_default());
+            }
+            Ok(Event::Eof) => break,
+            // What was read until the markup broke is the feed.
+            Err(_) => {
+                builder.feed.cut = true;
+                break;
+            }
+            Ok(_) => {}
+        }
+        if builder.feed.items.len() >= MAX_ITEMS {
+            builder.feed.cut = true;
+            break;
+        }
+    }
+    builder.kind?;
+    let said = !builder.feed.title.is_empty() || !builder.feed.items.is_empty();
+    said.then_some(builder.feed)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Rss,
+    Atom,
+}
+
+struct Builder<'a> {
+    base: &'a Url,
+    feed: Feed,
+    item: Option<Item>,
+    /// Known from the first element on.
+    kind: Option<Kind>,
+    /// Local names of the open elements.
+    path: Vec<String>,
+    /// Text of the element at hand.
+    text: String,
+}
+
+impl Builder<'_> {
+    /// `None` if the document is no feed.
+    fn open(&mut self, start: &BytesStart) -> Option<()> {
+        let name = local(&start.name());
+        if self.kind.is_none() {
+            self.kind = Some(match name.as_str() {
+                "rss" | "rdf" => Kind::Rss,
+                "feed" => Kind::Atom,
+                _ => return None,
+            });
+        }
+        match name.as_str() {
+            "item" | "entry" => self.item = Some(Item::default()),
+            "link" if self.kind == Some(Kind::Atom) => self.link(start),
+            _ => {}
+        }
+        // XHTML within a text is text: its own elements do not end it.
+        if !self.in_text() {
+            self.text.clear();
+        }
+        self.path.push(name);
+        Some(())
+    }
+
+    fn in_text(&self) -> bool {
+        let texts = ["title", "summary", "content", "description", "encoded"];
+        self.path.last().is_some_and(|name| texts.contains(&name.as_str()) || name == "div" || name == "p")
+    }
+
+    /// Atom's links are attributes, and only one of them is the entry.
+    fn link(&mut self, start: &BytesStart) {
+        let value = |name: &str| {
+            let attribute = start.attributes().take(20).flatten().find(|one| local_bytes(&one.key.0) == name)?;
+            Some(unescape(&attribute.value).map_or_else(|_| attribute.value.to_string(), |text| text.into_owned()))
+        };
+        if !matches!(value("rel").as_deref(), None | Some("alternate")) {
+            return;
+        }
+        let url = value("href").and_then(|href| address(&href, self.base));
+        let place = match &mut self.item {
+            Some(item) => &mut item.url,
+            None => &mut self.feed.link,
+        };
+        if place.is_none() {
+            *place = url;
+        }
+    }
+
+    fn push(&mut self, text: &str) {
+        let room = MAX_FIELD_BYTES.saturating_sub(self.text.len());
+        self.text.push_str(&text[..text.floor_char_boundary(room)]);
+    }
+
+    fn close(&mut self) {
+        let Some(name) = self.path.pop() else { return };
+        if matches!(name.as_str(), "item" | "entry") {
+            self.feed.items.extend(self.item.take().filter(|item| !item.title.is_empty() || item.url.is_some()));
+            return;
+        }
+        let parent = self.path.last().map_or("", String::as_str);
+        let text = self.text.as_str();
+        match &mut self.item {
+            Some(item) if matches!(parent, "item" | "entry") => match name.as_str() {
+                "title" => item.title = title(text),
+                "link" if item.url.is_none() => item.url = address(text, self.base),
+                "guid" if item.url.is_none() && text.starts_with("http") => item.url = address(text, self.base),
+                "pubdate" | "published" | "date" => item.published = date(text).or(item.published.take()),
+                "updated" if item.published.is_none() => item.published = date(text),
+                "creator" | "author" if !text.trim().is_empty() => item.author = Some(title(text)),
+                "description" | "summary" => item.summary = summary(text),
+                "encoded" | "content" if item.summary.is_empty() => item.summary = summary(text),
+                _ => {}
+            },
+            Some(item) if parent == "author" && name == "name" => item.author = Some(title(text)),
+            None if matches!(parent, "channel" | "feed") => match name.as_str() {
+                "title" => self.feed.title = title(text),
+                "link" if self.feed.link.is_none() => self.feed.link = address(text, self.base),
+                "description" | "subtitle" => self.feed.description = summary(text),
+                _ => {}
+            },
+            _ => {}
+        }
+        if !self.in_text() {
+            self.text.clear();
+        }
+    }
+}
+
+/// Reads a JSON Feed (jsonfeed.org, 1 and 1.1); `None` if it is something else.
+pub(super) fn of_json(source: &str, base: &Url) -> Option<Feed> {
+    if !source.contains("jsonfeed.org/version/") {
+        return None;
+    }
+    let feed: Value = serde_json::from_str(source).ok()?;
+    feed.get("version")?.as_str()?.contains("jsonfeed.org/version/").then_some(())?;
+    let text =
+        |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(bounded).unwrap_or_default().to_owned();
+    let items = feed.get("items").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let read = |item: &Value| Item {
+        title: title(&text(item, "title")),
+        url: address(&text(item, "url"), base).or_else(|| address(&text(item, "external_url"), base)),
+        published: date(&text(item, "date_published")),
+        author: item.pointer("/authors/0/name").or(item.pointer("/author/name")).and_then(Value::as_str).map(title),
+        summary: ["summary", "content_text", "content_html"]
+            .iter()
+            .map(|name| summary(&text(item, name)))
+            .find(|text| !text.is_empty())
+            .unwrap_or_default(),
+    };
+    Some(Feed {
+        title: title(&text(&feed, "title")),
+        description: summary(&text(&feed, "description")),
+        link: address(&text(&feed, "home_page_url"), base),
+        items: items.iter().take(MAX_ITEMS).map(read).collect(),
+        cut: items.len() > MAX_ITEMS,
+    })
+}
+
+/// The feed as Markdown.
+pub(super) fn to_markdown(feed: &Feed) -> String {
+    let mut markdown = format!("# {}\n\n{}\n\n", feed.title, feed.description);
+    for item in &feed.items {
+        let title = if item.title.is_empty() { "(untitled)" } else { &item.title };
+        let title = title.replace('\\', "\\\\").replace('[', "\\[").replace(']', "\\]");
+        match &item.url {
+            Some(url) => markdown.push_str(&format!("- [{title}]({})", url.replace('(', "%28").replace(')', "%29"))),
+            None => markdown.push_str(&format!("- {title}")),
+        }
+        let about: Vec<&str> = item.published.iter().chain(&item.author).map(String::as_str).collect();
+        if !about.is_empty() {
+            markdown.push_str(&format!(" ({})", about.join(", ")));
+        }
+        if !item.summary.is_empty() && item.summary != item.title {
+            markdown.push_str(&format!("\n  {}", item.summary));
+        }
+        markdown.push('\n');
+    }
+    markdown
+}
+
+fn local(name: &quick_xml::name::QName) -> String {
+    local_bytes(name.0)
+}
+
+/// A name without its prefix, in lower case.
+fn local_bytes(name: &str) -> String {
+    name.rsplit(':').next().unwrap_or_default().to_ascii_lowercase()
+}
+
+fn bounded(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_FIELD_BYTES)]
+}
+
+fn title(text: &str) -> String {
+    line(&plain(text), MAX_TITLE_CHARS)
+}
+
+fn summary(text: &str) -> String {
+    line(&plain(text), MAX_SUMMARY_CHARS)
+}
+
+/// The text of what may be HTML, without what HTML hides.
+fn plain(text: &str) -> String {
+    if !text.contains(['<', '&']) {
+        return text.to_owned();
+    }
+    let squeezed = super::squeeze::squeeze(text);
+    let document = super::parse::parse(&squeezed.markup).document;
+    if let Ok(base) = Url::parse("http://feed.invalid/") {
+        super::clean::clean(&document, &squeezed.styles, &base);
+    }
+    document.body().map(|body| body.formatted_text().to_string()).unwrap_or_default()
+}
+
+fn address(text: &str, base: &Url) -> Option<String> {
+    let text = text.trim();
+    let url = if text.is_empty() { None } else { base.join(text).ok() }?;
+    matches!(url.scheme(), "http" | "https").then(|| url.into())
+}
+
+/// A date of RFC 2822 (RSS) or RFC 3339 (the others).
+fn date(text: &str) -> Option<String> {
+    let text = text.trim();
+    let read = DateTime::parse_from_rfc3339(text).or_else(|_| DateTime::parse_from_rfc2822(text));
+    match read {
+        Ok(date) => Some(date.to_rfc3339_opts(chrono::SecondsFormat::Secs, true)),
+        // Dates alone are common.
+        Err(_) => {
+            text.get(..10).filter(|day| chrono::NaiveDate::parse_from_str(day, "%Y-%m-%d").is_ok()).map(str::to_owned)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn base() -> Url {
+        Url::parse("https://site.example/feed").unwrap()
+    }
+
+    #[test]
+    fn rss_with_everything_that_occurs() {
+        let feed = of_xml(
+            "<?xml version=\"1.0\"?><!DOCTYPE rss [<!ENTITY x \"evil\">]><rss version=\"2.0\" xmlns:dc=\"d\" xmlns:content=\"c\"><channel><title>A &amp; B</title>\
+             <link>https://site.example/</link><atom:link rel=\"self\" href=\"/feed\"/><description>News</description>\
+             <item><title><![CDATA[One <b>bold</b> &amp; more]]></title><link>/1?a=1&amp;b=2</link><pubDate>Wed, 04 Mar 2026 07:30:00 +0100</pubDate><dc:creator>A. Writer</dc:creator>\
+             <description>&lt;p&gt;Shown&lt;span style=\"display:none\"&gt;hidden&lt;/span&gt;&lt;/p&gt;</description></item>\
+             <item><title>Two &x;</title><guid>https://site.example/2</guid></item><item><title>Three</title><link>javascript:alert(1)</link></item>",
+            &base(),
+        );
+        let feed = feed.unwrap();
+        assert_eq!((feed.title.as_str(), feed.description.as_str(), feed.items.len()), ("A & B", "News", 3));
+        let one = &feed.items[0];
+        assert_eq!(
+            (one.title.as_str(), one.url.as_deref()),
+            ("One bold & more", Some("https://site.example/1?a=1&b=2"))
+        );
+        assert_eq!(one.published.as_deref(), Some("2026-03-04T07:30:00+01:00"));
+        assert_eq!((one.author.as_deref(), one.summary.as_str()), (Some("A. Writer"), "Shown"));
+        assert_eq!(
+            (feed.items[1].title.as_str(), feed.items[1].url.as_deref()),
+            ("Two", Some("https://site.example/2"))
+        );
+        assert_eq!(feed.items[2].url, None);
+        let markdown = to_markdown(&feed);
+        assert!(
+            markdown.contains(
+                "- [One bold & more](https://site.example/1?a=1&b=2) (2026-03-04T07:30:00+01:00, A. Writer)\n  Shown"
+            ),
+            "{markdown}"
+        );
+    }
+
+    #[test]
+    fn atom_and_json() {
+        let atom = "<feed xmlns=\"http://www.w3.org/2005/Atom\"><title type=\"text\">T</title><link rel=\"self\" href=\"/self\"/><link href=\"/\"/>\
+                    <entry><title type=\"xhtml\"><div xmlns=\"http://www.w3.org/1999/xhtml\">An <em>entry</em></div></title><link rel=\"edit\" href=\"/e\"/><link rel=\"alternate\" href=\"/1\"/>\
+                    <updated>2026-01-02T03:04:05Z</updated><author><name>N</name></author><content type=\"html\">&lt;p&gt;Text&lt;/p&gt;</content></entry></feed>";
+        let feed = of_xml(atom, &base()).unwrap();
+        assert_eq!(feed.link.as_deref(), Some("https://site.example/"));
+        let item = Item {
+            title: "An entry".to_owned(),
+            url: Some("https://site.example/1".to_owned()),
+            published: Some("2026-01-02T03:04:05Z".to_owned()),
+            author: Some("N".to_owned()),
+            summary: "Text".to_owned(),
+        };
+        assert_eq!(feed.items, [item]);
+        let json = "{\"version\":\"https://jsonfeed.org/version/1.1\",\"title\":\"J\",\"items\":[{\"url\":\"/1\",\"title\":\"One\",\"content_html\":\"<p>x</p>\",\"date_published\":\"2026-01-02\"}]}";
+        let feed = of_json(json, &base()).unwrap();
+        assert_eq!(
+            (feed.title.as_str(), feed.items[0].summary.as_str(), feed.items[0].published.as_deref()),
+            ("J", "x", Some("2026-01-02"))
+        );
+    }
+
+    #[test]
+    fn what_is_no_feed_and_what_is_broken() {
+        assert_eq!(of_xml("<urlset><url><loc>https://x.example/</loc></url></urlset>", &base()), None);
+        assert_eq!(of_xml("not xml at all", &base()), None);
+        assert_eq!(of_json("{\"items\": []}", &base()), None);
+        let broken =
+            of_xml("<rss><channel><title>T</title><item><title>One</title></item><item><title a=<<", &base()).unwrap();
+        assert_eq!(broken.items.len(), 1);
+        let deep = format!("<rss><channel>{}", "<a>".repeat(100_000));
+        assert_eq!(of_xml(&deep, &base()), None);
+        let many = format!("<rss><channel>{}", "<item><title>x</title></item>".repeat(5_000));
+        let many = of_xml(&many, &base()).unwrap();
+        assert!(many.cut && many.items.len() == MAX_ITEMS);
+    }
+}

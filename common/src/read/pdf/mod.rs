@@ -1,0 +1,189 @@
+//! The text of a PDF, page by page.
+//!
+//! The file is a stranger's: every stream is unpacked within a budget, the work
+//! is counted and ends at a moment, and whatever panics is caught. Text that is
+//! painted so that nobody sees it is left out, as far as that can be known
+//! without painting: letters drawn by no pen, unless the page has no others (a
+//! scan with its recognised text), letters too small to read, and white ones
+//! where nothing dark was painted before them.
+
+mod page;
+#[cfg(test)]
+pub(super) mod samples;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+use lopdf::{Document, LoadOptions, Object};
+
+use super::text::{line, visible};
+
+/// Pages that are looked at.
+const MAX_PAGES: usize = 300;
+/// All that may be unpacked when the file is opened.
+const MAX_UNPACKED: usize = 64 * 1024 * 1024;
+/// One stream gets no less of it than this.
+const MIN_UNPACKED: usize = 256 * 1024;
+/// After which the file is what was read until then.
+const TIME: Duration = Duration::from_secs(4);
+const MAX_TITLE_CHARS: usize = 300;
+
+/// What a file said.
+#[derive(Debug, Default)]
+pub(super) struct Read {
+    pub(super) markdown: String,
+    pub(super) title: String,
+    pub(super) author: Option<String>,
+    /// A day: when the file was made.
+    pub(super) made: Option<String>,
+    /// It goes on.
+    pub(super) cut: bool,
+}
+
+/// Reads a file until there are `enough` bytes of text; what is wrong with it otherwise.
+pub(super) fn read(body: &[u8], enough: usize) -> Result<Read, &'static str> {
+    catch_unwind(AssertUnwindSafe(|| read_checked(body, enough))).unwrap_or(Err("damaged"))
+}
+
+/// Whether the body begins as a PDF does.
+pub(super) fn is_pdf(body: &[u8]) -> bool {
+    body[..body.len().min(1024)].windows(5).any(|run| run == b"%PDF-")
+}
+
+fn read_checked(body: &[u8], enough: usize) -> Result<Read, &'static str> {
+    let until = Instant::now() + TIME;
+    // The library's own limit is for each stream of objects: the budget is shared by as many as there may be.
+    let limit = (MAX_UNPACKED / object_streams(body).max(1)).max(MIN_UNPACKED);
+    if object_streams(body).saturating_mul(limit) > 2 * MAX_UNPACKED {
+        return Err("too large");
+    }
+    let options = LoadOptions::with_max_decompressed_size(limit);
+    let document = Document::load_mem_with_options(body, options).map_err(|_| "damaged")?;
+    let mut read = Read::default();
+    about(&document, &mut read);
+    let mut budget = page::Budget::new(until);
+    let mut pages = document.page_iter().enumerate();
+    for (index, id) in pages.by_ref().take(MAX_PAGES) {
+        let text = page::text_of(&document, id, &mut budget);
+        let text = visible(&text);
+        if !text.trim().is_empty() {
+            if index > 0 {
+                read.markdown.push_str(&format!("\n\n## Page {}\n\n", index + 1));
+            }
+            read.markdown.push_str(text.trim());
+        }
+        if budget.is_spent() || read.markdown.len() > enough {
+            read.cut = true;
+            break;
+        }
+    }
+    read.cut |= pages.next().is_some();
+    if read.markdown.is_empty() {
+        let encrypted = document.is_encrypted() || document.was_encrypted() || document.trailer.has(b"Encrypt");
+        return Err(match () {
+            // An empty password opens some of them.
+            () if encrypted || contains(body, b"/Encrypt") => "encrypted",
+            () if budget.is_spent() => "too large",
+            // Pictures of text need eyes.
+            () => "no text, only pictures",
+        });
+    }
+    if !read.title.is_empty() {
+        read.markdown.insert_str(0, &format!("# {}\n\n", read.title));
+    }
+    Ok(read)
+}
+
+fn contains(body: &[u8], word: &[u8]) -> bool {
+    body.windows(word.len()).any(|run| run == word)
+}
+
+/// How many streams of objects there are at most. A name may be written with escapes, so those count as well.
+fn object_streams(body: &[u8]) -> usize {
+    let named = body.windows(6).filter(|run| *run == b"ObjStm").count();
+    let escaped = body.windows(2).enumerate();
+    let escaped = escaped.filter(|(at, run)| {
+        let after = &body[at + 2..body.len().min(at + 8)];
+        (run == b"/#" || run == b"/O" || run == b"/o") && (run[1] == b'#' || after.contains(&b'#'))
+    });
+    named + escaped.count()
+}
+
+/// What the file says about itself.
+fn about(document: &Document, read: &mut Read) {
+    let info = document.trailer.get(b"Info").ok().and_then(|info| document.dereference(info).ok());
+    let Some(info) = info.and_then(|(_, info)| info.as_dict().ok()) else { return };
+    let text = |name: &[u8]| {
+        let value = document.dereference(info.get(name).ok()?).ok()?.1;
+        lopdf::decode_text_string(value).ok().map(|text| line(&text, MAX_TITLE_CHARS)).filter(|text| !text.is_empty())
+    };
+    read.title = text(b"Title").unwrap_or_default();
+    read.author = text(b"Author");
+    let made = info.get(b"CreationDate").ok().and_then(|value| match value {
+        Object::String(bytes, _) => std::str::from_utf8(bytes).ok(),
+        _ => None,
+    });
+    // D:20260304073000+01'00'
+    let digits = made.and_then(|made| made.strip_prefix("D:")).filter(|made| made.len() >= 8 && made.is_ascii());
+    read.made = digits.map(|digits| format!("{}-{}-{}", &digits[..4], &digits[4..6], &digits[6..8]));
+    read.made.take_if(|day| chrono::NaiveDate::parse_from_str(day, "%Y-%m-%d").is_err());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::samples::{Sample, hostile};
+    use super::*;
+
+    #[test]
+    fn text_is_read_in_lines_and_paragraphs() {
+        let read = read(&Sample::report().bytes(), 50_000).unwrap();
+        assert_eq!((read.title.as_str(), read.made.as_deref()), ("Report on the harbour", Some("2026-03-04")));
+        let expected = "# Report on the harbour\n\nThe harbour was dredged in March and is eleven metres deep again.\n\n\
+                        A second paragraph says that the quay wall holds.\n\n## Page 2\n\nÜber den Kai – “quoted” and hyphenated.";
+        assert_eq!(read.markdown, expected);
+        assert!(!read.cut);
+    }
+
+    #[test]
+    fn what_nobody_sees_is_left_out() {
+        let read = read(&Sample::with_hidden().bytes(), 50_000).unwrap();
+        assert!(read.markdown.contains("Seen by everybody"), "{}", read.markdown);
+        for hidden in ["drawn by no pen", "white on white", "too small"] {
+            assert!(!read.markdown.contains(hidden), "{hidden}: {}", read.markdown);
+        }
+        assert!(read.markdown.contains("White on black"), "{}", read.markdown);
+    }
+
+    #[test]
+    fn what_cannot_be_read_says_why() {
+        assert_eq!(read(b"%PDF-1.7\nnothing else", 1_000).unwrap_err(), "damaged");
+        assert_eq!(read(&Sample::picture().bytes(), 1_000).unwrap_err(), "no text, only pictures");
+        let reason = read(&Sample::encrypted().bytes(), 1_000).unwrap_err();
+        assert_eq!(reason, "encrypted");
+    }
+
+    #[test]
+    fn hostile_files_end_soon() {
+        for (name, body) in hostile() {
+            let begun = Instant::now();
+            let outcome = read(&body, 50_000);
+            let text = outcome.map_or(0, |read| read.markdown.len());
+            assert!(begun.elapsed() < TIME + Duration::from_secs(8), "{name}: {:?}", begun.elapsed());
+            assert!(text <= 4_000_000, "{name}: {text}");
+        }
+    }
+
+    #[test]
+    fn broken_copies_of_a_good_file_never_panic() {
+        let good = Sample::report().bytes();
+        for seed in 0..300_usize {
+            let mut body = good.clone();
+            let at = (seed * 7_919) % body.len();
+            body[at] = body[at].wrapping_add(1 + (seed % 250) as u8);
+            if seed % 3 == 0 {
+                body.truncate((seed * 104_729) % body.len());
+            }
+            let _ = read_checked(&body, 50_000);
+        }
+    }
+}
