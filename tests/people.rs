@@ -20,7 +20,7 @@ use common::tools::{ErrorCode, Mode, Output, Reporter, Task, ToolError, enrichme
 use local::Stack;
 use serde_json::{Value, json};
 
-use crate::support::zone::Zone;
+use crate::support::zone::{self, Zone};
 use crate::support::{Payer, run, stack_with};
 
 const KEY: &str = "a-secret-key";
@@ -549,6 +549,8 @@ async fn firm() -> (Stack, Server, Server) {
         .txt("_dmarc.127.0.0.1", &["v=DMARC1; p=reject"])
         .mx("takes.test", 10, "mx.takes.test")
         .mx("refuses.test", 0, ".")
+        .answer("broken.test", zone::Answer::ServerFailure)
+        .answer("silent.test", zone::Answer::Silence)
         .start()
         .await;
     let allowed = format!("{},{}", site.host(), registry.host());
@@ -655,6 +657,13 @@ fn people_are_those_whom_the_firm_itself_names_and_nobody_is_guessed_silently() 
         let none = json!({"company_domain": "refuses.test", "full_name": "Jane Doe"});
         let none = use_tool(&stack, "enrich_email", none).await.unwrap();
         assert_eq!(none.result["guesses"], json!([]), "where no mail is taken nobody has an address");
+
+        // Where nobody can say anything, nothing is said, and nothing is charged.
+        for domain in ["broken.test", "silent.test"] {
+            let unknown = json!({"company_domain": domain, "full_name": "Jane Doe"});
+            let error = use_tool_for(&stack, "enrich_email", unknown, Duration::from_secs(8)).await.unwrap_err();
+            assert_eq!(reason(&error), "source_unavailable", "{domain}");
+        }
 
         // Who does not want to be found is not, from the next question on.
         let now = stack.app.clock.now();
