@@ -20,7 +20,7 @@ use common::tools::{ErrorCode, Mode, Output, Reporter, Task, ToolError, enrichme
 use local::Stack;
 use serde_json::{Value, json};
 
-use crate::support::zone::Zone;
+use crate::support::zone::{self, Zone};
 use crate::support::{Payer, run, stack_with};
 
 const KEY: &str = "a-secret-key";
@@ -40,6 +40,7 @@ struct Asked {
 enum Turn {
     Json(u16, Value),
     Html(&'static str),
+    Text(&'static str),
     Busy,
     Garbage,
     /// It takes the request and never answers.
@@ -92,6 +93,7 @@ async fn answer(
     match (server.script)(count, &asked) {
         Turn::Json(status, body) => typed(status, "application/json").body(Body::from(body.to_string())).unwrap(),
         Turn::Html(page) => typed(200, "text/html").body(Body::from(page)).unwrap(),
+        Turn::Text(text) => typed(200, "text/plain").body(Body::from(text)).unwrap(),
         Turn::Busy => typed(429, "application/json").header("retry-after", "1").body(Body::from("{}")).unwrap(),
         Turn::Garbage => typed(200, "application/json").body(Body::from("<oops>")).unwrap(),
         Turn::Silence => std::future::pending().await,
@@ -506,7 +508,7 @@ const HOME: &str = r#"<html><head><title>Example</title><meta name="description"
 "address": {"@type": "PostalAddress", "streetAddress": "Hohe Str. 1", "postalCode": "10115", "addressLocality": "Berlin",
 "addressCountry": "DE"}, "telephone": "+49 30 123 45 67", "sameAs": ["https://www.linkedin.com/company/example"]}</script></head>
 <body><a href="/team">Our team</a><a href="/blog">Blog</a><a href="https://www.linkedin.com/in/somebody">in</a>
-<a href="https://x.com/example">X</a></body></html>"#;
+<a href="https://x.com/example">X</a><a href="/contact">Contact</a></body></html>"#;
 
 const TEAM: &str = r#"<html><script type="application/ld+json">[{"@type": "Person", "name": "Jane Doe", "jobTitle": "Head of Sales",
 "email": "jane@example.com", "telephone": "+49 30 1234568", "worksFor": {"@type": "Organization", "name": "Example"}},
@@ -516,6 +518,7 @@ const TEAM: &str = r#"<html><script type="application/ld+json">[{"@type": "Perso
 /// A firm with a site, a DNS zone and an entry in a registry, and a stack that reaches them.
 async fn firm() -> (Stack, Server, Server) {
     let site = Server::start(|_, asked| match asked.path.as_str() {
+        "/robots.txt" => Turn::Text("User-agent: *\nDisallow: /contact\n"),
         "/" => Turn::Html(HOME),
         "/team" => Turn::Html(TEAM),
         other => panic!("nobody asked for {other}"),
@@ -546,6 +549,8 @@ async fn firm() -> (Stack, Server, Server) {
         .txt("_dmarc.127.0.0.1", &["v=DMARC1; p=reject"])
         .mx("takes.test", 10, "mx.takes.test")
         .mx("refuses.test", 0, ".")
+        .answer("broken.test", zone::Answer::ServerFailure)
+        .answer("silent.test", zone::Answer::Silence)
         .start()
         .await;
     let allowed = format!("{},{}", site.host(), registry.host());
@@ -605,7 +610,7 @@ fn a_company_is_read_off_its_own_site_dns_and_registry() {
             }
         }
         let paths: Vec<String> = site.asked().into_iter().map(|asked| asked.path).collect();
-        assert_eq!(paths, ["/", "/team"], "no blog, and no network");
+        assert_eq!(paths, ["/robots.txt", "/", "/team"], "no blog, nothing its owner forbids, and no network");
         assert_eq!(payer.balance(&stack).await, 1_000_000 - 5_000);
 
         let found =
@@ -652,6 +657,13 @@ fn people_are_those_whom_the_firm_itself_names_and_nobody_is_guessed_silently() 
         let none = json!({"company_domain": "refuses.test", "full_name": "Jane Doe"});
         let none = use_tool(&stack, "enrich_email", none).await.unwrap();
         assert_eq!(none.result["guesses"], json!([]), "where no mail is taken nobody has an address");
+
+        // Where nobody can say anything, nothing is said, and nothing is charged.
+        for domain in ["broken.test", "silent.test"] {
+            let unknown = json!({"company_domain": domain, "full_name": "Jane Doe"});
+            let error = use_tool_for(&stack, "enrich_email", unknown, Duration::from_secs(8)).await.unwrap_err();
+            assert_eq!(reason(&error), "source_unavailable", "{domain}");
+        }
 
         // Who does not want to be found is not, from the next question on.
         let now = stack.app.clock.now();
@@ -867,5 +879,51 @@ fn a_submission_whose_answer_was_lost_is_finished_and_found() {
         let job = payer.finished(found["request_id"].as_str().unwrap()).await;
         assert_eq!((&job["status"], &job["settlement_status"]), (&json!("completed"), &json!("settled")));
         assert_eq!(payer.balance(&stack).await, 1_000_000 - 5_000);
+    });
+}
+
+/// The public Python SDK before and after it renamed its methods and paths.
+#[test]
+fn the_public_sdks_use_every_tool() {
+    run(async {
+        let Some(python) = crate::clients::installed("python").await else { return };
+        let server = Server::start(|_, asked| match asked.path.split('?').next().unwrap() {
+            "/v5/person/enrich" => Turn::Json(200, json!({"status": 200, "likelihood": 9, "data": record()})),
+            "/v5/person/search" => Turn::Json(200, json!({"status": 200, "data": [record()], "total": 1})),
+            "/v5/company/enrich" => {
+                Turn::Json(200, json!({"status": 200, "name": "example", "website": "example.com"}))
+            }
+            _ => Turn::Json(
+                200,
+                json!({"status": 200, "data": [{"name": "example", "website": "example.com"}], "total": 1}),
+            ),
+        })
+        .await;
+        let (urls, keys) =
+            (json!({"peopledatalabs": server.url}).to_string(), json!({"peopledatalabs": KEY}).to_string());
+        let stack = stack_with(|options| {
+            let options = options.with("SERVICE_NAME", "OneShot").with("PEOPLE_PROVIDERS", "peopledatalabs");
+            options.with("PROVIDER_URLS", urls).with("PROVIDER_KEYS", keys)
+        })
+        .await;
+        for version in ["0.37.0", "0.50.0"] {
+            let mut about = local::report::json(&stack);
+            about["wallets"]["rich"] = json!(crate::clients::wallet(&stack, 1_000_000).await.0);
+            let mut command = tokio::process::Command::new(python.join(".venv/bin/python"));
+            command.arg(python.join("people.py")).arg(version).arg(python.join(".venv/sdk").join(version));
+            let told = crate::clients::lines(&mut command, &about).await;
+            let [people, companies, dossier, profile, email, company] = &told[..] else {
+                panic!("{version}: {told:?}")
+            };
+            assert_eq!(people["result"]["results"][0]["full_name"], "jane doe", "{version}");
+            assert_eq!(companies["result"]["results"][0]["domain"], "example.com", "{version}");
+            assert_eq!(dossier["result"]["result"]["enrichment"]["displayname"], "jane doe", "{version}");
+            // The newer SDK asks for no phones unless it is told to; the older one knows nothing of it.
+            let phones = profile["result"]["profile"]["fullphone"].as_array().unwrap().len();
+            assert_eq!(phones, if version == "0.50.0" { 0 } else { 2 }, "{version}");
+            assert_eq!(email["result"]["email"], "jane@example.com", "{version}");
+            assert_eq!(company["result"]["company"]["name"], "example", "{version}");
+            assert!(told.iter().all(|line| line["result"]["request_id"].is_string()), "{version}");
+        }
     });
 }

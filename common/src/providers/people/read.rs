@@ -75,10 +75,12 @@ pub fn domain_of(text: &str) -> Option<String> {
     let host = text.split_once("://").map_or(text.as_str(), |(_, rest)| rest);
     let host = host.split(['/', '?', '#']).next()?.trim_end_matches('.');
     let host = host.strip_prefix("www.").unwrap_or(host);
+    if host.contains([':', '@']) {
+        return None;
+    }
     let url = Url::parse(&format!("http://{host}/")).ok()?;
-    let (domain, no_port) = (url.domain()?, url.port().is_none() && url.username().is_empty());
-    let fits = no_port
-        && domain.len() <= 253
+    let domain = url.domain()?;
+    let fits = domain.len() <= 253
         && domain.contains('.')
         && domain.split('.').all(|label| {
             !label.is_empty()

@@ -29,7 +29,7 @@ pub static SPEC: ToolSpec = ToolSpec {
         Field::optional("company_domain", DOMAIN_KIND, "The employer's domain"),
         Field::optional("company", NAME, "The employer's name or domain"),
         Field::optional("profile_url", PROFILE_KIND, "A profile on any network, in place of linkedin_url"),
-        Field::optional("social_media_url", PROFILE_KIND, "The same"),
+        Field::optional("social_media_url", PROFILE_KIND, ""),
         PHONES,
     ],
     check: |input, policy| {

@@ -118,12 +118,12 @@ pub async fn read(toolbox: &Toolbox, authority: &str, deadline: Instant) -> Opti
     Some(Site { pages })
 }
 
-/// One page's facts, if it is there and is no network's.
+/// One page's facts, if it is there, its site lets it be read, and it is no network's.
 pub async fn fetch(toolbox: &Toolbox, url: &str, deadline: Instant) -> Option<(Url, Facts)> {
     if is_network(url) {
         return None;
     }
-    let page = tokio::time::timeout_at(deadline, toolbox.fetcher.get(url)).await.ok()?.ok()?;
+    let page = tokio::time::timeout_at(deadline, toolbox.fetcher.read(url)).await.ok()?.ok()?;
     if page.status != 200 || network(&page.final_url).is_some() {
         return None;
     }
