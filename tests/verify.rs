@@ -141,7 +141,8 @@ fn every_verdict_is_what_the_zone_and_the_mail_hosts_say() {
 fn what_cannot_be_found_out_is_paid_back() {
     run(async {
         let town = town().await;
-        let stack = stack_with(|options| town.known_to(options)).await;
+        // Work this cheap need not wait for its payment: what fails at once is never settled. Nobody waits for that here.
+        let stack = stack_with(|options| town.known_to(options).with("PAYMENT_HOLD_MS", "0")).await;
         let payer = Payer::new(&stack).await;
         let job = verified(&payer, "ada@broken.org").await;
         assert_eq!((&job["status"], &job["error_code"]), (&json!("failed"), &json!("provider_unavailable")), "{job}");
@@ -200,6 +201,7 @@ fn a_provider_finds_out_where_port_25_is_shut() {
         let stack = stack_with(|options| {
             town.known_to(options)
                 .with("SMTP_PROBE", "off")
+                .with("PAYMENT_HOLD_MS", "0")
                 .with("EMAIL_CHECK_PROVIDERS", "hunter")
                 .with("PROVIDER_URLS", urls)
                 .with("PROVIDER_KEYS", r#"{"hunter":"hunter-key"}"#)
@@ -254,6 +256,6 @@ fn a_verification_is_counted() {
         let [probed, remembered, settled] = counted[..] else { unreachable!() };
         // The domain's count, the host's turn taken and given back, what is kept.
         assert!(probed.0 - remembered.0 <= 5.0, "{counted:?}");
-        assert!(settled.0 <= remembered.0 && probed.0 <= 34.0, "{counted:?}");
+        assert!(settled.0 <= remembered.0 && probed.0 <= 38.0, "{counted:?}");
     });
 }

@@ -228,6 +228,7 @@ pub static OPERATIONS: &[Operation] = &[
         .body(Body::Form(schemas::identity_answer))
         .answers(&[
             Answer::other(200, "Mailed, or confirmed", PAGE),
+            Answer::other(303, "On to the page of who looks at documents", PAGE),
             Answer::other(400, "The form could not be read, or this is not the code", PAGE),
             Answer::other(404, "The link leads nowhere", PAGE),
             Answer::other(409, "It is over, or no more codes are mailed", PAGE),

@@ -49,9 +49,7 @@ fn made(vpic: &mut Vpic, code: &[u8], maker: &Maker, link: Link, dice: &mut Dice
     let wants_letter = year >= 2010;
     text[6] = if wants_letter { LETTERS[dice.below(LETTERS.len())] } else { b'1' };
     text[9] = YEARS[usize::from(year - 1980) % 30];
-    for place in 14..17 {
-        text[place] = b'0' + dice.below(10) as u8;
-    }
+    text[14..].fill_with(|| b'0' + dice.below(10) as u8);
     for (position, slot) in pattern::slots(&key) {
         let place = position - 1;
         let fits = |character: &u8| slot.admits(*character);
