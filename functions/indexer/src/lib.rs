@@ -55,8 +55,11 @@ impl Indexer {
             }
         }
         // Boxed, as reading a page is deep for the compiler.
-        let visit = |url| -> BoxFuture<'_, ()> { Box::pin(self.toolbox.visit(url)) };
-        join_all(visits.iter().map(visit)).await;
+        let mut reads: Vec<BoxFuture<'_, ()>> = Vec::new();
+        for url in &visits {
+            reads.push(Box::pin(self.toolbox.visit(url)));
+        }
+        join_all(reads).await;
         if !changes.is_empty() {
             failed.extend(self.apply(changes).await);
         }
