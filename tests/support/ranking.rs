@@ -45,7 +45,6 @@ impl Sites {
                 body: page.body.clone(),
                 truncated: false,
                 redirects: 0,
-                robots: None,
             };
             let stored = StoredPage::of(&read_page(&fetched, &ReadOptions::default()).ok()?, now)?;
             Some((stored.key(), stored))
