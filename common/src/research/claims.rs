@@ -71,7 +71,7 @@ pub fn is_supported(text: &str, quote: &str, question: &str, title: &str) -> boo
     let numbers_are_given =
         said.iter().filter(|term| term.starts_with(|letter: char| letter.is_ascii_digit())).all(|term| is_given(&term));
     let shared = said.iter().filter(is_given).count();
-    numbers_are_given && !said.is_empty() && shared as f64 >= said.len() as f64 * MIN_SHARED
+    numbers_are_given && said.len() > 1 && shared as f64 >= said.len() as f64 * MIN_SHARED
 }
 
 /// Addresses of pages, people and purses: a report names its sources by itself, and nobody is sent anywhere by a page.

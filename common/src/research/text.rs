@@ -65,6 +65,9 @@ pub fn read(markdown: &str, title: &str) -> Text {
             reader.heading(level, &plain(heading.trim_start_matches('#').trim()));
         } else if bare.starts_with('|') {
             reader.row(bare);
+        } else if let Some(entry) = item(bare).filter(|item| is_entry(item)) {
+            // The reader's own way to write an entry of a feed: a heading to what follows, and nobody's words.
+            reader.heading(6, &plain(entry));
         } else if let Some(item) = item(bare) {
             reader.table_head.clear();
             // An item may be sentences; it may also go on in the next line.
@@ -161,6 +164,14 @@ impl Reader {
         }
         self.before = terms;
     }
+}
+
+/// Whether an item is a feed's entry, as [`crate::read`] writes it: it ends in its time.
+fn is_entry(item: &str) -> bool {
+    let time = item.strip_suffix(')').and_then(|item| item.rsplit_once('(')).map(|(_, time)| time);
+    time.is_some_and(|time| {
+        time.len() >= 19 && time.as_bytes()[10] == b'T' && time.starts_with(|c: char| c.is_ascii_digit())
+    })
 }
 
 /// What an item of a list says.
