@@ -146,6 +146,7 @@ mod tests {
             final_url: Url::parse("https://site.example/dir/").unwrap(),
             status: 200,
             content_type: Some("text/html".to_owned()),
+            robots: None,
             body: body.as_bytes().to_vec(),
             truncated: false,
             redirects: 0,

@@ -66,7 +66,7 @@ fn check(input: &Map<String, Value>, policy: &FetchPolicy) -> Vec<FieldError> {
         "tags",
     ];
     let says = |name: &&str| input.get(*name).is_some_and(|value| value.as_array().is_none_or(|list| !list.is_empty()));
-    if !names.iter().any(|name| says(&name)) {
+    if !names.iter().any(says) {
         wrong.push(FieldError::new("", format!("one of {} is required", names.join(", "))));
     }
     wrong
