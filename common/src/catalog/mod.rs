@@ -70,6 +70,8 @@ pub struct ToolSpec {
     pub example: fn() -> Value,
     /// JSON Schema of the result.
     pub output: fn() -> Value,
+    /// In place of `output`, where the schema follows from something else about the tool.
+    pub derived: Option<fn(&ToolSpec) -> Value>,
 }
 
 /// What a call costs.
@@ -127,6 +129,7 @@ impl ToolSpec {
         check: |_, _| Vec::new(),
         example: || Value::Null,
         output: || Value::Null,
+        derived: None,
     };
 
     /// The same of a tool that answers at once.
@@ -142,6 +145,11 @@ impl ToolSpec {
         // A verb, where a seller's service is done.
         let word = if self.name == crate::tools::soul::EXECUTION.name { "soul_execute" } else { self.name };
         format!("{}_{word}", service.to_ascii_lowercase().replace('-', "_"))
+    }
+
+    /// JSON Schema of the result.
+    pub fn output_schema(&self) -> Value {
+        self.derived.map_or_else(|| (self.output)(), |derived| derived(self))
     }
 
     /// JSON Schema of the body.
@@ -236,7 +244,7 @@ mod tests {
             for text in [tool.name, tool.title, tool.summary, tool.group] {
                 assert!(!text.is_empty(), "{} is not complete", tool.name);
             }
-            assert!(!tool.paths.is_empty() && (tool.output)().is_object(), "{} is not complete", tool.name);
+            assert!(!tool.paths.is_empty() && tool.output_schema().is_object(), "{} is not complete", tool.name);
             assert!(tool.answer == Answer::Direct || !tool.bare, "{}", tool.name);
             assert!(tool.price.usual() > Usdc::ZERO);
             let example = (tool.example)();

@@ -145,7 +145,7 @@ fn describe(tool: &'static ToolSpec, service: &str) -> Found {
         },
         mcp_name: tool.mcp_name(service),
         input_schema: tool.input_schema(),
-        output_schema: (tool.output)(),
+        output_schema: tool.output_schema(),
         example: (tool.example)(),
     }
 }
