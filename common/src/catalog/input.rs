@@ -27,6 +27,8 @@ pub enum Kind {
     Number(Range),
     /// An amount of money, as a decimal string or a number; kept as a string with six decimals.
     Amount { min: Usdc, max: Usdc },
+    /// `true` or `false`.
+    Bool,
     /// One of these strings.
     Choice(&'static [&'static str]),
     /// An array of at most `max` items.
@@ -175,6 +177,8 @@ fn check(kind: &Kind, value: &Value, path: &str, errors: &mut Vec<FieldError>) -
             if fits { Some(value.clone()) } else { wrong(range.message()) }
         }
         (Kind::Number(_), _) => wrong("must be a number".to_owned()),
+        (Kind::Bool, Value::Bool(_)) => Some(value.clone()),
+        (Kind::Bool, _) => wrong("must be true or false".to_owned()),
         (Kind::Choice(choices), Value::String(text)) if choices.contains(&text.as_str()) => Some(value.clone()),
         (Kind::Choice(choices), _) => wrong(format!("must be one of {}", choices.join(", "))),
         (Kind::List { of, max }, Value::Array(items)) => {
@@ -269,6 +273,7 @@ pub fn kind_schema(kind: &Kind) -> Value {
             {"type": "number", "minimum": min.to_number(), "maximum": max.to_number()},
             {"type": "string", "pattern": r"^[0-9]+(\.[0-9]{1,6})?$", "description": format!("USDC, from {min} to {max}")},
         ]}),
+        Kind::Bool => json!({"type": "boolean"}),
         Kind::Choice(choices) => json!({"type": "string", "enum": choices}),
         Kind::List { of, max } => json!({"type": "array", "items": kind_schema(of), "maxItems": max}),
         // Unknown members are dropped, not refused, so every object is open to the schema's reader.

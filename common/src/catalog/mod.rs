@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::money::Usdc;
 use crate::net::FetchPolicy;
-use crate::tools::{enrichment, lookups, research, vehicle_identification, verification, web_read};
+use crate::tools::{enrichment, local, lookups, research, vehicle_identification, verification, web_read};
 use input::{Field, FieldError, Format, Kind, Range};
 
 /// Every entry, in the order agents see it.
@@ -25,6 +25,7 @@ pub static CATALOG: LazyLock<Vec<&'static ToolSpec>> = LazyLock::new(|| {
         enrichment::specs(),
         verification::specs(),
         lookups::specs(),
+        local::specs(),
     ]
     .concat()
 });

@@ -6,7 +6,7 @@ use common::http::log;
 use common::jobs::Engine;
 use common::store::StoreError;
 use common::store::queue::Message;
-use common::tools::{Runner, enrichment, lookups, research, top_up, vehicle_identification, verification, web_read};
+use common::tools::{Runner, enrichment, local, lookups, research, top_up, vehicle_identification, verification, web_read};
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -19,6 +19,7 @@ pub static RUNNERS: LazyLock<Vec<&'static Runner>> = LazyLock::new(|| {
         enrichment::runners(),
         verification::runners(),
         lookups::runners(),
+        local::runners(),
     ]
     .concat()
 });

@@ -41,13 +41,10 @@ async fn answer(toolbox: &Toolbox, row: &'static Lookup, task: &Task) -> Result<
         let message = format!("{} has no snapshot here, and nobody else is asked", row.source.name);
         return Err(ToolError::unavailable(Unavailable::SourceUnavailable, message));
     }
-    let mut input = task.input.clone();
-    (row.derive)(&mut input, now);
     let left = Duration::from_millis(u64::try_from(task.deadline.millis() - now.millis()).unwrap_or_default());
     let deadline = Instant::now() + left.saturating_sub(RESERVE);
-    match ask(toolbox, row, input.clone(), deadline).await {
-        Ok(answer) => {
-            let result = result(row, (row.reshape)(answer, &input), &task.input, &now.to_string());
+    match fresh(toolbox, row, &task.input, now, deadline).await {
+        Ok(result) => {
             if is_kept {
                 kept::write(toolbox, &key, &result, now, row.keep).await;
             }
@@ -61,6 +58,20 @@ async fn answer(toolbox: &Toolbox, row: &'static Lookup, task: &Task) -> Result<
             _ => Err(unavailable(row, &error)),
         },
     }
+}
+
+/// Asks the source itself.
+pub async fn fresh(
+    toolbox: &Toolbox,
+    row: &Lookup,
+    given: &Map<String, Value>,
+    now: Timestamp,
+    deadline: Instant,
+) -> Result<Value, OutboundError> {
+    let mut input = given.clone();
+    (row.derive)(&mut input, now);
+    let answer = ask(toolbox, row, input.clone(), deadline).await?;
+    Ok(result(row, (row.reshape)(answer, &input), given, &now.to_string()))
 }
 
 /// A source that wants a key, or is asked too often, is a source that does not answer: the caller can do nothing else.

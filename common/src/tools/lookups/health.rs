@@ -40,7 +40,10 @@ static TRIALS: Source = Source {
     key: Key::None,
 };
 
-static COPY_OF_NPI: Snapshot = Snapshot { name: "npi", turn: Turn::Fallback, find: snapshot::find_provider };
+static COPY_OF_PERSONS: Snapshot =
+    Snapshot { name: "npi", turn: Turn::Fallback, find: |copy, input| snapshot::find_provider(copy, input, "NPI-1") };
+static COPY_OF_ORGANIZATIONS: Snapshot =
+    Snapshot { name: "npi", turn: Turn::Fallback, find: |copy, input| snapshot::find_provider(copy, input, "NPI-2") };
 
 const NPI_FIELD: Field = Field::optional("npi", formed(&NPI), "The 10-digit number");
 const REGISTRATION: &str = "A registration is neither a check of a licence nor proof of practice.";
@@ -87,7 +90,7 @@ pub static ROWS: &[Lookup] = &[
             ..GET
         }],
         reshape: |answer, _| of_kind(answer, "NPI-1"),
-        snapshot: Some(&COPY_OF_NPI),
+        snapshot: Some(&COPY_OF_PERSONS),
         found: "/results",
         answer: &[
             integer("total", "/result_count"),
@@ -155,7 +158,7 @@ pub static ROWS: &[Lookup] = &[
             input.extend(prefix.map(|prefix| ("prefix".to_owned(), prefix)));
         },
         reshape: |answer, _| of_kind(answer, "NPI-2"),
-        snapshot: Some(&COPY_OF_NPI),
+        snapshot: Some(&COPY_OF_ORGANIZATIONS),
         found: "/results",
         answer: &[
             integer("total", "/result_count"),

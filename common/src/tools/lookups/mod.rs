@@ -18,6 +18,7 @@ mod engine;
 mod fill;
 mod genes;
 mod health;
+pub mod import;
 mod kept;
 mod map;
 mod market;

@@ -309,8 +309,9 @@ pub fn find_entity(copy: &Copy, input: &Map<String, Value>) -> Value {
 }
 
 /// Providers in the form of the registry, by number only: names without a state would be anybody's.
-pub fn find_provider(copy: &Copy, input: &Map<String, Value>) -> Value {
-    let found = given(input, "npi").map(|npi| copy.by_key(npi)).unwrap_or_default();
+pub fn find_provider(copy: &Copy, input: &Map<String, Value>, kind: &str) -> Value {
+    let mut found = given(input, "npi").map(|npi| copy.by_key(npi)).unwrap_or_default();
+    found.retain(|record| record["enumeration_type"] == kind);
     json!({"result_count": found.len(), "results": found})
 }
 
