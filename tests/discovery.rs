@@ -99,7 +99,10 @@ fn what_is_found_is_what_is_sold() {
         for (tool, shown) in CATALOG.iter().zip(tools) {
             let unpaid = client.post(shown["path"].as_str().unwrap(), &[], &shown["example"]).await;
             assert_eq!((unpaid.status, &unpaid.json()["amount_usdc"]), (402, &shown["price_usdc"]), "{}", tool.name);
-            assert_eq!((&shown["input_schema"], &shown["output_schema"]), (&tool.input_schema(), &tool.output_schema()));
+            assert_eq!(
+                (&shown["input_schema"], &shown["output_schema"]),
+                (&tool.input_schema(), &tool.output_schema())
+            );
             assert_eq!(shown["mcp_name"], format!("agora_{}", tool.name));
         }
         assert_eq!(found.get("nextCursor"), None);

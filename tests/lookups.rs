@@ -41,7 +41,8 @@ async fn serve(answers: &'static [(&'static str, u16, &'static str)]) -> (String
 
 async fn stack_of(url: &str) -> Stack {
     let names = ["nhtsa", "gleif", "openfda", "nvd", "google_places", "overpass", "sam"];
-    let urls: Value = names.iter().map(|name| ((*name).to_owned(), json!(url))).collect::<serde_json::Map<_, _>>().into();
+    let urls: Value =
+        names.iter().map(|name| ((*name).to_owned(), json!(url))).collect::<serde_json::Map<_, _>>().into();
     let keys = json!({"google_places": "places-key", "sam": "sam-key"});
     stack_with(|options| {
         options
@@ -116,7 +117,8 @@ fn copies_answer_without_anybody_else() {
         let sdn = "306,\"BANCO NACIONAL DE CUBA\",-0-,\"CUBA\",-0-,-0-,-0-,-0-,-0-,-0-,-0-,-0-\n";
         let records = import::records("ofac", sdn, None).unwrap();
         snapshot::publish(&*stack.app.blobs, "ofac", "2026-11-20", records).await.unwrap();
-        let found = payer.buy("/v1/tools/lookup/company-sanctions", &json!({"name": "banco nacional de CUBA, S.A."})).await;
+        let found =
+            payer.buy("/v1/tools/lookup/company-sanctions", &json!({"name": "banco nacional de CUBA, S.A."})).await;
         assert_eq!(found.status, 200, "{}", found.text);
         let result = &found.json()["data"]["result"];
         assert_eq!((&result["total"], &result["as_of"]), (&json!(1), &json!("2026-11-20")));
@@ -136,9 +138,12 @@ fn copies_answer_without_anybody_else() {
 #[test]
 fn businesses_and_solicitations_are_found_by_their_providers() {
     run(async {
-        let (url, asked) =
-            serve(&[("/v1/places:searchText", 200, PLACES), ("/opportunities/", 200, NOTICES), ("/prod/", 200, r#"{"description":"Build\u202e it."}"#)])
-                .await;
+        let (url, asked) = serve(&[
+            ("/v1/places:searchText", 200, PLACES),
+            ("/opportunities/", 200, NOTICES),
+            ("/prod/", 200, r#"{"description":"Build\u202e it."}"#),
+        ])
+        .await;
         let stack = stack_of(&url).await;
         let payer = Payer::new(&stack).await;
         let body = json!({"category": ["barbecue"], "location": ["Austin, TX"], "has_domain": true, "limit": 25});
@@ -182,9 +187,60 @@ fn without_a_provider_there_is_nothing_honest_to_say() {
         ] {
             let accepted = payer.buy(path, &body).await;
             let job = payer.finished(accepted.json()["request_id"].as_str().unwrap()).await;
-            assert_eq!((&job["status"], &job["error_reason"]), (&json!("failed"), &json!("provider_not_configured")), "{job}");
+            assert_eq!(
+                (&job["status"], &job["error_reason"]),
+                (&json!("failed"), &json!("provider_not_configured")),
+                "{job}"
+            );
         }
-        let checked = payer.buy("/v1/tools/lookup/identifier-check", &json!({"kind": "lei", "value": "DPRBOZP0K5RM2YE8UU08"})).await;
-        assert_eq!((checked.status, &checked.json()["data"]["result"]["valid"]), (200, &json!(true)), "{}", checked.text);
+        let checked = payer
+            .buy("/v1/tools/lookup/identifier-check", &json!({"kind": "lei", "value": "DPRBOZP0K5RM2YE8UU08"}))
+            .await;
+        assert_eq!(
+            (checked.status, &checked.json()["data"]["result"]["valid"]),
+            (200, &json!(true)),
+            "{}",
+            checked.text
+        );
+    });
+}
+
+/// What an agent has to read to find a tool. Printed, because these are the figures to watch as rows are added.
+#[test]
+fn lists_of_a_hundred_tools_can_be_paged_and_borne() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::new(&stack).await;
+        let (mut names, mut cursor, mut largest) = (Vec::new(), String::new(), 0);
+        loop {
+            let page = payer.client.get(&format!("/v1/tools/discover?limit=20&cursor={cursor}"), &[]).await;
+            assert_eq!(page.status, 200, "{}", page.text);
+            largest = largest.max(page.text.len());
+            let page = page.json();
+            names.extend(page["tools"].as_array().unwrap().iter().map(|tool| tool["name"].to_string()));
+            match page["nextCursor"].as_str() {
+                Some(next) => cursor = next.to_owned(),
+                None => break,
+            }
+        }
+        let count = names.len();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), count, "no tool is on two pages");
+        assert!(largest < 200_000, "a page of 20 has {largest} bytes");
+        let found = payer.client.get("/v1/tools/discover?query=recalls+of+a+vehicle&limit=1", &[]).await.json();
+        assert_eq!(found["tools"][0]["name"], "vehicle_recalls");
+
+        let version = "2025-11-25";
+        let headers = [("accept", "application/json, text/event-stream"), ("mcp-protocol-version", version)];
+        let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}});
+        let list = payer.client.post("/mcp", &headers, &list).await;
+        let openapi = payer.client.get("/openapi.json", &[]).await;
+        println!(
+            "{count} tools: discover by 20: at most {largest} bytes; MCP tools/list {} bytes ({} tools); openapi.json {} bytes",
+            list.text.len(),
+            list.text.matches("\"inputSchema\"").count(),
+            openapi.text.len()
+        );
     });
 }

@@ -6,7 +6,9 @@ use common::http::log;
 use common::jobs::Engine;
 use common::store::StoreError;
 use common::store::queue::Message;
-use common::tools::{Runner, enrichment, local, lookups, research, top_up, vehicle_identification, verification, web_read};
+use common::tools::{
+    Runner, enrichment, local, lookups, research, top_up, vehicle_identification, verification, web_read,
+};
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use serde_json::json;

@@ -47,7 +47,10 @@ async fn run() -> Result<String, String> {
         return Err(format!("{file} has no records: the copy in force stays"));
     }
     let done = snapshot::publish(&*blobs()?, name, as_of, records).await.map_err(|error| error.to_string())?;
-    Ok(format!("{name} of {as_of}: {} records, {} bytes unpacked, generation {}", done.records, done.bytes, done.generation))
+    Ok(format!(
+        "{name} of {as_of}: {} records, {} bytes unpacked, generation {}",
+        done.records, done.bytes, done.generation
+    ))
 }
 
 fn blobs() -> Result<Arc<dyn Blobs>, String> {

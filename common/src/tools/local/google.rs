@@ -40,12 +40,7 @@ pub async fn find(
         businesses.extend(answer["places"].as_array().into_iter().flatten().filter_map(business));
         token = line(answer.get("nextPageToken"));
         if token.is_none() || businesses.len() >= most || calls == MAX_PAGES {
-            return Ok(Found {
-                businesses,
-                source: Source::upstream(NAME, None),
-                calls,
-                attribution: "Google Maps",
-            });
+            return Ok(Found { businesses, source: Source::upstream(NAME, None), calls, attribution: "Google Maps" });
         }
     }
 }

@@ -47,7 +47,8 @@ pub async fn find(
 fn query(words: &str, area: &str, most: usize) -> String {
     let pattern = escaped(words);
     let kind = escaped(&words.to_lowercase()).replace(' ', "_");
-    let mut query = format!("[out:json][timeout:20];area[\"name\"=\"{}\"][\"boundary\"=\"administrative\"]->.a;(", quoted(area));
+    let mut query =
+        format!("[out:json][timeout:20];area[\"name\"=\"{}\"][\"boundary\"=\"administrative\"]->.a;(", quoted(area));
     for key in KINDS {
         query.push_str(&format!("nwr(area.a)[\"name\"][\"{key}\"~\"{kind}\",i];"));
         query.push_str(&format!("nwr(area.a)[\"name\"~\"{pattern}\",i][\"{key}\"];"));

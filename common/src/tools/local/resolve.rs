@@ -92,7 +92,8 @@ fn confidence(business: &Business, input: &Map<String, Value>) -> f64 {
         !part.is_empty() && part.split(' ').all(|word| address.split(' ').any(|theirs| theirs == word))
     };
     let parts = ["address", "city", "postal_code"].iter().filter(|part| !given(part).is_empty());
-    let (said, fitting) = parts.fold((0, 0), |(said, fitting), part| (said + 1, fitting + usize::from(has(given(part)))));
+    let (said, fitting) =
+        parts.fold((0, 0), |(said, fitting), part| (said + 1, fitting + usize::from(has(given(part)))));
     let place = if said == 0 { 0.5 } else { fitting as f64 / said as f64 };
     ((name * 0.7 + place * 0.3) * 1_000.0).round() / 1_000.0
 }

@@ -58,7 +58,8 @@ fn list<'a>(input: &'a Map<String, Value>, name: &str) -> Vec<&'a str> {
 }
 
 fn check(input: &Map<String, Value>, _: &FetchPolicy) -> Vec<FieldError> {
-    let (places, kinds) = (list(input, "location").len(), list(input, "category").len() + list(input, "keywords").len());
+    let (places, kinds) =
+        (list(input, "location").len(), list(input, "category").len() + list(input, "keywords").len());
     let mut errors = Vec::new();
     if places == 0 {
         errors.push(FieldError::new("location", "needs a place"));

@@ -149,11 +149,13 @@ fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
 
 fn fits(row: &Value, input: &Map<String, Value>, now: &str) -> bool {
     let lower = |name: &str| row[name].as_str().unwrap_or_default().to_lowercase();
-    let any = |list: Vec<&str>, text: &str| list.is_empty() || list.iter().any(|word| text.contains(&word.to_lowercase()));
+    let any =
+        |list: Vec<&str>, text: &str| list.is_empty() || list.iter().any(|word| text.contains(&word.to_lowercase()));
     let is_off = |name: &str| input.get(name) == Some(&Value::Bool(false));
     let is_on = |name: &str| input.get(name) == Some(&Value::Bool(true));
     let contact = row.pointer("/pointOfContact/0");
-    let has_contact = contact.is_some_and(|contact| line(contact.get("fullName")).is_some() && line(contact.get("email")).is_some());
+    let has_contact =
+        contact.is_some_and(|contact| line(contact.get("fullName")).is_some() && line(contact.get("email")).is_some());
     let due = row["responseDeadLine"].as_str().unwrap_or_default();
     let is_past = due.len() >= 10 && now.get(..10).is_some_and(|today| due.get(..10).is_some_and(|due| due < today));
     any(list(input, "agencies"), &lower("fullParentPathName"))

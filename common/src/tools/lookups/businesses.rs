@@ -228,7 +228,11 @@ pub static ROWS: &[Lookup] = &[
         requests: &[Request {
             paths: &["/resource/n9v6-gdp6.json"],
             query: &[
-                Pair::Joined("$where", " AND ", &["dos_id={dos_id|soql}", "upper(current_entity_name) like {name|soql_part}"]),
+                Pair::Joined(
+                    "$where",
+                    " AND ",
+                    &["dos_id={dos_id|soql}", "upper(current_entity_name) like {name|soql_part}"],
+                ),
                 Pair::One("$limit", "{limit=10}"),
             ],
             genuine: &[""],
@@ -248,7 +252,9 @@ pub static ROWS: &[Lookup] = &[
             ],
             10,
         )],
-        notice: Some("Only active corporations are in the register: an empty list does not say that there never was one."),
+        notice: Some(
+            "Only active corporations are in the register: an empty list does not say that there never was one.",
+        ),
         ..ROW
     },
     Lookup {
@@ -259,7 +265,11 @@ pub static ROWS: &[Lookup] = &[
             paths: &["/v1/tools/lookup/place-permits"],
             durable: true,
             input: &[
-                Field::required("street_address", words(3, 120), "Number and street as the city writes them, without unit"),
+                Field::required(
+                    "street_address",
+                    words(3, 120),
+                    "Number and street as the city writes them, without unit",
+                ),
                 Field::required("city", Kind::Choice(&["Chicago", "New York City"]), "Which city"),
                 Field::required("state", STATE, "IL or NY"),
                 Field::optional(
@@ -288,7 +298,9 @@ pub static ROWS: &[Lookup] = &[
         // Each request is left out where its city's parts of the address are not there.
         requests: &[
             Request {
-                paths: &["/resource/ydr8-5enu.json?$where={chicago}&$order=issue_date%20DESC&$limit={limit=50}&$offset={offset=0}"],
+                paths: &[
+                    "/resource/ydr8-5enu.json?$where={chicago}&$order=issue_date%20DESC&$limit={limit=50}&$offset={offset=0}",
+                ],
                 genuine: &[""],
                 ..GET
             },
@@ -334,18 +346,25 @@ fn permit_query(input: &mut Map<String, Value>, _: crate::clock::Timestamp) {
     let rest: Vec<&str> = words.collect();
     if input.get("city").and_then(Value::as_str) == Some("Chicago") {
         let (direction, street) = match rest.split_first() {
-            Some((direction, street)) if ["N", "S", "E", "W"].contains(direction) => (Some((*direction).to_owned()), street.to_vec()),
+            Some((direction, street)) if ["N", "S", "E", "W"].contains(direction) => {
+                (Some((*direction).to_owned()), street.to_vec())
+            }
             _ => (None, rest.clone()),
         };
-        let mut query = format!("street_number={} AND upper(street_name)={}", quoted(&number), quoted(&street.join(" ")));
+        let mut query =
+            format!("street_number={} AND upper(street_name)={}", quoted(&number), quoted(&street.join(" ")));
         if let Some(direction) = direction {
             query.push_str(&format!(" AND street_direction={}", quoted(&direction)));
         }
         input.insert("chicago".to_owned(), json!(query));
     } else {
         let borough = input.get("borough").and_then(Value::as_str).unwrap_or_default();
-        let query =
-            format!("borough={} AND house__={} AND street_name={}", quoted(borough), quoted(&number), quoted(&rest.join(" ")));
+        let query = format!(
+            "borough={} AND house__={} AND street_name={}",
+            quoted(borough),
+            quoted(&number),
+            quoted(&rest.join(" "))
+        );
         input.insert("new_york".to_owned(), json!(query));
     }
 }

@@ -162,7 +162,8 @@ static VAT_NUMBER: Format = Format {
     name: None,
     pattern: Some(r"^[0-9A-Za-z .+*-]{2,40}$"),
     matches: |text| {
-        (2..=40).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b" .+*-".contains(&byte))
+        (2..=40).contains(&text.len())
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b" .+*-".contains(&byte))
     },
     message: "must be 2 to 40 letters, digits, spaces, dots and dashes",
 };
@@ -331,7 +332,12 @@ pub static ROWS: &[Lookup] = &[
         source: &SEC,
         snapshot: Some(&COPY_OF_TICKERS),
         found: "/companies",
-        answer: &[rows("companies", "/companies", &[text("ticker", "/ticker"), text("name", "/name"), text("cik", "/cik")], 5)],
+        answer: &[rows(
+            "companies",
+            "/companies",
+            &[text("ticker", "/ticker"), text("name", "/name"), text("cik", "/cik")],
+            5,
+        )],
         ..ROW
     },
     Lookup {
@@ -490,7 +496,8 @@ pub static ROWS: &[Lookup] = &[
         reshape: |mut answer, _| {
             // States that keep a name to themselves say so by dashes.
             for name in ["name", "address"] {
-                if answer.get(name).and_then(Value::as_str).is_some_and(|text| text.trim_matches(['-', ' ']).is_empty()) {
+                if answer.get(name).and_then(Value::as_str).is_some_and(|text| text.trim_matches(['-', ' ']).is_empty())
+                {
                     answer[name] = Value::Null;
                 }
             }
@@ -821,7 +828,9 @@ pub static ROWS: &[Lookup] = &[
                 10,
             ),
         ],
-        notice: Some("The Senate Office of Public Records cannot vouch for data or analyses after they were retrieved."),
+        notice: Some(
+            "The Senate Office of Public Records cannot vouch for data or analyses after they were retrieved.",
+        ),
         ..ROW
     },
     Lookup {

@@ -87,7 +87,8 @@ Lookup {
 fn the_example_touches_one_file_and_works() {
     let text = std::fs::read_to_string(page()).unwrap();
     let blocks: Vec<&str> = text.split("```rust\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
-    let files: Vec<&str> = blocks.iter().flat_map(|block| block.lines()).filter_map(|line| line.strip_prefix("// ")).collect();
+    let files: Vec<&str> =
+        blocks.iter().flat_map(|block| block.lines()).filter_map(|line| line.strip_prefix("// ")).collect();
     assert_eq!(files, ["common/src/tools/lookups/market.rs"]);
     let (_, literal) = blocks[0].split_once('\n').unwrap();
     let own = include_str!("docs_tests.rs");

@@ -93,9 +93,7 @@ async fn own_copy(
     let Some(copy) = copy.map_err(|error| ToolError::internal(error.to_string()))? else { return Ok(None) };
     let input = input.clone();
     // Comparing names with a whole register takes long enough to be kept off the thread that answers.
-    let work = tokio::task::spawn_blocking(move || {
-        result(row, (own.find)(&copy, &input), &input, &copy.as_of)
-    });
+    let work = tokio::task::spawn_blocking(move || result(row, (own.find)(&copy, &input), &input, &copy.as_of));
     let result = work.await.map_err(|_| ToolError::internal("the snapshot could not be searched"))?;
     Ok(Some(Output::new(result, Source::embedded(own.name))))
 }
@@ -201,7 +199,11 @@ async fn keyed(
 ) -> Result<Ask, OutboundError> {
     let provider = source.provider;
     let optional = || async {
-        toolbox.outbound.key(provider).await.map_err(|_| OutboundError::NotAsked("its key could not be read".to_owned()))
+        toolbox
+            .outbound
+            .key(provider)
+            .await
+            .map_err(|_| OutboundError::NotAsked("its key could not be read".to_owned()))
     };
     let (in_query, in_header) = match source.key {
         Key::None => (None, None),

@@ -102,8 +102,10 @@ mod tests {
         let input = json!({"name": "O'Neil \"x\" & Söhne/../?", "state": ""});
         assert_eq!(
             paths(&request, input.as_object().unwrap()),
-            ["/all/O%27NEIL%20%22X%22%20%26%20S%C3%96HNE%2F..%2F%3F.json?limit=5&q=name%3A%22O%27Neil%20x%20%26%20S%C3%B6hne\
-              %2F..%2F%3F%22%20AND%20where%3D%27O%27%27Neil%20%22x%22%20%26%20S%C3%B6hne%2F..%2F%3F%27"]
+            [
+                "/all/O%27NEIL%20%22X%22%20%26%20S%C3%96HNE%2F..%2F%3F.json?limit=5&q=name%3A%22O%27Neil%20x%20%26%20S%C3%B6hne\
+              %2F..%2F%3F%22%20AND%20where%3D%27O%27%27Neil%20%22x%22%20%26%20S%C3%B6hne%2F..%2F%3F%27"
+            ]
         );
         let input = json!({"id": "a/b", "name": "n", "limit": 7});
         assert_eq!(paths(&request, input.as_object().unwrap()).len(), 2);

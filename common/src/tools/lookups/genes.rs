@@ -212,7 +212,8 @@ pub static ROWS: &[Lookup] = &[
             summary_of("pubmed"),
         ],
         reshape: |answers, input| {
-            let total = answers.pointer("/0/linksets/0/linksetdbs/0/links").and_then(Value::as_array).map_or(0, Vec::len);
+            let total =
+                answers.pointer("/0/linksets/0/linksetdbs/0/links").and_then(Value::as_array).map_or(0, Vec::len);
             let mut summaries = summaries(answers, input);
             summaries["total"] = json!(total);
             summaries
@@ -348,7 +349,8 @@ pub static ROWS: &[Lookup] = &[
                 take: &[Take::Pick("ensembl", |answer, input| {
                     let wanted = input.get("gene").and_then(Value::as_str)?;
                     let hits = answer.pointer("/data/search/hits")?.as_array()?;
-                    let is_it = |hit: &&Value| hit["name"].as_str().is_some_and(|name| name.eq_ignore_ascii_case(wanted));
+                    let is_it =
+                        |hit: &&Value| hit["name"].as_str().is_some_and(|name| name.eq_ignore_ascii_case(wanted));
                     hits.iter().find(is_it)?["id"].as_str().map(str::to_owned)
                 })],
                 ..GET
@@ -407,7 +409,14 @@ pub static ROWS: &[Lookup] = &[
                 Field::optional("symbol", formed(&TOKEN), "The official symbol"),
                 Field::optional(
                     "classification",
-                    Kind::Choice(&["pathogenic", "likely_pathogenic", "uncertain", "likely_benign", "benign", "conflicting"]),
+                    Kind::Choice(&[
+                        "pathogenic",
+                        "likely_pathogenic",
+                        "uncertain",
+                        "likely_benign",
+                        "benign",
+                        "conflicting",
+                    ]),
                     "Only of this classification",
                 ),
                 limit(20),
@@ -428,7 +437,11 @@ pub static ROWS: &[Lookup] = &[
                 paths: &["/entrez/eutils/esearch.fcgi"],
                 query: &[
                     Pair::One("db", "clinvar"),
-                    Pair::Joined("term", " AND ", &["{symbol}[gene]", "{property|phrase}[prop]", "\"single gene\"[prop]"]),
+                    Pair::Joined(
+                        "term",
+                        " AND ",
+                        &["{symbol}[gene]", "{property|phrase}[prop]", "\"single gene\"[prop]"],
+                    ),
                     Pair::One("retmode", "json"),
                     Pair::One("retmax", "{limit=10}"),
                 ],
@@ -514,7 +527,8 @@ pub static ROWS: &[Lookup] = &[
     },
 ];
 
-const CLASSIFIED: &str = "Classifications are submitters' and expert panels' interpretations, for research; not medical advice.";
+const CLASSIFIED: &str =
+    "Classifications are submitters' and expert panels' interpretations, for research; not medical advice.";
 
 static VARIANT: &[Member] = &[
     text("vcv", "/accession_version|/accession"),

@@ -87,8 +87,11 @@ fn ofac(text: &str, other_names: Option<&str>) -> Vec<Record> {
     let records = csv(text).into_iter().filter_map(|row| {
         let (id, name) = (said(&row, 0)?, said(&row, 1)?);
         let others = aliases.remove(&id).unwrap_or_default();
-        let programs: Vec<String> =
-            said(&row, 3).iter().flat_map(|text| text.split("] [")).map(|one| one.trim_matches(['[', ']', ' ']).to_owned()).collect();
+        let programs: Vec<String> = said(&row, 3)
+            .iter()
+            .flat_map(|text| text.split("] ["))
+            .map(|one| one.trim_matches(['[', ']', ' ']).to_owned())
+            .collect();
         let value = json!({
             "id": id, "kind": said(&row, 2).unwrap_or_else(|| "entity".to_owned()), "name": name, "programs": programs,
             "title": said(&row, 4), "remarks": said(&row, 11), "aliases": others,
@@ -206,9 +209,14 @@ mod tests {
         let npi = "\"NPI\",\"Entity Type Code\",\"Provider First Name\",\"Provider Business Practice Location Address City Name\",\"Provider First Line Business Practice Location Address\"\n\"1234567893\",\"1\",\"ANA\",\"HOUSTON\",\"1 HOME ST\"\n";
         let providers = records("npi", npi, None).unwrap();
         assert!(!providers[0].value.to_string().contains("HOME"), "no street of a person");
-        let tickers = records("edgar-tickers", r#"{"0":{"cik_str":320193,"ticker":"AAPL","title":"Apple Inc."}}"#, None);
+        let tickers =
+            records("edgar-tickers", r#"{"0":{"cik_str":320193,"ticker":"AAPL","title":"Apple Inc."}}"#, None);
         assert_eq!(tickers.unwrap()[0].value, json!({"ticker": "AAPL", "name": "Apple Inc.", "cik": "320193"}));
-        let gleif = records("gleif", "LEI,Entity.LegalName,Entity.LegalAddress.City\nDPRBOZP0K5RM2YE8UU08,LOCKHEED,WILMINGTON\n", None);
+        let gleif = records(
+            "gleif",
+            "LEI,Entity.LegalName,Entity.LegalAddress.City\nDPRBOZP0K5RM2YE8UU08,LOCKHEED,WILMINGTON\n",
+            None,
+        );
         assert_eq!(gleif.unwrap()[0].value["attributes"]["entity"]["legalAddress"]["city"], "WILMINGTON");
         assert!(records("nothing", "", None).is_err());
     }

@@ -141,7 +141,9 @@ fn follow<'a>(value: &'a Value, pointer: &str) -> Vec<&'a Value> {
             match (value, word) {
                 (Value::Array(items), "*") => next.extend(items.iter().take(1_000)),
                 (Value::Object(members), "*") => next.extend(members.values().take(1_000)),
-                (Value::Array(items), index) => next.extend(index.parse().ok().and_then(|index: usize| items.get(index))),
+                (Value::Array(items), index) => {
+                    next.extend(index.parse().ok().and_then(|index: usize| items.get(index)))
+                }
                 (Value::Object(members), name) => next.extend(members.get(name.replace("~1", "/").as_str())),
                 _ => {}
             }

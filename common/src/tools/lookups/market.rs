@@ -65,9 +65,7 @@ static WORLD_BANK: Source = Source {
 static MONTH: Format = Format {
     name: None,
     pattern: Some("^[0-9]{4}-(0[1-9]|1[0-2])$"),
-    matches: |text| {
-        text.len() == 7 && chrono::NaiveDate::parse_from_str(&format!("{text}-01"), "%Y-%m-%d").is_ok()
-    },
+    matches: |text| text.len() == 7 && chrono::NaiveDate::parse_from_str(&format!("{text}-01"), "%Y-%m-%d").is_ok(),
     message: "must be a month, as YYYY-MM",
 };
 static CURRENCY: Format = Format {

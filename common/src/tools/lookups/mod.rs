@@ -100,7 +100,10 @@ pub fn output(spec: &ToolSpec) -> Value {
             }),
         ),
         ("as_of", json!({"type": "string", "description": "When the source was asked, or the day of its snapshot"})),
-        ("cached", json!({"type": "boolean", "description": "Whether the source was asked earlier, for somebody else"})),
+        (
+            "cached",
+            json!({"type": "boolean", "description": "Whether the source was asked earlier, for somebody else"}),
+        ),
         ("notice", json!({"type": ["string", "null"]})),
     ];
     for (name, member) in common {

@@ -79,7 +79,9 @@ static CHEMBL: Format = Format {
     matches: |text| {
         let digits = text.get(..6).filter(|head| head.eq_ignore_ascii_case("chembl")).map(|_| &text[6..]);
         digits.is_some_and(|digits| {
-            (1..=9).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit()) && !digits.starts_with('0')
+            (1..=9).contains(&digits.len())
+                && digits.bytes().all(|byte| byte.is_ascii_digit())
+                && !digits.starts_with('0')
         })
     },
     message: "must be CHEMBL and 1 to 9 digits",
@@ -496,7 +498,8 @@ pub static ROWS: &[Lookup] = &[
             Request {
                 paths: &["/rcsbsearch/v2/{experimental}"],
                 body: Some(|input| {
-                    let attribute = "rcsb_polymer_entity_container_identifiers.reference_sequence_identifiers.database_accession";
+                    let attribute =
+                        "rcsb_polymer_entity_container_identifiers.reference_sequence_identifiers.database_accession";
                     json!({
                         "query": {"type": "terminal", "service": "text", "parameters": {
                             "attribute": attribute, "operator": "in", "value": [input.get("accession")]}},
@@ -591,7 +594,10 @@ pub static ROWS: &[Lookup] = &[
 static ENTRY: &[Member] = &[
     text("accession", "/primaryAccession"),
     text("entry_name", "/uniProtkbId"),
-    text("name", "/proteinDescription/recommendedName/fullName/value|/proteinDescription/submissionNames/0/fullName/value"),
+    text(
+        "name",
+        "/proteinDescription/recommendedName/fullName/value|/proteinDescription/submissionNames/0/fullName/value",
+    ),
     texts("genes", "/genes/*/geneName/value"),
     texts("synonyms", "/genes/*/synonyms/*/value"),
     text("organism", "/organism/scientificName"),

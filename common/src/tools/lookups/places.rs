@@ -125,7 +125,11 @@ pub static ROWS: &[Lookup] = &[
             title: "Place resolve",
             summary: "A US street address to coordinates, state, county, census tract and block",
             paths: &["/v1/tools/resolve/place", "/v1/tools/lookup/place-resolve"],
-            input: &[Field::required("address", words(5, 200), "The whole address on one line, with city and state or ZIP")],
+            input: &[Field::required(
+                "address",
+                words(5, 200),
+                "The whole address on one line, with city and state or ZIP",
+            )],
             example: || json!({"address": "1600 Pennsylvania Ave NW, Washington, DC"}),
             ..LOOKUP
         },
@@ -295,7 +299,7 @@ pub static ROWS: &[Lookup] = &[
                 Some("Minor") => 3,
                 _ => 4,
             };
-            let count = answer["features"].as_array_mut().map_or(0, |alerts| {
+            let count = answer.get_mut("features").and_then(Value::as_array_mut).map_or(0, |alerts| {
                 alerts.sort_by_key(severity);
                 alerts.len()
             });
@@ -481,7 +485,9 @@ pub static ROWS: &[Lookup] = &[
             let count = answer["features"].as_array().map_or(0, Vec::len);
             // Where no elevation is stated the layer says -9999.
             let elevation = answer.pointer_mut("/features/0/attributes/STATIC_BFE");
-            if let Some(elevation) = elevation.filter(|elevation| elevation.as_f64().is_some_and(|feet| feet < -9_000.0)) {
+            if let Some(elevation) =
+                elevation.filter(|elevation| elevation.as_f64().is_some_and(|feet| feet < -9_000.0))
+            {
                 *elevation = Value::Null;
             }
             if let Some(answer) = answer.as_object_mut() {
@@ -515,7 +521,9 @@ pub static ROWS: &[Lookup] = &[
         },
         source: &NIFC,
         requests: &[Request {
-            paths: &["/T4QMspbfLg3qTGWY/arcgis/rest/services/WFIGS_Interagency_Perimeters_Current/FeatureServer/0/query"],
+            paths: &[
+                "/T4QMspbfLg3qTGWY/arcgis/rest/services/WFIGS_Interagency_Perimeters_Current/FeatureServer/0/query",
+            ],
             query: &[
                 Pair::One("where", "1=1"),
                 Pair::One("geometry", "{longitude},{latitude}"),

@@ -259,7 +259,11 @@ pub static ROWS: &[Lookup] = &[
             paths: &["/v1/tools/lookup/product-drug-shortages"],
             input: &[
                 DRUG,
-                Field::optional("status", Kind::Choice(&["current", "to_be_discontinued", "resolved"]), "Only this status"),
+                Field::optional(
+                    "status",
+                    Kind::Choice(&["current", "to_be_discontinued", "resolved"]),
+                    "Only this status",
+                ),
                 limit(25),
             ],
             example: || json!({"drug_name": "quinapril", "status": "current", "limit": 1}),
@@ -397,7 +401,12 @@ pub static ROWS: &[Lookup] = &[
                 text("dosage_form", "/dosage_form"),
                 texts("routes", "/route"),
                 list("ingredients", "/active_ingredients", &[text("name", "/name"), text("strength", "/strength")], 20),
-                list("packages", "/packaging", &[text("package_ndc", "/package_ndc"), text("description", "/description")], 20),
+                list(
+                    "packages",
+                    "/packaging",
+                    &[text("package_ndc", "/package_ndc"), text("description", "/description")],
+                    20,
+                ),
                 text("marketing_category", "/marketing_category"),
                 date("marketed_since", "/marketing_start_date"),
                 date("listing_expires_on", "/listing_expiration_date"),
@@ -546,7 +555,9 @@ pub static ROWS: &[Lookup] = &[
             ),
         ],
         keep: DAYS_7,
-        notice: Some("The scheduled rate only; trade-remedy and emergency duties come on top, and no code is chosen for a product."),
+        notice: Some(
+            "The scheduled rate only; trade-remedy and emergency duties come on top, and no code is chosen for a product.",
+        ),
         ..ROW
     },
 ];

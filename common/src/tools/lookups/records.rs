@@ -107,7 +107,11 @@ pub static ROWS: &[Lookup] = &[
             paths: &["/v1/tools/find/record-federal-register"],
             input: &[
                 Field::required("query", words(2, 200), "Search words"),
-                Field::optional("type", Kind::Choice(&["rule", "proposed_rule", "notice", "presidential"]), "Only this kind"),
+                Field::optional(
+                    "type",
+                    Kind::Choice(&["rule", "proposed_rule", "notice", "presidential"]),
+                    "Only this kind",
+                ),
                 Field::optional("agency", formed(&TOKEN), "The agency's slug, such as federal-aviation-administration"),
                 day("published_after", "Published on or after this day"),
                 day("published_before", "Published on or before this day"),
@@ -256,9 +260,11 @@ pub static ROWS: &[Lookup] = &[
             let mut cve = answer.pointer("/vulnerabilities/0/cve").cloned().unwrap_or_default();
             // The newest version of CVSS, and of its scores the primary one.
             let metrics = ["cvssMetricV40", "cvssMetricV31", "cvssMetricV30", "cvssMetricV2"];
-            let scores = metrics.iter().find_map(|version| cve["metrics"][*version].as_array()).cloned().unwrap_or_default();
+            let scores =
+                metrics.iter().find_map(|version| cve["metrics"][*version].as_array()).cloned().unwrap_or_default();
             let primary = scores.iter().find(|score| score["type"] == "Primary").or(scores.first()).cloned();
-            let english = cve["descriptions"].as_array().into_iter().flatten().find(|text| text["lang"] == "en").cloned();
+            let english =
+                cve["descriptions"].as_array().into_iter().flatten().find(|text| text["lang"] == "en").cloned();
             if let Some(cve) = cve.as_object_mut() {
                 cve.insert("score".to_owned(), primary.unwrap_or_default());
                 cve.insert("english".to_owned(), english.unwrap_or_default());
@@ -296,7 +302,16 @@ pub static ROWS: &[Lookup] = &[
                 Field::required(
                     "ecosystem",
                     Kind::Choice(&[
-                        "npm", "PyPI", "crates.io", "Go", "Maven", "NuGet", "RubyGems", "Packagist", "Pub", "Hex",
+                        "npm",
+                        "PyPI",
+                        "crates.io",
+                        "Go",
+                        "Maven",
+                        "NuGet",
+                        "RubyGems",
+                        "Packagist",
+                        "Pub",
+                        "Hex",
                     ]),
                     "Where it is published",
                 ),

@@ -74,10 +74,13 @@ pub async fn publish(
     let mut text = String::new();
     for record in &records {
         let clean = |text: &str| text.replace(['\t', '\n', '\r', '|'], " ");
-        let names: Vec<String> = record.names.iter().map(|name| normal(&clean(name))).filter(|n| !n.is_empty()).collect();
+        let names: Vec<String> =
+            record.names.iter().map(|name| normal(&clean(name))).filter(|n| !n.is_empty()).collect();
         text.push_str(&format!("{}\t{}\t{}\n", clean(&record.key), names.join("|"), record.value));
         if text.len() > MAX_BYTES {
-            return Err(StoreError::new(format_args!("the copy is larger than {MAX_BYTES} bytes: import a part of it")));
+            return Err(StoreError::new(format_args!(
+                "the copy is larger than {MAX_BYTES} bytes: import a part of it"
+            )));
         }
     }
     let generation = const_hex::encode(&digest::sha256(text.as_bytes())[..16]);
@@ -185,8 +188,25 @@ pub fn normal(name: &str) -> String {
     let words = plain.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
     let all: Vec<&str> = words.collect();
     const FORMS: [&str; 19] = [
-        "INC", "LLC", "LTD", "LIMITED", "CO", "CORP", "CORPORATION", "COMPANY", "SA", "AG", "GMBH", "PLC", "LP", "LLP", "BV",
-        "NV", "SARL", "THE", "AND",
+        "INC",
+        "LLC",
+        "LTD",
+        "LIMITED",
+        "CO",
+        "CORP",
+        "CORPORATION",
+        "COMPANY",
+        "SA",
+        "AG",
+        "GMBH",
+        "PLC",
+        "LP",
+        "LLP",
+        "BV",
+        "NV",
+        "SARL",
+        "THE",
+        "AND",
     ];
     let telling: Vec<&str> = all.iter().copied().filter(|word| !FORMS.contains(word)).collect();
     (if telling.is_empty() { all } else { telling }).join(" ")
@@ -273,8 +293,10 @@ pub fn find_sanctions(copy: &Copy, input: &Map<String, Value>, persons: bool) ->
         .into_iter()
         .take(25)
         .map(|(score, matched, mut entry)| {
-            entry["score"] = json!(score);
-            entry["matched"] = json!(matched);
+            if let Some(entry) = entry.as_object_mut() {
+                entry.insert("score".to_owned(), json!(score));
+                entry.insert("matched".to_owned(), json!(matched));
+            }
             entry
         })
         .collect();

@@ -22,18 +22,8 @@ use crate::clock::Timestamp;
 use crate::tools::{Toolbox, testing};
 
 const NOW: Timestamp = Timestamp::from_secs(1_795_255_200);
-const FAMILIES: [&str; 10] = [
-    "vehicles",
-    "companies",
-    "businesses",
-    "health",
-    "products",
-    "molecules",
-    "genes",
-    "places",
-    "records",
-    "market",
-];
+const FAMILIES: [&str; 10] =
+    ["vehicles", "companies", "businesses", "health", "products", "molecules", "genes", "places", "records", "market"];
 
 fn fixtures() -> BTreeMap<&'static str, Map<String, Value>> {
     let read = |family: &'static str| {
@@ -210,7 +200,8 @@ async fn sources_that_fail_or_talk_nonsense_are_no_answers() {
     }
     // Busy once: asked again, when it says so.
     let contract = Contract::default();
-    *contract.answers.lock().unwrap() = vec![(429, String::new()), (200, json!({"results": [], "Count": 0}).to_string())];
+    *contract.answers.lock().unwrap() =
+        vec![(429, String::new()), (200, json!({"results": [], "Count": 0}).to_string())];
     let url = serve(contract.clone()).await;
     let nothing = fresh(row, &url).await.unwrap();
     assert_eq!((&nothing["found"], &nothing["recalls"], &nothing["total"]), (&json!(false), &json!([]), &json!(0)));
@@ -385,18 +376,10 @@ impl crate::store::Blobs for Memory {
         let found = self.0.lock().unwrap().get(key).cloned();
         Box::pin(async { Ok(found) })
     }
-    fn size<'a>(
-        &'a self,
-        _: &'a str,
-    ) -> crate::store::BoxFuture<'a, Result<Option<u64>, crate::store::StoreError>> {
+    fn size<'a>(&'a self, _: &'a str) -> crate::store::BoxFuture<'a, Result<Option<u64>, crate::store::StoreError>> {
         Box::pin(async { Ok(None) })
     }
-    fn url(
-        &self,
-        _: &str,
-        _: crate::store::blob::Access<'_>,
-        _: Duration,
-    ) -> Result<String, crate::store::StoreError> {
+    fn url(&self, _: &str, _: crate::store::blob::Access<'_>, _: Duration) -> Result<String, crate::store::StoreError> {
         Err(crate::store::StoreError::new("none"))
     }
 }
@@ -424,15 +407,25 @@ async fn copies_answer_by_key_and_by_likeness_and_never_clear_anybody() {
         let found = (row.snapshot.unwrap().find)(&copy, input.as_object().unwrap());
         engine::result(row, found, input.as_object().unwrap(), &copy.as_of)
     };
-    for name in ["Banco Nacional de Cuba", "nacional de cuba, BANCO", "Banco Naçional de Cuba S.A.", "National Bank of Cuba"] {
+    for name in
+        ["Banco Nacional de Cuba", "nacional de cuba, BANCO", "Banco Naçional de Cuba S.A.", "National Bank of Cuba"]
+    {
         let result = look("company_sanctions", name);
-        assert_eq!((&result["found"], &result["matches"][0]["entry_id"]), (&json!(true), &json!("306")), "{name}: {result}");
+        assert_eq!(
+            (&result["found"], &result["matches"][0]["entry_id"]),
+            (&json!(true), &json!("306")),
+            "{name}: {result}"
+        );
         assert_eq!(result["as_of"], "2026-11-20");
         assert!(result["notice"].as_str().unwrap().contains("does not mean"), "never a clearance");
     }
     assert_eq!(look("person_sanctions", "Vladimir Putin")["matches"][0]["entry_id"], "35096");
     assert_eq!(look("person_sanctions", "Muhammed Zaydan")["matches"][0]["entry_id"], "2674");
-    for (row, name) in [("person_sanctions", "Banco Nacional de Cuba"), ("company_sanctions", "Acme Widgets"), ("person_sanctions", "Jane Doe")] {
+    for (row, name) in [
+        ("person_sanctions", "Banco Nacional de Cuba"),
+        ("company_sanctions", "Acme Widgets"),
+        ("person_sanctions", "Jane Doe"),
+    ] {
         assert_eq!((&look(row, name)["found"], &look(row, name)["total"]), (&json!(false), &json!(0)), "{name}");
     }
     // A newer copy is in force at once; the one that is open stays as it was.

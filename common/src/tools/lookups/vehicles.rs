@@ -109,7 +109,12 @@ pub static ROWS: &[Lookup] = &[
             integer("fires", "/fires"),
             integer("injuries", "/injuries"),
             integer("deaths", "/deaths"),
-            list("components", "/by_component", &[text("component", "/component"), integer("complaints", "/count")], 10),
+            list(
+                "components",
+                "/by_component",
+                &[text("component", "/component"), integer("complaints", "/count")],
+                10,
+            ),
             rows(
                 "complaints",
                 "/results",
@@ -213,11 +218,7 @@ pub static ROWS: &[Lookup] = &[
         requests: &[
             Request {
                 paths: &["/ws/rest/vehicle/menu/options"],
-                query: &[
-                    Pair::One("year", "{model_year}"),
-                    Pair::One("make", "{make}"),
-                    Pair::One("model", "{model}"),
-                ],
+                query: &[Pair::One("year", "{model_year}"), Pair::One("make", "{make}"), Pair::One("model", "{model}")],
                 genuine: &["/menuItem", "null"],
                 take: &[Take::Pick("id", |answer, input| pick(answer.pointer("/menuItem")?, input, "text", "value"))],
                 ..GET

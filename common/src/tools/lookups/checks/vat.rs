@@ -45,8 +45,7 @@ fn rule(country: &str, number: &str) -> Result<Said, &'static str> {
     Ok(match country {
         "AT" => {
             let d = number.strip_prefix('U').and_then(digits).filter(|d| d.len() == 8).ok_or(FORM)?;
-            let sum: u32 =
-                (0..7).map(|i| if i % 2 == 0 { d[i] } else { d[i] * 2 / 10 + d[i] * 2 % 10 }).sum();
+            let sum: u32 = (0..7).map(|i| if i % 2 == 0 { d[i] } else { d[i] * 2 / 10 + d[i] * 2 % 10 }).sum();
             Fits((10 - (sum + 4) % 10) % 10 == d[7])
         }
         "BE" => {
@@ -65,9 +64,7 @@ fn rule(country: &str, number: &str) -> Result<Said, &'static str> {
             Fits(u32::from(letter - b'A') == sum % 26)
         }
         "CZ" => match all.ok_or(FORM)? {
-            d if d.len() == 8 && d[0] != 9 => {
-                Fits((11 - weighted(&d[..7], &[8, 7, 6, 5, 4, 3, 2]) % 11) % 10 == d[7])
-            }
+            d if d.len() == 8 && d[0] != 9 => Fits((11 - weighted(&d[..7], &[8, 7, 6, 5, 4, 3, 2]) % 11) % 10 == d[7]),
             d if d.len() == 10 => Fits(value(&d) % 11 == 0),
             // Birth numbers of before 1954 have no check digit.
             d if d.len() == 9 => FormOnly,
@@ -183,7 +180,8 @@ fn rule(country: &str, number: &str) -> Result<Said, &'static str> {
 
 /// Digits as a number: at most ten of them, which fit.
 fn value(digits: &[u32]) -> u32 {
-    u32::try_from(digits.iter().fold(0_u64, |number, digit| number * 10 + u64::from(*digit)) % 4_000_000_007).unwrap_or(0)
+    u32::try_from(digits.iter().fold(0_u64, |number, digit| number * 10 + u64::from(*digit)) % 4_000_000_007)
+        .unwrap_or(0)
 }
 
 fn split_letter(number: &str) -> Result<(&str, u8), &'static str> {
