@@ -71,7 +71,7 @@ pub struct Request {
     pub paths: &'static [&'static str],
     pub query: &'static [Pair],
     /// What is posted, as JSON; `None`: a GET.
-    pub body: Option<fn(&Map<String, Value>) -> Value>,
+    pub body: Option<Body>,
     /// Statuses by which the source says that it has no such thing.
     pub absent: &'static [u16],
     /// An answer that has nothing by these names is none of this source: a page of errors with status 200. Empty: it is
@@ -82,6 +82,9 @@ pub struct Request {
     /// In place of the row's, where one lookup asks two registers.
     pub source: Option<&'static Source>,
 }
+
+/// A body made of the input.
+pub type Body = fn(&Map<String, Value>) -> Value;
 
 /// A member for later requests, by its name.
 pub enum Take {

@@ -184,7 +184,9 @@ impl Copy {
 
 /// A name for comparing: capitals without accents, words apart by one space, without what only says what kind of firm it is.
 pub fn normal(name: &str) -> String {
-    let plain: String = name.chars().map(without_accent).collect::<String>().to_uppercase();
+    // "S.A." is one word, and so is "O'Neil".
+    let letters = name.chars().filter(|letter| !".'’".contains(*letter));
+    let plain: String = letters.map(without_accent).collect::<String>().to_uppercase();
     let words = plain.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
     let all: Vec<&str> = words.collect();
     const FORMS: [&str; 19] = [

@@ -42,7 +42,7 @@ pub fn luhn(digits: &[u32]) -> bool {
         .enumerate()
         .map(|(index, digit)| if index % 2 == 0 { *digit } else { digit * 2 / 10 + digit * 2 % 10 })
         .sum();
-    sum % 10 == 0
+    sum.is_multiple_of(10)
 }
 
 /// ISO 7064 mod 97-10: letters count from 10, and the remainder is 1.
@@ -209,7 +209,7 @@ pub fn aba(text: &str, _: Option<&str>) -> Verdict {
     if !matches!(district, 0..=12 | 21..=32 | 61..=72 | 80) || text == "000000000" {
         return Err(FORM);
     }
-    checked(text, weighted(&digits, &[3, 7, 1, 3, 7, 1, 3, 7, 1]) % 10 == 0)
+    checked(text, weighted(&digits, &[3, 7, 1, 3, 7, 1, 3, 7, 1]).is_multiple_of(10))
 }
 
 pub fn isin(text: &str, _: Option<&str>) -> Verdict {
@@ -294,7 +294,7 @@ pub fn gtin(text: &str, _: Option<&str>) -> Verdict {
 fn gs1(digits: &[u32]) -> bool {
     let sum: u32 =
         digits.iter().rev().enumerate().map(|(index, digit)| digit * (if index % 2 == 0 { 1 } else { 3 })).sum();
-    sum % 10 == 0 && digits.iter().any(|digit| *digit != 0)
+    sum.is_multiple_of(10) && digits.iter().any(|digit| *digit != 0)
 }
 
 pub fn isbn(text: &str, _: Option<&str>) -> Verdict {
@@ -306,7 +306,7 @@ pub fn isbn(text: &str, _: Option<&str>) -> Verdict {
         }
         10 => {
             let values = with_x(&text).ok_or(FORM)?;
-            let fits = weighted(&values, &[10, 9, 8, 7, 6, 5, 4, 3, 2, 1]) % 11 == 0;
+            let fits = weighted(&values, &[10, 9, 8, 7, 6, 5, 4, 3, 2, 1]).is_multiple_of(11);
             checked(text, fits)
         }
         _ => Err(FORM),
@@ -316,7 +316,7 @@ pub fn isbn(text: &str, _: Option<&str>) -> Verdict {
 pub fn issn(text: &str, _: Option<&str>) -> Verdict {
     let text = plain(text);
     let values = with_x(&text).filter(|values| values.len() == 8).ok_or(FORM)?;
-    checked(format!("{}-{}", &text[..4], &text[4..]), weighted(&values, &[8, 7, 6, 5, 4, 3, 2, 1]) % 11 == 0)
+    checked(format!("{}-{}", &text[..4], &text[4..]), weighted(&values, &[8, 7, 6, 5, 4, 3, 2, 1]).is_multiple_of(11))
 }
 
 /// Digits, of which the last may be X for ten.

@@ -65,13 +65,13 @@ fn rule(country: &str, number: &str) -> Result<Said, &'static str> {
         }
         "CZ" => match all.ok_or(FORM)? {
             d if d.len() == 8 && d[0] != 9 => Fits((11 - weighted(&d[..7], &[8, 7, 6, 5, 4, 3, 2]) % 11) % 10 == d[7]),
-            d if d.len() == 10 => Fits(value(&d) % 11 == 0),
+            d if d.len() == 10 => Fits(value(&d).is_multiple_of(11)),
             // Birth numbers of before 1954 have no check digit.
             d if d.len() == 9 => FormOnly,
             _ => return Err(FORM),
         },
         "DE" => Fits(mod_11_10(&not_zero_first(of(9)?)?)),
-        "DK" => Fits(weighted(&not_zero_first(of(8)?)?, &[2, 7, 6, 5, 4, 3, 2, 1]) % 11 == 0),
+        "DK" => Fits(weighted(&not_zero_first(of(8)?)?, &[2, 7, 6, 5, 4, 3, 2, 1]).is_multiple_of(11)),
         "EE" => {
             let d = of(9)?;
             Fits((10 - weighted(&d[..8], &[3, 7, 1, 3, 7, 1, 3, 7]) % 10) % 10 == d[8])
@@ -160,7 +160,7 @@ fn rule(country: &str, number: &str) -> Result<Said, &'static str> {
             let check = 11 - weighted(&d[..7], &[8, 7, 6, 5, 4, 3, 2]) % 11;
             Fits(check != 11 && check % 10 == d[7])
         }
-        "SK" => Fits(value(&not_zero_first(of(10)?)?) % 11 == 0),
+        "SK" => Fits(value(&not_zero_first(of(10)?)?).is_multiple_of(11)),
         "GB" | "XI" => united_kingdom(number)?,
         "CH" => {
             let number = number.strip_prefix('E').ok_or(FORM)?;
@@ -297,5 +297,5 @@ fn united_kingdom(number: &str) -> Result<Said, &'static str> {
     let d = digits(number).filter(|d| matches!(d.len(), 9 | 12)).ok_or(FORM)?;
     let sum = weighted(&d[..7], &[8, 7, 6, 5, 4, 3, 2]) + value(&d[7..9]);
     // Numbers since 2010 are 55 off.
-    Ok(Fits(sum % 97 == 0 || (sum + 55) % 97 == 0))
+    Ok(Fits(sum.is_multiple_of(97) || (sum + 55).is_multiple_of(97)))
 }
