@@ -1,7 +1,7 @@
 # The commands of this project. `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help run reset read spend tour opt-out verify doctor test test-aws conformance simulate schemathesis lint bench
+.PHONY: help run reset read spend tour opt-out verify doctor import-snapshot test test-aws conformance simulate schemathesis lint bench
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -28,6 +28,9 @@ opt-out: ## Who does not want to be found: make opt-out DO="add jane@example.com
 
 verify: ## Check an export of receipts offline: make verify EXPORT=receipts.jsonl KEYS=keys.json (or its URL)
 	@cargo run --quiet --package local --bin verify-receipts -- "$(EXPORT)" "$(KEYS)"
+
+import-snapshot: ## Keep a copy of a register: make import-snapshot NAME=ofac AS_OF=2026-11-20 FILE=SDN.CSV OTHERS=ALT.CSV
+	@cargo run --quiet --package local --bin import-snapshot -- "$(NAME)" "$(AS_OF)" "$(FILE)" $(if $(OTHERS),"$(OTHERS)")
 
 doctor: ## Compare how the local stack (or, with TABLE_PREFIX set, a deployment) is set with what it needs
 	@local/doctor.sh $(if $(JSON),--json)

@@ -30,6 +30,7 @@
 //! | `faults` | a database that collides, throttles and loses answers |
 //! | `simulation` | the ledger under random interleavings, crashes and faults of every kind |
 //! | `proofs` | agent proofs |
+//! | `lookups` | public records paid and kept, copies of registers, local businesses |
 //! | `limits` | rate limits at once and over time; the emergency stop |
 //! | `openapi` | the API description, the page that shows it, and a client made from it |
 //! | `notifications` | what is raised twice, read, and not one's own |
@@ -71,6 +72,7 @@ mod front_run;
 mod insights;
 mod kill;
 mod limits;
+mod lookups;
 mod mcp_calls;
 mod mcp_clients;
 mod models;

@@ -139,7 +139,8 @@ fn the_service_says_what_it_is() {
         let index = client.get("/", &[]).await.json();
         let tools: Vec<&str> =
             index["tools"].as_array().unwrap().iter().filter_map(|tool| tool["tool"].as_str()).collect();
-        assert_eq!(tools, ["vin_decode", "web_search", "web_read"]);
+        let sold: Vec<&str> = CATALOG.iter().map(|tool| tool.name).collect();
+        assert_eq!(tools, sold);
         let health = client.get("/health", &[]).await.json();
         assert_eq!((&health["status"], &health["service"]), (&json!("ok"), &json!("Agora")));
         let stats = client.get("/v1/stats", &[]).await.json();

@@ -16,7 +16,7 @@ use crate::clock::Timestamp;
 use crate::ids::RequestId;
 use crate::money::Usdc;
 use crate::net::FetchPolicy;
-use crate::tools::{enrichment, lookups, research, vehicle_identification, verification, web_read, web_search};
+use crate::tools::{enrichment, local, lookups, research, vehicle_identification, verification, web_read, web_search};
 use input::{Field, FieldError, Format, Kind, Range};
 
 /// Every entry, in the order agents see it.
@@ -27,6 +27,7 @@ pub static CATALOG: LazyLock<Vec<&'static ToolSpec>> = LazyLock::new(|| {
         enrichment::specs(),
         verification::specs(),
         lookups::specs(),
+        local::specs(),
     ]
     .concat()
 });
@@ -80,6 +81,8 @@ pub struct ToolSpec {
     pub example: fn() -> Value,
     /// JSON Schema of the result.
     pub output: fn() -> Value,
+    /// In place of `output`, where the schema follows from something else about the tool.
+    pub derived: Option<fn(&ToolSpec) -> Value>,
 }
 
 /// What a call costs.
@@ -139,6 +142,7 @@ impl ToolSpec {
         accepted: |_, _, _| Value::Null,
         example: || Value::Null,
         output: || Value::Null,
+        derived: None,
     };
 
     /// The same of a tool that answers at once.
@@ -154,6 +158,11 @@ impl ToolSpec {
         // A verb, where a seller's service is done.
         let word = if self.name == crate::tools::soul::EXECUTION.name { "soul_execute" } else { self.name };
         mcp_name(service, word)
+    }
+
+    /// JSON Schema of the result.
+    pub fn output_schema(&self) -> Value {
+        self.derived.map_or_else(|| (self.output)(), |derived| derived(self))
     }
 
     /// JSON Schema of the body.
@@ -254,7 +263,7 @@ mod tests {
             for text in [tool.name, tool.title, tool.summary, tool.group] {
                 assert!(!text.is_empty(), "{} is not complete", tool.name);
             }
-            assert!(!tool.paths.is_empty() && (tool.output)().is_object(), "{} is not complete", tool.name);
+            assert!(!tool.paths.is_empty() && tool.output_schema().is_object(), "{} is not complete", tool.name);
             assert!(tool.answer == Answer::Direct || !tool.bare, "{}", tool.name);
             assert!(tool.price.usual() > Usdc::ZERO);
             let example = (tool.example)();

@@ -322,7 +322,7 @@ pub fn refusals(operation: &Operation) -> Vec<(u16, &'static str)> {
 }
 
 fn responses(operation: &Operation, writer: &mut Writer) -> Value {
-    let sold = operation.sells.map(|tool| tool.output);
+    let sold = operation.sells;
     let mut responses = Map::new();
     for answer in operation.answers {
         let mut response = json!({"description": answer.about});

@@ -1,5 +1,6 @@
 //! What answers look like, as data that costs nothing until the document is made of it.
 
+use crate::catalog::ToolSpec;
 use serde_json::{Map, Value, json};
 
 /// What a JSON value may be.
@@ -81,7 +82,7 @@ pub struct Writer {
 
 impl Writer {
     /// JSON Schema of a shape; `sold` is what [`Shape::Sold`] stands for.
-    pub fn schema(&mut self, shape: &Shape, sold: Option<fn() -> Value>) -> Value {
+    pub fn schema(&mut self, shape: &Shape, sold: Option<&'static ToolSpec>) -> Value {
         match shape {
             Shape::Any => json!({}),
             Shape::Bool => json!({"type": "boolean"}),
@@ -120,11 +121,11 @@ impl Writer {
                 json!({"$ref": format!("#/components/schemas/{}", named.name)})
             }
             Shape::Schema(schema) => schema(),
-            Shape::Sold => sold.map_or_else(|| json!({}), |schema| schema()),
+            Shape::Sold => sold.map_or_else(|| json!({}), ToolSpec::output_schema),
         }
     }
 
-    fn object<'a>(&mut self, members: impl Iterator<Item = &'a Member>, sold: Option<fn() -> Value>) -> Value {
+    fn object<'a>(&mut self, members: impl Iterator<Item = &'a Member>, sold: Option<&'static ToolSpec>) -> Value {
         let (mut properties, mut required) = (Map::new(), Vec::new());
         for member in members {
             let mut schema = self.schema(&member.shape, sold);

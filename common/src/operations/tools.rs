@@ -1,5 +1,8 @@
 //! Everything that is paid for: projections of the catalog, one operation for each path.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use super::shape::{Member, Named, Shape, has, may};
 use super::shared::{OK, SETTLEMENT};
 use super::{Answer, Auth, Body, IDEMPOTENCY_KEY, Link, Operation};
@@ -196,10 +199,22 @@ const SOUL_JOB: Link =
 const FILES: Link =
     Link { name: "files", status: 202, to: "listSoulJobFiles", parameters: &[("id", "$response.body#/soul_job_id")] };
 
-/// What generated clients call it: the tool's name, and for its older paths and for what souls sell the path's last word.
+/// What generated clients call it: the tool's name, and for its other paths and for what souls sell the path's last word.
+/// Where the word before that says what is done (`find/business`), it is part of the name.
 fn id(tool: &ToolSpec, path: &'static str) -> &'static str {
     let is_listed = CATALOG.iter().chain([&TOP_UP]).any(|listed| listed.name == tool.name);
-    if is_listed && path == tool.path() { tool.name } else { path.rsplit('/').next().unwrap_or(path) }
+    if is_listed && path == tool.path() {
+        return tool.name;
+    }
+    static DONE: LazyLock<HashMap<&'static str, String>> = LazyLock::new(|| {
+        let paths = CATALOG.iter().flat_map(|tool| tool.paths);
+        let done = paths.filter_map(|path| {
+            let (what, of) = path.strip_prefix("/v1/tools/")?.split_once('/')?;
+            matches!(what, "find" | "resolve").then(|| (*path, format!("{what}_{}", of.replace('-', "_"))))
+        });
+        done.collect()
+    });
+    DONE.get(path).map_or_else(|| path.rsplit('/').next().unwrap_or(path), String::as_str)
 }
 
 /// One operation for each path of everything that is sold.

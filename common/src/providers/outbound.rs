@@ -269,7 +269,10 @@ impl Outbound {
         let now = Instant::now();
         let turn = {
             let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
-            let host = hosts.entry(origin.to_owned()).or_insert_with(|| Host::new(now));
+            let step = Duration::from_secs_f64(1.0 / per_second.max(0.01));
+            // Who was quiet for as long as one request takes may ask at once, however seldom that is.
+            let quiet = Duration::from_secs_f64(BURST_SECS).max(step);
+            let host = hosts.entry(origin.to_owned()).or_insert_with(|| Host::new(now, quiet));
             if let Some(until) = host.rests_until {
                 if now < until {
                     return Err(OutboundError::NotAsked(
@@ -279,8 +282,7 @@ impl Outbound {
                 // This one tries; until it is known how that went, nobody else does.
                 host.rests_until = Some(now + REST);
             }
-            let step = Duration::from_secs_f64(1.0 / per_second.max(0.01));
-            let earliest = now.checked_sub(Duration::from_secs_f64(BURST_SECS)).unwrap_or(now);
+            let earliest = now.checked_sub(quiet).unwrap_or(now);
             let next = host.next.max(earliest) + step;
             if next > deadline {
                 return Err(OutboundError::TooMany);
@@ -307,8 +309,8 @@ impl Outbound {
 }
 
 impl Host {
-    fn new(now: Instant) -> Host {
-        let next = now.checked_sub(Duration::from_secs_f64(BURST_SECS)).unwrap_or(now);
+    fn new(now: Instant, quiet: Duration) -> Host {
+        let next = now.checked_sub(quiet).unwrap_or(now);
         Host { next, failures: 0, rests_until: None }
     }
 }

@@ -150,7 +150,6 @@ mod tests {
             body: body.as_bytes().to_vec(),
             truncated: false,
             redirects: 0,
-            robots: None,
         };
         let facts = read_facts(&page(html));
         assert_eq!((facts.tag(&["og:site_name"]), facts.title.as_deref()), (Some("Example"), Some("Home")));

@@ -4,6 +4,7 @@
 //! runners it names.
 
 pub mod enrichment;
+pub mod local;
 pub mod lookups;
 pub mod pages;
 pub mod research;

@@ -185,7 +185,7 @@ fn paid_output(spec: &ToolSpec) -> Map<String, Value> {
     match (spec.answer, spec.sells_credits || spec.bare || !path_fields(spec).is_empty()) {
         (Answer::Queued, _) => answered(vec![request_schema()]),
         // What takes longer than its caller is kept waiting, on the chain for instance, is polled.
-        (Answer::Direct, true) => answered(vec![(spec.output)(), request_schema()]),
+        (Answer::Direct, true) => answered(vec![spec.output_schema(), request_schema()]),
         (Answer::Direct, false) => {
             let done = json!({
                 "type": "object",
@@ -194,7 +194,7 @@ fn paid_output(spec: &ToolSpec) -> Map<String, Value> {
                     "receipt_id": {"type": "string"},
                     "status": {"type": "string"},
                     "tool": {"type": "string"},
-                    "result": (spec.output)(),
+                    "result": spec.output_schema(),
                 },
                 "required": ["request_id", "status", "result"],
             });

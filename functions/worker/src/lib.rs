@@ -7,7 +7,7 @@ use common::jobs::Engine;
 use common::store::StoreError;
 use common::store::queue::Message;
 use common::tools::{
-    Runner, enrichment, lookups, research, top_up, vehicle_identification, verification, web_read, web_search,
+    Runner, enrichment, local, lookups, research, top_up, vehicle_identification, verification, web_read, web_search,
 };
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,7 @@ pub static RUNNERS: LazyLock<Vec<&'static Runner>> = LazyLock::new(|| {
         enrichment::runners(),
         verification::runners(),
         lookups::runners(),
+        local::runners(),
     ]
     .concat()
 });

@@ -1,0 +1,22 @@
+//! Local businesses and public tenders (contract §27): found by a provider that the operator chose (`PLACES_PROVIDERS`), and
+//! by SAM.gov. Without one there is nothing honest to answer with, and the job fails and is paid back.
+
+mod business;
+mod google;
+mod overpass;
+mod resolve;
+mod search;
+mod solicitations;
+
+use super::Runner;
+use crate::catalog::ToolSpec;
+
+/// What is sold.
+pub fn specs() -> Vec<&'static ToolSpec> {
+    vec![&search::SPEC, &resolve::SPEC, &solicitations::SPEC]
+}
+
+/// What does it.
+pub fn runners() -> Vec<&'static Runner> {
+    vec![&search::RUNNER, &resolve::RUNNER, &solicitations::RUNNER]
+}

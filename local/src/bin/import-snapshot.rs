@@ -1,0 +1,69 @@
+//! Puts the operator's copy of a register in force (docs/LOOKUPS.md):
+//! `import-snapshot <name> <YYYY-MM-DD> <file> [<file of other names>]`.
+//!
+//! Deployed, it writes to `BLOB_BUCKET` with the credentials and `AWS_REGION` of the environment; with `BLOB_FOLDER`, to that
+//! folder, as the local stack keeps its blobs. Functions read the new copy with their next call.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use common::app::{App, Connections};
+use common::clock::Clock;
+use common::config::Config;
+use common::store::Blobs;
+use common::tools::lookups::{import, row, snapshot};
+use local::blobs::FolderBlobs;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    match run().await {
+        Ok(done) => {
+            println!("{done}");
+            ExitCode::SUCCESS
+        }
+        Err(what) => {
+            eprintln!("{what}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run() -> Result<String, String> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (name, as_of, file, others) = match &arguments[..] {
+        [name, as_of, file] => (name, as_of, file, None),
+        [name, as_of, file, others] => (name, as_of, file, Some(others)),
+        _ => return Err(format!("usage: import-snapshot {} YYYY-MM-DD file [file]", snapshot::NAMES.join("|"))),
+    };
+    if !(row::DAY.matches)(as_of) {
+        return Err(format!("{as_of} is no day, as YYYY-MM-DD"));
+    }
+    let read = |file: &String| std::fs::read(file).map_err(|error| format!("{file}: {error}"));
+    // Some of these files are not quite UTF-8.
+    let text = String::from_utf8_lossy(&read(file)?).into_owned();
+    let others = others.map(read).transpose()?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let records = import::records(name, &text, others.as_deref())?;
+    if records.is_empty() {
+        return Err(format!("{file} has no records: the copy in force stays"));
+    }
+    let done = snapshot::publish(&*blobs()?, name, as_of, records).await.map_err(|error| error.to_string())?;
+    Ok(format!(
+        "{name} of {as_of}: {} records, {} bytes unpacked, generation {}",
+        done.records, done.bytes, done.generation
+    ))
+}
+
+fn blobs() -> Result<Arc<dyn Blobs>, String> {
+    if let Ok(folder) = std::env::var("BLOB_FOLDER") {
+        return Ok(Arc::new(FolderBlobs::new(folder.into(), "http://localhost", Clock::system())));
+    }
+    // No money is moved here, so nobody has to say where it goes.
+    let nowhere = "0x0000000000000000000000000000000000000001";
+    let variable = |name: &str| std::env::var(name).ok().or_else(|| (name == "PAY_TO").then(|| nowhere.to_owned()));
+    if variable("BLOB_BUCKET").is_none() {
+        return Err("BLOB_BUCKET (or, for a local stack, BLOB_FOLDER) says where to".to_owned());
+    }
+    let config = Config::read(variable).map_err(|errors| errors.to_string())?;
+    let connections = Connections::open(&config).map_err(|error| error.to_string())?;
+    Ok(App::new(Arc::new(config), &connections).blobs)
+}
