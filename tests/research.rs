@@ -17,6 +17,9 @@ use crate::support::findings;
 use crate::support::ranking::Sites;
 use crate::support::{Payer, run, stack_with};
 
+/// What the scripted model says to its nth question.
+type Script = fn(usize, &Asked) -> Turn;
+
 const PATH: &str = "/v1/tools/research";
 static INDEX: LazyLock<Sites> = LazyLock::new(Sites::read);
 
@@ -281,7 +284,7 @@ fn a_model_that_gives_no_answer_in_form_costs_the_writing_and_not_the_research()
     run(async {
         let sites = Port::sites().await;
         let search = over(&sites).await;
-        let cases: [(fn(usize, &Asked) -> Turn, &str); 3] = [
+        let cases: [(Script, &str); 3] = [
             (|_, _| chat("I would rather talk about the weather.", &[]), "not in the form"),
             (|_, _| chat("", &[("web_read", "{\"url\": \"http://169.254.169.254/\"}")]), "no answer"),
             (|_, _| Turn::Busy(503, "0"), "no answer"),

@@ -52,7 +52,7 @@ fn the_gateway_has_the_routes_of_the_table() {
     let table: BTreeSet<_> = routes::all()
         .map(|route| {
             let own = (route.group.to_owned(), route.method.to_owned(), route.path.to_owned());
-            family(route.group, route.method, &route.path).unwrap_or(own)
+            family(route.group, route.method, route.path).unwrap_or(own)
         })
         .collect();
     assert_eq!(deployed, table);

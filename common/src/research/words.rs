@@ -108,11 +108,10 @@ fn cut(word: &str) -> String {
 }
 
 fn cut_plural(word: &mut String) {
-    if word.ends_with("ies") && word.len() > 4 {
+    let is_of = |ends: &[&str]| ends.iter().any(|end| word.ends_with(end));
+    if is_of(&["ies"]) && word.len() > 4 || is_of(&["sses", "xes", "ches", "shes", "zes"]) {
         word.truncate(word.len() - 2);
-    } else if ["sses", "xes", "ches", "shes", "zes"].iter().any(|end| word.ends_with(end)) {
-        word.truncate(word.len() - 2);
-    } else if word.ends_with('s') && !["ss", "us", "is"].iter().any(|end| word.ends_with(end)) {
+    } else if is_of(&["s"]) && !is_of(&["ss", "us", "is"]) {
         word.pop();
     }
 }

@@ -152,7 +152,7 @@ fn topics(said: &Said) -> Vec<Value> {
         let split = |letter: char| !letter.is_alphanumeric() && !matches!(letter, ' ' | '-' | '\'' | '’');
         for part in sentence.split(split) {
             let all: Vec<&str> = part.split_whitespace().collect();
-            for run in all.split(|word| !is_said(&word)) {
+            for run in all.split(|word| !is_said(word)) {
                 for length in 1..=3 {
                     for window in run.windows(length) {
                         let topic = window.join(" ");

@@ -123,7 +123,7 @@ pub fn profile(url: &str, is_me: bool) -> Option<Profile> {
     let parsed = Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
     let host = parsed.host_str()?;
     let path = parsed.path().trim_matches('/');
-    for network in NETWORKS.iter().filter(|network| network.hosts.iter().any(|known| is_below(host, known))) {
+    if let Some(network) = NETWORKS.iter().find(|network| network.hosts.iter().any(|known| is_below(host, known))) {
         let name = network.before.iter().find_map(|before| path.strip_prefix(before))?;
         let name = name.split('/').next().unwrap_or_default();
         let is_all = network.before != [""] || !path.contains('/');
