@@ -4,6 +4,7 @@
 //! `REQUIRE_CLIENTS=1` it fails instead.
 
 mod followers;
+mod knowledge;
 mod sdks;
 mod webhooks;
 

@@ -14,6 +14,7 @@ pub static DURABLE: &[&str] = &[
     "lookup/person-profile",
     "lookup/person-email",
     "lookup/person-email-status",
+    "identity/start",
 ];
 
 /// The query of a recovery.

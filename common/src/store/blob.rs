@@ -78,7 +78,8 @@ impl Blobs for S3Blobs {
             let answer = self.http.send("s3", "GET", &url, &[], Vec::new()).await?;
             match answer.status {
                 200 => Ok(Some(answer.body)),
-                404 => Ok(None),
+                // Who may not list is told 403 of what is not there.
+                403 | 404 => Ok(None),
                 status => Err(StoreError::new(format_args!("S3 answered {status} to a GET"))),
             }
         })

@@ -115,7 +115,12 @@ impl Shop {
         input::validate(PURCHASE_FIELDS, &arguments).map_err(ApiError::InvalidRequest)?;
         let names = ["idempotency-key", "x-max-cost-usdc", "x-approval-id", "x-dry-run"];
         for (field, name) in PURCHASE_FIELDS.iter().zip(names) {
-            if let Some(value) = arguments.remove(field.name).filter(|value| !value.is_null()) {
+            // What the work has by the same name too (an identity check its key) is the same thing, and goes to both.
+            let given = match spec.input.iter().any(|own| own.name == field.name) {
+                true => arguments.get(field.name).cloned(),
+                false => arguments.remove(field.name),
+            };
+            if let Some(value) = given.filter(|value| !value.is_null()) {
                 set(&mut headers, name, &value)?;
             }
         }

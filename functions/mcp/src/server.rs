@@ -5,6 +5,7 @@ use std::sync::Arc;
 use common::catalog::input;
 use common::encoding::{base64_any, base64_url};
 use common::http::ApiError;
+use common::tools::lookups;
 use http::request::Parts;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, CompleteRequestMethod,
@@ -21,7 +22,7 @@ use crate::Shop;
 use crate::answers::UNAUTHORIZED;
 use crate::calls::Answered;
 use crate::requests::{TaskError, unknown_task};
-use crate::tools::{Call, Entry, REQUEST_FIELDS};
+use crate::tools::{Call, Entry, LOOKUP_FIELDS, PURCHASE_FIELDS, REQUEST_FIELDS};
 use crate::transport::Aside;
 
 /// Tools of a page of the list.
@@ -44,6 +45,18 @@ impl Server {
         self.0.tools.iter().find(|entry| entry.name == name)
     }
 
+    /// The lookup that is meant by its name, and its own arguments beside those of every purchase.
+    fn lookup(&self, mut arguments: JsonObject) -> Result<(&Entry, JsonObject), ApiError> {
+        let asked = input::validate(LOOKUP_FIELDS, &arguments).map_err(ApiError::InvalidRequest)?;
+        let name = asked["name"].as_str().unwrap_or_default();
+        let is_row = |entry: &&Entry| matches!(entry.kind, Call::Paid(spec) if spec.name == name);
+        let row = lookups::find(name).and_then(|_| self.0.tools.iter().find(is_row));
+        let row = row.ok_or_else(|| ApiError::field("name", "is none of the lookups; see the tool's description"))?;
+        arguments.retain(|name, _| PURCHASE_FIELDS.iter().any(|field| field.name == name));
+        arguments.extend(asked["input"].as_object().cloned().unwrap_or_default());
+        Ok((row, arguments))
+    }
+
     async fn call(
         &self,
         entry: &Entry,
@@ -54,6 +67,10 @@ impl Server {
         let aside = Aside::of(parts);
         let answered = match entry.kind {
             Call::Prices => return Ok(CallToolResult::structured(shop.prices()).into()),
+            Call::Lookup => match self.lookup(arguments) {
+                Ok((row, arguments)) => return Box::pin(self.call(row, arguments, context)).await,
+                Err(error) => Answered::from(error),
+            },
             Call::Paid(spec) => {
                 let answered = shop.buy(spec, parts, meta, arguments).await.unwrap_or_else(Answered::from);
                 let accepted = answered.is_accepted();

@@ -5,6 +5,7 @@ use common::catalog::{self, Answer, CATALOG, MARKET, Price, TOP_UP, ToolSpec};
 use common::config::Config;
 use common::limits::Class;
 use common::money::Usdc;
+use common::tools::lookups;
 use common::tools::soul::{EXECUTION, PURCHASE};
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
@@ -29,6 +30,8 @@ pub enum Call {
     Request,
     /// The catalog with its prices.
     Prices,
+    /// Any of the lookups, by its name.
+    Lookup,
 }
 
 /// Arguments of every paid tool that are about the purchase and not about the work.
@@ -51,6 +54,12 @@ pub static PURCHASE_FIELDS: &[Field] = &[
     ),
 ];
 
+/// Arguments of a lookup by name, beside those of every purchase.
+pub static LOOKUP_FIELDS: &[Field] = &[
+    Field::required("name", SHORT, "Which one: a name of the list in this tool's description"),
+    Field::required("input", Kind::Object { fields: &[], open: true }, "Its own arguments"),
+];
+
 /// Arguments of a read of a job.
 pub static REQUEST_FIELDS: &[Field] = &[
     Field::required("request_id", SHORT, "The request_id that the paid call gave"),
@@ -71,15 +80,20 @@ pub fn path_fields(spec: &ToolSpec) -> &'static [Field] {
     }
 }
 
-/// Every tool of this deployment, in the order agents see it.
+/// Every tool of this deployment, in the order agents see it. The lookups come last, each as a tool: there are many, and
+/// who reads the list's first page only has them all in one tool by name.
 pub fn all(config: &Config) -> Vec<Entry> {
     let prefix = catalog::mcp_name(&config.service_name, "");
-    let paid = CATALOG.iter().chain(MARKET).chain([&TOP_UP]).copied().map(Call::Paid);
-    let kinds = [Call::Prices].into_iter().chain(paid).chain([Call::Request]).chain(READS.iter().map(Call::Read));
+    let paid = CATALOG.iter().chain(MARKET).chain([&TOP_UP]).copied();
+    let (rows, paid): (Vec<_>, Vec<_>) = paid.partition(|spec| lookups::find(spec.name).is_some());
+    let (rows, paid) = (rows.into_iter().map(Call::Paid), paid.into_iter().map(Call::Paid));
+    let kinds = [Call::Prices].into_iter().chain(paid).chain([Call::Lookup, Call::Request]);
+    let kinds = kinds.chain(READS.iter().map(Call::Read)).chain(rows);
     kinds
         .map(|kind| {
             let name = match kind {
                 Call::Prices => format!("{prefix}price_list"),
+                Call::Lookup => format!("{prefix}lookup"),
                 Call::Request => format!("{prefix}get_request"),
                 Call::Read(read) => format!("{prefix}{}", read.name),
                 Call::Paid(spec) => spec.mcp_name(&config.service_name),
@@ -102,6 +116,7 @@ fn shown(name: &str, kind: Call, prefix: &str) -> Tool {
             closed(REQUEST_FIELDS),
             answered(vec![request_schema()]),
         ),
+        Call::Lookup => ("Any lookup", lookup_about(prefix), lookup_input(), any_object()),
         Call::Prices => (
             "Price list",
             "Everything that is sold here, with prices in USDC and how to pay. Free, and needs no identity.".to_owned(),
@@ -111,6 +126,7 @@ fn shown(name: &str, kind: Call, prefix: &str) -> Tool {
     };
     let (reads, open) = match kind {
         Call::Paid(spec) => (false, spec.answer == Answer::Queued),
+        Call::Lookup => (false, true),
         _ => (true, false),
     };
     let mut tool = Tool::new(name.to_owned(), about, input);
@@ -150,6 +166,28 @@ fn paid_about(spec: &ToolSpec, prefix: &str) -> String {
          charged once.{waits}{dear}",
         spec.summary
     )
+}
+
+fn lookup_about(prefix: &str) -> String {
+    let names: Vec<&str> = lookups::ROWS.iter().map(|row| row.spec.name).collect();
+    format!(
+        "Looks something up in public records. Each lookup is a tool of its own too, later in the list, with its \
+         arguments; {prefix}price_list says what each is about and what it costs. Arguments that do not fit are named, \
+         and nothing is charged. Give idempotency_key, and keep the same value for every retry of one purchase. The \
+         lookups: {}",
+        names.join(", ")
+    )
+}
+
+fn lookup_input() -> Map<String, Value> {
+    let mut schema = object(input::schema(LOOKUP_FIELDS));
+    let more = object(input::schema(PURCHASE_FIELDS));
+    if let (Some(Value::Object(into)), Some(Value::Object(from))) =
+        (schema.get_mut("properties"), more.get("properties"))
+    {
+        into.extend(from.clone());
+    }
+    schema
 }
 
 /// JSON Schema of arguments that are all known.
@@ -275,7 +313,9 @@ mod tests {
             if let Call::Paid(spec) = tool.kind {
                 // A name that means two things would buy the wrong one.
                 let own: Vec<&str> = path_fields(spec).iter().chain(PURCHASE_FIELDS).map(|field| field.name).collect();
-                assert!(spec.input.iter().all(|field| !own.contains(&field.name)), "{name}");
+                let twice: Vec<&str> =
+                    spec.input.iter().map(|field| field.name).filter(|field| own.contains(field)).collect();
+                assert!(twice.is_empty() || twice == ["idempotency_key"], "{name}: {twice:?}");
                 assert!(tool.shown.description.as_ref().unwrap().contains("same value for every retry"), "{name}");
                 let branches = tool.shown.output_schema.as_ref().unwrap()["anyOf"].as_array().unwrap().clone();
                 let terms = json!(["x402Version", "accepts"]);

@@ -2,7 +2,8 @@
 
 Usage: knowledge.py VERSION FOLDER STACK_JSON, where FOLDER holds the SDK. The file also has `key`, the private key of a
 wallet with money; `calls`, a list of {name, older, newer, input}: what the method is called in 0.37 and in 0.50, and its
-arguments; and `lookups`, a list of {name, input} by the names of the SDK's own manifest.
+arguments; and `lookups`, a list of {name, path, input}, of
+which those are called that the SDK's own manifest has.
 Prints a line of JSON for each call: its name, and either the result or the error, as the SDK gives them to its user.
 """
 
@@ -37,5 +38,9 @@ for call in stack["calls"]:
     method = getattr(client, call["newer" if NEWER else "older"])
     told(call["name"], lambda: method(**call["input"]))
 if NEWER:
+    from oneshot.lookup import lookup_tools
+
+    known = {entry["path"]: entry["name"] for entry in lookup_tools()}
     for lookup in stack["lookups"]:
-        told(lookup["name"], lambda: client.call_lookup(lookup["name"], **lookup["input"]))
+        if name := known.get(lookup["path"]):
+            told(lookup["name"], lambda: client.call_lookup(name, **lookup["input"]))
