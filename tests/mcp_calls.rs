@@ -1,6 +1,7 @@
 //! MCP: messages that are none, who may send them, one payment many times at once, what is told to whom.
 
 use common::encoding::base64_standard;
+use common::tools::lookups;
 use futures_util::future::join_all;
 use local::Stack;
 use serde_json::{Value, json};
@@ -375,5 +376,53 @@ fn searches_are_limited_by_the_callers_address() {
         }
         assert_eq!(last["structuredContent"]["error"], "rate_limited", "{last}");
         assert_eq!(client.get("/v1/soul/search?q=words", &[]).await.status, 429);
+    });
+}
+
+/// There are many lookups: who reads the list's first page has them all in one tool, and each is a tool of its own behind it.
+#[test]
+fn every_lookup_is_a_tool_and_one_tool_is_every_lookup() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::new(&stack).await;
+        let client = &payer.client;
+        let (mut names, mut cursor, mut pages) = (Vec::new(), None, 0);
+        loop {
+            let asked = cursor.map_or_else(|| json!({}), |cursor: Value| json!({"cursor": cursor}));
+            let list = ask(client, &[], "tools/list", asked, json!({})).await.json()["result"].clone();
+            let page = list["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap().to_owned());
+            names.push(page.collect::<Vec<_>>());
+            pages += 1;
+            cursor = list.get("nextCursor").cloned();
+            if cursor.is_none() {
+                break;
+            }
+        }
+        assert!(pages > 1 && names[0].contains(&"agora_lookup".to_owned()), "{names:?}");
+        let all: Vec<&String> = names.iter().flatten().collect();
+        for row in lookups::ROWS.iter() {
+            assert!(all.contains(&&row.spec.mcp_name("Agora")), "{}", row.spec.name);
+            assert!(!["agora_balance", "agora_get_request"].iter().any(|name| !names[0].contains(&(*name).to_owned())));
+        }
+        // By its name it costs what it costs by itself, and what does not fit is named before any price.
+        let arguments = json!({"name": "company_filings", "input": {"cik": "320193"}, "idempotency_key": "a"});
+        let unpaid = call(client, &[], "agora_lookup", arguments, json!({})).await;
+        let terms = &unpaid["structuredContent"];
+        assert_eq!(terms["accepts"][0]["amount"], "5000", "{unpaid}");
+        assert_eq!(terms["resource"]["url"], "mcp://tool/agora_company_filings");
+        for (arguments, path) in [
+            (json!({"name": "company_filings", "input": {}}), "cik"),
+            (json!({"name": "no_such_lookup", "input": {}}), "name"),
+            (json!({"name": "company_filings"}), "input"),
+            (json!({"name": "web_search", "input": {"query": "x"}}), "name"),
+        ] {
+            let refused = call(client, &[], "agora_lookup", arguments.clone(), json!({})).await;
+            let body = &refused["structuredContent"];
+            assert_eq!(
+                (&body["error"], &body["details"][0]["path"]),
+                (&json!("invalid_request"), &json!(path)),
+                "{refused}"
+            );
+        }
     });
 }

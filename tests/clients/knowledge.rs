@@ -22,12 +22,15 @@ const NOWHERE: &str = "http://127.0.0.1:9";
 
 /// What a call is called in both versions, and what it needs.
 fn calls(site: &str) -> Value {
+    let wiki =
+        sites::pages().iter().find(|page| page.kind == sites::PageKind::Wiki && page.topic.is_some()).expect("a page");
+    let (fact, _) = wiki.truth.facts.first().expect("a fact");
     let call = |name: &str, older: &str, newer: &str, input: Value| json!({"name": name, "older": older, "newer": newer, "input": input});
-    let page = |path: &str| format!("{site}/{path}");
+    let page = || wiki.local_url(site);
     json!([
-        call("web_read", "web_read", "web_read", json!({"url": page("wiki.calderland.example/fog-harvest")})),
-        call("web_search", "web_search", "web_search", json!({"query": "fog harvest nets", "max_results": 3})),
-        call("research", "research", "research", json!({"topic": "How do fog nets work?", "depth": "quick"})),
+        call("web_read", "web_read", "web_read", json!({"url": page()})),
+        call("web_search", "web_search", "web_search", json!({"query": wiki.truth.title, "max_results": 3})),
+        call("research", "research", "research", json!({"topic": fact, "depth": "quick"})),
         call("verify_email", "verify_email", "person_email_status", json!({"email": "anna@mail.test"})),
         call(
             "research_articles",
@@ -35,24 +38,9 @@ fn calls(site: &str) -> Value {
             "person_articles",
             json!({"name": "Ada Reed", "company": "Brightkiln"})
         ),
-        call(
-            "research_newsfeed",
-            "person_newsfeed",
-            "person_posts",
-            json!({"social_media_url": page("wiki.calderland.example/fog-harvest")})
-        ),
-        call(
-            "research_interests",
-            "person_interests",
-            "person_interests",
-            json!({"social_media_url": page("wiki.calderland.example/fog-harvest")})
-        ),
-        call(
-            "research_social",
-            "social_profiles",
-            "person_social_accounts",
-            json!({"social_media_url": page("wiki.calderland.example/fog-harvest")})
-        ),
+        call("research_newsfeed", "person_newsfeed", "person_posts", json!({"social_media_url": page()})),
+        call("research_interests", "person_interests", "person_interests", json!({"social_media_url": page()})),
+        call("research_social", "social_profiles", "person_social_accounts", json!({"social_media_url": page()})),
         call(
             "research_interactions",
             "person_interactions",
