@@ -181,6 +181,9 @@ fn a_price_probe_needs_no_body_and_everything_else_is_validated_first() {
                 let probe = client.send("POST", path, headers, "").await.unwrap();
                 assert_eq!(probe.status, 402, "{path}");
                 assert!(probe.json()["quote_id"].is_string());
+                // No price is told to what would be refused.
+                let refused = client.send("POST", path, &[("x-agent-id", "<(G")], "").await.unwrap();
+                assert_eq!(refused.error(), (400, "invalid_request".to_owned()), "{path}");
             }
             for body in ["{}", " ", "{\"vin\":1,\"url\":1}"] {
                 let answer = client.send("POST", path, &[("content-type", "application/json")], body).await.unwrap();

@@ -48,6 +48,7 @@ use crate::catalog::Answer;
 use crate::digest::sha256;
 use crate::evm::hex0x;
 use crate::http::error::{PaymentContext, Shortfall};
+use crate::http::headers::CallHeaders;
 use crate::http::{ApiError, headers, private_json};
 use crate::ids::{AgentId, RequestId};
 use crate::jobs::engine::{self, Engine};
@@ -153,6 +154,7 @@ impl Gate {
 
     /// No bytes of body and no payment: somebody wants to know what this costs. Directories list what answers so.
     fn probe(&self, call: &Call<'_>) -> Result<Response, ApiError> {
+        CallHeaders::read(call.headers)?;
         if let Some(listing) = call.listing {
             listing.check_open()?;
             if listing.quoted {

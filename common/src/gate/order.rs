@@ -10,6 +10,7 @@ use crate::catalog::input::{self, FieldError};
 use crate::catalog::{RECEIPT_FIELDS, ToolSpec};
 use crate::digest::{canonical_json, sha256, sha256_parts};
 use crate::evm::Word;
+use crate::http::headers::CallHeaders;
 use crate::http::{ApiError, MarketError, headers};
 use crate::ids::AgentId;
 use crate::ledger::freeze::SERVICE_PAYEE;
@@ -110,18 +111,18 @@ impl<'a> Order<'a> {
             ));
         }
         let goal_id = attached.get("decisionContext").and_then(|context| context["goalId"].as_str()).map(str::to_owned);
-        let named = headers::agent_name(call.headers)?;
+        let said = CallHeaders::read(call.headers)?;
         let canonical = canonical_json(&Value::Object(body));
         Ok(Order {
             tool: call.tool,
             listing: call.listing,
             resource: call.resource,
-            named: caller.as_ref().map(|caller| AgentName::Wallet(caller.wallet)).or(named),
+            named: caller.as_ref().map(|caller| AgentName::Wallet(caller.wallet)).or(said.agent),
             caller,
-            max_cost: headers::max_cost(call.headers)?,
-            quote_id: headers::quote_id(call.headers)?,
-            idempotency_key: headers::idempotency_key(call.headers)?,
-            approval_id: headers::approval_id(call.headers)?,
+            max_cost: said.max_cost,
+            quote_id: said.quote_id,
+            idempotency_key: said.idempotency_key,
+            approval_id: said.approval_id,
             price: call.listing.map_or_else(|| call.tool.price.of(&input), |listing| listing.price),
             input,
             metadata,

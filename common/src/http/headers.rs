@@ -80,3 +80,25 @@ pub fn is_dry_run(headers: &HeaderMap) -> Result<bool, ApiError> {
 pub fn approval_id(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     bounded(headers, "X-Approval-Id", MAX_APPROVAL_BYTES)
 }
+
+/// What a paid call says in its headers beside its payment. Read whole, so that a price is not told to a call that would
+/// be refused for one of them.
+pub struct CallHeaders<'a> {
+    pub agent: Option<AgentName>,
+    pub max_cost: Option<Usdc>,
+    pub quote_id: Option<&'a str>,
+    pub idempotency_key: Option<&'a str>,
+    pub approval_id: Option<&'a str>,
+}
+
+impl<'a> CallHeaders<'a> {
+    pub fn read(headers: &'a HeaderMap) -> Result<CallHeaders<'a>, ApiError> {
+        Ok(CallHeaders {
+            agent: agent_name(headers)?,
+            max_cost: max_cost(headers)?,
+            quote_id: quote_id(headers)?,
+            idempotency_key: idempotency_key(headers)?,
+            approval_id: approval_id(headers)?,
+        })
+    }
+}
