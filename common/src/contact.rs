@@ -20,7 +20,9 @@ pub fn is_domain(text: &str) -> bool {
             && !label.starts_with('-')
             && !label.ends_with('-')
     };
-    text.len() <= 253 && text.contains('.') && text.split('.').all(is_label)
+    // What ends in a number is an address, whoever answers for it.
+    let is_address = text.rsplit('.').next().is_some_and(|last| last.bytes().all(|byte| byte.is_ascii_digit()));
+    text.len() <= 253 && text.contains('.') && text.split('.').all(is_label) && !is_address
 }
 
 /// E.164 with or without its plus (contract, notation).

@@ -685,9 +685,12 @@ fn quote_token<'a>(order: &'a Order<'_>, payment: Option<&'a Payment>) -> Option
     order.quote_id.or(payment.and_then(|payment| payment.quote_id.as_deref()))
 }
 
-/// The caller's own name for its call: from the header, or from the payment's extension.
+/// The caller's own name for its call: from the header, from the payment's extension, or from the tool's own input.
 fn call_name<'a>(order: &'a Order<'_>, payment: Option<&'a Payment>, agent: AgentId) -> Option<CallName<'a>> {
-    let name = order.idempotency_key.or(payment.and_then(|payment| payment.identifier.as_deref()))?;
+    // A tool whose own input has a key means the same by it (an identity check, contract §27).
+    let own = || order.input.get("idempotency_key").and_then(serde_json::Value::as_str);
+    let name =
+        order.idempotency_key.or_else(|| payment.and_then(|payment| payment.identifier.as_deref())).or_else(own)?;
     Some(CallName { agent, tool: order.tool.name, name })
 }
 

@@ -283,7 +283,7 @@ impl Fetcher {
         check_content_type(content_type.as_deref(), policy)?;
         let robots: Vec<_> = head.headers.get_all("x-robots-tag").iter().take(10).collect();
         let robots: Vec<_> = robots.into_iter().map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
-        let robots = (!robots.is_empty()).then(|| robots.join(","));
+        let robots = (!robots.is_empty()).then(|| robots.join("\n"));
 
         let encoding = text_of(&head.headers, CONTENT_ENCODING).unwrap_or_default();
         let mut reader = BodyReader::new(&encoding, policy)?;

@@ -86,6 +86,17 @@ struct Place<'a> {
     in_heading: bool,
 }
 
+/// A number that is raised behind a number is its power: 10^6 is not 106.
+fn settle_raised(node: NodeRef<'_>) {
+    let text = node.text();
+    let exponent = text.trim().trim_start_matches(['-', '−', '+']);
+    let is_number = !exponent.is_empty() && exponent.chars().all(|letter| letter.is_ascii_digit());
+    let before = node.prev_sibling().filter(|before| before.is_text()).map(|before| before.text());
+    if is_number && before.is_some_and(|before| before.ends_with(|letter: char| letter.is_ascii_digit())) {
+        node.set_text(format!("^{}", text.trim()));
+    }
+}
+
 impl<'a> Cleaner<'a> {
     fn walk(&mut self, body: NodeRef<'a>, top: Shown) {
         // A body that is hidden as a whole waits for a script to show it.
@@ -130,7 +141,8 @@ impl<'a> Cleaner<'a> {
             node.remove_from_parent();
             return;
         };
-        if is_dropped(node, &name, place.in_heading) {
+        // What is struck out is not said any more.
+        if is_dropped(node, &name, place.in_heading) || matches!(name.as_str(), "del" | "s" | "strike") {
             node.remove_from_parent();
             return;
         }
@@ -161,6 +173,7 @@ impl<'a> Cleaner<'a> {
             "pre" => settle_code(node),
             // The rest are in headings; see `is_dropped`.
             "button" => node.rename("span"),
+            "sup" => settle_raised(node),
             _ => {}
         }
     }

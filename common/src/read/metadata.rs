@@ -92,7 +92,8 @@ pub(super) fn may_be_listed(document: Option<&Document>, headers: Option<&str>) 
             ours && matches!(word.trim(), "noindex" | "none")
         })
     };
-    !metas.is_some_and(|said| forbids(&said)) && !headers.is_some_and(forbids)
+    // Each header stands for itself.
+    !metas.is_some_and(|said| forbids(&said)) && !headers.is_some_and(|all| all.lines().any(forbids))
 }
 
 /// The page's `<meta>` tags by lower-case name; of several, the first.
@@ -235,6 +236,7 @@ mod tests {
         assert!(listed("<meta name=robots content='index, follow'>", Some("nofollow, max-snippet: 5")));
         assert!(!listed("<META NAME=Robots content='NOFOLLOW, NoIndex'>", None));
         assert!(!listed("<meta name=robots content=none>", None));
+        assert!(!listed("", Some("otherbot: nofollow\nnoindex")), "each header stands for itself");
         assert!(!listed("<p>", Some("noarchive,noindex")) && !listed("<p>", Some("otherbot: noarchive, *: noindex")));
         assert!(listed("<p>", Some("otherbot: noindex, nofollow")), "that is for the other one");
     }

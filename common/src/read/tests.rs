@@ -516,3 +516,15 @@ fn hostile_text_is_survived_too() {
         }
     }
 }
+
+#[test]
+fn what_is_struck_out_or_raised_is_not_read_as_something_else() {
+    let result = read(
+        "text/html",
+        b"<article><h1>Dam</h1><p>The dam holds 10<sup>6</sup> litres of water in the quarry, by E=mc<sup>2</sup>. She was \
+          <del>not</del> convicted, and it was built by <s>Alice Smith</s> Bob Jones of the quarry company in spring.</p>\
+          </article>",
+    );
+    assert_has(&result, &["10^6 litres", "She was convicted", "built by Bob Jones"]);
+    assert_lacks(&result, &["106 litres", "not convicted", "Alice"]);
+}

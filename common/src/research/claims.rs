@@ -35,15 +35,28 @@ pub fn found(quote: &str, source: &str) -> Option<String> {
     if letters < MIN_QUOTE_LETTERS || quote.chars().count() > MAX_QUOTE_CHARS {
         return None;
     }
-    if source.contains(&quote) {
-        return Some(quote);
-    }
     // One letter for one, so that a place in the folded text is a place in the text.
     let wanted: Vec<char> = quote.chars().map(folded).collect();
     let letters: Vec<char> = source.chars().collect();
     let shapes: Vec<char> = letters.iter().copied().map(folded).collect();
-    let at = shapes.windows(wanted.len()).position(|window| window == wanted)?;
+    // Words and numbers are quoted whole: half a number is another one.
+    let is_whole = |at: usize| {
+        let end = at + wanted.len();
+        let cuts = |left: usize| is_within(&shapes, left);
+        (at == 0 || !cuts(at)) && (end == shapes.len() || !cuts(end))
+    };
+    let mut places = shapes.windows(wanted.len()).enumerate().filter(|(_, window)| *window == wanted);
+    let at = places.find(|(at, _)| is_whole(*at))?.0;
     Some(letters[at..at + wanted.len()].iter().collect())
+}
+
+/// Whether a cut before this letter goes through a word, or through a number with its points and commas.
+fn is_within(letters: &[char], at: usize) -> bool {
+    let (before, after) = (letters[at - 1], letters[at]);
+    let joins = |letter: char| matches!(letter, '.' | ',');
+    before.is_alphanumeric() && after.is_alphanumeric()
+        || before.is_numeric() && joins(after) && letters.get(at + 1).is_some_and(|next| next.is_numeric())
+        || joins(before) && after.is_numeric() && at >= 2 && letters[at - 2].is_numeric()
 }
 
 fn folded(letter: char) -> char {
@@ -68,10 +81,62 @@ pub fn is_supported(text: &str, quote: &str, question: &str, title: &str) -> boo
     let given: Vec<String> = [quote, question, title].iter().flat_map(|text| words::terms(text)).collect();
     let said = words::terms(text);
     let is_given = |term: &&String| given.contains(term);
-    let numbers_are_given =
-        said.iter().filter(|term| term.starts_with(|letter: char| letter.is_ascii_digit())).all(|term| is_given(&term));
+    let all_given: Vec<String> = [quote, question, title].iter().flat_map(|text| numbers(text)).collect();
+    let numbers_are_given = numbers(text).iter().all(|number| all_given.contains(number));
     let shared = said.iter().filter(is_given).count();
     numbers_are_given && said.len() > 1 && shared as f64 >= said.len() as f64 * MIN_SHARED
+}
+
+/// The numbers of a text as they are written, signs and all, and the words that are numbers or change one.
+fn numbers(text: &str) -> Vec<String> {
+    const WORDS: [&str; 34] = [
+        "zero",
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+        "eleven",
+        "twelve",
+        "thirteen",
+        "fourteen",
+        "fifteen",
+        "sixteen",
+        "seventeen",
+        "eighteen",
+        "nineteen",
+        "twenty",
+        "thirty",
+        "forty",
+        "fifty",
+        "sixty",
+        "seventy",
+        "eighty",
+        "ninety",
+        "hundred",
+        "thousand",
+        "million",
+        "billion",
+        "trillion",
+        "percent",
+    ];
+    let mut found = Vec::new();
+    for word in text.split(|letter: char| letter.is_whitespace() || "()[]\"“”;/".contains(letter)) {
+        let bare = word.trim_end_matches(['.', ',', ':', '!', '?', '\'', '’']);
+        let lower = bare.to_lowercase();
+        if lower.chars().any(|letter| letter.is_numeric() || letter == '%') {
+            found.push(lower.replace(['−', '–'], "-"));
+        } else {
+            let parts = lower.split('-').map(|part| part.strip_suffix('s').unwrap_or(part));
+            found.extend(parts.filter(|part| WORDS.contains(part)).map(str::to_owned));
+        }
+    }
+    found
 }
 
 /// Addresses of pages, people and purses: a report names its sources by itself, and nobody is sent anywhere by a page.
@@ -125,6 +190,31 @@ pub fn gives_orders(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_and_numbers_are_quoted_whole_and_not_changed() {
+        let source = "A net of 40 square metres yields 1,200.5 litres of water a day.";
+        for whole in ["A net of 40 square metres yields", "1,200.5 litres of water a day", "litres of water a day."] {
+            assert!(found(whole, source).is_some(), "{whole}");
+        }
+        for cut in
+            ["A net of 40 square metres yields 1", "200.5 litres of water", "0 square metres yields", "square met"]
+        {
+            assert_eq!(found(cut, source), None, "{cut}");
+        }
+        let quote = "A net yields 200 litres a day.";
+        for (text, holds) in [
+            ("A net yields 200 litres a day", true),
+            ("A net yields -200 litres a day", false),
+            ("A net yields 200 million litres a day", false),
+            ("A net yields two hundred litres a day", false),
+            ("A net yields 200% litres a day", false),
+            ("A net yields ٩٩٩ litres a day", false),
+            ("A net yields 40,200 litres a day", false),
+        ] {
+            assert_eq!(is_supported(text, quote, "How much does a net yield?", ""), holds, "{text}");
+        }
+    }
 
     #[test]
     fn quotations_are_found_as_they_stand() {

@@ -97,5 +97,5 @@ async fn pauses_are_kept_as_far_as_the_time_allows() {
 async fn the_header_that_says_what_may_be_listed_arrives() {
     let server = Server::saying("200 OK\r\nx-robots-tag: noindex\r\nX-Robots-Tag: otherbot: nofollow", b"").await;
     let page = server.get("/").await.unwrap();
-    assert_eq!(page.robots.as_deref(), Some("noindex,otherbot: nofollow"));
+    assert_eq!(page.robots.as_deref(), Some("noindex\notherbot: nofollow"));
 }

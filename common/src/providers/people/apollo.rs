@@ -6,7 +6,7 @@
 
 use serde_json::{Value, json};
 
-use super::read::{self, domain, email, list, number, profile, text, word, words};
+use super::read::{self, domain, email, list, number, profile, record, text, word, words};
 use super::{
     Answer, Asking, Company, CompanyFilter, Employer, Experience, Named, Page, PeopleFilter, PeopleSource, Person,
     Phone, Reply, Which, Who,
@@ -46,8 +46,8 @@ impl PeopleSource for Apollo {
             let question = Ask::post(format!("/api/v1/people/match?{query}"), &json!({}));
             // A match takes credits, so a lost answer is not asked for again.
             let answer = send(ask, Ask { repeatable: false, ..question }).await?;
-            let record = answer.as_ref().and_then(|answer| answer.get("person")).filter(|person| person.is_object());
-            Ok(record.map_or(Reply::Nothing, |record| Reply::Found(person(record))))
+            let found = answer.as_ref().and_then(|answer| answer.get("person")).filter(|person| person.is_object());
+            found.map_or(Ok(Reply::Nothing), |found| record(person(found)))
         }))
     }
 
@@ -90,9 +90,8 @@ impl PeopleSource for Apollo {
         Some(Box::pin(async move {
             let question = Ask::get(format!("/api/v1/organizations/enrich?{query}"));
             let answer = send(ask, Ask { repeatable: false, ..question }).await?;
-            let record =
-                answer.as_ref().and_then(|answer| answer.get("organization")).filter(|found| found.is_object());
-            Ok(record.map_or(Reply::Nothing, |record| Reply::Found(company(record))))
+            let found = answer.as_ref().and_then(|answer| answer.get("organization")).filter(|found| found.is_object());
+            found.map_or(Ok(Reply::Nothing), |found| record(company(found)))
         }))
     }
 
@@ -184,7 +183,7 @@ async fn search(
         };
         total =
             number(&answer, "/total_entries").or_else(|| number(&answer, "/pagination/total_entries")).unwrap_or(total);
-        let found = answer.pointer(at).and_then(Value::as_array).cloned().unwrap_or_default();
+        let found = read::rows(answer.pointer(at))?.to_vec();
         let got = found.len();
         rows.extend(found.into_iter().take(PAGE).skip(skip));
         if got < size {

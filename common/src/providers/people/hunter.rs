@@ -6,7 +6,7 @@
 
 use serde_json::{Value, json};
 
-use super::read::{domain, email, number, profile, profile_url, text, word, words};
+use super::read::{domain, email, number, profile, profile_url, record, rows as records, text, word, words};
 use super::{
     Answer, Asking, Company, CompanyFilter, Page, PeopleFilter, PeopleSource, Person, Phone, Reply, Which, Who,
 };
@@ -36,11 +36,11 @@ impl PeopleSource for Hunter {
             (None, None) => return None,
         };
         Some(Box::pin(async move {
-            Ok(match send(ask, Ask::get(path)).await? {
-                Reply::Found(answer) => Reply::Found(person(&answer["data"], who.phones)),
-                Reply::Nothing => Reply::Nothing,
-                Reply::Objected => Reply::Objected,
-            })
+            match send(ask, Ask::get(path)).await? {
+                Reply::Found(answer) => record(person(&answer["data"], who.phones)),
+                Reply::Nothing => Ok(Reply::Nothing),
+                Reply::Objected => Ok(Reply::Objected),
+            }
         }))
     }
 
@@ -70,7 +70,7 @@ impl PeopleSource for Hunter {
                     Err(error) => return Err(error),
                 };
                 total = number(&answer, "/meta/results").unwrap_or(total);
-                let found = answer.pointer("/data/emails").and_then(Value::as_array).cloned().unwrap_or_default();
+                let found = records(answer.pointer("/data/emails"))?.to_vec();
                 let got = found.len();
                 let data = &answer["data"];
                 rows.extend(found.iter().take(limit).map(|entry| colleague(entry, data, domain, filter.phones)));
@@ -85,11 +85,11 @@ impl PeopleSource for Hunter {
     fn company<'a>(&'a self, ask: &'a Asking<'a>, which: &'a Which) -> Answer<'a, Company> {
         let path = format!("/v2/companies/find?domain={}", percent_encoded(which.domain.as_deref()?));
         Some(Box::pin(async move {
-            Ok(match send(ask, Ask::get(path)).await? {
-                Reply::Found(answer) => Reply::Found(company(&answer["data"])),
-                Reply::Nothing => Reply::Nothing,
-                Reply::Objected => Reply::Objected,
-            })
+            match send(ask, Ask::get(path)).await? {
+                Reply::Found(answer) => record(company(&answer["data"])),
+                Reply::Nothing => Ok(Reply::Nothing),
+                Reply::Objected => Ok(Reply::Objected),
+            }
         }))
     }
 
@@ -123,7 +123,7 @@ impl PeopleSource for Hunter {
                 Reply::Nothing => return Ok(Reply::Nothing),
                 Reply::Objected => return Ok(Reply::Objected),
             };
-            let rows = answer.pointer("/data").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+            let rows = records(answer.pointer("/data"))?;
             let rows = rows.iter().take(filter.limit).map(|entry| Company {
                 name: word(entry, "/organization"),
                 domain: domain(entry, "/domain"),
@@ -150,7 +150,14 @@ impl PeopleSource for Hunter {
                 Reply::Objected => return Ok(Reply::Objected),
             };
             let sure = number(&answer, "/data/score").is_some_and(|score| score >= MIN_SCORE);
-            Ok(email(&answer, "/data/email").filter(|_| sure).map_or(Reply::Nothing, Reply::Found))
+            // An address elsewhere is somebody else's.
+            let asked = who.company_domain.as_deref().unwrap_or_default().to_lowercase();
+            let is_there = |email: &String| {
+                let host = email.rsplit('@').next().unwrap_or_default().to_lowercase();
+                host == asked || host.ends_with(&format!(".{asked}")) || asked.ends_with(&format!(".{host}"))
+            };
+            let found = email(&answer, "/data/email").filter(|email| sure && is_there(email));
+            Ok(found.map_or(Reply::Nothing, Reply::Found))
         }))
     }
 }

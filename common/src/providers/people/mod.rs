@@ -17,7 +17,8 @@ use crate::store::BoxFuture;
 pub use read::{clean, domain_of, email_of, profile_url};
 
 /// Every vendor there is an adapter for.
-static VENDORS: [&dyn PeopleSource; 3] = [&pdl::PeopleDataLabs, &apollo::Apollo, &hunter::Hunter];
+/// Every vendor there is an adapter for.
+pub static VENDORS: [&dyn PeopleSource; 3] = [&pdl::PeopleDataLabs, &apollo::Apollo, &hunter::Hunter];
 
 /// A person, as the contract shows one (§5). What is not known is null or empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

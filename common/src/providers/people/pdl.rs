@@ -7,7 +7,7 @@
 
 use serde_json::{Value, json};
 
-use super::read::{self, domain, email, list, number, profile, text, word, words};
+use super::read::{self, domain, email, list, number, profile, record, text, word, words};
 use super::{
     Answer, Asking, Company, CompanyFilter, Education, Employer, Experience, Named, Page, PeopleFilter, PeopleSource,
     Person, Phone, Reply, Which, Who,
@@ -58,7 +58,7 @@ impl PeopleSource for PeopleDataLabs {
         );
         Some(Box::pin(async move {
             let answer = send(ask, Ask { per_second: PER_SECOND, ..Ask::get(path) }).await?;
-            Ok(answer.map_or(Reply::Nothing, |answer| Reply::Found(person(&answer["data"]))))
+            answer.map_or(Ok(Reply::Nothing), |answer| record(person(&answer["data"])))
         }))
     }
 
@@ -90,7 +90,7 @@ impl PeopleSource for PeopleDataLabs {
         );
         Some(Box::pin(async move {
             let answer = send(ask, Ask { per_second: PER_SECOND, ..Ask::get(path) }).await?;
-            Ok(answer.map_or(Reply::Nothing, |answer| Reply::Found(company(&answer))))
+            answer.map_or(Ok(Reply::Nothing), |answer| record(company(&answer)))
         }))
     }
 
@@ -156,7 +156,7 @@ async fn search(
             Err(error) => return Err(error),
         };
         total = number(&answer, "/total").unwrap_or(total);
-        let page = answer.pointer("/data").and_then(Value::as_array).cloned().unwrap_or_default();
+        let page = read::rows(answer.pointer("/data"))?.to_vec();
         let (got, token) = (page.len(), answer["scroll_token"].clone());
         rows.extend(page.into_iter().take(PAGE));
         if got == 0 || !token.is_string() {

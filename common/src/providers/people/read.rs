@@ -3,12 +3,28 @@
 use serde_json::Value;
 use url::Url;
 
+use super::Reply;
 use crate::material;
+use crate::providers::OutboundError;
 
 /// Most entries of a list in a record.
 pub const MAX_LIST: usize = 50;
 const MAX_WORD: usize = 255;
 const MAX_TEXT: usize = 4_000;
+
+/// A record that was found. One with nothing in it is no answer: a vendor that knows nobody says so in other words.
+pub fn record<T: Default + PartialEq>(record: T) -> Result<Reply<T>, OutboundError> {
+    if record == T::default() {
+        return Err(OutboundError::Unreadable("there is nothing of a record in it".to_owned()));
+    }
+    Ok(Reply::Found(record))
+}
+
+/// A list of records.
+pub fn rows(value: Option<&Value>) -> Result<&[Value], OutboundError> {
+    let list = value.and_then(Value::as_array).map(Vec::as_slice);
+    list.ok_or_else(|| OutboundError::Unreadable("there is no list of records in it".to_owned()))
+}
 
 /// A stranger's text on one line, without what does not show; nothing if nothing is left.
 pub fn clean(text: &str, max_chars: usize) -> Option<String> {

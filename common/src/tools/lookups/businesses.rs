@@ -263,7 +263,6 @@ pub static ROWS: &[Lookup] = &[
             title: "Building permits",
             summary: "Building permits at a street address in Chicago or (until DOB NOW) New York City, newest first",
             paths: &["/v1/tools/lookup/place-permits"],
-            durable: true,
             input: &[
                 Field::required(
                     "street_address",

@@ -71,7 +71,13 @@ pub async fn fresh(
     let mut input = given.clone();
     (row.derive)(&mut input, now);
     let answer = ask(toolbox, row, input.clone(), deadline).await?;
-    Ok(result(row, (row.reshape)(answer, &input), given, &now.to_string()))
+    let result = result(row, (row.reshape)(answer, &input), given, &now.to_string());
+    // Something is said to be there, and nothing of it can be read: the source has changed, or is out of order.
+    let is_hollow = result["found"] == true && row.answer.iter().all(|member| map::says_nothing(&result[member.name]));
+    if is_hollow {
+        return Err(OutboundError::Unreadable("nothing of a record is in it".to_owned()));
+    }
+    Ok(result)
 }
 
 /// A source that wants a key, or is asked too often, is a source that does not answer: the caller can do nothing else.

@@ -40,7 +40,17 @@ fn rows(of: &[Member], found: &[&Value], most: usize, limit: Option<usize>) -> V
         value => vec![*value],
     });
     let rows = rows.filter(|row| row.is_object()).take(most.min(MOST));
-    rows.map(|row| Value::Object(members(of, row, limit))).collect()
+    rows.map(|row| Value::Object(members(of, row, limit))).filter(|row| !says_nothing(row)).collect()
+}
+
+/// Whether there is nothing in it, however deep.
+pub fn says_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.iter().all(says_nothing),
+        Value::Object(members) => members.values().all(says_nothing),
+        _ => false,
+    }
 }
 
 fn scalar(kind: As, value: &Value) -> Option<Value> {

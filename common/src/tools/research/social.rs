@@ -99,7 +99,8 @@ async fn by_address(
         }
         return Ok(());
     }
-    if let Some(profile) = networks::profile(url, false) {
+    // What only looks like a profile of the fediverse, and is not known to its host, is none.
+    if let Some(profile) = networks::profile(url, false).filter(|_| fediverse::account(url).is_none()) {
         add(accounts, profile, url, "given", None, None);
     }
     let page = subject::fetch(toolbox, url, end).await?;

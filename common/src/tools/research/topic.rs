@@ -213,6 +213,7 @@ async fn concluded(
     times: &Times,
     written: &mut Written,
 ) -> Findings {
+    let mut dropped = 0;
     if let Some(model) = toolbox.model.as_ref().filter(|_| !pages.is_empty() && !questions.is_empty()) {
         let shown = choose::excerpts(questions, pages, depth.model_chars);
         let spent = written.tokens.unwrap_or_default() >= depth.model_tokens;
@@ -233,6 +234,7 @@ async fn concluded(
                 }
                 // Having found nothing in what it was shown is an answer; having nothing left that holds is none.
                 Some(Some(findings)) if findings.claims.is_empty() && findings.dropped > 0 => {
+                    dropped = findings.dropped;
                     written.note = Some("nothing the model wrote had support; this is the extractive report");
                 }
                 Some(Some(findings)) => {
@@ -244,7 +246,9 @@ async fn concluded(
             }
         }
     }
-    choose::extract(questions, pages, depth.claims)
+    let mut findings = choose::extract(questions, pages, depth.claims);
+    findings.dropped += dropped;
+    findings
 }
 
 /// Puts one question to the model. None if there is no answer, or half of one.

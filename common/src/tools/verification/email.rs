@@ -111,7 +111,11 @@ async fn check(toolbox: &Toolbox, task: &Task, address: &MailAddress) -> Result<
         match said {
             Ok(said) => {
                 (checked.found.mailbox, checked.found.catch_all) = (said.mailbox, said.catch_all);
-                by_hosts.push("smtp".to_owned());
+                let asked = !matches!(
+                    said.mailbox,
+                    Mailbox::NotAsked | Mailbox::Private | Mailbox::Busy | Mailbox::NeedsUtf8 | Mailbox::Unreachable
+                );
+                by_hosts.extend(asked.then(|| "smtp".to_owned()));
             }
             Err(error) if providers.is_empty() => return Err(error),
             Err(_) => {}

@@ -26,6 +26,7 @@ pub async fn ask(
     known: &Findings,
     deadline: Instant,
 ) -> Result<Findings, OutboundError> {
+    let asked = email;
     let email: String = url::form_urlencoded::byte_serialize(email.as_bytes()).collect();
     let key = outbound.needed_key(NAME).await?;
     let ask = Ask { per_second: PER_SECOND, ..Ask::get(format!("/v2/email-verifier?email={email}")) };
@@ -39,7 +40,11 @@ pub async fn ask(
             202 => return Err(OutboundError::NotAsked("it was still asking when the time was over".to_owned())),
             _ => {
                 let json: Option<Value> = serde_json::from_slice(&answer.body).ok();
-                let data = json.as_ref().and_then(|json| json.get("data")).and_then(|data| read(data, known));
+                let data = json.as_ref().and_then(|json| json.get("data"));
+                // An answer about somebody else is none.
+                let data =
+                    data.filter(|data| data["email"].as_str().is_none_or(|email| email.eq_ignore_ascii_case(asked)));
+                let data = data.and_then(|data| read(data, known));
                 return data.ok_or_else(|| OutboundError::Unreadable("no verification in it".to_owned()));
             }
         }

@@ -30,6 +30,7 @@ pub static SPEC: ToolSpec = ToolSpec {
     paths: &["/v1/tools/identity/start"],
     price: Price::Fixed(Usdc::from_micro(500_000)),
     expensive: true,
+    retention: crate::tools::enrichment::RETENTION,
     durable: true,
     category: "verification",
     deadline: Duration::from_secs(40),
