@@ -496,7 +496,8 @@ fn vendors_that_fail_are_followed_by_the_next() {
                 assert_eq!((&miss.result["found"], miss.source.provider), (&json!(false), "hunter"), "{turn}");
             }
         }
-        let stack = stack_with(|options| options.with("PEOPLE_PROVIDERS", "nobody-knows")).await;
+        // One that is named and has no key.
+        let stack = stack_with(|options| options.with("PEOPLE_PROVIDERS", "hunter")).await;
         let error = use_tool(&stack, "enrich_profile", email()).await.unwrap_err();
         assert_eq!(reason(&error), "provider_not_configured");
     });

@@ -86,6 +86,10 @@ async fn answer(
 
 /// A toolbox that knows these providers, in this order.
 fn toolbox(providers: &[(&str, &Provider)]) -> Arc<Toolbox> {
+    try_toolbox(providers).unwrap()
+}
+
+fn try_toolbox(providers: &[(&str, &Provider)]) -> Result<Arc<Toolbox>, StoreError> {
     let names: Vec<&str> = providers.iter().map(|(name, _)| *name).collect();
     let all = |value: fn(&Provider) -> String| {
         json!(
@@ -108,7 +112,7 @@ fn toolbox(providers: &[(&str, &Provider)]) -> Arc<Toolbox> {
     });
     let config = Arc::new(config.unwrap());
     let connections = Connections::open(&config).unwrap();
-    Arc::new(App::new(config, &connections).toolbox(&connections, FetchPolicy::default()).unwrap())
+    App::new(config, &connections).toolbox(&connections, FetchPolicy::default()).map(Arc::new)
 }
 
 fn query(text: &str, max_results: usize) -> Query {
@@ -255,12 +259,12 @@ fn providers_that_fail_or_hang_give_way_to_the_next() {
         }
         // When nobody answers, the last one's reason is told, and no key.
         let busy = Provider::start(Turn::Busy).await;
-        let error =
-            toolbox(&[("unheard-of", &busy), ("brave", &busy)]).find_pages(&query("x", 5), soon(6)).await.unwrap_err();
+        let error = toolbox(&[("brave", &busy)]).find_pages(&query("x", 5), soon(6)).await.unwrap_err();
         assert_eq!(error.code, ErrorCode::RateLimited);
-        let error = toolbox(&[("unheard-of", &busy)]).find_pages(&query("x", 5), soon(6)).await.unwrap_err();
-        assert_eq!(error.reason.as_deref(), Some("provider_not_configured"));
         assert!(!error.message.contains(KEY));
+        // A name that nobody has stops the start.
+        let error = try_toolbox(&[("unheard-of", &busy), ("brave", &busy)]).err().expect("a refusal").to_string();
+        assert!(error.contains("SEARCH_PROVIDERS") && error.contains("unheard-of") && !error.contains(KEY), "{error}");
     });
 }
 

@@ -259,3 +259,31 @@ fn a_vendor_that_looks_at_documents_decides_whatever_its_events_say() {
         assert_eq!(payer.balance(&stack).await, 1_000_000 - 500_000);
     });
 }
+
+/// The key that the tool's own input asks for names the purchase: however often it is sent and paid for anew, one check is
+/// bought, and another check under it is refused.
+#[test]
+fn one_key_is_one_check_however_often_it_is_paid_for() {
+    run(async {
+        let stack = stack_with(|options| options).await;
+        let payer = Payer::with(&stack, 10_000_000).await;
+        let answers = futures_util::future::join_all((0..8).map(|_| {
+            let payer = payer.clone();
+            async move { payer.buy(PATH, &input()).await }
+        }))
+        .await;
+        let accepted: Vec<Value> = answers.iter().filter(|answer| answer.status == 202).map(Answer::json).collect();
+        assert!(!accepted.is_empty(), "{answers:?}");
+        assert!(accepted.iter().all(|body| body["request_id"] == accepted[0]["request_id"]), "{accepted:?}");
+        assert_eq!(accepted[0]["idempotency_key"], "workshop-17");
+        let again = payer.buy(PATH, &input()).await;
+        assert_eq!((again.status, &again.json()["request_id"]), (202, &accepted[0]["request_id"]), "{}", again.text);
+        let mut other = input();
+        other["full_name"] = json!("Grace Hopper");
+        let refused = payer.buy(PATH, &other).await;
+        assert_eq!(refused.error(), (422, "idempotency_key_reused".to_owned()));
+        assert_eq!(payer.balance(&stack).await, 9_500_000, "charged once");
+        let found = payer.get("/v1/submissions/recover?endpoint=identity/start&key=workshop-17").await;
+        assert_eq!((found.status, &found.json()["request_id"]), (200, &accepted[0]["request_id"]), "{}", found.text);
+    });
+}
