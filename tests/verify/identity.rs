@@ -172,7 +172,7 @@ fn of_an_expiry_and_a_decision_at_once_one_stands() {
             let expiry = session::decide(db, id, Decision::new("expired", None, now));
             let (expired, guessed) = tokio::join!(expiry, session::guess(db, id, "12345678", now));
             let stands = session::load(db, id).await.unwrap().unwrap().decision.unwrap();
-            assert_eq!(expired.unwrap(), stands);
+            assert_eq!(expired.unwrap().0, stands);
             assert_eq!(guessed.unwrap() == Guess::Right, stands.status == "approved");
         }
     });

@@ -95,7 +95,7 @@ fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
                     Looked::Open { .. } if over => Decision::new("expired", None, now),
                     Looked::Open { .. } => return Ok(Output::waiting(session.expires_at, source(&session))),
                 };
-                session::decide(&toolbox.db, task.request_id, found).await.map_err(broken)?
+                session::decide(&toolbox.db, task.request_id, found).await.map_err(broken)?.0
             }
         };
         Ok(Output::new(told(&session, &decision), source(&session)))

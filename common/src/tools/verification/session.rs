@@ -137,8 +137,9 @@ pub async fn open(db: &Db, session: Session) -> Result<Session, StoreError> {
     }
 }
 
-/// Decides, if nobody did before: the decision that stands. Whom and where to ask is forgotten with it.
-pub async fn decide(db: &Db, request_id: RequestId, decision: Decision) -> Result<Decision, StoreError> {
+/// Decides, if nobody did before: the decision that stands, and whether it is this one. Whom and where to ask is forgotten
+/// with it.
+pub async fn decide(db: &Db, request_id: RequestId, decision: Decision) -> Result<(Decision, bool), StoreError> {
     let write = Write::update(
         &db.tables.agents,
         key(request_id),
@@ -147,10 +148,10 @@ pub async fn decide(db: &Db, request_id: RequestId, decision: Decision) -> Resul
     .only_if("attribute_exists(#pk) AND attribute_not_exists(#decision)")
     .bind("decision", &decision)?;
     match db.write(write).await {
-        Ok(_) => Ok(decision),
+        Ok(_) => Ok((decision, true)),
         Err(WriteError::Refused(_)) => {
-            let session = load(db, request_id).await?;
-            session.and_then(|session| session.decision).ok_or_else(|| StoreError::new("a session that is gone"))
+            let stands = load(db, request_id).await?.and_then(|session| session.decision);
+            Ok((stands.ok_or_else(|| StoreError::new("a session that is gone"))?, false))
         }
         Err(WriteError::Failed(error)) => Err(error),
     }
@@ -192,9 +193,8 @@ pub async fn guess(db: &Db, request_id: RequestId, code: &str, now: Timestamp) -
     let given = hash(request_id, code);
     let is_right = session.code.as_ref().is_some_and(|code| bool::from(code.as_bytes().ct_eq(given.as_bytes())));
     if is_right {
-        let mine = Decision::new("approved", None, now);
-        let stands = decide(db, request_id, mine.clone()).await?;
-        return Ok(if stands == mine { Guess::Right } else { Guess::Decided });
+        let (_, is_mine) = decide(db, request_id, Decision::new("approved", None, now)).await?;
+        return Ok(if is_mine { Guess::Right } else { Guess::Decided });
     }
     let left = MAX_TRIES.saturating_sub(session.tries);
     if left == 0 {
