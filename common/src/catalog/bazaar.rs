@@ -5,11 +5,11 @@
 //! echo all of it in their payment, in a header, so what is long is left out and its address given instead.
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
-use super::{CATALOG, MARKET, TOP_UP, ToolSpec};
+use super::ToolSpec;
 
 /// The extension's name among `extensions`.
 pub const BAZAAR: &str = "bazaar";
@@ -17,19 +17,14 @@ pub const BAZAAR: &str = "bazaar";
 /// Longest JSON of a schema that is shown whole.
 const MAX_SCHEMA_BYTES: usize = 900;
 
-/// Of everything that is sold, made once: a 402 is answered more often than anything else.
-static HTTP: LazyLock<HashMap<&'static str, Value>> = LazyLock::new(|| {
-    CATALOG
-        .iter()
-        .chain(MARKET)
-        .chain([&TOP_UP])
-        .map(|tool| (tool.name, http_extension(tool, schema_of(tool))))
-        .collect()
-});
+/// Of each tool made once, when it is first asked for: a 402 is answered more often than anything else, and a function's
+/// first one should not pay for a hundred others.
+static HTTP: LazyLock<Mutex<HashMap<&'static str, Value>>> = LazyLock::new(Mutex::default);
 
 /// How a tool is called over HTTP.
 pub fn http(tool: &ToolSpec) -> Value {
-    HTTP.get(tool.name).cloned().unwrap_or_else(|| http_extension(tool, schema_of(tool)))
+    let mut made = HTTP.lock().unwrap_or_else(PoisonError::into_inner);
+    made.entry(tool.name).or_insert_with(|| http_extension(tool, schema_of(tool))).clone()
 }
 
 /// The same without its schema, where that would make an answer too long.
@@ -102,6 +97,7 @@ fn elsewhere(tool: &ToolSpec) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{CATALOG, MARKET, TOP_UP};
     use super::*;
 
     #[test]

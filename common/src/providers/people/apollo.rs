@@ -183,7 +183,7 @@ async fn search(
         };
         total =
             number(&answer, "/total_entries").or_else(|| number(&answer, "/pagination/total_entries")).unwrap_or(total);
-        let found = read::rows(answer.pointer(at))?.to_vec();
+        let found = read::records(answer.pointer(at))?.to_vec();
         let got = found.len();
         rows.extend(found.into_iter().take(PAGE).skip(skip));
         if got < size {

@@ -6,7 +6,7 @@
 
 use serde_json::{Value, json};
 
-use super::read::{domain, email, number, profile, profile_url, record, rows as records, text, word, words};
+use super::read::{domain, email, number, profile, profile_url, record, records, text, word, words};
 use super::{
     Answer, Asking, Company, CompanyFilter, Page, PeopleFilter, PeopleSource, Person, Phone, Reply, Which, Who,
 };

@@ -156,7 +156,7 @@ async fn search(
             Err(error) => return Err(error),
         };
         total = number(&answer, "/total").unwrap_or(total);
-        let page = read::rows(answer.pointer("/data"))?.to_vec();
+        let page = read::records(answer.pointer("/data"))?.to_vec();
         let (got, token) = (page.len(), answer["scroll_token"].clone());
         rows.extend(page.into_iter().take(PAGE));
         if got == 0 || !token.is_string() {

@@ -21,7 +21,7 @@ pub fn record<T: Default + PartialEq>(record: T) -> Result<Reply<T>, OutboundErr
 }
 
 /// A list of records.
-pub fn rows(value: Option<&Value>) -> Result<&[Value], OutboundError> {
+pub fn records(value: Option<&Value>) -> Result<&[Value], OutboundError> {
     let list = value.and_then(Value::as_array).map(Vec::as_slice);
     list.ok_or_else(|| OutboundError::Unreadable("there is no list of records in it".to_owned()))
 }

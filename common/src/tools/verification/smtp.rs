@@ -257,7 +257,8 @@ impl Talk {
             return Err(Broken::Garbage);
         }
         let name = ServerName::try_from(host.to_owned()).map_err(|_| Broken::Tls)?;
-        let handshake = TlsConnector::from(ANY_CERTIFICATE.clone()).connect(name, self.stream);
+        let config = ANY_CERTIFICATE.clone().ok_or(Broken::Tls)?;
+        let handshake = TlsConnector::from(config).connect(name, self.stream);
         let stream = timeout(REPLY, handshake).await.map_err(|_| Broken::Tls)?.map_err(|_| Broken::Tls)?;
         Ok(Talk { stream: Box::new(stream), read: Vec::new() })
     }
@@ -270,16 +271,17 @@ impl Talk {
     }
 }
 
-static ANY_CERTIFICATE: LazyLock<Arc<ClientConfig>> = LazyLock::new(|| {
+/// None if ring did not support the default versions of TLS.
+static ANY_CERTIFICATE: LazyLock<Option<Arc<ClientConfig>>> = LazyLock::new(|| {
     let provider = Arc::new(crypto::ring::default_provider());
     let verifier = Arc::new(AnyCertificate(provider.clone()));
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .expect("ring supports the default TLS versions")
+        .ok()?
         .dangerous()
         .with_custom_certificate_verifier(verifier)
         .with_no_client_auth();
-    Arc::new(config)
+    Some(Arc::new(config))
 });
 
 /// Believes whoever answers: mail hosts sign their own certificates (RFC 7435).
