@@ -303,7 +303,7 @@ fn every_answer_has_the_headers_of_its_kind() {
             ApiError::RequestInProgress,
             ApiError::RateLimited(taken),
             ApiError::ServicePaused(String::new()),
-            ApiError::NotConfigured { what: "cards" },
+            ApiError::NotConfigured { what: "cards".to_owned() },
             ApiError::ClosedToTokens,
             ApiError::Unavailable(StoreError::new("a cause")),
         ] {

@@ -11,7 +11,7 @@ use local::stack::{Background, Stack};
 use serde_json::{Value, json};
 
 use crate::support::mailhost::{MailHost, Manner};
-use crate::support::payer::{bare, header};
+use crate::support::payer::{bare, header, v1};
 use crate::support::proxy::{Life, Proxy};
 use crate::support::zone::{Answer, Served, Zone};
 use crate::support::{Payer, run, stack_with};
@@ -141,12 +141,22 @@ fn every_verdict_is_what_the_zone_and_the_mail_hosts_say() {
 fn what_cannot_be_found_out_is_paid_back() {
     run(async {
         let town = town().await;
-        // Work this cheap need not wait for its payment: what fails at once is never settled. Nobody waits for that here.
-        let stack = stack_with(|options| town.known_to(options).with("PAYMENT_HOLD_MS", "0")).await;
+        // Work this cheap need not wait for its payment: what fails at once is never settled, and told as what fails later.
+        let stack = stack_with(|options| town.known_to(options)).await;
         let payer = Payer::new(&stack).await;
-        let job = verified(&payer, "ada@broken.org").await;
+        let body = json!({"email": "ada@broken.org"});
+        let authorization = payer.authorize(1_000);
+        let payment = header(&v1(&authorization));
+        let headers = [("payment-signature", payment.as_str()), ("idempotency-key", "to-be-recovered")];
+        let answer = payer.client.post(PATH, &headers, &body).await;
+        assert_eq!(answer.status, 202, "{}", answer.text);
+        let request_id = answer.json()["request_id"].as_str().unwrap().to_owned();
+        let job = payer.finished(&request_id).await;
         assert_eq!((&job["status"], &job["error_code"]), (&json!("failed"), &json!("provider_unavailable")), "{job}");
         assert_eq!(job["error_reason"], "source_unavailable", "{job}");
+        assert_eq!(payer.payment_state(&authorization).await["state"], "released");
+        let found = payer.get("/v1/submissions/recover?endpoint=verify/email&key=to-be-recovered").await.json();
+        assert_eq!((&found["request_id"], &found["status"]), (&json!(request_id), &json!("failed")), "{found}");
         assert_eq!(payer.balance(&stack).await, 1_000_000, "never asked for, or paid back");
 
         // An agent's share of a domain is used up; the mail host is not asked, and the agent does not pay.

@@ -13,6 +13,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::clock::Timestamp;
+use crate::config::Capability;
 use crate::ids::RequestId;
 use crate::money::Usdc;
 use crate::net::FetchPolicy;
@@ -72,6 +73,8 @@ pub struct ToolSpec {
     /// How long its result can be read: less where it holds personal data. The receipt stays.
     pub retention: Duration,
     pub input: &'static [Field],
+    /// Any of these is needed to do it at all; empty where every deployment can.
+    pub needs: fn(&ToolSpec, &serde_json::Map<String, Value>) -> Vec<Need>,
     /// What a schema cannot say about the input, checked before any price is quoted.
     pub check: fn(&serde_json::Map<String, Value>, &FetchPolicy) -> Vec<FieldError>,
     /// What a 202 has beside its usual members, from the service's origin, the request's id and the time it was made.
@@ -83,6 +86,21 @@ pub struct ToolSpec {
     pub output: fn() -> Value,
     /// In place of `output`, where the schema follows from something else about the tool.
     pub derived: Option<fn(&ToolSpec) -> Value>,
+}
+
+/// What not every deployment has: without it a tool is refused before its price is told (contract §1.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// A key of this name among the providers'.
+    Key(&'static str),
+    /// Somebody who is configured for this.
+    Provider(Capability),
+    /// A way to send mail.
+    Mail,
+    /// The operator's own copy of the register of this name.
+    Copy(&'static str),
+    /// What no deployment has yet, in words that follow "this deployment has no".
+    Nobody(&'static str),
 }
 
 /// What a call costs.
@@ -138,6 +156,7 @@ impl ToolSpec {
         deadline: Duration::from_secs(60),
         retention: RETENTION,
         input: &[],
+        needs: |_, _| Vec::new(),
         check: |_, _| Vec::new(),
         accepted: |_, _, _| Value::Null,
         example: || Value::Null,

@@ -302,7 +302,7 @@ impl Checkout {
         let body = Bytes::from(goods.body(input, session.quantity).to_string());
         let call = Call { tool, listing: listing.as_ref(), resource: "", headers: &nothing, body };
         let basket = Basket { ordered: session.ordered("", None), taken: None };
-        let priced = self.gate_of(goods).price(&call, &basket, VALIDITY)?;
+        let priced = self.gate_of(goods).price(&call, &basket, VALIDITY).await?;
         Ok(Price { amount: priced.amount, quote: priced.quote, request_id: priced.request_id })
     }
 

@@ -119,7 +119,8 @@ pub fn with_settlement(mut response: Response, job: &Job, chain: &ChainConfig) -
         });
         if !settled {
             // Pending is no failure: it is on its way, and can be asked for at GET /v1/payments/{nonce}.
-            settlement["errorReason"] = json!(job.refusal.as_deref().unwrap_or("settlement_pending"));
+            let reason = if job.settlement == Settlement::Void { "released" } else { "settlement_pending" };
+            settlement["errorReason"] = json!(job.refusal.as_deref().unwrap_or(reason));
         }
         if let Ok(value) = HeaderValue::from_str(&base64_standard(settlement.to_string().as_bytes())) {
             response.headers_mut().insert(name, value);

@@ -40,9 +40,9 @@ pub struct Priced {
 
 impl Gate {
     /// Validates what a session asks for, and quotes it for as long as the session lives. Nothing is written.
-    pub fn price(&self, call: &Call<'_>, basket: &Basket, validity: Duration) -> Result<Priced, ApiError> {
+    pub async fn price(&self, call: &Call<'_>, basket: &Basket, validity: Duration) -> Result<Priced, ApiError> {
         let order = Order::read(call, None, &self.fetch_policy)?.in_basket(Some(basket));
-        order.check_open()?;
+        self.check_open(&order).await?;
         // Today's terms: a session makes a quote of its own.
         if order.is_quoted() {
             return Err(ApiError::InvalidQuote);

@@ -40,11 +40,12 @@ use std::time::Duration;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use ring::hmac;
+use serde_json::{Map, Value};
 
 use crate::app::App;
 use crate::approvals::Notices;
 use crate::auth::{Caller, Scope};
-use crate::catalog::Answer;
+use crate::catalog::{Answer, ToolSpec};
 use crate::digest::sha256;
 use crate::evm::hex0x;
 use crate::http::error::{PaymentContext, Shortfall};
@@ -59,7 +60,6 @@ use crate::ledger::hold;
 use crate::limits::{self, Class, Subject};
 use crate::money::Usdc;
 use crate::net::FetchPolicy;
-use crate::outcome::ErrorCode;
 use crate::payments::claim::{self, Claim, HONOUR_FOR};
 use crate::payments::idempotency::{self, CallName};
 use crate::payments::quote::{Purchase, Quote, QuoteError};
@@ -113,12 +113,12 @@ impl Gate {
             }
         }
         if probes {
-            return self.probe(&call);
+            return self.probe(&call).await;
         }
         let order = Order::read(&call, caller, &self.fetch_policy)?.in_basket(basket);
         self.check_quoted(&order, payment.as_ref())?;
         if rehearses {
-            order.check_open()?;
+            self.check_open(&order).await?;
             return self.rehearse(order, payment.as_ref()).await;
         }
         if let Some(answer) = self.answer_named(&order, payment.as_ref(), order.caller.as_ref()).await? {
@@ -140,11 +140,22 @@ impl Gate {
             None => match order.caller.as_ref().filter(|caller| caller.token().is_some()) {
                 Some(caller) => self.spend(&order, caller).await,
                 None => {
-                    order.check_open()?;
+                    self.check_open(&order).await?;
                     self.quote(&order).await
                 }
             },
         }
+    }
+
+    /// Refuses what its seller no longer sells, and what this deployment cannot do (contract §1.3).
+    async fn check_open(&self, order: &Order<'_>) -> Result<(), ApiError> {
+        order.check_open()?;
+        self.check_able(order.tool, &order.input).await
+    }
+
+    async fn check_able(&self, tool: &ToolSpec, input: &Map<String, Value>) -> Result<(), ApiError> {
+        let missing = self.engine.toolbox.lacks(tool, input).await?;
+        missing.map_or(Ok(()), |what| Err(ApiError::NotConfigured { what }))
     }
 
     /// Counts what a proven caller is told of a price: its proof was written down for it, and credits may be held.
@@ -153,7 +164,7 @@ impl Gate {
     }
 
     /// No bytes of body and no payment: somebody wants to know what this costs. Directories list what answers so.
-    fn probe(&self, call: &Call<'_>) -> Result<Response, ApiError> {
+    async fn probe(&self, call: &Call<'_>) -> Result<Response, ApiError> {
         CallHeaders::read(call.headers)?;
         if let Some(listing) = call.listing {
             listing.check_open()?;
@@ -161,6 +172,7 @@ impl Gate {
                 return Err(ApiError::InvalidQuote);
             }
         }
+        self.check_able(call.tool, &Map::new()).await?;
         let price = call.listing.map_or_else(|| call.tool.price.usual(), |listing| listing.price);
         let nothing = sha256(b"");
         let purchase = Purchase { tool: call.tool.name, body: &nothing };
@@ -571,13 +583,12 @@ impl Gate {
         again: bool,
     ) -> Result<Response, ApiError> {
         let response = match (job.settlement, job.outcome, order.tool.answer) {
+            // The work came first and failed: what it says is the answer, at once or to the poll.
+            (Settlement::Void, _, Answer::Direct) if job.failed_unpaid() => answer::not_charged(job),
+            (Settlement::Void, _, Answer::Queued) if job.failed_unpaid() => self.pending(order, payment, job),
             (Settlement::Refused, None | Some(Outcome::Failed), _) | (Settlement::Void, ..) => {
                 let Some(payment) = payment else { return Err(ApiError::InvalidQuote) };
                 if job.settlement == Settlement::Void {
-                    // The work came first, and failed: nothing was charged, and what the work says is the answer.
-                    if job.error.as_ref().is_some_and(|error| error.code != ErrorCode::PaymentFailed) {
-                        return Ok(answer::not_charged(job));
-                    }
                     return Err(self.processing(order, payment, job.price));
                 }
                 return self.refuse(order, payment, job.price, job.refusal().unwrap_or(Reason::Reverted));
@@ -596,12 +607,15 @@ impl Gate {
                 }
             }
             (_, Some(Outcome::Failed), Answer::Direct) => answer::credited_back(job),
-            (_, None, Answer::Direct) | (_, _, Answer::Queued) => {
-                let name = call_name(order, payment, job.agent).map(|name| name.name);
-                answer::pending(job, order.tool, order.listing, order.origin(), name)
-            }
+            (_, None, Answer::Direct) | (_, _, Answer::Queued) => self.pending(order, payment, job),
         };
         Ok(answer::with_settlement(response, job, &self.app.config.chain))
+    }
+
+    /// 202, for what goes on without its caller.
+    fn pending(&self, order: &Order<'_>, payment: Option<&Payment>, job: &Job) -> Response {
+        let name = call_name(order, payment, job.agent).map(|name| name.name);
+        answer::pending(job, order.tool, order.listing, order.origin(), name)
     }
 
     /// A call of a token whose credits do not suffice.
@@ -688,7 +702,7 @@ fn quote_token<'a>(order: &'a Order<'_>, payment: Option<&'a Payment>) -> Option
 /// The caller's own name for its call: from the header, from the payment's extension, or from the tool's own input.
 fn call_name<'a>(order: &'a Order<'_>, payment: Option<&'a Payment>, agent: AgentId) -> Option<CallName<'a>> {
     // A tool whose own input has a key means the same by it (an identity check, contract §27).
-    let own = || order.input.get("idempotency_key").and_then(serde_json::Value::as_str);
+    let own = || order.input.get("idempotency_key").and_then(Value::as_str);
     let name =
         order.idempotency_key.or_else(|| payment.and_then(|payment| payment.identifier.as_deref())).or_else(own)?;
     Some(CallName { agent, tool: order.tool.name, name })

@@ -102,7 +102,7 @@ impl Gate {
         let order = sale.order;
         // Money that is here already is honoured: the work fails, and it is paid back.
         if sale.paid.is_none() {
-            order.check_open()?;
+            self.check_open(order).await?;
         }
         let now = self.app.clock.now();
         let request_id = self.request_id(&sale);

@@ -15,6 +15,7 @@ use crate::auth::ProofError;
 use crate::catalog::input::FieldError;
 use crate::clock::Timestamp;
 use crate::money::Usdc;
+use crate::outcome::Unavailable;
 use crate::store::StoreError;
 
 #[derive(Debug)]
@@ -52,7 +53,7 @@ pub enum ApiError {
     },
     /// What is asked for needs something the operator has not configured.
     NotConfigured {
-        what: &'static str,
+        what: String,
     },
     /// The card processor's signature is not right.
     Unauthorized,
@@ -374,7 +375,7 @@ impl ApiError {
             ApiError::TooManyAccessTokens { most } => {
                 format!("a wallet may have {most} active access tokens; revoke one first")
             }
-            ApiError::NotConfigured { what } => format!("this deployment has no {what}"),
+            ApiError::NotConfigured { what } => format!("this deployment has no {what}; nothing was charged"),
             ApiError::Unauthorized => "the signature is missing, wrong or too old".to_owned(),
             ApiError::IdempotencyKeyReused => {
                 "this Idempotency-Key was used for another request; repeat that one, or choose a new key".to_owned()
@@ -480,6 +481,7 @@ impl ApiError {
                 });
             }
             ApiError::Frozen { what } => body["reason"] = json!(what),
+            ApiError::NotConfigured { .. } => body["reason"] = json!(Unavailable::ProviderNotConfigured.as_str()),
             ApiError::PayoutFailed { reason, .. } => body["reason"] = json!(reason),
             ApiError::InsufficientCredits(short) => {
                 let members = json!({

@@ -23,7 +23,7 @@ use crate::ledger::earning::Sold;
 use crate::ledger::freeze::SERVICE_PAYEE;
 use crate::money::Usdc;
 pub use crate::outcome::Progress;
-use crate::outcome::{Mode, ToolError};
+use crate::outcome::{ErrorCode, Mode, ToolError};
 use crate::payments::reason::Reason;
 use crate::payments::settle::Intent;
 use crate::store::Key;
@@ -242,6 +242,12 @@ impl Job {
             Settlement::Settled => "settled",
             Settlement::Refused | Settlement::Void => "failed",
         }
+    }
+
+    /// The work came before its payment and failed: nothing was charged, and nothing was wrong with the payment.
+    pub fn failed_unpaid(&self) -> bool {
+        let by_work = self.error.as_ref().is_some_and(|error| error.code != ErrorCode::PaymentFailed);
+        self.settlement == Settlement::Void && by_work
     }
 
     /// What its charge is for.

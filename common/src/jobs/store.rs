@@ -268,7 +268,7 @@ pub async fn failed(
         let write = bind(ending(db, job, &set, Outcome::Failed, now)?.only_unsubmitted()?)?;
         let mut writes = vec![write.bind("void", Settlement::Void)?];
         if let Some(payment) = &job.payment {
-            writes.push(claim::release(db, payment, chain, job.request_id)?);
+            writes.push(claim::reopen(db, payment, chain, job.request_id)?);
         }
         writes.extend(job.charge.undo(db, job.purchase(), now)?);
         if job.overlap {

@@ -117,18 +117,6 @@ pub fn reopen(
         .bind("request_id", request_id)
 }
 
-/// The write that gives the payment back to its payer: only for payments of which nothing was broadcast.
-pub fn release(
-    db: &Db,
-    authorization: &Authorization,
-    chain: &ChainConfig,
-    request_id: RequestId,
-) -> Result<Write, StoreError> {
-    Write::delete(&db.tables.jobs, key(authorization, chain))
-        .only_if("#request_id = :request_id")
-        .bind("request_id", request_id)
-}
-
 pub async fn load(db: &Db, authorization: &Authorization, chain: &ChainConfig) -> Result<Option<Claim>, StoreError> {
     db.get_latest(&db.tables.jobs, key(authorization, chain)).await
 }

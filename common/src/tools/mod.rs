@@ -6,6 +6,7 @@
 pub mod enrichment;
 pub mod local;
 pub mod lookups;
+mod needs;
 pub mod pages;
 pub mod research;
 pub mod soul;

@@ -66,7 +66,7 @@ async fn checkout(State(desk): State<Desk>, headers: HeaderMap, body: Body) -> R
         let input = input::validate(top_up::AMOUNT, &body).map_err(ApiError::InvalidRequest)?;
         let amount = top_up::amount(&input);
         let caller = desk.gate.app.caller(&headers, Scope::Write).await?;
-        let cards = desk.cards.as_ref().ok_or(ApiError::NotConfigured { what: "card processor" })?;
+        let cards = desk.cards.as_ref().ok_or_else(no_cards)?;
         if !amount.micro().is_multiple_of(10_000) {
             return Err(ApiError::field("amount", "must be whole cents, because a card pays it"));
         }
@@ -82,11 +82,15 @@ async fn checkout(State(desk): State<Desk>, headers: HeaderMap, body: Body) -> R
     gate::respond(answer.await)
 }
 
+fn no_cards() -> ApiError {
+    ApiError::NotConfigured { what: "card processor".to_owned() }
+}
+
 /// `POST /v1/credits/webhook`: the processor says that a session was paid. Each session is credited once.
 async fn webhook(State(desk): State<Desk>, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let body = read_body(body, MAX_BODY_BYTES).await?;
-        let cards = desk.cards.as_ref().ok_or(ApiError::NotConfigured { what: "card processor" })?;
+        let cards = desk.cards.as_ref().ok_or_else(no_cards)?;
         let app = &desk.gate.app;
         limits::take(app, Subject::source(), Class::Open).await?;
         let now = app.clock.now();

@@ -70,8 +70,8 @@ async fn payment(State(app): State<App>, Segment(reference): Segment) -> Respons
     respond(answer.await)
 }
 
-/// `GET /v1/submissions/recover`: what its caller's wallet bought under a key, for who lost the answer. What came to nothing
-/// was not accepted: its key is free again.
+/// `GET /v1/submissions/recover`: what its caller's wallet bought under a key, for who lost the answer. What failed
+/// before it was charged is told too, though its key is free again; a payment that was refused bought nothing to tell.
 async fn recover(State(app): State<App>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
     let answer = async {
         let caller = app.wallet_caller(&headers, Scope::Read, ApiError::WalletOnly).await?;
@@ -93,7 +93,8 @@ async fn recover(State(app): State<App>, RawQuery(query): RawQuery, headers: Hea
         let named = idempotency::load(&app.db, name).await?.ok_or(ApiError::SubmissionNotFound)?;
         let job = store::load_latest(&app.db, named.request_id).await?;
         let now = app.clock.now();
-        let is_kept = |job: &Job| job.agent == caller.agent && !came_to_nothing(job) && !job.is_forgotten(now);
+        let was_accepted = |job: &Job| !came_to_nothing(job) || job.failed_unpaid();
+        let is_kept = |job: &Job| job.agent == caller.agent && was_accepted(job) && !job.is_forgotten(now);
         let job = job.filter(is_kept).ok_or(ApiError::SubmissionNotFound)?;
         Ok(private_json(
             StatusCode::OK,

@@ -8,7 +8,8 @@ use tokio::time::Instant;
 
 use super::business::{self, Business};
 use crate::catalog::input::{Field, FieldError};
-use crate::catalog::{Price, ToolSpec};
+use crate::catalog::{Need, Price, ToolSpec};
+use crate::config::Capability;
 use crate::money::Usdc;
 use crate::net::FetchPolicy;
 use crate::tools::lookups::row::{any_of, words};
@@ -26,6 +27,7 @@ pub static SPEC: ToolSpec = ToolSpec {
     paths: &["/v1/tools/local/resolve", "/v1/tools/resolve/business"],
     price: Price::Fixed(Usdc::from_micro(5_000)),
     deadline: Duration::from_secs(30),
+    needs: |_, _| vec![Need::Provider(Capability::Places)],
     input: &[
         Field::required("name", words(1, 200), "The business's name"),
         Field::optional("address", words(1, 200), "Its street address"),

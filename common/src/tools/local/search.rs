@@ -9,7 +9,8 @@ use tokio::time::Instant;
 
 use super::business::{self, Business};
 use crate::catalog::input::{Field, FieldError, Kind, Range};
-use crate::catalog::{Price, ToolSpec};
+use crate::catalog::{Need, Price, ToolSpec};
+use crate::config::Capability;
 use crate::money::Usdc;
 use crate::net::FetchPolicy;
 use crate::tools::lookups::row::words;
@@ -30,6 +31,7 @@ pub static SPEC: ToolSpec = ToolSpec {
     paths: &["/v1/tools/local/search", "/v1/tools/find/business"],
     price: Price::Fixed(Usdc::from_micro(10_000)),
     deadline: Duration::from_secs(60),
+    needs: |_, _| vec![Need::Provider(Capability::Places)],
     input: &[
         Field::required("location", Kind::List { of: &WORD, max: 50 }, "Cities or neighbourhoods, such as Austin, TX"),
         Field::optional("category", Kind::List { of: &WORD, max: 10 }, "Kinds of business"),

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::business::{line, web};
 use crate::catalog::input::{Field, FieldError, Format, Kind};
-use crate::catalog::{Price, ToolSpec};
+use crate::catalog::{Need, Price, ToolSpec};
 use crate::money::Usdc;
 use crate::net::FetchPolicy;
 use crate::outcome::Source;
@@ -45,6 +45,7 @@ pub static SPEC: ToolSpec = ToolSpec {
     paths: &["/v1/tools/gov/solicitations", "/v1/tools/find/record-solicitations"],
     price: Price::Fixed(Usdc::from_micro(50_000)),
     deadline: Duration::from_secs(60),
+    needs: |_, _| vec![Need::Key(NAME)],
     input: &[
         Field::required("naics", Kind::List { of: &NAICS_CODE, max: 20 }, "Six-digit codes of industries"),
         Field::optional(

@@ -38,10 +38,10 @@ mod tests;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::Runner;
-use crate::catalog::ToolSpec;
+use crate::catalog::{Need, ToolSpec};
 use row::Lookup;
 
 /// Every row, family by family.
@@ -79,6 +79,18 @@ pub fn runners() -> Vec<&'static Runner> {
     static LOOKUPS: LazyLock<Vec<Runner>> =
         LazyLock::new(|| ROWS.iter().map(|row| Runner { spec: &row.spec, run: engine::run }).collect());
     LOOKUPS.iter().chain([&checks::RUNNER]).collect()
+}
+
+/// What a row needs: its source's key, where that is not asked without one; or the operator's copy of the register.
+fn needs(spec: &ToolSpec, _: &Map<String, Value>) -> Vec<Need> {
+    let Some(row) = find(spec.name) else { return Vec::new() };
+    let sources = row.requests.iter().map(|request| request.source.unwrap_or(row.source));
+    let key = sources.map(|source| (source.key, source.provider)).find(|(key, _)| key.is_needed());
+    let copy = row.snapshot.map(|snapshot| Need::Copy(snapshot.name));
+    match (key, row.requests.is_empty()) {
+        (None, false) => Vec::new(),
+        (key, _) => key.map(|(_, provider)| Need::Key(provider)).into_iter().chain(copy).collect(),
+    }
 }
 
 /// JSON Schema of a row's result.

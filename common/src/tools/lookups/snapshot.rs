@@ -94,6 +94,11 @@ pub async fn publish(
     Ok(pointer)
 }
 
+/// Whether a copy was ever put in force.
+pub async fn is_there(blobs: &dyn Blobs, name: &str) -> Result<bool, StoreError> {
+    Ok(blobs.get(&pointer_key(name)).await?.is_some())
+}
+
 /// The copy in force, if there is one. What was opened stays open: blobs never change.
 pub async fn open(blobs: &dyn Blobs, name: &str) -> Result<Option<Arc<Copy>>, StoreError> {
     static OPEN: Mutex<VecDeque<(String, Arc<Copy>)>> = Mutex::new(VecDeque::new());

@@ -32,6 +32,7 @@ pub static SPEC: ToolSpec = ToolSpec {
     paths: &["/v1/tools/research/social", "/v1/tools/lookup/person-social-accounts"],
     price: Price::Fixed(Usdc::from_micro(500_000)),
     deadline: Duration::from_secs(60),
+    needs: subject::needs,
     retention: RETENTION,
     input: &[
         Field::optional("email", EMAIL_KIND, "An e-mail address; pages that name it are searched for"),

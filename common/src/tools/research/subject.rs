@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use super::networks;
 use crate::catalog::input::{Field, FieldError};
+use crate::catalog::{Need, ToolSpec};
 use crate::net::{FetchPolicy, Page, check_url};
 use crate::opt_out::{self, Marks};
 use crate::providers::people;
@@ -49,17 +50,22 @@ pub async fn refuse_listed(toolbox: &Toolbox, task: &Task) -> Result<(), ToolErr
     }
 }
 
+/// What a call about an address needs: somebody we do not have, where it is on a network that nobody reads here.
+pub fn needs(_: &ToolSpec, input: &Map<String, Value>) -> Vec<Need> {
+    let url = input.get(ADDRESS).and_then(Value::as_str).unwrap_or_default();
+    closed(url).map(Need::Nobody).into_iter().collect()
+}
+
 /// Refuses what nobody reads here.
 pub fn refuse_closed(url: &str) -> Result<(), ToolError> {
+    closed(url).map_or(Ok(()), |what| Err(not_configured(&format!("this deployment has no {what}"))))
+}
+
+fn closed(url: &str) -> Option<&'static str> {
     if networks::is_professional(url) {
-        return Err(not_configured("professional networks are never read, and no provider for them is configured"));
+        return Some("provider for professional networks, and never reads them itself");
     }
-    if networks::is_closed(url) {
-        return Err(not_configured(
-            "this network shows nothing to readers without an account, and no provider for it is configured",
-        ));
-    }
-    Ok(())
+    networks::is_closed(url).then_some("provider for this network, which shows nothing to readers without an account")
 }
 
 pub fn not_configured(message: &str) -> ToolError {

@@ -8,13 +8,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::super::{Output, Runner, Running, Source, Task, ToolError, Toolbox, Unavailable};
 use super::session::{self, Decision, Session};
 use crate::catalog::input::{Field, Format, Kind};
-use crate::catalog::{Price, ToolSpec};
+use crate::catalog::{Need, Price, ToolSpec};
 use crate::config::Capability;
 use crate::contact;
 use crate::http::log;
@@ -34,6 +34,7 @@ pub static SPEC: ToolSpec = ToolSpec {
     durable: true,
     category: "verification",
     deadline: Duration::from_secs(40),
+    needs,
     input: &[
         Field::required("full_name", Kind::Text { min: 1, max: 200, format: None }, "Who they should turn out to be"),
         Field::optional(
@@ -100,6 +101,13 @@ fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
         };
         Ok(Output::new(told(&session, &decision), source(&session)))
     })
+}
+
+/// A vendor that looks at documents; or mail, where there is an address to prove control of.
+fn needs(_: &ToolSpec, input: &Map<String, Value>) -> Vec<Need> {
+    let vendor = Need::Provider(Capability::Identity);
+    // Where nothing is known of the call yet, an address may come.
+    if input.is_empty() || input.contains_key("email") { vec![vendor, Need::Mail] } else { vec![vendor] }
 }
 
 enum Looked {
