@@ -27,8 +27,10 @@ until [ -s "$work/cards.port" ]; do sleep 0.1; done
 cards=$(cat "$work/cards.port")
 mkdir -p .tools/anvil
 ln -s "$here/.tools" "$work/.tools"
+# Keys and a provider, so that what wants them has a price here.
 (cd "$work" && PORT=$port RATE_LIMIT_SCALE=100000 CARD_PROCESSOR_KEY=sk CARD_WEBHOOK_SECRET=whsec \
-    CARD_PROCESSOR_URL=http://127.0.0.1:$cards exec "$agora" >stack.log 2>&1) &
+    CARD_PROCESSOR_URL=http://127.0.0.1:$cards PLACES_PROVIDERS=overpass \
+    PROVIDER_KEYS='{"courtlistener":"k","fmcsa":"k","sam":"k"}' exec "$agora" >stack.log 2>&1) &
 stack=$!
 trap 'kill $stack $processor 2>/dev/null; wait $stack 2>/dev/null; rm -rf "$work"' EXIT
 trap 'exit 1' INT TERM

@@ -11,6 +11,7 @@ use common::tools::lookups::{import, snapshot};
 use local::stack::Stack;
 use serde_json::{Value, json};
 
+use crate::support::payer::{header, v1};
 use crate::support::{Payer, run, stack, stack_with};
 
 type Asked = Arc<Mutex<Vec<(String, HeaderMap, String)>>>;
@@ -98,9 +99,6 @@ fn a_source_that_does_not_answer_is_paid_back() {
         // Nothing found is an answer.
         let none = payer.buy("/v1/tools/lookup/product-drug-label", &json!({"drug_name": "nosuchdrug"})).await;
         assert_eq!((none.status, &none.json()["data"]["result"]["found"]), (200, &json!(false)), "{}", none.text);
-        // No copy, no source: nobody is charged for that either.
-        let none = payer.buy("/v1/tools/lookup/company-sanctions", &json!({"name": "Banco Nacional de Cuba"})).await;
-        assert_eq!(none.status, 503, "{}", none.text);
         // What can be seen to be wrong is refused before any price.
         let both = json!({"lei": "DPRBOZP0K5RM2YE8UU08", "name": "Lockheed"});
         let refused = payer.client.post("/v1/tools/lookup/company-legal-identifier", &[], &both).await;
@@ -177,22 +175,44 @@ fn businesses_and_solicitations_are_found_by_their_providers() {
 }
 
 #[test]
-fn without_a_provider_there_is_nothing_honest_to_say() {
+fn what_this_deployment_cannot_do_has_no_price() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;
-        for (path, body) in [
-            ("/v1/tools/local/search", json!({"category": ["cafe"], "location": ["Austin"]})),
-            ("/v1/tools/gov/solicitations", json!({"naics": ["541511"]})),
+        let empty = json!("");
+        for (path, body, what) in [
+            ("/v1/tools/local/search", json!({"category": ["cafe"], "location": ["Austin"]}), "PLACES_PROVIDERS"),
+            ("/v1/tools/gov/solicitations", json!({"naics": ["541511"]}), "key of sam "),
+            ("/v1/tools/find/record-court-cases", json!({"query": "patent"}), "key of courtlistener "),
+            ("/v1/tools/lookup/company-sanctions", json!({"name": "Banco Nacional de Cuba"}), "import-snapshot ofac"),
         ] {
-            let accepted = payer.buy(path, &body).await;
-            let job = payer.finished(accepted.json()["request_id"].as_str().unwrap()).await;
-            assert_eq!(
-                (&job["status"], &job["error_reason"]),
-                (&json!("failed"), &json!("provider_not_configured")),
-                "{job}"
-            );
+            let payment = header(&v1(&payer.authorize(5_000)));
+            let proof = payer.proof("write");
+            let calls = [
+                (&empty, vec![]),
+                (&body, vec![]),
+                (&body, vec![("x-dry-run", "true")]),
+                (&body, vec![("x-agent-proof", proof.as_str())]),
+                (&body, vec![("payment-signature", payment.as_str())]),
+            ];
+            for (body, headers) in calls {
+                let text = if *body == empty { String::new() } else { body.to_string() };
+                let answer = payer.client.send("POST", path, &headers, text).await.unwrap();
+                assert_eq!(
+                    answer.error(),
+                    (503, "provider_unavailable".to_owned()),
+                    "{path} {headers:?}: {}",
+                    answer.text
+                );
+                let told = answer.json();
+                assert_eq!(told["reason"], "provider_not_configured", "{told}");
+                assert!(told["message"].as_str().unwrap().contains(what), "{told}");
+            }
+            // Bad input is bad wherever it is sent.
+            assert_eq!(payer.client.post(path, &[], &json!({})).await.status, 400, "{path}");
         }
+        assert_eq!(payer.balance(&stack).await, 1_000_000);
+        // What needs nobody is done.
         let checked = payer
             .buy("/v1/tools/lookup/identifier-check", &json!({"kind": "lei", "value": "DPRBOZP0K5RM2YE8UU08"}))
             .await;

@@ -430,16 +430,18 @@ fn what_is_public_of_people_is_found_where_they_put_it() {
         assert_eq!(job["result"]["result"]["topics"][0]["topic"], "solar kiln", "{job}");
         assert!(corner.asked().iter().all(|path| !path.contains("linkedin")));
 
-        // What nobody reads here is paid back; what is missing is said before any price.
-        for (url, reason) in [
-            ("https://www.linkedin.com/in/ada-stone", "provider_not_configured"),
-            ("https://x.com/ada", "provider_not_configured"),
-        ] {
-            let job = bought(&payer, interactions, json!({"social_media_url": url})).await;
-            assert_eq!((&job["error_reason"], &job["credited_usdc"]), (&json!(reason), &json!("0.050000")), "{job}");
+        // What nobody reads here has no price; what turns out to be nothing of the kind is paid back.
+        for url in ["https://www.linkedin.com/in/ada-stone", "https://x.com/ada"] {
+            let refused = payer.client.post(interactions, &[], &json!({"social_media_url": url})).await;
+            assert_eq!(refused.error(), (503, "provider_unavailable".to_owned()), "{}", refused.text);
+            assert_eq!(refused.json()["reason"], "provider_not_configured");
         }
         let job = bought(&payer, interactions, json!({"social_media_url": home})).await;
-        assert_eq!(job["error_reason"], "provider_not_configured", "{job}");
+        assert_eq!(
+            (&job["error_reason"], &job["credited_usdc"]),
+            (&json!("provider_not_configured"), &json!("0.050000")),
+            "{job}"
+        );
         for (path, body, at) in [
             (social, json!({}), "email"),
             ("/v1/tools/research/interests", json!({}), "email"),

@@ -23,6 +23,25 @@ def map_headers(context, headers):
     return headers
 
 
+# Why a provider is of no use (`Unavailable` in common/src/outcome.rs).
+REASONS = {"destination_not_reachable", "source_unavailable", "provider_not_configured", "not_in_local_index", "needs_browser"}
+
+
+@schemathesis.check
+def unavailable_as_described(context, response, case):
+    """A call that was sold and could not be done says which provider failed, and where the money is."""
+    if response.status_code < 500 or "x-payment-info" not in case.operation.definition.raw:
+        return
+    body = response.json()
+    assert response.status_code == 503 and body["error"] == "provider_unavailable", body
+    assert body.get("reason") in REASONS and body["message"], body
+    assert "Retry-After" in {name.title() for name in response.headers}, "no Retry-After"
+    # Before a price, or with the price credited back to the whole.
+    credited = body.get("credited_usdc")
+    assert credited is not None or "nothing was charged" in body["message"], body
+    assert credited is None or float(credited) > 0, body
+
+
 if CREDENTIALS:
     from eth_account import Account
     from eth_account.messages import encode_typed_data

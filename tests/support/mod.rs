@@ -15,16 +15,19 @@ pub mod relay;
 pub mod seller;
 pub mod zone;
 
+use std::collections::HashMap;
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
+use common::catalog::{CATALOG, Need};
 use common::evm::hex0x;
 use common::evm::signature::PrivateKey;
+use common::tools::lookups::snapshot;
 use devchain::DevChain;
 use local::{Options, Stack};
-use serde_json::json;
+use serde_json::{Map, json};
 use tokio::runtime::Runtime;
 use tokio::sync::OnceCell;
 
@@ -72,6 +75,23 @@ pub async fn chain() -> Arc<DevChain> {
 /// A stack with nothing kept and the published defaults.
 pub async fn stack() -> Stack {
     stack_with(|options| options).await
+}
+
+/// A stack that has of everything that not every deployment has: keys that nobody takes, a provider that nobody asks, empty
+/// copies. What it sells has a price, and is not done.
+pub async fn equipped_stack() -> Stack {
+    let empty = Map::new();
+    let needs: Vec<Need> = CATALOG.iter().flat_map(|tool| (tool.needs)(tool, &empty)).collect();
+    let keys = needs.iter().filter_map(|need| if let Need::Key(name) = need { Some((*name, "none")) } else { None });
+    let keys = json!(keys.collect::<HashMap<_, _>>()).to_string();
+    let stack =
+        stack_with(|options| options.with("PROVIDER_KEYS", keys).with("PLACES_PROVIDERS", "google_places")).await;
+    for need in &needs {
+        if let Need::Copy(name) = need {
+            snapshot::publish(&*stack.app.blobs, name, "2026-11-20", Vec::new()).await.expect("a copy");
+        }
+    }
+    stack
 }
 
 /// A stack with something changed. Each has a fee wallet of its own, as each deployment has.

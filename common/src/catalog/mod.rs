@@ -7,6 +7,7 @@
 pub mod bazaar;
 pub mod input;
 
+use std::fmt;
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -101,6 +102,19 @@ pub enum Need {
     Copy(&'static str),
     /// What no deployment has yet, in words that follow "this deployment has no".
     Nobody(&'static str),
+}
+
+/// In words that follow "no", with the place where an operator adds it.
+impl fmt::Display for Need {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Need::Key(name) => write!(f, "key of {name} (PROVIDER_KEYS)"),
+            Need::Provider(capability) => write!(f, "provider of it ({})", capability.variable()),
+            Need::Mail => f.write_str("mail relay (SMTP_URL)"),
+            Need::Copy(name) => write!(f, "copy of the register (import-snapshot {name})"),
+            Need::Nobody(what) => f.write_str(what),
+        }
+    }
 }
 
 /// What a call costs.

@@ -29,6 +29,11 @@ impl Capability {
         (Capability::Identity, "IDENTITY_PROVIDERS"),
         (Capability::Places, "PLACES_PROVIDERS"),
     ];
+
+    /// The variable that names who may be asked.
+    pub fn variable(self) -> &'static str {
+        Capability::ALL.iter().find(|(one, _)| *one == self).map_or("", |(_, variable)| variable)
+    }
 }
 
 /// The configured providers. Default: none, and what is embedded does the work or says that it cannot.

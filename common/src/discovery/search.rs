@@ -3,7 +3,7 @@
 //! There are as many tools as the catalog has, so all of them are looked at; what is bounded is the page.
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::catalog::{Answer, CATALOG, MARKET, Price, TOP_UP, ToolSpec};
 use crate::digest::sha256_parts;
@@ -38,6 +38,8 @@ pub struct Found {
     pub mcp_name: String,
     pub input_schema: Value,
     pub output_schema: Value,
+    /// What not every deployment has and this wants, any one of it: without, the call is refused before it has a price.
+    pub needs: Vec<String>,
     pub example: Value,
 }
 
@@ -146,6 +148,7 @@ fn describe(tool: &'static ToolSpec, service: &str) -> Found {
         mcp_name: tool.mcp_name(service),
         input_schema: tool.input_schema(),
         output_schema: tool.output_schema(),
+        needs: (tool.needs)(tool, &Map::new()).iter().map(ToString::to_string).collect(),
         example: (tool.example)(),
     }
 }

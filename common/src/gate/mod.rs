@@ -285,7 +285,14 @@ impl Gate {
     }
 
     /// 402 for a payment that is no good, with a fresh offer.
-    fn refuse(&self, order: &Order<'_>, payment: &Payment, amount: Usdc, reason: Reason) -> Result<Response, ApiError> {
+    async fn refuse(
+        &self,
+        order: &Order<'_>,
+        payment: &Payment,
+        amount: Usdc,
+        reason: Reason,
+    ) -> Result<Response, ApiError> {
+        self.check_able(order.tool, &order.input).await?;
         let context = self.context(order, payment, amount);
         // A quote that was asked for by nobody in particular is anybody's; one for an agent is shown to its payer.
         let agent = order.agent().or_else(|| order.is_quoted().then(|| AgentId::of(payment.authorization.from)));
@@ -323,7 +330,7 @@ impl Gate {
                     return Ok(answer);
                 }
                 return match refusal {
-                    Refusal::Reason(reason) => self.refuse(order, payment, order.price, reason),
+                    Refusal::Reason(reason) => self.refuse(order, payment, order.price, reason).await,
                     Refusal::Error(error) => Err(error),
                 };
             }
@@ -332,7 +339,7 @@ impl Gate {
         if signer == Signer::Unknown {
             match self.app.chain.has_code(authorization.from).await {
                 Ok(true) => {}
-                Ok(false) => return self.refuse(order, payment, amount, Reason::BadSignature),
+                Ok(false) => return self.refuse(order, payment, amount, Reason::BadSignature).await,
                 Err(error) => return Err(self.could_not_check(order, payment, amount, &error)),
             }
         }
@@ -362,7 +369,7 @@ impl Gate {
         };
         match (self.answer_known(order, payment, signer).await?, refusal) {
             (Some(answer), _) => Ok(answer),
-            (None, Refusal::Reason(reason)) => self.refuse(order, payment, amount, reason),
+            (None, Refusal::Reason(reason)) => self.refuse(order, payment, amount, reason).await,
             (None, Refusal::Error(error)) => Err(error),
         }
     }
@@ -405,13 +412,15 @@ impl Gate {
     /// redeemed is the quote, and who may redeem it is who can prove to be its agent (contract §1.5).
     async fn redeem_credits(&self, order: &Order<'_>, payment: &Payment) -> Result<Response, ApiError> {
         let refuse = || self.refuse(order, payment, order.price, Reason::ZeroCostNotAllowed);
-        let (Some(caller), Some(token)) = (order.spender(), quote_token(order, Some(payment))) else { return refuse() };
+        let (Some(caller), Some(token)) = (order.spender(), quote_token(order, Some(payment))) else {
+            return refuse().await;
+        };
         if caller.wallet != payment.authorization.from {
-            return self.refuse(order, payment, order.price, Reason::PayerMismatch);
+            return self.refuse(order, payment, order.price, Reason::PayerMismatch).await;
         }
         let quote = Quote::redeem_at_any_time(token, &self.quote_key, order.purchase(), caller.agent)?;
         if quote.remaining() > Usdc::ZERO {
-            return refuse();
+            return refuse().await;
         }
         if let Some(answer) = self.answer_quoted(order, &quote, caller).await? {
             return Ok(answer);
@@ -517,7 +526,7 @@ impl Gate {
     ) -> Result<Response, ApiError> {
         let authorization = &payment.authorization;
         if signer == Signer::Unknown && !claim.has_signature(authorization) {
-            return self.refuse(order, payment, order.price, Reason::BadSignature);
+            return self.refuse(order, payment, order.price, Reason::BadSignature).await;
         }
         if !claim.is_same_payment(authorization, &self.app.config.chain) || claim.purchase != order.purchase_digest() {
             return Err(ApiError::PaymentAlreadyUsed);
@@ -591,7 +600,7 @@ impl Gate {
                 if job.settlement == Settlement::Void {
                     return Err(self.processing(order, payment, job.price));
                 }
-                return self.refuse(order, payment, job.price, job.refusal().unwrap_or(Reason::Reverted));
+                return self.refuse(order, payment, job.price, job.refusal().unwrap_or(Reason::Reverted)).await;
             }
             (_, Some(Outcome::Completed), Answer::Direct) if order.tool.sells_credits => {
                 let account = account::load(&self.app.db, job.agent).await?;

@@ -11,6 +11,8 @@ pub const MAX_KEY_BYTES: usize = 255;
 /// Longest quote id and approval id that are looked at; ours are shorter.
 pub const MAX_QUOTE_BYTES: usize = 2048;
 pub const MAX_APPROVAL_BYTES: usize = 100;
+/// Longest `X-Max-Cost-USDC`: more than any float has digits.
+pub const MAX_COST_BYTES: usize = 40;
 
 /// A header's text, trimmed; `None` if it is absent or empty.
 pub fn text<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, ApiError> {
@@ -29,6 +31,9 @@ pub fn agent_name(headers: &HeaderMap) -> Result<Option<AgentName>, ApiError> {
 /// with all the digits of a float.
 pub fn max_cost(headers: &HeaderMap) -> Result<Option<Usdc>, ApiError> {
     let Some(value) = text(headers, "x-max-cost-usdc")? else { return Ok(None) };
+    if value.len() > MAX_COST_BYTES {
+        return Err(ApiError::field("X-Max-Cost-USDC", format!("must have at most {MAX_COST_BYTES} characters")));
+    }
     Usdc::parse_cap(value).map(Some).map_err(|error| ApiError::field("X-Max-Cost-USDC", error.to_string()))
 }
 

@@ -75,6 +75,9 @@ static FOUND: &[Member] = &[
     has("mcp_name", Shape::Text).about("Its name as a tool of POST /mcp"),
     has("input_schema", Shape::Map(&Shape::Any)),
     has("output_schema", Shape::Map(&Shape::Any)),
+    has("needs", Shape::List(&Shape::Text)).about(
+        "Any one of these is wanted, and not every deployment has it: where none is there, 503 in place of a price",
+    ),
     has("example", Shape::Map(&Shape::Any)),
 ];
 

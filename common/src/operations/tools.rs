@@ -8,7 +8,7 @@ use super::shared::{OK, SETTLEMENT};
 use super::{Answer, Auth, Body, IDEMPOTENCY_KEY, Link, Operation};
 use crate::catalog::input::{Field, Kind};
 use crate::catalog::{self, CATALOG, MARKET, TOP_UP, ToolSpec};
-use crate::http::headers::{MAX_APPROVAL_BYTES, MAX_QUOTE_BYTES};
+use crate::http::headers::{MAX_APPROVAL_BYTES, MAX_COST_BYTES, MAX_QUOTE_BYTES};
 
 /// Headers of a paid call. A payment may come in other dialects too (README); these are the ones to send.
 static HEADERS: &[Field] = &[
@@ -25,7 +25,7 @@ static HEADERS: &[Field] = &[
     ),
     Field::optional(
         "X-Max-Cost-USDC",
-        Kind::Text { min: 0, max: 40, format: Some(&super::schemas::DECIMAL) },
+        Kind::Text { min: 0, max: MAX_COST_BYTES, format: Some(&super::schemas::DECIMAL) },
         "The most this call may cost you; above it, it is refused before any price is asked for. Dear calls need it raised",
     ),
     Field::optional(

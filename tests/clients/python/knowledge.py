@@ -11,6 +11,8 @@ import asyncio
 import json
 import sys
 
+import httpx
+
 version, folder, stack = sys.argv[1], sys.argv[2], json.load(open(sys.argv[3]))
 sys.path.insert(0, folder)
 
@@ -31,6 +33,8 @@ def told(name, call):
         line = {"name": name, "failed": {"code": error.code, "text": str(error)}}
     except ToolError as error:
         line = {"name": name, "refused": {"status": error.status_code, "body": error.response_body}}
+    except httpx.HTTPStatusError as error:  # What 0.37 makes of a refusal before any price.
+        line = {"name": name, "refused": {"status": error.response.status_code, "body": error.response.text}}
     print(json.dumps(line), flush=True)
 
 

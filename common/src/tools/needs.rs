@@ -1,0 +1,31 @@
+//! Whether this deployment can do what a tool does, known before anybody is told a price (contract §1.3).
+
+use serde_json::{Map, Value};
+
+use super::{Toolbox, lookups};
+use crate::catalog::{Need, ToolSpec};
+use crate::store::StoreError;
+
+impl Toolbox {
+    /// What is missing for such a call, in words that follow "this deployment has no"; none where it can be tried.
+    pub async fn lacks(&self, tool: &ToolSpec, input: &Map<String, Value>) -> Result<Option<String>, StoreError> {
+        let mut missing = Vec::new();
+        for need in (tool.needs)(tool, input) {
+            if self.has(need).await? {
+                return Ok(None);
+            }
+            missing.push(need.to_string());
+        }
+        Ok((!missing.is_empty()).then(|| missing.join(", and no ")))
+    }
+
+    async fn has(&self, need: Need) -> Result<bool, StoreError> {
+        match need {
+            Need::Key(name) => Ok(self.outbound.key(name).await?.is_some()),
+            Need::Provider(capability) => Ok(!self.config.providers.order(capability).is_empty()),
+            Need::Mail => Ok(self.config.mail.smtp_url.is_some() || cfg!(feature = "local-outbox")),
+            Need::Copy(name) => lookups::snapshot::is_there(&*self.blobs, name).await,
+            Need::Nobody(_) => Ok(false),
+        }
+    }
+}
