@@ -9,6 +9,7 @@
 //! | `engine` | cache, snapshot, requests, result |
 //! | `checks` | identifiers checked without asking anybody |
 //! | `snapshot` | the operator's own copies of registers |
+//! | `needs` | what a deployment must have for a row |
 //! | the others | the rows, by family |
 
 mod businesses;
@@ -23,6 +24,7 @@ mod kept;
 mod map;
 mod market;
 mod molecules;
+mod needs;
 mod places;
 mod products;
 mod records;
@@ -42,6 +44,7 @@ use serde_json::{Value, json};
 
 use super::Runner;
 use crate::catalog::ToolSpec;
+pub use needs::{Needs, needs};
 use row::Lookup;
 
 /// Every row, family by family.
