@@ -9,6 +9,7 @@
 //! | `engine` | cache, snapshot, requests, result |
 //! | `checks` | identifiers checked without asking anybody |
 //! | `snapshot` | the operator's own copies of registers |
+//! | `needs` | what a deployment must have for a row |
 //! | the others | the rows, by family |
 
 mod businesses;
@@ -23,6 +24,7 @@ mod kept;
 mod map;
 mod market;
 mod molecules;
+mod needs;
 mod places;
 mod products;
 mod records;
@@ -42,6 +44,7 @@ use serde_json::{Map, Value, json};
 
 use super::Runner;
 use crate::catalog::{Need, ToolSpec};
+pub use needs::{Needs, needs};
 use row::Lookup;
 
 /// Every row, family by family.
@@ -81,16 +84,10 @@ pub fn runners() -> Vec<&'static Runner> {
     LOOKUPS.iter().chain([&checks::RUNNER]).collect()
 }
 
-/// What a row needs: its source's key, where that is not asked without one; or the operator's copy of the register.
-fn needs(spec: &ToolSpec, _: &Map<String, Value>) -> Vec<Need> {
-    let Some(row) = find(spec.name) else { return Vec::new() };
-    let sources = row.requests.iter().map(|request| request.source.unwrap_or(row.source));
-    let key = sources.map(|source| (source.key, source.provider)).find(|(key, _)| key.is_needed());
-    let copy = row.snapshot.map(|snapshot| Need::Copy(snapshot.name));
-    match (key, row.requests.is_empty()) {
-        (None, false) => Vec::new(),
-        (key, _) => key.map(|(_, provider)| Need::Key(provider)).into_iter().chain(copy).collect(),
-    }
+/// The same of the tool that a row is.
+fn wanted(spec: &ToolSpec, _: &Map<String, Value>) -> Vec<Need> {
+    let Some(Needs { key, snapshot }) = find(spec.name).map(needs) else { return Vec::new() };
+    key.map(Need::Key).into_iter().chain(snapshot.map(Need::Copy)).collect()
 }
 
 /// JSON Schema of a row's result.

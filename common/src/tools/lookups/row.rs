@@ -62,13 +62,6 @@ pub enum Key {
     MayQuery(&'static str),
 }
 
-impl Key {
-    /// Whether the source is not asked without one.
-    pub fn is_needed(self) -> bool {
-        matches!(self, Key::Header(..) | Key::Query(_))
-    }
-}
-
 /// One question to the source.
 ///
 /// Texts are templates: `{name}` stands for a member of the input, `{name=10}` for one with a default, `{name|upper}` for
@@ -171,7 +164,7 @@ pub const LOOKUP: ToolSpec = ToolSpec {
     price: Price::Fixed(Usdc::from_micro(5_000)),
     deadline: Duration::from_secs(8),
     derived: Some(super::output),
-    needs: super::needs,
+    needs: super::wanted,
     ..ToolSpec::DIRECT
 };
 

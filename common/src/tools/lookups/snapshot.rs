@@ -94,16 +94,16 @@ pub async fn publish(
     Ok(pointer)
 }
 
-/// Whether a copy was ever put in force.
-pub async fn is_there(blobs: &dyn Blobs, name: &str) -> Result<bool, StoreError> {
-    Ok(blobs.get(&pointer_key(name)).await?.is_some())
+/// Which copy is in force, if there is one.
+pub async fn in_force(blobs: &dyn Blobs, name: &str) -> Result<Option<Pointer>, StoreError> {
+    let Some(pointer) = blobs.get(&pointer_key(name)).await? else { return Ok(None) };
+    serde_json::from_slice(&pointer).map(Some).map_err(StoreError::new)
 }
 
 /// The copy in force, if there is one. What was opened stays open: blobs never change.
 pub async fn open(blobs: &dyn Blobs, name: &str) -> Result<Option<Arc<Copy>>, StoreError> {
     static OPEN: Mutex<VecDeque<(String, Arc<Copy>)>> = Mutex::new(VecDeque::new());
-    let Some(pointer) = blobs.get(&pointer_key(name)).await? else { return Ok(None) };
-    let pointer: Pointer = serde_json::from_slice(&pointer).map_err(StoreError::new)?;
+    let Some(pointer) = in_force(blobs, name).await? else { return Ok(None) };
     let id = format!("{name}/{}/{}", pointer.generation, pointer.as_of);
     let known = {
         let open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
