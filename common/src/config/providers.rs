@@ -48,6 +48,9 @@ pub struct ProvidersConfig {
     pub keys: BTreeMap<String, Redacted>,
     /// `PROVIDER_KEYS_SECRET_ARN`: the secret that holds the same object.
     pub keys_secret_arn: Option<String>,
+    /// `BROWSER_URL`: the browser that runs pages' scripts: its DevTools WebSocket (`ws`, `wss`), or the `http` address of
+    /// its debugging port. It may hold a vendor's key. Default: none, and such pages are not read.
+    pub browser_url: Option<Redacted>,
     /// `SEARCH_SEEDS`: comma-separated addresses of pages, sitemaps and feeds that belong in the own index. Default: none.
     pub seeds: Vec<String>,
 }
@@ -84,6 +87,14 @@ impl ProvidersConfig {
         if seeds.iter().any(|seed| !url::Url::parse(seed).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))) {
             env.problem("SEARCH_SEEDS", "must be http or https URLs");
         }
+        let browser_url = env.text("BROWSER_URL").map(Redacted::new);
+        let is_browser = |url: &str| {
+            url::Url::parse(url)
+                .is_ok_and(|url| ["ws", "wss", "http", "https"].contains(&url.scheme()) && url.has_host())
+        };
+        if browser_url.as_ref().is_some_and(|url| !is_browser(url.expose())) {
+            env.problem("BROWSER_URL", "must be a ws, wss, http or https URL");
+        }
         let keys = env.names("PROVIDER_KEYS");
         // They become headers, and whoever reads a header's error should not read the key.
         for name in keys.iter().filter(|(_, key)| !is_header(key)).map(|(name, _)| name) {
@@ -93,6 +104,7 @@ impl ProvidersConfig {
             order,
             urls,
             keys: keys.into_iter().map(|(name, key)| (name, Redacted::new(key))).collect(),
+            browser_url,
             keys_secret_arn: env.text("PROVIDER_KEYS_SECRET_ARN"),
             seeds,
         }

@@ -153,6 +153,17 @@ impl Fetcher {
         self.fetch(url, Some(Instant::now() + self.policy.deadline)).await
     }
 
+    /// The same for a part of a page that is shown in a browser, of whatever
+    /// type: a script, a picture.
+    pub async fn part(&self, url: &str) -> Result<Page, FetchError> {
+        let url = check_url(url, &self.policy).map_err(FetchError::NotAllowed)?;
+        let policy = self.policy.clone().accepting(|_| true);
+        match timeout(self.policy.deadline, self.follow(url, &policy, None)).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(FetchError::NotReachable("no complete answer in time".to_owned())),
+        }
+    }
+
     async fn fetch(&self, url: &str, leave_until: Option<Instant>) -> Result<Page, FetchError> {
         let url = check_url(url, &self.policy).map_err(FetchError::NotAllowed)?;
         match timeout(self.policy.deadline, self.follow(url, &self.policy, leave_until)).await {

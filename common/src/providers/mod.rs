@@ -1,6 +1,7 @@
 //! Adapters to what lies outside: the chain, the card processor, the language model, and the client that asks everybody
 //! else. (Facilitator and relayer live with the payments they settle.)
 
+pub mod browser;
 pub mod cards;
 pub mod chain;
 pub mod dns;
@@ -14,6 +15,7 @@ pub mod signature;
 #[path = "../../../tests/support/zone.rs"]
 pub mod zone;
 
+pub use browser::Browser;
 pub use cards::Cards;
 pub use chain::Chain;
 pub use dns::{Dns, DnsError, MailHost, MailHosts};

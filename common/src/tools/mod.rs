@@ -31,7 +31,7 @@ use crate::money::Usdc;
 use crate::net::{FetchPolicy, Fetcher, PlainHttp};
 pub use crate::outcome::{ErrorCode, Mode, Progress, Source, ToolError, Unavailable};
 use crate::providers::people;
-use crate::providers::{Dns, Model, Outbound};
+use crate::providers::{Browser, Dns, Model, Outbound};
 use crate::search;
 use crate::search::index::Reader;
 use crate::store::aws::SignedHttp;
@@ -105,6 +105,8 @@ pub struct Toolbox {
     pub outbound: Outbound,
     /// Who takes a domain's mail, and what else the DNS says.
     pub dns: Dns,
+    /// The browser that runs pages' scripts, where one is configured.
+    pub browser: Option<Browser>,
     /// The language model, where one is configured.
     pub model: Option<Model>,
     /// What this service has read, to be searched.
@@ -131,6 +133,7 @@ impl Toolbox {
             fetcher: Fetcher::new(policy, &user_agent).map_err(StoreError::new)?,
             outbound: Outbound::new(http.clone(), signed.clone(), &config.providers, &user_agent),
             dns: Dns::new(config.dns_server),
+            browser: config.providers.browser_url.clone().map(|url| Browser::new(url, http)),
             model: Model::configured(&config, http, signed),
             index: Arc::default(),
             index_queue: None,

@@ -1,0 +1,123 @@
+//! The Chrome DevTools Protocol, as far as it is needed: questions with numbers, answers, and events between them, as JSON
+//! over one WebSocket (<https://chromedevtools.github.io/devtools-protocol/>, read Nov 2026).
+//!
+//! `chromiumoxide` was weighed: 111,000 generated lines and two minutes of building for a dozen methods, and an error for
+//! every event that a newer browser has and its types have not.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use futures_util::{SinkExt, StreamExt};
+use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use url::Url;
+
+use crate::net::tls;
+
+/// Largest message that is taken: a page's whole text, or a picture of it.
+const MAX_MESSAGE: usize = 24 * 1024 * 1024;
+
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+/// A connection to a browser. What is opened over it is closed with it.
+pub struct Cdp {
+    socket: WebSocketStream<Box<dyn Stream>>,
+    next: u64,
+    /// The page that methods are for; the browser itself before there is one.
+    pub session: Option<String>,
+    events: VecDeque<Event>,
+}
+
+/// Something that happened in the page.
+pub struct Event {
+    pub method: String,
+    pub params: Value,
+}
+
+impl Cdp {
+    /// Connects to a `ws` or `wss` address. Errors never repeat it: it may hold a key.
+    pub async fn open(url: &Url) -> Result<Cdp, String> {
+        let host = url.host_str().ok_or("its address names no host")?;
+        let port = url.port_or_known_default().ok_or("its address names no port")?;
+        let stream = TcpStream::connect((host.trim_matches(['[', ']']), port)).await;
+        let stream = stream.map_err(|error| format!("no connection: {error}"))?;
+        let stream: Box<dyn Stream> = if url.scheme() == "wss" {
+            let name = ServerName::try_from(host.to_owned()).map_err(|_| "its name is none of a host")?;
+            let connector = TlsConnector::from(Arc::new(tls::client_config(None)?));
+            Box::new(connector.connect(name, stream).await.map_err(|error| format!("no TLS: {error}"))?)
+        } else {
+            Box::new(stream)
+        };
+        let config = WebSocketConfig::default().max_message_size(Some(MAX_MESSAGE)).max_frame_size(Some(MAX_MESSAGE));
+        let (socket, _) = tokio_tungstenite::client_async_with_config(url.as_str(), stream, Some(config))
+            .await
+            .map_err(|error| match error {
+                tokio_tungstenite::tungstenite::Error::Http(answer) => format!("it answered {}", answer.status()),
+                _ => "it does not speak WebSocket".to_owned(),
+            })?;
+        Ok(Cdp { socket, next: 1, session: None, events: VecDeque::new() })
+    }
+
+    /// Says something whose answer is of no interest.
+    pub async fn send(&mut self, method: &str, params: Value) -> Result<u64, String> {
+        let id = self.next;
+        self.next += 1;
+        let mut message = json!({"id": id, "method": method, "params": params});
+        if let Some(session) = &self.session {
+            message["sessionId"] = json!(session);
+        }
+        self.socket.send(Message::text(message.to_string())).await.map_err(|_| "the connection broke".to_owned())?;
+        Ok(id)
+    }
+
+    /// Asks, and waits for the answer. What happens meanwhile is kept.
+    pub async fn call(&mut self, method: &str, params: Value) -> Result<Value, String> {
+        let id = self.send(method, params).await?;
+        loop {
+            let mut message = self.read().await?;
+            if message["id"] == id {
+                return match message["error"]["message"].as_str() {
+                    Some(error) => Err(format!("{method}: {error}")),
+                    None => Ok(message["result"].take()),
+                };
+            }
+            self.events.extend(event(message));
+        }
+    }
+
+    /// What happened next.
+    pub async fn event(&mut self) -> Result<Event, String> {
+        loop {
+            if let Some(event) = self.events.pop_front() {
+                return Ok(event);
+            }
+            let message = self.read().await?;
+            self.events.extend(event(message));
+        }
+    }
+
+    async fn read(&mut self) -> Result<Value, String> {
+        loop {
+            match self.socket.next().await {
+                Some(Ok(Message::Text(text))) => {
+                    return serde_json::from_str(&text).map_err(|_| "it said something unreadable".to_owned());
+                }
+                Some(Ok(_)) => {}
+                Some(Err(_)) | None => return Err("the connection broke".to_owned()),
+            }
+        }
+    }
+}
+
+/// A message that is no answer to anything.
+fn event(mut message: Value) -> Option<Event> {
+    let method = message["method"].as_str()?.to_owned();
+    Some(Event { method, params: message["params"].take() })
+}
