@@ -42,6 +42,7 @@ impl Sites {
                 status: 200,
                 content_type: Some(page.content_type.clone()),
                 robots: None,
+                cache_control: None,
                 body: page.body.clone(),
                 truncated: false,
                 redirects: 0,
