@@ -10,10 +10,10 @@ use super::super::{Found, Hit, Query, tidied};
 use super::query::{self, Asked, Candidate};
 use super::words::Terms;
 use super::{Manifest, Pointer, Segment, StoredPage, load_segment};
+use crate::clock::Timestamp;
 use crate::http::log;
 use crate::outcome::{Source, ToolError, Unavailable};
-use crate::store::{Blobs, StoreError};
-use crate::tools::Toolbox;
+use crate::store::{Blobs, Db, StoreError};
 
 /// Texts read for one search: the best so many pages are looked at closely.
 const LOOKED_AT: usize = 20;
@@ -35,8 +35,8 @@ pub struct Opened {
 
 impl Reader {
     /// The index as it is now: one read of an item, and of blobs only what is new.
-    async fn open(&self, toolbox: &Toolbox) -> Result<Option<Arc<Opened>>, StoreError> {
-        let Some(pointer) = Pointer::load(&toolbox.db, false).await? else { return Ok(None) };
+    async fn open(&self, db: &Db, blobs: &dyn Blobs) -> Result<Option<Arc<Opened>>, StoreError> {
+        let Some(pointer) = Pointer::load(db, false).await? else { return Ok(None) };
         let mut open = self.open.lock().await;
         if let Some(opened) = open.as_ref().filter(|opened| opened.pointer.generation >= pointer.generation) {
             return Ok(Some(opened.clone()));
@@ -45,23 +45,22 @@ impl Reader {
             .iter()
             .flat_map(|opened| opened.segments.iter().map(|(key, segment, _)| (key.as_str(), segment)))
             .collect();
-        let opened = Arc::new(Opened::load(&*toolbox.blobs, pointer, &before).await?);
+        let opened = Arc::new(Opened::load(blobs, pointer, &before).await?);
         *open = Some(opened.clone());
         Ok(Some(opened))
     }
 
     /// The pages that answer the question best. An index without any page cannot be asked.
-    pub async fn search(&self, toolbox: &Toolbox, query: &Query) -> Result<Found, ToolError> {
+    pub async fn search(&self, db: &Db, blobs: &dyn Blobs, query: &Query, now: Timestamp) -> Result<Found, ToolError> {
         let unreadable = |error: StoreError| {
             log::failure("the index could not be read", &error);
             ToolError::unavailable(Unavailable::SourceUnavailable, "the index cannot be read at the moment")
         };
-        let opened = self.open(toolbox).await.map_err(unreadable)?.filter(|opened| opened.pointer.pages > 0);
+        let opened = self.open(db, blobs).await.map_err(unreadable)?.filter(|opened| opened.pointer.pages > 0);
         let Some(opened) = opened else {
             let message = "no search provider is configured, and this deployment's own index has no page yet";
             return Err(ToolError::unavailable(Unavailable::NotInLocalIndex, message));
         };
-        let blobs = &*toolbox.blobs;
         let load = |key: &str| {
             let key = key.to_owned();
             async move {
@@ -73,7 +72,7 @@ impl Reader {
         };
         let (hits, total) = rank(&opened, query, &self.terms, load).await;
         Ok(Found {
-            hits: tidied(hits, query.max_results, toolbox.clock.now()),
+            hits: tidied(hits, query.max_results, now),
             total: Some(total),
             source: Source::embedded("index"),
             index: Some(opened.pointer.extent()),
