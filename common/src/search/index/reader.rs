@@ -8,7 +8,6 @@ use tokio::sync::Mutex;
 
 use super::super::{Found, Hit, Query, tidied};
 use super::query::{self, Asked, Candidate};
-use super::words::Terms;
 use super::{Manifest, Pointer, Segment, StoredPage, load_segment};
 use crate::clock::Timestamp;
 use crate::http::log;
@@ -22,7 +21,6 @@ const LOOKED_AT: usize = 20;
 #[derive(Default)]
 pub struct Reader {
     open: Mutex<Option<Arc<Opened>>>,
-    terms: Terms,
 }
 
 /// A generation of the index.
@@ -70,7 +68,7 @@ impl Reader {
                 })
             }
         };
-        let (hits, total) = rank(&opened, query, &self.terms, load).await;
+        let (hits, total) = rank(&opened, query, load).await;
         Ok(Found {
             hits: tidied(hits, query.max_results, now),
             total: Some(total),
@@ -85,15 +83,14 @@ impl Reader {
 pub async fn rank<F: Future<Output = Option<StoredPage>>>(
     opened: &Opened,
     query: &Query,
-    terms: &Terms,
     load: impl Fn(&str) -> F,
 ) -> (Vec<Hit>, u64) {
-    let asked = Asked::of(&query.text, terms, opened);
+    let asked = Asked::of(&query.text, opened);
     let (candidates, total) = query::candidates(opened, &asked, LOOKED_AT.max(query.max_results));
     let pages = join_all(candidates.iter().map(|candidate| load(&candidate.doc.key))).await;
     let looked_at = candidates.iter().zip(pages).map(|(candidate, page)| {
-        let close = page.map(|page| query::look_at(&page.text, &asked, terms)).unwrap_or_default();
-        (close.improved(candidate, &asked, terms), candidate, close.snippet)
+        let close = page.map(|page| query::look_at(&page.text, &asked)).unwrap_or_default();
+        (close.improved(candidate, &asked), candidate, close.snippet)
     });
     let mut ranked: Vec<(f32, &Candidate<'_>, Option<String>)> = looked_at.collect();
     ranked.sort_by(|one, other| other.0.total_cmp(&one.0));
