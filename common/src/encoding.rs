@@ -1,4 +1,4 @@
-//! Base64 as it comes and as we send it.
+//! Base64 as it comes and as we send it, and escapes of URLs.
 
 use std::fmt::Write;
 
@@ -41,9 +41,32 @@ pub fn percent_encoded(text: &str) -> String {
     encoded
 }
 
+/// With its escapes undone. What is then no text shows as `\u{fffd}`; a `%` that begins no escape stays.
+pub fn percent_decoded(text: &str) -> String {
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((byte, after)) = rest.split_first() {
+        let digits = after.get(..2).filter(|digits| *byte == b'%' && digits.iter().all(u8::is_ascii_hexdigit));
+        let escaped = digits.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
+        decoded.push(escaped.unwrap_or(*byte));
+        rest = if escaped.is_some() { &after[2..] } else { after };
+    }
+    String::from_utf8_lossy(&decoded).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn escapes_are_undone_and_made() {
+        for (text, plain) in
+            [("%C3%9Cber%2f", "Über/"), ("100%", "100%"), ("%+1%zz%4", "%+1%zz%4"), ("%ff", "\u{fffd}")]
+        {
+            assert_eq!(percent_decoded(text), plain, "{text}");
+        }
+        assert_eq!(percent_decoded(&percent_encoded("ä b/%1")), "ä b/%1");
+    }
 
     #[test]
     fn reads_every_form() {

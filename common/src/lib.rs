@@ -1,7 +1,7 @@
 //! Everything with meaning, in layers that only look down.
 //!
 //! ```text
-//! operations, discovery, checkout -> app, marketplace, push -> gate, insights, limits, named -> approvals, jobs, notifications, webhooks -> work -> tools, payments -> mail, ledger, auth, providers, net -> http, store -> catalog, config -> research -> outcome, material, words, evm, money, ids, clock, digest
+//! operations, discovery, checkout -> app, marketplace, push -> gate, insights, limits, named -> approvals, jobs, notifications, webhooks -> work -> tools, payments -> search, opt_out -> mail, ledger, auth, providers -> http, store -> catalog, config -> research -> read -> net, vin, outcome, material, words, encoding, evm, money, ids, clock, digest
 //! ```
 //!
 //! The functions under `functions/` are thin: they name the routes of their group and call in here.
@@ -23,6 +23,8 @@ pub mod http;
 pub mod ids;
 pub mod insights;
 pub mod jobs;
+#[cfg(test)]
+mod layers;
 pub mod ledger;
 pub mod limits;
 pub mod mail;

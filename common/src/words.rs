@@ -1,4 +1,6 @@
-//! Texts as the words they are found by, and how far two words are apart.
+//! Texts as the words they are found by, what of a word its forms share, and how far two words are apart.
+
+use frostem::{Algorithm, Stemmer};
 
 /// Longer words are cut: nobody types them, and a key has to end somewhere.
 pub const MAX_WORD_CHARS: usize = 32;
@@ -106,6 +108,16 @@ fn fold(letter: char, into: &mut String) {
     into.push_str(plain);
 }
 
+/// What the forms of a word have in common, of a word as [`words`] gives it: without its English ending (Porter's second
+/// algorithm) if it is of Latin letters, and as it is otherwise. One stemmer for all languages: what is asked and what is
+/// read are cut in the same way, and that is what counts.
+pub fn stem(word: &str) -> String {
+    match word.bytes().all(|byte| byte.is_ascii_lowercase()) && word.len() > 2 {
+        true => Stemmer::new(Algorithm::English).stem(word).into_owned(),
+        false => word.to_owned(),
+    }
+}
+
 /// How many typos a word may have and still be read as another: a short one is too soon another word.
 pub fn typos_allowed(word: &str) -> usize {
     match word.chars().count() {
@@ -162,6 +174,17 @@ mod tests {
         assert_eq!(words(&"word ".repeat(9_000), 60).len(), 60);
         assert_eq!(words(&"深".repeat(9_000), 60).len(), 60);
         assert!(STOP_WORDS.is_sorted());
+    }
+
+    #[test]
+    fn forms_of_a_word_share_their_stem() {
+        for forms in ["company companies", "open opens opened opening", "lighthouse lighthouses", "price prices"] {
+            let stems: std::collections::HashSet<String> = forms.split(' ').map(stem).collect();
+            assert_eq!(stems.len(), 1, "{stems:?}");
+        }
+        for word in ["is", "ελλάδα", "深層", "4o", "string"] {
+            assert_eq!(stem(word), word);
+        }
     }
 
     #[test]

@@ -84,6 +84,7 @@ fn read(url: &str) -> Option<Page> {
         status: 200,
         content_type: Some(site.content_type.clone()),
         robots: None,
+        cache_control: None,
         body: site.body.clone(),
         truncated: false,
         redirects: 0,

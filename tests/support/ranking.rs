@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use common::clock::Timestamp;
 use common::net::Page;
 use common::read::{ReadOptions, read_page};
-use common::search::index::{self, Opened, Pointer, Segment, StoredPage, Terms};
+use common::search::index::{self, Opened, Pointer, Segment, StoredPage};
 use common::search::{Query, address};
 use url::Url;
 
@@ -17,7 +17,6 @@ use url::Url;
 #[allow(dead_code, reason = "the bench prints what the tests leave alone")]
 pub struct Sites {
     opened: Opened,
-    terms: Terms,
     pages: HashMap<String, StoredPage>,
     pub bytes: usize,
     pub indexing: Duration,
@@ -42,6 +41,7 @@ impl Sites {
                 status: 200,
                 content_type: Some(page.content_type.clone()),
                 robots: None,
+                cache_control: None,
                 body: page.body.clone(),
                 truncated: false,
                 redirects: 0,
@@ -52,13 +52,12 @@ impl Sites {
         let stored: BTreeMap<String, StoredPage> = stored.collect();
         let started = Instant::now();
         let all: Vec<(String, StoredPage)> = stored.into_iter().collect();
-        let terms = Terms::default();
-        let bytes = Segment::of(&all, &terms).expect("a segment");
+        let bytes = Segment::of(&all).expect("a segment");
         let (indexing, size) = (started.elapsed(), bytes.len());
         let segment = Arc::new(Segment::open(bytes).expect("a segment"));
         let pointer = Pointer { pages: all.len() as u64, ..Pointer::default() };
         let opened = Opened::of(pointer, vec![(String::new(), segment, Vec::new())]);
-        Sites { opened, terms, pages: all.into_iter().collect(), bytes: size, indexing }
+        Sites { opened, pages: all.into_iter().collect(), bytes: size, indexing }
     }
 
     pub fn count(&self) -> usize {
@@ -69,7 +68,7 @@ impl Sites {
     pub fn ours(&self, query: &str) -> Vec<String> {
         let load = |key: &str| std::future::ready(self.pages.get(key).cloned());
         let query = Query { text: query.to_owned(), max_results: 10 };
-        let ranked = index::rank(&self.opened, &query, &self.terms, load);
+        let ranked = index::rank(&self.opened, &query, load);
         let (hits, _) = futures_util::FutureExt::now_or_never(ranked).expect("nothing to wait for");
         hits.into_iter().take(10).map(|hit| hit.url).collect()
     }

@@ -11,8 +11,8 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1;
 use hyper::header::{
-    ACCEPT, ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue,
-    InvalidHeaderValue, LOCATION, RETRY_AFTER, USER_AGENT,
+    ACCEPT, ACCEPT_ENCODING, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderMap, HeaderName,
+    HeaderValue, InvalidHeaderValue, LOCATION, RETRY_AFTER, USER_AGENT,
 };
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
@@ -54,8 +54,10 @@ pub struct Page {
     pub status: u16,
     /// The `Content-Type` header as sent.
     pub content_type: Option<String>,
-    /// The `X-Robots-Tag` headers as sent, joined by commas.
+    /// The `X-Robots-Tag` headers as sent, a line each.
     pub robots: Option<String>,
+    /// The `Cache-Control` headers as sent, a line each.
+    pub cache_control: Option<String>,
     /// The body, unpacked but still in the page's own character set.
     pub body: Vec<u8>,
     /// The body was cut at a cap or broke off.
@@ -114,7 +116,16 @@ type Connection = http1::Connection<TokioIo<Box<dyn Transport>>, Full<Bytes>>;
 /// One answer on the way to the page.
 enum Hop {
     MovedTo(String),
-    Arrived { status: StatusCode, content_type: Option<String>, robots: Option<String>, body: ReceivedBody },
+    Arrived(Arrived),
+}
+
+/// The head of an answer that is no redirect, as far as anybody asks, and its body.
+struct Arrived {
+    status: StatusCode,
+    content_type: Option<String>,
+    robots: Option<String>,
+    cache_control: Option<String>,
+    body: ReceivedBody,
 }
 
 impl Fetcher {
@@ -139,6 +150,11 @@ impl Fetcher {
     /// The policy this client works under, for checks before a price is quoted.
     pub fn policy(&self) -> &FetchPolicy {
         &self.policy
+    }
+
+    /// The name it goes by towards sites: the product of its `User-Agent`, in lower case.
+    pub fn product(&self) -> &str {
+        self.manners.product()
     }
 
     /// Fetches the page at `url`, which is checked again even if the caller
@@ -237,12 +253,13 @@ impl Fetcher {
             }
             match self.hop(&url, policy).await? {
                 Hop::MovedTo(location) => url = self.next_url(&url, &location)?,
-                Hop::Arrived { status, content_type, robots, body } => {
+                Hop::Arrived(Arrived { status, content_type, robots, cache_control, body }) => {
                     return Ok(Page {
                         final_url: url,
                         status: status.as_u16(),
                         content_type,
                         robots,
+                        cache_control,
                         body: body.bytes,
                         truncated: body.truncated,
                         redirects,
@@ -292,9 +309,8 @@ impl Fetcher {
         }
         let content_type = text_of(&head.headers, CONTENT_TYPE);
         check_content_type(content_type.as_deref(), policy)?;
-        let robots: Vec<_> = head.headers.get_all("x-robots-tag").iter().take(10).collect();
-        let robots: Vec<_> = robots.into_iter().map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
-        let robots = (!robots.is_empty()).then(|| robots.join("\n"));
+        let robots = lines_of(&head.headers, HeaderName::from_static("x-robots-tag"));
+        let cache_control = lines_of(&head.headers, CACHE_CONTROL);
 
         let encoding = text_of(&head.headers, CONTENT_ENCODING).unwrap_or_default();
         let mut reader = BodyReader::new(&encoding, policy)?;
@@ -306,7 +322,8 @@ impl Fetcher {
                 break;
             }
         }
-        Ok(Hop::Arrived { status: head.status, content_type, robots, body: reader.finish()? })
+        let body = reader.finish()?;
+        Ok(Hop::Arrived(Arrived { status: head.status, content_type, robots, cache_control, body }))
     }
 }
 
@@ -359,6 +376,13 @@ fn redirect_target(status: StatusCode, headers: &HeaderMap) -> Option<String> {
 fn text_of(headers: &HeaderMap, name: HeaderName) -> Option<String> {
     let value = headers.get(name)?;
     Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
+}
+
+/// Header fields of one name, a line each.
+fn lines_of(headers: &HeaderMap, name: HeaderName) -> Option<String> {
+    let fields = headers.get_all(name).iter().take(10).map(|value| String::from_utf8_lossy(value.as_bytes()));
+    let fields: Vec<_> = fields.collect();
+    (!fields.is_empty()).then(|| fields.join("\n"))
 }
 
 /// Runs `exchange` while keeping the connection moving, in one task: when the

@@ -55,6 +55,10 @@ impl Manners {
         Manners { product: robots::token(user_agent), sites: Mutex::default() }
     }
 
+    pub(super) fn product(&self) -> &str {
+        &self.product
+    }
+
     fn sites(&self) -> MutexGuard<'_, HashMap<String, Site>> {
         self.sites.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -36,3 +36,4 @@ pub use fetch::{FetchError, Fetcher, Page, Posted};
 pub use guard::{UrlRefused, check_url};
 pub use plain::{PlainAnswer, PlainError, PlainHttp};
 pub use policy::FetchPolicy;
+pub(crate) use robots::token as product;

@@ -41,6 +41,8 @@ pub struct PlainAnswer {
     pub content_range_total: Option<u64>,
     /// The peer's `Retry-After`, if it counted seconds.
     pub retry_after: Option<Duration>,
+    /// The peer's own name for the exchange (`X-Request-Id`, or `Request-Id`), where it gave one: a stranger's text.
+    pub request_id: Option<String>,
     pub body: Vec<u8>,
 }
 
@@ -114,6 +116,8 @@ impl PlainHttp {
             let content_range_total = range.and_then(|range| range.rsplit('/').next()?.parse().ok());
             let retry_after = answer.headers().get(http::header::RETRY_AFTER).and_then(|value| value.to_str().ok());
             let retry_after = retry_after.and_then(|text| text.trim().parse().ok()).map(Duration::from_secs);
+            let named = ["x-request-id", "request-id"].iter().find_map(|name| answer.headers().get(*name));
+            let request_id = named.and_then(|value| value.to_str().ok()).map(str::to_owned);
             let body = Limited::new(answer.into_body(), MAX_ANSWER_BYTES).collect().await.map_err(|error| {
                 let too_long = error.downcast_ref::<LengthLimitError>().is_some();
                 PlainError::Lost(if too_long {
@@ -122,7 +126,7 @@ impl PlainHttp {
                     error.to_string()
                 })
             })?;
-            Ok(PlainAnswer { status, content_range_total, retry_after, body: body.to_bytes().to_vec() })
+            Ok(PlainAnswer { status, content_range_total, retry_after, request_id, body: body.to_bytes().to_vec() })
         };
         tokio::time::timeout(self.timeout, exchange)
             .await

@@ -82,7 +82,7 @@ impl Rules {
 }
 
 /// The product token at the start of a user agent's name, in lower case.
-pub(super) fn token(user_agent: &str) -> String {
+pub(crate) fn token(user_agent: &str) -> String {
     let letters = user_agent.chars().take_while(|c| c.is_ascii_alphabetic() || matches!(c, '-' | '_'));
     letters.collect::<String>().to_ascii_lowercase()
 }

@@ -139,11 +139,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::tools::testing;
 
     type Asked = Arc<Mutex<Vec<(Method, String, HeaderMap, String)>>>;
 
-    async fn server(answers: Vec<Response>) -> (Arc<crate::tools::Toolbox>, Asked) {
+    async fn server(answers: Vec<Response>) -> (Outbound, Asked) {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let urls = json!({"stripe": format!("http://{}", listener.local_addr().unwrap())}).to_string();
         let (asked, answers): (Asked, _) = (Arc::default(), Arc::new(Mutex::new(answers)));
@@ -155,7 +154,7 @@ mod tests {
         };
         tokio::spawn(async move { axum::serve(listener, axum::Router::new().fallback(answer)).await });
         let keys = r#"{"stripe":"sk_test_1"}"#;
-        (testing::toolbox(&[("PROVIDER_URLS", &urls), ("PROVIDER_KEYS", keys)]), asked)
+        (Outbound::of(&[("PROVIDER_URLS", &urls), ("PROVIDER_KEYS", keys)]), asked)
     }
 
     fn soon() -> Instant {
@@ -166,10 +165,9 @@ mod tests {
     async fn a_session_is_opened_once_however_often_it_is_asked_for() {
         let session = json!({"id": "vs_1", "url": "https://verify.stripe.com/start/1", "status": "requires_input"});
         let answers = vec![StatusCode::BAD_GATEWAY.into_response(), session.to_string().into_response()];
-        let (toolbox, asked) = server(answers).await;
+        let (outbound, asked) = server(answers).await;
         let request_id = RequestId::random();
-        let opened =
-            open(&toolbox.outbound, request_id, Some("a+b@c.de"), "https://us.example/", soon()).await.unwrap();
+        let opened = open(&outbound, request_id, Some("a+b@c.de"), "https://us.example/", soon()).await.unwrap();
         assert_eq!(opened.id, "vs_1");
         let asked = asked.lock().unwrap();
         assert_eq!(asked.len(), 2, "a failure of theirs is asked again");
@@ -213,16 +211,16 @@ mod tests {
             ),
             (json!({"status": "canceled"}), DocumentCheck::Canceled),
         ] {
-            let (toolbox, asked) = server(vec![answer.to_string().into_response()]).await;
-            assert_eq!(read(&toolbox.outbound, "vs_1", soon()).await, Ok(check));
+            let (outbound, asked) = server(vec![answer.to_string().into_response()]).await;
+            assert_eq!(read(&outbound, "vs_1", soon()).await, Ok(check));
             assert!(asked.lock().unwrap()[0].1.starts_with("/v1/identity/verification_sessions/vs_1?expand[]="));
         }
         for answer in [json!({"status": "grand"}), json!([])] {
-            let (toolbox, _) = server(vec![answer.to_string().into_response()]).await;
-            assert!(matches!(read(&toolbox.outbound, "vs_1", soon()).await, Err(OutboundError::Unreadable(_))));
+            let (outbound, _) = server(vec![answer.to_string().into_response()]).await;
+            assert!(matches!(read(&outbound, "vs_1", soon()).await, Err(OutboundError::Unreadable(_))));
         }
-        let (toolbox, _) = server(vec![StatusCode::UNAUTHORIZED.into_response()]).await;
-        assert_eq!(read(&toolbox.outbound, "vs_1", soon()).await, Err(OutboundError::Unauthorized(401)));
+        let (outbound, _) = server(vec![StatusCode::UNAUTHORIZED.into_response()]).await;
+        assert_eq!(read(&outbound, "vs_1", soon()).await, Err(OutboundError::Unauthorized(401)));
     }
 
     #[test]

@@ -235,10 +235,7 @@ impl Outbound {
         deadline: Instant,
     ) -> Result<(u16, Value), OutboundError> {
         let answer = self.send(provider, own_origin, ask, expected, deadline).await?;
-        let json = serde_json::from_slice(&answer.body).map_err(|_| {
-            OutboundError::Unreadable(format!("status {} with {} bytes, not JSON", answer.status, answer.body.len()))
-        })?;
-        Ok((answer.status, json))
+        Ok((answer.status, read_json(&answer)?))
     }
 
     fn request(&self, origin: &str, ask: &Ask) -> Result<http::Request<Vec<u8>>, OutboundError> {
@@ -308,6 +305,27 @@ impl Outbound {
     }
 }
 
+#[cfg(test)]
+impl Outbound {
+    /// A client of these environment variables, for tests of adapters beside them.
+    pub fn of(variables: &[(&str, &str)]) -> Outbound {
+        let given =
+            |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+        let pay_to = |name: &str| (name == "PAY_TO").then(|| "0x00000000000000000000000000000000000000ff".to_owned());
+        let config = crate::config::Config::read(|name| given(name).or_else(|| pay_to(name))).expect("a configuration");
+        let http = PlainHttp::new(None);
+        let signed = SignedHttp::new(http.clone(), &config.aws);
+        Outbound::new(http, signed, &config.providers, "Agora/1 (+tests)")
+    }
+}
+
+/// What an answer says, as JSON.
+pub fn read_json(answer: &PlainAnswer) -> Result<Value, OutboundError> {
+    let (status, size) = (answer.status, answer.body.len());
+    let unreadable = |_| OutboundError::Unreadable(format!("status {status} with {size} bytes, not JSON"));
+    serde_json::from_slice(&answer.body).map_err(unreadable)
+}
+
 impl Host {
     fn new(now: Instant, quiet: Duration) -> Host {
         let next = now.checked_sub(quiet).unwrap_or(now);
@@ -333,8 +351,6 @@ mod tests {
     use axum::response::{IntoResponse, Response};
 
     use super::*;
-    use crate::tools::Toolbox;
-    use crate::tools::testing::toolbox;
 
     /// What a server answers, one after the other: a status, a `Retry-After`, and how long it takes.
     type Script = Arc<Mutex<(VecDeque<(u16, Option<&'static str>, Duration)>, Vec<HeaderMap>)>>;
@@ -354,7 +370,7 @@ mod tests {
         response
     }
 
-    async fn peer(answers: &[(u16, Option<&'static str>, u64)]) -> (Arc<Toolbox>, Script) {
+    async fn peer(answers: &[(u16, Option<&'static str>, u64)]) -> (Outbound, Script) {
         let answers = answers.iter().map(|(status, after, millis)| (*status, *after, Duration::from_millis(*millis)));
         let script: Script = Arc::new(Mutex::new((answers.collect(), Vec::new())));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -362,15 +378,15 @@ mod tests {
         let router = axum::Router::new().fallback(answer).with_state(script.clone());
         tokio::spawn(async move { drop(axum::serve(listener, router).await) });
         let keys = "{\"peer\": \"a-secret-key\"}";
-        (toolbox(&[("PROVIDER_URLS", &urls), ("PROVIDER_KEYS", keys)]), script)
+        (Outbound::of(&[("PROVIDER_URLS", &urls), ("PROVIDER_KEYS", keys)]), script)
     }
 
     fn soon(millis: u64) -> Instant {
         Instant::now() + Duration::from_millis(millis)
     }
 
-    async fn ask(toolbox: &Toolbox, ask: &Ask, millis: u64) -> Result<(u16, Value), OutboundError> {
-        toolbox.outbound.json("peer", "https://peer.invalid", ask, &[404], soon(millis)).await
+    async fn ask(outbound: &Outbound, ask: &Ask, millis: u64) -> Result<(u16, Value), OutboundError> {
+        outbound.json("peer", "https://peer.invalid", ask, &[404], soon(millis)).await
     }
 
     fn heard(script: &Script) -> usize {
@@ -393,30 +409,30 @@ mod tests {
             (vec![(404, None, 0)], &get, Ok(404), 1),
             (vec![(200, None, 5_000)], &order, Err(OutboundError::Unknown("no answer in time".to_owned())), 1),
         ] {
-            let (toolbox, script) = peer(&answers).await;
-            let answered = ask(&toolbox, ask_for, 3_000).await.map(|(status, _)| status);
+            let (outbound, script) = peer(&answers).await;
+            let answered = ask(&outbound, ask_for, 3_000).await.map(|(status, _)| status);
             assert_eq!((answered, heard(&script)), (outcome, times), "{answers:?}");
         }
     }
 
     #[tokio::test]
     async fn a_host_that_keeps_failing_is_left_alone() {
-        let (toolbox, script) = peer(&[(500, None, 0); 12]).await;
+        let (outbound, script) = peer(&[(500, None, 0); 12]).await;
         let once = Ask { repeatable: false, ..Ask::get("/") };
         for _ in 0..FAILURES {
-            assert_eq!(ask(&toolbox, &once, 3_000).await, Err(OutboundError::Refused(500)));
+            assert_eq!(ask(&outbound, &once, 3_000).await, Err(OutboundError::Refused(500)));
         }
-        assert!(matches!(ask(&toolbox, &once, 3_000).await, Err(OutboundError::NotAsked(_))));
+        assert!(matches!(ask(&outbound, &once, 3_000).await, Err(OutboundError::NotAsked(_))));
         assert_eq!(heard(&script), 5);
     }
 
     #[tokio::test]
     async fn a_host_is_asked_no_faster_than_it_may_be() {
-        let (toolbox, script) = peer(&[]).await;
+        let (outbound, script) = peer(&[]).await;
         let slow = Ask { per_second: 2.0, ..Ask::get("/") };
         // Two at once after a quiet second, then one each half second; whoever would wait beyond its deadline is told.
         let begun = Instant::now();
-        let asked = futures_util::future::join_all((0..6).map(|_| ask(&toolbox, &slow, 1_200))).await;
+        let asked = futures_util::future::join_all((0..6).map(|_| ask(&outbound, &slow, 1_200))).await;
         let answered = asked.iter().filter(|answer| answer.is_ok()).count();
         assert_eq!((answered, heard(&script)), (4, 4), "{asked:?}");
         assert!(begun.elapsed() >= Duration::from_millis(950));
@@ -425,16 +441,16 @@ mod tests {
 
     #[tokio::test]
     async fn keys_go_to_their_provider_and_nowhere_else() {
-        let (toolbox, script) = peer(&[(500, None, 0)]).await;
-        let key = toolbox.outbound.needed_key("peer").await.unwrap();
+        let (outbound, script) = peer(&[(500, None, 0)]).await;
+        let key = outbound.needed_key("peer").await.unwrap();
         let with_key = Ask { repeatable: false, ..Ask::get("/").header("x-api-key", key.expose()) };
         assert!(!format!("{with_key:?}").contains("a-secret-key"));
-        let error = ask(&toolbox, &with_key, 2_000).await.unwrap_err();
+        let error = ask(&outbound, &with_key, 2_000).await.unwrap_err();
         assert!(!error.of("peer").message.contains("a-secret-key"));
         let sent = script.lock().unwrap().1[0].clone();
         assert_eq!(sent["x-api-key"], "a-secret-key");
         assert!(sent["user-agent"].to_str().unwrap().starts_with("Agora/"));
-        let missing = toolbox.outbound.needed_key("other").await.unwrap_err();
+        let missing = outbound.needed_key("other").await.unwrap_err();
         assert_eq!(missing.of("other").reason.as_deref(), Some("provider_not_configured"));
     }
 }

@@ -13,7 +13,7 @@ use dom_smoothie::{Config, Readability, TextMode};
 
 use super::clean::Work;
 use super::furniture;
-use super::text::line;
+use super::text::{line, literal};
 
 /// Above this, readability would take too long; see [`Work`].
 const MAX_WORK: usize = 40_000_000;
@@ -52,7 +52,7 @@ fn written(document: &Document, work: Work) -> String {
     let markdown = furniture::without_notices(&main_markdown(document, work));
     match heading {
         Some(heading) if !starts_with_heading(&markdown, &heading) => {
-            format!("# {heading}\n\n{markdown}")
+            format!("# {}\n\n{markdown}", literal(&heading))
         }
         _ => markdown,
     }

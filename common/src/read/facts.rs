@@ -147,6 +147,7 @@ mod tests {
             status: 200,
             content_type: Some("text/html".to_owned()),
             robots: None,
+            cache_control: None,
             body: body.as_bytes().to_vec(),
             truncated: false,
             redirects: 0,

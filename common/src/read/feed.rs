@@ -10,7 +10,7 @@ use quick_xml::events::{BytesStart, Event};
 use serde_json::Value;
 use url::Url;
 
-use super::text::line;
+use super::text::{line, literal};
 
 /// Entries kept.
 const MAX_ITEMS: usize = 200;
@@ -225,22 +225,22 @@ pub(super) fn of_json(source: &str, base: &Url) -> Option<Feed> {
     })
 }
 
-/// The feed as Markdown.
+/// The feed as Markdown. Its titles and summaries are text, whatever they look like.
 pub(super) fn to_markdown(feed: &Feed) -> String {
-    let mut markdown = format!("# {}\n\n{}\n\n", feed.title, feed.description);
+    let mut markdown = format!("# {}\n\n{}\n\n", literal(&feed.title), literal(&feed.description));
     for item in &feed.items {
         let title = if item.title.is_empty() { "(untitled)" } else { &item.title };
-        let title = title.replace('\\', "\\\\").replace('[', "\\[").replace(']', "\\]");
+        let title = literal(title);
         match &item.url {
             Some(url) => markdown.push_str(&format!("- [{title}]({})", url.replace('(', "%28").replace(')', "%29"))),
             None => markdown.push_str(&format!("- {title}")),
         }
         let about: Vec<&str> = item.published.iter().chain(&item.author).map(String::as_str).collect();
         if !about.is_empty() {
-            markdown.push_str(&format!(" ({})", about.join(", ")));
+            markdown.push_str(&format!(" ({})", literal(&about.join(", "))));
         }
         if !item.summary.is_empty() && item.summary != item.title {
-            markdown.push_str(&format!("\n  {}", item.summary));
+            markdown.push_str(&format!("\n  {}", literal(&item.summary)));
         }
         markdown.push('\n');
     }

@@ -121,6 +121,7 @@ struct DeclarationReader {
     off_screen: bool,
     clipped: bool,
     transparent: bool,
+    filtered: bool,
     moved: bool,
     empty_box: bool,
     cuts_overflow: bool,
@@ -132,6 +133,7 @@ impl DeclarationReader {
             "display" => self.look.gone = Some(value == "none"),
             "visibility" => self.look.visible = Some(!matches!(value, "hidden" | "collapse")),
             "content-visibility" if value == "hidden" => self.clipped = true,
+            "filter" | "-webkit-filter" => self.filtered = is_filtered_out(value),
             "opacity" => self.transparent = number(value).is_some_and(|n| n <= 0.05),
             "font-size" | "font" => self.look.tiny = is_tiny(value).or(self.look.tiny),
             "color" | "-webkit-text-fill-color" => self.look.color = paint(value),
@@ -165,7 +167,7 @@ impl DeclarationReader {
 
     fn look(mut self) -> Look {
         // Something transparent that is also moved is about to be faded in.
-        let invisible = self.transparent && !self.moved;
+        let invisible = (self.transparent || self.filtered) && !self.moved;
         if self.off_screen || self.clipped || invisible || (self.empty_box && self.cuts_overflow) {
             self.look.gone = Some(true);
         }
@@ -181,6 +183,12 @@ fn clips_everything(value: &str) -> bool {
     let edges = edges.trim_end_matches(')').split([' ', ',']).filter(|edge| !edge.is_empty());
     let mut edges = edges.map(pixels);
     edges.all(|edge| edge.is_some_and(|px| px.abs() <= 1.0))
+}
+
+/// `opacity(0)` among the functions of a filter.
+fn is_filtered_out(value: &str) -> bool {
+    let opacities = value.split("opacity(").skip(1).filter_map(|rest| rest.split_once(')'));
+    opacities.into_iter().any(|(amount, _)| number(amount.trim()).is_some_and(|share| share <= 0.05))
 }
 
 fn number(value: &str) -> Option<f32> {
@@ -498,6 +506,9 @@ mod tests {
             "opacity:0",
             "opacity: 0.01",
             "opacity:0%",
+            "filter:opacity(0)",
+            "filter: blur(2px) Opacity( 0% ) contrast(1)",
+            "-webkit-filter:opacity(.01)",
             "font-size:0",
             "font-size:0px",
             "font-size: 1px",
@@ -537,6 +548,10 @@ mod tests {
             "visibility:visible",
             "opacity:0.5",
             "opacity:0;transform:translateY(20px)",
+            "filter:opacity(0.5)",
+            "filter:opacity()",
+            "filter:opacity(0);filter:none",
+            "filter:grayscale(0)",
             "font-size:0.8em",
             "font-size:12px",
             "font-size:small",

@@ -6,6 +6,7 @@ use url::Url;
 
 use super::Metadata;
 use super::text::line;
+use crate::net::{Page, product};
 
 const MAX_TITLE_CHARS: usize = 300;
 const MAX_DESCRIPTION_CHARS: usize = 1_000;
@@ -67,33 +68,44 @@ pub(super) fn extract(document: &Document, linked_data: &[String], base: &Url) -
     }
 }
 
-/// Whether the page asks not to be listed: in a `<meta name=robots>` (or one for us, of this name), or in its
-/// `X-Robots-Tag` headers. What it asks of others is theirs.
-pub(super) fn may_be_listed(document: Option<&Document>, headers: Option<&str>) -> bool {
-    let metas = document.map(|document| {
-        let tags = document.select("meta[name][content]");
-        let robots = tags
-            .nodes()
-            .iter()
-            .filter(|tag| tag.attr("name").is_some_and(|name| name.trim().eq_ignore_ascii_case("robots")));
-        robots.filter_map(|tag| tag.attr("content").map(|content| content.to_string())).collect::<Vec<_>>().join(",")
-    });
-    let forbids = |said: &str| {
-        // `otherbot: noindex, nofollow` in a header is for the other one, up to the next comma that names somebody.
-        let mut ours = true;
-        said.to_ascii_lowercase().split(',').any(|word| {
-            let word = match word.split_once(':') {
-                Some((name, word)) if !name.trim().starts_with("max-") && !name.trim().starts_with("unavailable") => {
-                    ours = matches!(name.trim(), "*" | "robots");
-                    word
-                }
-                _ => word,
-            };
-            ours && matches!(word.trim(), "noindex" | "none")
-        })
-    };
+/// Whether the page lets itself be found: it does not forbid that in a `<meta name=robots>`, or in one of our own name
+/// (`agent`, a product token in lower case).
+pub(super) fn page_may_be_listed(document: &Document, agent: &str) -> bool {
+    let tags = document.select("meta[name][content]");
+    let ours = tags.nodes().iter().filter(|tag| tag.attr("name").is_some_and(|name| is_for_us(&name, agent)));
+    !ours.filter_map(|tag| tag.attr("content")).any(|said| forbids_listing(&said, agent))
+}
+
+/// Whether the head of the answer lets the page be found: no `X-Robots-Tag` for everybody or for us forbids it, and no
+/// `Cache-Control` says that it is for whoever asked alone (RFC 9111 §5.2.2.5, §5.2.2.7).
+pub(super) fn head_may_be_listed(page: &Page, agent: &str) -> bool {
+    let mut robots = page.robots.as_deref().unwrap_or_default().lines();
+    let mut caching = page.cache_control.as_deref().unwrap_or_default().split(['\n', ',']);
+    // `private="set-cookie"` is about that field.
+    let is_private = |word: &str| ["private", "no-store"].iter().any(|name| word.trim().eq_ignore_ascii_case(name));
     // Each header stands for itself.
-    !metas.is_some_and(|said| forbids(&said)) && !headers.is_some_and(|all| all.lines().any(forbids))
+    !robots.any(|said| forbids_listing(said, agent)) && !caching.any(is_private)
+}
+
+/// `otherbot: noindex, nofollow` is for the other one, up to the next comma that names somebody.
+fn forbids_listing(said: &str, agent: &str) -> bool {
+    let mut ours = true;
+    said.to_ascii_lowercase().split(',').any(|word| {
+        let word = match word.split_once(':') {
+            Some((name, word)) if !name.trim().starts_with("max-") && !name.trim().starts_with("unavailable") => {
+                ours = is_for_us(name, agent);
+                word
+            }
+            _ => word,
+        };
+        ours && matches!(word.trim(), "noindex" | "none")
+    })
+}
+
+/// Whether a name means every robot, or us.
+fn is_for_us(name: &str, agent: &str) -> bool {
+    let name = name.trim().to_ascii_lowercase();
+    matches!(name.as_str(), "*" | "robots") || !agent.is_empty() && product(&name) == agent
 }
 
 /// The page's `<meta>` tags by lower-case name; of several, the first.
@@ -232,13 +244,56 @@ mod tests {
 
     #[test]
     fn who_asks_not_to_be_listed() {
-        let listed = |html: &str, headers: Option<&str>| may_be_listed(Some(&Document::from(html)), headers);
-        assert!(listed("<meta name=robots content='index, follow'>", Some("nofollow, max-snippet: 5")));
-        assert!(!listed("<META NAME=Robots content='NOFOLLOW, NoIndex'>", None));
-        assert!(!listed("<meta name=robots content=none>", None));
-        assert!(!listed("", Some("otherbot: nofollow\nnoindex")), "each header stands for itself");
-        assert!(!listed("<p>", Some("noarchive,noindex")) && !listed("<p>", Some("otherbot: noarchive, *: noindex")));
-        assert!(listed("<p>", Some("otherbot: noindex, nofollow")), "that is for the other one");
+        for (html, listed) in [
+            ("<meta name=robots content='index, follow'>", true),
+            ("<META NAME=Robots content='NOFOLLOW, NoIndex'>", false),
+            ("<meta name=robots content=none>", false),
+            ("<meta name=robots content=follow><meta name=robots content=noindex>", false),
+            ("<meta name=agora content=noindex>", false),
+            ("<meta name=' Agora/1.0 ' content='noarchive, none'>", false),
+            ("<meta name=otherbot content=noindex>", true),
+            ("<meta name=agorabot content=noindex>", true),
+            ("<meta name='' content=noindex>", true),
+        ] {
+            assert_eq!(page_may_be_listed(&Document::from(html), "agora"), listed, "{html}");
+        }
+        let head = |robots: &str, cache_control: &str, agent: &str| {
+            let page = Page {
+                final_url: Url::parse("https://site.example/").unwrap(),
+                status: 200,
+                content_type: None,
+                robots: Some(robots.to_owned()),
+                cache_control: Some(cache_control.to_owned()),
+                body: Vec::new(),
+                truncated: false,
+                redirects: 0,
+            };
+            head_may_be_listed(&page, agent)
+        };
+        for (robots, listed) in [
+            ("nofollow, max-snippet: 5", true),
+            ("noarchive,noindex", false),
+            ("otherbot: nofollow\nnoindex", false),
+            ("otherbot: noarchive, *: noindex", false),
+            ("otherbot: noindex, nofollow", true),
+            ("unavailable_after: 25 Jun 2030 15:00:00 PST, noindex", false),
+            ("Agora: noindex", false),
+            ("otherbot: none\nagora/0.1: nofollow, none", false),
+            ("agorabot: noindex, none", true),
+            (": noindex", true),
+        ] {
+            assert_eq!(head(robots, "max-age=60", "agora"), listed, "{robots}");
+        }
+        assert!(head(": noindex", "", "") && !head("noindex", "", ""), "a service without a name is nobody by name");
+        for (cache_control, listed) in [
+            ("public, max-age=600", true),
+            ("no-cache", true),
+            ("private=\"set-cookie, x\"", true),
+            ("Private", false),
+            ("max-age=0\nno-cache, No-Store", false),
+        ] {
+            assert_eq!(head("", cache_control, "agora"), listed, "{cache_control}");
+        }
     }
 
     #[test]

@@ -59,11 +59,13 @@ use content_type::Kind;
 pub struct ReadOptions {
     /// The most Markdown to return, in bytes.
     pub max_markdown_bytes: usize,
+    /// The name under which we read, a product token in lower case: what a page asks of that is asked of us.
+    pub agent: String,
 }
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        Self { max_markdown_bytes: 50 * 1024 }
+        Self { max_markdown_bytes: 50 * 1024, agent: String::new() }
     }
 }
 
@@ -134,7 +136,7 @@ pub fn read_page(page: &Page, options: &ReadOptions) -> Result<ReadResult, Unsup
     let feed = read_feed_of(kind, &source, &page.final_url);
     let read = match (kind, feed) {
         (_, Some(feed)) => of_feed(&feed),
-        (Kind::Html, _) => read_html(&source, &page.final_url),
+        (Kind::Html, _) => read_html(&source, &page.final_url, &options.agent),
         (Kind::Json, _) => data("json"),
         (Kind::Xml, _) => data("xml"),
         (Kind::Text | Kind::Markdown | Kind::Pdf, _) => Html { markdown: text::visible(&source), ..Html::default() },
@@ -148,7 +150,7 @@ pub fn read_page(page: &Page, options: &ReadOptions) -> Result<ReadResult, Unsup
         markdown,
         metadata,
         truncated: cut || shortened || page.truncated,
-        indexable: !unlisted && metadata::may_be_listed(None, page.robots.as_deref()),
+        indexable: !unlisted && metadata::head_may_be_listed(page, &options.agent),
         needs_browser: needs_browser && !page.truncated && (200..300).contains(&page.status),
     })
 }
@@ -199,18 +201,18 @@ fn read_pdf(page: &Page, options: &ReadOptions) -> Result<ReadResult, Unsupporte
         markdown,
         metadata,
         truncated: read.cut || shortened || page.truncated,
-        indexable: metadata::may_be_listed(None, page.robots.as_deref()),
+        indexable: metadata::head_may_be_listed(page, &options.agent),
         needs_browser: false,
     })
 }
 
-fn read_html(source: &str, url: &Url) -> Html {
+fn read_html(source: &str, url: &Url, agent: &str) -> Html {
     let squeezed = squeeze::squeeze(source);
     let parsed = parse::parse(&squeezed.markup);
     let document = parsed.document;
     let base = clean::base_url(&document, url);
     let metadata = metadata::extract(&document, &squeezed.linked_data, &base);
-    let unlisted = !metadata::may_be_listed(Some(&document), None);
+    let unlisted = !metadata::page_may_be_listed(&document, agent);
     let size = clean::clean(&document, &squeezed.styles, &base);
     let markdown = article::to_markdown(document, size);
     let markdown = text::visible(&markdown);

@@ -14,6 +14,7 @@ fn read(page: &SitePage) -> ReadResult {
         status: 200,
         content_type: Some(page.content_type.clone()),
         robots: headers,
+        cache_control: None,
         body: page.body.clone(),
         truncated: false,
         redirects: 0,

@@ -12,6 +12,7 @@ fn page(content_type: &str, body: &[u8]) -> Page {
         status: 200,
         content_type: Some(content_type.to_owned()),
         robots: None,
+        cache_control: None,
         body: body.to_vec(),
         truncated: false,
         redirects: 0,

@@ -49,6 +49,19 @@ pub(super) fn line(text: &str, max_chars: usize) -> String {
     line
 }
 
+/// Plain text as Markdown that shows as it: nothing in it is markup, of Markdown or of HTML. For what does not begin a line,
+/// with the same characters that the writer of whole pages escapes.
+pub(super) fn literal(text: &str) -> String {
+    let mut literal = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if matches!(letter, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '|' | '~') {
+            literal.push('\\');
+        }
+        literal.push(letter);
+    }
+    literal
+}
+
 /// Whether a joiner next to this character can have a meaning: not in Latin,
 /// Greek or Cyrillic, not in punctuation.
 fn takes_joiner(c: char) -> bool {
@@ -206,6 +219,17 @@ mod tests {
     fn lines_are_single_and_short() {
         assert_eq!(line(" two\n\twords\u{200b} ", 100), "two words");
         assert_eq!(line("äöü", 2), "äö");
+    }
+
+    #[test]
+    fn literal_text_is_no_markup() {
+        let text = "a <b onclick=x()> [c](d) ![e](f) *g* _h_ `i` ~~j~~ k | l \\< 1 > 0";
+        let marked = literal(text);
+        assert_eq!(
+            marked,
+            "a \\<b onclick=x()> \\[c\\](d) !\\[e\\](f) \\*g\\* \\_h\\_ \\`i\\` \\~\\~j\\~\\~ k \\| l \\\\\\< 1 > 0"
+        );
+        assert_eq!(literal("Größe: 3 & 4 # 5"), "Größe: 3 & 4 # 5");
     }
 
     #[test]

@@ -19,6 +19,7 @@ static PAGES: LazyLock<Vec<Page>> = LazyLock::new(|| {
             truncated: false,
             redirects: 0,
             robots: None,
+            cache_control: None,
         };
         let read = read_page(&page, &ReadOptions::default()).ok()?;
         let (title, published_at) = (read.metadata.title, read.metadata.published_at);

@@ -68,7 +68,7 @@ static FAMILY: LazyLock<HashMap<String, &'static str>> = LazyLock::new(|| {
         let head = line.split(' ').next().unwrap_or_default();
         for member in line.split(' ') {
             family.insert(member.to_owned(), head);
-            family.insert(cut(member), head);
+            family.insert(crate::words::stem(member), head);
         }
     }
     family
@@ -85,56 +85,13 @@ pub fn words(text: &str) -> Vec<String> {
     crate::words::words(text, usize::MAX)
 }
 
-/// A word without its English ending, and by the one name of its family. Words of other scripts stay as they are.
+/// A word without its English ending ([`crate::words::stem`]), and by the one name of its family.
 pub fn stem(word: &str) -> String {
     let head = |word: &str| FAMILY.get(word).map(|head| (*head).to_owned());
     head(word).unwrap_or_else(|| {
-        let cut = cut(word);
+        let cut = crate::words::stem(word);
         head(&cut).unwrap_or(cut)
     })
-}
-
-fn cut(word: &str) -> String {
-    let mut cut = word.to_owned();
-    if word.bytes().all(|byte| byte.is_ascii_lowercase()) && word.len() > 3 {
-        cut_plural(&mut cut);
-        cut_verb(&mut cut);
-        if cut.ends_with('y') && cut.len() > 3 {
-            cut.pop();
-            cut.push('i');
-        }
-    }
-    cut
-}
-
-fn cut_plural(word: &mut String) {
-    let is_of = |ends: &[&str]| ends.iter().any(|end| word.ends_with(end));
-    if is_of(&["ies"]) && word.len() > 4 || is_of(&["sses", "xes", "ches", "shes", "zes"]) {
-        word.truncate(word.len() - 2);
-    } else if is_of(&["s"]) && !is_of(&["ss", "us", "is"]) {
-        word.pop();
-    }
-}
-
-fn cut_verb(word: &mut String) {
-    let cut = ["ing", "ed"].iter().find(|end| word.ends_with(*end) && word.len() >= end.len() + 3).copied();
-    if let Some(end) = cut {
-        let rest = &word[..word.len() - end.len()];
-        // `string` and `bleed` are no forms of anything.
-        if rest.bytes().any(|byte| b"aeiouy".contains(&byte)) && !rest.ends_with('e') {
-            word.truncate(rest.len());
-            let bytes = word.as_bytes();
-            if let [.., a, b] = bytes
-                && a == b
-                && !b"lsz".contains(b)
-            {
-                word.pop();
-            }
-        }
-    }
-    if word.ends_with('e') && word.len() > 3 {
-        word.pop();
-    }
 }
 
 #[cfg(test)]

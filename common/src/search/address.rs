@@ -1,6 +1,10 @@
 //! Addresses of pages: in one form, compared, and judged whether they are fit to be shown to strangers.
 
+use std::borrow::Cow;
+
 use url::Url;
+
+use crate::encoding::percent_decoded;
 
 const MAX_CHARS: usize = 2048;
 
@@ -10,35 +14,32 @@ const TRACKING: [&str; 12] = [
     "srsltid",
 ];
 
-/// Parameters whose value lets somebody in.
-const SECRETS: [&str; 26] = [
-    "access_token",
-    "accesskey",
-    "api_key",
-    "apikey",
+/// Parameters whose value lets somebody in, or says who somebody is: so they are named, in lower case and without what joins
+/// words (`access_token`, `X-Amz-Signature`).
+const SECRETS: [&str; 18] = [
     "auth",
     "authorization",
+    "cfid",
     "code",
     "credential",
     "hash",
     "invite",
     "jwt",
-    "key",
     "magic",
+    "mail",
     "nonce",
     "otp",
     "passwd",
-    "password",
     "pwd",
     "reset",
-    "secret",
-    "session",
-    "sessionid",
     "sid",
     "sig",
-    "signature",
-    "token",
+    "ticket",
 ];
+/// The same of names that contain one of these, and of those that end or begin so.
+const SECRET_PARTS: [&str; 6] = ["email", "password", "secret", "session", "signature", "token"];
+const SECRET_ENDS: [&str; 2] = ["key", "sessid"];
+const SECRET_STARTS: [&str; 3] = ["xamz", "xgoog", "xms"];
 
 /// The address without fragment, default port and tracking; `None` if it is none of the web.
 pub fn tidy(text: &str) -> Option<Url> {
@@ -80,19 +81,56 @@ pub fn same_page(url: &Url) -> String {
 }
 
 /// Whether an address that one agent had read may be found by others. An address can be a key: what looks like a secret in
-/// it (a token, a signature, a long random word) keeps the page out of the index.
+/// it (a name and a password, a session, a signature, a UUID, a long random word) or like somebody's mail address keeps the
+/// page out of the index.
 pub fn is_public_knowledge(url: &Url) -> bool {
-    let named = |name: &str| {
-        let name = name.to_ascii_lowercase();
-        SECRETS.contains(&name.as_str())
-            || name.starts_with("x-amz-")
-            || name.starts_with("x-goog-")
-            || name.ends_with("token")
+    if !url.username().is_empty() || url.password().is_some() {
+        return false;
+    }
+    let path = percent_decoded(url.path());
+    // `/page;jsessionid=1`: parameters may stand in a path, too.
+    let in_path = path.split('/').flat_map(|part| part.split(';').skip(1)).filter_map(|pair| pair.split_once('='));
+    let in_query =
+        |(name, value): (Cow<'_, str>, Cow<'_, str>)| is_secret(&name) || is_telling(&name) || is_telling(&value);
+    !in_path.into_iter().any(|(name, _)| is_secret(name))
+        && !path.split('/').any(is_telling)
+        && !url.query_pairs().any(in_query)
+}
+
+fn is_secret(name: &str) -> bool {
+    let joined: String = name.to_lowercase().chars().filter(|letter| letter.is_alphanumeric()).collect();
+    SECRETS.contains(&joined.as_str())
+        || SECRET_PARTS.iter().any(|part| joined.contains(part))
+        || SECRET_ENDS.iter().any(|end| joined.ends_with(end))
+        || SECRET_STARTS.iter().any(|start| joined.starts_with(start))
+}
+
+/// Whether a part of an address may be a key, or somebody's mail address.
+fn is_telling(part: &str) -> bool {
+    let between = |letter: char| !letter.is_alphanumeric();
+    has_uuid(part.as_bytes()) || is_mail(part) || part.split(between).any(is_random)
+}
+
+/// `3fa85f64-5717-4562-b3fc-2c963f66afa6`, wherever it stands.
+fn has_uuid(part: &[u8]) -> bool {
+    let is_uuid = |run: &[u8]| {
+        run.iter().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => *byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
     };
-    let query_is_fine =
-        url.query_pairs().all(|(name, value)| !named(&name) && !value.split(['-', '_', '.', '/']).any(is_random));
-    query_is_fine
-        && !url.path().split('/').flat_map(|part| part.split(['-', '_', '.', '~', '=', ';', ':'])).any(is_random)
+    part.windows(36).any(is_uuid)
+}
+
+/// `jo@example.org`, but neither `@jo@example.org`, which is a profile, nor `react@18.2.0`.
+fn is_mail(part: &str) -> bool {
+    part.split([' ', ',', ';', '=', '<', '>']).any(|word| {
+        word.split_once('@').is_some_and(|(name, host)| {
+            let top = host.rsplit('.').next().unwrap_or_default();
+            let is_host = host.contains('.') && top.len() > 1 && top.chars().all(char::is_alphabetic);
+            !name.is_empty() && is_host && !host.contains('@')
+        })
+    })
 }
 
 /// Long, and letters and digits mixed as nobody writes them. Ids of this kind are kept out too, which costs an index some
@@ -145,6 +183,11 @@ mod tests {
             "https://example.org/search?q=tides&page=2",
             "https://www.gov.example/publications/form-1040-instructions-2025",
             "https://doc.example.org/AbstractSingletonProxyFactoryBean.html",
+            "https://social.example/@jo@other.example/1",
+            "https://cdn.example/npm/react@18.2.0/umd",
+            "https://example.org/tides;lang=en?keyword=moon&author=jo",
+            "https://example.org/standards/iso-8601-1-2019",
+            "https://de.example.org/wiki/%C3%9Cberpr%C3%BCfung_der_Gezeiten",
         ] {
             assert!(is_public_knowledge(&Url::parse(text).unwrap()), "{text}");
         }
@@ -155,6 +198,26 @@ mod tests {
             "https://example.org/share/9f86d081884c7d659a2feaa0c55ad015",
             "https://example.org/u/3fa85f6457174562b3fc",
             "https://example.org/p?doc=ZXlKaGJHY2lPaUpJVXpJMU5pSjkx",
+            "https://example.org/share/3fa85f64-5717-4562-b3fc-2c963f66afa6",
+            "https://example.org/share/doc-3FA85F64-5717-4562-B3FC-2C963F66AFA6.html",
+            "https://example.org/a?id=3fa85f64-5717-4562-b3fc-2c963f66afa6",
+            "https://example.org/a?3fa85f64-5717-4562-b3fc-2c963f66afa6",
+            "https://example.org/share/%33fa85f64-5717-4562-b3fc-2c963f66afa6",
+            "https://example.org/shop;jsessionid=1",
+            "https://example.org/shop;x=1;JSESSIONID=1/item",
+            "https://example.org/shop%3Bjsessionid=1",
+            "https://example.org/a?PHPSESSID=1",
+            "https://example.org/a?sid=1",
+            "https://example.org/a?b=1&Session=1",
+            "https://example.org/a?accessToken=1",
+            "https://example.org/a?key=1",
+            "https://example.org/a?api-key=1",
+            "https://example.org/a?sig=1",
+            "https://example.org/a?user[email]=1",
+            "https://example.org/a?u=jo%40example.org",
+            "https://example.org/unsubscribe/jo@example.org",
+            "https://jo:word@example.org/",
+            "https://jo@example.org/",
         ] {
             assert!(!is_public_knowledge(&Url::parse(text).unwrap()), "{text}");
         }

@@ -20,11 +20,12 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::clock::Timestamp;
-use crate::config::Capability;
+use crate::config::{Capability, ProvidersConfig};
 use crate::http::log;
 use crate::outcome::{Source, ToolError, Unavailable};
-use crate::providers::OutboundError;
-use crate::tools::Toolbox;
+use crate::providers::{Outbound, OutboundError, outbound};
+use crate::store::{Blobs, Db};
+use index::Reader;
 use vendors::Vendor;
 
 /// Most characters of a title and of a snippet.
@@ -73,27 +74,41 @@ pub struct Hit {
     pub site: Option<String>,
 }
 
-impl Toolbox {
+/// What a search works with.
+pub struct Search<'a> {
+    pub config: &'a ProvidersConfig,
+    pub outbound: &'a Outbound,
+    pub index: &'a Reader,
+    /// Where the index lies.
+    pub db: &'a Db,
+    pub blobs: &'a dyn Blobs,
+    pub now: Timestamp,
+}
+
+impl Search<'_> {
     /// Looks for pages, until the deadline: the configured providers in their order, and when none of them answered (or
     /// there is none) the own index.
-    pub async fn find_pages(&self, query: &Query, deadline: Instant) -> Result<Found, ToolError> {
-        let order = self.config.providers.order(Capability::Search);
+    pub async fn find(&self, query: &Query, deadline: Instant) -> Result<Found, ToolError> {
+        // A name without a vendor stopped the start.
+        let named = self.config.order(Capability::Search).iter();
+        let order: Vec<&Vendor> = named.filter_map(|name| vendors::find(name)).collect();
         let mut failed = None;
-        for (index, name) in order.iter().enumerate() {
+        for (index, vendor) in order.iter().enumerate() {
             // One that hangs leaves time for the others.
             let (now, left) = (Instant::now(), (order.len() - index) as u32);
             let until = now + deadline.saturating_duration_since(now).saturating_sub(FOR_INDEX) / left;
-            match self.ask_vendor(name, query, until).await {
+            match self.ask(vendor, query, until).await {
                 Ok(found) => return Ok(found),
                 Err(error) => {
-                    log::failure("a search provider was of no use", &format_args!("{name} {error}"));
-                    failed = Some(error.of(name));
+                    log::failure("a search provider was of no use", &format_args!("{} {error}", vendor.name));
+                    failed = Some(error.of(vendor.name));
                 }
             }
         }
         let own = async {
             let timeout = ToolError::unavailable(Unavailable::SourceUnavailable, "the index did not answer in time");
-            tokio::time::timeout_at(deadline, self.index.search(self, query)).await.map_err(|_| timeout)?
+            let search = self.index.search(self.db, self.blobs, query, self.now);
+            tokio::time::timeout_at(deadline, search).await.map_err(|_| timeout)?
         };
         match (own.await, failed) {
             (Ok(found), _) => Ok(found),
@@ -103,25 +118,23 @@ impl Toolbox {
         }
     }
 
-    async fn ask_vendor(&self, name: &str, query: &Query, until: Instant) -> Result<Found, OutboundError> {
-        let unknown = || OutboundError::NotConfigured(format!("there is no search provider {name}"));
-        let vendor: &Vendor = vendors::find(name).ok_or_else(unknown)?;
-        if vendor.origin.is_empty() && !self.config.providers.urls.contains_key(name) {
-            return Err(OutboundError::NotConfigured(format!("PROVIDER_URLS has no {name}")));
+    async fn ask(&self, vendor: &Vendor, query: &Query, until: Instant) -> Result<Found, OutboundError> {
+        if vendor.origin.is_empty() && !self.config.urls.contains_key(vendor.name) {
+            return Err(OutboundError::NotConfigured(format!("PROVIDER_URLS has no {}", vendor.name)));
         }
         let key = match vendor.needs_key {
-            true => self.outbound.needed_key(name).await?.expose().to_owned(),
+            true => self.outbound.needed_key(vendor.name).await?.expose().to_owned(),
             false => String::new(),
         };
         let ask = (vendor.ask)(query, &key);
-        let (_, answer) = self.outbound.json(name, vendor.origin, &ask, &[], until).await?;
+        let answer = self.outbound.send(vendor.name, vendor.origin, &ask, &[], until).await?;
         let unreadable = || OutboundError::Unreadable("not what its documentation says".to_owned());
-        let answer = (vendor.read)(&answer).ok_or_else(unreadable)?;
-        let request_id = answer.request_id.map(|id| plain::short(&id, 100));
+        let read = (vendor.read)(&outbound::read_json(&answer)?).ok_or_else(unreadable)?;
+        let request_id = read.request_id.or(answer.request_id).map(|id| plain::short(&id, 100));
         Ok(Found {
-            hits: tidied(answer.hits, query.max_results, self.clock.now()),
-            total: answer.total,
-            source: Source::upstream(vendor.name, request_id),
+            hits: tidied(read.hits, query.max_results, self.now),
+            total: read.total,
+            source: Source::upstream(vendor.name, request_id.filter(|id| !id.is_empty())),
             index: None,
         })
     }

@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use super::address;
 use crate::http::log;
-use crate::net::{Page, check_url};
+use crate::net::{Fetcher, Page, check_url};
 use crate::read::read_feed;
 use crate::store::queue::{MAX_DELAY, Message};
 use crate::store::{Queue, StoreError};
-use crate::tools::Toolbox;
 
 /// Most pages that one seed leads to, and most sitemaps that a list of sitemaps does.
 const MOST_PAGES: usize = 500;
@@ -26,56 +25,47 @@ enum Found {
     Sitemaps(Vec<String>),
 }
 
-impl Toolbox {
-    /// Looks at every seed and puts the pages it leads to on their way. Returns how many those are.
-    pub async fn visit_seeds(&self, queue: &dyn Queue) -> Result<usize, StoreError> {
-        let mut pages = BTreeSet::new();
-        for seed in &self.config.providers.seeds {
-            pages.extend(self.pages_behind(seed).await);
-        }
-        for (number, url) in (0u32..).zip(&pages) {
-            queue.send_after(&Message::Visit { url: url.clone() }, (STEP * number).min(MAX_DELAY)).await?;
-        }
-        Ok(pages.len())
+/// Looks at every seed and puts the pages it leads to on their way to the indexer. Returns how many those are.
+pub async fn send_all(seeds: &[String], fetcher: &Fetcher, queue: &dyn Queue) -> Result<usize, StoreError> {
+    let mut pages = BTreeSet::new();
+    for seed in seeds {
+        pages.extend(pages_behind(seed, fetcher).await);
     }
+    for (number, url) in (0u32..).zip(&pages) {
+        queue.send_after(&Message::Visit { url: url.clone() }, (STEP * number).min(MAX_DELAY)).await?;
+    }
+    Ok(pages.len())
+}
 
-    async fn pages_behind(&self, seed: &str) -> Vec<String> {
-        let mut pages = match self.look(seed).await {
-            Found::Page => vec![seed.to_owned()],
-            Found::Pages(pages) => pages,
-            Found::Sitemaps(maps) => {
-                let mut pages = Vec::new();
-                for map in maps.iter().take(MOST_SITEMAPS) {
-                    if let Found::Pages(more) = self.look(map).await {
-                        pages.extend(more);
-                    }
+async fn pages_behind(seed: &str, fetcher: &Fetcher) -> Vec<String> {
+    let mut pages = match look(seed, fetcher).await {
+        Found::Page => vec![seed.to_owned()],
+        Found::Pages(pages) => pages,
+        Found::Sitemaps(maps) => {
+            let mut pages = Vec::new();
+            for map in maps.iter().take(MOST_SITEMAPS) {
+                if let Found::Pages(more) = look(map, fetcher).await {
+                    pages.extend(more);
                 }
-                pages
             }
-        };
-        pages.retain(|page| check_url(page, self.fetcher.policy()).is_ok());
-        pages.truncate(MOST_PAGES);
-        pages
-    }
-
-    async fn look(&self, url: &str) -> Found {
-        match self.fetcher.read(url).await {
-            Ok(page) if page.status == 200 => links(&page),
-            Ok(page) => {
-                log::failure("a seed of the index is no page", &format_args!("{url} answered {}", page.status));
-                Found::Pages(Vec::new())
-            }
-            Err(error) => {
-                log::failure("a seed of the index cannot be read", &format_args!("{url}: {error}"));
-                Found::Pages(Vec::new())
-            }
+            pages
         }
-    }
+    };
+    pages.retain(|page| check_url(page, fetcher.policy()).is_ok());
+    pages.truncate(MOST_PAGES);
+    pages
+}
 
-    /// Reads a page for the index. What cannot be read is not tried again before the next round.
-    pub async fn visit(&self, url: &str) {
-        if let Err(error) = self.read_page(url).await {
-            log::failure("a page could not be read for the index", &format_args!("{url}: {}", error.message));
+async fn look(url: &str, fetcher: &Fetcher) -> Found {
+    match fetcher.read(url).await {
+        Ok(page) if page.status == 200 => links(&page),
+        Ok(page) => {
+            log::failure("a seed of the index is no page", &format_args!("{url} answered {}", page.status));
+            Found::Pages(Vec::new())
+        }
+        Err(error) => {
+            log::failure("a seed of the index cannot be read", &format_args!("{url}: {error}"));
+            Found::Pages(Vec::new())
         }
     }
 }
@@ -125,6 +115,7 @@ mod tests {
                 status: 200,
                 content_type: Some("application/xml".to_owned()),
                 robots: None,
+                cache_control: None,
                 body: text.as_bytes().to_vec(),
                 truncated: false,
                 redirects: 0,

@@ -1,16 +1,37 @@
-//! Pages of the public web, read on somebody's behalf: what web read sells, and what research and company profiles work
-//! with.
+//! Pages of the public web, looked for and read on somebody's behalf: what web search and web read sell, and what research
+//! and company profiles work with. What was read is handed to the index.
+
+use tokio::time::Instant;
 
 use super::{ToolError, Toolbox, Unavailable};
-use crate::net::FetchError;
+use crate::http::log;
+use crate::net::{FetchError, check_url};
 use crate::read::{self, ReadOptions, ReadResult};
+use crate::search::index::StoredPage;
+use crate::search::{Found, Query, Search, address};
+use crate::store::StoreError;
+use crate::store::queue::Message;
 
 impl Toolbox {
+    /// Looks for pages, until the deadline. See [`Search::find`].
+    pub async fn find_pages(&self, query: &Query, deadline: Instant) -> Result<Found, ToolError> {
+        let search = Search {
+            config: &self.config.providers,
+            outbound: &self.outbound,
+            index: &self.index,
+            db: &self.db,
+            blobs: &*self.blobs,
+            now: self.clock.now(),
+        };
+        search.find(query, deadline).await
+    }
+
     /// Reads a page's main content. What it says is a stranger's text: see [`crate::material`].
     pub async fn read_page(&self, url: &str) -> Result<ReadResult, ToolError> {
         let page = self.fetcher.read(url).await.map_err(explain)?;
         // Parsing a large page takes long enough to be kept off the thread that answers.
-        let read = tokio::task::spawn_blocking(move || read::read_page(&page, &ReadOptions::default())).await;
+        let options = ReadOptions { agent: self.fetcher.product().to_owned(), ..ReadOptions::default() };
+        let read = tokio::task::spawn_blocking(move || read::read_page(&page, &options)).await;
         let read = read.map_err(|_| ToolError::internal("the page could not be parsed"))?;
         let read = read
             .map_err(|unsupported| ToolError::unavailable(Unavailable::SourceUnavailable, unsupported.to_string()))?;
@@ -24,8 +45,37 @@ impl Toolbox {
             let message = "the page broke off, or is nested too deeply, before anything could be read";
             return Err(ToolError::unavailable(Unavailable::SourceUnavailable, message));
         }
-        self.remember(&read).await;
+        // The reader's work does not depend on it: what could not be handed over is not found, until it is read again.
+        if let Err(error) = self.remember(&read).await {
+            log::failure("a page could not be handed to the index", &error);
+        }
         Ok(read)
+    }
+
+    /// Reads a page for the index alone. What cannot be read is not tried again before the next round.
+    pub async fn visit(&self, url: &str) {
+        if let Err(error) = self.read_page(url).await {
+            log::failure("a page could not be read for the index", &format_args!("{url}: {}", error.message));
+        }
+    }
+
+    /// Hands a page that was read to the index, if there is one and nothing forbids it.
+    async fn remember(&self, read: &ReadResult) -> Result<(), StoreError> {
+        let Some(queue) = &self.index_queue else { return Ok(()) };
+        // What could only be read because somebody is developing this may be found by them, too.
+        if check_url(&read.url, self.fetcher.policy()).is_err() {
+            return Ok(());
+        }
+        if !read.indexable || matches!(read.metadata.status_code, 404 | 410) {
+            // It does not want to be found, or is gone: so what was indexed before goes as well.
+            let Some(url) = address::tidy(&read.url) else { return Ok(()) };
+            return queue.send(&Message::Unlist { page: address::same_page(&url) }).await;
+        }
+        let Some(page) = StoredPage::of(read, self.clock.now()) else { return Ok(()) };
+        let key = page.key();
+        let bytes = serde_json::to_vec(&page).map_err(StoreError::new)?;
+        self.blobs.put(&key, "application/json", bytes).await?;
+        queue.send(&Message::Page { key }).await
     }
 }
 

@@ -56,6 +56,8 @@ fn shown(query: &Query, found: &Found) -> Value {
         "result_count": found.total.unwrap_or(results.len() as u64),
         "results": results,
     });
+    // Who searched stands beside it (contract §0); this is what they call the question.
+    shown["provider_request_id"] = json!(found.source.request_id);
     if let Some(total) = found.total {
         shown["total"] = json!(total);
     }
@@ -113,6 +115,7 @@ fn output() -> Value {
             "receipt_id": {"type": ["string", "null"]},
             "cost": {"type": "string", "description": "In USDC"},
             "provider": {"type": "string", "description": "Who searched"},
+            "provider_request_id": {"type": ["string", "null"], "description": "Their own name for the question, where they gave one"},
             "mode": {"type": "string", "enum": ["embedded", "upstream"]},
         },
         "required": ["query", "results", "result_count"],

@@ -4,6 +4,7 @@
 use common::http::log;
 use common::search::index::Writer;
 use common::search::index::writer::Change;
+use common::search::seeds;
 use common::store::queue::Message;
 use common::store::{BoxFuture, Queue, StoreError};
 use common::tools::Toolbox;
@@ -26,7 +27,8 @@ impl Indexer {
 
     async fn take(&self, event: Value) -> Result<Value, StoreError> {
         if event.get("Records").is_none() {
-            let look: BoxFuture<'_, _> = Box::pin(self.toolbox.visit_seeds(&*self.queue));
+            let (toolbox, seeds) = (&self.toolbox, &self.toolbox.config.providers.seeds);
+            let look: BoxFuture<'_, _> = Box::pin(seeds::send_all(seeds, &toolbox.fetcher, &*self.queue));
             let pages = look.await?;
             log::event("seeds", json!({"pages": pages}));
             return Ok(json!({"pages": pages}));

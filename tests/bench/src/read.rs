@@ -83,6 +83,7 @@ fn ours(pages: &[&SitePage]) -> Result<Texts, Error> {
             status: 200,
             content_type: Some(page.content_type.clone()),
             robots: None,
+            cache_control: None,
             body: page.body.clone(),
             truncated: false,
             redirects: 0,

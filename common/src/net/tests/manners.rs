@@ -94,8 +94,11 @@ async fn pauses_are_kept_as_far_as_the_time_allows() {
 }
 
 #[tokio::test]
-async fn the_header_that_says_what_may_be_listed_arrives() {
-    let server = Server::saying("200 OK\r\nx-robots-tag: noindex\r\nX-Robots-Tag: otherbot: nofollow", b"").await;
+async fn the_headers_that_say_what_may_be_listed_arrive() {
+    let head = "200 OK\r\nx-robots-tag: noindex\r\nX-Robots-Tag: otherbot: nofollow\r\n\
+                cache-control: max-age=0\r\nCache-Control: private";
+    let server = Server::saying(head, b"").await;
     let page = server.get("/").await.unwrap();
     assert_eq!(page.robots.as_deref(), Some("noindex\notherbot: nofollow"));
+    assert_eq!(page.cache_control.as_deref(), Some("max-age=0\nprivate"));
 }

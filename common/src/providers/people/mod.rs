@@ -17,7 +17,6 @@ use crate::store::BoxFuture;
 pub use read::{clean, domain_of, email_of, profile_url};
 
 /// Every vendor there is an adapter for.
-/// Every vendor there is an adapter for.
 pub static VENDORS: [&dyn PeopleSource; 3] = [&pdl::PeopleDataLabs, &apollo::Apollo, &hunter::Hunter];
 
 /// A person, as the contract shows one (§5). What is not known is null or empty.
@@ -231,12 +230,8 @@ pub async fn ask<'a, T>(
     question: impl Fn(&'static dyn PeopleSource, &'a Asking<'a>) -> Answer<'a, T>,
 ) -> Result<Asked<T>, ToolError> {
     let (mut asked, mut failed) = (None, None);
-    for name in order {
-        let Some(vendor) = VENDORS.iter().find(|vendor| vendor.name() == name) else {
-            let unknown = OutboundError::NotConfigured("PEOPLE_PROVIDERS names it, and there is no adapter".to_owned());
-            failed.get_or_insert(unknown.of(name));
-            continue;
-        };
+    // A name without a vendor stopped the start.
+    for vendor in order.iter().filter_map(|name| VENDORS.iter().find(|vendor| vendor.name() == name)) {
         let Some(reply) = question(*vendor, ask) else { continue };
         match reply.await {
             Ok(Reply::Found(found)) => return Ok(Asked::Found(found, Source::upstream(vendor.name(), None))),

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use lopdf::{Document, LoadOptions, Object};
 
-use super::text::{line, visible};
+use super::text::{line, literal, visible};
 
 /// Pages that are looked at.
 const MAX_PAGES: usize = 300;
@@ -70,7 +70,7 @@ fn read_checked(body: &[u8], enough: usize) -> Result<Read, &'static str> {
             if index > 0 {
                 read.markdown.push_str(&format!("\n\n## Page {}\n\n", index + 1));
             }
-            read.markdown.push_str(text.trim());
+            read.markdown.push_str(&untagged(text.trim()));
         }
         if budget.is_spent() || read.markdown.len() > enough {
             read.cut = true;
@@ -89,9 +89,23 @@ fn read_checked(body: &[u8], enough: usize) -> Result<Read, &'static str> {
         });
     }
     if !read.title.is_empty() {
-        read.markdown.insert_str(0, &format!("# {}\n\n", read.title));
+        read.markdown.insert_str(0, &format!("# {}\n\n", literal(&read.title)));
     }
     Ok(read)
+}
+
+/// Text of a file with what would be a tag or a comment of HTML marked as text.
+fn untagged(text: &str) -> String {
+    let mut marked = String::with_capacity(text.len());
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let opens = |next: &char| next.is_ascii_alphabetic() || matches!(next, '/' | '!' | '?');
+        if letter == '<' && letters.peek().is_some_and(opens) {
+            marked.push('\\');
+        }
+        marked.push(letter);
+    }
+    marked
 }
 
 fn contains(body: &[u8], word: &[u8]) -> bool {
@@ -152,6 +166,14 @@ mod tests {
             assert!(!read.markdown.contains(hidden), "{hidden}: {}", read.markdown);
         }
         assert!(read.markdown.contains("White on black"), "{}", read.markdown);
+    }
+
+    #[test]
+    fn what_looks_like_markup_is_text() {
+        let read = read(&Sample::with_markup().bytes(), 50_000).unwrap();
+        assert_eq!(read.title, "<img src=x onerror=alert(1)> [a](javascript:b)");
+        let expected = "# \\<img src=x onerror=alert(1)> \\[a\\](javascript:b)\n\nDepth < 3 and \\<script>alert(2)\\</script> \\<!-- x -->";
+        assert_eq!(read.markdown, expected);
     }
 
     #[test]

@@ -60,6 +60,13 @@ impl Sample {
         Sample::of(&[content], &[], "")
     }
 
+    pub(crate) fn with_markup() -> Sample {
+        let content = b"BT /F1 12 Tf 72 700 Td (Depth < 3 and <script>alert\\(2\\)</script> <!-- x -->) Tj ET";
+        let mut sample = Sample::of(&[content], &[], "");
+        sample.objects[3] = b"<< /Title (<img src=x onerror=alert\\(1\\)> [a]\\(javascript:b\\)) >>".to_vec();
+        sample
+    }
+
     pub(crate) fn picture() -> Sample {
         let image = stream(
             "/Type /XObject /Subtype /Image /Width 2 /Height 2 /ColorSpace /DeviceGray /BitsPerComponent 8",

@@ -29,7 +29,6 @@ use crate::store::{Blobs, Db, Key, StoreError};
 pub use page::StoredPage;
 pub use reader::{Opened, Reader, rank};
 pub use segment::{Doc, Segment};
-pub use words::Terms;
 pub use writer::{Limits, Writer};
 
 /// The item everybody starts from. Its generation counts every change.

@@ -4,12 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::super::{address, plain};
 use crate::clock::Timestamp;
-use crate::http::log;
-use crate::net::check_url;
 use crate::read::ReadResult;
-use crate::store::queue::Message;
 use crate::store::{Blobs, StoreError};
-use crate::tools::Toolbox;
 use crate::{digest, material};
 
 /// Fewer words are no page worth finding.
@@ -40,6 +36,10 @@ impl StoredPage {
     /// The page as it was read; `None` if it is none for the index.
     pub fn of(read: &ReadResult, read_at: Timestamp) -> Option<StoredPage> {
         let url = address::tidy(&read.url)?;
+        // What an address with a key in it led to is not public because the page names another one.
+        if !address::is_public_knowledge(&url) {
+            return None;
+        }
         let metadata = &read.metadata;
         // A page may name its own address, but no other site's.
         let canonical = metadata.canonical_url.as_deref().and_then(address::tidy);
@@ -82,34 +82,6 @@ impl StoredPage {
     pub async fn load(blobs: &dyn Blobs, key: &str) -> Result<Option<StoredPage>, StoreError> {
         let Some(bytes) = blobs.get(key).await? else { return Ok(None) };
         serde_json::from_slice(&bytes).map(Some).map_err(StoreError::new)
-    }
-}
-
-impl Toolbox {
-    /// Hands a page that was read to the index, if there is one and nothing forbids it. The reader's work does not depend on
-    /// it, so this never fails: what could not be handed over is not found, until it is read again.
-    pub async fn remember(&self, read: &ReadResult) {
-        if let Err(error) = self.try_to_remember(read).await {
-            log::failure("a page could not be handed to the index", &error);
-        }
-    }
-
-    async fn try_to_remember(&self, read: &ReadResult) -> Result<(), StoreError> {
-        let Some(queue) = &self.index_queue else { return Ok(()) };
-        // What could only be read because somebody is developing this may be found by them, too.
-        if check_url(&read.url, self.fetcher.policy()).is_err() {
-            return Ok(());
-        }
-        if !read.indexable || matches!(read.metadata.status_code, 404 | 410) {
-            // It does not want to be found, or is gone: so what was indexed before goes as well.
-            let Some(url) = address::tidy(&read.url) else { return Ok(()) };
-            return queue.send(&Message::Unlist { page: address::same_page(&url) }).await;
-        }
-        let Some(page) = StoredPage::of(read, self.clock.now()) else { return Ok(()) };
-        let key = page.key();
-        let bytes = serde_json::to_vec(&page).map_err(StoreError::new)?;
-        self.blobs.put(&key, "application/json", bytes).await?;
-        queue.send(&Message::Page { key }).await
     }
 }
 
@@ -204,6 +176,13 @@ mod tests {
         assert_eq!(named("http://example.org/tides"), "http://example.org/tides");
         assert_eq!(named("http://bank.example/login"), "http://example.org/t?x=1", "no page speaks for another site");
         assert_eq!(StoredPage::of(&read("http://example.org/t?token=1", None), now), None);
+        for (url, canonical) in [
+            ("http://example.org/t?token=1", "http://example.org/t"),
+            ("http://example.org/t", "http://example.org/t?token=1"),
+            ("http://jo:word@example.org/t", "http://example.org/t"),
+        ] {
+            assert_eq!(StoredPage::of(&read(url, Some(canonical)), now), None, "{url}");
+        }
         let later = StoredPage { read_at: now.plus(std::time::Duration::from_secs(5)), ..page.clone() };
         assert_eq!(page.key(), later.key());
     }

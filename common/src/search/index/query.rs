@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use super::reader::Opened;
 use super::segment::Doc;
-use super::words::Terms;
-use crate::words::{typos, typos_allowed, words};
+use super::words;
+use crate::words::{stem, typos, typos_allowed};
 
 /// BM25's usual parameters.
 const K1: f32 = 1.2;
@@ -39,14 +39,14 @@ pub struct Candidate<'a> {
 }
 
 impl Asked {
-    pub fn of(text: &str, terms: &Terms, opened: &Opened) -> Asked {
+    pub fn of(text: &str, opened: &Opened) -> Asked {
         let pages: usize = opened.segments.iter().map(|(_, segment, deleted)| segment.docs.len() - deleted.len()).sum();
         let weighed = |term: String, share: f32| {
             let with = pages_with(opened, &term);
             let rarity = (1.0 + (pages as f32 - with as f32 + 0.5) / (with as f32 + 0.5)).ln();
             (with > 0).then_some(AskedTerm { term, weight: share * rarity.max(0.01) })
         };
-        let found = terms.asked(text).into_iter().filter_map(|term| match pages_with(opened, &term) {
+        let found = words::asked(text).into_iter().filter_map(|term| match pages_with(opened, &term) {
             0 => weighed(nearest(opened, &term)?, MISSPELT),
             _ => weighed(term, 1.0),
         });
@@ -121,9 +121,9 @@ pub struct Close {
 
 impl Close {
     /// The score with what the text and the title add to it.
-    pub fn improved(&self, candidate: &Candidate<'_>, asked: &Asked, terms: &Terms) -> f32 {
-        let title = words(&candidate.doc.title, 60);
-        let title: HashSet<String> = title.iter().map(|word| terms.term(word)).collect();
+    pub fn improved(&self, candidate: &Candidate<'_>, asked: &Asked) -> f32 {
+        let title = crate::words::words(&candidate.doc.title, 60);
+        let title: HashSet<String> = title.iter().map(|word| stem(word)).collect();
         let (mut had, mut all) = (0.0, 0.0f32);
         for asked in &asked.terms {
             all += asked.weight;
@@ -143,7 +143,7 @@ struct Place {
 }
 
 /// Looks for the terms in a text, and cuts the piece out that has most of them.
-pub fn look_at(text: &str, asked: &Asked, terms: &Terms) -> Close {
+pub fn look_at(text: &str, asked: &Asked) -> Close {
     let firsts: HashSet<char> = asked.terms.iter().filter_map(|asked| asked.term.chars().next()).collect();
     let (mut places, mut starts): (Vec<Place>, Vec<usize>) = (Vec::new(), Vec::new());
     for (start, piece) in pieces(text) {
@@ -153,8 +153,8 @@ pub fn look_at(text: &str, asked: &Asked, terms: &Terms) -> Close {
         if !first.is_some_and(|first| !first.is_ascii() || firsts.contains(&first)) {
             continue;
         }
-        for word in words(piece, 8) {
-            let term = terms.term(&word);
+        for word in crate::words::words(piece, 8) {
+            let term = stem(&word);
             if let Some(found) = asked.terms.iter().position(|asked| asked.term == term) {
                 places.push(Place { word: starts.len() - 1, term: found });
             }

@@ -8,12 +8,11 @@ use tokio::sync::Mutex;
 
 use super::super::{Found, Hit, Query, tidied};
 use super::query::{self, Asked, Candidate};
-use super::words::Terms;
 use super::{Manifest, Pointer, Segment, StoredPage, load_segment};
+use crate::clock::Timestamp;
 use crate::http::log;
 use crate::outcome::{Source, ToolError, Unavailable};
-use crate::store::{Blobs, StoreError};
-use crate::tools::Toolbox;
+use crate::store::{Blobs, Db, StoreError};
 
 /// Texts read for one search: the best so many pages are looked at closely.
 const LOOKED_AT: usize = 20;
@@ -22,7 +21,6 @@ const LOOKED_AT: usize = 20;
 #[derive(Default)]
 pub struct Reader {
     open: Mutex<Option<Arc<Opened>>>,
-    terms: Terms,
 }
 
 /// A generation of the index.
@@ -35,8 +33,8 @@ pub struct Opened {
 
 impl Reader {
     /// The index as it is now: one read of an item, and of blobs only what is new.
-    async fn open(&self, toolbox: &Toolbox) -> Result<Option<Arc<Opened>>, StoreError> {
-        let Some(pointer) = Pointer::load(&toolbox.db, false).await? else { return Ok(None) };
+    async fn open(&self, db: &Db, blobs: &dyn Blobs) -> Result<Option<Arc<Opened>>, StoreError> {
+        let Some(pointer) = Pointer::load(db, false).await? else { return Ok(None) };
         let mut open = self.open.lock().await;
         if let Some(opened) = open.as_ref().filter(|opened| opened.pointer.generation >= pointer.generation) {
             return Ok(Some(opened.clone()));
@@ -45,23 +43,22 @@ impl Reader {
             .iter()
             .flat_map(|opened| opened.segments.iter().map(|(key, segment, _)| (key.as_str(), segment)))
             .collect();
-        let opened = Arc::new(Opened::load(&*toolbox.blobs, pointer, &before).await?);
+        let opened = Arc::new(Opened::load(blobs, pointer, &before).await?);
         *open = Some(opened.clone());
         Ok(Some(opened))
     }
 
     /// The pages that answer the question best. An index without any page cannot be asked.
-    pub async fn search(&self, toolbox: &Toolbox, query: &Query) -> Result<Found, ToolError> {
+    pub async fn search(&self, db: &Db, blobs: &dyn Blobs, query: &Query, now: Timestamp) -> Result<Found, ToolError> {
         let unreadable = |error: StoreError| {
             log::failure("the index could not be read", &error);
             ToolError::unavailable(Unavailable::SourceUnavailable, "the index cannot be read at the moment")
         };
-        let opened = self.open(toolbox).await.map_err(unreadable)?.filter(|opened| opened.pointer.pages > 0);
+        let opened = self.open(db, blobs).await.map_err(unreadable)?.filter(|opened| opened.pointer.pages > 0);
         let Some(opened) = opened else {
             let message = "no search provider is configured, and this deployment's own index has no page yet";
             return Err(ToolError::unavailable(Unavailable::NotInLocalIndex, message));
         };
-        let blobs = &*toolbox.blobs;
         let load = |key: &str| {
             let key = key.to_owned();
             async move {
@@ -71,9 +68,9 @@ impl Reader {
                 })
             }
         };
-        let (hits, total) = rank(&opened, query, &self.terms, load).await;
+        let (hits, total) = rank(&opened, query, load).await;
         Ok(Found {
-            hits: tidied(hits, query.max_results, toolbox.clock.now()),
+            hits: tidied(hits, query.max_results, now),
             total: Some(total),
             source: Source::embedded("index"),
             index: Some(opened.pointer.extent()),
@@ -86,15 +83,14 @@ impl Reader {
 pub async fn rank<F: Future<Output = Option<StoredPage>>>(
     opened: &Opened,
     query: &Query,
-    terms: &Terms,
     load: impl Fn(&str) -> F,
 ) -> (Vec<Hit>, u64) {
-    let asked = Asked::of(&query.text, terms, opened);
+    let asked = Asked::of(&query.text, opened);
     let (candidates, total) = query::candidates(opened, &asked, LOOKED_AT.max(query.max_results));
     let pages = join_all(candidates.iter().map(|candidate| load(&candidate.doc.key))).await;
     let looked_at = candidates.iter().zip(pages).map(|(candidate, page)| {
-        let close = page.map(|page| query::look_at(&page.text, &asked, terms)).unwrap_or_default();
-        (close.improved(candidate, &asked, terms), candidate, close.snippet)
+        let close = page.map(|page| query::look_at(&page.text, &asked)).unwrap_or_default();
+        (close.improved(candidate, &asked), candidate, close.snippet)
     });
     let mut ranked: Vec<(f32, &Candidate<'_>, Option<String>)> = looked_at.collect();
     ranked.sort_by(|one, other| other.0.total_cmp(&one.0));

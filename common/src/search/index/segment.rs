@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::page::StoredPage;
-use super::words::Terms;
+use super::words;
 use crate::clock::Timestamp;
 use crate::digest;
 use crate::store::StoreError;
@@ -54,11 +54,11 @@ type Postings = BTreeMap<String, Vec<(u32, u8)>>;
 
 impl Segment {
     /// A segment of these pages, with their keys.
-    pub fn of(pages: &[(String, StoredPage)], terms: &Terms) -> Result<Vec<u8>, StoreError> {
+    pub fn of(pages: &[(String, StoredPage)]) -> Result<Vec<u8>, StoreError> {
         let mut postings = Postings::new();
         let mut docs = Vec::with_capacity(pages.len());
         for (number, (key, page)) in (0..).zip(pages) {
-            let counted = terms.count(page);
+            let counted = words::count(page);
             for (term, weight) in counted.terms {
                 postings.entry(term).or_default().push((number, weight));
             }
@@ -261,8 +261,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_found_and_what_was_deleted_is_not() {
-        let terms = Terms::default();
-        let open = |pages: &[(String, StoredPage)]| Segment::open(Segment::of(pages, &terms).unwrap()).unwrap();
+        let open = |pages: &[(String, StoredPage)]| Segment::open(Segment::of(pages).unwrap()).unwrap();
         let many: Vec<_> =
             (0..300).map(|number| page(number, if number % 2 == 0 { "even tide tide" } else { "odd" })).collect();
         let one = open(&many);
@@ -276,14 +275,14 @@ mod tests {
         assert_eq!(merged.docs.iter().map(|doc| doc.key.as_str()).collect::<Vec<_>>(), ["key-299", "key-1000"]);
         assert_eq!((found(&merged, "odd"), found(&merged, "even")), (vec![(0, 1)], vec![(1, 1)]));
         assert!(merged.terms().is_sorted() && !merged.terms().any(|term| term == "tide"));
-        assert_eq!(key_of(&Segment::of(&many, &terms).unwrap()), key_of(&Segment::of(&many, &terms).unwrap()));
+        assert_eq!(key_of(&Segment::of(&many).unwrap()), key_of(&Segment::of(&many).unwrap()));
     }
 
     const TITLE_WEIGHT: u8 = 6;
 
     #[test]
     fn no_bytes_break_it() {
-        let good = Segment::of(&[page(1, "one two three"), page(2, "two three four")], &Terms::default()).unwrap();
+        let good = Segment::of(&[page(1, "one two three"), page(2, "two three four")]).unwrap();
         for end in 0..good.len() {
             let _ = Segment::open(good[..end].to_vec()).map(|segment| segment.terms().count());
             let mut bad = good.clone();

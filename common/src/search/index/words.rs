@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use frostem::{Algorithm, Stemmer};
-
 use super::page::StoredPage;
-use crate::words::words;
+use crate::words::{stem, words};
 
 /// So many words of a page are read. (50 KB of Markdown have about 8 000.)
 const MOST_WORDS: usize = 10_000;
@@ -26,14 +24,6 @@ const HEADING: u32 = 3;
 const ADDRESS: u32 = 3;
 const DESCRIPTION: u32 = 2;
 
-pub struct Terms(Stemmer);
-
-impl Default for Terms {
-    fn default() -> Terms {
-        Terms(Stemmer::new(Algorithm::English))
-    }
-}
-
 /// A page as its terms.
 pub struct Counted {
     /// Each term with what its occurrences weigh together, at most 255.
@@ -42,57 +32,45 @@ pub struct Counted {
     pub length: u32,
 }
 
-impl Terms {
-    /// The term of a word as [`words`] gives it. One stemmer for all languages: what is asked and what is read are cut in the
-    /// same way, and that is what counts.
-    pub fn term(&self, word: &str) -> String {
-        match word.bytes().all(|byte| byte.is_ascii_lowercase()) && word.len() > 2 {
-            true => self.0.stem(word).into_owned(),
-            false => word.to_owned(),
-        }
-    }
+fn of(text: &str, most: usize) -> impl Iterator<Item = String> {
+    words(text, most).into_iter().map(|word| stem(&word))
+}
 
-    fn of<'a>(&'a self, text: &str, most: usize) -> impl Iterator<Item = String> + 'a {
-        words(text, most).into_iter().map(|word| self.term(&word))
+/// The terms of a question, each once, in order; without those that say nothing, if others are left.
+pub fn asked(text: &str) -> Vec<String> {
+    let all = words(text, MOST_ASKED);
+    let telling: Vec<&String> = all.iter().filter(|word| STOP_WORDS.binary_search(&word.as_str()).is_err()).collect();
+    let chosen = if telling.is_empty() { all.iter().collect() } else { telling };
+    let mut terms: Vec<String> = Vec::new();
+    for word in chosen {
+        let term = stem(word);
+        if !terms.contains(&term) {
+            terms.push(term);
+        }
     }
+    terms
+}
 
-    /// The terms of a question, each once, in order; without those that say nothing, if others are left.
-    pub fn asked(&self, text: &str) -> Vec<String> {
-        let all = words(text, MOST_ASKED);
-        let telling: Vec<&String> =
-            all.iter().filter(|word| STOP_WORDS.binary_search(&word.as_str()).is_err()).collect();
-        let chosen = if telling.is_empty() { all.iter().collect() } else { telling };
-        let mut terms: Vec<String> = Vec::new();
-        for word in chosen {
-            let term = self.term(word);
-            if !terms.contains(&term) {
-                terms.push(term);
-            }
+pub fn count(page: &StoredPage) -> Counted {
+    let mut weights: BTreeMap<String, u32> = BTreeMap::new();
+    let mut length = 0;
+    let mut add = |term: String, weight: u32| *weights.entry(term).or_default() += weight;
+    for line in page.text.lines() {
+        let left = MOST_WORDS.saturating_sub(length as usize);
+        let weight = if line.starts_with('#') { HEADING } else { 1 };
+        for term in of(line, left) {
+            length += 1;
+            add(term, weight);
         }
-        terms
     }
-
-    pub fn count(&self, page: &StoredPage) -> Counted {
-        let mut weights: BTreeMap<String, u32> = BTreeMap::new();
-        let mut length = 0;
-        let mut add = |term: String, weight: u32| *weights.entry(term).or_default() += weight;
-        for line in page.text.lines() {
-            let left = MOST_WORDS.saturating_sub(length as usize);
-            let weight = if line.starts_with('#') { HEADING } else { 1 };
-            for term in self.of(line, left) {
-                length += 1;
-                add(term, weight);
-            }
-        }
-        self.of(&page.title, 100).for_each(|term| add(term, TITLE));
-        self.of(&page.description, 200).for_each(|term| add(term, DESCRIPTION));
-        if let Ok(url) = url::Url::parse(&page.url) {
-            let host = url.host_str().unwrap_or_default();
-            self.of(&format!("{host} {}", url.path()), 50).for_each(|term| add(term, ADDRESS));
-        }
-        let terms = weights.into_iter().map(|(term, weight)| (term, weight.min(255) as u8)).collect();
-        Counted { terms, length }
+    of(&page.title, 100).for_each(|term| add(term, TITLE));
+    of(&page.description, 200).for_each(|term| add(term, DESCRIPTION));
+    if let Ok(url) = url::Url::parse(&page.url) {
+        let host = url.host_str().unwrap_or_default();
+        of(&format!("{host} {}", url.path()), 50).for_each(|term| add(term, ADDRESS));
     }
+    let terms = weights.into_iter().map(|(term, weight)| (term, weight.min(255) as u8)).collect();
+    Counted { terms, length }
 }
 
 #[cfg(test)]
@@ -101,10 +79,9 @@ mod tests {
 
     #[test]
     fn words_that_mean_the_same_are_one_term() {
-        let terms = Terms::default();
-        assert_eq!(terms.asked("How do the lighthouses' keepers keep keeping?"), ["lighthous", "keeper", "keep"]);
-        assert_eq!(terms.asked("Which is it?"), ["which", "is", "it"], "better than nothing");
-        assert_eq!(terms.asked("GPT-4o Überprüfung 深層学習"), ["gpt", "4o", "uberprufung", "深層", "層学", "学習"]);
+        assert_eq!(asked("How do the lighthouses' keepers keep keeping?"), ["lighthous", "keeper", "keep"]);
+        assert_eq!(asked("Which is it?"), ["which", "is", "it"], "better than nothing");
+        assert_eq!(asked("GPT-4o Überprüfung 深層学習"), ["gpt", "4o", "uberprufung", "深層", "層学", "学習"]);
         assert!(STOP_WORDS.is_sorted());
     }
 }

@@ -9,7 +9,6 @@ use serde_json::json;
 
 use super::page::StoredPage;
 use super::segment::{self, Segment};
-use super::words::Terms;
 use super::{Garbage, Manifest, Part, Pointer, load_segment};
 use crate::clock::{Clock, Timestamp};
 use crate::http::log;
@@ -53,7 +52,6 @@ pub struct Writer {
     blobs: Arc<dyn Blobs>,
     clock: Clock,
     limits: Limits,
-    terms: Terms,
     /// Segments read or made before: they never change.
     known: Mutex<HashMap<String, Arc<Segment>>>,
 }
@@ -76,7 +74,7 @@ pub struct Changed {
 
 impl Writer {
     pub fn new(db: Db, blobs: Arc<dyn Blobs>, clock: Clock, limits: Limits) -> Writer {
-        Writer { db, blobs, clock, limits, terms: Terms::default(), known: Mutex::default() }
+        Writer { db, blobs, clock, limits, known: Mutex::default() }
     }
 
     /// Makes the change, or none of it.
@@ -171,7 +169,7 @@ impl Writer {
             return Ok(None);
         }
         for chunk in fresh.chunks(self.limits.segment_pages as usize) {
-            let segment = self.put(Segment::of(chunk, &self.terms)?).await?;
+            let segment = self.put(Segment::of(chunk)?).await?;
             draft.add(segment);
         }
         draft.forget_oldest(&self.limits);

@@ -154,6 +154,7 @@ fn links(html: &str) -> Vec<Url> {
         status: 200,
         content_type: Some("text/html".to_owned()),
         robots: None,
+        cache_control: None,
         body: html.chars().take(20_000).collect::<String>().into_bytes(),
         truncated: false,
         redirects: 0,

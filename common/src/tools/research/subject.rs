@@ -98,6 +98,7 @@ pub fn words_of_html(html: &str, near: &url::Url) -> String {
         status: 200,
         content_type: Some("text/html; charset=utf-8".to_owned()),
         robots: None,
+        cache_control: None,
         body: html.into_bytes(),
         truncated: false,
         redirects: 0,

@@ -125,7 +125,7 @@ async fn check(toolbox: &Toolbox, task: &Task, address: &MailAddress) -> Result<
         None
     } else {
         task.reporter.say(60, "asking a provider");
-        ask_providers(toolbox, address, providers, &mut checked, &mut by_hosts).await
+        ask_provider(toolbox, address, &mut checked, &mut by_hosts).await
     };
     match (unanswered, failed) {
         // Whoever was to find out did not: what is left says nothing that was worth paying for.
@@ -221,33 +221,23 @@ async fn ask_host(
     Ok(said)
 }
 
-/// Asks the configured providers, one after the other. The error is the last one's, if none answered.
-async fn ask_providers(
+/// Asks the only provider there is an adapter for; another name stopped the start.
+async fn ask_provider(
     toolbox: &Toolbox,
     address: &MailAddress,
-    providers: &[String],
     checked: &mut Checked,
     by: &mut Vec<String>,
 ) -> Option<ToolError> {
-    let mut failed = None;
-    for name in providers {
-        if name != hunter::NAME {
-            let message = format!("EMAIL_CHECK_PROVIDERS names {name}, for which there is no adapter");
-            failed = Some(ToolError::unavailable(Unavailable::ProviderNotConfigured, message));
-            continue;
+    let deadline = Instant::now() + PROVIDER_TIME;
+    match hunter::ask(&toolbox.outbound, &address.ascii(), &checked.found, deadline).await {
+        Ok(found) => {
+            checked.found = found;
+            checked.provider = Some(hunter::NAME);
+            by.push(hunter::NAME.to_owned());
+            None
         }
-        let deadline = Instant::now() + PROVIDER_TIME;
-        match hunter::ask(&toolbox.outbound, &address.ascii(), &checked.found, deadline).await {
-            Ok(found) => {
-                checked.found = found;
-                checked.provider = Some(hunter::NAME);
-                by.push(hunter::NAME.to_owned());
-                return None;
-            }
-            Err(error) => failed = Some(error.of(name)),
-        }
+        Err(error) => Some(error.of(hunter::NAME)),
     }
-    failed
 }
 
 fn unavailable(error: &DnsError) -> ToolError {
