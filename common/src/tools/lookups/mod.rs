@@ -24,7 +24,7 @@ mod kept;
 mod map;
 mod market;
 mod molecules;
-mod needs;
+pub mod needs;
 mod places;
 mod products;
 mod records;
@@ -44,7 +44,6 @@ use serde_json::{Value, json};
 
 use super::Runner;
 use crate::catalog::ToolSpec;
-pub use needs::{Needs, needs};
 use row::Lookup;
 
 /// Every row, family by family.

@@ -12,7 +12,7 @@ pub struct Needs {
 }
 
 /// What this row needs. Keys that only raise a limit, and copies that only stand in for a source, are not among it.
-pub fn needs(row: &Lookup) -> Needs {
+pub fn of(row: &Lookup) -> Needs {
     let sources = row.requests.iter().map(|request| request.source.unwrap_or(row.source));
     let mut keyed = sources.filter(|source| matches!(source.key, Key::Header(..) | Key::Query(_)));
     let snapshot = row.snapshot.filter(|snapshot| snapshot.turn == Turn::Only || row.requests.is_empty());
@@ -28,12 +28,12 @@ mod tests {
 
     #[test]
     fn rows_need_what_they_cannot_do_without() {
-        let of = |name: &str| needs(super::super::find(name).unwrap());
-        assert_eq!(of("company_sanctions"), Needs { key: None, snapshot: Some("ofac") });
-        assert_eq!(of("record_court_cases_find"), Needs { key: Some("courtlistener"), snapshot: None });
+        let of_row = |name: &str| of(super::super::find(name).unwrap());
+        assert_eq!(of_row("company_sanctions"), Needs { key: None, snapshot: Some("ofac") });
+        assert_eq!(of_row("record_court_cases_find"), Needs { key: Some("courtlistener"), snapshot: None });
         // Its copy only stands in, and its key only raises a limit.
-        assert_eq!(of("company_bank_profile"), Needs { key: None, snapshot: None });
-        let all: Vec<Needs> = ROWS.iter().map(|row| needs(row)).collect();
+        assert_eq!(of_row("company_bank_profile"), Needs { key: None, snapshot: None });
+        let all: Vec<Needs> = ROWS.iter().map(|row| of(row)).collect();
         let keys: BTreeSet<&str> = all.iter().filter_map(|needs| needs.key).collect();
         assert_eq!(keys, BTreeSet::from(["courtlistener", "fmcsa", "sam"]), "docs/LOOKUPS.md names these");
         assert!(all.iter().filter_map(|needs| needs.snapshot).all(|name| snapshot::NAMES.contains(&name)));
