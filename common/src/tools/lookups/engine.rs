@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::row::{Key, Lookup, Request, Source as Register, Take, Turn};
+use super::row::{Failed, Key, Lookup, Request, Source as Register, Take, Turn};
 use super::{fill, find, kept, map, snapshot};
 use crate::clock::Timestamp;
 use crate::providers::{Ask, OutboundError};
@@ -80,13 +80,14 @@ pub async fn fresh(
     Ok(result)
 }
 
-/// A source that wants a key, or is asked too often, is a source that does not answer: the caller can do nothing else.
+/// A source that refuses the key, or is asked too often, is a source that does not answer: the caller can do nothing else.
 fn unavailable(row: &Lookup, error: &OutboundError) -> ToolError {
+    let told = error.of(row.source.name).message;
     let reason = match error {
         OutboundError::NotConfigured(_) => Unavailable::ProviderNotConfigured,
         _ => Unavailable::SourceUnavailable,
     };
-    ToolError::unavailable(reason, format!("{} {error}", row.source.name))
+    ToolError::unavailable(reason, told)
 }
 
 async fn own_copy(
@@ -179,12 +180,20 @@ async fn ask_one(
     for path in paths {
         let body = request.body.map(|body| body(input));
         let ask = keyed(toolbox, source, path, body).await?;
-        let sent = toolbox.outbound.send(source.provider, source.origin, &ask, request.absent, deadline).await?;
+        let expected = [request.absent, request.also].concat();
+        let sent = toolbox.outbound.send(source.provider, source.origin, &ask, &expected, deadline).await?;
+        let unreadable = || OutboundError::Unreadable("not what its documentation says".to_owned());
+        let answer: Result<Value, OutboundError> = serde_json::from_slice(&sent.body).map_err(|_| unreadable());
+        // Before anything else: some say that the key is wrong by the status that means "no such thing".
+        if let Ok(answer) = &answer
+            && let Some(said) = source.failed.iter().find_map(|failed| refusal(*failed, answer))
+        {
+            return Err(OutboundError::Failed(said));
+        }
         if request.absent.contains(&sent.status) {
             continue;
         }
-        let unreadable = || OutboundError::Unreadable("not what its documentation says".to_owned());
-        let answer: Value = serde_json::from_slice(&sent.body).map_err(|_| unreadable())?;
+        let answer = answer?;
         let is_genuine = request.genuine.iter().any(|pointer| match *pointer {
             "" => answer.is_array(),
             "{}" => answer.is_object(),
@@ -194,6 +203,27 @@ async fn ask_one(
         return if is_genuine { Ok(answer) } else { Err(unreadable()) };
     }
     Ok(Value::Null)
+}
+
+/// What the source says of its failure, if the answer is one: a line of it, for the log.
+fn refusal(failed: Failed, answer: &Value) -> Option<String> {
+    let line = |value: &Value| crate::material::visible(&value.to_string()).chars().take(300).collect();
+    match failed {
+        Failed::At(pointer) => map::is_there(answer, pointer).then(|| map::find(answer, pointer)),
+        Failed::Text(pointer) => {
+            let found = map::find(answer, pointer);
+            found.iter().any(|value| value.is_string()).then_some(found)
+        }
+        Failed::Unless(pointer, known) => {
+            let found = map::find(answer, pointer);
+            let is_known = |value: &&Value| {
+                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                value.is_null() || known.iter().any(|known| text.starts_with(known))
+            };
+            (!found.iter().all(is_known)).then_some(found)
+        }
+    }
+    .and_then(|found| found.first().map(|value| line(value)))
 }
 
 /// The question with the deployment's key, where the source wants one.

@@ -118,7 +118,8 @@ fn day(kind: As, value: &Value) -> Option<String> {
     }
     let number = value.as_u64().map(|number| number.to_string());
     let text = value.as_str().map(str::trim).or(number.as_deref())?;
-    let head: String = text.chars().take(10).collect();
+    // `8/1/2024 0:00` too.
+    let head: String = text.split_whitespace().next().unwrap_or_default().chars().take(10).collect();
     let parsed = match kind {
         As::DateMonthFirst => NaiveDate::parse_from_str(&head, "%m/%d/%Y"),
         As::DateDayFirst => NaiveDate::parse_from_str(&head, "%d/%m/%Y"),
@@ -234,7 +235,7 @@ mod tests {
     #[test]
     fn takes_what_is_there_in_its_type() {
         let answer = json!({
-            "other": " A\u{202e}cme ", "c": "1,234", "s": "0.5", "o": "Y", "d": "20240131T00", "us": "01/31/2024 12:00",
+            "other": " A\u{202e}cme ", "c": "1,234", "s": "0.5", "o": "Y", "d": "20240131T00", "us": "1/31/2024 0:00",
             "ms": 1_700_000_000_000_i64, "u": "https://a.b/c", "t": [{"v": "x"}, {"v": 2}, {"w": 3}],
             "rows": [{"a": 1}, {"a": 2}, {"a": 3}], "keyed": {"uids": ["1"], "1": {"k": 7}}, "in": {"b": 1},
         });
