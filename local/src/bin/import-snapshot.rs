@@ -81,7 +81,7 @@ fn blobs() -> Result<Arc<dyn Blobs>, String> {
     let nowhere = "0x0000000000000000000000000000000000000001";
     let variable = |name: &str| std::env::var(name).ok().or_else(|| (name == "PAY_TO").then(|| nowhere.to_owned()));
     if variable("BLOB_BUCKET").is_none() {
-        return Err("BLOB_BUCKET (or, for a local stack, BLOB_FOLDER) says where to".to_owned());
+        return Err("say where to: BLOB_BUCKET, or for the local stack BLOB_FOLDER=.local/blobs".to_owned());
     }
     let config = Config::read(variable).map_err(|errors| errors.to_string())?;
     let connections = Connections::open(&config).map_err(|error| error.to_string())?;

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use super::row::{Failed, Key, Lookup, Request, Source as Register, Take, Turn};
 use super::{fill, find, kept, map, snapshot};
 use crate::clock::Timestamp;
+use crate::http::log;
 use crate::providers::{Ask, OutboundError};
 use crate::tools::{Output, Running, Source, Task, ToolError, Toolbox, Unavailable};
 
@@ -97,7 +98,12 @@ async fn own_copy(
 ) -> Result<Option<Output>, ToolError> {
     let Some(own) = row.snapshot else { return Ok(None) };
     let copy = snapshot::open(&*toolbox.blobs, own.name).await;
-    let Some(copy) = copy.map_err(|error| ToolError::internal(error.to_string()))? else { return Ok(None) };
+    let copy = copy.map_err(|error| {
+        log::failure(&format!("the copy of {} could not be read", own.name), &error);
+        let message = format!("the copy of {} could not be read", row.source.name);
+        ToolError::unavailable(Unavailable::SourceUnavailable, message)
+    })?;
+    let Some(copy) = copy else { return Ok(None) };
     let input = input.clone();
     // Comparing names with a whole register takes long enough to be kept off the thread that answers.
     let work = tokio::task::spawn_blocking(move || result(row, (own.find)(&copy, &input), &input, &copy.as_of));

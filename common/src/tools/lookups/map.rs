@@ -129,8 +129,8 @@ fn day(kind: As, value: &Value) -> Option<String> {
     let iso = || NaiveDate::parse_from_str(&head, "%Y-%m-%d");
     let compact = || NaiveDate::parse_from_str(&text.chars().take(8).collect::<String>(), "%Y%m%d");
     let parsed = parsed.or_else(|_| iso()).or_else(|_| compact());
-    // Years of fewer or more digits print so too, and are no dates of any register.
-    Some(parsed.ok()?.format("%Y-%m-%d").to_string()).filter(|day| day.len() == 10 && !day.starts_with('-'))
+    // Years of fewer or more digits print so too, and are no dates of any register: ClinVar's "1/01/01 00:00" is none.
+    Some(parsed.ok()?.format("%Y-%m-%d").to_string()).filter(|day| day.len() == 10 && !day.starts_with(['-', '0']))
 }
 
 /// What the pointer points at: several things where it has a `*`.
@@ -246,6 +246,7 @@ mod tests {
         });
         assert_eq!(Value::Object(members(MEMBERS, &answer, None)), expected);
         assert_eq!(members(MEMBERS, &answer, Some(1))["rows"].as_array().unwrap().len(), 1);
+        assert_eq!(members(MEMBERS, &json!({"d": "1/01/01 00:00"}), None)["on"], Value::Null, "a day that is none");
         let nothing = members(MEMBERS, &Value::Null, None);
         assert_eq!((&nothing["name"], &nothing["rows"], &nothing["inner"]), (&Value::Null, &json!([]), &Value::Null));
     }

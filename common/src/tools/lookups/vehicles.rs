@@ -17,7 +17,7 @@ static NHTSA: Source = Source {
     url: "https://www.nhtsa.gov/nhtsa-datasets-and-apis",
     licence: US_PUBLIC,
     per_second: 2.0,
-    failed: &[Failed::Unless("/Message|/message", &["Results returned", "No results"])],
+    failed: &[Failed::Unless("/Message|/message", &["Results returned", "Response returned", "No results"])],
     ..SOURCE
 };
 
