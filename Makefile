@@ -30,7 +30,7 @@ verify: ## Check an export of receipts offline: make verify EXPORT=receipts.json
 	@cargo run --quiet --package local --bin verify-receipts -- "$(EXPORT)" "$(KEYS)"
 
 import-snapshot: ## Keep a copy of a register: make import-snapshot NAME=ofac AS_OF=2026-11-20 FILE=SDN.CSV OTHERS=ALT.CSV
-	@cargo run --quiet --package local --bin import-snapshot -- "$(NAME)" "$(AS_OF)" "$(FILE)" $(if $(OTHERS),"$(OTHERS)")
+	@cargo run --quiet --package local --bin import-snapshot -- "$(NAME)" "$(AS_OF)" "$(FILE)" $(if $(OTHERS),"$(OTHERS)") $(if $(FORCE),--force)
 
 doctor: ## Compare how the local stack (or, with TABLE_PREFIX set, a deployment) is set with what it needs
 	@local/doctor.sh $(if $(JSON),--json)

@@ -419,6 +419,14 @@ fn the_doctor_finds_what_is_wrong_and_says_what_to_do() {
             ("PUBLIC_BASE_URL", "http://127.0.0.1:1", Level::Fail, "service", "correct PUBLIC_BASE_URL"),
             ("FACILITATOR_URL", "http://127.0.0.1:1", Level::Fail, "facilitator", "set FACILITATOR_URL to one"),
             ("CHAIN_RPC_ULR", "http://x", Level::Warn, "variable CHAIN_RPC_ULR", "CHAIN_RPC_URL?"),
+            ("PROVIDER_KEYS", "{}", Level::Warn, "lookups", "set PROVIDER_KEYS='{\"courtlistener\""),
+            (
+                "PROVIDER_KEYS",
+                r#"{"courtlistener":"k","fmcsa":"k","sam":"k"}"#,
+                Level::Warn,
+                "lookups",
+                "set BLOB_BUCKET (or, of a local stack, BLOB_FOLDER)",
+            ),
         ] {
             let mut environment = of(&stack);
             environment.insert(name.to_owned(), value.to_owned());

@@ -30,6 +30,8 @@ pub fn json(stack: &Stack) -> Value {
         "database_url": stack.config.aws.endpoint,
         "agents_table": stack.config.tables.agents,
         "souls_table": stack.config.tables.souls,
+        // Names only: doctor tells by them what is missing.
+        "provider_keys": stack.config.providers.keys.keys().collect::<Vec<_>>(),
         "pid": std::process::id(),
     })
 }

@@ -8,6 +8,7 @@
 //!   the provider names, and never beyond the deadline.
 //! - A host that failed five times in a row is left alone for half a minute; then one call tries it.
 //! - An answer is read to 8 MB and no further. Keys show in no error and no log.
+//! - Callers are told who it was and a plain word ([`OutboundError`]'s text); what went wrong underneath is for the log.
 //!
 //! Limits are per process: deployed, as many processes run as the function's concurrency allows.
 
@@ -100,18 +101,23 @@ pub enum OutboundError {
     Refused(u16),
     /// Its answer cannot be read.
     Unreadable(String),
+    /// It answered, by a status of success, that it could not do what it was asked.
+    Failed(String),
 }
 
+/// What a caller is told, behind the provider's name. Hosts, causes and settings are not among it: [`OutboundError::detail`]
+/// has them.
 impl fmt::Display for OutboundError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            OutboundError::NotConfigured(what) => write!(f, "is not configured: {what}"),
-            OutboundError::NotAsked(why) => write!(f, "could not be asked: {why}"),
-            OutboundError::Unknown(why) => write!(f, "gave no answer: {why}"),
+            OutboundError::NotConfigured(_) => f.write_str("is not configured here"),
+            OutboundError::NotAsked(_) => f.write_str("could not be reached"),
+            OutboundError::Unknown(_) => f.write_str("did not answer"),
             OutboundError::TooMany => f.write_str("is asked too often"),
-            OutboundError::Unauthorized(status) => write!(f, "does not accept this deployment's key ({status})"),
-            OutboundError::Refused(status) => write!(f, "answered {status}"),
-            OutboundError::Unreadable(why) => write!(f, "gave an answer that cannot be read: {why}"),
+            OutboundError::Unauthorized(status) => write!(f, "refused this deployment (HTTP {status})"),
+            OutboundError::Refused(status) => write!(f, "answered HTTP {status}"),
+            OutboundError::Unreadable(_) => f.write_str("answered something unreadable"),
+            OutboundError::Failed(_) => f.write_str("answered that it could not do it"),
         }
     }
 }
@@ -119,8 +125,24 @@ impl fmt::Display for OutboundError {
 impl std::error::Error for OutboundError {}
 
 impl OutboundError {
+    /// The whole of it, for the log.
+    pub fn detail(&self) -> String {
+        match self {
+            OutboundError::NotConfigured(why)
+            | OutboundError::NotAsked(why)
+            | OutboundError::Unknown(why)
+            | OutboundError::Unreadable(why)
+            | OutboundError::Failed(why) => format!("{self}: {why}"),
+            _ => self.to_string(),
+        }
+    }
+
     /// The job's error. `provider` is told, its answer is not.
     pub fn of(&self, provider: &str) -> ToolError {
+        // The others were logged where they happened, by `Outbound::send`.
+        if matches!(self, OutboundError::NotConfigured(_) | OutboundError::Unreadable(_) | OutboundError::Failed(_)) {
+            log::failure(&format!("{provider} failed"), &self.detail());
+        }
         let message = format!("{provider} {self}");
         match self {
             OutboundError::NotConfigured(_) => ToolError::unavailable(Unavailable::ProviderNotConfigured, message),
@@ -217,7 +239,7 @@ impl Outbound {
             };
             let pause = named.unwrap_or(PAUSE * 2u32.pow(attempt - 1));
             if !again || attempt == ATTEMPTS || Instant::now() + pause >= deadline {
-                log::failure(&format!("{provider} failed"), &error);
+                log::failure(&format!("{provider} failed"), &error.detail());
                 return Err(error);
             }
             tokio::time::sleep(pause).await;
@@ -451,6 +473,31 @@ mod tests {
         assert_eq!(sent["x-api-key"], "a-secret-key");
         assert!(sent["user-agent"].to_str().unwrap().starts_with("Agora/"));
         let missing = outbound.needed_key("other").await.unwrap_err();
+        assert!(missing.detail().ends_with("PROVIDER_KEYS has no other"), "for the log");
         assert_eq!(missing.of("other").reason.as_deref(), Some("provider_not_configured"));
+    }
+
+    #[tokio::test]
+    async fn callers_are_told_a_plain_word_and_the_log_the_rest() {
+        // Nobody listens there: what the connector says of it is not for callers.
+        let gone = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+        let outbound = Outbound::of(&[("PROVIDER_URLS", &format!("{{\"peer\": \"http://{gone}\"}}"))]);
+        let once = Ask { repeatable: false, ..Ask::get("/") };
+        let error = ask(&outbound, &once, 300).await.unwrap_err();
+        assert_eq!(error.of("peer").message, "peer could not be reached");
+        assert!(error.detail().len() > "could not be reached: ".len(), "{}", error.detail());
+        let why = || "client error (Connect): dns error: 10.0.0.7:53".to_owned();
+        for (error, told) in [
+            (OutboundError::NotConfigured(why()), "peer is not configured here"),
+            (OutboundError::NotAsked(why()), "peer could not be reached"),
+            (OutboundError::Unknown(why()), "peer did not answer"),
+            (OutboundError::TooMany, "peer is asked too often"),
+            (OutboundError::Unauthorized(403), "peer refused this deployment (HTTP 403)"),
+            (OutboundError::Refused(502), "peer answered HTTP 502"),
+            (OutboundError::Unreadable(why()), "peer answered something unreadable"),
+            (OutboundError::Failed(why()), "peer answered that it could not do it"),
+        ] {
+            assert_eq!(error.of("peer").message, told);
+        }
     }
 }

@@ -1,5 +1,8 @@
 //! Puts the operator's copy of a register in force (docs/LOOKUPS.md):
-//! `import-snapshot <name> <YYYY-MM-DD> <file> [<file of other names>]`.
+//! `import-snapshot <name> <YYYY-MM-DD> <file> [<file of other names>] [--force]`.
+//!
+//! A damaged file is refused. So is a copy that is older than the one in force, far smaller, or not the whole register,
+//! unless it is forced.
 //!
 //! Deployed, it writes to `BLOB_BUCKET` with the credentials and `AWS_REGION` of the environment; with `BLOB_FOLDER`, to that
 //! folder, as the local stack keeps its blobs. Functions read the new copy with their next call.
@@ -29,28 +32,45 @@ async fn main() -> ExitCode {
 }
 
 async fn run() -> Result<String, String> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (flags, arguments): (Vec<String>, Vec<String>) =
+        std::env::args().skip(1).partition(|word| word.starts_with("--"));
+    let is_forced = flags == ["--force"];
     let (name, as_of, file, others) = match &arguments[..] {
-        [name, as_of, file] => (name, as_of, file, None),
-        [name, as_of, file, others] => (name, as_of, file, Some(others)),
-        _ => return Err(format!("usage: import-snapshot {} YYYY-MM-DD file [file]", snapshot::NAMES.join("|"))),
+        [name, as_of, file] if flags.is_empty() || is_forced => (name, as_of, file, None),
+        [name, as_of, file, others] if flags.is_empty() || is_forced => (name, as_of, file, Some(others)),
+        _ => {
+            let names = snapshot::NAMES.join("|");
+            return Err(format!("usage: import-snapshot {names} YYYY-MM-DD file [file of other names] [--force]"));
+        }
     };
     if !(row::DAY.matches)(as_of) {
         return Err(format!("{as_of} is no day, as YYYY-MM-DD"));
+    }
+    if as_of.as_str() > &Clock::system().now().to_string()[..10] {
+        return Err(format!("{as_of} is in the future: AS_OF is the day on which the register was published"));
     }
     let read = |file: &String| std::fs::read(file).map_err(|error| format!("{file}: {error}"));
     // Some of these files are not quite UTF-8.
     let text = String::from_utf8_lossy(&read(file)?).into_owned();
     let others = others.map(read).transpose()?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    let records = import::records(name, &text, others.as_deref())?;
+    let stays = "the copy in force stays";
+    let records = import::records(name, &text, others.as_deref()).map_err(|why| format!("{file}: {why}; {stays}"))?;
     if records.is_empty() {
-        return Err(format!("{file} has no records: the copy in force stays"));
+        return Err(format!("{file} has no records; {stays}"));
     }
-    let done = snapshot::publish(&*blobs()?, name, as_of, records).await.map_err(|error| error.to_string())?;
-    Ok(format!(
-        "{name} of {as_of}: {} records, {} bytes unpacked, generation {}",
-        done.records, done.bytes, done.generation
-    ))
+    let blobs = blobs()?;
+    let before = snapshot::in_force(&*blobs, name).await.map_err(|error| error.to_string())?;
+    let doubts = import::doubts(name, as_of, records.len(), others.is_some(), before.as_ref());
+    if !doubts.is_empty() && !is_forced {
+        return Err(format!("{}; {stays} (FORCE=1 puts this one in its place)", doubts.join("; ")));
+    }
+    let done = snapshot::publish(&*blobs, name, as_of, records).await.map_err(|error| error.to_string())?;
+    let replaced = match before {
+        Some(before) => format!("replaces {} records of {} ({})", before.records, before.as_of, before.generation),
+        None => "the first one".to_owned(),
+    };
+    let (count, bytes, generation) = (done.records, done.bytes, done.generation);
+    Ok(format!("{name} of {as_of}: {count} records, {bytes} bytes unpacked, generation {generation}; {replaced}"))
 }
 
 fn blobs() -> Result<Arc<dyn Blobs>, String> {
@@ -61,7 +81,7 @@ fn blobs() -> Result<Arc<dyn Blobs>, String> {
     let nowhere = "0x0000000000000000000000000000000000000001";
     let variable = |name: &str| std::env::var(name).ok().or_else(|| (name == "PAY_TO").then(|| nowhere.to_owned()));
     if variable("BLOB_BUCKET").is_none() {
-        return Err("BLOB_BUCKET (or, for a local stack, BLOB_FOLDER) says where to".to_owned());
+        return Err("say where to: BLOB_BUCKET, or for the local stack BLOB_FOLDER=.local/blobs".to_owned());
     }
     let config = Config::read(variable).map_err(|errors| errors.to_string())?;
     let connections = Connections::open(&config).map_err(|error| error.to_string())?;

@@ -7,6 +7,7 @@
 mod chain;
 mod cloud;
 mod functions;
+mod lookups;
 mod service;
 mod settings;
 
@@ -15,11 +16,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use common::app::{App, Connections};
+use common::clock::Clock;
 use common::evm::Address;
+use common::store::Blobs;
 use serde::Serialize;
 use serde_json::Value;
 
 pub use settings::template_variables;
+
+use crate::blobs::FolderBlobs;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -107,7 +112,16 @@ pub async fn examine(environment: &HashMap<String, String>) -> Report {
     chain::check(&app, &wallets, &mut report).await;
     cloud::check(&app, &connections, &mut report).await;
     service::check(&app, &connections, &mut report).await;
+    lookups::check(&app, &connections, blobs(environment, &app), &mut report).await;
     report
+}
+
+/// Where blobs are kept: a local stack's folder, or the bucket.
+fn blobs(environment: &HashMap<String, String>, app: &App) -> Option<Arc<dyn Blobs>> {
+    match environment.get("BLOB_FOLDER") {
+        Some(folder) => Some(Arc::new(FolderBlobs::new(folder.into(), "http://localhost", Clock::system()))),
+        None => app.config.aws.bucket.as_ref().map(|_| app.blobs.clone()),
+    }
 }
 
 /// Adds to an environment what a running local stack announces (`.local/stack.json`); what is set stays.
@@ -116,6 +130,13 @@ pub fn of_stack(environment: &mut HashMap<String, String>, announcement: &Path) 
     let secret = announcement.with_file_name("service-secret");
     let secret = std::fs::read_to_string(secret).ok();
     let text = |pointer: &str| stack.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+    let blobs = announcement.with_file_name("blobs").to_str().map(str::to_owned);
+    // The keys themselves are in no file: their names are enough to say what is missing.
+    let keys = stack.pointer("/provider_keys").and_then(Value::as_array).map(|names| {
+        let keys =
+            names.iter().filter_map(Value::as_str).map(|name| (name.to_owned(), Value::from("as-the-stack-has-it")));
+        Value::Object(keys.collect()).to_string()
+    });
     let chain_id = stack.pointer("/chain/chain_id").map(Value::to_string);
     for (name, value) in [
         ("SERVICE_NAME", text("/service_name")),
@@ -130,6 +151,8 @@ pub fn of_stack(environment: &mut HashMap<String, String>, announcement: &Path) 
         ("RELAYER_ADDRESS", text("/relayer")),
         ("TREASURY_ADDRESS", text("/treasury")),
         ("SERVICE_SECRET", secret),
+        ("BLOB_FOLDER", blobs),
+        ("PROVIDER_KEYS", keys),
     ] {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
             environment.entry(name.to_owned()).or_insert(value);

@@ -14,7 +14,7 @@ const NEEDED_IN_AWS: [&str; 5] =
     ["TABLE_PREFIX", "JOB_QUEUE_URL", "SOUL_QUEUE_URL", "BLOB_BUCKET", "SERVICE_SECRET_ARN"];
 
 /// Variables that the doctor, the local stack and its tools read beside the service.
-const NOT_THE_SERVICES: [&str; 3] = ["RELAYER_ADDRESS", "TREASURY_ADDRESS", "SERVICE_SECRET"];
+const NOT_THE_SERVICES: [&str; 4] = ["RELAYER_ADDRESS", "TREASURY_ADDRESS", "SERVICE_SECRET", "BLOB_FOLDER"];
 
 /// The configuration, if it can be read; and what is wrong with it, or missing, or set for nobody.
 pub fn check(environment: &HashMap<String, String>, report: &mut Report) -> Option<Config> {

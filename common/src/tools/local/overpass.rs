@@ -32,15 +32,23 @@ pub async fn find(
         ..Ask::get("/api/interpreter")
     };
     let (_, answer) = outbound.json(NAME, ORIGIN, &ask, &[], deadline).await?;
-    let elements = answer["elements"].as_array();
-    let elements = elements.ok_or_else(|| OutboundError::Unreadable("not what its documentation says".to_owned()))?;
-    let businesses = elements.iter().take(most).filter_map(business).collect();
+    let businesses = elements(&answer)?.iter().take(most).filter_map(business).collect();
     Ok(Found {
         businesses,
         source: Source::upstream(NAME, None),
         calls: 1,
         attribution: "© OpenStreetMap contributors, ODbL 1.0",
     })
+}
+
+/// What was found. A query that ran out of time or memory comes with status 200, what was found until then (mostly nothing),
+/// and a remark: that is no answer.
+fn elements(answer: &Value) -> Result<&Vec<Value>, OutboundError> {
+    if let Some(remark) = answer["remark"].as_str().filter(|remark| remark.contains("error")) {
+        return Err(OutboundError::Failed(remark.chars().take(200).collect()));
+    }
+    let elements = answer["elements"].as_array();
+    elements.ok_or_else(|| OutboundError::Unreadable("not what its documentation says".to_owned()))
 }
 
 /// Named places of the area that are of such a kind, or called so.
@@ -102,6 +110,16 @@ fn business(element: &Value) -> Option<Business> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_query_that_broke_off_found_not_nothing() {
+        let of = |text: &str| elements(&serde_json::from_str(text).unwrap()).map(Vec::len);
+        assert_eq!(of(r#"{"elements":[]}"#), Ok(0));
+        let broken =
+            r#"{"elements":[],"remark":"runtime error: Query timed out in \"query\" at line 1 after 20 seconds."}"#;
+        assert!(matches!(of(broken), Err(OutboundError::Failed(_))));
+        assert!(matches!(of("{}"), Err(OutboundError::Unreadable(_))));
+    }
 
     #[test]
     fn words_stay_words_in_the_query() {

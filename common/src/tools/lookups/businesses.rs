@@ -14,8 +14,7 @@ static NEW_YORK_CITY: Source = Source {
     name: "NYC Open Data",
     url: "https://opendata.cityofnewyork.us/",
     licence: "NYC Open Data, no restrictions on use",
-    per_second: 1.0,
-    key: Key::MayHeader("x-app-token", ""),
+    ..SODA
 };
 
 /// Data sets 4ijn-s7e5 (food inspections), r5kz-chrr (licences) and ydr8-5enu (permits).
@@ -25,8 +24,7 @@ static CHICAGO: Source = Source {
     name: "Chicago Data Portal",
     url: "https://data.cityofchicago.org/",
     licence: "City of Chicago, terms of use of the data portal",
-    per_second: 1.0,
-    key: Key::MayHeader("x-app-token", ""),
+    ..SODA
 };
 
 /// Data set n9v6-gdp6.
@@ -36,8 +34,7 @@ static NEW_YORK_STATE: Source = Source {
     name: "New York State Department of State, active corporations",
     url: "https://data.ny.gov/Economic-Development/Active-Corporations-Beginning-1800/n9v6-gdp6",
     licence: "NY Open Data, terms of use",
-    per_second: 1.0,
-    key: Key::MayHeader("x-app-token", ""),
+    ..SODA
 };
 
 const ZIP_FIELD: Field = Field::optional("zipcode", formed(&ZIP), "Only in this ZIP code");
@@ -71,8 +68,7 @@ pub static ROWS: &[Lookup] = &[
                 Pair::One("$order", "inspection_date DESC"),
                 Pair::One("$limit", "{limit=20}"),
             ],
-            genuine: &[""],
-            ..GET
+            ..SODA_GET
         }],
         found: "",
         answer: &[rows(
@@ -127,8 +123,7 @@ pub static ROWS: &[Lookup] = &[
                 Pair::One("$order", "inspection_date DESC"),
                 Pair::One("$limit", "{limit=10}"),
             ],
-            genuine: &[""],
-            ..GET
+            ..SODA_GET
         }],
         found: "",
         answer: &[rows(
@@ -183,8 +178,7 @@ pub static ROWS: &[Lookup] = &[
                 Pair::One("$order", "license_start_date DESC"),
                 Pair::One("$limit", "{limit=10}"),
             ],
-            genuine: &[""],
-            ..GET
+            ..SODA_GET
         }],
         found: "",
         answer: &[rows(
@@ -235,8 +229,7 @@ pub static ROWS: &[Lookup] = &[
                 ),
                 Pair::One("$limit", "{limit=10}"),
             ],
-            genuine: &[""],
-            ..GET
+            ..SODA_GET
         }],
         found: "",
         answer: &[rows(
@@ -300,14 +293,12 @@ pub static ROWS: &[Lookup] = &[
                 paths: &[
                     "/resource/ydr8-5enu.json?$where={chicago}&$order=issue_date%20DESC&$limit={limit=50}&$offset={offset=0}",
                 ],
-                genuine: &[""],
-                ..GET
+                ..SODA_GET
             },
             Request {
                 paths: &["/resource/ipu4-2q9a.json?$where={new_york}&$limit={limit=50}&$offset={offset=0}"],
-                genuine: &[""],
                 source: Some(&NEW_YORK_CITY),
-                ..GET
+                ..SODA_GET
             },
         ],
         derive: permit_query,

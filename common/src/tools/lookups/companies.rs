@@ -19,7 +19,7 @@ static SEC: Source = Source {
     url: "https://www.sec.gov/search-filings",
     licence: US_PUBLIC,
     per_second: 2.0,
-    key: Key::None,
+    ..SOURCE
 };
 
 /// <https://api.fdic.gov/banks/docs/> (read Nov 2026).
@@ -29,8 +29,8 @@ static FDIC: Source = Source {
     name: "US Federal Deposit Insurance Corporation, BankFind",
     url: "https://banks.data.fdic.gov/bankfind-suite/",
     licence: US_PUBLIC,
-    per_second: 1.0,
     key: Key::MayQuery("api_key"),
+    ..SOURCE
 };
 
 /// <https://www.gleif.org/en/lei-data/gleif-api> (read Nov 2026).
@@ -40,8 +40,8 @@ static GLEIF: Source = Source {
     name: "Global Legal Entity Identifier Foundation",
     url: "https://search.gleif.org/",
     licence: "CC0 1.0",
-    per_second: 1.0,
-    key: Key::None,
+    failed: &[Failed::Unless("/errors/*/status", &["404"])],
+    ..SOURCE
 };
 
 /// <https://ec.europa.eu/taxation_customs/vies/#/technical-information> (read Nov 2026).
@@ -52,7 +52,8 @@ static VIES: Source = Source {
     url: "https://ec.europa.eu/taxation_customs/vies/",
     licence: "Public information of the European Commission; for checking VAT numbers only",
     per_second: 2.0,
-    key: Key::None,
+    failed: &[Failed::At("/errorWrappers")],
+    ..SOURCE
 };
 
 /// `api_contracts/contracts/v2/search/spending_by_award.md` of fedspendingtransparency/usaspending-api (read Nov 2026).
@@ -63,7 +64,8 @@ static USASPENDING: Source = Source {
     url: "https://www.usaspending.gov/",
     licence: US_PUBLIC,
     per_second: 2.0,
-    key: Key::None,
+    failed: &[Failed::At("/detail")],
+    ..SOURCE
 };
 
 /// <https://cfpb.github.io/api/ccdb/> (read Nov 2026).
@@ -73,19 +75,20 @@ static CFPB: Source = Source {
     name: "US Consumer Financial Protection Bureau, Consumer Complaint Database",
     url: "https://www.consumerfinance.gov/data-research/consumer-complaints/",
     licence: US_PUBLIC,
-    per_second: 1.0,
-    key: Key::None,
+    failed: SEARCH_ENGINE,
+    ..SOURCE
 };
 
-/// <https://echo.epa.gov/tools/web-services/facility-search-all-data> (read Nov 2026).
+/// <https://echo.epa.gov/tools/web-services/facility-search-all-data> (read Nov 2026): 300 requests an hour, 1,500 a day. A name
+/// that fits too many facilities is an error.
 static ECHO: Source = Source {
     provider: "echo",
     origin: "https://echodata.epa.gov",
     name: "US Environmental Protection Agency, ECHO",
     url: "https://echo.epa.gov/",
     licence: US_PUBLIC,
-    per_second: 1.0,
-    key: Key::None,
+    failed: &[Failed::At("/Results/Error")],
+    ..SOURCE
 };
 
 /// <https://mobile.fmcsa.dot.gov/QCDevsite/docs/qcApi> (read Nov 2026).
@@ -97,17 +100,22 @@ static FMCSA: Source = Source {
     licence: US_PUBLIC,
     per_second: 2.0,
     key: Key::Query("webKey"),
+    failed: &[Failed::Text("/content")],
+    ..SOURCE
 };
 
-/// <https://lda.senate.gov/api/redoc/v1/> (read Nov 2026).
+/// <https://lda.gov/api/redoc/v1/> (read Nov 2026): fifteen requests a minute without a key. The older host, lda.senate.gov, was
+/// closed in June 2026 and leads to a page.
 static LDA: Source = Source {
     provider: "lda",
-    origin: "https://lda.senate.gov",
+    origin: "https://lda.gov",
     name: "US Senate Office of Public Records, Lobbying Disclosure Act",
-    url: "https://lda.senate.gov/",
+    url: "https://lda.gov/",
     licence: US_PUBLIC,
     per_second: 0.25,
     key: Key::MayHeader("authorization", "Token "),
+    failed: &[Failed::At("/detail")],
+    ..SOURCE
 };
 
 /// <https://sanctionslist.ofac.treas.gov/Home/SdnList>: SDN.CSV, imported by the operator.
@@ -117,8 +125,7 @@ static OFAC: Source = Source {
     name: "US Treasury, Office of Foreign Assets Control, SDN list",
     url: "https://sanctionslist.ofac.treas.gov/",
     licence: US_PUBLIC,
-    per_second: 1.0,
-    key: Key::None,
+    ..SOURCE
 };
 
 static COPY_OF_FDIC: Snapshot = Snapshot { name: "fdic", turn: Turn::Fallback, find: snapshot::find_bank };

@@ -53,7 +53,7 @@ mod example {
         url: "https://data.worldbank.org/",
         licence: "CC BY 4.0",
         per_second: 2.0,
-        key: Key::None,
+        ..SOURCE
     };
 
     #[rustfmt::skip]

@@ -6,9 +6,10 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::row::{Key, Lookup, Request, Source as Register, Take, Turn};
+use super::row::{Failed, Key, Lookup, Request, Source as Register, Take, Turn};
 use super::{fill, find, kept, map, snapshot};
 use crate::clock::Timestamp;
+use crate::http::log;
 use crate::providers::{Ask, OutboundError};
 use crate::tools::{Output, Running, Source, Task, ToolError, Toolbox, Unavailable};
 
@@ -80,13 +81,14 @@ pub async fn fresh(
     Ok(result)
 }
 
-/// A source that wants a key, or is asked too often, is a source that does not answer: the caller can do nothing else.
+/// A source that refuses the key, or is asked too often, is a source that does not answer: the caller can do nothing else.
 fn unavailable(row: &Lookup, error: &OutboundError) -> ToolError {
+    let told = error.of(row.source.name).message;
     let reason = match error {
         OutboundError::NotConfigured(_) => Unavailable::ProviderNotConfigured,
         _ => Unavailable::SourceUnavailable,
     };
-    ToolError::unavailable(reason, format!("{} {error}", row.source.name))
+    ToolError::unavailable(reason, told)
 }
 
 async fn own_copy(
@@ -96,7 +98,12 @@ async fn own_copy(
 ) -> Result<Option<Output>, ToolError> {
     let Some(own) = row.snapshot else { return Ok(None) };
     let copy = snapshot::open(&*toolbox.blobs, own.name).await;
-    let Some(copy) = copy.map_err(|error| ToolError::internal(error.to_string()))? else { return Ok(None) };
+    let copy = copy.map_err(|error| {
+        log::failure(&format!("the copy of {} could not be read", own.name), &error);
+        let message = format!("the copy of {} could not be read", row.source.name);
+        ToolError::unavailable(Unavailable::SourceUnavailable, message)
+    })?;
+    let Some(copy) = copy else { return Ok(None) };
     let input = input.clone();
     // Comparing names with a whole register takes long enough to be kept off the thread that answers.
     let work = tokio::task::spawn_blocking(move || result(row, (own.find)(&copy, &input), &input, &copy.as_of));
@@ -179,12 +186,20 @@ async fn ask_one(
     for path in paths {
         let body = request.body.map(|body| body(input));
         let ask = keyed(toolbox, source, path, body).await?;
-        let sent = toolbox.outbound.send(source.provider, source.origin, &ask, request.absent, deadline).await?;
+        let expected = [request.absent, request.also].concat();
+        let sent = toolbox.outbound.send(source.provider, source.origin, &ask, &expected, deadline).await?;
+        let unreadable = || OutboundError::Unreadable("not what its documentation says".to_owned());
+        let answer: Result<Value, OutboundError> = serde_json::from_slice(&sent.body).map_err(|_| unreadable());
+        // Before anything else: some say that the key is wrong by the status that means "no such thing".
+        if let Ok(answer) = &answer
+            && let Some(said) = source.failed.iter().find_map(|failed| refusal(*failed, answer))
+        {
+            return Err(OutboundError::Failed(said));
+        }
         if request.absent.contains(&sent.status) {
             continue;
         }
-        let unreadable = || OutboundError::Unreadable("not what its documentation says".to_owned());
-        let answer: Value = serde_json::from_slice(&sent.body).map_err(|_| unreadable())?;
+        let answer = answer?;
         let is_genuine = request.genuine.iter().any(|pointer| match *pointer {
             "" => answer.is_array(),
             "{}" => answer.is_object(),
@@ -194,6 +209,27 @@ async fn ask_one(
         return if is_genuine { Ok(answer) } else { Err(unreadable()) };
     }
     Ok(Value::Null)
+}
+
+/// What the source says of its failure, if the answer is one: a line of it, for the log.
+fn refusal(failed: Failed, answer: &Value) -> Option<String> {
+    let line = |value: &Value| crate::material::visible(&value.to_string()).chars().take(300).collect();
+    match failed {
+        Failed::At(pointer) => map::is_there(answer, pointer).then(|| map::find(answer, pointer)),
+        Failed::Text(pointer) => {
+            let found = map::find(answer, pointer);
+            found.iter().any(|value| value.is_string()).then_some(found)
+        }
+        Failed::Unless(pointer, known) => {
+            let found = map::find(answer, pointer);
+            let is_known = |value: &&Value| {
+                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                value.is_null() || known.iter().any(|known| text.starts_with(known))
+            };
+            (!found.iter().all(is_known)).then_some(found)
+        }
+    }
+    .and_then(|found| found.first().map(|value| line(value)))
 }
 
 /// The question with the deployment's key, where the source wants one.

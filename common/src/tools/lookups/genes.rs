@@ -17,6 +17,13 @@ static NCBI: Source = Source {
     licence: US_PUBLIC,
     per_second: 2.0,
     key: Key::MayQuery("api_key"),
+    failed: &[
+        Failed::At("/error"),
+        Failed::At("/ERROR"),
+        Failed::At("/esearchresult/ERROR"),
+        Failed::At("/linksets/*/ERROR"),
+    ],
+    ..SOURCE
 };
 
 /// <https://gtexportal.org/api/v2/redoc> (read Nov 2026).
@@ -26,8 +33,8 @@ static GTEX: Source = Source {
     name: "Genotype-Tissue Expression project, GTEx Portal (dbGaP phs000424)",
     url: "https://gtexportal.org/",
     licence: "Open access; cite the GTEx Portal",
-    per_second: 1.0,
-    key: Key::None,
+    failed: &[Failed::At("/detail")],
+    ..SOURCE
 };
 
 /// <https://reactome.org/ContentService/> (read Nov 2026).
@@ -38,7 +45,7 @@ static REACTOME: Source = Source {
     url: "https://reactome.org/",
     licence: "CC0 1.0",
     per_second: 2.0,
-    key: Key::None,
+    ..SOURCE
 };
 
 static VCV: Format = Format {
@@ -250,7 +257,11 @@ pub static ROWS: &[Lookup] = &[
         },
         source: &REACTOME,
         requests: &[Request {
-            paths: &["/ContentService/data/mapping/NCBI/{gene_id}/pathways"],
+            // Its own name of the resource, and the one that clients of it use.
+            paths: &[
+                "/ContentService/data/mapping/NCBI%20Gene/{gene_id}/pathways",
+                "/ContentService/data/mapping/NCBI/{gene_id}/pathways",
+            ],
             query: &[Pair::One("species", "{taxon_id=9606}")],
             absent: &[404],
             genuine: &[""],

@@ -15,7 +15,8 @@ static NPPES: Source = Source {
     url: "https://npiregistry.cms.hhs.gov/",
     licence: US_PUBLIC,
     per_second: 2.0,
-    key: Key::None,
+    failed: &[Failed::At("/Errors")],
+    ..SOURCE
 };
 
 /// <https://data.cms.gov/provider-data/docs> (data set xubh-q36u, read Nov 2026).
@@ -26,7 +27,8 @@ static CARE_COMPARE: Source = Source {
     url: "https://data.cms.gov/provider-data/dataset/xubh-q36u",
     licence: US_PUBLIC,
     per_second: 2.0,
-    key: Key::None,
+    failed: &[Failed::At("/message")],
+    ..SOURCE
 };
 
 /// <https://clinicaltrials.gov/data-api/api> (version 2, read Nov 2026).
@@ -37,7 +39,7 @@ static TRIALS: Source = Source {
     url: "https://clinicaltrials.gov/",
     licence: "US government work; sponsors' texts as submitted",
     per_second: 0.8,
-    key: Key::None,
+    ..SOURCE
 };
 
 static COPY_OF_PERSONS: Snapshot =

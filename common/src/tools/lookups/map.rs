@@ -118,7 +118,8 @@ fn day(kind: As, value: &Value) -> Option<String> {
     }
     let number = value.as_u64().map(|number| number.to_string());
     let text = value.as_str().map(str::trim).or(number.as_deref())?;
-    let head: String = text.chars().take(10).collect();
+    // `8/1/2024 0:00` too.
+    let head: String = text.split_whitespace().next().unwrap_or_default().chars().take(10).collect();
     let parsed = match kind {
         As::DateMonthFirst => NaiveDate::parse_from_str(&head, "%m/%d/%Y"),
         As::DateDayFirst => NaiveDate::parse_from_str(&head, "%d/%m/%Y"),
@@ -128,8 +129,8 @@ fn day(kind: As, value: &Value) -> Option<String> {
     let iso = || NaiveDate::parse_from_str(&head, "%Y-%m-%d");
     let compact = || NaiveDate::parse_from_str(&text.chars().take(8).collect::<String>(), "%Y%m%d");
     let parsed = parsed.or_else(|_| iso()).or_else(|_| compact());
-    // Years of fewer or more digits print so too, and are no dates of any register.
-    Some(parsed.ok()?.format("%Y-%m-%d").to_string()).filter(|day| day.len() == 10 && !day.starts_with('-'))
+    // Years of fewer or more digits print so too, and are no dates of any register: ClinVar's "1/01/01 00:00" is none.
+    Some(parsed.ok()?.format("%Y-%m-%d").to_string()).filter(|day| day.len() == 10 && !day.starts_with(['-', '0']))
 }
 
 /// What the pointer points at: several things where it has a `*`.
@@ -234,7 +235,7 @@ mod tests {
     #[test]
     fn takes_what_is_there_in_its_type() {
         let answer = json!({
-            "other": " A\u{202e}cme ", "c": "1,234", "s": "0.5", "o": "Y", "d": "20240131T00", "us": "01/31/2024 12:00",
+            "other": " A\u{202e}cme ", "c": "1,234", "s": "0.5", "o": "Y", "d": "20240131T00", "us": "1/31/2024 0:00",
             "ms": 1_700_000_000_000_i64, "u": "https://a.b/c", "t": [{"v": "x"}, {"v": 2}, {"w": 3}],
             "rows": [{"a": 1}, {"a": 2}, {"a": 3}], "keyed": {"uids": ["1"], "1": {"k": 7}}, "in": {"b": 1},
         });
@@ -245,6 +246,7 @@ mod tests {
         });
         assert_eq!(Value::Object(members(MEMBERS, &answer, None)), expected);
         assert_eq!(members(MEMBERS, &answer, Some(1))["rows"].as_array().unwrap().len(), 1);
+        assert_eq!(members(MEMBERS, &json!({"d": "1/01/01 00:00"}), None)["on"], Value::Null, "a day that is none");
         let nothing = members(MEMBERS, &Value::Null, None);
         assert_eq!((&nothing["name"], &nothing["rows"], &nothing["inner"]), (&Value::Null, &json!([]), &Value::Null));
     }

@@ -13,8 +13,8 @@ static CALC: Source = Source {
     name: "US General Services Administration, CALC+",
     url: "https://buy.gsa.gov/pricing/",
     licence: US_PUBLIC,
-    per_second: 1.0,
-    key: Key::None,
+    failed: SEARCH_ENGINE,
+    ..SOURCE
 };
 
 /// Data set bw6n-ddqk, <https://data.bts.gov/Research-and-Statistics/Transportation-Services-Index-and-Seasonally-Adjus/bw6n-ddqk>
@@ -25,8 +25,7 @@ static BTS: Source = Source {
     name: "US Bureau of Transportation Statistics, Transportation Services Index",
     url: "https://data.bts.gov/Research-and-Statistics/Transportation-Services-Index-and-Seasonally-Adjus/bw6n-ddqk",
     licence: US_PUBLIC,
-    per_second: 1.0,
-    key: Key::MayHeader("x-app-token", ""),
+    ..SODA
 };
 
 /// <https://frankfurter.dev/> (version 1, read Nov 2026).
@@ -37,7 +36,7 @@ static FRANKFURTER: Source = Source {
     url: "https://frankfurter.dev/",
     licence: "Rates of the European Central Bank, free to use with attribution",
     per_second: 2.0,
-    key: Key::None,
+    ..SOURCE
 };
 
 /// <https://fiscaldata.treasury.gov/api-documentation/> (read Nov 2026).
@@ -48,7 +47,7 @@ static FISCAL_DATA: Source = Source {
     url: "https://fiscaldata.treasury.gov/datasets/average-interest-rates-treasury-securities/",
     licence: US_PUBLIC,
     per_second: 2.0,
-    key: Key::None,
+    ..SOURCE
 };
 
 /// <https://datahelpdesk.worldbank.org/knowledgebase/articles/889392> (version 2, read Nov 2026).
@@ -59,7 +58,8 @@ static WORLD_BANK: Source = Source {
     url: "https://data.worldbank.org/",
     licence: "CC BY 4.0",
     per_second: 2.0,
-    key: Key::None,
+    failed: &[Failed::Unless("/0/message/*/id", &["120", "175"])],
+    ..SOURCE
 };
 
 static MONTH: Format = Format {
@@ -90,7 +90,7 @@ pub static ROWS: &[Lookup] = &[
                     Kind::Choice(&["high_school", "associates", "bachelors", "masters", "doctorate"]),
                     "Exactly this level",
                 ),
-                limit(25),
+                limit(20),
             ],
             example: || json!({"role": "software engineer", "limit": 1}),
             ..LOOKUP
@@ -104,6 +104,7 @@ pub static ROWS: &[Lookup] = &[
                 Pair::One("filter", "education_level:{level}"),
                 Pair::One("ordering", "current_price"),
                 Pair::One("sort", "asc"),
+                // Twenty rows come whatever is asked for (and it skips filters that it does not know: these it knows).
                 Pair::One("page", "1"),
                 Pair::One("page_size", "{limit=10}"),
             ],
@@ -169,8 +170,7 @@ pub static ROWS: &[Lookup] = &[
                 Pair::One("$order", "obs_date DESC"),
                 Pair::One("$limit", "{months=12}"),
             ],
-            genuine: &[""],
-            ..GET
+            ..SODA_GET
         }],
         found: "",
         answer: &[list(

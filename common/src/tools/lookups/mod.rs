@@ -24,7 +24,7 @@ mod kept;
 mod map;
 mod market;
 mod molecules;
-mod needs;
+pub mod needs;
 mod places;
 mod products;
 mod records;
@@ -40,11 +40,10 @@ mod tests;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::Runner;
-use crate::catalog::{Need, ToolSpec};
-pub use needs::{Needs, needs};
+use crate::catalog::ToolSpec;
 use row::Lookup;
 
 /// Every row, family by family.
@@ -82,12 +81,6 @@ pub fn runners() -> Vec<&'static Runner> {
     static LOOKUPS: LazyLock<Vec<Runner>> =
         LazyLock::new(|| ROWS.iter().map(|row| Runner { spec: &row.spec, run: engine::run }).collect());
     LOOKUPS.iter().chain([&checks::RUNNER]).collect()
-}
-
-/// The same of the tool that a row is.
-fn wanted(spec: &ToolSpec, _: &Map<String, Value>) -> Vec<Need> {
-    let Some(Needs { key, snapshot }) = find(spec.name).map(needs) else { return Vec::new() };
-    key.map(Need::Key).into_iter().chain(snapshot.map(Need::Copy)).collect()
 }
 
 /// JSON Schema of a row's result.

@@ -14,7 +14,8 @@ static PUBCHEM: Source = Source {
     url: "https://pubchem.ncbi.nlm.nih.gov/",
     licence: "US government work; see PubChem's sources",
     per_second: 2.0,
-    key: Key::None,
+    failed: &[Failed::Unless("/Fault/Code", &["PUGREST.NotFound", "PUGVIEW.NotFound"])],
+    ..SOURCE
 };
 
 /// <https://platform-docs.opentargets.org/data-access/graphql-api> (read Nov 2026).
@@ -25,7 +26,7 @@ pub static OPEN_TARGETS: Source = Source {
     url: "https://platform.opentargets.org/",
     licence: "CC0 1.0",
     per_second: 2.0,
-    key: Key::None,
+    ..SOURCE
 };
 
 /// <https://www.uniprot.org/help/api> (read Nov 2026).
@@ -36,7 +37,7 @@ static UNIPROT: Source = Source {
     url: "https://www.uniprot.org/",
     licence: "CC BY 4.0",
     per_second: 2.0,
-    key: Key::None,
+    ..SOURCE
 };
 
 /// <https://interpro-documentation.readthedocs.io/en/latest/download.html#api> (read Nov 2026). Nothing found is a 204.
@@ -47,7 +48,7 @@ static INTERPRO: Source = Source {
     url: "https://www.ebi.ac.uk/interpro/",
     licence: "CC0 1.0",
     per_second: 2.0,
-    key: Key::None,
+    ..SOURCE
 };
 
 /// <https://search.rcsb.org/#search-api> (read Nov 2026). Nothing found is a 204.
@@ -58,14 +59,16 @@ static RCSB_SEARCH: Source = Source {
     url: "https://www.rcsb.org/",
     licence: "PDB: CC0 1.0; predicted models: CC BY 4.0",
     per_second: 2.0,
-    key: Key::None,
+    failed: &[Failed::At("/errors"), Failed::At("/message")],
+    ..SOURCE
 };
 
 /// <https://data.rcsb.org/#gql-api> (read Nov 2026).
 static RCSB_DATA: Source = Source { provider: "rcsb", origin: "https://data.rcsb.org", ..RCSB_SEARCH };
 
 /// <https://alphafold.ebi.ac.uk/api-docs> (read Nov 2026).
-static ALPHAFOLD: Source = Source { provider: "alphafold", origin: "https://alphafold.ebi.ac.uk", ..RCSB_SEARCH };
+static ALPHAFOLD: Source =
+    Source { provider: "alphafold", origin: "https://alphafold.ebi.ac.uk", failed: &[], ..RCSB_SEARCH };
 
 static INCHIKEY: Format = Format {
     name: None,
@@ -574,11 +577,12 @@ pub static ROWS: &[Lookup] = &[
                 "predicted",
                 "/predicted",
                 &[
-                    text("entry_id", "/entryId"),
+                    // Members were renamed in October 2025, and the older names dropped in June 2026.
+                    text("entry_id", "/modelEntityId|/entryId"),
                     integer("version", "/latestVersion"),
                     date("created_on", "/modelCreatedDate"),
-                    integer("first_residue", "/uniprotStart"),
-                    integer("last_residue", "/uniprotEnd"),
+                    integer("first_residue", "/sequenceStart|/uniprotStart"),
+                    integer("last_residue", "/sequenceEnd|/uniprotEnd"),
                     number("mean_confidence", "/globalMetricValue"),
                     link("structure_url", "/cifUrl"),
                     link("error_image_url", "/paeImageUrl"),

@@ -1,22 +1,22 @@
 //! What a deployment must have before it can answer a row: for whoever tells so before anything is paid, and the doctor.
 
+use serde_json::{Map, Value};
+
 use super::row::{Key, Lookup, Turn};
+use crate::catalog::{Need, ToolSpec};
 
-/// What a row cannot be answered without. Both `None`: it needs nothing but the network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Needs {
-    /// The provider whose key it is, by its name in `PROVIDER_KEYS`.
-    pub key: Option<&'static str>,
-    /// The operator's copy, by its name ([`super::snapshot::NAMES`]): whether it is there, [`super::snapshot::in_force`] says.
-    pub snapshot: Option<&'static str>,
-}
-
-/// What this row needs. Keys that only raise a limit, and copies that only stand in for a source, are not among it.
-pub fn needs(row: &Lookup) -> Needs {
+/// What this row needs: the key of a source that is not asked without one, or the operator's copy where there is no source.
+/// Keys that only raise a limit, and copies that only stand in for a source, are not among it.
+pub fn of(row: &Lookup) -> Option<Need> {
     let sources = row.requests.iter().map(|request| request.source.unwrap_or(row.source));
     let mut keyed = sources.filter(|source| matches!(source.key, Key::Header(..) | Key::Query(_)));
-    let snapshot = row.snapshot.filter(|snapshot| snapshot.turn == Turn::Only || row.requests.is_empty());
-    Needs { key: keyed.next().map(|source| source.provider), snapshot: snapshot.map(|snapshot| snapshot.name) }
+    let copy = row.snapshot.filter(|snapshot| snapshot.turn == Turn::Only || row.requests.is_empty());
+    keyed.next().map(|source| Need::Key(source.provider)).or(copy.map(|copy| Need::Copy(copy.name)))
+}
+
+/// The same of the tool that a row is.
+pub fn of_tool(spec: &ToolSpec, _: &Map<String, Value>) -> Vec<Need> {
+    super::find(spec.name).and_then(of).into_iter().collect()
 }
 
 #[cfg(test)]
@@ -28,14 +28,20 @@ mod tests {
 
     #[test]
     fn rows_need_what_they_cannot_do_without() {
-        let of = |name: &str| needs(super::super::find(name).unwrap());
-        assert_eq!(of("company_sanctions"), Needs { key: None, snapshot: Some("ofac") });
-        assert_eq!(of("record_court_cases_find"), Needs { key: Some("courtlistener"), snapshot: None });
+        let of_row = |name: &str| of(super::super::find(name).unwrap());
+        assert_eq!(of_row("company_sanctions"), Some(Need::Copy("ofac")));
+        assert_eq!(of_row("record_court_cases_find"), Some(Need::Key("courtlistener")));
         // Its copy only stands in, and its key only raises a limit.
-        assert_eq!(of("company_bank_profile"), Needs { key: None, snapshot: None });
-        let all: Vec<Needs> = ROWS.iter().map(|row| needs(row)).collect();
-        let keys: BTreeSet<&str> = all.iter().filter_map(|needs| needs.key).collect();
+        assert_eq!(of_row("company_bank_profile"), None);
+        let (mut keys, mut copies) = (BTreeSet::new(), BTreeSet::new());
+        for need in ROWS.iter().filter_map(|row| of(row)) {
+            match need {
+                Need::Key(name) => keys.insert(name),
+                Need::Copy(name) => copies.insert(name),
+                _ => panic!("{need}"),
+            };
+        }
         assert_eq!(keys, BTreeSet::from(["courtlistener", "fmcsa", "sam"]), "docs/LOOKUPS.md names these");
-        assert!(all.iter().filter_map(|needs| needs.snapshot).all(|name| snapshot::NAMES.contains(&name)));
+        assert!(copies.iter().all(|name| snapshot::NAMES.contains(name)));
     }
 }

@@ -15,7 +15,7 @@ static CENSUS: Source = Source {
     url: "https://geocoding.geo.census.gov/geocoder/",
     licence: US_PUBLIC,
     per_second: 2.0,
-    key: Key::None,
+    ..SOURCE
 };
 
 /// <https://earthquake.usgs.gov/fdsnws/event/1/> (read Nov 2026).
@@ -26,7 +26,7 @@ static USGS_QUAKES: Source = Source {
     url: "https://earthquake.usgs.gov/earthquakes/search/",
     licence: US_PUBLIC,
     per_second: 2.0,
-    key: Key::None,
+    ..SOURCE
 };
 
 /// <https://epqs.nationalmap.gov/v1/docs> (read Nov 2026).
@@ -36,8 +36,7 @@ static USGS_ELEVATION: Source = Source {
     name: "US Geological Survey, 3D Elevation Program",
     url: "https://apps.nationalmap.gov/epqs/",
     licence: US_PUBLIC,
-    per_second: 1.0,
-    key: Key::None,
+    ..SOURCE
 };
 
 /// <https://www.weather.gov/documentation/services-web-api> (read Nov 2026): a User-Agent that says who asks.
@@ -48,7 +47,7 @@ static NWS: Source = Source {
     url: "https://www.weather.gov/",
     licence: US_PUBLIC,
     per_second: 2.0,
-    key: Key::None,
+    ..SOURCE
 };
 
 /// <https://www.fema.gov/about/openfema/api> (read Nov 2026).
@@ -59,7 +58,7 @@ static OPENFEMA: Source = Source {
     url: "https://www.fema.gov/openfema-data-page/disaster-declarations-summaries-v2",
     licence: US_PUBLIC,
     per_second: 2.0,
-    key: Key::None,
+    ..SOURCE
 };
 
 /// <https://hazards.fema.gov/arcgis/rest/services/public/NFHL/MapServer/28> (layer of flood hazard zones, read Nov 2026).
@@ -69,8 +68,7 @@ static NFHL: Source = Source {
     name: "US Federal Emergency Management Agency, National Flood Hazard Layer",
     url: "https://msc.fema.gov/nfhl",
     licence: US_PUBLIC,
-    per_second: 1.0,
-    key: Key::None,
+    ..SOURCE
 };
 
 /// <https://data-nifc.opendata.arcgis.com/datasets/nifc::wfigs-current-interagency-fire-perimeters/> (read Nov 2026).
@@ -80,8 +78,7 @@ static NIFC: Source = Source {
     name: "US National Interagency Fire Center, current perimeters (WFIGS)",
     url: "https://data-nifc.opendata.arcgis.com/",
     licence: US_PUBLIC,
-    per_second: 1.0,
-    key: Key::None,
+    ..SOURCE
 };
 
 /// <https://api.tidesandcurrents.noaa.gov/api/prod/> (read Nov 2026).
@@ -92,7 +89,7 @@ static TIDES: Source = Source {
     url: "https://tidesandcurrents.noaa.gov/",
     licence: US_PUBLIC,
     per_second: 2.0,
-    key: Key::None,
+    ..SOURCE
 };
 
 const fn radius(most: f64) -> Field {
@@ -596,7 +593,8 @@ pub static ROWS: &[Lookup] = &[
                 Pair::One("time_zone", "gmt"),
                 Pair::One("format", "json"),
             ],
-            genuine: &["/predictions", "/error/message"],
+            // What it says of a station without predictions, it also says when it is out of order: an error, both times.
+            genuine: &["/predictions"],
             ..GET
         }],
         derive: |input, now| {

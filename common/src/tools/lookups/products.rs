@@ -15,6 +15,8 @@ static OPEN_FDA: Source = Source {
     licence: "CC0 1.0",
     per_second: 2.0,
     key: Key::MayQuery("api_key"),
+    failed: &[Failed::Unless("/error/code", &["NOT_FOUND"])],
+    ..SOURCE
 };
 
 /// <https://www.cpsc.gov/Recalls/CPSC-Recalls-Application-Program-Interface-API-Information> (read Nov 2026).
@@ -24,8 +26,7 @@ static CPSC: Source = Source {
     name: "US Consumer Product Safety Commission; Food and Drug Administration",
     url: "https://www.cpsc.gov/Recalls",
     licence: US_PUBLIC,
-    per_second: 1.0,
-    key: Key::None,
+    ..SOURCE
 };
 
 /// <https://www.usitc.gov/documents/hts/hts_external_guide.pdf>, "Rest API" (read Nov 2026).
@@ -35,9 +36,11 @@ static USITC: Source = Source {
     name: "US International Trade Commission, Harmonized Tariff Schedule",
     url: "https://hts.usitc.gov/",
     licence: US_PUBLIC,
-    per_second: 1.0,
-    key: Key::None,
+    ..SOURCE
 };
+
+/// What openFDA has not, it says by this status, and everything else by a list.
+const FDA_GET: Request = Request { absent: &[404], genuine: &["/results"], ..GET };
 
 const DRUG: Field = Field::required("drug_name", words(2, 100), "A generic or brand name");
 const UNVERIFIED: &str = "Not to be relied on for decisions about medical care; reports do not show a cause.";
@@ -76,9 +79,7 @@ pub static ROWS: &[Lookup] = &[
                 ),
                 Pair::One("limit", "{limit=3}"),
             ],
-            absent: &[404],
-            genuine: &["/results"],
-            ..GET
+            ..FDA_GET
         }],
         found: "/results",
         answer: &[
@@ -149,9 +150,7 @@ pub static ROWS: &[Lookup] = &[
                 Pair::One("sort", "decision_date:desc"),
                 Pair::One("limit", "{limit=10}"),
             ],
-            absent: &[404],
-            genuine: &["/results"],
-            ..GET
+            ..FDA_GET
         }],
         found: "/results",
         answer: &[
@@ -198,9 +197,7 @@ pub static ROWS: &[Lookup] = &[
                 Pair::One("sort", "date_received:desc"),
                 Pair::One("limit", "{limit=10}"),
             ],
-            absent: &[404],
-            genuine: &["/results"],
-            ..GET
+            ..FDA_GET
         }],
         found: "/results",
         answer: &[
@@ -242,9 +239,7 @@ pub static ROWS: &[Lookup] = &[
                 Pair::One("count", "patient.reaction.reactionmeddrapt.exact"),
                 Pair::One("limit", "{limit=10}"),
             ],
-            absent: &[404],
-            genuine: &["/results"],
-            ..GET
+            ..FDA_GET
         }],
         found: "/results",
         answer: &[rows("reactions", "/results", &[text("reaction", "/term"), integer("reports", "/count")], 10)],
@@ -284,9 +279,7 @@ pub static ROWS: &[Lookup] = &[
                 Pair::One("sort", "update_date:desc"),
                 Pair::One("limit", "{limit=10}"),
             ],
-            absent: &[404],
-            genuine: &["/results"],
-            ..GET
+            ..FDA_GET
         }],
         derive: |input, _| {
             let status = input.get("status").and_then(Value::as_str).map(|status| match status {
@@ -343,9 +336,7 @@ pub static ROWS: &[Lookup] = &[
                 ),
                 Pair::One("limit", "{limit=1}"),
             ],
-            absent: &[404],
-            genuine: &["/results"],
-            ..GET
+            ..FDA_GET
         }],
         found: "/results",
         answer: &[
@@ -385,9 +376,7 @@ pub static ROWS: &[Lookup] = &[
         requests: &[Request {
             paths: &["/drug/ndc.json"],
             query: &[Pair::One("search", "product_ndc:{product_ndc|phrase}"), Pair::One("limit", "5")],
-            absent: &[404],
-            genuine: &["/results"],
-            ..GET
+            ..FDA_GET
         }],
         found: "/results",
         answer: &[list(
@@ -481,10 +470,8 @@ pub static ROWS: &[Lookup] = &[
                     Pair::One("sort", "report_date:desc"),
                     Pair::One("limit", "{limit=10}"),
                 ],
-                absent: &[404],
-                genuine: &["/results"],
                 source: Some(&OPEN_FDA),
-                ..GET
+                ..FDA_GET
             },
         ],
         derive: recall_query,

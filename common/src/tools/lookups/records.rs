@@ -14,7 +14,7 @@ static FEDERAL_REGISTER: Source = Source {
     url: "https://www.federalregister.gov/",
     licence: US_PUBLIC,
     per_second: 2.0,
-    key: Key::None,
+    ..SOURCE
 };
 
 /// <https://www.courtlistener.com/help/api/rest/search/> (version 4, read Nov 2026).
@@ -24,8 +24,9 @@ static COURT_LISTENER: Source = Source {
     name: "Free Law Project, CourtListener",
     url: "https://www.courtlistener.com/",
     licence: "Public domain court records; CourtListener's terms of use",
-    per_second: 1.0,
     key: Key::Header("authorization", "Token "),
+    failed: &[Failed::At("/detail")],
+    ..SOURCE
 };
 
 /// <https://nvd.nist.gov/developers/vulnerabilities> (version 2.0, read Nov 2026): 5 requests in 30 seconds, 50 with a key.
@@ -37,6 +38,8 @@ static NVD: Source = Source {
     licence: US_PUBLIC,
     per_second: 0.2,
     key: Key::MayHeader("apikey", ""),
+    failed: &[Failed::At("/error"), Failed::At("/message")],
+    ..SOURCE
 };
 
 /// <https://google.github.io/osv.dev/api/> (read Nov 2026).
@@ -47,7 +50,8 @@ static OSV: Source = Source {
     url: "https://osv.dev/",
     licence: "CC BY 4.0 and the databases' own",
     per_second: 5.0,
-    key: Key::None,
+    failed: &[Failed::At("/code")],
+    ..SOURCE
 };
 
 /// <https://api.crossref.org/swagger-ui/index.html> (read Nov 2026).
@@ -58,7 +62,8 @@ static CROSSREF: Source = Source {
     url: "https://www.crossref.org/",
     licence: "Metadata free to use",
     per_second: 3.0,
-    key: Key::None,
+    failed: &[Failed::Unless("/status", &["ok"])],
+    ..SOURCE
 };
 
 /// <https://open.gsa.gov/api/entity-api/> (version 3, read Nov 2026).
@@ -68,8 +73,9 @@ static SAM: Source = Source {
     name: "US General Services Administration, SAM.gov",
     url: "https://sam.gov/",
     licence: US_PUBLIC,
-    per_second: 1.0,
     key: Key::Query("api_key"),
+    failed: &[Failed::At("/error"), Failed::At("/errorCode")],
+    ..SOURCE
 };
 
 static DOI: Format = Format {
@@ -251,8 +257,8 @@ pub static ROWS: &[Lookup] = &[
         source: &NVD,
         requests: &[Request {
             paths: &["/rest/json/cves/2.0"],
+            // Of a number nobody has, the list is empty; 404 is what a wrong key gets.
             query: &[Pair::One("cveId", "{cve_id|upper}")],
-            absent: &[404],
             genuine: &["/vulnerabilities"],
             ..GET
         }],

@@ -46,6 +46,20 @@ pub struct Source {
     /// How often it may be asked in a second, by all callers together.
     pub per_second: f64,
     pub key: Key,
+    /// How it says that it could not do what it was asked, where the status does not: such an answer is none, and is not
+    /// paid for.
+    pub failed: &'static [Failed],
+}
+
+/// A sign of failure in an answer, be its status a success or one of [`Request::absent`].
+#[derive(Clone, Copy)]
+pub enum Failed {
+    /// Anything stands here.
+    At(&'static str),
+    /// A text stands here, where a record would be.
+    Text(&'static str),
+    /// What stands here begins with none of these words, by which the source says how it went, or that it has no such thing.
+    Unless(&'static str, &'static [&'static str]),
 }
 
 /// How the deployment's key travels, where the source wants one.
@@ -74,6 +88,8 @@ pub struct Request {
     pub body: Option<Body>,
     /// Statuses by which the source says that it has no such thing.
     pub absent: &'static [u16],
+    /// Statuses beside success whose body is an answer like any other.
+    pub also: &'static [u16],
     /// An answer that has nothing by these names is none of this source: a page of errors with status 200. Empty: it is
     /// an array. `{}`: any object will do. `null`: this source says so that it has no such thing.
     pub genuine: &'static [&'static str],
@@ -164,7 +180,7 @@ pub const LOOKUP: ToolSpec = ToolSpec {
     price: Price::Fixed(Usdc::from_micro(5_000)),
     deadline: Duration::from_secs(8),
     derived: Some(super::output),
-    needs: super::wanted,
+    needs: super::needs::of_tool,
     ..ToolSpec::DIRECT
 };
 
@@ -184,9 +200,10 @@ pub const ROW: Lookup = Lookup {
 
 /// The same of a request.
 pub const GET: Request =
-    Request { paths: &[], query: &[], body: None, absent: &[], genuine: &[], take: &[], source: None };
+    Request { paths: &[], query: &[], body: None, absent: &[], also: &[], genuine: &[], take: &[], source: None };
 
-static NOWHERE: Source = Source {
+/// The same of a source: no key, one question a second, and failures where most say them.
+pub const SOURCE: Source = Source {
     provider: "nowhere",
     origin: "https://invalid.invalid",
     name: "",
@@ -194,7 +211,20 @@ static NOWHERE: Source = Source {
     licence: "",
     per_second: 1.0,
     key: Key::None,
+    failed: &[Failed::At("/error"), Failed::At("/errors")],
 };
+
+static NOWHERE: Source = SOURCE;
+
+/// The same of a data set on Socrata (<https://dev.socrata.com/docs/endpoints>): an application token raises its limits.
+pub const SODA: Source = Source { key: Key::MayHeader("x-app-token", ""), ..SOURCE };
+
+/// A question to one: its rows come as an array, and its errors as an object.
+pub const SODA_GET: Request = Request { genuine: &[""], ..GET };
+
+/// Failures of sources that hand out a search engine's own answers: what it could not finish is not "nothing found".
+pub const SEARCH_ENGINE: &[Failed] =
+    &[Failed::At("/error"), Failed::At("/detail"), Failed::At("/timed_out"), Failed::At("/_shards/failed")];
 
 pub const MINUTES_5: Duration = Duration::from_secs(300);
 pub const HOURS_12: Duration = Duration::from_secs(12 * 3600);

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::clock::Timestamp;
 use crate::digest;
 use crate::store::{Blobs, StoreError};
 
@@ -35,6 +36,14 @@ pub struct Pointer {
     pub records: usize,
     /// Unpacked.
     pub bytes: usize,
+}
+
+impl Pointer {
+    /// How many days ago the register was as it is here.
+    pub fn age_days(&self, now: Timestamp) -> Option<i64> {
+        let day = |text: &str| chrono::NaiveDate::parse_from_str(text, "%Y-%m-%d").ok();
+        Some(day(now.to_string().get(..10)?)?.signed_duration_since(day(&self.as_of)?).num_days())
+    }
 }
 
 /// An open copy.

@@ -220,6 +220,131 @@ async fn sources_that_fail_or_talk_nonsense_are_no_answers() {
     assert!(matches!(error, crate::providers::OutboundError::NotConfigured(_)), "{error}");
 }
 
+/// What sources say by a status of success (or of "no such thing") when they could not do it, and beside it what they
+/// say when there is nothing: the first is paid back, the second is a result.
+#[tokio::test]
+async fn failures_said_in_answers_are_no_answers() {
+    const FAILED: bool = false;
+    const NOTHING: bool = true;
+    for (name, status, text, outcome) in [
+        // GraphQL.
+        (
+            "gene_diseases",
+            200,
+            r#"{"errors":[{"message":"Internal server error"}],"data":{"target":null,"search":null}}"#,
+            FAILED,
+        ),
+        ("gene_diseases", 200, r#"{"data":{"search":{"hits":[]}}}"#, NOTHING),
+        ("protein_structure", 200, r#"{"status":500,"message":"later","result_set":[]}"#, FAILED),
+        // NCBI.
+        (
+            "gene_resolve",
+            200,
+            r#"{"header":{},"esearchresult":{"ERROR":"Search Backend failed","count":"0","idlist":[]}}"#,
+            FAILED,
+        ),
+        ("gene_resolve", 200, r#"{"error":"API rate limit exceeded","esearchresult":{"idlist":[]}}"#, FAILED),
+        (
+            "gene_resolve",
+            200,
+            r#"{"esearchresult":{"count":"0","idlist":[],"errorlist":{"phrasesnotfound":["X"]}}}"#,
+            NOTHING,
+        ),
+        ("gene_publications", 200, r#"{"linksets":[{"ids":["7157"],"ERROR":"timed out"}]}"#, FAILED),
+        // ArcGIS.
+        (
+            "place_flood_zone",
+            200,
+            r#"{"error":{"code":400,"message":"Unable to complete operation."},"features":[]}"#,
+            FAILED,
+        ),
+        ("place_flood_zone", 200, r#"{"features":[]}"#, NOTHING),
+        // Search engines' own answers.
+        ("company_consumer_complaints", 200, r#"{"timed_out":true,"hits":{"hits":[],"total":{"value":0}}}"#, FAILED),
+        ("market_federal_labor_rates", 200, r#"{"_shards":{"failed":2},"hits":{"hits":[]}}"#, FAILED),
+        (
+            "company_consumer_complaints",
+            200,
+            r#"{"timed_out":false,"_shards":{"failed":0},"hits":{"hits":[]}}"#,
+            NOTHING,
+        ),
+        // Words for how it went.
+        ("vehicle_recalls", 200, r#"{"Count":0,"Message":"An error occurred","results":[]}"#, FAILED),
+        ("vehicle_recalls", 400, r#"{"Count":0,"Message":"Results returned successfully","results":[]}"#, NOTHING),
+        ("vehicle_recalls", 400, "<h1>Bad Request</h1>", FAILED),
+        (
+            "vehicle_crash_ratings",
+            200,
+            r#"{"Count":0,"Message":"No results found for this request","Results":[]}"#,
+            NOTHING,
+        ),
+        (
+            "record_publication",
+            200,
+            r#"{"status":"failed","message-type":"validation-failure","message":{"DOI":null}}"#,
+            FAILED,
+        ),
+        // Codes.
+        (
+            "market_country_indicator",
+            200,
+            r#"[{"message":[{"id":"105","key":"Service currently unavailable","value":""}]}]"#,
+            FAILED,
+        ),
+        ("market_country_indicator", 200, r#"[{"message":[{"id":"120","key":"Invalid value","value":""}]}]"#, NOTHING),
+        ("record_package_vulnerabilities", 200, r#"{"code":14,"message":"unavailable"}"#, FAILED),
+        ("record_package_vulnerabilities", 200, "{}", NOTHING),
+        // Members of their own.
+        (
+            "company_vat_registration",
+            200,
+            r#"{"actionSucceed":false,"valid":false,"errorWrappers":[{"error":"MS_UNAVAILABLE"}]}"#,
+            FAILED,
+        ),
+        (
+            "company_vat_registration",
+            200,
+            r#"{"countryCode":"IE","vatNumber":"1","valid":false,"name":"---"}"#,
+            NOTHING,
+        ),
+        (
+            "company_environmental_compliance",
+            200,
+            r#"{"Results":{"QueryRows":"0","Error":{"ErrorMessage":"Queryset Limit would be exceeded"}}}"#,
+            FAILED,
+        ),
+        (
+            "person_health_provider",
+            200,
+            r#"{"Errors":[{"description":"unavailable","number":"1"}],"results":[]}"#,
+            FAILED,
+        ),
+        ("person_health_provider", 200, r#"{"result_count":0,"results":[]}"#, NOTHING),
+        ("place_tides", 200, r#"{"error":{"message":"No Predictions data was found."},"predictions":[]}"#, FAILED),
+        ("company_government_registration", 200, r#"{"errorCode":"X1","totalRecords":0,"entityData":[]}"#, FAILED),
+        // A text where a record would be, and a wrong key said by the status of what is not there.
+        ("company_motor_carrier", 200, r#"{"content":"Webkey not found"}"#, FAILED),
+        ("company_motor_carrier", 404, r#"{"content":"Webkey not found"}"#, FAILED),
+        ("company_motor_carrier", 200, r#"{"content":null}"#, NOTHING),
+        ("record_vulnerability", 404, "", FAILED),
+        ("record_vulnerability", 200, r#"{"totalResults":0,"vulnerabilities":[]}"#, NOTHING),
+        ("product_drug_label", 404, r#"{"error":{"code":"API_KEY_INVALID"}}"#, FAILED),
+        ("product_drug_label", 404, r#"{"error":{"code":"NOT_FOUND","message":"No matches found!"}}"#, NOTHING),
+        ("compound_properties", 404, r#"{"Fault":{"Code":"PUGREST.ServerBusy"}}"#, FAILED),
+        ("compound_properties", 404, r#"{"Fault":{"Code":"PUGREST.NotFound","Message":"No CID found"}}"#, NOTHING),
+        ("company_legal_identifier", 404, r#"{"errors":[{"status":"404","title":"Not Found"}]}"#, NOTHING),
+    ] {
+        let contract = Contract::default();
+        *contract.answers.lock().unwrap() = vec![(status, text.to_owned())];
+        let url = serve(contract.clone()).await;
+        let answered = fresh(find(name).unwrap(), &url).await;
+        match outcome {
+            NOTHING => assert_eq!(answered.unwrap()["found"], false, "{name}: {text}"),
+            FAILED => assert!(answered.is_err(), "{name} is paid for: {text}"),
+        }
+    }
+}
+
 /// Any JSON at all.
 fn anything() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
@@ -430,7 +555,11 @@ async fn copies_answer_by_key_and_by_likeness_and_never_clear_anybody() {
         ("company_sanctions", "Acme Widgets"),
         ("person_sanctions", "Jane Doe"),
     ] {
-        assert_eq!((&look(row, name)["found"], &look(row, name)["total"]), (&json!(false), &json!(0)), "{name}");
+        let miss = look(row, name);
+        assert_eq!((&miss["found"], &miss["total"]), (&json!(false), &json!(0)), "{name}");
+        // A miss says of which list and of which day, and that it clears nobody.
+        assert_eq!((&miss["list"], &miss["as_of"]), (&json!("SDN"), &json!("2026-11-20")));
+        assert!(miss["notice"].as_str().unwrap().contains("No match does not mean that a party is clear"));
     }
     // A newer copy is in force at once; the one that is open stays as it was.
     let newer = vec![entry("1", "entity", &["ACME WIDGETS"])];

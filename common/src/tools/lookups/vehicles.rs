@@ -17,7 +17,8 @@ static NHTSA: Source = Source {
     url: "https://www.nhtsa.gov/nhtsa-datasets-and-apis",
     licence: US_PUBLIC,
     per_second: 2.0,
-    key: Key::None,
+    failed: &[Failed::Unless("/Message|/message", &["Results returned", "Response returned", "No results"])],
+    ..SOURCE
 };
 
 /// <https://www.fueleconomy.gov/feg/ws/index.shtml> (read Nov 2026).
@@ -28,7 +29,7 @@ static FUEL_ECONOMY: Source = Source {
     url: "https://www.fueleconomy.gov/feg/ws/index.shtml",
     licence: US_PUBLIC,
     per_second: 2.0,
-    key: Key::None,
+    ..SOURCE
 };
 
 const MAKE: Field = Field::required("make", words(2, 40), "The make, such as Honda");
@@ -53,6 +54,8 @@ pub static ROWS: &[Lookup] = &[
                 Pair::One("model", "{model}"),
                 Pair::One("modelYear", "{model_year}"),
             ],
+            // Of a vehicle that it does not know, an empty list comes with this status.
+            also: &[400],
             genuine: &["/results"],
             ..GET
         }],
@@ -98,6 +101,8 @@ pub static ROWS: &[Lookup] = &[
                 Pair::One("model", "{model}"),
                 Pair::One("modelYear", "{model_year}"),
             ],
+            // Of a vehicle that it does not know, an empty list comes with this status.
+            also: &[400],
             genuine: &["/results"],
             ..GET
         }],

@@ -1,0 +1,76 @@
+//! Which lookups this deployment cannot answer, and what each of them lacks: a key, or the operator's copy of a register.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use common::app::{App, Connections};
+use common::catalog::Need;
+use common::clock::Clock;
+use common::net::FetchPolicy;
+use common::store::Blobs;
+use common::tools::lookups::{ROWS, needs, snapshot};
+
+use super::Report;
+
+/// Registers change each week, and some each day.
+const OLD_DAYS: i64 = 30;
+const CHECK: &str = "lookups";
+
+/// `blobs` is where copies are kept, if that is known.
+pub async fn check(app: &App, connections: &Connections, blobs: Option<Arc<dyn Blobs>>, report: &mut Report) {
+    let toolbox = match app.toolbox(connections, FetchPolicy::default()) {
+        Ok(toolbox) => toolbox,
+        Err(error) => {
+            report.warn(CHECK, error.to_string(), "correct AWS_CA_BUNDLE, or unset it");
+            return;
+        }
+    };
+    let (mut keyless, mut copyless): (BTreeMap<&str, Vec<&str>>, BTreeMap<&str, Vec<&str>>) = Default::default();
+    for row in ROWS.iter() {
+        match needs::of(row) {
+            Some(Need::Key(name)) => keyless.entry(name).or_default().push(row.spec.name),
+            Some(Need::Copy(name)) => copyless.entry(name).or_default().push(row.spec.name),
+            _ => {}
+        }
+    }
+    let mut lacking = 0;
+    for (provider, rows) in keyless {
+        let what = match toolbox.outbound.key(provider).await {
+            Ok(Some(_)) => continue,
+            Ok(None) => "which is not set",
+            Err(_) => "and the secret of the keys could not be read",
+        };
+        lacking += rows.len();
+        let remedy =
+            format!("get a key and set PROVIDER_KEYS='{{\"{provider}\": \"...\"}}' (docs/LOOKUPS.md, Settings)");
+        report.warn(CHECK, format!("{} need the key of {provider}, {what}", rows.join(", ")), remedy);
+    }
+    for (name, rows) in copyless {
+        let remedy = format!("make import-snapshot NAME={name} ... (docs/LOOKUPS.md, Copies of registers)");
+        let Some(blobs) = &blobs else {
+            let found = format!("{} need a copy of {name}; where copies are kept is not known here", rows.join(", "));
+            report.warn(CHECK, found, "set BLOB_BUCKET (or, of a local stack, BLOB_FOLDER) to look for it");
+            continue;
+        };
+        match snapshot::in_force(&**blobs, name).await {
+            Ok(Some(copy)) => age(name, &copy, report),
+            Ok(None) => {
+                lacking += rows.len();
+                report.warn(CHECK, format!("{} need a copy of {name}, which is not there", rows.join(", ")), remedy);
+            }
+            Err(error) => {
+                let remedy = "run the doctor with credentials that may read snapshots/ of the bucket";
+                report.warn(CHECK, format!("whether there is a copy of {name} cannot be seen: {error}"), remedy);
+            }
+        }
+    }
+    report.ok(CHECK, format!("{} of {} have what they need", ROWS.len() - lacking, ROWS.len()));
+}
+
+fn age(name: &str, copy: &snapshot::Pointer, report: &mut Report) {
+    let found = format!("the copy of {name} is of {}, {} records", copy.as_of, copy.records);
+    match copy.age_days(Clock::system().now()) {
+        Some(days) if days <= OLD_DAYS => report.ok(CHECK, found),
+        _ => report.warn(CHECK, format!("{found}: older than {OLD_DAYS} days"), "import a newer one (docs/LOOKUPS.md)"),
+    }
+}
