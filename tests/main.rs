@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `paid_call` | every dialect of payment on both tools, answers, receipts, polling |
 //! | `read` | web read over the invented sites: pages, PDF, feeds, robots.txt, pages that need scripts |
+//! | `browser` | pages of scripts, through a real Chromium that can reach nothing by itself |
 //! | `refusals` | bad payments and bad input: refused by name, nothing lost, nothing charged |
 //! | `repeats` | one payment many times, at once and later |
 //! | `front_run` | authorizations that a stranger broadcasts first |
@@ -53,6 +54,7 @@
 //! | `events` | the sample events through the Lambda adapter |
 
 mod approvals;
+mod browser;
 mod budgets;
 mod cards;
 mod checkout;

@@ -6,6 +6,7 @@
 //! [`stack`] puts them together; [`site`] is a small web site, so that there is a page to read without the internet.
 
 pub mod blobs;
+pub mod browser;
 pub mod database;
 pub mod doctor;
 pub mod gateway;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use common::clock::Clock;
+use local::browser::Chromium;
 use local::chain::{self, DevChain};
 use local::stack::Background;
 use local::{Error, Options, Stack, report, settings};
@@ -44,6 +45,13 @@ async fn run() -> Result<(), Error> {
         true => None,
         false => Some(Arc::new(start_chain(&environment, &state).await?)),
     };
+    // Gone with the stack.
+    let mut browser = None;
+    if let Some(path) = environment.get("BROWSER_PATH").filter(|path| !path.is_empty()) {
+        let started = Chromium::start(Path::new(path)).await?;
+        environment.insert("BROWSER_URL".to_owned(), started.url.clone());
+        browser = Some(started);
+    }
     let options = Options {
         environment,
         state: Some(state),
@@ -63,6 +71,7 @@ async fn run() -> Result<(), Error> {
     }
     let _ = std::fs::remove_file(&announcement);
     stack.kill().await;
+    drop(browser);
     if let Some(chain) = chain.and_then(Arc::into_inner) {
         chain.stop().await?;
     }

@@ -98,6 +98,8 @@ pub enum Need {
     Provider(Capability),
     /// A way to send mail.
     Mail,
+    /// Something that runs pages' scripts.
+    Browser,
     /// The operator's own copy of the register of this name.
     Copy(&'static str),
     /// What no deployment has yet, in words that follow "this deployment has no".
@@ -111,6 +113,7 @@ impl fmt::Display for Need {
             Need::Key(name) => write!(f, "key of {name} (PROVIDER_KEYS)"),
             Need::Provider(capability) => write!(f, "provider of it ({})", capability.variable()),
             Need::Mail => f.write_str("mail relay (SMTP_URL)"),
+            Need::Browser => f.write_str("browser (BROWSER_URL)"),
             Need::Copy(name) => write!(f, "copy of the register (import-snapshot {name})"),
             Need::Nobody(what) => f.write_str(what),
         }

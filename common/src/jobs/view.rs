@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 
 use super::engine::read_result;
-use super::job::Job;
+use super::job::{Job, StoredResult};
 use crate::store::{Blobs, StoreError};
+use crate::tools::web_read;
 
 /// The message that tells a subscriber how a job is, of the members of [`poll`]: what the contract names, and how far the
 /// work has come.
@@ -15,7 +16,7 @@ pub async fn push(blobs: &dyn Blobs, job: &Job) -> Result<Value, StoreError> {
         "updated_at": job.updated.to_string(),
     });
     if let Some(stored) = &job.result {
-        message["result"] = read_result(blobs, stored).await?;
+        message["result"] = result(blobs, job, stored).await?;
     }
     if let Some(error) = &job.error {
         message["error"] = json!(error.message);
@@ -40,7 +41,7 @@ pub async fn poll(blobs: &dyn Blobs, job: &Job) -> Result<Value, StoreError> {
         "updated_at": job.updated.to_string(),
     });
     if let Some(stored) = &job.result {
-        body["result"] = read_result(blobs, stored).await?;
+        body["result"] = result(blobs, job, stored).await?;
         body["provider"] = json!(stored.provider);
         body["provider_request_id"] = json!(stored.provider_request_id);
         body["mode"] = json!(stored.mode);
@@ -60,4 +61,13 @@ pub async fn poll(blobs: &dyn Blobs, job: &Job) -> Result<Value, StoreError> {
         body["credited_usdc"] = json!(credited.to_string());
     }
     Ok(body)
+}
+
+/// The result, with links to what is kept beside it.
+async fn result(blobs: &dyn Blobs, job: &Job, stored: &StoredResult) -> Result<Value, StoreError> {
+    let mut result = read_result(blobs, stored).await?;
+    if job.tool == web_read::SPEC.name {
+        web_read::link_picture(blobs, job.request_id, &mut result)?;
+    }
+    Ok(result)
 }

@@ -155,6 +155,11 @@ pub fn read_page(page: &Page, options: &ReadOptions) -> Result<ReadResult, Unsup
     })
 }
 
+/// Whether a page is one that a browser shows.
+pub fn is_html(page: &Page) -> bool {
+    content_type::detect(page.content_type.as_deref(), &page.body).is_ok_and(|kind| kind == Kind::Html)
+}
+
 /// Reads a page that is a feed: RSS, Atom or JSON Feed. `None` if it is something else.
 pub fn read_feed(page: &Page) -> Option<Feed> {
     let kind = content_type::detect(page.content_type.as_deref(), &page.body).ok()?;

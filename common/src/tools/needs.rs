@@ -24,6 +24,7 @@ impl Toolbox {
             Need::Key(name) => Ok(self.outbound.key(name).await?.is_some()),
             Need::Provider(capability) => Ok(!self.config.providers.order(capability).is_empty()),
             Need::Mail => Ok(self.config.mail.smtp_url.is_some() || cfg!(feature = "local-outbox")),
+            Need::Browser => Ok(self.browser.is_some()),
             Need::Copy(name) => Ok(lookups::snapshot::in_force(&*self.blobs, name).await?.is_some()),
             Need::Nobody(_) => Ok(false),
         }

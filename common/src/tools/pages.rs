@@ -1,16 +1,30 @@
 //! Pages of the public web, looked for and read on somebody's behalf: what web search and web read sell, and what research
 //! and company profiles work with. What was read is handed to the index.
 
+use std::time::Duration;
+
 use tokio::time::Instant;
 
 use super::{ToolError, Toolbox, Unavailable};
 use crate::http::log;
-use crate::net::{FetchError, check_url};
+use crate::net::{FetchError, Page, check_url};
 use crate::read::{self, ReadOptions, ReadResult};
 use crate::search::index::StoredPage;
 use crate::search::{Found, Query, Search, address};
 use crate::store::StoreError;
 use crate::store::queue::Message;
+
+/// Longest a browser is waited for, where nothing else says.
+const BROWSER_TIME: Duration = Duration::from_secs(12);
+
+/// A page that was read.
+pub struct Seen {
+    pub read: ReadResult,
+    /// A PNG of it, where one was wanted and it is a page.
+    pub picture: Option<Vec<u8>>,
+    /// Its scripts have run.
+    pub by_browser: bool,
+}
 
 impl Toolbox {
     /// Looks for pages, until the deadline. See [`Search::find`].
@@ -28,15 +42,29 @@ impl Toolbox {
 
     /// Reads a page's main content. What it says is a stranger's text: see [`crate::material`].
     pub async fn read_page(&self, url: &str) -> Result<ReadResult, ToolError> {
+        Ok(self.see_page(url, false, Instant::now() + BROWSER_TIME).await?.read)
+    }
+
+    /// The same, with a picture of it if one is wanted. The browser, if there is one, is asked where the page shows nothing
+    /// before its scripts have run, or for a picture; it ends before `until`.
+    pub async fn see_page(&self, url: &str, with_picture: bool, until: Instant) -> Result<Seen, ToolError> {
         let page = self.fetcher.read(url).await.map_err(explain)?;
-        // Parsing a large page takes long enough to be kept off the thread that answers.
-        let options = ReadOptions { agent: self.fetcher.product().to_owned(), ..ReadOptions::default() };
-        let read = tokio::task::spawn_blocking(move || read::read_page(&page, &options)).await;
-        let read = read.map_err(|_| ToolError::internal("the page could not be parsed"))?;
-        let read = read
-            .map_err(|unsupported| ToolError::unavailable(Unavailable::SourceUnavailable, unsupported.to_string()))?;
-        // Where a browser provider exists, it would be asked here, and what it rendered be read instead.
-        if read.needs_browser {
+        let kept = self.browser.as_ref().map(|browser| (browser, page.clone()));
+        let mut seen = Seen { read: self.parse(page).await?, picture: None, by_browser: false };
+        if let Some((browser, page)) = kept
+            && (seen.read.needs_browser || with_picture && read::is_html(&page))
+        {
+            let shown = browser.show(&self.fetcher, page, with_picture, until).await;
+            let shown =
+                shown.map_err(|error| ToolError::unavailable(Unavailable::SourceUnavailable, error.to_string()))?;
+            seen = Seen { read: self.parse(shown.page).await?, picture: shown.picture, by_browser: true };
+        }
+        let read = &seen.read;
+        if seen.by_browser && read.markdown.is_empty() {
+            let message = "the page shows nothing, also when its scripts have run";
+            return Err(ToolError::unavailable(Unavailable::SourceUnavailable, message));
+        }
+        if read.needs_browser && !seen.by_browser {
             let message =
                 "the page shows nothing before its scripts have run, and this deployment has no browser to run them";
             return Err(ToolError::unavailable(Unavailable::NeedsBrowser, message));
@@ -46,10 +74,18 @@ impl Toolbox {
             return Err(ToolError::unavailable(Unavailable::SourceUnavailable, message));
         }
         // The reader's work does not depend on it: what could not be handed over is not found, until it is read again.
-        if let Err(error) = self.remember(&read).await {
+        if let Err(error) = self.remember(read).await {
             log::failure("a page could not be handed to the index", &error);
         }
-        Ok(read)
+        Ok(seen)
+    }
+
+    async fn parse(&self, page: Page) -> Result<ReadResult, ToolError> {
+        let options = ReadOptions { agent: self.fetcher.product().to_owned(), ..ReadOptions::default() };
+        // Parsing a large page takes long enough to be kept off the thread that answers.
+        let read = tokio::task::spawn_blocking(move || read::read_page(&page, &options)).await;
+        let read = read.map_err(|_| ToolError::internal("the page could not be parsed"))?;
+        read.map_err(|unsupported| ToolError::unavailable(Unavailable::SourceUnavailable, unsupported.to_string()))
     }
 
     /// Reads a page for the index alone. What cannot be read is not tried again before the next round.

@@ -7,12 +7,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 
 use super::{Output, Runner, Running, Source, Task, ToolError, Toolbox};
 use crate::catalog::input::{Field, FieldError, Kind};
-use crate::catalog::{Price, ToolSpec, URI};
+use crate::catalog::{Need, Price, ToolSpec, URI};
+use crate::ids::RequestId;
 use crate::money::Usdc;
 use crate::net::{FetchPolicy, check_url};
+use crate::store::blob::Access;
+use crate::store::{Blobs, StoreError};
+
+const SCREENSHOT: &str = "screenshot";
+const SCREENSHOT_URL: &str = "screenshot_url";
+/// Kept free of the deadline, to write the result down.
+const RESERVE: Duration = Duration::from_secs(2);
+/// So long a link to a picture is good; each poll makes a new one.
+const LINK_VALID: Duration = Duration::from_secs(3600);
 
 pub static SPEC: ToolSpec = ToolSpec {
     name: "web_read",
@@ -22,11 +33,19 @@ pub static SPEC: ToolSpec = ToolSpec {
     paths: &["/v1/tools/web-read"],
     price: Price::Fixed(Usdc::from_micro(2_000)),
     deadline: Duration::from_secs(25),
-    input: &[Field::required(
-        "url",
-        Kind::Text { min: 1, max: 2048, format: Some(&URI) },
-        "An http or https URL on a public host",
-    )],
+    input: &[
+        Field::required(
+            "url",
+            Kind::Text { min: 1, max: 2048, format: Some(&URI) },
+            "An http or https URL on a public host",
+        ),
+        Field::optional(
+            SCREENSHOT,
+            Kind::Bool,
+            "true: with a picture of the page, as a browser shows it; only where the deployment has a browser",
+        ),
+    ],
+    needs: |_, input| if input.get(SCREENSHOT) == Some(&Value::Bool(true)) { vec![Need::Browser] } else { Vec::new() },
     check: refuse_unreachable,
     example: || json!({"url": "https://example.com/"}),
     output,
@@ -47,10 +66,37 @@ fn refuse_unreachable(input: &Map<String, Value>, policy: &FetchPolicy) -> Vec<F
 
 fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
     Box::pin(async move {
-        let read = toolbox.read_page(task.text("url")).await?;
-        let result = serde_json::to_value(&read).map_err(|error| ToolError::internal(error.to_string()))?;
-        Ok(Output::new(result, Source::embedded("web")))
+        let with_picture = task.input.get(SCREENSHOT) == Some(&Value::Bool(true));
+        let left = task.deadline.millis() - toolbox.clock.now().millis();
+        let left = Duration::from_millis(u64::try_from(left).unwrap_or_default()).saturating_sub(RESERVE);
+        let seen = toolbox.see_page(task.text("url"), with_picture, Instant::now() + left).await?;
+        let broken = |error: &dyn std::fmt::Display| ToolError::internal(error.to_string());
+        let mut result = serde_json::to_value(&seen.read).map_err(|error| broken(&error))?;
+        if let Some(picture) = seen.picture {
+            let key = picture_key(task.request_id);
+            toolbox.blobs.put(&key, "image/png", picture).await.map_err(|error| broken(&error))?;
+            // Links to it are short-lived: whoever shows the result makes one.
+            result[SCREENSHOT_URL] = Value::Null;
+        }
+        Ok(Output::new(result, Source::embedded(if seen.by_browser { "browser" } else { "web" })))
     })
+}
+
+/// Where the picture of a read is kept: beside its result.
+fn picture_key(request_id: RequestId) -> String {
+    format!("results/{request_id}.png")
+}
+
+/// Puts a link to the picture into a result that has one.
+///
+/// # Errors
+/// If no link can be made.
+pub fn link_picture(blobs: &dyn Blobs, request_id: RequestId, result: &mut Value) -> Result<(), StoreError> {
+    if result.get(SCREENSHOT_URL).is_some() {
+        let access = Access::Get { content_type: "image/png", file_name: "screenshot.png" };
+        result[SCREENSHOT_URL] = json!(blobs.url(&picture_key(request_id), access, LINK_VALID)?);
+    }
+    Ok(())
 }
 
 fn output() -> Value {
@@ -74,6 +120,11 @@ fn output() -> Value {
                 "required": ["title", "description", "statusCode"],
             },
             "truncated": {"type": "boolean", "description": "Whether the page went on"},
+            "screenshot_url": {
+                "type": ["string", "null"],
+                "format": "uri",
+                "description": "A PNG of the page, where one was asked for: good for an hour, and new at each poll",
+            },
         },
         "required": ["url", "markdown", "metadata", "truncated"],
     })

@@ -39,6 +39,8 @@ const QUIET: Duration = Duration::from_millis(500);
 const PATIENCE: Duration = Duration::from_secs(8);
 /// Nobody answers there: the way out of a browser that has none.
 const NOWHERE: &str = "http://127.0.0.1:9";
+/// Why a page that leads to another is not shown.
+const ASTRAY: &str = "it leads to a page that cannot be read";
 /// What could reach the network past the proxy.
 const SHUT: &str =
     "for (const name of ['RTCPeerConnection', 'webkitRTCPeerConnection', 'WebTransport']) delete globalThis[name];";
@@ -237,6 +239,9 @@ impl Window<'_> {
             _ => is_document && self.documents < MAX_DOCUMENTS,
         };
         if !(is_get && is_wanted && self.asked <= MAX_REQUESTS && self.brought < MAX_BYTES) {
+            if is_document {
+                return Err(ASTRAY.to_owned());
+            }
             self.refuse(&id).await?;
             return Ok(None);
         }
@@ -246,7 +251,10 @@ impl Window<'_> {
     }
 
     async fn answer(&mut self, (id, page, is_document): Made) -> Result<(), String> {
-        let Some(page) = page else { return self.refuse(&id).await };
+        let Some(page) = page else {
+            // In its place there would be a page of the browser's own.
+            return if is_document { Err(ASTRAY.to_owned()) } else { self.refuse(&id).await };
+        };
         self.brought += page.body.len();
         self.fulfil(&id, &page).await?;
         if is_document {

@@ -1,0 +1,84 @@
+//! A Chromium on this machine, for pages that show nothing before their scripts have run (`BROWSER_PATH`).
+//!
+//! It has a new, empty profile, no way to the network of its own (see `common/src/providers/browser`), and is gone with the
+//! stack.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use tokio::process::{Child, Command};
+
+use crate::Error;
+
+/// How long it may take to come up.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Nothing of these asks anybody anything: what a page wants is made by the service's own client.
+const ARGUMENTS: [&str; 12] = [
+    "--headless",
+    "--remote-debugging-port=0",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-extensions",
+    "--disable-quic",
+    "--disable-gpu",
+    "--mute-audio",
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+];
+
+pub struct Chromium {
+    process: Child,
+    profile: PathBuf,
+    /// The address of its debugging port: `BROWSER_URL`.
+    pub url: String,
+}
+
+impl Chromium {
+    /// Starts one, and waits until it can be asked.
+    ///
+    /// # Errors
+    /// If it does not start, or ends at once.
+    pub async fn start(binary: &Path) -> Result<Chromium, Error> {
+        let name = format!("agora-chromium-{}", const_hex::encode(common::digest::random::<8>()));
+        let profile = std::env::temp_dir().join(name);
+        let mut command = Command::new(binary);
+        command.args(ARGUMENTS).arg(format!("--user-data-dir={}", profile.display()));
+        // Chromium refuses to be root inside its own sandbox; for anybody else the sandbox stays.
+        if is_root() {
+            command.arg("--no-sandbox");
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+        let process = command.spawn().map_err(|error| format!("{}: {error}", binary.display()))?;
+        let mut browser = Chromium { process, profile, url: String::new() };
+        let started = Instant::now();
+        let port = browser.profile.join("DevToolsActivePort");
+        while started.elapsed() < PATIENCE {
+            if let Some(port) =
+                std::fs::read_to_string(&port).ok().and_then(|text| text.lines().next()?.parse::<u16>().ok())
+            {
+                browser.url = format!("http://127.0.0.1:{port}");
+                return Ok(browser);
+            }
+            if let Some(status) = browser.process.try_wait()? {
+                return Err(format!("{} ended at once ({status})", binary.display()).into());
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        Err(format!("{} did not come up in {} s", binary.display(), PATIENCE.as_secs()).into())
+    }
+}
+
+impl Drop for Chromium {
+    fn drop(&mut self) {
+        let _ = self.process.start_kill();
+        let _ = std::fs::remove_dir_all(&self.profile);
+    }
+}
+
+fn is_root() -> bool {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata("/proc/self").is_ok_and(|about| about.uid() == 0)
+}
