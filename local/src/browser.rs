@@ -25,7 +25,7 @@ const ARGUMENTS: [&str; 12] = [
     "--disable-quic",
     "--disable-gpu",
     "--mute-audio",
-    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--no-pings",
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
 ];
 

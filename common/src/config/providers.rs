@@ -49,7 +49,8 @@ pub struct ProvidersConfig {
     /// `PROVIDER_KEYS_SECRET_ARN`: the secret that holds the same object.
     pub keys_secret_arn: Option<String>,
     /// `BROWSER_URL`: the browser that runs pages' scripts: its DevTools WebSocket (`ws`, `wss`), or the `http` address of
-    /// its debugging port. It may hold a vendor's key. Default: none, and such pages are not read.
+    /// its debugging port. `{key}` in it stands for the key `browser` of `PROVIDER_KEYS`. Default: none, and such pages are
+    /// not read.
     pub browser_url: Option<Redacted>,
     /// `SEARCH_SEEDS`: comma-separated addresses of pages, sitemaps and feeds that belong in the own index. Default: none.
     pub seeds: Vec<String>,

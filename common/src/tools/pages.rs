@@ -17,6 +17,9 @@ use crate::store::queue::Message;
 /// Longest a browser is waited for, where nothing else says.
 const BROWSER_TIME: Duration = Duration::from_secs(12);
 
+/// The name of the browser's key.
+const BROWSER: &str = "browser";
+
 /// A page that was read.
 pub struct Seen {
     pub read: ReadResult,
@@ -54,7 +57,11 @@ impl Toolbox {
         if let Some((browser, page)) = kept
             && (seen.read.needs_browser || with_picture && read::is_html(&page))
         {
-            let shown = browser.show(&self.fetcher, page, with_picture, until).await;
+            let key = match browser.wants_key() {
+                true => Some(self.outbound.needed_key(BROWSER).await.map_err(|error| error.of(BROWSER))?),
+                false => None,
+            };
+            let shown = browser.show(&self.fetcher, key, page, with_picture, until).await;
             let shown =
                 shown.map_err(|error| ToolError::unavailable(Unavailable::SourceUnavailable, error.to_string()))?;
             seen = Seen { read: self.parse(shown.page).await?, picture: shown.picture, by_browser: true };

@@ -22,6 +22,8 @@ use crate::config::Redacted;
 use crate::encoding::{base64_any, base64_standard};
 use crate::net::{Fetcher, Page, PlainHttp};
 
+/// Where a vendor's key belongs in the address.
+const KEY: &str = "{key}";
 /// How wide and high the window is, in CSS pixels.
 const WINDOW: (u32, u32) = (1280, 800);
 /// A picture shows no more of a page's height than this.
@@ -72,21 +74,27 @@ impl fmt::Display for BrowserError {
 }
 
 impl Browser {
-    /// `url`: `ws`, `wss`, or the `http` address of a browser's debugging port.
+    /// `url`: `ws`, `wss`, or the `http` address of a browser's debugging port. `{key}` in it stands for a vendor's key.
     pub fn new(url: Redacted, http: &PlainHttp) -> Browser {
         Browser { url, http: http.clone() }
+    }
+
+    /// Whether a key belongs into its address.
+    pub fn wants_key(&self) -> bool {
+        self.url.expose().contains(KEY)
     }
 
     /// Shows a page that was fetched, and lets its scripts run, until it rests or `until`.
     pub async fn show(
         &self,
         fetcher: &Fetcher,
+        key: Option<Redacted>,
         page: Page,
         with_picture: bool,
         until: Instant,
     ) -> Result<Shown, BrowserError> {
         let shown = timeout_at(until, async {
-            let address = self.address().await?;
+            let address = self.address(key.as_ref().map_or("", Redacted::expose)).await?;
             let cdp = Cdp::open(&address).await?;
             let at_once = Semaphore::new(AT_ONCE);
             Window { cdp, fetcher, with_picture, page, frame: Value::Null, asked: 0, brought: 0, documents: 0 }
@@ -97,9 +105,9 @@ impl Browser {
     }
 
     /// The WebSocket: as configured, or as the debugging port names it.
-    async fn address(&self) -> Result<Url, String> {
+    async fn address(&self, key: &str) -> Result<Url, String> {
         let unusable = |_| "BROWSER_URL is no address".to_owned();
-        let mut url = Url::parse(self.url.expose()).map_err(unusable)?;
+        let mut url = Url::parse(&self.url.expose().replace(KEY, key)).map_err(unusable)?;
         if url.scheme().starts_with("ws") {
             return Ok(url);
         }
