@@ -37,18 +37,22 @@ pub async fn check(app: &App, connections: &Connections, blobs: Option<Arc<dyn B
     for (provider, rows) in keyless {
         let what = match toolbox.outbound.key(provider).await {
             Ok(Some(_)) => continue,
-            Ok(None) => "which is not set",
-            Err(_) => "and the secret of the keys could not be read",
+            Ok(None) => "is not set",
+            Err(_) => "could not be read",
         };
         lacking += rows.len();
         let remedy =
             format!("get a key and set PROVIDER_KEYS='{{\"{provider}\": \"...\"}}' (docs/LOOKUPS.md, Settings)");
-        report.warn(CHECK, format!("{} need the key of {provider}, {what}", rows.join(", ")), remedy);
+        report.warn(
+            CHECK,
+            format!("the key of {provider} {what}, and without it nobody answers {}", rows.join(", ")),
+            remedy,
+        );
     }
     for (name, rows) in copyless {
         let remedy = format!("make import-snapshot NAME={name} ... (docs/LOOKUPS.md, Copies of registers)");
         let Some(blobs) = &blobs else {
-            let found = format!("{} need a copy of {name}; where copies are kept is not known here", rows.join(", "));
+            let found = format!("where a copy of {name} would be is not known here; it is for {}", rows.join(", "));
             report.warn(CHECK, found, "set BLOB_BUCKET (or, of a local stack, BLOB_FOLDER) to look for it");
             continue;
         };
@@ -56,7 +60,8 @@ pub async fn check(app: &App, connections: &Connections, blobs: Option<Arc<dyn B
             Ok(Some(copy)) => age(name, &copy, report),
             Ok(None) => {
                 lacking += rows.len();
-                report.warn(CHECK, format!("{} need a copy of {name}, which is not there", rows.join(", ")), remedy);
+                let found = format!("there is no copy of {name}, and without it nobody answers {}", rows.join(", "));
+                report.warn(CHECK, found, remedy);
             }
             Err(error) => {
                 let remedy = "run the doctor with credentials that may read snapshots/ of the bucket";

@@ -66,6 +66,11 @@ fn formed(form: &str, text: &str) -> String {
             let safe: String = text.chars().map(|letter| if "\"\\".contains(letter) { ' ' } else { letter }).collect();
             format!("\"{}\"", safe.split_whitespace().collect::<Vec<_>>().join(" "))
         }
+        // To four digits, about ten metres: weather.gov sends whoever asks more precisely elsewhere.
+        "degrees" => match text.parse::<f64>() {
+            Ok(degrees) => ((degrees * 10_000.0).round() / 10_000.0 + 0.0).to_string(),
+            Err(_) => text.to_owned(),
+        },
         // A literal of SoQL, of SQL's form (dev.socrata.com/docs/datatypes/text.html).
         "soql" => format!("'{}'", text.replace('\'', "''")),
         "soql_part" => {
@@ -79,7 +84,7 @@ fn formed(form: &str, text: &str) -> String {
 
 /// Forms that [`fill`] knows.
 #[cfg(test)]
-pub const FORMS: [&str; 8] = ["", "upper", "lower", "cik", "digits", "phrase", "soql", "soql_part"];
+pub const FORMS: [&str; 9] = ["", "upper", "lower", "cik", "digits", "phrase", "degrees", "soql", "soql_part"];
 
 #[cfg(test)]
 mod tests {
@@ -107,6 +112,8 @@ mod tests {
               %2F..%2F%3F%22%20AND%20where%3D%27O%27%27Neil%20%22x%22%20%26%20S%C3%B6hne%2F..%2F%3F%27"
             ]
         );
+        let degrees = |text: &str| formed("degrees", text);
+        assert_eq!([degrees("38.89767631"), degrees("-97.1"), degrees("-0.00001")], ["38.8977", "-97.1", "0"]);
         let input = json!({"id": "a/b", "name": "n", "limit": 7});
         assert_eq!(paths(&request, input.as_object().unwrap()).len(), 2);
         assert!(paths(&request, input.as_object().unwrap())[0].starts_with("/by/a%2Fb?limit=7&q="));

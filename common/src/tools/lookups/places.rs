@@ -200,7 +200,8 @@ pub static ROWS: &[Lookup] = &[
                 Pair::One("longitude", "{longitude}"),
                 Pair::One("maxradiuskm", "{radius_km=100}"),
                 Pair::One("starttime", "{from}"),
-                Pair::One("endtime", "{until}"),
+                // A day alone is its first moment.
+                Pair::One("endtime", "{until}T23:59:59"),
                 Pair::One("minmagnitude", "{min_magnitude=2.5}"),
                 Pair::One("orderby", "time"),
                 Pair::One("limit", "{limit=10}"),
@@ -284,7 +285,7 @@ pub static ROWS: &[Lookup] = &[
         source: &NWS,
         requests: &[Request {
             paths: &["/alerts/active"],
-            query: &[Pair::One("point", "{latitude},{longitude}")],
+            query: &[Pair::One("point", "{latitude|degrees},{longitude|degrees}")],
             genuine: &["/features"],
             ..GET
         }],
@@ -343,7 +344,7 @@ pub static ROWS: &[Lookup] = &[
         source: &NWS,
         requests: &[
             Request {
-                paths: &["/points/{latitude},{longitude}"],
+                paths: &["/points/{latitude|degrees},{longitude|degrees}"],
                 absent: &[404],
                 genuine: &["/properties/gridId"],
                 take: &[
