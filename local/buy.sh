@@ -1,5 +1,6 @@
 #!/bin/sh
-# Buys one thing with the published x402 client and prints the answer. Usage: buy.sh PATH [BODY]
+# Buys one thing with the published x402 client and prints the result, if it has to be waited for too.
+# Usage: buy.sh PATH [BODY] (WAIT=seconds to wait for a job, 300 if not said, 0 for the first answer as it is)
 set -eu
 cd "$(dirname "$0")/.."
 stack=${STACK:-.local/stack.json}

@@ -97,9 +97,9 @@ show
 step "6. The seller's worker starts, and the buyer buys work of both kinds"
 SOUL_KEY=$key python3 local/examples/worker.py "$base" >"$work/worker.log" 2>&1 &
 worker=$!
-local/buy.sh "/v1/soul/$slug/services/count/execute" "$input" >"$work/answer"
+WAIT=0 local/buy.sh "/v1/soul/$slug/services/count/execute" "$input" >"$work/answer"
 program_job=$(value "$work/answer" soul_job_id)
-local/buy.sh "/v1/soul/$slug/services/statistics/execute" "$input" >"$work/answer"
+WAIT=0 local/buy.sh "/v1/soul/$slug/services/statistics/execute" "$input" >"$work/answer"
 show
 worker_job=$(value "$work/answer" soul_job_id)
 

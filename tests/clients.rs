@@ -197,6 +197,40 @@ fn the_tour_spends_without_a_wallet() {
     });
 }
 
+/// `local/buy.sh` and `local/get.sh`, as the README has them: what was bought is printed when it is done, also when it
+/// failed, and what is the buyer's own is read with its proof.
+#[test]
+fn buying_prints_the_result_and_reading_proves_who_asks() {
+    run(async {
+        let Some(_) = installed("v2").await else { return };
+        let stack = stack().await;
+        let file = AboutStack::written(&report::json(&stack));
+        let told = async |script: &str, arguments: &[&str], wait: &str| {
+            let mut script = Command::new(root().join("local").join(script));
+            let script = script.args(arguments).env("STACK", &file.0).env("WAIT", wait).stdin(Stdio::null());
+            let output = script.output().await.expect("a shell");
+            let told: Value = serde_json::from_slice(&output.stdout)
+                .unwrap_or_else(|_| panic!("{arguments:?}: {}", String::from_utf8_lossy(&output.stderr)));
+            (output.status.success(), told, String::from_utf8_lossy(&output.stderr).into_owned())
+        };
+        let page = json!({"url": format!("{}/article", stack.site_url)}).to_string();
+        let (bought, job, _) = told("buy.sh", &[READ_PATH, &page], "60").await;
+        assert_eq!((bought, &job["status"]), (true, &json!("completed")), "{job}");
+        assert!(job["result"]["markdown"].as_str().unwrap().contains("lighthouse"), "{job}");
+        let nowhere = r#"{"url": "http://no-such-host.invalid/"}"#;
+        let (bought, job, said) = told("buy.sh", &[READ_PATH, nowhere], "60").await;
+        assert_eq!((bought, &job["status"]), (false, &json!("failed")), "{job}");
+        assert!(said.contains("destination_not_reachable") && said.contains("credited back: 0.002000"), "{said}");
+        let (bought, accepted, _) = told("buy.sh", &[READ_PATH, nowhere], "0").await;
+        assert_eq!((bought, &accepted["status"]), (true, &json!("processing")), "{accepted}");
+        let path = format!("/v1/requests/{}", accepted["request_id"].as_str().unwrap());
+        let (read, job, _) = told("get.sh", &[&path], "").await;
+        assert_eq!((read, &job["request_id"]), (true, &accepted["request_id"]), "{job}");
+        let (read, refused, _) = told("get.sh", &["/v1/requests/x"], "").await;
+        assert_eq!((read, &refused["error"]), (false, &json!("not_found")));
+    });
+}
+
 /// `make tour`: from a registration to a payout's tokens on the chain, with curl, the v2 client and the example worker.
 #[test]
 fn the_tour_of_the_marketplace_ends_with_tokens_on_the_chain() {

@@ -256,7 +256,8 @@ fn reputation_is_of_buyers_that_are_not_the_seller() {
             })
         };
         assert_eq!(reputation::public(db, slug).await.unwrap(), figures(2, 1.0, 0.1666, 6));
-        assert_eq!(seller.soul().await.jobs, 6, "the mission's count is of all jobs");
+        let soul = seller.soul().await;
+        assert_eq!((soul.jobs, soul.buyers), (6, 2), "the mission's count is of all jobs; the rank goes by who bought");
         let recent = recent::purchases(db, slug, now).await.unwrap();
         assert_eq!((recent.last_24h, recent.last_7d, recent.last_30d), (1, 1, 1));
 
@@ -264,11 +265,13 @@ fn reputation_is_of_buyers_that_are_not_the_seller() {
         seller.record(&[seller.sale(10_000, late, Completed, now, seconds(20))]).await;
         counting::fold(db, slug, ROUNDS, now).await.unwrap();
         assert_eq!(reputation::public(db, slug).await.unwrap(), figures(3, 0.6666, 0.1428, 7));
+        assert_eq!(seller.soul().await.buyers, 3);
         // Anybody's wallet can be linked, also an unhappy buyer's: that takes nothing out.
         assert!(wallet::link(db, &slug.parse().unwrap(), unlucky, false, now).await.unwrap());
         assert_eq!(reputation::public(db, slug).await.unwrap(), figures(3, 0.6666, 0.1428, 7));
         assert!(wallet::link(db, &slug.parse().unwrap(), late, true, now).await.unwrap());
         assert_eq!(reputation::public(db, slug).await.unwrap(), figures(2, 1.0, 0.1666, 6));
+        assert_eq!(seller.soul().await.buyers, 2);
         seller.record(&[seller.sale(10_000, own, Completed, now, seconds(1))]).await;
         seller.record(&[seller.sale(10_000, late, Completed, now, seconds(20))]).await;
         counting::fold(db, slug, ROUNDS, now).await.unwrap();

@@ -44,6 +44,8 @@ fn made(name: &str, bio: &str, jobs: u64, votes: u64, stars: u64) -> Soul {
         ens_name: None,
         jobs,
         purchases: 0,
+        // As many as jobs, so that one number says how good it is.
+        buyers: jobs,
         rating_sum: votes * stars,
         rating_count: votes,
         services: 0,
@@ -152,7 +154,10 @@ fn the_best_match_comes_first_and_says_why() {
         assert_eq!((answer.status, &body["query"], &body["total"]), (200, &json!("soldity audit"), &json!(3)));
         assert_eq!(slugs(&body["results"]), ["many-votes"]);
         assert_eq!(body["results"][0]["why"], "\"audit\" in its bio; \"soldity\" read as \"solidity\"");
-        assert_eq!(body["results"][0]["stats"], json!({"total_jobs": 200, "avg_rating": 5.0}));
+        assert_eq!(
+            body["results"][0]["stats"],
+            json!({"total_jobs": 200, "avg_rating": 5.0, "rating_count": 40, "distinct_buyers": 200})
+        );
         assert!(answer.headers.contains_key("ratelimit-limit"));
 
         for (query, path) in [

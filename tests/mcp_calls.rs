@@ -98,7 +98,7 @@ fn what_is_no_message_is_refused_in_the_protocols_words() {
         assert_eq!(two.as_array().map(Vec::len), Some(2), "{two}");
         for method in ["GET", "DELETE", "PUT"] {
             let answer = client.send(method, "/mcp", &[both], "").await.expect("an answer");
-            assert_eq!((answer.status, answer.header("allow")), (405, Some("POST")), "{method}");
+            assert_eq!((answer.status, answer.header("allow")), (405, Some("OPTIONS, POST")), "{method}");
         }
         let events =
             client.send("POST", "/mcp", &[json_type, ("accept", "text/event-stream")], ping).await.expect("an answer");
@@ -120,10 +120,60 @@ fn what_is_no_message_is_refused_in_the_protocols_words() {
                 answer.text
             );
         }
+        malformed_parameters(&client).await;
         let discovered = ask(&client, &[], "server/discover", json!({}), json!({})).await.json()["result"].clone();
         assert_eq!((&discovered["resultType"], &discovered["cacheScope"]), (&json!("complete"), &json!("public")));
         assert!(discovered["capabilities"]["extensions"].get(TASKS).is_some(), "{discovered}");
     });
+}
+
+/// A method that is there, with parameters that are not its own: -32602 in both eras, never "no such method"; and the answer
+/// says which parameter, under the request's own id.
+async fn malformed_parameters(client: &Client) {
+    let now = json!({"io.modelcontextprotocol/protocolVersion": NOW, "io.modelcontextprotocol/clientCapabilities": {TASKS: {}}});
+    for (method, params, says) in [
+        ("tools/call", Value::Null, "params.name is missing"),
+        ("tools/call", json!({}), "params.name is missing"),
+        ("tools/call", json!({"name": 7}), "params.name has to be"),
+        ("tools/call", json!({"name": ["agora_balance"]}), "params.name has to be"),
+        ("tools/call", json!({"name": BUY, "arguments": [VIN]}), "params.arguments has to be"),
+        ("tools/call", json!({"name": BUY, "arguments": VIN}), "params.arguments has to be"),
+        ("tools/call", json!({"name": "agora_no_such_tool"}), "agora_no_such_tool"),
+        ("tools/call", json!([BUY, {"vin": VIN}]), "params have to be an object"),
+        ("tools/call", json!("agora_balance"), "params have to be an object"),
+        ("tools/list", json!({"cursor": 7}), "params.cursor has to be"),
+        ("tools/list", json!(7), "params have to be an object"),
+        ("tasks/get", json!({}), "params.taskId is missing"),
+        ("tasks/cancel", json!({"taskId": {}}), "params.taskId has to be"),
+    ] {
+        for revision in ["2025-11-25", NOW] {
+            let modern = revision == NOW;
+            let mut params = params.clone();
+            if modern && (params.is_null() || params.is_object()) {
+                params["_meta"] = now.clone();
+            }
+            let name = params["name"].as_str().unwrap_or_default().to_owned();
+            let mut headers =
+                vec![("accept", "application/json, text/event-stream"), ("mcp-protocol-version", revision)];
+            if modern {
+                headers.push(("mcp-method", method));
+                headers.extend((!name.is_empty()).then_some(("mcp-name", name.as_str())));
+            }
+            let mut message = json!({"jsonrpc": "2.0", "id": "mine", "method": method, "params": params});
+            if message["params"].is_null() {
+                message.as_object_mut().unwrap().remove("params");
+            }
+            let answer = client.post("/mcp", &headers, &message).await;
+            let (error, id) = (&answer.json()["error"], &answer.json()["id"]);
+            assert_eq!(
+                (error["code"].as_i64(), id),
+                (Some(-32602), &json!("mine")),
+                "{revision} {message}: {}",
+                answer.text
+            );
+            assert!(error["message"].as_str().unwrap().contains(says), "{revision} {message}: {error}");
+        }
+    }
 }
 
 #[test]

@@ -28,17 +28,78 @@ fn what_no_route_takes_is_json_all_the_same() {
             assert_eq!(answer.error(), (404, "not_found".to_owned()), "{path}");
         }
         for (method, path, allow) in [
-            ("GET", "/v1/tools/web-read", "POST"),
-            ("DELETE", "/v1/tools/lookup/vin", "POST"),
-            ("POST", "/health", "GET"),
-            ("PUT", "/v1/requests/abc", "GET"),
-            ("PATCH", "/v1/payments/abc", "GET"),
-            ("OPTIONS", "/v1/tools/web-read", "POST"),
-            ("TRACE", "/v1/stats", "GET"),
+            ("GET", "/v1/tools/web-read", "OPTIONS, POST"),
+            ("DELETE", "/v1/tools/lookup/vin", "OPTIONS, POST"),
+            ("POST", "/health", "GET, HEAD, OPTIONS"),
+            ("PUT", "/v1/requests/abc", "GET, HEAD, OPTIONS"),
+            ("PATCH", "/v1/payments/abc", "GET, HEAD, OPTIONS"),
+            ("PATCH", "/v1/agents/me/budgets", "GET, HEAD, OPTIONS, PUT"),
+            ("TRACE", "/v1/stats", "GET, HEAD, OPTIONS"),
         ] {
             let answer = client.send(method, path, &[], "").await.unwrap();
             assert_eq!(answer.error(), (405, "method_not_allowed".to_owned()), "{method} {path}");
             assert_eq!(answer.header("allow"), Some(allow), "{method} {path}");
+        }
+    });
+}
+
+/// `HEAD` says what `GET` would, of every group; `OPTIONS` what a path takes; and pages of any origin may read both, but not
+/// the pages on which people decide.
+#[test]
+fn head_is_get_without_its_body_and_options_is_told_to_browsers() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::with(&stack, 0).await;
+        let client = &payer.client;
+        for path in [
+            "/health",
+            "/openapi.json",
+            "/v1/soul",
+            "/v1/soul/ranking",
+            "/v1/soul/nobody",
+            "/.well-known/acp/manifest.json",
+        ] {
+            let (got, head) = (client.get(path, &[]).await, client.send("HEAD", path, &[], "").await.unwrap());
+            let said = |name: &str| (got.header(name).map(str::to_owned), head.header(name).map(str::to_owned));
+            assert_eq!((got.status, ""), (head.status, head.text.as_str()), "{path}");
+            for name in ["content-type", "cache-control", "etag"] {
+                let (got, head) = said(name);
+                assert_eq!(got, head, "{name} of {path}");
+            }
+        }
+        let head = client.send("HEAD", "/v1/tools/web-read", &[], "").await.unwrap();
+        assert_eq!((head.status, head.header("allow")), (405, Some("OPTIONS, POST")), "where there is no GET");
+        let proofs = [payer.proof("read"), payer.proof("read")];
+        for (method, proof) in ["GET", "HEAD"].into_iter().zip(&proofs) {
+            let answer = client.send(method, "/v1/agents/me", &[("x-agent-proof", proof)], "").await.unwrap();
+            assert_eq!((answer.status, answer.text.is_empty()), (200, method == "HEAD"), "{method}");
+        }
+
+        let asks = [("origin", "https://a.example"), ("access-control-request-method", "POST")];
+        for (path, takes) in [
+            ("/v1/tools/web-read", "OPTIONS, POST"),
+            ("/v1/agents/me/budgets", "GET, HEAD, OPTIONS, PUT"),
+            ("/llms.txt", "GET, HEAD, OPTIONS"),
+            ("/acp/checkout_sessions", "OPTIONS, POST"),
+            ("/mcp", "OPTIONS, POST"),
+        ] {
+            let told = client.send("OPTIONS", path, &asks, "").await.unwrap();
+            assert_eq!((told.status, told.text.as_str(), told.header("allow")), (204, "", Some(takes)), "{path}");
+            let cors =
+                ["origin", "methods", "headers"].map(|name| told.header(&format!("access-control-allow-{name}")));
+            assert_eq!(cors, [Some("*"), Some(takes), Some("*, authorization")], "{path}");
+            assert_eq!(told.header("access-control-allow-credentials"), None);
+        }
+        let unpaid = client.post("/v1/tools/web-read", &asks[..1], &json!({"url": "https://example.com/"})).await;
+        assert_eq!((unpaid.status, unpaid.header("access-control-allow-origin")), (402, Some("*")));
+        assert_eq!(unpaid.header("access-control-expose-headers"), Some("*"), "the terms are in a header");
+        let nothing = client.send("OPTIONS", "/nothing", &asks, "").await.unwrap();
+        assert_eq!(nothing.error(), (404, "not_found".to_owned()));
+        for page in ["/approve/x", "/identity/x"] {
+            for method in ["GET", "OPTIONS"] {
+                let answer = client.send(method, page, &asks[..1], "").await.unwrap();
+                assert_eq!(answer.header("access-control-allow-origin"), None, "{method} {page}");
+            }
         }
     });
 }

@@ -1,9 +1,10 @@
-//! Free routes that change something, called under a name of the caller's own (`Idempotency-Key`): the change is made once,
-//! and whoever repeats the request gets the first answer. Paid calls keep their names with their jobs
-//! (`payments::idempotency`).
+//! Requests under a name of the caller's own (`Idempotency-Key`): worked on once, and whoever repeats one gets the first
+//! answer, for two days. Here for what is free and changes something ([`once`]), and for checkout sessions
+//! (`checkout::once`); paid calls keep their names with their jobs (`payments::idempotency`).
 //!
-//! The name is taken before the change and the answer kept after it. Whoever dies in between leaves a name that is taken
-//! over after a minute; all changes here may be made twice by a crash, never by a repeat.
+//! The name is taken before the work and the answer kept after it. Whoever dies in between leaves a name that is taken
+//! over once nobody can be at work any more: so what is done under a name may be done twice by a crash, unless it is known
+//! by itself that it was done, and never by a repeat.
 
 use std::future::Future;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use std::time::Duration;
 use axum::response::Response;
 use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 use crate::app::App;
 use crate::auth::Caller;
@@ -19,19 +20,20 @@ use crate::clock::Timestamp;
 use crate::digest::{canonical_json, sha256, sha256_parts};
 use crate::evm::Word;
 use crate::http::{ApiError, headers, private_json};
-use crate::store::{Key, Write, WriteError, db};
+use crate::store::{Key, StoreError, Write, WriteError, db};
 
 /// Answers are kept for so long.
 const KEEP_SECS: i64 = 2 * 24 * 3600;
-/// A change that has not been answered by then died.
-const DEAD_AFTER: Duration = Duration::from_secs(60);
+/// No function that answers works longer on a request.
+const DEAD_AFTER: Duration = Duration::from_secs(30);
 
 /// A name and what it stands for.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Named {
-    /// SHA-256 of the canonical body.
+    /// SHA-256 of the body, as JSON means it.
     #[serde(with = "serde_bytes")]
     body: Word,
+    first: Timestamp,
     begun: Timestamp,
     /// The first answer, once there is one: its status, and its JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -40,6 +42,77 @@ struct Named {
     answer: Option<String>,
     /// Unix seconds after which the row may go.
     expires: i64,
+}
+
+/// A name that was taken, and is to be answered.
+pub struct Taken {
+    key: Key,
+    /// When it was taken first: what is made under a name of another day is another thing.
+    pub first: Timestamp,
+}
+
+/// What a name leads to.
+pub enum Begun {
+    Fresh(Taken),
+    /// Its first answer.
+    Replay(StatusCode, String),
+    /// It stands for another body.
+    Reused,
+    /// Somebody is at work.
+    InProgress,
+}
+
+/// Takes the name that this key of the agents table is made of, or finds its answer.
+pub async fn begin(app: &App, key: Key, body: &Map<String, Value>) -> Result<Begun, StoreError> {
+    let (table, now) = (&app.db.tables.agents, app.clock.now());
+    let body = sha256(canonical_json(&meaning(&Value::Object(body.clone()))).as_bytes());
+    let fresh = Named { body, first: now, begun: now, status: None, answer: None, expires: now.secs() + KEEP_SECS };
+    let take = Write::put(table, key.clone(), &fresh)?
+        .only_if("attribute_not_exists(#pk) OR #expires < :now")
+        .bind("now", now.secs())?;
+    let old: Named = match app.db.write(take).await {
+        Ok(_) => return Ok(Begun::Fresh(Taken { key, first: now })),
+        Err(WriteError::Failed(error)) => return Err(error),
+        Err(refused) => match refused.refused(0).and_then(|refused| refused.old.clone()) {
+            Some(old) => db::parse(old)?,
+            None => return Ok(Begun::InProgress),
+        },
+    };
+    if old.body != body {
+        return Ok(Begun::Reused);
+    }
+    if let (Some(status), Some(answer)) = (old.status, old.answer) {
+        return Ok(Begun::Replay(StatusCode::from_u16(status).unwrap_or(StatusCode::OK), answer));
+    }
+    if now < old.begun.plus(DEAD_AFTER) {
+        return Ok(Begun::InProgress);
+    }
+    // Whoever began it is dead: it is begun again, by one of those who see that.
+    let again = Write::update(table, key.clone(), "SET #begun = :now")
+        .only_if("#begun = :before AND attribute_not_exists(#answer)")
+        .bind("now", now)?
+        .bind("before", old.begun)?;
+    match app.db.write(again).await {
+        Ok(_) => Ok(Begun::Fresh(Taken { key, first: old.first })),
+        Err(WriteError::Failed(error)) => Err(error),
+        Err(WriteError::Refused(_)) => Ok(Begun::InProgress),
+    }
+}
+
+impl Taken {
+    /// Keeps the answer.
+    pub async fn answered(&self, app: &App, status: StatusCode, answer: &str) -> Result<(), StoreError> {
+        let write = Write::update(&app.db.tables.agents, self.key.clone(), "SET #status = :status, #answer = :answer")
+            .bind("status", status.as_u16())?
+            .bind("answer", answer)?;
+        Ok(app.db.write(write).await.map(drop)?)
+    }
+
+    /// Gives the name back: what it was for did not happen.
+    pub async fn release(&self, app: &App) -> Result<(), StoreError> {
+        let write = Write::delete(&app.db.tables.agents, self.key.clone());
+        Ok(app.db.write(write).await.map(drop)?)
+    }
 }
 
 /// A request that changes something.
@@ -63,48 +136,66 @@ pub async fn once(
         let (status, answer) = change.await?;
         return Ok(private_json(status, &answer));
     };
-    let (table, now) = (&app.db.tables.agents, app.clock.now());
     let digest = const_hex::encode(sha256_parts(&[request.route.as_bytes(), name.as_bytes()]));
     let key = Key::new(format!("AGENT#{}", request.caller.agent), format!("ONCE#{digest}"));
-    let body = sha256(canonical_json(&Value::Object(request.body.clone())).as_bytes());
-    let mut named = Named { body, begun: now, status: None, answer: None, expires: now.secs() + KEEP_SECS };
-    let take = Write::put(table, key.clone(), &named)?
-        .only_if("attribute_not_exists(#pk) OR (attribute_not_exists(#answer) AND #body = :body AND #begun < :dead)")
-        .bind("body", serde_bytes::Bytes::new(&body))?
-        .bind("dead", now.minus(DEAD_AFTER))?;
-    match app.db.write(take).await {
-        Ok(_) => {}
-        Err(refused @ WriteError::Refused(_)) => {
-            let old = refused.refused(0).and_then(|refused| refused.old.clone()).ok_or(ApiError::RequestInProgress)?;
-            return first_answer(&db::parse(old)?, &body);
+    let taken = match begin(app, key, request.body).await? {
+        Begun::Fresh(taken) => taken,
+        Begun::Replay(status, answer) => {
+            let answer = serde_json::from_str(&answer).map_err(StoreError::new)?;
+            return Ok(private_json(status, &answer));
         }
-        Err(WriteError::Failed(error)) => return Err(ApiError::Unavailable(error)),
-    }
+        Begun::Reused => return Err(ApiError::IdempotencyKeyReused),
+        Begun::InProgress => return Err(ApiError::RequestInProgress),
+    };
     match change.await {
         Ok((status, answer)) => {
             let mut kept = answer.clone();
             if let (Some(secret), Some(data)) = (request.secret, kept["data"].as_object_mut()) {
                 data.insert(secret.to_owned(), Value::Null);
             }
-            named.status = Some(status.as_u16());
-            named.answer = Some(kept.to_string());
-            app.db.write(Write::put(table, key, &named)?).await.map_err(crate::store::StoreError::from)?;
+            taken.answered(app, status, &kept.to_string()).await?;
             Ok(private_json(status, &answer))
         }
         Err(error) => {
             // Nothing was changed: the name is free again.
-            app.db.write(Write::delete(table, key)).await.map_err(crate::store::StoreError::from)?;
+            taken.release(app).await?;
             Err(error)
         }
     }
 }
 
-fn first_answer(named: &Named, body: &Word) -> Result<Response, ApiError> {
-    if named.body != *body {
-        return Err(ApiError::IdempotencyKeyReused);
+/// JSON by what it means: 1.0 is 1. (`null` is something, and arrays have an order.)
+fn meaning(value: &Value) -> Value {
+    match value {
+        Value::Number(number) => Value::Number(whole(number).unwrap_or_else(|| number.clone())),
+        Value::Array(items) => items.iter().map(meaning).collect(),
+        Value::Object(members) => members.iter().map(|(name, value)| (name.clone(), meaning(value))).collect(),
+        other => other.clone(),
     }
-    let (Some(status), Some(answer)) = (named.status, &named.answer) else { return Err(ApiError::RequestInProgress) };
-    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
-    let answer = serde_json::from_str(answer).map_err(crate::store::StoreError::new)?;
-    Ok(private_json(status, &answer))
+}
+
+fn whole(number: &Number) -> Option<Number> {
+    let float = number.as_f64().filter(|_| number.is_f64())?;
+    // Beyond 2^53 a float names more than one whole number.
+    (float.fract() == 0.0 && float.abs() <= 9_007_199_254_740_992.0).then(|| Number::from(float as i64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn bodies_are_compared_by_meaning() {
+        let same = |one: Value, other: Value| canonical_json(&meaning(&one)) == canonical_json(&meaning(&other));
+        assert!(same(json!({"a": 1.0, "b": [2]}), json!({"b": [2.0], "a": 1})));
+        for (one, other) in [
+            (json!({"a": null}), json!({})),
+            (json!([1, 2]), json!([2, 1])),
+            (json!({"a": "1"}), json!({"a": 1})),
+            (json!(1.5), json!(1)),
+        ] {
+            assert!(!same(one.clone(), other), "{one}");
+        }
+    }
 }

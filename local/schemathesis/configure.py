@@ -27,6 +27,7 @@ print(f"[checks.negative_data_rejection]\nexpected-statuses = {json.dumps(reject
 # JSON-RPC: what is wrong with a message is said inside an answer of 200, so that no check here can tell good from bad. The
 # protocol's own conformance suite judges it (make conformance).
 print('\n[[operations]]\ninclude-path = "/mcp"\nenabled = false')
+known = {f"#/components/parameters/{name}": parameter for name, parameter in document["components"]["parameters"].items()}
 for path in document["paths"].values():
     for operation in path.values():
         more, reasons = [], []
@@ -36,7 +37,8 @@ for path in document["paths"].values():
         if "405" in operation["responses"]:
             more.append("405")
             reasons.append("it cannot be done any more")
-        if any(parameter["name"] == "Idempotency-Key" for parameter in operation.get("parameters", [])):
+        parameters = [known.get(parameter.get("$ref"), parameter) for parameter in operation.get("parameters", [])]
+        if any(parameter["name"] == "Idempotency-Key" for parameter in parameters):
             more.append("422")
             reasons.append("a name that was used for another body is refused, and generated names repeat")
         checks = {}

@@ -64,8 +64,7 @@ pub async fn route(State(groups): State<Groups>, mut request: Request) -> Respon
     if let Some(ConnectInfo(peer)) = request.extensions().get::<ConnectInfo<SocketAddr>>().copied() {
         request.extensions_mut().insert(Peer(peer.ip()));
     }
-    let group = routes::find(request.method().as_str(), request.uri().path()).map_or("meta", |route| route.group);
-    match groups.get(group) {
+    match groups.get(routes::group_of(request.method().as_str(), request.uri().path())) {
         Some(router) => router.clone().oneshot(request).await.unwrap_or_else(|never| match never {}),
         None => ApiError::NotFound.into_response(),
     }

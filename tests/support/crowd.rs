@@ -105,6 +105,7 @@ pub fn souls(count: usize, seed: u64) -> impl Iterator<Item = Soul> {
             ens_name: None,
             jobs: jobs.min(1 << 40),
             purchases: 0,
+            buyers: jobs.min(1 << 40),
             rating_sum: (rating_count as f64 * stars) as u64,
             rating_count,
             services: 0,

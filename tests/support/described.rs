@@ -25,6 +25,7 @@ pub static DESCRIPTION: LazyLock<Value> = LazyLock::new(|| {
 static CLOSED: LazyLock<Value> = LazyLock::new(|| {
     let mut closed = DESCRIPTION.clone();
     close(&mut closed["components"]["schemas"]);
+    close(&mut closed["components"]["responses"]);
     for item in closed["paths"].as_object_mut().expect("paths").values_mut() {
         for operation in item.as_object_mut().expect("a path").values_mut() {
             close(&mut operation["responses"]);
@@ -47,6 +48,12 @@ fn close(schema: &mut Value) {
     }
 }
 
+/// What a part of the description is, itself or where it leads.
+pub fn led<'a>(description: &'a Value, part: &'a Value) -> &'a Value {
+    let reference = part["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'));
+    reference.map_or(part, |path| description.pointer(path).unwrap_or(&Value::Null))
+}
+
 /// Compiled when they are first needed.
 static VALIDATORS: LazyLock<Mutex<HashMap<String, Arc<Validator>>>> = LazyLock::new(Mutex::default);
 
@@ -64,7 +71,7 @@ pub fn judge(method: &str, path: &str, answer: &Answer) -> Result<(), String> {
     let path = path.split('?').next().unwrap_or_default();
     let Some(route) = routes::find(method, path) else { return Ok(()) };
     let described = &CLOSED["paths"][route.path.replace("+}", "}")][method.to_ascii_lowercase()];
-    let response = &described["responses"][answer.status.to_string()];
+    let response = led(&CLOSED, &described["responses"][answer.status.to_string()]);
     if response.is_null() {
         return Err(format!("{} does not answer {}", described["operationId"], answer.status));
     }

@@ -1,10 +1,22 @@
 //! What platforms find us by: the discovery document of ACP, and the manifest of contract §24.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
+use tokio::sync::Mutex;
+use tokio::time::Instant;
 
 use super::{CURRENCY, Checkout, VERSION, handlers};
 use crate::config::Config;
+use crate::http::Kept;
 use crate::store::StoreError;
+
+/// For how long a manifest is given again. What souls sell may be so old in it, as in any cache between.
+const KEPT: Duration = Duration::from_secs(60);
+
+/// The manifest that was made last, of which origin and when. One process mostly has one origin.
+#[derive(Default)]
+pub struct Last(Mutex<Option<(String, Instant, Kept)>>);
 
 /// `GET /.well-known/acp.json`.
 pub fn discovery(origin: &str) -> Value {
@@ -16,8 +28,22 @@ pub fn discovery(origin: &str) -> Value {
     })
 }
 
-/// `GET /.well-known/acp/manifest.json`.
-pub async fn manifest(desk: &Checkout, origin: &str) -> Result<Value, StoreError> {
+/// `GET /.well-known/acp/manifest.json`: made once a minute, by one of those who ask.
+pub async fn manifest(desk: &Checkout, origin: &str) -> Result<Kept, StoreError> {
+    // Held while it is made: who comes meanwhile waits for it.
+    let mut last = desk.manifest.0.lock().await;
+    if let Some((of, at, kept)) = &*last
+        && of == origin
+        && at.elapsed() < KEPT
+    {
+        return Ok(kept.clone());
+    }
+    let kept = Kept::json(&made(desk, origin).await?, KEPT.as_secs() as u32);
+    *last = Some((origin.to_owned(), Instant::now(), kept.clone()));
+    Ok(kept)
+}
+
+async fn made(desk: &Checkout, origin: &str) -> Result<Value, StoreError> {
     let config: &Config = &desk.app.config;
     let name = &config.service_name;
     Ok(json!({

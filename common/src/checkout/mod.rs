@@ -75,6 +75,7 @@ pub struct Checkout {
     pub gate: Arc<Gate>,
     /// Sells what souls sell.
     pub market: Arc<Market>,
+    manifest: manifest::Last,
 }
 
 /// A session as it is now.
@@ -99,7 +100,7 @@ pub struct Attempt<'a> {
 
 impl Checkout {
     pub fn new(gate: Arc<Gate>, market: Arc<Market>) -> Checkout {
-        Checkout { app: gate.app.clone(), gate, market }
+        Checkout { app: gate.app.clone(), gate, market, manifest: manifest::Last::default() }
     }
 
     /// The checkout of a deployed function: it fills both queues.

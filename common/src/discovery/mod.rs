@@ -1,5 +1,6 @@
 //! What agents find us by: documents about what is sold and how to buy it. All of them are made of the catalog and of the
-//! configuration, once for each origin, so that none can say something else than the gate does.
+//! configuration, once for each origin and not before they are asked for, so that none can say something else than the gate
+//! does, and a start pays for none of them.
 //!
 //! | path | for |
 //! |---|---|
@@ -14,7 +15,7 @@ mod guides;
 mod prices;
 pub mod search;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::json;
 
@@ -61,42 +62,68 @@ impl Site {
     }
 }
 
-/// The documents of one origin.
+/// The documents of one origin, each made when it is first asked for.
 pub struct Documents {
     pub site: Site,
-    pub llms: Kept,
-    pub llms_full: Kept,
-    pub skill: Kept,
-    pub x402: Kept,
-    pub pricing_page: Kept,
-    pub pricing_markdown: Kept,
-    guides: Vec<(&'static str, Kept)>,
+    llms: OnceLock<Kept>,
+    llms_full: OnceLock<Kept>,
+    skill: OnceLock<Kept>,
+    x402: OnceLock<Kept>,
+    pricing_page: OnceLock<Kept>,
+    pricing_markdown: OnceLock<Kept>,
+    guides: [OnceLock<Kept>; PAGES.len()],
 }
 
 impl Documents {
     fn new(site: Site) -> Documents {
-        let llms = llms(&site);
-        let skill = skill(&site);
-        let guides: Vec<(&str, String)> = PAGES.iter().map(|page| (page.name, page.text(&site))).collect();
-        let markdown = prices::markdown(&site);
-        let mut full = vec![llms.as_str(), skill.as_str(), markdown.as_str()];
-        full.extend(guides.iter().map(|(_, text)| text.as_str()));
-        let (page, policy) = prices::page(&site);
         Documents {
-            llms_full: Kept::markdown(full.join("\n---\n\n"), KEPT_SECS),
-            llms: Kept::markdown(llms, KEPT_SECS),
-            skill: Kept::markdown(skill, KEPT_SECS),
-            x402: Kept::json(&x402(&site), KEPT_SECS),
-            pricing_page: Kept::page(page, policy, KEPT_SECS).by("accept"),
-            pricing_markdown: Kept::markdown(markdown, KEPT_SECS).by("accept"),
-            guides: guides.into_iter().map(|(name, text)| (name, Kept::markdown(text, KEPT_SECS))).collect(),
             site,
+            llms: OnceLock::new(),
+            llms_full: OnceLock::new(),
+            skill: OnceLock::new(),
+            x402: OnceLock::new(),
+            pricing_page: OnceLock::new(),
+            pricing_markdown: OnceLock::new(),
+            guides: Default::default(),
         }
+    }
+
+    pub fn llms(&self) -> &Kept {
+        self.llms.get_or_init(|| Kept::markdown(llms(&self.site), KEPT_SECS))
+    }
+
+    pub fn llms_full(&self) -> &Kept {
+        self.llms_full.get_or_init(|| {
+            let site = &self.site;
+            let mut full = vec![llms(site), skill(site), prices::markdown(site)];
+            full.extend(PAGES.iter().map(|page| page.text(site)));
+            Kept::markdown(full.join("\n---\n\n"), KEPT_SECS)
+        })
+    }
+
+    pub fn skill(&self) -> &Kept {
+        self.skill.get_or_init(|| Kept::markdown(skill(&self.site), KEPT_SECS))
+    }
+
+    pub fn x402(&self) -> &Kept {
+        self.x402.get_or_init(|| Kept::json(&x402(&self.site), KEPT_SECS))
+    }
+
+    pub fn pricing_page(&self) -> &Kept {
+        self.pricing_page.get_or_init(|| {
+            let (page, policy) = prices::page(&self.site);
+            Kept::page(page, policy, KEPT_SECS).by("accept")
+        })
+    }
+
+    pub fn pricing_markdown(&self) -> &Kept {
+        self.pricing_markdown.get_or_init(|| Kept::markdown(prices::markdown(&self.site), KEPT_SECS).by("accept"))
     }
 
     /// The guide of this name, in any case: the guides refer to each other as their files do.
     pub fn guide(&self, name: &str) -> Option<&Kept> {
-        self.guides.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, guide)| guide)
+        let at = PAGES.iter().position(|page| page.name.eq_ignore_ascii_case(name))?;
+        Some(self.guides[at].get_or_init(|| Kept::markdown(PAGES[at].text(&self.site), KEPT_SECS)))
     }
 }
 
@@ -199,7 +226,7 @@ mod tests {
     fn texts_are_of_the_catalog_and_whole() {
         let documents = Documents::new(site());
         let text = |kept: &Kept| String::from_utf8(kept.body().to_vec()).unwrap();
-        for kept in [&documents.llms, &documents.skill, &documents.pricing_markdown, &documents.pricing_page] {
+        for kept in [documents.llms(), documents.skill(), documents.pricing_markdown(), documents.pricing_page()] {
             let text = text(kept);
             for tool in CATALOG.iter() {
                 assert!(text.contains(tool.title) && text.contains(tool.path()), "{} in {text}", tool.name);
@@ -207,14 +234,14 @@ mod tests {
             }
             assert!(!text.contains("{{") && !text.contains("127.0.0.1"), "{text}");
         }
-        for kept in [&documents.llms, &documents.skill] {
+        for kept in [documents.llms(), documents.skill()] {
             let text = text(kept).to_lowercase();
             assert!(text.contains("same value for every retry of") && text.contains("at most 1 usd a payment"));
         }
-        let skill = text(&documents.skill);
+        let skill = text(documents.skill());
         assert!(skill.starts_with("---\nname: agora-tools\ndescription: "), "{skill}");
-        for (name, guide) in &documents.guides {
-            let text = text(guide);
+        for name in PAGES.iter().map(|page| page.name) {
+            let text = text(documents.guide(name).unwrap());
             assert!(!text.contains("](../") && !text.contains("http://127.0.0.1:8402"), "{name}: {text}");
             for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
                 let there = link.starts_with("https://") || documents.guide(link).is_some();

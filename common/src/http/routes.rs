@@ -1,12 +1,13 @@
 //! The table of routes: which group answers which path. Paid paths come from the catalog, the rest are listed here.
 //!
 //! `template.yaml` names the same routes and a test compares the two. The table also answers what no route answers:
-//! 404 for unknown paths, 405 with `Allow` for known ones.
+//! 404 for unknown paths, 405 with `Allow` for known ones, and `OPTIONS`, which pages in browsers ask before they call.
 
 use axum::Router;
 use axum::extract::Request;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, Method, StatusCode, header};
 
 use super::headers::is_dry_run;
 use super::{ApiError, limit, log};
@@ -159,17 +160,77 @@ pub fn find(method: &str, path: &str) -> Option<Route> {
         .min_by_key(|route| spelled_out(route.path))
 }
 
+/// The group that answers a request: the one that takes it; `HEAD` is a `GET` without the body (RFC 9110, 9.3.2); and what
+/// nobody takes is `meta`'s. On AWS the gateway does the same with `ANY` where there is a `GET`, and `$default`.
+pub fn group_of(method: &str, path: &str) -> &'static str {
+    let method = if method == "HEAD" { "GET" } else { method };
+    find(method, path).map_or("meta", |route| route.group)
+}
+
+/// What the path takes, as `Allow` lists it; nothing, if it is no path of ours.
+fn allowed(path: &str) -> Option<String> {
+    let candidates: Vec<Route> = all().filter(|route| matches(route.path, path)).collect();
+    // The routers look for a path first, and for its method then: another pattern's methods are not taken here.
+    let meant = candidates.iter().map(|route| spelled_out(route.path)).min()?;
+    let of_path = candidates.iter().filter(|route| spelled_out(route.path) == meant);
+    let mut allowed: Vec<&str> = of_path.map(|route| route.method).collect();
+    if allowed.contains(&"GET") {
+        allowed.push("HEAD");
+    }
+    allowed.push("OPTIONS");
+    allowed.sort_unstable();
+    allowed.dedup();
+    Some(allowed.join(", "))
+}
+
 /// Smaller for patterns that win.
 fn spelled_out(pattern: &str) -> Vec<bool> {
     pattern.split('/').map(|segment| segment.starts_with('{')).collect()
 }
 
 /// Finishes a group's router: JSON for what it does not answer, no change by a dry run, what is left of a counted
-/// request's limit, and one log line a request.
+/// request's limit, what browsers want to know, and one log line a request.
 pub fn finish(router: Router) -> Router {
     let router = router.fallback(unrouted).method_not_allowed_fallback(unrouted);
-    let router = router.layer(middleware::from_fn(dry_runs));
-    router.layer(middleware::from_fn(limit::headers)).layer(middleware::from_fn(log::requests))
+    let router = router.layer(middleware::from_fn(dry_runs)).layer(middleware::from_fn(limit::headers));
+    router.layer(middleware::from_fn(cross_origin)).layer(middleware::from_fn(log::requests))
+}
+
+/// For so many seconds browsers need not ask again; none keeps it longer.
+const PREFLIGHT_KEPT: HeaderValue = HeaderValue::from_static("7200");
+const ANYBODY: HeaderValue = HeaderValue::from_static("*");
+/// `*` stands for all but this one, which has to be named.
+const ANY_HEADER: HeaderValue = HeaderValue::from_static("*, authorization");
+
+/// Middleware: `OPTIONS`, and pages of any origin that call us from a browser (CORS). Nothing here goes by cookies or by what
+/// else a browser sends by itself: who asks says so in headers of its own, or in the URL. So a page can do what its reader's
+/// keys let it do and no more, and every origin is as good as none. The pages on which people decide are only their own.
+async fn cross_origin(request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    let is_open = !["/approve/", "/identity/"].iter().any(|pages| path.starts_with(pages));
+    let preflight = (request.method() == Method::OPTIONS).then(|| allowed(path)).flatten();
+    let allow = preflight.and_then(|allow| HeaderValue::from_str(&allow).ok());
+    let mut response = match &allow {
+        Some(allow) => {
+            let mut response = StatusCode::NO_CONTENT.into_response();
+            response.headers_mut().insert(header::ALLOW, allow.clone());
+            response
+        }
+        None => next.run(request).await,
+    };
+    if is_open {
+        let headers = response.headers_mut();
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, ANYBODY);
+        match allow {
+            Some(methods) => {
+                headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
+                headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, ANY_HEADER);
+                headers.insert(header::ACCESS_CONTROL_MAX_AGE, PREFLIGHT_KEPT);
+            }
+            None => drop(headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, ANYBODY)),
+        }
+    }
+    response
 }
 
 /// Middleware: whoever sends `X-Dry-Run` to a free route that changes something must not be surprised by the change.
@@ -187,18 +248,8 @@ async fn dry_runs(request: Request, next: Next) -> Response {
 
 /// The answer to a request that no route takes.
 async fn unrouted(request: Request) -> Response {
-    let candidates: Vec<Route> = all().filter(|route| matches(route.path, request.uri().path())).collect();
-    // The routers look for a path first, and for its method then: another pattern's methods are not taken here.
-    let meant = candidates.iter().map(|route| spelled_out(route.path)).min().unwrap_or_default();
-    let of_path = candidates.iter().filter(|route| spelled_out(route.path) == meant);
-    let mut allowed: Vec<&str> = of_path.map(|route| route.method).collect();
-    allowed.sort_unstable();
-    allowed.dedup();
-    if allowed.is_empty() {
-        refused(request.uri().path(), ApiError::NotFound)
-    } else {
-        refused(request.uri().path(), ApiError::MethodNotAllowed { allow: allowed.join(", ") })
-    }
+    let path = request.uri().path();
+    refused(path, allowed(path).map_or(ApiError::NotFound, |allow| ApiError::MethodNotAllowed { allow }))
 }
 
 /// An error in the words of the path: ACP has a form of its own.

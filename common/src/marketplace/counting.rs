@@ -112,6 +112,7 @@ impl Batch {
         );
         let (soul, mut reputation, mut recent, mut buyers) = (soul?, reputation?, recent?, buyers?);
         let (mut books, mut jobs, mut purchases) = (Books::open(balance), 0, 0);
+        let buyers_before = reputation.buyers;
         let mut executions: BTreeMap<&str, u64> = BTreeMap::new();
         for earning in taken {
             let buyer = buyers.entry(earning.buyer).or_default();
@@ -154,14 +155,14 @@ impl Batch {
         if !change.is_empty() {
             writes.push(totals::add(db, slug, &change)?);
         }
-        if let Some(soul) = soul.as_ref().filter(|_| jobs > 0) {
-            // How much a soul did is part of how it is found.
+        if let Some(soul) = soul.as_ref().filter(|_| jobs > 0 || reputation.buyers != buyers_before) {
+            // How much a soul did, and for how many, is part of how it is found.
             writes.push(index::pending(db, &soul.slug, now)?);
         }
         let mut counters = Vec::new();
         if soul.is_some() && jobs + purchases > 0 {
             counters.push((writes.len(), String::new()));
-            writes.push(count_soul(db, slug, jobs, purchases)?);
+            writes.push(count_soul(db, slug, jobs, purchases, reputation.buyers)?);
         }
         for (service, count) in executions.into_iter().filter(|(service, _)| !absent.contains(*service)) {
             counters.push((writes.len(), service.to_owned()));
@@ -247,12 +248,14 @@ fn book(books: &mut Books, kind: EntryKind, earning: &Earning, now: Timestamp) -
     books.book(kind, earned, about, earning.ended_at, now)
 }
 
-/// The write that counts a soul's jobs and purchases. Its place in the listing follows by itself.
-fn count_soul(db: &Db, slug: &str, jobs: u64, purchases: u64) -> Result<Write, StoreError> {
-    Write::update(&db.tables.souls, soul::key(slug), "ADD #jobs :jobs, #purchases :purchases")
+/// The write that counts a soul's jobs and purchases, and says how many bought. Its place in the listing follows by itself.
+fn count_soul(db: &Db, slug: &str, jobs: u64, purchases: u64, buyers: u64) -> Result<Write, StoreError> {
+    let counts = "SET #buyers = :buyers ADD #jobs :jobs, #purchases :purchases";
+    Write::update(&db.tables.souls, soul::key(slug), counts)
         .only_if("attribute_exists(#pk)")
         .bind("jobs", jobs)?
-        .bind("purchases", purchases)
+        .bind("purchases", purchases)?
+        .bind("buyers", buyers)
 }
 
 /// What the buyers of these sales bought before.

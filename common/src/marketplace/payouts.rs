@@ -43,7 +43,7 @@ pub async fn request(
     let linked = Write::check(&db.tables.souls, soul::key(slug)).only_if("#wallet = :wallet").bind("wallet", wallet)?;
     let asked = payout::request(db, slug, wallet, amount, name, &linked, now).await?;
     if asked.is_ok()
-        && let Err(error) = wallet::is_paid_at(db, slug, wallet).await
+        && let Err(error) = wallet::is_paid_at(db, &soul.slug, wallet, now).await
     {
         log::failure("what a seller bought of itself could not be taken out; its next payout does", &error);
     }

@@ -83,6 +83,7 @@ async fn enter(app: &App, form: SoulForm, service: Option<Service>, now: Timesta
         ens_name: None,
         jobs: 0,
         purchases: 0,
+        buyers: 0,
         rating_sum: 0,
         rating_count: 0,
         services: service.iter().len().try_into().unwrap_or_default(),

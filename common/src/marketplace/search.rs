@@ -213,7 +213,13 @@ impl Results {
                 "name": soul.name,
                 "slug": soul.slug,
                 "ens_name": soul.ens_name,
-                "stats": {"total_jobs": soul.jobs, "avg_rating": soul.avg_rating()},
+                // What the quality follows from stands beside it, so that anybody can reckon it again.
+                "stats": {
+                    "total_jobs": soul.jobs,
+                    "avg_rating": soul.avg_rating(),
+                    "rating_count": soul.rating_count,
+                    "distinct_buyers": soul.buyers,
+                },
                 "tier": matched.tier,
                 "quality": (Standing::from(soul).quality() * 1_000.0).round() / 1_000.0,
                 "why": matched.why,

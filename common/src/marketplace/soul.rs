@@ -88,6 +88,10 @@ pub struct Soul {
     pub jobs: u64,
     #[serde(default)]
     pub purchases: u64,
+    /// Different buyers of what was sold well, without the soul's own wallets: the reputation's figure, which ranks the
+    /// soul, where a search finds it.
+    #[serde(default)]
+    pub buyers: u64,
     #[serde(default)]
     pub rating_sum: u64,
     #[serde(default)]

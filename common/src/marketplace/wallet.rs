@@ -8,6 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::index;
 use super::reputation;
 use super::soul::{self, Slug, Soul};
 use crate::clock::Timestamp;
@@ -40,7 +41,15 @@ pub async fn link(db: &Db, slug: &Slug, wallet: Address, proven: bool, now: Time
         if soul.wallet == Some(wallet) && (soul.wallet_verified || !proven) {
             return Ok(true);
         }
-        let mut writes = vec![claim_it(db, &soul, wallet, other, proven)?, set_it(db, &soul, wallet, proven, now)?];
+        // A link that nobody signed for says nothing of who holds the wallet: it may be an unhappy buyer's.
+        let own = if proven { own_purchases(db, soul.slug.as_str(), wallet).await? } else { None };
+        let buyers = own.as_ref().map(|own| own.buyers);
+        let mut writes =
+            vec![claim_it(db, &soul, wallet, other, proven)?, set_it(db, &soul, wallet, proven, buyers, now)?];
+        if let Some(own) = own {
+            writes.extend(own.writes);
+            writes.push(index::pending(db, &soul.slug, now)?);
+        }
         if let Some(other) = other {
             let loser = Write::update(
                 &db.tables.souls,
@@ -53,10 +62,6 @@ pub async fn link(db: &Db, slug: &Slug, wallet: Address, proven: bool, now: Time
             let free = Write::delete(&db.tables.souls, soul::wallet_key(before)).only_if("#soul = :soul");
             writes.push(free.bind("soul", &soul.slug)?);
         }
-        // A link that nobody signed for says nothing of who holds the wallet: it may be an unhappy buyer's.
-        if proven {
-            writes.extend(own_purchases(db, soul.slug.as_str(), wallet).await?);
-        }
         match db.transact(&writes).await {
             Ok(()) => return Ok(true),
             Err(WriteError::Refused(_)) => {}
@@ -67,10 +72,13 @@ pub async fn link(db: &Db, slug: &Slug, wallet: Address, proven: bool, now: Time
 }
 
 /// A seller that has itself paid to a wallet owns it, whether it signed for it or not.
-pub async fn is_paid_at(db: &Db, slug: &str, wallet: Address) -> Result<(), StoreError> {
+pub async fn is_paid_at(db: &Db, slug: &Slug, wallet: Address, now: Timestamp) -> Result<(), StoreError> {
     for _ in 0..TRIES {
-        let writes = own_purchases(db, slug, wallet).await?;
-        match if writes.is_empty() { Ok(()) } else { db.transact(&writes).await } {
+        let Some(mut own) = own_purchases(db, slug.as_str(), wallet).await? else { return Ok(()) };
+        let ranked = Write::update(&db.tables.souls, soul::key(slug.as_str()), "SET #buyers = :buyers");
+        own.writes.push(ranked.only_if("attribute_exists(#pk)").bind("buyers", own.buyers)?);
+        own.writes.push(index::pending(db, slug, now)?);
+        match db.transact(&own.writes).await {
             Ok(()) => return Ok(()),
             Err(WriteError::Refused(_)) => {}
             Err(WriteError::Failed(error)) => return Err(error),
@@ -90,27 +98,51 @@ fn claim_it(db: &Db, soul: &Soul, wallet: Address, other: Option<&Claim>, proven
     }
 }
 
-fn set_it(db: &Db, soul: &Soul, wallet: Address, proven: bool, now: Timestamp) -> Result<Write, StoreError> {
-    let set = "SET #wallet = :wallet, #wallet_verified = :proven, #updated = :now";
+/// `buyers` is how many there are without the wallet, if it was one of them.
+fn set_it(
+    db: &Db,
+    soul: &Soul,
+    wallet: Address,
+    proven: bool,
+    buyers: Option<u64>,
+    now: Timestamp,
+) -> Result<Write, StoreError> {
+    let mut set = "SET #wallet = :wallet, #wallet_verified = :proven, #updated = :now".to_owned();
+    if buyers.is_some() {
+        set.push_str(", #buyers = :buyers");
+    }
     // A name of the wallet before is not this one's.
-    let set = if soul.wallet == Some(wallet) { set.to_owned() } else { format!("{set} REMOVE #ens_name") };
-    let write = Write::update(&db.tables.souls, soul::key(soul.slug.as_str()), &set)
+    if soul.wallet != Some(wallet) {
+        set.push_str(" REMOVE #ens_name");
+    }
+    let mut write = Write::update(&db.tables.souls, soul::key(soul.slug.as_str()), &set)
         .bind("wallet", wallet)?
         .bind("proven", proven)?
         .bind("now", now)?;
+    if let Some(buyers) = buyers {
+        write = write.bind("buyers", buyers)?;
+    }
     match soul.wallet {
         Some(before) => write.only_if("#wallet = :before").bind("before", before),
         None => Ok(write.only_if("attribute_exists(#pk) AND attribute_not_exists(#wallet)")),
     }
 }
 
-/// What the wallet's agent bought of this soul counts for nothing any more, from now on and from before.
-async fn own_purchases(db: &Db, slug: &str, wallet: Address) -> Result<Vec<Write>, StoreError> {
+/// What makes a wallet's purchases the soul's own.
+struct Own {
+    writes: Vec<Write>,
+    /// Different buyers that are left; for the soul's record, which its callers write.
+    buyers: u64,
+}
+
+/// What the wallet's agent bought of this soul counts for nothing any more, from now on and from before. Nothing, if that is
+/// so already.
+async fn own_purchases(db: &Db, slug: &str, wallet: Address) -> Result<Option<Own>, StoreError> {
     let agent = AgentId::of(wallet);
     let balance = seller::load(db, slug).await?;
     let mut buyer = reputation::buyer(db, slug, agent).await?;
     if buyer.linked {
-        return Ok(Vec::new());
+        return Ok(None);
     }
     let mut reputation = reputation::load_latest(db, slug).await?;
     reputation.take_out(&mut buyer);
@@ -118,5 +150,5 @@ async fn own_purchases(db: &Db, slug: &str, wallet: Address) -> Result<Vec<Write
     let mut writes = Books::open(balance).writes(db, slug)?;
     writes.push(reputation.write(db, slug)?);
     writes.push(buyer.write(db, slug, agent)?);
-    Ok(writes)
+    Ok(Some(Own { writes, buyers: reputation.buyers }))
 }

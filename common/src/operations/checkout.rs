@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::meta::{KNOWN, TAGGED};
 use super::shape::{Member, Named, Shape, has, may};
 use super::{Answer, Auth, Body, Content, IDEMPOTENCY_KEY, Link, Operation, shared};
 use crate::catalog::input::{self, Field, Kind};
@@ -476,7 +477,7 @@ static MANIFEST: &[Member] = &[
 
 pub static OPERATIONS: &[Operation] = &[
     Operation::get("/.well-known/acp/manifest.json", "getAcpManifest", "What agent platforms can buy here, and how")
-        .answers(&[Answer::ok("The manifest", Shape::Object(MANIFEST))])
+        .answers(&[Answer::ok("The manifest", Shape::Object(MANIFEST)).headers(TAGGED), KNOWN])
         .refuses(&[(503, "provider_unavailable")]),
     Operation::get("/acp/handlers/{handler}/{document}", "getAcpHandlerDocument", "A document about a payment handler")
         .answers(&[Answer {

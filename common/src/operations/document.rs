@@ -1,13 +1,13 @@
 //! `GET /openapi.json`: the descriptions, the catalog and the table of routes as one OpenAPI 3.1 document.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Map, Value, json};
 
 use super::checkout::ACP_ERROR;
 use super::shape::{Shape, Writer};
 use super::shared::{ERROR, INSUFFICIENT_CREDITS, PAYMENT_REQUIRED, refusals_of};
-use super::{Auth, Body, Content, Operation};
+use super::{Answer, Auth, Body, Content, Link, Operation};
 use crate::catalog::input::{self, Field, kind_schema};
 use crate::catalog::{MARKET, Price, RECEIPT_FIELDS, ToolSpec};
 use crate::checkout::handlers::{CREDITS, X402};
@@ -42,11 +42,26 @@ const TAGS: [(&str, &str, &str); 12] = [
     ("meta", "Service", "The service about itself"),
 ];
 
+/// What many operations have in common, said once: whoever reads the document pays for every repetition, and so does the
+/// process that makes it.
+#[derive(Default)]
+struct Common {
+    writer: Writer,
+    parameters: Map<String, Value>,
+    responses: Map<String, Value>,
+    /// Names of refusals, by what they follow from.
+    refusals: HashMap<(u16, Vec<&'static str>, &'static str), String>,
+}
+
+fn reference(kind: &str, name: &str) -> Value {
+    json!({"$ref": format!("#/components/{kind}/{name}")})
+}
+
 /// The whole document.
 pub fn document(facts: &Facts<'_>) -> Value {
-    let mut writer = Writer::default();
+    let mut common = Common::default();
     for named in [&ERROR, &ACP_ERROR, &PAYMENT_REQUIRED, &INSUFFICIENT_CREDITS] {
-        writer.schema(&Shape::Ref(named), None);
+        common.writer.schema(&Shape::Ref(named), None);
     }
     let groups: BTreeMap<(&str, &str), &str> =
         routes::all().map(|route| ((route.method, route.path), route.group)).collect();
@@ -54,7 +69,7 @@ pub fn document(facts: &Facts<'_>) -> Value {
     for operation in super::all() {
         let group = groups.get(&(operation.method, operation.path)).copied().unwrap_or("meta");
         let item = paths.entry(operation.path.replace("+}", "}")).or_insert_with(|| json!({}));
-        item[operation.method.to_ascii_lowercase()] = describe(&operation, group, &mut writer);
+        item[operation.method.to_ascii_lowercase()] = describe(&operation, group, &mut common);
     }
     let tags = TAGS.map(|(_, name, about)| json!({"name": name, "description": about}));
     json!({
@@ -68,7 +83,12 @@ pub fn document(facts: &Facts<'_>) -> Value {
         "servers": [{"url": facts.base_url.unwrap_or("/")}],
         "tags": tags,
         "paths": paths,
-        "components": {"schemas": writer.components, "securitySchemes": schemes(facts)},
+        "components": {
+            "schemas": common.writer.components,
+            "parameters": common.parameters,
+            "responses": common.responses,
+            "securitySchemes": schemes(facts),
+        },
     })
 }
 
@@ -137,23 +157,23 @@ fn security(auth: Auth) -> Value {
     }
 }
 
-fn describe(operation: &Operation, group: &str, writer: &mut Writer) -> Value {
+fn describe(operation: &Operation, group: &str, common: &mut Common) -> Value {
     let tag = TAGS.iter().find(|(known, ..)| *known == group).map_or("Service", |(_, name, _)| name);
     let mut described = json!({
         "operationId": operation.id,
         "summary": operation.summary,
         "tags": [tag],
         "security": security(operation.auth),
-        "responses": responses(operation, writer),
+        "responses": responses(operation, common),
     });
-    let parameters = parameters(operation);
+    let parameters = parameters(operation, common);
     if !parameters.is_empty() {
         described["parameters"] = json!(parameters);
     }
     if !operation.about.is_empty() {
         described["description"] = json!(operation.about);
     }
-    if let Some(body) = request_body(operation) {
+    if let Some(body) = request_body(operation, &mut common.writer) {
         described["requestBody"] = body;
     }
     if !operation.beyond_schema.is_empty() {
@@ -178,7 +198,7 @@ fn price(tool: &ToolSpec) -> Value {
     }
 }
 
-fn parameters(operation: &Operation) -> Vec<Value> {
+fn parameters(operation: &Operation, common: &mut Common) -> Vec<Value> {
     let mut parameters = Vec::new();
     for segment in operation.path.split('/') {
         if let Some(name) = segment.strip_prefix('{').and_then(|name| name.strip_suffix('}')) {
@@ -192,21 +212,61 @@ fn parameters(operation: &Operation) -> Vec<Value> {
     if names_itself {
         let schema = json!({"type": "string", "pattern": "^(0x[0-9a-fA-F]{40}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})?$"});
         let about = "Your wallet's address or your agent's id; needed by nobody, and judged by whoever is sent it";
-        parameters.push(json!({"name": "X-Agent-ID", "in": "header", "description": about, "schema": schema}));
+        let parameter = || json!({"name": "X-Agent-ID", "in": "header", "description": about, "schema": schema});
+        parameters.push(common.parameter("X-Agent-ID", about, parameter));
     }
-    let mut add = |place: &str, fields: &[Field]| {
-        for field in fields {
-            let schema = kind_schema(&field.kind);
-            let mut parameter = json!({"name": field.name, "in": place, "description": field.about, "schema": schema});
-            if field.required {
-                parameter["required"] = json!(true);
-            }
-            parameters.push(parameter);
+    let described = |place: &str, field: &Field| {
+        let schema = kind_schema(&field.kind);
+        let mut parameter = json!({"name": field.name, "in": place, "description": field.about, "schema": schema});
+        if field.required {
+            parameter["required"] = json!(true);
         }
+        parameter
     };
-    add("query", operation.query);
-    add("header", operation.headers);
+    parameters.extend(operation.query.iter().map(|field| described("query", field)));
+    for field in operation.headers {
+        parameters.push(common.parameter(field.name, field.about, || described("header", field)));
+    }
     parameters
+}
+
+impl Common {
+    /// A header that more than one operation reads: the same name with the same words is the same.
+    fn parameter(&mut self, name: &str, about: &str, make: impl FnOnce() -> Value) -> Value {
+        match self.parameters.get(name) {
+            Some(known) if known["description"] != about => return make(),
+            Some(_) => {}
+            None => drop(self.parameters.insert(name.to_owned(), make())),
+        }
+        reference("parameters", name)
+    }
+
+    /// A response of this name.
+    fn response(&mut self, name: &str, make: impl FnOnce(&mut Writer) -> Value) -> Value {
+        if !self.responses.contains_key(name) {
+            let response = make(&mut self.writer);
+            self.responses.insert(name.to_owned(), response);
+        }
+        reference("responses", name)
+    }
+
+    /// What an operation is refused with at this status.
+    fn refusal(&mut self, status: u16, codes: Vec<&'static str>, form: &'static str) -> Value {
+        let key = (status, codes, form);
+        if let Some(name) = self.refusals.get(&key) {
+            return reference("responses", name);
+        }
+        let plain = format!("{status}-{}", key.1.first().copied().unwrap_or("refused"));
+        let mut names = (1_u32..).map(|number| if number == 1 { plain.clone() } else { format!("{plain}-{number}") });
+        let name = names.find(|name| !self.responses.contains_key(name)).unwrap_or_default();
+        let words: Vec<String> = key.1.iter().map(|code| format!("`{code}`")).collect();
+        let mut response = json!({"description": words.join(", ")});
+        refuse(&mut response, status, &key.1, form);
+        self.responses.insert(name.clone(), response);
+        let reference = reference("responses", &name);
+        self.refusals.insert(key, name);
+        reference
+    }
 }
 
 /// What a segment of a path may be. What is not there is 404, whatever it looks like.
@@ -249,7 +309,7 @@ fn path_parameter(name: &str, path: &str) -> (Value, &'static str) {
     }
 }
 
-fn request_body(operation: &Operation) -> Option<Value> {
+fn request_body(operation: &Operation, writer: &mut Writer) -> Option<Value> {
     let is_needed = |schema: &Value| schema.get("required").is_some();
     let json_body = |required: bool, mut schema: Value| {
         let example = schema.as_object_mut().and_then(|schema| schema.remove("example"));
@@ -278,8 +338,14 @@ fn request_body(operation: &Operation) -> Option<Value> {
         Body::Sold => {
             let tool = operation.sells?;
             let mut schema = tool.input_schema();
-            let attached = input::schema(RECEIPT_FIELDS);
-            crate::http::error::merge(&mut schema["properties"], attached["properties"].clone());
+            for field in RECEIPT_FIELDS {
+                let name = format!("receipt.{}", field.name);
+                if !writer.components.contains_key(&name) {
+                    let attached = input::schema(std::slice::from_ref(field))["properties"][field.name].take();
+                    writer.components.insert(name.clone(), attached);
+                }
+                schema["properties"][field.name] = reference("schemas", &name);
+            }
             schema["example"] = (tool.example)();
             // Without a body, most paid calls only say what they cost.
             let is_soul = MARKET.iter().any(|sold| sold.name == tool.name);
@@ -321,64 +387,86 @@ pub fn refusals(operation: &Operation) -> Vec<(u16, &'static str)> {
     refusals
 }
 
-fn responses(operation: &Operation, writer: &mut Writer) -> Value {
-    let sold = operation.sells;
+fn responses(operation: &Operation, common: &mut Common) -> Value {
     let mut responses = Map::new();
     for answer in operation.answers {
-        let mut response = json!({"description": answer.about});
-        let (shape, types) = match &answer.content {
-            Content::Json(shape) => (Some(shape), [].as_slice()),
-            Content::Other(types) => (None, *types),
-            Content::JsonOr(shape, types) => (Some(shape), *types),
+        let links: Vec<&Link> = operation.links.iter().filter(|link| link.status == answer.status).collect();
+        let response = match &answer.content {
+            // Of what is paid, this one says the same of every tool.
+            Content::Json(Shape::Ref(named)) if operation.sells.is_some() => {
+                let words: Vec<&str> = std::iter::once(named.name).chain(links.iter().map(|link| link.name)).collect();
+                common.response(&words.join("-"), |writer| answered(answer, &links, None, writer))
+            }
+            _ => answered(answer, &links, operation.sells, &mut common.writer),
         };
-        if let Some(shape) = shape {
-            response["content"]["application/json"] = json!({"schema": writer.schema(shape, sold)});
-        }
-        for content_type in types {
-            response["content"][*content_type] = json!({"schema": {"type": "string"}});
-        }
-        for (name, always, about) in answer.headers {
-            response["headers"][*name] = header(*always, about);
-        }
-        for link in operation.links.iter().filter(|link| link.status == answer.status) {
-            let parameters: Map<String, Value> =
-                link.parameters.iter().map(|(name, expression)| ((*name).to_owned(), json!(expression))).collect();
-            response["links"][link.name] = json!({"operationId": link.to, "parameters": parameters});
-        }
         responses.insert(answer.status.to_string(), response);
     }
-    let mut by_status: BTreeMap<u16, Vec<&str>> = BTreeMap::new();
+    let mut by_status: BTreeMap<u16, Vec<&'static str>> = BTreeMap::new();
     for (status, code) in refusals(operation) {
         by_status.entry(status).or_default().push(code);
     }
+    let form = if operation.path.starts_with("/acp/") {
+        ACP_ERROR.name
+    } else if operation.sells.is_some() {
+        PAYMENT_REQUIRED.name
+    } else {
+        ERROR.name
+    };
     for (status, codes) in by_status {
-        let response = responses.entry(status.to_string()).or_insert_with(|| {
-            let codes: Vec<String> = codes.iter().map(|code| format!("`{code}`")).collect();
-            json!({"description": codes.join(", ")})
-        });
-        let reference = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
-        response["content"]["application/json"]["schema"] = match status {
-            402 if operation.sells.is_some() => {
-                json!({"anyOf": [reference(PAYMENT_REQUIRED.name), reference(INSUFFICIENT_CREDITS.name)]})
-            }
-            _ if operation.path.starts_with("/acp/") => reference(ACP_ERROR.name),
-            _ => reference(ERROR.name),
-        };
-        response["x-error-codes"] = json!(codes);
-        match status {
-            402 if operation.sells.is_some() => {
-                response["headers"]["PAYMENT-REQUIRED"] =
-                    header(false, "x402 v2 terms, base64 of JSON; with every quote")
-            }
-            429 => {
-                response["headers"]["Retry-After"] = header(true, "Seconds");
-                response["headers"]["RateLimit"] = header(true, "What is left: IETF draft 11");
-            }
-            503 => response["headers"]["Retry-After"] = header(false, "Seconds"),
-            _ => {}
+        // Only a quote looks otherwise where something is sold.
+        let form = if form == PAYMENT_REQUIRED.name && status != 402 { ERROR.name } else { form };
+        match responses.get_mut(&status.to_string()) {
+            Some(response) => refuse(response, status, &codes, form),
+            None => drop(responses.insert(status.to_string(), common.refusal(status, codes, form))),
         }
     }
     Value::Object(responses)
+}
+
+/// An answer that is no refusal.
+fn answered(answer: &Answer, links: &[&Link], sold: Option<&'static ToolSpec>, writer: &mut Writer) -> Value {
+    let mut response = json!({"description": answer.about});
+    let (shape, types) = match &answer.content {
+        Content::Json(shape) => (Some(shape), [].as_slice()),
+        Content::Other(types) => (None, *types),
+        Content::JsonOr(shape, types) => (Some(shape), *types),
+    };
+    if let Some(shape) = shape {
+        response["content"]["application/json"] = json!({"schema": writer.schema(shape, sold)});
+    }
+    for content_type in types {
+        response["content"][*content_type] = json!({"schema": {"type": "string"}});
+    }
+    for (name, always, about) in answer.headers {
+        response["headers"][*name] = header(*always, about);
+    }
+    for link in links {
+        let parameters: Map<String, Value> =
+            link.parameters.iter().map(|(name, expression)| ((*name).to_owned(), json!(expression))).collect();
+        response["links"][link.name] = json!({"operationId": link.to, "parameters": parameters});
+    }
+    response
+}
+
+/// Adds to a response what its refusals look like. `form` is the component's name.
+fn refuse(response: &mut Value, status: u16, codes: &[&str], form: &str) {
+    let schema = |name: &str| reference("schemas", name);
+    response["content"]["application/json"]["schema"] = match form == PAYMENT_REQUIRED.name {
+        true => json!({"anyOf": [schema(PAYMENT_REQUIRED.name), schema(INSUFFICIENT_CREDITS.name)]}),
+        false => schema(form),
+    };
+    response["x-error-codes"] = json!(codes);
+    match status {
+        402 if form == PAYMENT_REQUIRED.name => {
+            response["headers"]["PAYMENT-REQUIRED"] = header(false, "x402 v2 terms, base64 of JSON; with every quote")
+        }
+        429 => {
+            response["headers"]["Retry-After"] = header(true, "Seconds");
+            response["headers"]["RateLimit"] = header(true, "What is left: IETF draft 11");
+        }
+        503 => response["headers"]["Retry-After"] = header(false, "Seconds"),
+        _ => {}
+    }
 }
 
 fn header(always: bool, about: &str) -> Value {

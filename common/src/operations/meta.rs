@@ -121,8 +121,8 @@ static STATUS: Named = Named {
 };
 
 const BUSY: &[(u16, &str)] = &[(503, "provider_unavailable")];
-const TAGGED: &[(&str, bool, &str)] = &[("ETag", true, "Send it back as If-None-Match")];
-const KNOWN: Answer = Answer::other(304, "You have it already", &[]).headers(TAGGED);
+pub const TAGGED: &[(&str, bool, &str)] = &[("ETag", true, "Send it back as If-None-Match")];
+pub const KNOWN: Answer = Answer::other(304, "You have it already", &[]).headers(TAGGED);
 const MARKDOWN: &[&str] = &["text/markdown"];
 
 const fn kept(about: &'static str, shape: Shape) -> Answer {

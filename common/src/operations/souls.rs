@@ -42,7 +42,12 @@ static PAGE: &[Member] =
     &[has("limit", Shape::Integer), has("offset", Shape::Integer), has("next_cursor", Shape::OrNull(&Shape::Text))];
 static LIST: &[Member] = &[has("souls", Shape::List(&Shape::Ref(&SOUL))), has("pagination", Shape::Object(PAGE))];
 
-static FOUND_STATS: &[Member] = &[has("total_jobs", Shape::Integer), has("avg_rating", Shape::Number)];
+static FOUND_STATS: &[Member] = &[
+    has("total_jobs", Shape::Integer),
+    has("avg_rating", Shape::Number),
+    has("rating_count", Shape::Integer),
+    has("distinct_buyers", Shape::Integer).about("That bought something good, without the soul's own wallets"),
+];
 static FOUND: &[Member] = &[
     has("id", Shape::Uuid),
     has("name", Shape::Text),
@@ -164,7 +169,7 @@ static TIER: &[Member] = &[has("tier", Shape::Text), has("means", Shape::Text)];
 static QUALITY: &[Member] = &[
     has("formula", Shape::Text),
     has("rating", Shape::Text),
-    has("jobs", Shape::Text),
+    has("reputation", Shape::Text),
     has("constants", Shape::Map(&Shape::Number)),
     has("range", Shape::List(&Shape::Number)),
 ];

@@ -9,11 +9,12 @@ use axum::response::Response;
 use axum::routing::{get, post};
 use common::checkout::error::{CheckoutError, Family};
 use common::checkout::handlers::{self, Document};
-use common::checkout::once::{self, Begun};
+use common::checkout::once;
 use common::checkout::{Attempt, Checkout, Current, VERSION, manifest, request};
 use common::gate::{parse_body, respond};
 use common::http::{ApiError, headers, private_json, public_json, read_body};
 use common::limits::{self, Class, Subject};
+use common::named::{self, Begun, Taken};
 use common::tools::{Runner, top_up};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -121,21 +122,24 @@ async fn answer(
         if action.needs_name(family) {
             return Err(CheckoutError::KeyRequired);
         }
-        let asked = Asked { desk, family, action, id, platform, origin: &origin, parts, body: &body, taken: None };
+        let asked = Asked { desk, family, action, id, platform, origin: &origin, parts, body: &body, name: None };
         let (status, answer) = Box::pin(asked.work()).await?;
         return Ok(private_json(status, &answer));
     };
-    let taken = match once::begin(app, platform, parts.uri.path(), name, &body).await? {
+    let digest = once::digest(platform, parts.uri.path(), name);
+    let taken = match named::begin(app, once::key(&digest), &body).await? {
         Begun::Fresh(taken) => taken,
+        Begun::Reused => return Err(CheckoutError::KeyReused),
+        Begun::InProgress => return Err(CheckoutError::InFlight),
         Begun::Replay(status, answer) => {
-            let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
             let mut response = private_json(status, &Value::Null);
             *response.body_mut() = Body::from(answer);
             response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
             return Ok(response);
         }
     };
-    let asked = Asked { desk, family, action, id, platform, origin: &origin, parts, body: &body, taken: Some(&taken) };
+    let name = Some((digest.as_str(), &taken));
+    let asked = Asked { desk, family, action, id, platform, origin: &origin, parts, body: &body, name };
     let response = match Box::pin(asked.work()).await {
         Ok((status, answer)) => private_json(status, &answer),
         Err(error) => error.into_response(family),
@@ -148,7 +152,7 @@ async fn answer(
     }
     let (parts, body) = response.into_parts();
     let body = read_body(body, usize::MAX).await?;
-    taken.answered(app, status.as_u16(), &String::from_utf8_lossy(&body)).await?;
+    taken.answered(app, status, &String::from_utf8_lossy(&body)).await?;
     Ok(Response::from_parts(parts, Body::from(body)))
 }
 
@@ -162,7 +166,8 @@ struct Asked<'a> {
     origin: &'a str,
     parts: &'a Parts,
     body: &'a Map<String, Value>,
-    taken: Option<&'a once::Taken>,
+    /// What the request is remembered by, if it has a name.
+    name: Option<(&'a str, &'a Taken)>,
 }
 
 impl Asked<'_> {
@@ -171,7 +176,8 @@ impl Asked<'_> {
         let current = match self.action {
             Action::Create => {
                 let asked = request::create(body, self.family == Family::Acp)?;
-                let current = desk.create(asked, self.platform, self.taken.map(once::Taken::id)).await?;
+                let id = self.name.map(|(digest, taken)| once::id(digest, taken));
+                let current = desk.create(asked, self.platform, id).await?;
                 return Ok((StatusCode::CREATED, self.show(&current)));
             }
             Action::Read => desk.find_session(self.id, self.platform).await?,
@@ -189,7 +195,7 @@ impl Asked<'_> {
         let credential = request::credential(self.body, &desk.app.config.token_prefixes)?;
         let attempt = Attempt {
             credential: &credential,
-            name: self.taken.map(|taken| taken.digest.as_str()),
+            name: self.name.map(|(digest, _)| digest),
             resource: &format!("{}{}", self.origin, self.parts.uri.path()),
             origin: self.origin,
             trace: self.parts.headers.get("x-amzn-trace-id"),
@@ -241,7 +247,7 @@ fn check_request_id(headers: &HeaderMap) -> Result<(), ApiError> {
 /// `GET /.well-known/acp/manifest.json`.
 async fn the_manifest(State(desk): Desk, request: Request) -> Response {
     let origin = desk.app.origin(request.headers());
-    let answer = async { Ok(public_json(&manifest::manifest(&desk, &origin).await?, 60)) };
+    let answer = async { Ok(manifest::manifest(&desk, &origin).await?.answer(request.headers())) };
     respond(answer.await)
 }
 

@@ -33,14 +33,16 @@ pub struct Shop {
     /// The routers of the groups that tools lead to, by the group's name.
     groups: HashMap<&'static str, Router>,
     tools: Vec<Entry>,
+    /// What their names begin with.
+    prefix: String,
     quotes: hmac::Key,
     poll_keys: hmac::Key,
 }
 
 /// The protocol's methods over these groups. `quotes` is the service's key of that name.
 pub fn server(app: App, groups: HashMap<&'static str, Router>, quotes: &hmac::Key) -> Server {
-    let (tools, poll_keys) = (tools::all(&app.config), requests::key(quotes));
-    Server(Arc::new(Shop { app, groups, tools, quotes: quotes.clone(), poll_keys }))
+    let (tools, prefix) = (tools::all(&app.config), tools::prefix(&app.config));
+    Server(Arc::new(Shop { app, groups, tools, prefix, quotes: quotes.clone(), poll_keys: requests::key(quotes) }))
 }
 
 /// `POST /mcp`

@@ -9,23 +9,23 @@ use common::tools::lookups;
 use http::request::Parts;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, CompleteRequestMethod,
-    CompleteRequestParams, CompleteResult, DiscoverResult, GetTaskParams, GetTaskResult, Implementation, JsonObject,
-    ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod, ListResourceTemplatesResult,
-    ListResourcesRequestMethod, ListResourcesResult, ListToolsResult, PaginatedRequestParams, ServerCapabilities,
-    ServerConfig, UpdateTaskParams,
+    CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, DiscoverResult, ErrorCode, GetTaskParams,
+    GetTaskResult, Implementation, JsonObject, ListPromptsRequestMethod, ListPromptsResult,
+    ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, UpdateTaskParams,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::Shop;
 use crate::answers::UNAUTHORIZED;
 use crate::calls::Answered;
 use crate::requests::{TaskError, unknown_task};
-use crate::tools::{Call, Entry, LOOKUP_FIELDS, PURCHASE_FIELDS, REQUEST_FIELDS};
+use crate::tools::{self, Call, Entry, LOOKUP_FIELDS, PURCHASE_FIELDS, REQUEST_FIELDS};
 use crate::transport::Aside;
 
-/// Tools of a page of the list.
+/// Lookups of a page of the list. The first page has everything else, and none of them.
 const PAGE: usize = 50;
 /// How long the list and the description may be kept, in milliseconds: they change with a deployment.
 const KEPT_MS: u64 = 300_000;
@@ -143,18 +143,20 @@ impl ServerHandler for Server {
         request: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let cursor = request.and_then(|request| request.cursor);
-        let start = match &cursor {
-            None => 0,
+        let (tools, prefix) = (&self.0.tools, &self.0.prefix);
+        let first = tools::first_page(tools);
+        let (start, end) = match request.and_then(|request| request.cursor) {
+            None => (0, first),
             Some(cursor) => {
-                page_start(cursor).ok_or_else(|| ErrorData::invalid_params("the cursor is none of this list", None))?
+                let start = page_start(&cursor)
+                    .filter(|start| (first..tools.len()).contains(start) && (start - first) % PAGE == 0)
+                    .ok_or_else(|| ErrorData::invalid_params("the cursor is none of this list", None))?;
+                (start, tools.len().min(start + PAGE))
             }
         };
-        let tools = &self.0.tools;
-        let mut list = ListToolsResult::with_all_items(
-            tools.iter().skip(start).take(PAGE).map(|entry| entry.shown.clone()).collect(),
-        );
-        list.next_cursor = (start + PAGE < tools.len()).then(|| page_cursor(start + PAGE));
+        let page = tools[start..end].iter().map(|entry| entry.shown(prefix).clone());
+        let mut list = ListToolsResult::with_all_items(page.collect());
+        list.next_cursor = (end < tools.len()).then(|| page_cursor(end));
         list.ttl_ms = Some(KEPT_MS);
         list.cache_scope = Some(CacheScope::Public);
         Ok(list)
@@ -201,6 +203,25 @@ impl ServerHandler for Server {
         found.map_err(|error| self.task_error(error, &context))
     }
 
+    /// What the library does not know; and a method it knows whose parameters are not such a method's, which to the
+    /// protocol is a mistake in the parameters.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let CustomRequest { method, params, .. } = request;
+        match wanted(&method) {
+            None => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None)),
+            Some(wanted) => {
+                let given = params.unwrap_or_default();
+                let wrong = wanted.iter().find_map(|member| member.wrong_in(&given));
+                let wrong = wrong.unwrap_or_else(|| "params are not those of this method".to_owned());
+                Err(ErrorData::invalid_params(format!("{method}: {wrong}"), None))
+            }
+        }
+    }
+
     // What is not declared is not there. The library would answer with empty lists.
 
     async fn complete(
@@ -236,13 +257,52 @@ impl ServerHandler for Server {
     }
 }
 
+/// A member of a method's parameters.
+struct Wanted {
+    name: &'static str,
+    needed: bool,
+    kind: fn(&Value) -> bool,
+    /// What it has to be, in words.
+    is: &'static str,
+}
+
+impl Wanted {
+    fn wrong_in(&self, params: &Value) -> Option<String> {
+        let Wanted { name, needed, kind, is } = self;
+        match params.get(name).filter(|value| !value.is_null()) {
+            None => needed.then(|| format!("params.{name} is missing; it is {is}")),
+            Some(value) => (!kind(value)).then(|| format!("params.{name} has to be {is}")),
+        }
+    }
+}
+
+/// What the methods that are served take; nothing for a method that is not served.
+fn wanted(method: &str) -> Option<&'static [Wanted]> {
+    const NAME: Wanted = Wanted { name: "name", needed: true, kind: Value::is_string, is: "the tool's name, a string" };
+    const ARGUMENTS: Wanted = Wanted { name: "arguments", needed: false, kind: Value::is_object, is: "an object" };
+    const CURSOR: Wanted = Wanted { name: "cursor", needed: false, kind: Value::is_string, is: "a string" };
+    const TASK: Wanted = Wanted { name: "taskId", needed: true, kind: Value::is_string, is: "the task's id, a string" };
+    const REVISION: Wanted =
+        Wanted { name: "protocolVersion", needed: true, kind: Value::is_string, is: "a revision, a string" };
+    const CAPABILITIES: Wanted = Wanted { name: "capabilities", needed: true, kind: Value::is_object, is: "an object" };
+    const CLIENT: Wanted =
+        Wanted { name: "clientInfo", needed: true, kind: Value::is_object, is: "an object with name and version" };
+    match method {
+        "initialize" => Some(&[REVISION, CAPABILITIES, CLIENT]),
+        "ping" | "server/discover" => Some(&[]),
+        "tools/list" => Some(&[CURSOR]),
+        "tools/call" => Some(&[NAME, ARGUMENTS]),
+        "tasks/get" | "tasks/update" | "tasks/cancel" => Some(&[TASK]),
+        _ => None,
+    }
+}
+
 /// Where a page begins, as its cursor says it. Nobody has to be kept from reading it; it only is no promise.
 fn page_cursor(start: usize) -> String {
     base64_url(json!({"from": start}).to_string().as_bytes())
 }
 
 fn page_start(cursor: &str) -> Option<usize> {
-    let cursor: serde_json::Value = serde_json::from_slice(&base64_any(cursor)?).ok()?;
-    let start = usize::try_from(cursor["from"].as_u64()?).ok()?;
-    (start > 0 && start % PAGE == 0).then_some(start)
+    let cursor: Value = serde_json::from_slice(&base64_any(cursor)?).ok()?;
+    usize::try_from(cursor["from"].as_u64()?).ok()
 }

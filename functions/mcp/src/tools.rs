@@ -1,5 +1,7 @@
 //! The tools as agents see them: a projection of the catalog, and a table of free reads.
 
+use std::sync::OnceLock;
+
 use common::catalog::input::{self, Field, Kind};
 use common::catalog::{self, Answer, CATALOG, MARKET, Price, TOP_UP, ToolSpec};
 use common::config::Config;
@@ -16,7 +18,15 @@ use crate::reads::{READS, Read, SHORT, SLUG};
 pub struct Entry {
     pub name: String,
     pub kind: Call,
-    pub shown: Tool,
+    /// Made when it is first listed: a call needs none of them, and all of them are most of a start.
+    shown: OnceLock<Tool>,
+}
+
+impl Entry {
+    /// The tool as agents see it. `prefix` is what the names of all of them begin with.
+    pub fn shown(&self, prefix: &str) -> &Tool {
+        self.shown.get_or_init(|| shown(&self.name, self.kind, prefix))
+    }
 }
 
 /// What a call of the tool is.
@@ -39,19 +49,15 @@ pub static PURCHASE_FIELDS: &[Field] = &[
     Field::optional(
         "idempotency_key",
         Kind::Text { min: 1, max: 255, format: None },
-        "Your name for this purchase. Keep the same value for every retry of one purchase: it is charged once, and a retry gets the stored answer. A new value buys again",
+        "Your name for this purchase: a retry under the same value is told the stored answer and charged nothing, a new value buys again",
     ),
     Field::optional(
         "max_cost_usdc",
         Kind::Amount { min: Usdc::ZERO, max: Usdc::from_micro(1_000_000_000_000) },
-        "The most you want to pay for this call, in USDC; above it nothing is bought",
+        "The most to pay, in USDC; above it nothing is bought",
     ),
-    Field::optional("approval_id", SHORT, "The approval under which a held call is repeated"),
-    Field::optional(
-        "dry_run",
-        Kind::Choice(&["true", "false"]),
-        "true to be told what the call would cost, and to buy nothing",
-    ),
+    Field::optional("approval_id", SHORT, "Of the approval that releases a held call"),
+    Field::optional("dry_run", Kind::Choice(&["true", "false"]), "true: only say what it would cost"),
 ];
 
 /// Arguments of a lookup by name, beside those of every purchase.
@@ -80,10 +86,21 @@ pub fn path_fields(spec: &ToolSpec) -> &'static [Field] {
     }
 }
 
+/// How many tools come before the lookups: the list's first page, for who reads no more of it.
+pub fn first_page(tools: &[Entry]) -> usize {
+    let is_row = |entry: &Entry| matches!(entry.kind, Call::Paid(spec) if lookups::find(spec.name).is_some());
+    tools.iter().position(is_row).unwrap_or(tools.len())
+}
+
+/// What the names of all tools of this deployment begin with.
+pub fn prefix(config: &Config) -> String {
+    catalog::mcp_name(&config.service_name, "")
+}
+
 /// Every tool of this deployment, in the order agents see it. The lookups come last, each as a tool: there are many, and
 /// who reads the list's first page only has them all in one tool by name.
 pub fn all(config: &Config) -> Vec<Entry> {
-    let prefix = catalog::mcp_name(&config.service_name, "");
+    let prefix = prefix(config);
     let paid = CATALOG.iter().chain(MARKET).chain([&TOP_UP]).copied();
     let (rows, paid): (Vec<_>, Vec<_>) = paid.partition(|spec| lookups::find(spec.name).is_some());
     let (rows, paid) = (rows.into_iter().map(Call::Paid), paid.into_iter().map(Call::Paid));
@@ -98,7 +115,7 @@ pub fn all(config: &Config) -> Vec<Entry> {
                 Call::Read(read) => format!("{prefix}{}", read.name),
                 Call::Paid(spec) => spec.mcp_name(&config.service_name),
             };
-            Entry { shown: shown(&name, kind, &prefix), name, kind }
+            Entry { name, kind, shown: OnceLock::new() }
         })
         .collect()
 }
@@ -149,21 +166,20 @@ fn paid_about(spec: &ToolSpec, prefix: &str) -> String {
     let pays = match spec.sells_credits {
         true => "Paid by x402 from a wallet (_meta[\"x402/payment\"]); an access token cannot",
         false => {
-            "With an access token (Authorization: Bearer) it is paid from credits; without, the first call answers with \
-             x402 payment terms and charges nothing, and the same call with _meta[\"x402/payment\"] buys"
+            "An access token pays from credits; without one, the first call only answers x402 payment terms, and the same \
+             call with _meta[\"x402/payment\"] buys"
         }
     };
     let waits = match spec.answer {
         Answer::Direct => String::new(),
-        Answer::Queued => format!(" The answer is a request_id: poll {prefix}get_request for the result."),
+        Answer::Queued => format!(" Answers a request_id: poll {prefix}get_request for the result."),
     };
     let dear = match spec.price {
         Price::Fixed(price) if path_fields(spec).is_empty() && price <= Usdc::from_micro(1_000_000) => "",
-        _ => " x402 clients refuse more than their own cap, often 1 USD: for dear calls it has to be raised first.",
+        _ => " x402 clients refuse more than their own cap, often 1 USD: raise it first for dear calls.",
     };
     format!(
-        "{}. {price}. {pays}. Give idempotency_key, and keep the same value for every retry of one purchase: it is then \
-         charged once.{waits}{dear}",
+        "{}. {price}. {pays}. Give idempotency_key the same value for every retry of one purchase.{waits}{dear}",
         spec.summary
     )
 }
@@ -181,13 +197,28 @@ fn lookup_about(prefix: &str) -> String {
 
 fn lookup_input() -> Map<String, Value> {
     let mut schema = object(input::schema(LOOKUP_FIELDS));
-    let more = object(input::schema(PURCHASE_FIELDS));
-    if let (Some(Value::Object(into)), Some(Value::Object(from))) =
-        (schema.get_mut("properties"), more.get("properties"))
-    {
-        into.extend(from.clone());
+    if let Some(Value::Object(into)) = schema.get_mut("properties") {
+        into.extend(of_purchase());
     }
     schema
+}
+
+/// Schemas of the arguments that every paid tool has. Who lists the tools reads them once for each, so only kind and meaning
+/// are said; the bounds are in the refusal.
+fn of_purchase() -> Map<String, Value> {
+    static MEMO: [Field; 1] =
+        [Field::optional("memo", Kind::Text { min: 0, max: 1000, format: None }, "A note for the receipt")];
+    let fields = MEMO.iter().chain(PURCHASE_FIELDS);
+    let brief = fields.map(|field| {
+        let mut schema = match &field.kind {
+            Kind::Choice(choices) => json!({"type": "string", "enum": choices}),
+            Kind::Amount { .. } => json!({"type": ["number", "string"]}),
+            _ => json!({"type": "string"}),
+        };
+        schema["description"] = json!(field.about);
+        (field.name.to_owned(), schema)
+    });
+    brief.collect()
 }
 
 /// JSON Schema of arguments that are all known.
@@ -198,20 +229,20 @@ fn closed(fields: &[Field]) -> Map<String, Value> {
 }
 
 fn paid_input(spec: &ToolSpec) -> Map<String, Value> {
-    const MEMO: [Field; 1] =
-        [Field::optional("memo", Kind::Text { min: 0, max: 1000, format: None }, "A note for the receipt")];
     let mut schema = object(input::schema(path_fields(spec)));
-    for more in [spec.input_schema(), input::schema(&MEMO), input::schema(PURCHASE_FIELDS)] {
-        let more = object(more);
-        if let (Some(Value::Object(into)), Some(Value::Object(from))) =
-            (schema.get_mut("properties"), more.get("properties"))
-        {
-            into.extend(from.clone());
+    let own = object(spec.input_schema());
+    if let Some(Value::Object(into)) = schema.get_mut("properties") {
+        into.extend(own.get("properties").and_then(Value::as_object).cloned().unwrap_or_default());
+        // What the work has by the same name too is of both, and the work knows more of it.
+        for (name, brief) in of_purchase() {
+            into.entry(name).or_insert(brief);
         }
-        let required = more.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
-        if !required.is_empty() {
-            let all = schema.entry("required").or_insert_with(|| json!([]));
-            all.as_array_mut().into_iter().for_each(|all| all.extend(required.iter().cloned()));
+    }
+    let required = own.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+    if !required.is_empty() {
+        let all = schema.entry("required").or_insert_with(|| json!([]));
+        if let Some(all) = all.as_array_mut() {
+            all.extend(required);
         }
     }
     schema
@@ -221,9 +252,9 @@ fn paid_input(spec: &ToolSpec) -> Map<String, Value> {
 /// price looks like, or they would never show it (standards §1).
 fn paid_output(spec: &ToolSpec) -> Map<String, Value> {
     match (spec.answer, spec.sells_credits || spec.bare || !path_fields(spec).is_empty()) {
-        (Answer::Queued, _) => answered(vec![request_schema()]),
+        (Answer::Queued, _) => answered(vec![accepted()]),
         // What takes longer than its caller is kept waiting, on the chain for instance, is polled.
-        (Answer::Direct, true) => answered(vec![spec.output_schema(), request_schema()]),
+        (Answer::Direct, true) => answered(vec![spec.output_schema(), accepted()]),
         (Answer::Direct, false) => {
             let done = json!({
                 "type": "object",
@@ -236,9 +267,14 @@ fn paid_output(spec: &ToolSpec) -> Map<String, Value> {
                 },
                 "required": ["request_id", "status", "result"],
             });
-            answered(vec![done, request_schema()])
+            answered(vec![done, accepted()])
         }
     }
+}
+
+/// A request that is worked on. What all is in it says the tool that it is polled with: here it would be said once for each.
+fn accepted() -> Value {
+    json!({"description": "Being worked on: see get_request", "required": ["request_id", "status", "tool"]})
 }
 
 fn request_schema() -> Value {
@@ -257,19 +293,11 @@ fn request_schema() -> Value {
     })
 }
 
+/// Any of these, or what every call may come to.
 fn answered(mut results: Vec<Value>) -> Map<String, Value> {
-    results.push(json!({
-        "type": "object",
-        "description": "Not paid yet: x402 payment terms",
-        "properties": {"x402Version": {"type": "integer"}, "error": {"type": "string"}, "accepts": {"type": "array"}},
-        "required": ["x402Version", "accepts"],
-    }));
-    results.push(json!({
-        "type": "object",
-        "description": "Refused, with what to do about it; or a rehearsal",
-        "properties": {"error": {"type": "string"}, "message": {"type": "string"}},
-        "anyOf": [{"required": ["error", "message"]}, {"required": ["dry_run"]}],
-    }));
+    results.push(json!({"description": "Not paid yet: x402 terms", "required": ["x402Version", "accepts"]}));
+    results.push(json!({"description": "Refused", "required": ["error", "message"]}));
+    results.push(json!({"description": "A rehearsal", "required": ["dry_run"]}));
     object(json!({"type": "object", "anyOf": results}))
 }
 
@@ -297,6 +325,18 @@ mod tests {
         all(&Config::read(read).unwrap())
     }
 
+    /// What a client reads before its first call: all that is no lookup. It was 145 KB when every tool said everything about
+    /// every purchase.
+    #[test]
+    fn the_first_page_is_short_and_nothing_is_made_before_it_is_listed() {
+        let all = tools();
+        assert!(all.iter().all(|entry| entry.shown.get().is_none()));
+        let page: Vec<&Tool> = all[..first_page(&all)].iter().map(|entry| entry.shown("acme_tools_")).collect();
+        assert!(page.iter().any(|tool| tool.name == "acme_tools_lookup") && page.len() < all.len() / 2);
+        let bytes = serde_json::to_string(&page).unwrap().len();
+        assert!(bytes < 72_000, "{bytes}");
+    }
+
     #[test]
     fn every_tool_has_a_lawful_name_a_schema_and_all_annotations() {
         let mut names = std::collections::HashSet::new();
@@ -304,10 +344,11 @@ mod tests {
             let name = &tool.name;
             assert!(name.starts_with("acme_tools_") && name.len() <= 128 && names.insert(name.clone()), "{name}");
             assert!(name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte)), "{name}");
-            let hints = tool.shown.annotations.as_ref().unwrap();
+            let shown = tool.shown("acme_tools_");
+            let hints = shown.annotations.as_ref().unwrap();
             let all = [hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint, hints.open_world_hint];
             assert!(all.iter().all(Option::is_some), "{name}");
-            for schema in [&tool.shown.input_schema, tool.shown.output_schema.as_ref().unwrap()] {
+            for schema in [&shown.input_schema, shown.output_schema.as_ref().unwrap()] {
                 assert_eq!(schema["type"], "object", "{name}");
             }
             if let Call::Paid(spec) = tool.kind {
@@ -316,8 +357,8 @@ mod tests {
                 let twice: Vec<&str> =
                     spec.input.iter().map(|field| field.name).filter(|field| own.contains(field)).collect();
                 assert!(twice.is_empty() || twice == ["idempotency_key"], "{name}: {twice:?}");
-                assert!(tool.shown.description.as_ref().unwrap().contains("same value for every retry"), "{name}");
-                let branches = tool.shown.output_schema.as_ref().unwrap()["anyOf"].as_array().unwrap().clone();
+                assert!(shown.description.as_ref().unwrap().contains("same value for every retry"), "{name}");
+                let branches = shown.output_schema.as_ref().unwrap()["anyOf"].as_array().unwrap().clone();
                 let terms = json!(["x402Version", "accepts"]);
                 assert!(branches.iter().any(|branch| branch["required"] == terms), "{name}");
             }

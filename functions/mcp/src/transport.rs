@@ -132,7 +132,7 @@ impl<S: ServerHandler> Frame<S> {
         let message: Value = serde_json::from_slice(&body)
             .map_err(|error| refuse(StatusCode::BAD_REQUEST, -32700, format!("the body is not JSON: {error}")))?;
         let response = match message {
-            Value::Object(_) => self.one(&parts, body).await,
+            Value::Object(_) => self.one(&parts, &message, body).await,
             Value::Array(batch) => self.batch(&parts, &batch).await?,
             _ => return Err(refuse(StatusCode::BAD_REQUEST, -32600, "a message is a JSON object")),
         };
@@ -140,7 +140,14 @@ impl<S: ServerHandler> Frame<S> {
     }
 
     /// Hands one message on.
-    async fn one(&self, parts: &Parts, body: Bytes) -> Response {
+    async fn one(&self, parts: &Parts, message: &Value, body: Bytes) -> Response {
+        let id = &message["id"];
+        // The library takes parameters of another form for no message at all.
+        let params = message.get("params").filter(|params| !params.is_object() && !params.is_null());
+        if params.is_some() && message["method"].is_string() && (id.is_string() || id.is_number()) {
+            let why = "params have to be an object, with each parameter by its name".to_owned();
+            return private_json(StatusCode::BAD_REQUEST, &error(id, -32602, why));
+        }
         let aside = Aside::default();
         let mut request = http::Request::new(Body::from(body));
         *request.method_mut() = parts.method.clone();
@@ -168,7 +175,7 @@ impl<S: ServerHandler> Frame<S> {
         }
         let mut answers = Vec::new();
         for message in batch {
-            let response = self.one(parts, Bytes::from(message.to_string())).await;
+            let response = self.one(parts, message, Bytes::from(message.to_string())).await;
             let Ok(body) = read_body(response.into_body(), usize::MAX).await else { continue };
             if let Ok(answer) = serde_json::from_slice::<Value>(&body) {
                 answers.push(answer);

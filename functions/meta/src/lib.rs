@@ -109,17 +109,17 @@ async fn service_status(State(meta): State<Meta>) -> Response {
 
 /// `GET /llms.txt`: what is here, for models.
 async fn llms(State(meta): State<Meta>, headers: HeaderMap) -> Response {
-    meta.documents(&headers).llms.answer(&headers)
+    meta.documents(&headers).llms().answer(&headers)
 }
 
 /// `GET /llms-full.txt`: the same with all guides, in one file.
 async fn llms_full(State(meta): State<Meta>, headers: HeaderMap) -> Response {
-    meta.documents(&headers).llms_full.answer(&headers)
+    meta.documents(&headers).llms_full().answer(&headers)
 }
 
 /// `GET /skill.md`: how to use the service, as an agent's skill.
 async fn skill(State(meta): State<Meta>, headers: HeaderMap) -> Response {
-    meta.documents(&headers).skill.answer(&headers)
+    meta.documents(&headers).skill().answer(&headers)
 }
 
 /// `GET /guides/{page}`: a guide, as Markdown.
@@ -135,19 +135,19 @@ async fn pricing(State(meta): State<Meta>, headers: HeaderMap) -> Response {
     let wants =
         |kind: &str| accepted.split(',').any(|given| given.split(';').next().unwrap_or_default().trim() == kind);
     if wants("text/html") {
-        documents.pricing_page.answer(&headers)
+        documents.pricing_page().answer(&headers)
     } else if wants("text/markdown") || wants("text/plain") {
-        documents.pricing_markdown.answer(&headers)
+        documents.pricing_markdown().answer(&headers)
     } else if wants("application/json") {
         found(&meta, None).map_or_else(IntoResponse::into_response, |list| list.by("accept").answer(&headers))
     } else {
-        documents.pricing_page.answer(&headers)
+        documents.pricing_page().answer(&headers)
     }
 }
 
 /// `GET /pricing.md`
 async fn pricing_markdown(State(meta): State<Meta>, headers: HeaderMap) -> Response {
-    meta.documents(&headers).pricing_markdown.answer(&headers)
+    meta.documents(&headers).pricing_markdown().answer(&headers)
 }
 
 /// `GET /v1/tools/discover`: tools by words, with their schemas.
@@ -162,7 +162,7 @@ fn found(meta: &Meta, query: Option<&str>) -> Result<Kept, ApiError> {
 
 /// `GET /.well-known/x402`: the paid resources, for directories.
 async fn x402(State(meta): State<Meta>, headers: HeaderMap) -> Response {
-    meta.documents(&headers).x402.answer(&headers)
+    meta.documents(&headers).x402().answer(&headers)
 }
 
 /// `GET /v1/stats`: what the service has done so far. A few seconds behind.

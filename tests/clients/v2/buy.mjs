@@ -1,9 +1,11 @@
-// Buys one thing with the stock x402 v2 client and prints the answer: the body on stdout, what was paid on stderr.
+// Buys one thing with the stock x402 v2 client and prints the answer: the body on stdout, what happens meanwhile on stderr.
+// What takes its time (202) is polled until it is done, at most WAIT seconds (300; 0 to print the 202 itself).
 // Usage: node buy.mjs PATH BODY STACK_JSON (the third of its payers pays)
 import { readFileSync } from 'node:fs';
 import { ExactEvmScheme } from '@x402/evm';
 import { decodePaymentResponseHeader, wrapFetchWithPaymentFromConfig } from '@x402/fetch';
 import { privateKeyToAccount } from 'viem/accounts';
+import { proof } from './proof.mjs';
 
 const [path, body, stackFile] = process.argv.slice(2);
 const stack = JSON.parse(readFileSync(stackFile));
@@ -14,9 +16,31 @@ const spendControls = { maxAmountPerPayment: '$20' };
 const fetchAndPay = wrapFetchWithPaymentFromConfig(fetch, { schemes, spendControls });
 
 const headers = { 'content-type': 'application/json' };
-const answer = await fetchAndPay(stack.base_url + path, { method: 'POST', headers, body });
+let answer = await fetchAndPay(stack.base_url + path, { method: 'POST', headers, body });
+let said = await answer.json();
 const receipt = answer.headers.get('payment-response');
 const paid = receipt ? `in ${decodePaymentResponseHeader(receipt).transaction || '(settling)'}` : 'nothing';
 console.error(`${answer.status}, ${account.address} paid ${paid}`);
-console.log(JSON.stringify(await answer.json()));
-process.exitCode = answer.ok ? 0 : 1;
+
+const patience = Number(process.env.WAIT ?? 300);
+if (answer.status === 202 && patience > 0) {
+  const { request_id: request, soul_job_id: soulJob } = said;
+  console.error(`job ${request}${soulJob ? `, of the soul: ${soulJob}` : ''}`);
+  const end = Date.now() + patience * 1000;
+  for (let shown = ''; ; ) {
+    answer = await fetch(`${stack.base_url}/v1/requests/${request}`, { headers: await proof(account, stack.service_name, 'read') });
+    said = await answer.json();
+    const { percent, message } = said.progress ?? {};
+    const why = said.status === 'failed' ? `${said.error_reason ?? said.error_code}: ${said.error} (credited back: ${said.credited_usdc ?? 'nothing'})` : '';
+    const line = [said.status, percent === undefined ? '' : `${percent} %`, message, why].filter(Boolean).join(', ');
+    if (answer.ok && line !== shown) console.error((shown = line));
+    if (!answer.ok || !['pending', 'processing'].includes(said.status)) break;
+    if (Date.now() > end) {
+      console.error(`not done after ${patience} seconds; it goes on, and WAIT=900 waits longer for the next`);
+      process.exit(1);
+    }
+    await new Promise((wake) => setTimeout(wake, 1000));
+  }
+}
+console.log(JSON.stringify(said));
+process.exitCode = answer.ok && said.status !== 'failed' ? 0 : 1;

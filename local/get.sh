@@ -1,0 +1,9 @@
+#!/bin/sh
+# Reads something of the wallet's own that local/buy.sh pays with: requests, balance, receipts, the audit's export.
+# Usage: get.sh PATH
+set -eu
+cd "$(dirname "$0")/.."
+stack=${STACK:-.local/stack.json}
+[ -f "$stack" ] || { echo "nothing is running: make run first, in another terminal" >&2; exit 1; }
+local/client.sh
+exec node tests/clients/v2/get.mjs "$1" "$stack"
