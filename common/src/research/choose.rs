@@ -202,8 +202,8 @@ fn scored<'a>(question: &Question, pages: &'a [Page], rarity: &Rarity) -> Vec<Sc
             let may_answer = is_wanted || matches!(question.wants, Wants::Name | Wants::Reason) && own.of() >= ALL_OWN;
             // What only says the question again answers nothing.
             let is_new = |term: &&String| !question.terms.contains(*term);
-            let says_more =
-                question.wants != Wants::Anything || sentence.terms.iter().filter(is_new).take(MIN_NEW).count() == MIN_NEW;
+            let says_more = question.wants != Wants::Anything
+                || sentence.terms.iter().filter(is_new).take(MIN_NEW).count() == MIN_NEW;
             let answers = may_answer && says_more && is_about_it && named.of() >= MIN_NAMED && asked.of() >= MIN_ASKED;
             let worth = |is: bool, worth: f64| if is { worth } else { 0.0 };
             let score = whole.of()

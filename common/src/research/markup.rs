@@ -113,6 +113,10 @@ mod tests {
         );
         assert_eq!(plain("a [b] c ![d e"), "a [b] c ![d e");
         assert!(plain(&"[".repeat(50_000)).len() == 50_000);
-        assert!(is_only_links("**[Tides](/a)** | [Ferries](/b)") && !is_only_links("[Tides](/a) turn.") && !is_only_links("—"));
+        assert!(
+            is_only_links("**[Tides](/a)** | [Ferries](/b)")
+                && !is_only_links("[Tides](/a) turn.")
+                && !is_only_links("—")
+        );
     }
 }

@@ -66,12 +66,13 @@ impl Findings {
         for mut claim in quoted.claims {
             let all = std::iter::once(claim.question).chain(claim.also.iter().copied());
             let mut wanted: Vec<usize> = all.filter(|number| questions.contains(number)).collect();
-            if wanted.is_empty() || self.claims.iter().any(|known| known.text == claim.text) {
-                continue;
+            if let Some(known) = self.claims.iter_mut().find(|known| known.text == claim.text) {
+                known.also.extend(wanted);
+            } else if !wanted.is_empty() {
+                claim.question = wanted.remove(0);
+                claim.also = wanted;
+                self.claims.push(claim);
             }
-            claim.question = wanted.remove(0);
-            claim.also = wanted;
-            self.claims.push(claim);
         }
         self.claims.sort_by_key(|claim| claim.question);
     }

@@ -178,7 +178,11 @@ mod tests {
         assert_eq!(
             found,
             [
-                own("How high is the Skerry lighthouse", "How high is the Skerry lighthouse", Wants::Number(&[Measure::Length])),
+                own(
+                    "How high is the Skerry lighthouse",
+                    "How high is the Skerry lighthouse",
+                    Wants::Number(&[Measure::Length])
+                ),
                 own("when was it built?", "Skerry when was it built?", Wants::Time),
                 own("Who lived there", "Skerry Who lived there", Wants::Name),
             ]

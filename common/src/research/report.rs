@@ -164,13 +164,19 @@ mod tests {
         assert!(report.contains("1. \\# B \\<b\\> — <http://b.example/>"), "{report}");
         assert!(!report.contains("[x](") && !report.contains("a.example"), "{report}");
         let again = report.split("## How tall is it?").nth(1).unwrap();
-        assert!(again.contains("high. [1]") || again.contains("\\[31\\]") && again.contains("under “How high?”"), "{report}");
+        assert!(
+            again.contains("high. [1]") || again.contains("\\[31\\]") && again.contains("under “How high?”"),
+            "{report}"
+        );
         assert_eq!(report.matches("> \\!\\[x").count(), 1, "told once: {report}");
         let claim = Claim { text: "It is 31 high.".to_owned(), ..Claim::quoted(0, quote, 1) };
         let findings = Findings { claims: vec![claim], ..findings };
         let about = About { author: Author::Model("m"), note: Some("Only in part."), ..about };
         let report = markdown("Towers", &questions, &findings, &pages, &about);
-        assert!(report.contains("language model m") && report.contains("2 statements without such support"), "{report}");
+        assert!(
+            report.contains("language model m") && report.contains("2 statements without such support"),
+            "{report}"
+        );
         assert!(report.contains("*Only in part.*") && report.contains("- It is 31 high. [1]"), "{report}");
     }
 }

@@ -1,6 +1,7 @@
 //! Whether a piece of a page states something: a sentence, or a fact with its name, and not a caption, a button, a menu or
 //! a line about the page itself. Told by form and by a few words of the languages that pages are matched in, not by sense.
 
+use super::plan::is_question;
 use super::words;
 
 /// Words of a piece that ends like a sentence, and of one that does not, that it must have to be one.
@@ -84,15 +85,17 @@ const BACK: &str = "it its they their them this that these those he his she her 
 /// Whether the piece states something. `is_links`: it has no words but those of links.
 pub fn states(text: &str, is_links: bool) -> bool {
     let bare = closed(text);
-    let is_question = bare.ends_with(['?', '？']);
-    if is_question || text.contains("</") || is_furniture(text) {
+    let asks = bare.ends_with(['?', '？']);
+    if asks || text.contains("</") || is_furniture(text) {
         return false;
     }
     let count = words::words(text).len();
     if is_whole(text) {
         return count >= MIN_WORDS && !is_caption(text, count);
     }
-    !is_links && !is_caption(text, count) && (is_named_value(text) || count >= MIN_WORDS_OPEN && has_verb(text))
+    // "Why the tower had to close" is a heading without its mark.
+    let is_sentence = || count >= MIN_WORDS_OPEN && has_verb(text) && !is_question(text);
+    !is_links && !is_caption(text, count) && (is_named_value(text) || is_sentence())
 }
 
 /// Whether it ends like a sentence.
@@ -125,7 +128,8 @@ fn is_caption(text: &str, count: usize) -> bool {
     let Some(first) = begun.first().filter(|first| CAPTIONS.split_whitespace().any(|word| word == *first)) else {
         return false;
     };
-    let after = text.trim_start_matches(|letter: char| !letter.is_alphanumeric()).get(first.len()..).unwrap_or_default();
+    let after =
+        text.trim_start_matches(|letter: char| !letter.is_alphanumeric()).get(first.len()..).unwrap_or_default();
     let second = begun.get(1).map_or("", String::as_str);
     let is_numbered = second.starts_with(|letter: char| letter.is_ascii_digit());
     let is_credit = after.starts_with([':', '/', '©']) || ["by", "credit", "courtesy", "von"].contains(&second);

@@ -90,6 +90,28 @@ fn questions_are_answered_from_the_sites_and_every_quotation_stands_in_its_page(
         }
     }
     println!("{told_all}{answered} of {asked} answered, {told} of {unasked} unanswerable told");
-    assert!(answered * 4 >= asked * 3, "{answered} of {asked} answered\n{told_all}");
+    assert!(answered * 5 >= asked * 4, "{answered} of {asked} answered\n{told_all}");
     assert!(told * 10 <= unasked, "{told} of {unasked} unanswerable questions were answered\n{told_all}");
+}
+
+/// A sentence that answers two questions is told once, where it answers best, and neither question is missing.
+#[test]
+fn a_sentence_is_told_once() {
+    let page = |markdown: &str| Page {
+        url: "http://a.example/".to_owned(),
+        title: "Skerry lighthouse".to_owned(),
+        published_at: None,
+        text: text::read(markdown, "Skerry lighthouse"),
+    };
+    let pages = [page("The Skerry lighthouse was built in 1862 by Ada Stone. It has a red lamp.")];
+    let questions = plan::plan("When was the Skerry lighthouse built? Who built the Skerry lighthouse?", 3);
+    let findings = choose::extract(&questions, &pages, 5);
+    assert_eq!((findings.claims.len(), findings.unanswered(2).len()), (1, 0), "{findings:?}");
+    assert_eq!(findings.claims[0].also.len(), 1);
+    // The sides of a subject are told apart by what they are about, and not found where a page has nothing of them.
+    let questions = plan::plan("Skerry lighthouse", 5);
+    let findings = choose::extract(&questions, &pages, 5);
+    let missing: Vec<&str> =
+        findings.unanswered(questions.len()).into_iter().map(|number| questions[number].text.as_str()).collect();
+    assert_eq!(missing, ["Skerry lighthouse: how it works", "Skerry lighthouse: criticism and risks"], "{findings:?}");
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::subject::{self, ADDRESS};
-use super::{gather, networks, newsfeed, social};
+use super::{gather, newsfeed, social};
 use crate::catalog::input::{Field, FieldError, Format, Kind};
 use crate::catalog::{Price, ToolSpec};
 use crate::money::Usdc;
@@ -83,9 +83,9 @@ type Said = Vec<(String, String)>;
 async fn interests(toolbox: Arc<Toolbox>, task: Task) -> Result<Output, ToolError> {
     subject::refuse_listed(&toolbox, &task).await?;
     let end = subject::end_of(&toolbox, &task);
-    let said = match task.text(ADDRESS) {
+    let (said, source) = match task.text(ADDRESS) {
         "" => by_name(&toolbox, &task, end).await?,
-        url => by_address(&toolbox, url, end).await?,
+        url => (by_address(&toolbox, url, end).await?, Source::embedded("web")),
     };
     let mut pages: Vec<&str> = Vec::new();
     for (_, url) in &said {
@@ -95,7 +95,7 @@ async fn interests(toolbox: Arc<Toolbox>, task: Task) -> Result<Output, ToolErro
     }
     pages.truncate(50);
     let result = json!({"topics": topics(&said), "basis": "extracted_from_public_pages", "pages_read": pages});
-    Ok(Output::new(subject::answer(&toolbox, &task, result), Source::embedded("web")))
+    Ok(Output::new(subject::answer(&toolbox, &task, result), source))
 }
 
 async fn by_address(toolbox: &Toolbox, url: &str, end: Instant) -> Result<Said, ToolError> {
@@ -116,14 +116,13 @@ async fn by_address(toolbox: &Toolbox, url: &str, end: Instant) -> Result<Said, 
     Ok(said)
 }
 
-/// Pages that name the person's address or number.
-async fn by_name(toolbox: &Toolbox, task: &Task, end: Instant) -> Result<Said, ToolError> {
+/// Pages that name the person's address or number, and who found them.
+async fn by_name(toolbox: &Toolbox, task: &Task, end: Instant) -> Result<(Said, Source), ToolError> {
     let (email, phone) = (task.text("email"), task.text("phone"));
     let name = if email.is_empty() { phone } else { email };
     let found = gather::search(toolbox, &[format!("\"{name}\"")], MAX_PAGES, end).await?;
     let mut said = Said::new();
-    for hit in found.hits.iter().filter(|hit| !networks::is_closed(&hit.url)).take(MAX_PAGES) {
-        let Ok(page) = subject::fetch(toolbox, &hit.url, end).await else { continue };
+    for page in subject::fetch_any(toolbox, &found.hits, MAX_PAGES, end).await? {
         let plain = subject::words_of(&page);
         let names =
             if email.is_empty() { digits(&plain).contains(&digits(phone)) } else { social::page_names(&page, email) };
@@ -133,7 +132,7 @@ async fn by_name(toolbox: &Toolbox, task: &Task, end: Instant) -> Result<Said, T
             said.extend(sentences.map(|sentence| (sentence.to_owned(), url.to_owned())));
         }
     }
-    Ok(said)
+    Ok((said, found.source("web")))
 }
 
 fn digits(text: &str) -> String {

@@ -75,11 +75,14 @@ async fn social(toolbox: Arc<Toolbox>, task: Task) -> Result<Output, ToolError> 
     subject::refuse_listed(&toolbox, &task).await?;
     let end = subject::end_of(&toolbox, &task);
     let mut accounts = Map::new();
-    match task.text(ADDRESS) {
+    let source = match task.text(ADDRESS) {
         "" => by_email(&toolbox, task.text("email"), end, &mut accounts).await?,
-        url => by_address(&toolbox, url, end, &mut accounts).await?,
-    }
-    Ok(Output::new(subject::answer(&toolbox, &task, Value::Object(accounts)), Source::embedded("web")))
+        url => {
+            by_address(&toolbox, url, end, &mut accounts).await?;
+            Source::embedded("web")
+        }
+    };
+    Ok(Output::new(subject::answer(&toolbox, &task, Value::Object(accounts)), source))
 }
 
 async fn by_address(
@@ -114,16 +117,15 @@ async fn by_email(
     email: &str,
     end: Instant,
     accounts: &mut Map<String, Value>,
-) -> Result<(), ToolError> {
+) -> Result<Source, ToolError> {
     let found = gather::search(toolbox, &[format!("\"{email}\"")], MAX_PAGES, end).await?;
-    for hit in found.hits.iter().filter(|hit| !networks::is_closed(&hit.url)).take(MAX_PAGES) {
-        let Ok(page) = subject::fetch(toolbox, &hit.url, end).await else { continue };
+    for page in subject::fetch_any(toolbox, &found.hits, MAX_PAGES, end).await? {
         let names = page_names(&page, email);
         if names {
             claimed(accounts, &page, false);
         }
     }
-    Ok(())
+    Ok(found.source("web"))
 }
 
 /// Whether a page names the address, to visitors or in a link.

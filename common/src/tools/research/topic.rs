@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::gather::{self, Hits, Reading};
+use super::subject;
 use super::written::Written;
 use crate::catalog::input::{Field, Kind};
 use crate::catalog::{Price, ToolSpec};
@@ -22,7 +23,7 @@ use crate::money::Usdc;
 use crate::research::report::{self, About, Author};
 use crate::research::{Page, text};
 use crate::search::Hit;
-use crate::tools::{Output, Runner, Source, Task, ToolError, Toolbox, Unavailable};
+use crate::tools::{Output, Runner, Source, Task, ToolError, Toolbox};
 
 pub static SPEC: ToolSpec = ToolSpec {
     name: "research",
@@ -132,8 +133,7 @@ async fn research(toolbox: Arc<Toolbox>, task: Task) -> Result<Output, ToolError
     })
     .await;
     if wanted > 0 && reading.pages.is_empty() {
-        let message = format!("{wanted} pages were found, and none of them could be read");
-        return Err(ToolError::unavailable(Unavailable::SourceUnavailable, message));
+        return Err(subject::none_read(wanted));
     }
     let failed = reading.failed;
     let pages = parsed(reading).await?;
@@ -248,7 +248,8 @@ fn searched(found: &Hits, read: usize, failed: usize, now: Timestamp) -> String 
             days => format!("{days} days ago"),
         };
         let pages = count(usize::try_from(index.pages).unwrap_or(usize::MAX), "page", "pages");
-        let before = if vendors.is_empty() { " of " } else { ", and where that failed in this service's own index of " };
+        let before =
+            if vendors.is_empty() { " of " } else { ", and where that failed in this service's own index of " };
         let _ = write!(said, "{before}{pages}, which last changed {age}");
         said.push_str(". What is not found here may well be told on pages that it does not have.");
     } else if !vendors.is_empty() {

@@ -67,7 +67,9 @@ impl Written {
             let note = match findings.dropped {
                 0 => "A language model was asked, and stated nothing.".to_owned(),
                 1 => "A language model was asked; its one statement had no support and was removed.".to_owned(),
-                count => format!("A language model was asked; none of its {count} statements had support, all were removed."),
+                count => {
+                    format!("A language model was asked; none of its {count} statements had support, all were removed.")
+                }
             };
             return self.without(&note, Findings { dropped: findings.dropped, ..quoted });
         }
