@@ -99,12 +99,10 @@ const PLACES: &str = "in at on near above below under behind beside inside withi
     unter hinter im dans sur pres sous en sobre cerca";
 const REASONS: &str = "because due owing reason cause caused causes therefore thus hence prevent avoid weil denn wegen deshalb \
     daher grund parce car raison porque debido razon";
-const HISTORY: &str = "found began begin start first invent origin early former since century histor introduc discover establish \
-    set open launch creat build year ago";
-const WORKING: &str =
-    "by through use work mean consist convert turn drive let allow call when run process step means into";
-const RISKS: &str = "risk danger critic problem complain against delay fail failure concern fear but however not never lost lose \
-    warn wrong error damage refus reject oppos expensiv lack hazard harm limit";
+const HISTORY: &str = "founded began begun origin former century histor introduc discover establish invent launch";
+const WORKING: &str = "consist convert mechan principl process powered driven detect automat transform";
+const RISKS: &str = "risk danger critic problem complain against delay fail failure concern fear warn wrong error damag refus reject \
+    oppos hazard harm accident injur lawsuit";
 
 /// What the question wants, and those of its words that say so, which an answer need not repeat.
 pub fn wanted(text: &str) -> (Wants, Vec<String>) {
@@ -173,10 +171,16 @@ impl Wants {
             Wants::Reason => says_one_of(text, REASONS),
             Wants::Name => has_new_name(sentence, question),
             Wants::Side(Side::History) => has_year(text) || says_stem(text, HISTORY),
-            Wants::Side(Side::Working) => says_stem(text, WORKING),
-            Wants::Side(Side::Figures) => text.contains(|letter: char| letter.is_ascii_digit()),
+            Wants::Side(Side::Working) => says_stem(text, WORKING) || has_means(text),
+            Wants::Side(Side::Figures) => UNITS.iter().any(|(measure, _)| has_unit(text, *measure)),
             Wants::Side(Side::Risks) => says_stem(text, RISKS),
         }
+    }
+
+    /// Whether a sentence may be the answer that has no word of the question itself, under the right heading: it is told by
+    /// what it has.
+    pub fn may_stand_alone(self) -> bool {
+        !matches!(self, Wants::Anything | Wants::Side(Side::Working | Side::Risks))
     }
 
     /// Whether a text has a number of the measure that is wanted: what it weighs need not be called its weight.
@@ -240,6 +244,12 @@ fn has_place(text: &str) -> bool {
     words.windows(2).any(|pair| is_before(&pair[0]) && !pair[1].starts_with(|letter: char| letter.is_ascii_digit()))
 }
 
+/// By what something works: `by a checksum`, and not `by Ada Stone`.
+fn has_means(text: &str) -> bool {
+    let follows = |word: &str| matches!(word, "a" | "an" | "the" | "means" | "using");
+    words::words(text).windows(2).any(|pair| pair[0] == "by" && follows(&pair[1]))
+}
+
 /// A year of our own calendar that may be history.
 fn has_year(text: &str) -> bool {
     words::words(text)
@@ -256,11 +266,9 @@ fn says_one_of(text: &str, known: &str) -> bool {
 
 /// Whether one of the words begins with one of these.
 fn says_stem(text: &str, stems: &str) -> bool {
-    words::words(text).iter().any(|word| {
-        stems
-            .split_whitespace()
-            .any(|stem| word == stem || stem.len() > 4 && word.starts_with(stem) || words::stem(word) == stem)
-    })
+    let begins =
+        |word: &String| stems.split_whitespace().any(|stem| word == stem || stem.len() > 3 && word.starts_with(stem));
+    words::words(text).iter().any(begins)
 }
 
 /// A word with a capital that neither the question has nor what the sentence stands under; one at the start of a sentence

@@ -37,6 +37,8 @@ const MIN_OF_BEST: f64 = 0.75;
 const MIN_TERMS: usize = 4;
 /// Terms that a sentence must have beyond those of a question that wants no number, time or name.
 const MIN_NEW: usize = 2;
+/// Sentences about a subject as a whole, before its sides.
+const OVERVIEW: usize = 2;
 /// How much being good counts against being different (MMR).
 const GOOD: f64 = 0.7;
 /// Two sentences that share so much of their words say the same.
@@ -91,12 +93,18 @@ pub fn extract(questions: &[Question], pages: &[Page], most: usize) -> Findings 
     let mut findings = Findings::default();
     // How far down among the answers to its question each one stands.
     let mut ranks: Vec<usize> = Vec::new();
+    let has_sides = questions.iter().any(Question::is_side);
     for (number, question) in questions.iter().enumerate() {
         let mut answers = scored(question, pages, &rarity);
         answers.retain(|scored| scored.answers);
+        if has_sides {
+            // Of a subject each side has sentences of its own, and the whole has a few before them.
+            answers.retain(|scored| findings.claims.iter().all(|claim: &Claim| claim.quote != scored.sentence.text));
+        }
+        let most = if has_sides && !question.is_side() { most.min(OVERVIEW) } else { most };
         for (rank, scored) in diverse(answers, most).into_iter().enumerate() {
             let quote = &scored.sentence.text;
-            let Some(at) = findings.claims.iter().position(|claim: &Claim| claim.quote == *quote) else {
+            let Some(at) = findings.claims.iter().position(|claim| claim.quote == *quote) else {
                 let context = scored.sentence.context.clone();
                 findings.claims.push(Claim { context, ..Claim::quoted(number, quote, scored.page) });
                 ranks.push(rank);
@@ -193,7 +201,7 @@ fn scored<'a>(question: &Question, pages: &'a [Page], rarity: &Rarity) -> Vec<Sc
             // A number or a name under the right heading may be the whole answer; other sentences have to say something
             // of the question themselves.
             let is_told = sentence.is_prose && sentence.terms.len() >= MIN_TERMS;
-            let says = own.had > 0.0 || question.wants != Wants::Anything && whole.had > 0.0 && is_told;
+            let says = own.had > 0.0 || question.wants.may_stand_alone() && whole.had > 0.0 && is_told;
             if !says {
                 continue;
             }

@@ -41,9 +41,14 @@ impl Question {
         Question::about(text, "")
     }
 
+    /// Whether it is one of the sides from which a bare subject is looked at.
+    pub fn is_side(&self) -> bool {
+        matches!(self.wants, Wants::Side(_))
+    }
+
     /// A question whose subject was named before it.
     fn about(text: &str, subject: &str) -> Question {
-        let text = line(text);
+        let text = as_sentence(&line(text));
         let query = if subject.is_empty() { text.clone() } else { format!("{subject} {text}") };
         let terms = once(words::terms(&query));
         let said: Vec<&str> = query.split_whitespace().collect();
@@ -80,7 +85,8 @@ pub fn plan(topic: &str, most: usize) -> Vec<Question> {
         let subject = subject(&parts[0]);
         for (index, part) in parts.iter().enumerate() {
             // What "it" is was said before.
-            let leans = index > 0 && (leans_back(part) || words::terms(part).len() < 2);
+            let own = Question::new(part);
+            let leans = index > 0 && (leans_back(part) || own.terms.len() < 2 || own.names.is_empty());
             questions.push(Question::about(part, if leans { &subject } else { "" }));
         }
     } else if !words::terms(&topic).is_empty() {
@@ -120,6 +126,8 @@ fn parts(topic: &str) -> Vec<String> {
 /// Where a question ends, and where the one joined to it begins.
 fn next_question(text: &str) -> Option<(usize, usize)> {
     const JOINED: [&str; 9] = ["when", "how", "who", "where", "why", "what", "which", "in which", "since when"];
+    // After a comma alone these begin a question, and the others more often a clause.
+    const LISTED: [&str; 8] = ["how", "what", "why", "when is", "when was", "when did", "where is", "where was"];
     if !is_question(text) {
         return None;
     }
@@ -129,7 +137,11 @@ fn next_question(text: &str) -> Option<(usize, usize)> {
         let end = lower.find(&joined)?;
         (end > 0).then_some((end, end + " and ".len()))
     });
-    found.min()
+    let listed = LISTED.iter().filter_map(|word| {
+        let end = lower.find(&format!(", {word} "))?;
+        (end > 0).then_some((end, end + ", ".len()))
+    });
+    found.chain(listed).min()
 }
 
 fn leans_back(part: &str) -> bool {
@@ -156,6 +168,14 @@ pub(super) fn trimmed(word: &str) -> &str {
     word.strip_suffix("'s").or_else(|| word.strip_suffix("’s")).unwrap_or(word)
 }
 
+/// A question as it is written at the head of its answer.
+fn as_sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let begun: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();
+    let is_open = is_question(text) && begun.ends_with(|letter: char| letter.is_alphanumeric());
+    if is_open { begun + "?" } else { begun }
+}
+
 /// One visible line of bounded length.
 fn line(text: &str) -> String {
     let line = visible(text).split_whitespace().collect::<Vec<_>>().join(" ");
@@ -179,15 +199,18 @@ mod tests {
             found,
             [
                 own(
-                    "How high is the Skerry lighthouse",
-                    "How high is the Skerry lighthouse",
+                    "How high is the Skerry lighthouse?",
+                    "How high is the Skerry lighthouse?",
                     Wants::Number(&[Measure::Length])
                 ),
-                own("when was it built?", "Skerry when was it built?", Wants::Time),
-                own("Who lived there", "Skerry Who lived there", Wants::Name),
+                own("When was it built?", "Skerry When was it built?", Wants::Time),
+                own("Who lived there?", "Skerry Who lived there?", Wants::Name),
             ]
         );
         assert_eq!(plan("Bread and butter: who sells it?", 6).len(), 1, "no question before the and");
+        let found = texts("How heavy is the K3, what does it cost and how long is the guarantee?", 6);
+        let queries: Vec<&str> = found.iter().map(|(_, query, _)| query.as_str()).collect();
+        assert_eq!(queries, ["How heavy is the K3?", "K3 What does it cost?", "K3 How long is the guarantee?"]);
     }
 
     #[test]

@@ -101,13 +101,18 @@ fn told(report: &mut String, claim: &Claim, page: &Page, source: usize) {
         (true, true) => write!(report, "\n> {quote}\n>\n> — [{source}] <{}>{date}\n", page.url),
         (true, false) => {
             let context = context.join(" / ");
-            write!(report, "\n> {quote}\n>\n> (there: {context})\n>\n> — [{source}] <{}>{date}\n", page.url)
+            write!(report, "\n> {quote}\n>\n> (context: {context})\n>\n> — [{source}] <{}>{date}\n", page.url)
         }
     };
 }
 
 fn dated(page: &Page) -> String {
-    page.published_at.as_deref().map(|date| format!(", {}", harmless(date))).unwrap_or_default()
+    // The day is enough, where it is a moment of RFC 3339.
+    let day = |date: &str| match date.split_once('T') {
+        Some((day, _)) if day.len() == 10 => day.to_owned(),
+        _ => date.to_owned(),
+    };
+    page.published_at.as_deref().map(|date| format!(", {}", harmless(&day(date)))).unwrap_or_default()
 }
 
 /// The first words of a text.
@@ -159,7 +164,7 @@ mod tests {
         let about = About { author: Author::Nobody, searched: "Searched 3 pages.", note: None };
         let report = markdown("Towers", &questions, &findings, &pages, &about);
         assert!(report.contains("any of it.*\n\n*Searched 3 pages.*\n\n## How high?\n"), "{report}");
-        assert!(report.contains("(there: The tower:)\n>\n> — [1] <http://b.example/>, 2026-01-02"), "{report}");
+        assert!(report.contains("(context: The tower:)\n>\n> — [1] <http://b.example/>, 2026-01-02"), "{report}");
         assert!(report.contains("## Not found\n\n- How old?\n"), "{report}");
         assert!(report.contains("1. \\# B \\<b\\> — <http://b.example/>"), "{report}");
         assert!(!report.contains("[x](") && !report.contains("a.example"), "{report}");
