@@ -275,7 +275,8 @@ fn says_stem(text: &str, stems: &str) -> bool {
 /// counts only where it stands alone.
 fn has_new_name(sentence: &Sentence, question: &Question) -> bool {
     let said: Vec<&str> = sentence.text.split_whitespace().collect();
-    let is_known = |term: &String| question.terms.contains(term) || sentence.around.contains(term);
+    let is_known =
+        |term: &String| [&question.terms, &*sentence.under, &sentence.before].iter().any(|known| known.contains(term));
     let is_name = |word: &&str| {
         let word = super::plan::trimmed(word);
         word.starts_with(char::is_uppercase) && words::terms(word).iter().any(|term| !is_known(term))

@@ -7,6 +7,7 @@
 //! before it do not (MMR).
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::answers::Wants;
 use super::plan::Question;
@@ -105,7 +106,8 @@ pub fn extract(questions: &[Question], pages: &[Page], most: usize) -> Findings 
         for (rank, scored) in diverse(answers, most).into_iter().enumerate() {
             let quote = &scored.sentence.text;
             let Some(at) = findings.claims.iter().position(|claim| claim.quote == *quote) else {
-                let context = scored.sentence.context.clone();
+                let context = scored.sentence.context.iter().filter(|piece| !claims::gives_orders(piece));
+                let context = context.cloned().collect();
                 findings.claims.push(Claim { context, ..Claim::quoted(number, quote, scored.page) });
                 ranks.push(rank);
                 continue;
@@ -165,32 +167,36 @@ pub fn excerpts(questions: &[Question], pages: &[Page], max_chars: usize) -> Vec
 }
 
 /// Sentences that have anything to do with the question, best first.
-fn scored<'a>(question: &Question, pages: &'a [Page], rarity: &Rarity) -> Vec<Scored<'a>> {
+fn scored<'a>(question: &'a Question, pages: &'a [Page], rarity: &Rarity) -> Vec<Scored<'a>> {
     let weights: Vec<(&String, f64)> = question.terms.iter().map(|term| (term, rarity.weight(term))).collect();
     let mut near = Near::default();
     let mut all = Vec::new();
     for (page, sentences) in pages.iter().map(|page| &page.text.sentences).enumerate() {
+        // What the section has of the question's words, which its sentences share.
+        let mut section: Option<&Arc<Vec<String>>> = None;
+        let mut under: Vec<f64> = Vec::new();
         for (at, sentence) in sentences.iter().enumerate() {
+            if !section.is_some_and(|known| Arc::ptr_eq(known, &sentence.under)) {
+                let seen =
+                    |(term, _): &(&'a String, f64)| near.seen(term, &sentence.under, question.names.contains(*term));
+                under = weights.iter().map(seen).collect();
+                section = Some(&sentence.under);
+            }
             if !sentence.states || claims::gives_orders(&sentence.text) {
                 continue;
             }
             let is_measured = question.wants.is_measured_in(&sentence.text);
             let (mut named, mut asked, mut own) = (Share::default(), Share::default(), Share::default());
             let mut is_about_it = true;
-            for (term, weight) in &weights {
+            for (number, (term, weight)) in weights.iter().enumerate() {
                 let is_name = question.names.contains(term);
                 let is_measure = question.measured.contains(term);
                 let is_own = sentence.terms.contains(term) || is_measure && is_measured;
                 let seen = if is_own {
                     1.0
-                } else if sentence.around.contains(term) {
-                    AROUND
-                } else if !is_name && sentence.terms.iter().any(|known| near.is(term, known)) {
-                    NEAR
-                } else if !is_name && sentence.around.iter().any(|known| near.is(term, known)) {
-                    NEAR * AROUND
                 } else {
-                    0.0
+                    let around = near.seen(term, &sentence.before, is_name).max(under[number]) * AROUND;
+                    around.max(if is_name { 0.0 } else { near.seen(term, &sentence.terms, is_name) })
                 };
                 // What is measured has to be told as such, or in its units.
                 is_about_it &= !is_measure || seen > 0.0;
@@ -256,8 +262,15 @@ impl Share {
 struct Near<'a>(HashMap<(&'a str, &'a str), bool>);
 
 impl<'a> Near<'a> {
-    fn is(&mut self, term: &'a str, known: &'a str) -> bool {
-        *self.0.entry((term, known)).or_insert_with(|| near::is_near(term, known))
+    /// What a word of the question counts that stands in these: 1, or less if only another says nearly the same. Names
+    /// have none that do.
+    fn seen(&mut self, term: &'a str, words: &'a [String], is_name: bool) -> f64 {
+        if words.iter().any(|known| known == term) {
+            return 1.0;
+        }
+        let mut is_near =
+            |known: &'a String| *self.0.entry((term, known)).or_insert_with(|| near::is_near(term, known));
+        if !is_name && words.iter().any(|known| is_near(known)) { NEAR } else { 0.0 }
     }
 }
 

@@ -68,7 +68,10 @@ fn questions_are_answered_from_the_sites_and_every_quotation_stands_in_its_page(
             let page = &pages[claim.page];
             assert!(claims::found(&claim.quote, &page.text.plain).is_some(), "{} {}", page.url, claim.quote);
             let site = sites::page(&page.url).unwrap();
-            assert!(site.truth.traps.iter().all(|trap| !claim.quote.contains(trap.as_str())), "{}", claim.quote);
+            for told in claim.context.iter().chain([&claim.quote]) {
+                assert!(page.text.plain.contains(told.as_str()), "{}: {told}", page.url);
+                assert!(site.truth.traps.iter().all(|trap| !told.contains(trap.as_str())), "{told}");
+            }
         }
         let quotes: Vec<&str> = findings.claims.iter().map(|claim| claim.quote.as_str()).collect();
         if question.unanswerable {

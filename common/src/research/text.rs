@@ -2,6 +2,8 @@
 //!
 //! Every sentence is a piece of the plain text as it stands there: what is quoted occurs in what was read.
 
+use std::sync::Arc;
+
 use super::markup::{is_only_links, plain};
 use super::{statement, words};
 
@@ -10,6 +12,8 @@ const MAX_SENTENCES: usize = 2_000;
 /// What is shorter says nothing, in letters and digits; what is longer is no sentence, in characters.
 const MIN_LETTERS: usize = 8;
 const MAX_CHARS: usize = 600;
+/// Words of a title or a heading that count.
+const MAX_HEADING_TERMS: usize = 20;
 /// Longest piece of a page that is told beside a sentence, in characters.
 const MAX_CONTEXT_CHARS: usize = 300;
 
@@ -26,8 +30,10 @@ pub struct Text {
 pub struct Sentence {
     pub text: String,
     pub terms: Vec<String>,
-    /// What it stands under and after: headings, the head of its table, the sentence before.
-    pub around: Vec<String>,
+    /// Words of what it stands under: title, headings, the head of its table. Those of one section share them.
+    pub under: Arc<Vec<String>>,
+    /// Words of the sentence before, or of what leads to its list.
+    pub before: Vec<String>,
     /// What has to be told with it to be understood, as it stands on the page: the head of its table, what leads to its
     /// list, the sentence that says who "it" is. Empty where it stands by itself.
     pub context: Vec<String>,
@@ -39,7 +45,9 @@ pub struct Sentence {
 
 /// Reads Markdown. `title` is the page's own.
 pub fn read(markdown: &str, title: &str) -> Text {
-    let mut reader = Reader { title: words::terms(title), ..Reader::default() };
+    let mut title = words::terms(title);
+    title.truncate(MAX_HEADING_TERMS);
+    let mut reader = Reader { title, ..Reader::default() };
     let mut paragraph = Paragraph::default();
     let mut fence: Option<String> = None;
     for line in markdown.lines() {
@@ -103,6 +111,8 @@ struct Reader {
     headings: Vec<(usize, String)>,
     /// The head of the table at hand, and its cells.
     table_head: Option<(String, usize)>,
+    /// Words of all these, once they were asked for.
+    section: Option<Arc<Vec<String>>>,
     /// What leads to the list or table at hand: the last sentence of the paragraph before.
     lead: String,
     /// The sentence before.
@@ -115,7 +125,9 @@ impl Reader {
         if markdown.is_empty() {
             return;
         }
-        self.table_head = None;
+        if self.table_head.take().is_some() {
+            self.section = None;
+        }
         let is_links = is_only_links(&markdown);
         let whole = plain(&markdown);
         self.line(&whole);
@@ -150,7 +162,7 @@ impl Reader {
     fn heading(&mut self, level: usize, heading: &str) {
         self.headings.retain(|(open, _)| *open < level);
         self.headings.push((level, heading.to_owned()));
-        self.table_head = None;
+        (self.table_head, self.section) = (None, None);
         self.before.clear();
         self.lead.clear();
         self.line(heading);
@@ -168,6 +180,7 @@ impl Reader {
         self.before.clone_from(&self.lead);
         let Some((head, columns)) = self.table_head.clone() else {
             self.line(&row);
+            self.section = None;
             // Two columns without a head are names and values, the first line too.
             if cells.len() == 2 && cells[1].contains(|letter: char| letter.is_ascii_digit()) {
                 self.keep(&row, false, true, self.place(""));
@@ -194,6 +207,18 @@ impl Reader {
         pieces.map(str::to_owned).collect()
     }
 
+    /// The words of the section at hand.
+    fn section(&mut self) -> Arc<Vec<String>> {
+        let head = self.table_head.as_ref().map_or("", |(head, _)| head.as_str());
+        let (title, headings) = (&self.title, &self.headings);
+        let section = self.section.get_or_insert_with(|| {
+            let above = headings.iter().map(|(_, heading)| heading.as_str()).chain([head]);
+            let above = above.flat_map(|text| words::terms(text).into_iter().take(MAX_HEADING_TERMS));
+            Arc::new(title.iter().cloned().chain(above).collect())
+        });
+        section.clone()
+    }
+
     fn line(&mut self, line: &str) {
         if !line.is_empty() {
             self.text.plain.push_str(line);
@@ -207,14 +232,17 @@ impl Reader {
         let terms = words::terms(sentence);
         let fits = letters >= MIN_LETTERS && sentence.chars().nth(MAX_CHARS).is_none() && terms.len() > 1;
         if fits && self.text.sentences.len() < MAX_SENTENCES {
-            let mut around = self.title.clone();
-            self.headings.iter().for_each(|(_, heading)| around.extend(words::terms(heading)));
-            if let Some((head, _)) = &self.table_head {
-                around.extend(words::terms(head));
-            }
-            around.extend(words::terms(&self.before));
+            let (under, before) = (self.section(), words::terms(&self.before));
             context.retain(|piece| piece.chars().nth(MAX_CONTEXT_CHARS).is_none() && piece != sentence);
-            self.text.sentences.push(Sentence { text: sentence.to_owned(), terms, around, context, is_prose, states });
+            self.text.sentences.push(Sentence {
+                text: sentence.to_owned(),
+                terms,
+                under,
+                before,
+                context,
+                is_prose,
+                states,
+            });
         }
         sentence.clone_into(&mut self.before);
     }
@@ -320,7 +348,7 @@ mod tests {
             ]
         );
         assert!(quoted.iter().all(|quote| text.plain.contains(quote)), "{}", text.plain);
-        let price = &text.sentences[2].around;
+        let price = &text.sentences[2].under;
         assert!(["light", "ticket", "cost"].iter().all(|word| price.iter().any(|term| term == word)), "{price:?}");
     }
 }
