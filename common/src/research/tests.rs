@@ -112,6 +112,10 @@ fn a_sentence_is_told_once() {
     assert_eq!((findings.claims.len(), findings.unanswered(2).len()), (1, 0), "{findings:?}");
     assert_eq!(findings.claims[0].also.len(), 1);
     // The sides of a subject are told apart by what they are about, and not found where a page has nothing of them.
+    let pages = [page(
+        "The Skerry lighthouse stands on a rock in the bay. The Skerry lighthouse guides ships home to Norwick. It was founded \
+         by fishermen long before the harbour. It is 31 metres high and weighs 900 tonnes.",
+    )];
     let questions = plan::plan("Skerry lighthouse", 5);
     let findings = choose::extract(&questions, &pages, 5);
     let missing: Vec<&str> =
