@@ -133,7 +133,17 @@ pub fn page_names(page: &Page, email: &str) -> bool {
     let email = email.to_lowercase();
     let links = read_facts(page).links;
     let linked = links.iter().any(|link| link.url.scheme() == "mailto" && link.url.path().to_lowercase() == email);
-    linked || subject::words_of(page).to_lowercase().contains(&email)
+    linked || says_address(&subject::words_of(page).to_lowercase(), &email)
+}
+
+/// Whether the address stands in the text by itself, and not within a longer one.
+fn says_address(text: &str, email: &str) -> bool {
+    let is_part = |letter: char| letter.is_alphanumeric() || "_%+-".contains(letter);
+    text.match_indices(email).any(|(at, _)| {
+        let (before, after) = (&text[..at], &text[at + email.len()..]);
+        let goes_on = after.strip_prefix('.').unwrap_or(after).starts_with(is_part);
+        !before.ends_with(|letter: char| is_part(letter) || letter == '.') && !goes_on
+    })
 }
 
 /// What the page claims, the surest first.
@@ -184,4 +194,19 @@ fn add(
         "basis": basis,
     });
     accounts.entry(profile.network).or_insert(account);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_not_found_in_a_longer_one() {
+        for text in ["ada@a.example", "write to ada@a.example.", "<ada@a.example>, or call"] {
+            assert!(says_address(text, "ada@a.example"), "{text}");
+        }
+        for text in ["xada@a.example", "m.ada@a.example", "ada@a.example.org", "ada@a.examples", ""] {
+            assert!(!says_address(text, "ada@a.example"), "{text}");
+        }
+    }
 }

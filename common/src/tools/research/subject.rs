@@ -108,6 +108,11 @@ pub fn words_of(page: &Page) -> String {
     read.map(|read| text::read(&read.markdown, "").plain).unwrap_or_default()
 }
 
+/// What a page's Markdown states, sentence by sentence: no menus, captions or lines about the page itself.
+pub fn statements(markdown: &str) -> impl Iterator<Item = String> {
+    text::read(markdown, "").sentences.into_iter().filter(|sentence| sentence.states).map(|sentence| sentence.text)
+}
+
 /// The same of a piece that came in JSON.
 pub fn words_of_html(html: &str, near: &url::Url) -> String {
     let html: String = html.chars().take(20_000).collect();
