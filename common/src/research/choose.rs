@@ -79,9 +79,9 @@ impl Rarity {
 
 /// A sentence and how well it answers.
 #[derive(Clone, Copy, Debug)]
-struct Scored<'a> {
-    page: usize,
-    at: usize,
+pub(super) struct Scored<'a> {
+    pub page: usize,
+    pub at: usize,
     sentence: &'a Sentence,
     /// Whether it is told as an answer.
     answers: bool,
@@ -126,48 +126,8 @@ pub fn extract(questions: &[Question], pages: &[Page], most: usize) -> Findings 
     findings
 }
 
-/// For a model to write from: the sentences nearest to the questions with their neighbours, by page, in their order, about
-/// `max_chars` characters in all.
-pub fn excerpts(questions: &[Question], pages: &[Page], max_chars: usize) -> Vec<(usize, String)> {
-    let rarity = Rarity::of(pages);
-    let mut ranked: Vec<Vec<Scored<'_>>> = questions.iter().map(|question| scored(question, pages, &rarity)).collect();
-    ranked.iter_mut().for_each(|ranked| ranked.reverse());
-    let mut chosen: HashMap<usize, Vec<bool>> = HashMap::new();
-    let mut chars = 0;
-    // Each question has its turn, so that none takes all the room.
-    while chars < max_chars && ranked.iter().any(|ranked| !ranked.is_empty()) {
-        for ranked in &mut ranked {
-            let Some(scored) = ranked.pop() else { continue };
-            let sentences = &pages[scored.page].text.sentences;
-            let marks = chosen.entry(scored.page).or_insert_with(|| vec![false; sentences.len()]);
-            for at in scored.at.saturating_sub(1)..=(scored.at + 1).min(sentences.len().saturating_sub(1)) {
-                if !std::mem::replace(&mut marks[at], true) {
-                    chars += sentences[at].text.chars().count() + 1;
-                }
-            }
-        }
-    }
-    let mut by_page: Vec<(usize, String)> = chosen
-        .into_iter()
-        .map(|(page, marks)| {
-            let mut excerpt = String::new();
-            let mut gap = false;
-            for (sentence, mark) in pages[page].text.sentences.iter().zip(marks) {
-                if mark {
-                    excerpt.push_str(if gap && !excerpt.is_empty() { "\n[…]\n" } else { "\n" });
-                    excerpt.push_str(&sentence.text);
-                }
-                gap = !mark;
-            }
-            (page, excerpt.trim().to_owned())
-        })
-        .collect();
-    by_page.sort_by_key(|(page, _)| *page);
-    by_page
-}
-
 /// Sentences that have anything to do with the question, best first.
-fn scored<'a>(question: &'a Question, pages: &'a [Page], rarity: &Rarity) -> Vec<Scored<'a>> {
+pub(super) fn scored<'a>(question: &'a Question, pages: &'a [Page], rarity: &Rarity) -> Vec<Scored<'a>> {
     let weights: Vec<(&String, f64)> = question.terms.iter().map(|term| (term, rarity.weight(term))).collect();
     let mut near = Near::default();
     let mut all = Vec::new();
@@ -368,14 +328,5 @@ mod tests {
             [Question::new("How high is the Skerry lighthouse?"), Question::new("Who owns Norwick harbour?")];
         assert_eq!(extract(&questions, &pages(), 3).unanswered(2), [1]);
         assert!(extract(&questions, &[], 3).claims.is_empty());
-    }
-
-    #[test]
-    fn a_model_is_shown_the_nearest_sentences_with_their_neighbours() {
-        let questions = [Question::new("How high is the Skerry lighthouse?")];
-        let shown = excerpts(&questions, &pages(), 120);
-        let all: String = shown.iter().map(|(_, text)| text.as_str()).collect();
-        assert!(all.contains("The tower is 31 metres high.") && all.chars().count() < 400, "{all}");
-        assert!(excerpts(&questions, &[], 100).is_empty());
     }
 }

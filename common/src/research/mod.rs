@@ -3,12 +3,12 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`plan`], [`answers`] | a topic as questions, and what kind of answer each wants |
-//! | [`text`], [`markup`] | a page as sentences that can be quoted |
+//! | [`text`], [`markup`], [`sentences`] | a page as sentences that can be quoted |
 //! | [`statement`] | which of them state something |
 //! | [`words`], [`near`] | texts as the words they are compared by, and words that say nearly the same |
 //! | [`choose`] | which sentences answer which question, if any do |
 //! | [`claims`] | statements with their quotations, and the checks of both |
-//! | [`writer`] | the same by a language model: what it is told, and what is believed of its answer |
+//! | [`excerpts`], [`writer`] | the same by a language model: what it is told, and what is believed of its answer |
 //! | [`report`] | statements as a report |
 //!
 //! What always holds: a statement has a quotation, the quotation stands in the text of the page it names, and a question
@@ -17,10 +17,12 @@
 pub mod answers;
 pub mod choose;
 pub mod claims;
+pub mod excerpts;
 pub mod markup;
 pub mod near;
 pub mod plan;
 pub mod report;
+pub mod sentences;
 pub mod statement;
 pub mod text;
 pub mod words;

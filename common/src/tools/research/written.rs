@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout_at};
 use super::topic::Depth;
 use crate::providers::Model;
 use crate::providers::model::{Answer, Message, Question as Asked, Stop};
-use crate::research::{Findings, Page, Question, choose, plan, writer};
+use crate::research::{Findings, Page, Question, choose, excerpts, plan, writer};
 use crate::tools::Toolbox;
 
 /// How the model took part.
@@ -48,7 +48,7 @@ impl Written {
         let Some(model) = toolbox.model.as_ref().filter(|_| !pages.is_empty() && !questions.is_empty()) else {
             return quoted;
         };
-        let shown = choose::excerpts(questions, pages, depth.model_chars);
+        let shown = excerpts::nearest(questions, pages, depth.model_chars);
         if shown.is_empty() {
             return self.without("No page says anything near the questions, so no model was asked to write.", quoted);
         }
