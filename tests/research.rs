@@ -423,6 +423,7 @@ fn the_sites_are_quoted_word_for_word_and_mostly_answered() {
             ("answered first", found.first, found.answerable, first),
             ("not found", found.not_found, found.unanswerable, not_found),
         ] {
+            println!("{what}: {part} of {whole}");
             assert!(part * 100 >= whole * least, "{what}: {part} of {whole}\n{misses}");
         }
     }
