@@ -124,7 +124,8 @@ fn a_question_is_answered_with_quotations_and_a_report() {
         let job = bought(&payer, PATH, json!({"topic": topic, "depth": "quick"})).await;
         assert_eq!(
             (&job["status"], &job["provider"], &job["mode"]),
-            (&json!("completed"), &json!("research"), &json!("embedded"))
+            (&json!("completed"), &json!("searxng"), &json!("upstream")),
+            "whoever searched is named"
         );
         let result = &job["result"];
         assert_eq!(
@@ -136,6 +137,11 @@ fn a_question_is_answered_with_quotations_and_a_report() {
         assert!(claims.iter().any(|claim| claim["quote"].as_str().unwrap().contains("Marta Oyelaran")), "{claims:?}");
         let report = result["report_content"].as_str().unwrap();
         assert!(report.contains("Extractive report") && report.contains("## Not found"), "{report}");
+        let read = result["pages_read"].as_u64().unwrap();
+        assert!(report.contains(&format!("*Searched with searxng. {read} pages were read")), "{report}");
+        assert_eq!((&result["searched_with"], &result["index"]), (&json!(["searxng"]), &json!(null)));
+        let quotes: Vec<&str> = claims.iter().map(|claim| claim["quote"].as_str().unwrap()).collect();
+        assert!(quotes.iter().all(|quote| report.matches(quote).count() == 1), "each is told once: {report}");
         let sources = result["sources"].as_array().unwrap();
         assert_eq!(result["sources_count"], sources.len());
         for claim in claims {
@@ -284,12 +290,18 @@ fn a_model_that_gives_no_answer_in_form_costs_the_writing_and_not_the_research()
     run(async {
         let sites = Port::sites().await;
         let search = over(&sites).await;
-        let cases: [(Script, &str); 3] = [
-            (|_, _| chat("I would rather talk about the weather.", &[]), "not in the form"),
-            (|_, _| chat("", &[("web_read", "{\"url\": \"http://169.254.169.254/\"}")]), "no answer"),
-            (|_, _| Turn::Busy(503, "0"), "no answer"),
+        let cases: [(Script, &str, u64); 5] = [
+            (|_, _| chat("I would rather talk about the weather.", &[]), "not in the form", 0),
+            (|_, _| chat("", &[("web_read", "{\"url\": \"http://169.254.169.254/\"}")]), "no answer", 0),
+            (|_, _| Turn::Busy(503, "0"), "no answer", 0),
+            (|_, _| chat("{\"claims\": []}", &[]), "stated nothing", 0),
+            (
+                |_, _| stated(&[(1, "Brightkiln was founded by 12 elves.", "12 elves"), (9, "x", "y")]),
+                "none of its 2",
+                2,
+            ),
         ];
-        for (script, note) in cases {
+        for (script, note, dropped) in cases {
             let model = Server::start(script).await;
             let url = format!("{}/v1", model.url);
             let stack = stack(Some(&search), &[&sites], |options| {
@@ -298,23 +310,123 @@ fn a_model_that_gives_no_answer_in_form_costs_the_writing_and_not_the_research()
             .await;
             let payer = Payer::new(&stack).await;
             let job = bought(&payer, PATH, json!({"topic": "Who founded Brightkiln?", "depth": "quick"})).await;
-            assert_eq!((&job["status"], &job["mode"]), (&json!("completed"), &json!("embedded")), "{job}");
+            assert_eq!((&job["status"], &job["provider"]), (&json!("completed"), &json!("searxng")), "{job}");
             let result = &job["result"];
-            assert_eq!(result["mode"], "extractive");
+            assert_eq!((&result["mode"], &result["dropped_claims"]), (&json!("extractive"), &json!(dropped)));
             assert!(result["note"].as_str().unwrap().contains(note), "{result}");
+            let report = result["report_content"].as_str().unwrap();
+            assert!(report.contains("Extractive report") && report.contains(note), "{report}");
             assert!(!result["claims"].as_array().unwrap().is_empty(), "{result}");
         }
     });
 }
 
-/// What is printed by the bench, held to what was reached once.
+/// A model's statements: question, text, quotation, of the first source.
+fn stated(claims: &[(usize, &str, &str)]) -> Turn {
+    let claims = claims
+        .iter()
+        .map(|(question, text, quote)| json!({"question": question, "text": text, "quote": quote, "source": 1}));
+    chat(&json!({"claims": claims.collect::<Vec<_>>()}).to_string(), &[])
+}
+
+/// What a model leaves out of several questions is quoted, said, and counted; and it is called by the name it was asked by
+/// where it does not give one.
+#[test]
+fn what_a_model_does_not_state_is_quoted_instead() {
+    run(async {
+        let sites = Port::sites().await;
+        let page = sites::pages().iter().find(|page| page.text().contains("Brightkiln was founded in 2007")).unwrap();
+        let url = page.local_url(&sites.url);
+        let search = Port::searching(move |_| vec![url.clone()]).await;
+        let quote = "Brightkiln was founded in 2007 by the stove fitter Marta Oyelaran.";
+        let model = Server::start(move |count, _| match count {
+            1 => {
+                let questions = ["When was Brightkiln founded?", "How many stoves does Brightkiln build each year?"];
+                chat(&json!({"questions": questions}).to_string(), &[])
+            }
+            _ => {
+                let held = (1, "Brightkiln was founded in 2007.", quote);
+                let Turn::Json(status, mut answer) = stated(&[held, (2, "Brightkiln builds 9 stoves.", quote)]) else {
+                    unreachable!()
+                };
+                answer.as_object_mut().unwrap().remove("model");
+                Turn::Json(status, answer)
+            }
+        })
+        .await;
+        let url = format!("{}/v1", model.url);
+        let stack = stack(Some(&search), &[&sites], |options| {
+            options.with("MODEL_PROVIDER", "openai").with("MODEL_NAME", "a-model").with("MODEL_URL", url)
+        })
+        .await;
+        let payer = Payer::new(&stack).await;
+        let topic = "When was Brightkiln founded, and how many stoves does it build each year?";
+        let job = bought(&payer, PATH, json!({"topic": topic, "depth": "quick"})).await;
+        assert_eq!((&job["provider"], &job["mode"]), (&json!("openai"), &json!("upstream")), "{job}");
+        let result = &job["result"];
+        assert_eq!(
+            (&result["mode"], &result["model"], &result["dropped_claims"]),
+            (&json!("model"), &json!("a-model"), &json!(1))
+        );
+        assert_eq!(result["searched_with"], json!(["searxng"]));
+        let texts: Vec<&str> =
+            result["claims"].as_array().unwrap().iter().map(|claim| claim["text"].as_str().unwrap()).collect();
+        assert_eq!(
+            texts,
+            ["Brightkiln was founded in 2007.", "Brightkiln builds about 5,200 stoves and ovens each year."]
+        );
+        assert!(result["note"].as_str().unwrap().contains("to 1 of 2 questions"), "{result}");
+        assert_eq!(result["not_found"], json!([]));
+        let report = result["report_content"].as_str().unwrap();
+        assert!(report.contains("language model a-model") && report.contains("to 1 of 2 questions"), "{report}");
+        assert!(report.contains("1 statement without such support was removed"), "{report}");
+    });
+}
+
+/// Over an index of one page nobody learns that a thing is not known: the report says how little was searched.
+#[test]
+fn research_in_the_own_index_says_how_small_it_is() {
+    run(async {
+        let stack = stack(None, &[], |options| options).await;
+        let payer = Payer::new(&stack).await;
+        let read = bought(&payer, "/v1/tools/web-read", json!({"url": format!("{}/article", stack.site_url)})).await;
+        assert_eq!(read["status"], "completed", "{read}");
+        crate::support::eventually("the index to have the page", || async {
+            let pointer = common::search::index::Pointer::load(&stack.app.db, true).await.unwrap();
+            pointer.filter(|pointer| pointer.pages == 1).map(|_| ())
+        })
+        .await;
+        let job = bought(&payer, PATH, json!({"topic": "How often does the light flash?", "depth": "quick"})).await;
+        assert_eq!((&job["provider"], &job["mode"]), (&json!("research"), &json!("embedded")), "{job}");
+        let result = &job["result"];
+        assert_eq!((&result["searched_with"], &result["index"]["pages"]), (&json!(["index"]), &json!(1)), "{result}");
+        assert!(result["index"]["updated_at"].is_string());
+        let report = result["report_content"].as_str().unwrap();
+        let begin: String = report.lines().take(6).collect();
+        assert!(begin.contains("nothing but this service's own index of 1 page, which last changed today"), "{report}");
+        assert!(begin.contains("1 page was read"), "{report}");
+    });
+}
+
+/// What is printed by the bench, held to what was reached once: all of it stands where it is said to stand, and most of
+/// what is known is found, and found first, while what nobody says is not.
 #[test]
 fn the_sites_are_quoted_word_for_word_and_mostly_answered() {
-    let found = findings::measure(|query| INDEX.ours(query));
-    let misses = found.misses.join("\n");
-    assert_eq!(found.holding, found.claims, "{misses}");
-    assert!(found.answered * 10 >= found.answerable * 7, "{} of {}\n{misses}", found.answered, found.answerable);
-    assert!(found.not_found * 10 >= found.unanswerable * 9, "{} of {}\n{misses}", found.not_found, found.unanswerable);
+    for (questions, answered, first, not_found) in
+        [(sites::questions(), 82, 72, 100), (sites::trial_questions(), 82, 76, 93)]
+    {
+        let found = findings::measure(&questions, |query| INDEX.ours(query));
+        let misses = found.misses.join("\n");
+        assert_eq!(found.holding, found.claims, "{misses}");
+        for (what, part, whole, least) in [
+            ("answered", found.answered, found.answerable, answered),
+            ("answered first", found.first, found.answerable, first),
+            ("not found", found.not_found, found.unanswerable, not_found),
+        ] {
+            println!("{what}: {part} of {whole}");
+            assert!(part * 100 >= whole * least, "{what}: {part} of {whole}\n{misses}");
+        }
+    }
 }
 
 /// A person's own corner of the web: a server of the fediverse, a feed, and a home page.
@@ -357,6 +469,13 @@ async fn corner() -> Port {
                 ([(header::CONTENT_TYPE, "application/rss+xml")], feed).into_response()
             }
             "/news" => axum::response::Html("<title>Kilns</title><p>Ada Stone of Brightkiln has opened a shop for kilns in the old town of Hexwater.</p>").into_response(),
+            "/empty.xml" => {
+                let feed = "<rss version=\"2.0\"><channel><title/><item/></channel></rss>";
+                ([(header::CONTENT_TYPE, "application/rss+xml")], feed).into_response()
+            }
+            "/broken.xml" => {
+                ([(header::CONTENT_TYPE, "application/rss+xml")], "<rss><channel><title>Ada</title><item><title a=<<").into_response()
+            }
             "/other" => axum::response::Html("<title>Stone</title><p>Ada Stone, a sculptor, has opened a show of her works in the old town.</p>").into_response(),
             _ => Response::builder().status(404).body(Body::empty()).unwrap(),
         }
@@ -429,6 +548,31 @@ fn what_is_public_of_people_is_found_where_they_put_it() {
         let job = bought(&payer, "/v1/tools/lookup/person-interests", json!({"social_media_url": account})).await;
         assert_eq!(job["result"]["result"]["topics"][0]["topic"], "solar kiln", "{job}");
         assert!(corner.asked().iter().all(|path| !path.contains("linkedin")));
+
+        // No posts are a result; a feed that cannot be read is none, nor is a search whose pages cannot be read.
+        let feeds = "/v1/tools/research/newsfeed";
+        let job = bought(&payer, feeds, json!({"social_media_url": format!("{}/empty.xml", corner.url)})).await;
+        assert_eq!((&job["status"], &job["result"]["result"]), (&json!("completed"), &json!([])), "{job}");
+        let job = bought(&payer, feeds, json!({"social_media_url": format!("{}/broken.xml", corner.url)})).await;
+        assert_eq!(
+            (&job["error_reason"], &job["credited_usdc"]),
+            (&json!("source_unavailable"), &json!("0.050000")),
+            "{job}"
+        );
+        let job = bought(&payer, "/v1/tools/research/interests", json!({"email": "ada@ada.example"})).await;
+        assert_eq!((&job["status"], &job["provider"]), (&json!("completed"), &json!("searxng")), "{job}");
+        let gone = format!("{}/gone", corner.url);
+        let unread = Port::searching(move |_| vec![gone.clone()]).await;
+        let blind = self::stack(Some(&unread), &[&corner], |options| options).await;
+        let buyer = Payer::with(&blind, 10_000_000).await;
+        for (path, paid) in [("/v1/tools/research/interests", "0.050000"), (social, "0.500000")] {
+            let job = bought(&buyer, path, json!({"email": "ada@ada.example"})).await;
+            assert_eq!(
+                (&job["error_reason"], &job["credited_usdc"]),
+                (&json!("source_unavailable"), &json!(paid)),
+                "{job}"
+            );
+        }
 
         // What nobody reads here has no price; what turns out to be nothing of the kind is paid back.
         for url in ["https://www.linkedin.com/in/ada-stone", "https://x.com/ada"] {

@@ -1,4 +1,4 @@
-//! How good extractive research is: the questions over the sites for tests, searched for in our own index, read by our own
+//! How good extractive research is: questions over the sites for tests, searched for in our own index, read by our own
 //! reader.
 
 use std::time::{Duration, Instant};
@@ -21,6 +21,8 @@ pub struct Findings {
     pub answerable: usize,
     /// Those of which the sentence with the answer is in the report.
     pub answered: usize,
+    /// Those of which it is the first that is told.
+    pub first: usize,
     pub unanswerable: usize,
     /// Those that are listed as not found.
     pub not_found: usize,
@@ -29,10 +31,10 @@ pub struct Findings {
     pub misses: Vec<String>,
 }
 
-/// Researches every question. `search` gives addresses of pages, best first.
-pub fn measure(search: impl Fn(&str) -> Vec<String>) -> Findings {
+/// Researches every one of the questions. `search` gives addresses of pages, best first.
+pub fn measure(asked: &[sites::Question], search: impl Fn(&str) -> Vec<String>) -> Findings {
     let mut all = Findings::default();
-    for asked in sites::questions() {
+    for asked in asked {
         let questions = plan::plan(&asked.text, 6);
         let mut pages: Vec<Page> = Vec::new();
         for url in questions.iter().flat_map(|question| search(&question.query).into_iter().take(PAGES)) {
@@ -68,6 +70,8 @@ pub fn measure(search: impl Fn(&str) -> Vec<String>) -> Findings {
             all.answerable += 1;
             if asked.answers.iter().any(|(_, sentence)| says(sentence)) {
                 all.answered += 1;
+                let first = &findings.claims[0].quote;
+                all.first += usize::from(asked.answers.iter().any(|(_, sentence)| first.contains(sentence)));
             } else {
                 let quotes: Vec<&String> = findings.claims.iter().map(|claim| &claim.quote).take(2).collect();
                 all.misses.push(format!("missed: {} {quotes:?}", asked.text));

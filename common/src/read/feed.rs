@@ -85,7 +85,9 @@ pub(super) fn of_xml(source: &str, base: &Url) -> Option<Feed> {
         }
     }
     builder.kind?;
-    let said = !builder.feed.title.is_empty() || !builder.feed.items.is_empty();
+    // One that says nothing is a feed if it is whole.
+    let is_whole = !builder.feed.cut && builder.path.is_empty();
+    let said = is_whole || !builder.feed.title.is_empty() || !builder.feed.items.is_empty();
     said.then_some(builder.feed)
 }
 
@@ -163,7 +165,8 @@ impl Builder<'_> {
     fn close(&mut self) {
         let Some(name) = self.path.pop() else { return };
         if matches!(name.as_str(), "item" | "entry") {
-            self.feed.items.extend(self.item.take().filter(|item| !item.title.is_empty() || item.url.is_some()));
+            let says = |item: &Item| !item.title.is_empty() || item.url.is_some() || !item.summary.is_empty();
+            self.feed.items.extend(self.item.take().filter(says));
             return;
         }
         let parent = self.path.last().map_or("", String::as_str);
@@ -369,6 +372,11 @@ mod tests {
         assert_eq!(of_xml("<urlset><url><loc>https://x.example/</loc></url></urlset>", &base()), None);
         assert_eq!(of_xml("not xml at all", &base()), None);
         assert_eq!(of_json("{\"items\": []}", &base()), None);
+        assert_eq!(of_xml("<rss><channel><title>", &base()), None);
+        assert!(of_xml("<rss><channel><title/></channel></rss>", &base()).is_some_and(|feed| feed.items.is_empty()));
+        let untitled =
+            of_xml("<rss><channel><item><description>A note</description></item><item/></channel></rss>", &base());
+        assert_eq!(untitled.unwrap().items.len(), 1);
         let broken =
             of_xml("<rss><channel><title>T</title><item><title>One</title></item><item><title a=<<", &base()).unwrap();
         assert_eq!(broken.items.len(), 1);

@@ -1,178 +1,190 @@
 //! Which sentences of the pages answer a question, if any do.
 //!
-//! A sentence counts if it and what it stands under (title, headings, the sentence before) have most of what the question
-//! is about, rare words counting more than frequent ones, and if it has what the question wants: a number, a time, a name.
-//! A word of the question that stands in no page at all counts most, so that what nobody writes about is not found. Of
-//! those that count the best by BM25 are taken, each of which says something that those before it do not (MMR).
+//! A sentence counts if it and what it stands under (title, headings, the sentence before) are about what the question
+//! names and have most of what it asks, rare words counting more than frequent ones, and if it has what the question wants:
+//! a number of the right measure, a time, a name. What stands elsewhere on the page does not count. A word of the question
+//! that stands in no page at all counts most, so that what nobody writes about is not found. Of those that count the best are taken, each of which says something that those
+//! before it do not (MMR).
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use super::plan::{Question, Wants};
+use super::answers::Wants;
+use super::plan::Question;
 use super::text::Sentence;
-use super::{Claim, Findings, Page, claims};
+use super::{Claim, Findings, Page, claims, near, words};
 
-/// The usual parameters of BM25.
-const K1: f64 = 1.2;
-const B: f64 = 0.6;
-// What decides whether a sentence answers, found by trying on the test sites (`tests`): with these most is answered while
-// nothing is told to questions without an answer.
+// What decides whether a sentence answers, found by trying on questions about the test sites that no test measures by
+// (docs/RESEARCH.md): with these most is answered while little is told to questions without an answer.
 /// What a word counts that stands around the sentence instead of in it.
 const AROUND: f64 = 0.75;
-/// What a word counts that stands anywhere else on the page.
-const ON_PAGE: f64 = 0.5;
-/// The share of a question, by the weight of its words, that an answer must have.
-const MIN_COVERAGE: f64 = 0.66;
-/// The share of the best sentence's score that the others of its section must have.
-const MIN_OF_BEST: f64 = 0.45;
+/// What a word counts that says nearly the same.
+const NEAR: f64 = 0.6;
+/// What a word weighs that asks little by itself, beside one that does.
+const LIGHT: f64 = 0.3;
+/// The share of the question's names, and of the rest of it, by the weight of the words, that an answer must have.
+const MIN_NAMED: f64 = 0.6;
+const MIN_ASKED: f64 = 0.65;
+/// What having the kind of answer that is wanted, and saying it as prose, is worth beside being about the whole question.
+const IS_WANTED: f64 = 0.15;
+const IS_PROSE: f64 = 0.05;
+/// What each word of the question is worth that the sentence has itself.
+const IS_OWN: f64 = 0.5;
+/// The share of the question that a sentence has itself, if it is told without a name or a reason that can be seen.
+const ALL_OWN: f64 = 0.95;
+/// The share of the best sentence's worth that the others of its section must have.
+const MIN_OF_BEST: f64 = 0.75;
 /// Terms of a sentence that has none of the question's, and may still answer it under the right heading.
 const MIN_TERMS: usize = 4;
+/// Terms that a sentence must have beyond those of a question that wants no number, time or name.
+const MIN_NEW: usize = 2;
+/// Sentences about a subject as a whole, before its sides.
+const OVERVIEW: usize = 2;
 /// How much being good counts against being different (MMR).
 const GOOD: f64 = 0.7;
 /// Two sentences that share so much of their words say the same.
 const SAME: f64 = 0.6;
 
+/// Verbs and nouns with which much is asked and little said.
+const LIGHT_WORDS: &str = "go come part happen occur put look become seem turn set kind sort way thing lot number amount exist \
+    call name like want become work made";
+
 /// How rare words are in what was read.
 pub struct Rarity {
     sentences: f64,
     with: HashMap<String, f64>,
-    mean_terms: f64,
 }
 
 impl Rarity {
     pub fn of(pages: &[Page]) -> Rarity {
         let mut with: HashMap<String, f64> = HashMap::new();
-        let (mut sentences, mut terms) = (0.0, 0.0);
+        let mut sentences = 0.0;
         for sentence in pages.iter().flat_map(|page| &page.text.sentences) {
             let mut own: Vec<&String> = sentence.terms.iter().collect();
             own.sort_unstable();
             own.dedup();
             own.into_iter().for_each(|term| *with.entry(term.clone()).or_default() += 1.0);
             sentences += 1.0;
-            terms += sentence.terms.len() as f64;
         }
-        Rarity { sentences, with, mean_terms: if sentences > 0.0 { terms / sentences } else { 1.0 } }
+        Rarity { sentences, with }
     }
 
     fn weight(&self, term: &str) -> f64 {
         let with = self.with.get(term).copied().unwrap_or_default();
-        (1.0 + (self.sentences - with + 0.5) / (with + 0.5)).ln()
+        let rare = (1.0 + (self.sentences - with + 0.5) / (with + 0.5)).ln();
+        let is_light = LIGHT_WORDS.split_whitespace().any(|word| words::stem(word) == term);
+        if is_light { rare * LIGHT } else { rare }
     }
 }
 
 /// A sentence and how well it answers.
 #[derive(Clone, Copy, Debug)]
-struct Scored<'a> {
-    page: usize,
-    at: usize,
+pub(super) struct Scored<'a> {
+    pub page: usize,
+    pub at: usize,
     sentence: &'a Sentence,
-    /// The share of the question that it has, by weight.
-    coverage: f64,
+    /// Whether it is told as an answer.
+    answers: bool,
     score: f64,
 }
 
-/// The findings for all questions, `most` sentences to each.
+/// The findings for all questions, `most` sentences to each. A sentence is told once, to the question that it answers best.
 pub fn extract(questions: &[Question], pages: &[Page], most: usize) -> Findings {
     let rarity = Rarity::of(pages);
     let mut findings = Findings::default();
+    // How far down among the answers to its question each one stands.
+    let mut ranks: Vec<usize> = Vec::new();
+    let has_sides = questions.iter().any(Question::is_side);
     for (number, question) in questions.iter().enumerate() {
         let mut answers = scored(question, pages, &rarity);
-        answers
-            .retain(|scored| scored.coverage >= MIN_COVERAGE && question.wants.met_by(&scored.sentence.text, question));
-        for scored in diverse(answers, most) {
-            let quote = scored.sentence.text.clone();
-            let told = findings.claims.iter().any(|claim: &Claim| claim.quote == quote && claim.question == number);
-            if !told {
-                findings.claims.push(Claim { question: number, text: quote.clone(), quote, page: scored.page });
+        answers.retain(|scored| scored.answers);
+        if has_sides {
+            // Of a subject each side has sentences of its own, and the whole has a few before them.
+            answers.retain(|scored| findings.claims.iter().all(|claim: &Claim| claim.quote != scored.sentence.text));
+        }
+        let most = if has_sides && !question.is_side() { most.min(OVERVIEW) } else { most };
+        for (rank, scored) in diverse(answers, most).into_iter().enumerate() {
+            let quote = &scored.sentence.text;
+            let Some(at) = findings.claims.iter().position(|claim| claim.quote == *quote) else {
+                let context = scored.sentence.context.iter().filter(|piece| !claims::gives_orders(piece));
+                let context = context.cloned().collect();
+                findings.claims.push(Claim { context, ..Claim::quoted(number, quote, scored.page) });
+                ranks.push(rank);
+                continue;
+            };
+            let claim = &mut findings.claims[at];
+            if rank < ranks[at] {
+                claim.also.push(std::mem::replace(&mut claim.question, number));
+                ranks[at] = rank;
+            } else {
+                claim.also.push(number);
             }
         }
     }
+    findings.claims.sort_by_key(|claim| claim.question);
     findings.check(pages);
     findings
 }
 
-/// For a model to write from: the sentences nearest to the questions with their neighbours, by page, in their order, about
-/// `max_chars` characters in all.
-pub fn excerpts(questions: &[Question], pages: &[Page], max_chars: usize) -> Vec<(usize, String)> {
-    let rarity = Rarity::of(pages);
-    let mut ranked: Vec<Vec<Scored<'_>>> = questions.iter().map(|question| scored(question, pages, &rarity)).collect();
-    ranked.iter_mut().for_each(|ranked| ranked.reverse());
-    let mut chosen: HashMap<usize, Vec<bool>> = HashMap::new();
-    let mut chars = 0;
-    // Each question has its turn, so that none takes all the room.
-    while chars < max_chars && ranked.iter().any(|ranked| !ranked.is_empty()) {
-        for ranked in &mut ranked {
-            let Some(scored) = ranked.pop() else { continue };
-            let sentences = &pages[scored.page].text.sentences;
-            let marks = chosen.entry(scored.page).or_insert_with(|| vec![false; sentences.len()]);
-            for at in scored.at.saturating_sub(1)..=(scored.at + 1).min(sentences.len().saturating_sub(1)) {
-                if !std::mem::replace(&mut marks[at], true) {
-                    chars += sentences[at].text.chars().count() + 1;
-                }
-            }
-        }
-    }
-    let mut by_page: Vec<(usize, String)> = chosen
-        .into_iter()
-        .map(|(page, marks)| {
-            let mut excerpt = String::new();
-            let mut gap = false;
-            for (sentence, mark) in pages[page].text.sentences.iter().zip(marks) {
-                if mark {
-                    excerpt.push_str(if gap && !excerpt.is_empty() { "\n[…]\n" } else { "\n" });
-                    excerpt.push_str(&sentence.text);
-                }
-                gap = !mark;
-            }
-            (page, excerpt.trim().to_owned())
-        })
-        .collect();
-    by_page.sort_by_key(|(page, _)| *page);
-    by_page
-}
-
 /// Sentences that have anything to do with the question, best first.
-fn scored<'a>(question: &Question, pages: &'a [Page], rarity: &Rarity) -> Vec<Scored<'a>> {
+pub(super) fn scored<'a>(question: &'a Question, pages: &'a [Page], rarity: &Rarity) -> Vec<Scored<'a>> {
     let weights: Vec<(&String, f64)> = question.terms.iter().map(|term| (term, rarity.weight(term))).collect();
-    let whole: f64 = weights.iter().map(|(_, weight)| weight).sum();
+    let mut near = Near::default();
     let mut all = Vec::new();
     for (page, sentences) in pages.iter().map(|page| &page.text.sentences).enumerate() {
-        let on_page: Vec<bool> =
-            weights.iter().map(|(term, _)| sentences.iter().any(|sentence| sentence.terms.contains(term))).collect();
+        // What the section has of the question's words, which its sentences share.
+        let mut section: Option<&Arc<Vec<String>>> = None;
+        let mut under: Vec<f64> = Vec::new();
         for (at, sentence) in sentences.iter().enumerate() {
+            if !section.is_some_and(|known| Arc::ptr_eq(known, &sentence.under)) {
+                let seen =
+                    |(term, _): &(&'a String, f64)| near.seen(term, &sentence.under, question.names.contains(*term));
+                under = weights.iter().map(seen).collect();
+                section = Some(&sentence.under);
+            }
             if !sentence.states || claims::gives_orders(&sentence.text) {
                 continue;
             }
-            let long = sentence.terms.len() as f64 / rarity.mean_terms;
-            let (mut covered, mut score, mut own) = (0.0, 0.0, 0);
-            for ((term, weight), on_page) in weights.iter().zip(&on_page) {
-                let times = sentence.terms.iter().filter(|known| known == term).count() as f64;
-                let seen = if times > 0.0 {
-                    times
-                } else if sentence.around.contains(term) {
-                    AROUND
-                } else if *on_page {
-                    ON_PAGE
+            let is_measured = question.wants.is_measured_in(&sentence.text);
+            let (mut named, mut asked, mut own) = (Share::default(), Share::default(), Share::default());
+            let mut is_about_it = true;
+            for (number, (term, weight)) in weights.iter().enumerate() {
+                let is_name = question.names.contains(term);
+                let is_measure = question.measured.contains(term);
+                let is_own = sentence.terms.contains(term) || is_measure && is_measured;
+                let seen = if is_own {
+                    1.0
                 } else {
-                    continue;
+                    let around = near.seen(term, &sentence.before, is_name).max(under[number]) * AROUND;
+                    around.max(if is_name { 0.0 } else { near.seen(term, &sentence.terms, is_name) })
                 };
-                own += usize::from(times > 0.0);
-                covered += weight * seen.min(1.0);
-                score += weight * seen * (K1 + 1.0) / (seen + K1 * (1.0 - B + B * long));
+                // What is measured has to be told as such, or in its units.
+                is_about_it &= !is_measure || seen > 0.0;
+                own.add(*weight, f64::from(u8::from(is_own)));
+                if is_name { &mut named } else { &mut asked }.add(*weight, seen);
             }
+            let whole = named.and(&asked);
             // A number or a name under the right heading may be the whole answer; other sentences have to say something
             // of the question themselves.
             let is_told = sentence.is_prose && sentence.terms.len() >= MIN_TERMS;
-            let says = own > 0 || question.wants != Wants::Anything && covered > 0.0 && is_told;
-            if !says || whole <= 0.0 {
+            let says = own.had > 0.0 || question.wants.may_stand_alone() && whole.had > 0.0 && is_told;
+            if !says {
                 continue;
             }
-            if question.wants != Wants::Anything && question.wants.met_by(&sentence.text, question) {
-                score *= 1.3;
-            }
-            if !sentence.is_prose {
-                score *= 0.9;
-            }
-            all.push(Scored { page, at, sentence, coverage: covered / whole, score });
+            let is_wanted = question.wants.met_by(sentence, question);
+            // Whoever says everything that is asked may name by what it is what has no name.
+            let may_answer = is_wanted || matches!(question.wants, Wants::Name | Wants::Reason) && own.of() >= ALL_OWN;
+            // What only says the question again answers nothing.
+            let is_new = |term: &&String| !question.terms.contains(*term);
+            let says_more = question.wants != Wants::Anything
+                || sentence.terms.iter().filter(is_new).take(MIN_NEW).count() == MIN_NEW;
+            let answers = may_answer && says_more && is_about_it && named.of() >= MIN_NAMED && asked.of() >= MIN_ASKED;
+            let worth = |is: bool, worth: f64| if is { worth } else { 0.0 };
+            let score = whole.of()
+                + IS_OWN * own.of()
+                + worth(question.wants != Wants::Anything && is_wanted, IS_WANTED)
+                + worth(sentence.is_prose, IS_PROSE);
+            all.push(Scored { page, at, sentence, answers, score });
         }
     }
     // Of equals the first of the first page, which the search liked best.
@@ -180,6 +192,46 @@ fn scored<'a>(question: &Question, pages: &'a [Page], rarity: &Rarity) -> Vec<Sc
         other.score.total_cmp(&one.score).then(one.page.cmp(&other.page)).then(one.at.cmp(&other.at))
     });
     all
+}
+
+/// How much of something a sentence has.
+#[derive(Clone, Copy, Debug, Default)]
+struct Share {
+    had: f64,
+    all: f64,
+}
+
+impl Share {
+    fn add(&mut self, weight: f64, seen: f64) {
+        self.had += weight * seen;
+        self.all += weight;
+    }
+
+    fn and(&self, other: &Share) -> Share {
+        Share { had: self.had + other.had, all: self.all + other.all }
+    }
+
+    /// 0 to 1. All of nothing is all.
+    fn of(&self) -> f64 {
+        if self.all > 0.0 { self.had / self.all } else { 1.0 }
+    }
+}
+
+/// Which words of a question are near which words of pages: each pair is compared once.
+#[derive(Default)]
+struct Near<'a>(HashMap<(&'a str, &'a str), bool>);
+
+impl<'a> Near<'a> {
+    /// What a word of the question counts that stands in these: 1, or less if only another says nearly the same. Names
+    /// have none that do.
+    fn seen(&mut self, term: &'a str, words: &'a [String], is_name: bool) -> f64 {
+        if words.iter().any(|known| known == term) {
+            return 1.0;
+        }
+        let mut is_near =
+            |known: &'a String| *self.0.entry((term, known)).or_insert_with(|| near::is_near(term, known));
+        if !is_name && words.iter().any(|known| is_near(known)) { NEAR } else { 0.0 }
+    }
 }
 
 /// The best, one by one, each as different from those before it as it is good. `answers` are best first.
@@ -276,14 +328,5 @@ mod tests {
             [Question::new("How high is the Skerry lighthouse?"), Question::new("Who owns Norwick harbour?")];
         assert_eq!(extract(&questions, &pages(), 3).unanswered(2), [1]);
         assert!(extract(&questions, &[], 3).claims.is_empty());
-    }
-
-    #[test]
-    fn a_model_is_shown_the_nearest_sentences_with_their_neighbours() {
-        let questions = [Question::new("How high is the Skerry lighthouse?")];
-        let shown = excerpts(&questions, &pages(), 120);
-        let all: String = shown.iter().map(|(_, text)| text.as_str()).collect();
-        assert!(all.contains("The tower is 31 metres high.") && all.chars().count() < 400, "{all}");
-        assert!(excerpts(&questions, &[], 100).is_empty());
     }
 }

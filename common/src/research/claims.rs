@@ -20,6 +20,26 @@ pub struct Claim {
     pub quote: String,
     /// Which page it is from, counted from 0.
     pub page: usize,
+    /// Other questions that it answers as well: it is told once.
+    pub also: Vec<usize>,
+    /// What stands around the quotation on its page and has to be told with it: see [`super::text::Sentence`].
+    pub context: Vec<String>,
+}
+
+impl Claim {
+    /// A sentence of a page as it stands there.
+    pub fn quoted(question: usize, quote: &str, page: usize) -> Claim {
+        Claim { question, text: quote.to_owned(), quote: quote.to_owned(), page, also: Vec::new(), context: Vec::new() }
+    }
+
+    /// Whether it says what its page says, word for word.
+    pub fn is_quotation(&self) -> bool {
+        self.text == self.quote
+    }
+
+    pub fn answers(&self, question: usize) -> bool {
+        self.question == question || self.also.contains(&question)
+    }
 }
 
 /// White space of any kind and length as single blanks.

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::{Findings, Page, Question};
+use super::{Claim, Findings, Page, Question};
 
 /// Who wrote the statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +12,16 @@ pub enum Author<'a> {
     Nobody,
     /// The language model of this name.
     Model(&'a str),
+}
+
+/// What a report says about itself before anything else.
+#[derive(Clone, Debug)]
+pub struct About<'a> {
+    pub author: Author<'a>,
+    /// Where was looked, in words.
+    pub searched: &'a str,
+    /// Why a model that was asked wrote none of it, or only a part.
+    pub note: Option<&'a str>,
 }
 
 /// The pages that findings rest on, in the order in which they are first named; a report counts them from 1.
@@ -26,17 +36,14 @@ pub fn sources(findings: &Findings) -> Vec<usize> {
 }
 
 /// The report.
-pub fn markdown(
-    topic: &str,
-    questions: &[Question],
-    findings: &Findings,
-    pages: &[Page],
-    author: Author<'_>,
-) -> String {
+pub fn markdown(topic: &str, questions: &[Question], findings: &Findings, pages: &[Page], about: &About<'_>) -> String {
     let sources = sources(findings);
-    let number = |page: usize| sources.iter().position(|source| *source == page).map_or(0, |at| at + 1);
     let mut report = format!("# {}\n\n", harmless(topic));
-    match author {
+    let removed = match findings.dropped {
+        1 => "1 statement without such support was removed".to_owned(),
+        count => format!("{count} statements without such support were removed"),
+    };
+    match about.author {
         Author::Nobody => report.push_str(
             "*Extractive report: sentences quoted from the sources word for word, not checked against each other. No \
              language model wrote any of it.*\n",
@@ -45,30 +52,26 @@ pub fn markdown(
             let _ = writeln!(
                 report,
                 "*Written by the language model {}. Every statement rests on a quotation that was checked to stand in its \
-                 source; {} statements without such support were removed.*",
+                 source; {removed}.*",
                 harmless(name),
-                findings.dropped,
             );
         }
     }
-    for (index, question) in questions.iter().enumerate() {
-        let claims: Vec<_> = findings.claims.iter().filter(|claim| claim.question == index).collect();
-        if claims.is_empty() {
-            continue;
-        }
+    let _ = writeln!(report, "\n*{}*", harmless(about.searched));
+    if let Some(note) = about.note {
+        let _ = writeln!(report, "\n*{}*", harmless(note));
+    }
+    for (number, question) in questions.iter().enumerate().filter(|(number, _)| findings.answers(*number)) {
         let _ = write!(report, "\n## {}\n", harmless(&question.text));
-        for claim in claims {
-            let date = pages[claim.page].published_at.as_deref().map(|date| format!(", {}", harmless(date)));
-            let (page, date) = (number(claim.page), date.unwrap_or_default());
-            let quote = harmless(&claim.quote);
-            let _ = match author {
-                Author::Nobody => {
-                    write!(report, "\n> {quote}\n>\n> — [{page}] <{}>{date}\n", pages[claim.page].url)
-                }
-                Author::Model(_) => {
-                    write!(report, "\n- {} [{page}]{date}\n  > {quote}\n", harmless(&claim.text))
-                }
-            };
+        for claim in findings.claims.iter().filter(|claim| claim.question == number) {
+            let source = sources.iter().position(|source| *source == claim.page).map_or(0, |at| at + 1);
+            told(&mut report, claim, &pages[claim.page], source);
+        }
+        // What is told under another question is not told again.
+        for claim in findings.claims.iter().filter(|claim| claim.also.contains(&number)) {
+            let source = sources.iter().position(|source| *source == claim.page).map_or(0, |at| at + 1);
+            let (begin, other) = (harmless(&begin(&claim.text)), harmless(&questions[claim.question].text));
+            let _ = write!(report, "\n- See “{begin}” [{source}], under “{other}”\n");
         }
     }
     let missing = findings.unanswered(questions.len());
@@ -83,11 +86,41 @@ pub fn markdown(
         for (index, page) in sources.iter().enumerate() {
             let page = &pages[*page];
             let title = if page.title.is_empty() { String::new() } else { format!("{} — ", harmless(&page.title)) };
-            let date = page.published_at.as_deref().map(|date| format!(", {}", harmless(date))).unwrap_or_default();
-            let _ = writeln!(report, "{}. {title}<{}>{date}", index + 1, page.url);
+            let _ = writeln!(report, "{}. {title}<{}>{}", index + 1, page.url, dated(page));
         }
     }
     report
+}
+
+/// A statement with its quotation and its source, and with what stands around it where it needs that.
+fn told(report: &mut String, claim: &Claim, page: &Page, source: usize) {
+    let (quote, date) = (harmless(&claim.quote), dated(page));
+    let context: Vec<String> = claim.context.iter().map(|piece| harmless(piece)).collect();
+    let _ = match (claim.is_quotation(), context.is_empty()) {
+        (false, _) => write!(report, "\n- {} [{source}]{date}\n  > {quote}\n", harmless(&claim.text)),
+        (true, true) => write!(report, "\n> {quote}\n>\n> — [{source}] <{}>{date}\n", page.url),
+        (true, false) => {
+            let context = context.join(" / ");
+            write!(report, "\n> {quote}\n>\n> (context: {context})\n>\n> — [{source}] <{}>{date}\n", page.url)
+        }
+    };
+}
+
+fn dated(page: &Page) -> String {
+    // The day is enough, where it is a moment of RFC 3339.
+    let day = |date: &str| match date.split_once('T') {
+        Some((day, _)) if day.len() == 10 => day.to_owned(),
+        _ => date.to_owned(),
+    };
+    page.published_at.as_deref().map(|date| format!(", {}", harmless(&day(date)))).unwrap_or_default()
+}
+
+/// The first words of a text.
+fn begin(text: &str) -> String {
+    const WORDS: usize = 8;
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let end = if words.len() > WORDS { "…" } else { "" };
+    format!("{}{end}", words[..words.len().min(WORDS)].join(" "))
 }
 
 /// A stranger's text on one line, that is no markup in Markdown or HTML.
@@ -112,7 +145,7 @@ fn harmless(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Claim, text};
+    use super::super::text;
     use super::*;
 
     #[test]
@@ -125,18 +158,30 @@ mod tests {
             text: text::Text { plain: quote.to_owned(), sentences: Vec::new() },
         };
         let pages = [page("http://a.example/", "A"), page("http://b.example/", "# B <b>")];
-        let claim = Claim { question: 0, text: quote.to_owned(), quote: quote.to_owned(), page: 1 };
-        let findings = Findings { claims: vec![claim], dropped: 2 };
-        let questions = [Question::new("How high?"), Question::new("How old?")];
-        let report = markdown("Towers", &questions, &findings, &pages, Author::Nobody);
-        assert!(report.contains("— [1] <http://b.example/>, 2026-01-02"), "{report}");
+        let questions = [Question::new("How high?"), Question::new("How old?"), Question::new("How tall is it?")];
+        let claim = Claim { also: vec![2], context: vec!["The tower:".to_owned()], ..Claim::quoted(0, quote, 1) };
+        let findings = Findings { claims: vec![claim], dropped: 2, ..Findings::default() };
+        let about = About { author: Author::Nobody, searched: "Searched 3 pages.", note: None };
+        let report = markdown("Towers", &questions, &findings, &pages, &about);
+        assert!(report.contains("any of it.*\n\n*Searched 3 pages.*\n\n## How high?\n"), "{report}");
+        assert!(report.contains("(context: The tower:)\n>\n> — [1] <http://b.example/>, 2026-01-02"), "{report}");
         assert!(report.contains("## Not found\n\n- How old?\n"), "{report}");
         assert!(report.contains("1. \\# B \\<b\\> — <http://b.example/>"), "{report}");
         assert!(!report.contains("[x](") && !report.contains("a.example"), "{report}");
-        let report = markdown("Towers", &questions, &findings, &pages, Author::Model("m"));
+        let again = report.split("## How tall is it?").nth(1).unwrap();
+        assert!(
+            again.contains("high. [1]") || again.contains("\\[31\\]") && again.contains("under “How high?”"),
+            "{report}"
+        );
+        assert_eq!(report.matches("> \\!\\[x").count(), 1, "told once: {report}");
+        let claim = Claim { text: "It is 31 high.".to_owned(), ..Claim::quoted(0, quote, 1) };
+        let findings = Findings { claims: vec![claim], ..findings };
+        let about = About { author: Author::Model("m"), note: Some("Only in part."), ..about };
+        let report = markdown("Towers", &questions, &findings, &pages, &about);
         assert!(
             report.contains("language model m") && report.contains("2 statements without such support"),
             "{report}"
         );
+        assert!(report.contains("*Only in part.*") && report.contains("- It is 31 high. [1]"), "{report}");
     }
 }

@@ -69,7 +69,10 @@ fn questions_are_answered_from_the_sites_and_every_quotation_stands_in_its_page(
             let page = &pages[claim.page];
             assert!(claims::found(&claim.quote, &page.text.plain).is_some(), "{} {}", page.url, claim.quote);
             let site = sites::page(&page.url).unwrap();
-            assert!(site.truth.traps.iter().all(|trap| !claim.quote.contains(trap.as_str())), "{}", claim.quote);
+            for told in claim.context.iter().chain([&claim.quote]) {
+                assert!(page.text.plain.contains(told.as_str()), "{}: {told}", page.url);
+                assert!(site.truth.traps.iter().all(|trap| !told.contains(trap.as_str())), "{told}");
+            }
         }
         let quotes: Vec<&str> = findings.claims.iter().map(|claim| claim.quote.as_str()).collect();
         if question.unanswerable {
@@ -91,6 +94,32 @@ fn questions_are_answered_from_the_sites_and_every_quotation_stands_in_its_page(
         }
     }
     println!("{told_all}{answered} of {asked} answered, {told} of {unasked} unanswerable told");
-    assert!(answered * 4 >= asked * 3, "{answered} of {asked} answered\n{told_all}");
+    assert!(answered * 5 >= asked * 4, "{answered} of {asked} answered\n{told_all}");
     assert!(told * 10 <= unasked, "{told} of {unasked} unanswerable questions were answered\n{told_all}");
+}
+
+/// A sentence that answers two questions is told once, where it answers best, and neither question is missing.
+#[test]
+fn a_sentence_is_told_once() {
+    let page = |markdown: &str| Page {
+        url: "http://a.example/".to_owned(),
+        title: "Skerry lighthouse".to_owned(),
+        published_at: None,
+        text: text::read(markdown, "Skerry lighthouse"),
+    };
+    let pages = [page("The Skerry lighthouse was built in 1862 by Ada Stone. It has a red lamp.")];
+    let questions = plan::plan("When was the Skerry lighthouse built? Who built the Skerry lighthouse?", 3);
+    let findings = choose::extract(&questions, &pages, 5);
+    assert_eq!((findings.claims.len(), findings.unanswered(2).len()), (1, 0), "{findings:?}");
+    assert_eq!(findings.claims[0].also.len(), 1);
+    // The sides of a subject are told apart by what they are about, and not found where a page has nothing of them.
+    let pages = [page(
+        "The Skerry lighthouse stands on a rock in the bay. The Skerry lighthouse guides ships home to Norwick. It was founded \
+         by fishermen long before the harbour. It is 31 metres high and weighs 900 tonnes.",
+    )];
+    let questions = plan::plan("Skerry lighthouse", 5);
+    let findings = choose::extract(&questions, &pages, 5);
+    let missing: Vec<&str> =
+        findings.unanswered(questions.len()).into_iter().map(|number| questions[number].text.as_str()).collect();
+    assert_eq!(missing, ["Skerry lighthouse: how it works", "Skerry lighthouse: criticism and risks"], "{findings:?}");
 }

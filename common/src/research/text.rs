@@ -2,13 +2,21 @@
 //!
 //! Every sentence is a piece of the plain text as it stands there: what is quoted occurs in what was read.
 
-use super::words;
+use std::sync::Arc;
+
+use super::markup::{is_only_links, plain};
+use super::sentences::sentences;
+use super::{statement, words};
 
 /// Most sentences of one page: the Markdown of a page is at most 50 KB.
 const MAX_SENTENCES: usize = 2_000;
 /// What is shorter says nothing, in letters and digits; what is longer is no sentence, in characters.
 const MIN_LETTERS: usize = 8;
 const MAX_CHARS: usize = 600;
+/// Words of a title or a heading that count.
+const MAX_HEADING_TERMS: usize = 20;
+/// Longest piece of a page that is told beside a sentence, in characters.
+const MAX_CONTEXT_CHARS: usize = 300;
 
 /// A page that was read, as plain text.
 #[derive(Clone, Debug, Default)]
@@ -23,18 +31,25 @@ pub struct Text {
 pub struct Sentence {
     pub text: String,
     pub terms: Vec<String>,
-    /// What it stands under and after: headings, the head of its table, the sentence before.
-    pub around: Vec<String>,
+    /// Words of what it stands under: title, headings, the head of its table. Those of one section share them.
+    pub under: Arc<Vec<String>>,
+    /// Words of the sentence before, or of what leads to its list.
+    pub before: Vec<String>,
+    /// What has to be told with it to be understood, as it stands on the page: the head of its table, what leads to its
+    /// list, the sentence that says who "it" is. Empty where it stands by itself.
+    pub context: Vec<String>,
     /// Prose, and not an item or a heading.
     pub is_prose: bool,
-    /// It can be an answer: no question itself, and no markup.
+    /// It can be an answer: it says something, and is no question, no markup, and no part of a page's furniture.
     pub states: bool,
 }
 
 /// Reads Markdown. `title` is the page's own.
 pub fn read(markdown: &str, title: &str) -> Text {
-    let mut reader = Reader { title: words::terms(title), ..Reader::default() };
-    let mut paragraph = String::new();
+    let mut title = words::terms(title);
+    title.truncate(MAX_HEADING_TERMS);
+    let mut reader = Reader { title, ..Reader::default() };
+    let mut paragraph = Paragraph::default();
     let mut fence: Option<String> = None;
     for line in markdown.lines() {
         let bare = line.trim();
@@ -44,7 +59,7 @@ pub fn read(markdown: &str, title: &str) -> Text {
             continue;
         }
         if fence.is_some() {
-            reader.whole(bare, false);
+            reader.code(bare);
             continue;
         }
         if mark.len() >= 3 {
@@ -69,18 +84,24 @@ pub fn read(markdown: &str, title: &str) -> Text {
             // The reader's own way to write an entry of a feed: a heading to what follows, and nobody's words.
             reader.heading(6, &plain(entry));
         } else if let Some(item) = item(bare) {
-            reader.table_head.clear();
             // An item may be sentences; it may also go on in the next line.
-            paragraph.push_str(item);
+            paragraph = Paragraph { markdown: item.to_owned(), is_item: true };
         } else {
-            if !paragraph.is_empty() {
-                paragraph.push(' ');
+            if !paragraph.markdown.is_empty() {
+                paragraph.markdown.push(' ');
             }
-            paragraph.push_str(bare);
+            paragraph.markdown.push_str(bare);
         }
     }
     reader.prose(&mut paragraph);
     reader.text
+}
+
+/// A paragraph or an item, as far as it was read.
+#[derive(Default)]
+struct Paragraph {
+    markdown: String,
+    is_item: bool,
 }
 
 #[derive(Default)]
@@ -88,36 +109,63 @@ struct Reader {
     text: Text,
     title: Vec<String>,
     /// Open headings with their levels.
-    headings: Vec<(usize, Vec<String>)>,
-    table_head: Vec<String>,
-    before: Vec<String>,
+    headings: Vec<(usize, String)>,
+    /// The head of the table at hand, and its cells.
+    table_head: Option<(String, usize)>,
+    /// Words of all these, once they were asked for.
+    section: Option<Arc<Vec<String>>>,
+    /// What leads to the list or table at hand: the last sentence of the paragraph before.
+    lead: String,
+    /// The sentence before.
+    before: String,
 }
 
 impl Reader {
-    fn prose(&mut self, paragraph: &mut String) {
-        if paragraph.is_empty() {
+    fn prose(&mut self, paragraph: &mut Paragraph) {
+        let Paragraph { markdown, is_item } = std::mem::take(paragraph);
+        if markdown.is_empty() {
             return;
         }
-        self.table_head.clear();
-        let whole = plain(&std::mem::take(paragraph));
+        if self.table_head.take().is_some() {
+            self.section = None;
+        }
+        let is_links = is_only_links(&markdown);
+        let whole = plain(&markdown);
         self.line(&whole);
-        self.before.clear();
-        for sentence in sentences(&whole) {
-            self.keep(sentence, true);
+        if !is_item {
+            self.lead.clear();
+        }
+        self.before.clone_from(&self.lead);
+        for (index, sentence) in sentences(&whole).into_iter().enumerate() {
+            let leans = statement::leans_back(sentence);
+            let is_fragment = !statement::is_whole(sentence);
+            let context = match (is_item, index) {
+                (true, 0) if is_fragment => self.place(&self.lead),
+                (true, 0) if leans => self.place(&self.lead),
+                _ if leans && !self.before.is_empty() => vec![self.before.clone()],
+                _ if leans => self.place(""),
+                _ => Vec::new(),
+            };
+            let states = statement::states(sentence, is_links);
+            self.keep(sentence, !(is_item && is_fragment), states, context);
+            if !is_item {
+                sentence.clone_into(&mut self.lead);
+            }
         }
     }
 
-    /// A line that is quoted whole or not at all.
-    fn whole(&mut self, line: &str, is_prose: bool) {
+    /// A line of code or of data: shown to a model beside what is said of it, and no statement of anybody.
+    fn code(&mut self, line: &str) {
         self.line(line);
-        self.keep(line, is_prose);
+        self.keep(line, false, false, Vec::new());
     }
 
     fn heading(&mut self, level: usize, heading: &str) {
         self.headings.retain(|(open, _)| *open < level);
-        self.headings.push((level, words::terms(heading)));
-        self.table_head.clear();
+        self.headings.push((level, heading.to_owned()));
+        (self.table_head, self.section) = (None, None);
         self.before.clear();
+        self.lead.clear();
         self.line(heading);
     }
 
@@ -130,14 +178,46 @@ impl Reader {
         }
         let cells: Vec<String> = cells.into_iter().filter(|cell| !cell.is_empty()).collect();
         let row = cells.join(" | ");
-        let first = self.table_head.is_empty();
-        self.before.clear();
-        if first {
+        self.before.clone_from(&self.lead);
+        let Some((head, columns)) = self.table_head.clone() else {
             self.line(&row);
-            self.table_head = words::terms(&row);
-        } else {
-            self.whole(&row, false);
+            self.section = None;
+            // Two columns without a head are names and values, the first line too.
+            if cells.len() == 2 && cells[1].contains(|letter: char| letter.is_ascii_digit()) {
+                self.keep(&row, false, true, self.place(""));
+                self.table_head = Some((String::new(), 2));
+            } else {
+                self.table_head = Some((row, cells.len()));
+            }
+            return;
+        };
+        self.line(&row);
+        let mut context = self.place(&self.lead);
+        if !head.is_empty() {
+            context.push(head);
         }
+        // A row with fewer cells than the head is a heading within the table, or its last line with notes.
+        let states = cells.len() > 1 && (cells.len() >= columns || columns <= 2);
+        self.keep(&row, false, states, context);
+    }
+
+    /// Where something stands: the heading, and what leads to it.
+    fn place(&self, lead: &str) -> Vec<String> {
+        let heading = self.headings.last().map(|(_, heading)| heading.as_str());
+        let pieces = heading.into_iter().chain([lead]).filter(|piece| !piece.is_empty());
+        pieces.map(str::to_owned).collect()
+    }
+
+    /// The words of the section at hand.
+    fn section(&mut self) -> Arc<Vec<String>> {
+        let head = self.table_head.as_ref().map_or("", |(head, _)| head.as_str());
+        let (title, headings) = (&self.title, &self.headings);
+        let section = self.section.get_or_insert_with(|| {
+            let above = headings.iter().map(|(_, heading)| heading.as_str()).chain([head]);
+            let above = above.flat_map(|text| words::terms(text).into_iter().take(MAX_HEADING_TERMS));
+            Arc::new(title.iter().cloned().chain(above).collect())
+        });
+        section.clone()
     }
 
     fn line(&mut self, line: &str) {
@@ -147,22 +227,25 @@ impl Reader {
         }
     }
 
-    fn keep(&mut self, sentence: &str, is_prose: bool) {
+    fn keep(&mut self, sentence: &str, is_prose: bool, states: bool, mut context: Vec<String>) {
         let sentence = sentence.trim();
         let letters = sentence.chars().filter(|letter| letter.is_alphanumeric()).take(MIN_LETTERS).count();
         let terms = words::terms(sentence);
         let fits = letters >= MIN_LETTERS && sentence.chars().nth(MAX_CHARS).is_none() && terms.len() > 1;
         if fits && self.text.sentences.len() < MAX_SENTENCES {
-            let mut around = self.title.clone();
-            self.headings.iter().for_each(|(_, heading)| around.extend_from_slice(heading));
-            around.extend_from_slice(&self.table_head);
-            around.extend_from_slice(&self.before);
-            let states =
-                !sentence.trim_end_matches(['"', '”', ')', '*']).ends_with(['?', '？']) && !sentence.contains("</");
-            let text = sentence.to_owned();
-            self.text.sentences.push(Sentence { text, terms: terms.clone(), around, is_prose, states });
+            let (under, before) = (self.section(), words::terms(&self.before));
+            context.retain(|piece| piece.chars().nth(MAX_CONTEXT_CHARS).is_none() && piece != sentence);
+            self.text.sentences.push(Sentence {
+                text: sentence.to_owned(),
+                terms,
+                under,
+                before,
+                context,
+                is_prose,
+                states,
+            });
         }
-        self.before = terms;
+        sentence.clone_into(&mut self.before);
     }
 }
 
@@ -183,168 +266,9 @@ fn item(line: &str) -> Option<&str> {
     rest.starts_with(' ').then(|| rest.trim_start())
 }
 
-/// One line of Markdown without its markup: links as their words, pictures not at all.
-pub fn plain(markdown: &str) -> String {
-    let mut plain = String::with_capacity(markdown.len());
-    let mut rest = markdown;
-    while let Some(letter) = rest.chars().next() {
-        let after = &rest[letter.len_utf8()..];
-        match letter {
-            '\\' if after.starts_with(|next: char| next.is_ascii_punctuation()) => {
-                plain.extend(after.chars().next());
-                rest = &after[1..];
-            }
-            '!' if after.starts_with('[') && link(after).is_some() => {
-                rest = link(after).map_or(after, |(_, after)| after);
-            }
-            '[' => match link(rest) {
-                Some((words, after)) => {
-                    plain.push_str(&self::plain(words));
-                    rest = after;
-                }
-                None => {
-                    plain.push('[');
-                    rest = after;
-                }
-            },
-            '<' if address(after).is_some() => rest = address(after).unwrap_or_default(),
-            '*' | '`' => rest = after,
-            '~' if after.starts_with('~') => rest = &after[1..],
-            '_' => {
-                // Within a word it belongs to it.
-                let inside = plain.ends_with(char::is_alphanumeric) && after.starts_with(char::is_alphanumeric);
-                if inside {
-                    plain.push('_');
-                }
-                rest = after;
-            }
-            _ => {
-                plain.push(letter);
-                rest = after;
-            }
-        }
-    }
-    plain.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// The words of a link that begins here, and what comes after it.
-fn link(text: &str) -> Option<(&str, &str)> {
-    let close = closing(text, b'[', b']')?;
-    let target = &text[close + 1..];
-    let end = if target.starts_with('(') {
-        closing(target, b'(', b')')?
-    } else if target.starts_with('[') {
-        closing(target, b'[', b']')?
-    } else {
-        return None;
-    };
-    Some((&text[1..close], &target[end + 1..]))
-}
-
-/// Where the bracket that opens the text is closed. Not further than a link reaches, so that many that are never closed
-/// cost little.
-fn closing(text: &str, open: u8, close: u8) -> Option<usize> {
-    let mut depth = 0;
-    let mut escaped = false;
-    for (at, byte) in text.bytes().enumerate().take(3_000) {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = true,
-            byte if byte == open => depth += 1,
-            byte if byte == close => {
-                depth -= 1;
-                if depth == 0 {
-                    return Some(at);
-                }
-            }
-            _ => {}
-        }
-    }
-    None
-}
-
-/// What comes after an address in angle brackets.
-fn address(after: &str) -> Option<&str> {
-    let (inner, rest) = after.split_once('>')?;
-    let is_address = inner.starts_with("http") || inner.starts_with("mailto:");
-    (is_address && !inner.contains(char::is_whitespace)).then_some(rest)
-}
-
-/// Words that end in a dot without ending a sentence.
-const SHORT: &str = "mr mrs ms dr prof st vs etc approx no nos vol fig inc ltd co corp dept est e.g i.e cf al jr sr gen col sgt \
-    capt rev hon jan feb mar apr jun jul aug sep sept oct nov dec p pp ca bzw z.b d.h usw u.a nr art";
-
-/// The sentences of a line, each a piece of it.
-pub fn sentences(line: &str) -> Vec<&str> {
-    let mut sentences = Vec::new();
-    let mut begin = 0;
-    let mut letters = line.char_indices().peekable();
-    while let Some((at, letter)) = letters.next() {
-        let wide = matches!(letter, '。' | '！' | '？');
-        if !wide && !matches!(letter, '.' | '!' | '?' | '…') {
-            continue;
-        }
-        let mut end = at + letter.len_utf8();
-        // What closes with the sentence belongs to it.
-        while let Some((at, closing)) = letters.peek().copied() {
-            if !matches!(closing, '"' | '\'' | ')' | ']' | '”' | '’' | '»' | '.' | '!' | '?' | '」') {
-                break;
-            }
-            end = at + closing.len_utf8();
-            letters.next();
-        }
-        let after = &line[end..];
-        let ends = wide || after.is_empty() || after.starts_with(char::is_whitespace) && begins(after.trim_start());
-        if ends && !(letter == '.' && is_short(&line[begin..at])) {
-            sentences.push(line[begin..end].trim());
-            begin = end;
-        }
-    }
-    sentences.push(line[begin..].trim());
-    sentences.retain(|sentence| !sentence.is_empty());
-    sentences
-}
-
-fn begins(text: &str) -> bool {
-    text.starts_with(|letter: char| !letter.is_lowercase() && !matches!(letter, ',' | ';' | ':' | '–' | '-' | ')'))
-}
-
-/// Whether a dot after this text belongs to its last word.
-fn is_short(text: &str) -> bool {
-    let last =
-        text.rsplit(|letter: char| letter.is_whitespace() || matches!(letter, '(' | '"')).next().unwrap_or_default();
-    let letters = last.chars().count();
-    let is_initial = letters == 1 && last.chars().all(|letter| letter.is_alphabetic());
-    let lower = last.to_lowercase();
-    is_initial || SHORT.split_whitespace().any(|short| short == lower)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lines_become_sentences() {
-        assert_eq!(
-            sentences(
-                "Dr. A. Stone built it in 1862. It cost 3.5 million! \"Why?\" he asked. e.g. this one, No. 5 ends"
-            ),
-            ["Dr. A. Stone built it in 1862.", "It cost 3.5 million!", "\"Why?\" he asked. e.g. this one, No. 5 ends"]
-        );
-        assert_eq!(sentences("灯台は高い。三十メートル。"), ["灯台は高い。", "三十メートル。"]);
-    }
-
-    #[test]
-    fn markup_is_left_out() {
-        assert_eq!(
-            plain(
-                "**The** [tall *light*](http://x.example/a_(b) \"t\") ![pic](y.png)is `31 m` snake_case \\*high\\* <https://z.example>"
-            ),
-            "The tall light is 31 m snake_case *high*"
-        );
-        assert_eq!(plain("a [b] c ![d e"), "a [b] c ![d e");
-        assert!(plain(&"[".repeat(50_000)).len() == 50_000);
-    }
 
     #[test]
     fn what_can_be_quoted_occurs_in_the_plain_text() {
@@ -365,7 +289,7 @@ mod tests {
             ]
         );
         assert!(quoted.iter().all(|quote| text.plain.contains(quote)), "{}", text.plain);
-        let price = &text.sentences[2].around;
+        let price = &text.sentences[2].under;
         assert!(["light", "ticket", "cost"].iter().all(|word| price.iter().any(|term| term == word)), "{price:?}");
     }
 }

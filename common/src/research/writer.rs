@@ -108,15 +108,18 @@ pub fn read_claims(
     let answer: Answer = serde_json::from_str(without_fence(answer)).ok()?;
     let mut findings = Findings::default();
     for stated in &answer.claims {
-        let before = findings.claims.len();
-        if before < MAX_CLAIMS
-            && let Some(claim) = held(stated, questions, pages, excerpts)
-            && findings.claims.iter().filter(|known| known.question == claim.question).count() < most
-            && findings.claims.iter().all(|known| known.text != claim.text)
-        {
-            findings.claims.push(claim);
+        let claim = held(stated, questions, pages, excerpts);
+        let Some(claim) = claim.filter(|_| findings.claims.len() < MAX_CLAIMS) else {
+            findings.dropped += 1;
+            continue;
+        };
+        let count = findings.claims.iter().filter(|known| known.question == claim.question).count();
+        match findings.claims.iter_mut().find(|known| known.text == claim.text) {
+            // It answers another question as well, and is told once.
+            Some(known) if !known.answers(claim.question) => known.also.push(claim.question),
+            None if count < most => findings.claims.push(claim),
+            _ => findings.dropped += 1,
         }
-        findings.dropped += usize::from(findings.claims.len() == before);
     }
     findings.check(pages);
     findings.claims.sort_by_key(|claim| claim.question);
@@ -134,7 +137,7 @@ fn held(stated: &Stated, questions: &[Question], pages: &[Page], excerpts: &[(us
     let holds = claims::is_supported(&text, &quote, &asked.query, &source.title)
         && !claims::gives_orders(&text)
         && !claims::gives_orders(&quote);
-    holds.then_some(Claim { question, text, quote, page: *page })
+    holds.then_some(Claim { question, text, quote, page: *page, also: Vec::new(), context: Vec::new() })
 }
 
 /// Models put JSON into a code fence also when they are asked not to.

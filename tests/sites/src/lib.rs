@@ -183,6 +183,53 @@ pub fn questions() -> Vec<Question> {
     questions
 }
 
+/// Other questions of the same kind, on which the choosing of sentences was tried out: what is measured by [`questions`] was
+/// not looked at then. Those without an answer ask of every topic what none of its pages says.
+pub fn trial_questions() -> Vec<Question> {
+    let kept: Vec<String> = questions().into_iter().map(|question| question.text).collect();
+    let mut all = Vec::new();
+    for topic in topics() {
+        for fact in topic.facts.iter().filter(|fact| !kept.contains(&fact.question)) {
+            let answers = pages().iter().filter(|page| page.kind != PageKind::Hostile);
+            let answers =
+                answers.filter(|page| page.truth.facts.iter().any(|(_, sentence)| *sentence == fact.sentence));
+            let answers = answers.map(|page| (page.url(), fact.sentence.clone())).collect();
+            all.push(Question { text: fact.question.clone(), answers, unanswerable: false });
+        }
+        let facts = topic.facts.iter().map(|fact| format!("{} {} ", fact.question, fact.sentence));
+        let said = facts.chain(topic.colour.iter().cloned()).collect::<String>().to_lowercase();
+        for (question, words) in UNASKED {
+            if !words.split(' ').any(|word| !word.is_empty() && said.contains(word)) {
+                let text = question.replace('@', &topic.subject);
+                all.push(Question { text, answers: Vec::new(), unanswerable: true });
+            }
+        }
+    }
+    all
+}
+
+/// Questions about anything, and words by which one sees that a topic may have an answer.
+const UNASKED: [(&str, &str); 18] = [
+    ("How heavy is @?", "weigh heavy gram ton"),
+    ("What does @ cost?", "cost crown price"),
+    ("How long is @?", "long metre minutes years days hours weeks"),
+    ("When was @ founded?", "found built since"),
+    ("Who runs @?", "run manag led director"),
+    ("Where is the head office of @?", "office based"),
+    ("How many people work for @?", "work employ people"),
+    ("Who invented @?", "invent design founder"),
+    ("How fast is @?", "fast speed minutes"),
+    ("Why was @ closed?", "clos because"),
+    ("Which university studied @?", "universit stud"),
+    ("When does the contract for @ end?", "contract end"),
+    ("Who painted @?", ""),
+    ("What is the telephone number of @?", ""),
+    ("How many languages does @ speak?", ""),
+    ("When was @ sold to the French?", ""),
+    ("How is @ taxed?", ""),
+    ("What do critics say about @?", ""),
+];
+
 const UNANSWERABLE: [&str; 10] = [
     "Who painted the ceiling of the Glass Library?",
     "What is the top speed of the Marigold ferry in knots?",

@@ -58,6 +58,11 @@ impl Model {
         }
     }
 
+    /// The model that is asked for, as it is configured.
+    pub fn name(&self) -> &str {
+        &self.config.name
+    }
+
     /// Puts a question, again if the peer is busy or was not reached and the deadline leaves time for it.
     pub async fn ask(&self, ask: &Question<'_>, deadline: Timestamp, clock: &Clock) -> Result<Answer, ToolError> {
         let body = self.body(ask).to_string().into_bytes();

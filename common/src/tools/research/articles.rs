@@ -13,13 +13,16 @@ use crate::money::Usdc;
 use crate::research::text;
 use crate::tools::enrichment::RETENTION;
 use crate::tools::enrichment::input::SAYS;
-use crate::tools::{Output, Runner, Source, Task, ToolError, Toolbox, Unavailable};
+use crate::tools::{Output, Runner, Task, ToolError, Toolbox};
 use crate::words::words;
+
+/// Words between two names that are near each other: about a paragraph.
+const NEAR_WORDS: usize = 60;
 
 pub static SPEC: ToolSpec = ToolSpec {
     name: "research_articles",
     title: "Articles about a person",
-    summary: "Finds pages about a person at a company: each was read, and has both names in it",
+    summary: "Finds pages about a person at a company: each was read, and names both, near each other or one in its title",
     group: "knowledge",
     paths: &["/v1/tools/research/articles", "/v1/tools/lookup/person-articles"],
     price: Price::Fixed(Usdc::from_micro(50_000)),
@@ -62,6 +65,7 @@ async fn articles(toolbox: Arc<Toolbox>, task: Task) -> Result<Output, ToolError
     let query: String = format!("\"{name}\" \"{company}\"").chars().take(500).collect();
     // Twice as many as are wanted, because some only look like it.
     let mut found = gather::search(&toolbox, &[query], (2 * limit).min(20), end).await?;
+    let source = found.source("research");
     found.hits.truncate(2 * limit);
     let wanted = found.hits.len();
     let reading = gather::read(&toolbox, found.hits, 6, end, |done, all| {
@@ -69,18 +73,20 @@ async fn articles(toolbox: Arc<Toolbox>, task: Task) -> Result<Output, ToolError
     })
     .await;
     if wanted > 0 && reading.pages.is_empty() {
-        let message = format!("{wanted} pages were found, and none of them could be read");
-        return Err(ToolError::unavailable(Unavailable::SourceUnavailable, message));
+        return Err(subject::none_read(wanted));
     }
     let mut articles: Vec<Value> = Vec::new();
     for (hit, page) in reading.pages {
         let title = if page.metadata.title.is_empty() { hit.title } else { page.metadata.title };
         let text = text::read(&page.markdown, &title);
-        let all = format!("{title}\n{}", text.plain);
-        if !says(&all, name) || !says(&all, company) {
+        if !is_about(&title, &text.plain, name, company) {
             continue;
         }
-        let sentence = text.sentences.iter().find(|sentence| says(&sentence.text, name));
+        // Best what says both; then a sentence, and not a caption.
+        let named = || text.sentences.iter().filter(|sentence| says(&sentence.text, name));
+        let sentence = named().max_by_key(|sentence| {
+            (says(&sentence.text, company), sentence.states, std::cmp::Reverse(sentence.text.len()))
+        });
         let snippet = sentence.map_or(title.as_str(), |sentence| sentence.text.as_str());
         let host = url::Url::parse(&page.url).ok().and_then(|url| url.host_str().map(str::to_owned));
         articles.push(json!({
@@ -96,7 +102,32 @@ async fn articles(toolbox: Arc<Toolbox>, task: Task) -> Result<Output, ToolError
         articles.sort_by_key(|article| std::cmp::Reverse(article["published_date"].as_str().map(str::to_owned)));
     }
     articles.truncate(limit);
-    Ok(Output::new(subject::answer(&toolbox, &task, Value::Array(articles)), Source::embedded("research")))
+    Ok(Output::new(subject::answer(&toolbox, &task, Value::Array(articles)), source))
+}
+
+/// Whether a page is about the person at the company: its title names one of them and its text the other, or its text
+/// names both near each other. A list of everybody in town names everybody.
+fn is_about(title: &str, text: &str, name: &str, company: &str) -> bool {
+    let all = format!("{title}\n{text}");
+    let is_titled = says(title, name) || says(title, company);
+    let both = says(&all, name) && says(&all, company);
+    both && (is_titled || are_near(text, name, company))
+}
+
+/// Whether two names stand near each other in a text.
+fn are_near(text: &str, one: &str, other: &str) -> bool {
+    let text = words(text, usize::MAX);
+    let places = |name: &str| -> Vec<usize> {
+        let name = words(name, 50);
+        let windows = text.windows(name.len().max(1)).enumerate();
+        windows.filter(|(_, window)| !name.is_empty() && *window == name).map(|(at, _)| at).collect()
+    };
+    let others = places(other);
+    places(one).into_iter().any(|at| {
+        let next = others.partition_point(|other| *other < at);
+        let near = |index: usize| others.get(index).is_some_and(|other| other.abs_diff(at) <= NEAR_WORDS);
+        near(next) || next > 0 && near(next - 1)
+    })
 }
 
 /// Whether a text has a name in it: its words, one after the other, however they are written.
@@ -113,5 +144,18 @@ mod tests {
     fn names_are_found_whole_and_however_they_are_written() {
         assert!(says("It was ANNÉ  Stone-Miller, who left.", "Anne Stone Miller"));
         assert!(!says("Annex Stone. Anne left Stone.", "Anne Stone") && !says("Anne", "") && !says("", "Anne"));
+    }
+
+    #[test]
+    fn a_page_that_names_both_far_apart_is_about_neither() {
+        let far = format!("Ada Stone opened a show. {} Brightkiln makes stoves.", "Nothing else happened. ".repeat(40));
+        for (title, text, about) in [
+            ("News", "Ada Stone, who leads Brightkiln, spoke.", true),
+            ("News", far.as_str(), false),
+            ("Brightkiln in the news", far.as_str(), true),
+            ("Ada Stone", "She is a sculptor.", false),
+        ] {
+            assert_eq!(is_about(title, text, "Ada Stone", "Brightkiln"), about, "{title}");
+        }
     }
 }

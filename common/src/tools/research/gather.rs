@@ -14,8 +14,8 @@ use url::Url;
 
 use super::networks;
 use crate::read::ReadResult;
-use crate::search::{Hit, Query};
-use crate::tools::{ToolError, Toolbox};
+use crate::search::{Extent, Hit, Query};
+use crate::tools::{Mode, Source, ToolError, Toolbox};
 
 /// Pages that all research of this process reads at a time: each may be 5 MB, with a tree several times that.
 static READERS: Semaphore = Semaphore::const_new(8);
@@ -27,8 +27,22 @@ const PAGE_TIME: Duration = Duration::from_secs(12);
 pub struct Hits {
     /// Best of each first, each page once.
     pub hits: Vec<Hit>,
-    /// Who found them.
-    pub searched_with: Vec<&'static str>,
+    /// Who searched, each once, with the name of its first answer.
+    pub searched_with: Vec<Source>,
+    /// How much the own index holds, where that was asked.
+    pub index: Option<Extent>,
+}
+
+impl Hits {
+    /// Where a result comes from that rests on what was found: the provider that searched, or this part of the service.
+    pub fn source(&self, own: &'static str) -> Source {
+        let vendor = self.searched_with.iter().find(|source| source.mode == Mode::Upstream);
+        vendor.cloned().unwrap_or(Source::embedded(own))
+    }
+
+    pub fn names(&self) -> Vec<&'static str> {
+        self.searched_with.iter().map(|source| source.provider).collect()
+    }
 }
 
 /// Searches for each of the queries. An error only if none of them could be searched for.
@@ -51,9 +65,10 @@ pub async fn search(toolbox: &Toolbox, queries: &[String], each: usize, end: Ins
     let mut hits = Hits::default();
     let mut seen = HashSet::new();
     for found in &found {
-        if !hits.searched_with.contains(&found.source.provider) {
-            hits.searched_with.push(found.source.provider);
+        if hits.searched_with.iter().all(|source| source.provider != found.source.provider) {
+            hits.searched_with.push(found.source.clone());
         }
+        hits.index = hits.index.or(found.index);
     }
     // The best of each query before the second best of any.
     for rank in 0..each {

@@ -9,12 +9,13 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::subject::{self, ADDRESS};
-use super::{gather, networks, newsfeed, social};
+use super::{gather, newsfeed, social};
 use crate::catalog::input::{Field, FieldError, Format, Kind};
 use crate::catalog::{Price, ToolSpec};
 use crate::money::Usdc;
 use crate::net::FetchPolicy;
-use crate::research::{claims, text, words};
+use crate::read::{ReadOptions, read_page};
+use crate::research::{claims, words};
 use crate::tools::enrichment::RETENTION;
 use crate::tools::enrichment::input::{EMAIL_KIND, one_of};
 use crate::tools::{Output, Runner, Source, Task, ToolError, Toolbox};
@@ -84,9 +85,9 @@ type Said = Vec<(String, String)>;
 async fn interests(toolbox: Arc<Toolbox>, task: Task) -> Result<Output, ToolError> {
     subject::refuse_listed(&toolbox, &task).await?;
     let end = subject::end_of(&toolbox, &task);
-    let said = match task.text(ADDRESS) {
+    let (said, source) = match task.text(ADDRESS) {
         "" => by_name(&toolbox, &task, end).await?,
-        url => by_address(&toolbox, url, end).await?,
+        url => (by_address(&toolbox, url, end).await?, Source::embedded("web")),
     };
     let mut pages: Vec<&str> = Vec::new();
     for (_, url) in &said {
@@ -96,7 +97,7 @@ async fn interests(toolbox: Arc<Toolbox>, task: Task) -> Result<Output, ToolErro
     }
     pages.truncate(50);
     let result = json!({"topics": topics(&said), "basis": "extracted_from_public_pages", "pages_read": pages});
-    Ok(Output::new(subject::answer(&toolbox, &task, result), Source::embedded("web")))
+    Ok(Output::new(subject::answer(&toolbox, &task, result), source))
 }
 
 async fn by_address(toolbox: &Toolbox, url: &str, end: Instant) -> Result<Said, ToolError> {
@@ -110,31 +111,34 @@ async fn by_address(toolbox: &Toolbox, url: &str, end: Instant) -> Result<Said, 
     }
     if said.is_empty() {
         let page = toolbox.read_page(url).await?;
-        said.extend(
-            text::read(&page.markdown, "").sentences.into_iter().map(|sentence| (sentence.text, page.url.clone())),
-        );
+        said.extend(subject::statements(&page.markdown).map(|sentence| (sentence, page.url.clone())));
     }
     Ok(said)
 }
 
-/// Pages that name the person's address or number.
-async fn by_name(toolbox: &Toolbox, task: &Task, end: Instant) -> Result<Said, ToolError> {
+/// Pages that name the person's address or number, and who found them.
+async fn by_name(toolbox: &Toolbox, task: &Task, end: Instant) -> Result<(Said, Source), ToolError> {
     let (email, phone) = (task.text("email"), task.text("phone"));
     let name = if email.is_empty() { phone } else { email };
     let found = gather::search(toolbox, &[format!("\"{name}\"")], MAX_PAGES, end).await?;
     let mut said = Said::new();
-    for hit in found.hits.iter().filter(|hit| !networks::is_closed(&hit.url)).take(MAX_PAGES) {
-        let Ok(page) = subject::fetch(toolbox, &hit.url, end).await else { continue };
+    for page in subject::fetch_any(toolbox, &found.hits, MAX_PAGES, end).await? {
         let plain = subject::words_of(&page);
-        let names =
-            if email.is_empty() { digits(&plain).contains(&digits(phone)) } else { social::page_names(&page, email) };
+        let names = if email.is_empty() { says_number(&plain, phone) } else { social::page_names(&page, email) };
         if names {
             let url = page.final_url.as_str();
-            let sentences = plain.lines().flat_map(text::sentences);
-            said.extend(sentences.map(|sentence| (sentence.to_owned(), url.to_owned())));
+            let read = read_page(&page, &ReadOptions::default());
+            let markdown = read.map(|read| read.markdown).unwrap_or_default();
+            said.extend(subject::statements(&markdown).map(|sentence| (sentence, url.to_owned())));
         }
     }
-    Ok(said)
+    Ok((said, found.source("web")))
+}
+
+/// Whether a text has a telephone number in one piece, however it is set: digits of several numbers make none.
+fn says_number(text: &str, number: &str) -> bool {
+    let (wanted, joins) = (digits(number), |letter: char| letter.is_ascii_digit() || " ()./-+\u{a0}".contains(letter));
+    text.split(|letter: char| !joins(letter)).any(|piece| digits(piece).contains(&wanted))
 }
 
 fn digits(text: &str) -> String {
@@ -193,6 +197,12 @@ fn topics(said: &Said) -> Vec<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_are_found_in_one_piece() {
+        assert!(says_number("Call (0332) 466-3408 today", "03324663408"));
+        assert!(!says_number("In 0332 there were 4663 and in 408 none", "03324663408"));
+    }
 
     #[test]
     fn topics_are_what_comes_up_again() {

@@ -2,7 +2,7 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`topic`] | research on a topic |
+//! | [`topic`], [`written`] | research on a topic, and a language model's part in it |
 //! | [`articles`] | pages about somebody |
 //! | [`newsfeed`], [`interactions`] | what an account posts; who follows and answers it |
 //! | [`social`], [`interests`] | the accounts a page claims; what pages and posts are about |
@@ -22,6 +22,7 @@ pub mod newsfeed;
 pub mod social;
 pub mod subject;
 pub mod topic;
+pub mod written;
 
 use super::Runner;
 use crate::catalog::ToolSpec;

@@ -75,10 +75,24 @@ pub async fn posts(
         && let Some(profile) = fediverse::profile(toolbox, &account, end).await?
     {
         let posts = fediverse::posts(toolbox, &profile, MAX_POSTS, end).await?;
-        return Ok(Some((posts.iter().map(|post| fediverse::told(post, "mastodon")).collect(), "mastodon")));
+        let told = posts.iter().map(|post| fediverse::told(post, "mastodon")).filter(is_post);
+        return Ok(Some((told.collect(), "mastodon")));
     }
     let page = subject::fetch(toolbox, url, end).await?;
-    Ok(feed_of(toolbox, page, end).await.map(|feed| (items(&feed), "feed")))
+    let Some(feed) = feed_of(toolbox, page, end).await else { return Ok(None) };
+    let posts = items(&feed);
+    // A feed that breaks off before its first post does not say that there are none.
+    if posts.is_empty() && feed.cut {
+        let message = "the feed cannot be read: it breaks off before its first post";
+        return Err(ToolError::unavailable(Unavailable::SourceUnavailable, message));
+    }
+    Ok(Some((posts, "feed")))
+}
+
+/// Whether it is a post: it says something, or it is somewhere since some time, as a picture is.
+fn is_post(post: &Value) -> bool {
+    let says = post["content"].as_str().is_some_and(|content| !content.is_empty());
+    says || post["url"].is_string() && post["posted_at"].is_string()
 }
 
 /// The page as a feed, or the first feed it names in its head.
@@ -97,7 +111,7 @@ async fn feed_of(toolbox: &Toolbox, page: Page, end: Instant) -> Option<Feed> {
 }
 
 fn items(feed: &Feed) -> Vec<Value> {
-    let told = feed.items.iter().take(MAX_POSTS).map(|item| {
+    let told = feed.items.iter().map(|item| {
         let words = [item.title.as_str(), item.summary.as_str()];
         let content: Vec<&str> = words.into_iter().filter(|text| !text.is_empty()).collect();
         json!({
@@ -110,5 +124,26 @@ fn items(feed: &Feed) -> Vec<Value> {
             "shares": null,
         })
     });
-    told.collect()
+    told.filter(is_post).take(MAX_POSTS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::Item;
+
+    #[test]
+    fn entries_that_say_nothing_are_no_posts() {
+        let item = |title: &str, url: Option<&str>, published: Option<&str>| Item {
+            title: title.to_owned(),
+            url: url.map(str::to_owned),
+            published: published.map(str::to_owned),
+            ..Item::default()
+        };
+        let (url, date) = (Some("https://a.example/1"), Some("2026-01-02"));
+        let nothing = [item("", None, None), item("", url, None), item("", None, date)];
+        let posts = [item("Kilns", None, None), item("", url, date)];
+        let feed = Feed { items: nothing.into_iter().chain(posts).collect(), ..Feed::default() };
+        assert_eq!(items(&feed).len(), 2);
+    }
 }

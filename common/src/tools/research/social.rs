@@ -76,11 +76,14 @@ async fn social(toolbox: Arc<Toolbox>, task: Task) -> Result<Output, ToolError> 
     subject::refuse_listed(&toolbox, &task).await?;
     let end = subject::end_of(&toolbox, &task);
     let mut accounts = Map::new();
-    match task.text(ADDRESS) {
+    let source = match task.text(ADDRESS) {
         "" => by_email(&toolbox, task.text("email"), end, &mut accounts).await?,
-        url => by_address(&toolbox, url, end, &mut accounts).await?,
-    }
-    Ok(Output::new(subject::answer(&toolbox, &task, Value::Object(accounts)), Source::embedded("web")))
+        url => {
+            by_address(&toolbox, url, end, &mut accounts).await?;
+            Source::embedded("web")
+        }
+    };
+    Ok(Output::new(subject::answer(&toolbox, &task, Value::Object(accounts)), source))
 }
 
 async fn by_address(
@@ -115,16 +118,15 @@ async fn by_email(
     email: &str,
     end: Instant,
     accounts: &mut Map<String, Value>,
-) -> Result<(), ToolError> {
+) -> Result<Source, ToolError> {
     let found = gather::search(toolbox, &[format!("\"{email}\"")], MAX_PAGES, end).await?;
-    for hit in found.hits.iter().filter(|hit| !networks::is_closed(&hit.url)).take(MAX_PAGES) {
-        let Ok(page) = subject::fetch(toolbox, &hit.url, end).await else { continue };
+    for page in subject::fetch_any(toolbox, &found.hits, MAX_PAGES, end).await? {
         let names = page_names(&page, email);
         if names {
             claimed(accounts, &page, false);
         }
     }
-    Ok(())
+    Ok(found.source("web"))
 }
 
 /// Whether a page names the address, to visitors or in a link.
@@ -132,7 +134,17 @@ pub fn page_names(page: &Page, email: &str) -> bool {
     let email = email.to_lowercase();
     let links = read_facts(page).links;
     let linked = links.iter().any(|link| link.url.scheme() == "mailto" && link.url.path().to_lowercase() == email);
-    linked || subject::words_of(page).to_lowercase().contains(&email)
+    linked || says_address(&subject::words_of(page).to_lowercase(), &email)
+}
+
+/// Whether the address stands in the text by itself, and not within a longer one.
+fn says_address(text: &str, email: &str) -> bool {
+    let is_part = |letter: char| letter.is_alphanumeric() || "_%+-".contains(letter);
+    text.match_indices(email).any(|(at, _)| {
+        let (before, after) = (&text[..at], &text[at + email.len()..]);
+        let goes_on = after.strip_prefix('.').unwrap_or(after).starts_with(is_part);
+        !before.ends_with(|letter: char| is_part(letter) || letter == '.') && !goes_on
+    })
 }
 
 /// What the page claims, the surest first.
@@ -183,4 +195,19 @@ fn add(
         "basis": basis,
     });
     accounts.entry(profile.network).or_insert(account);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_not_found_in_a_longer_one() {
+        for text in ["ada@a.example", "write to ada@a.example.", "<ada@a.example>, or call"] {
+            assert!(says_address(text, "ada@a.example"), "{text}");
+        }
+        for text in ["xada@a.example", "m.ada@a.example", "ada@a.example.org", "ada@a.examples", ""] {
+            assert!(!says_address(text, "ada@a.example"), "{text}");
+        }
+    }
 }

@@ -13,6 +13,7 @@ use crate::opt_out::{self, Marks};
 use crate::providers::people;
 use crate::read::{ReadOptions, read_page};
 use crate::research::text;
+use crate::search::Hit;
 use crate::tools::enrichment::input::URL_KIND;
 use crate::tools::{Task, ToolError, Toolbox, Unavailable};
 
@@ -84,10 +85,38 @@ pub async fn fetch(toolbox: &Toolbox, url: &str, end: Instant) -> Result<Page, T
     Ok(page)
 }
 
+/// The first of the pages that were found, those that can be read. Having found nothing is a result; having found pages and
+/// read none is not, and is paid back.
+pub async fn fetch_any(toolbox: &Toolbox, hits: &[Hit], most: usize, end: Instant) -> Result<Vec<Page>, ToolError> {
+    let hits: Vec<&Hit> = hits.iter().filter(|hit| !networks::is_closed(&hit.url)).take(most).collect();
+    let mut pages = Vec::new();
+    for hit in &hits {
+        pages.extend(fetch(toolbox, &hit.url, end).await.ok());
+    }
+    if pages.is_empty() && !hits.is_empty() {
+        return Err(none_read(hits.len()));
+    }
+    Ok(pages)
+}
+
+/// That of the pages that a search found none could be read.
+pub fn none_read(found: usize) -> ToolError {
+    let message = match found {
+        1 => "one page was found, and it could not be read".to_owned(),
+        found => format!("{found} pages were found, and none of them could be read"),
+    };
+    ToolError::unavailable(Unavailable::SourceUnavailable, message)
+}
+
 /// The words of a piece of HTML, or of a page, on lines.
 pub fn words_of(page: &Page) -> String {
     let read = read_page(page, &ReadOptions::default());
     read.map(|read| text::read(&read.markdown, "").plain).unwrap_or_default()
+}
+
+/// What a page's Markdown states, sentence by sentence: no menus, captions or lines about the page itself.
+pub fn statements(markdown: &str) -> impl Iterator<Item = String> {
+    text::read(markdown, "").sentences.into_iter().filter(|sentence| sentence.states).map(|sentence| sentence.text)
 }
 
 /// The same of a piece that came in JSON.

@@ -4,23 +4,26 @@
 //! model that is not there, does not answer, or answers in another form than it was asked for costs the writing and not the
 //! research: the report is then put together from quotations, and says so.
 
+use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
-use super::gather::{self, Reading};
+use super::gather::{self, Hits, Reading};
+use super::subject;
+use super::written::Written;
 use crate::catalog::input::{Field, Kind};
 use crate::catalog::{Price, ToolSpec};
+use crate::clock::Timestamp;
 use crate::http::log;
 use crate::material::visible;
 use crate::money::Usdc;
-use crate::providers::Model;
-use crate::providers::model::{Answer, Message, Question as Asked, Stop};
-use crate::research::report::{self, Author};
-use crate::research::{Findings, Page, Question, choose, plan, text, writer};
-use crate::tools::{Output, Runner, Source, Task, ToolError, Toolbox, Unavailable};
+use crate::research::report::{self, About, Author};
+use crate::research::{Page, text};
+use crate::search::Hit;
+use crate::tools::{Output, Runner, Source, Task, ToolError, Toolbox};
 
 pub static SPEC: ToolSpec = ToolSpec {
     name: "research",
@@ -44,23 +47,23 @@ pub static SPEC: ToolSpec = ToolSpec {
 pub static RUNNER: Runner = Runner { spec: &SPEC, run: |toolbox, task| Box::pin(research(toolbox, task)) };
 
 /// What one piece of research may take.
-struct Depth {
+pub struct Depth {
     name: &'static str,
     /// Questions that a topic is taken apart into; each is a search, which costs whoever runs this a fee.
-    questions: usize,
+    pub questions: usize,
     /// Results of each search that are looked at.
     hits: usize,
     /// Pages that are read, and how many at a time: what is best is among the first.
     pages: usize,
     at_once: usize,
     /// Statements to each question.
-    claims: usize,
+    pub claims: usize,
     /// Of the pages' sentences those nearest to the questions are shown to a model, up to so many characters. At four
     /// characters a token, with the frame and an answer of 4,096, deep research takes about 16,000 tokens, and quick 9,000:
     /// at the price of the tool there is no room for whole pages.
-    model_chars: usize,
+    pub model_chars: usize,
     /// Tokens of all questions to the model together; what the model itself counts. With none left, nothing more is asked.
-    model_tokens: u64,
+    pub model_tokens: u64,
     /// From the beginning to the end. The tool's deadline is longer, so that what there is by then is still told.
     time: Duration,
 }
@@ -88,6 +91,8 @@ const DEEP: Depth = Depth {
     time: Duration::from_secs(104),
 };
 
+/// What a search of our own index calls itself.
+const OWN_INDEX: &str = "index";
 /// What is left to the end of the deadline for putting the report away.
 const MARGIN: Duration = Duration::from_secs(4);
 
@@ -109,18 +114,6 @@ impl Times {
     }
 }
 
-/// How the model took part.
-#[derive(Default)]
-struct Written {
-    /// Its own name, once it wrote what the report says.
-    model: Option<String>,
-    /// Its provider's name for the answer.
-    id: Option<String>,
-    tokens: Option<u64>,
-    /// Why it did not write, where one was asked.
-    note: Option<&'static str>,
-}
-
 async fn research(toolbox: Arc<Toolbox>, task: Task) -> Result<Output, ToolError> {
     let depth = if task.text("depth") == "quick" { &QUICK } else { &DEEP };
     let topic = task.text("topic").to_owned();
@@ -128,12 +121,11 @@ async fn research(toolbox: Arc<Toolbox>, task: Task) -> Result<Output, ToolError
     let mut written = Written::default();
 
     task.reporter.say(2, "planning");
-    let questions = planned(&toolbox, &topic, depth, &times, &mut written).await;
+    let questions = written.plan(&toolbox, &topic, depth, times.search).await;
     task.reporter.say(10, format!("searching for {} questions", questions.len()));
     let queries: Vec<String> = questions.iter().map(|question| question.query.clone()).collect();
     let found = gather::search(&toolbox, &queries, depth.hits, times.search).await?;
-    let (mut hits, searched_with) = (found.hits, found.searched_with);
-    hits.truncate(depth.pages);
+    let hits: Vec<Hit> = found.hits.iter().take(depth.pages).cloned().collect();
     let wanted = hits.len();
     let reading = gather::read(&toolbox, hits, depth.at_once, times.read, |done, all| {
         let percent = 20 + u8::try_from(50 * done / all.max(1)).unwrap_or(50);
@@ -141,24 +133,36 @@ async fn research(toolbox: Arc<Toolbox>, task: Task) -> Result<Output, ToolError
     })
     .await;
     if wanted > 0 && reading.pages.is_empty() {
-        let message = format!("{wanted} pages were found, and none of them could be read");
-        return Err(ToolError::unavailable(Unavailable::SourceUnavailable, message));
+        return Err(subject::none_read(wanted));
     }
     let failed = reading.failed;
     let pages = parsed(reading).await?;
 
     task.reporter.say(75, "writing");
-    let findings = concluded(&toolbox, &topic, &questions, &pages, depth, &times, &mut written).await;
+    let findings = written.conclude(&toolbox, &topic, &questions, &pages, depth, times.end).await;
     task.reporter.say(95, "putting the report away");
-    let author = written.model.as_deref().map_or(Author::Nobody, Author::Model);
-    let content = report::markdown(&visible(&topic), &questions, &findings, &pages, author);
+    let searched = searched(&found, pages.len(), failed, toolbox.clock.now());
+    let about = About {
+        author: written.model.as_deref().map_or(Author::Nobody, Author::Model),
+        searched: &searched,
+        note: written.note.as_deref(),
+    };
+    let content = report::markdown(&visible(&topic), &questions, &findings, &pages, &about);
     let path = put_away(&toolbox, &task, &content).await;
 
     let cited = report::sources(&findings);
     let sources: Vec<Value> = cited.iter().map(|page| source(&pages[*page])).collect();
     let claims = findings.claims.iter().map(|claim| {
         let number = cited.iter().position(|page| *page == claim.page).map_or(0, |at| at + 1);
-        json!({"question": questions[claim.question].text, "text": claim.text, "quote": claim.quote, "source": number})
+        let also: Vec<&str> = claim.also.iter().map(|number| questions[*number].text.as_str()).collect();
+        json!({
+            "question": questions[claim.question].text,
+            "also_answers": also,
+            "text": claim.text,
+            "quote": claim.quote,
+            "context": claim.context,
+            "source": number,
+        })
     });
     let mut not_found: Vec<&str> =
         findings.unanswered(questions.len()).into_iter().map(|number| questions[number].text.as_str()).collect();
@@ -181,93 +185,23 @@ async fn research(toolbox: Arc<Toolbox>, task: Task) -> Result<Output, ToolError
         "dropped_claims": findings.dropped,
         "pages_read": pages.len(),
         "pages_failed": failed,
-        "searched_with": searched_with,
+        "searched_with": found.names(),
+        "index": found.index.map(|index| json!({"pages": index.pages, "updated_at": index.updated_at.to_string()})),
         "model": written.model,
         "tokens_used": written.tokens,
         "note": written.note,
     });
     let source = match (&toolbox.model, &written.model) {
         (Some(model), Some(_)) => Source::upstream(model.provider(), written.id),
-        _ => Source::embedded("research"),
+        _ => found.source("research"),
     };
     Ok(Output::new(result, source))
-}
-
-/// The topic as questions, by the model where it is worth asking one.
-async fn planned(toolbox: &Toolbox, topic: &str, depth: &Depth, times: &Times, written: &mut Written) -> Vec<Question> {
-    let own = plan::plan(topic, depth.questions);
-    let Some(model) = toolbox.model.as_ref().filter(|_| writer::needs_plan(topic, &own)) else { return own };
-    let text = writer::ask_for_plan(topic, depth.questions);
-    // As long as searching: without its plan there is another.
-    let answer = ask(toolbox, model, text, times.search, written).await;
-    answer.and_then(|answer| writer::read_plan(&answer.text, depth.questions)).unwrap_or(own)
-}
-
-/// What the pages say: in the model's words, or in their own.
-async fn concluded(
-    toolbox: &Toolbox,
-    topic: &str,
-    questions: &[Question],
-    pages: &[Page],
-    depth: &Depth,
-    times: &Times,
-    written: &mut Written,
-) -> Findings {
-    let mut dropped = 0;
-    if let Some(model) = toolbox.model.as_ref().filter(|_| !pages.is_empty() && !questions.is_empty()) {
-        let shown = choose::excerpts(questions, pages, depth.model_chars);
-        let spent = written.tokens.unwrap_or_default() >= depth.model_tokens;
-        if shown.is_empty() {
-            written.note = Some("no page says anything near the questions, so no model was asked to write");
-        } else if spent {
-            written.note = Some("the model's tokens were used up by planning; this is the extractive report");
-        } else {
-            let text = writer::ask_for_claims(topic, questions, pages, &shown, depth.claims);
-            let answer = ask(toolbox, model, text, times.end, written).await;
-            let told =
-                answer.as_ref().map(|answer| writer::read_claims(&answer.text, questions, pages, &shown, depth.claims));
-            match told {
-                None => written.note = Some("the model gave no answer; this is the extractive report"),
-                Some(None) => {
-                    written.note =
-                        Some("the model's answer was not in the form asked for; this is the extractive report");
-                }
-                // Having found nothing in what it was shown is an answer; having nothing left that holds is none.
-                Some(Some(findings)) if findings.claims.is_empty() && findings.dropped > 0 => {
-                    dropped = findings.dropped;
-                    written.note = Some("nothing the model wrote had support; this is the extractive report");
-                }
-                Some(Some(findings)) => {
-                    let name = answer.as_ref().and_then(|answer| answer.model.clone());
-                    written.model = Some(name.unwrap_or_else(|| model.provider().to_owned()));
-                    written.id = answer.and_then(|answer| answer.id);
-                    return findings;
-                }
-            }
-        }
-    }
-    let mut findings = choose::extract(questions, pages, depth.claims);
-    findings.dropped += dropped;
-    findings
-}
-
-/// Puts one question to the model. None if there is no answer, or half of one.
-async fn ask(toolbox: &Toolbox, model: &Model, text: String, end: Instant, written: &mut Written) -> Option<Answer> {
-    let messages = [Message::Asked(text)];
-    let question = Asked { system: writer::SYSTEM, messages: &messages, tools: &[] };
-    let deadline = toolbox.clock.now().plus(end.saturating_duration_since(Instant::now()));
-    let answer = timeout_at(end, model.ask(&question, deadline, &toolbox.clock)).await.ok()?.ok()?;
-    if let Some(tokens) = answer.tokens {
-        written.tokens = Some(written.tokens.unwrap_or_default().saturating_add(tokens));
-    }
-    // It was offered no tools: whatever it wants to call, nobody calls.
-    (answer.stop == Stop::Done).then_some(answer)
 }
 
 /// The pages as text. Taking them apart is work, and is kept off the thread that answers.
 async fn parsed(reading: Reading) -> Result<Vec<Page>, ToolError> {
     let parse = move || {
-        let page = |(hit, read): (crate::search::Hit, crate::read::ReadResult)| {
+        let page = |(hit, read): (Hit, crate::read::ReadResult)| {
             let title = if read.metadata.title.is_empty() { hit.title } else { read.metadata.title };
             let title: String = visible(&title).chars().take(300).collect();
             let published_at = read.metadata.published_at.or(hit.published_at);
@@ -295,6 +229,37 @@ async fn put_away(toolbox: &Toolbox, task: &Task, content: &str) -> Option<Strin
             None
         }
     }
+}
+
+/// Where was looked, in words: the report's first lines. What a small index does not have was not looked for elsewhere.
+fn searched(found: &Hits, read: usize, failed: usize, now: Timestamp) -> String {
+    let count = |count: usize, one: &str, more: &str| format!("{count} {}", if count == 1 { one } else { more });
+    let vendors: Vec<&str> = found.names().into_iter().filter(|name| *name != OWN_INDEX).collect();
+    let mut said = match (vendors.is_empty(), &found.index) {
+        (true, None) => "Nothing was searched: there is no word in the topic to look for.".to_owned(),
+        (true, Some(_)) => "Searched: nothing but this service's own index".to_owned(),
+        (false, _) => format!("Searched with {}", vendors.join(", ")),
+    };
+    if let Some(index) = &found.index {
+        let days = (now.millis() - index.updated_at.millis()) / 86_400_000;
+        let age = match days {
+            ..=0 => "today".to_owned(),
+            1 => "a day ago".to_owned(),
+            days => format!("{days} days ago"),
+        };
+        let pages = count(usize::try_from(index.pages).unwrap_or(usize::MAX), "page", "pages");
+        let before =
+            if vendors.is_empty() { " of " } else { ", and where that failed in this service's own index of " };
+        let _ = write!(said, "{before}{pages}, which last changed {age}");
+        said.push_str(". What is not found here may well be told on pages that it does not have.");
+    } else if !vendors.is_empty() {
+        said.push('.');
+    }
+    let _ = write!(said, " {} read", count(read, "page was", "pages were"));
+    if failed > 0 {
+        let _ = write!(said, ", {failed} could not be read");
+    }
+    said + "."
 }
 
 fn source(page: &Page) -> Value {
@@ -339,7 +304,8 @@ fn output() -> Value {
                 "type": "string",
                 "enum": ["extractive", "model"],
                 "description": "extractive: quotations, put together by this service. model: statements written by a \
-                                language model, each checked against its quotation",
+                                language model, each checked against its quotation, and quotations to the questions that \
+                                it stated nothing to",
             },
             "claims": {
                 "type": "array",
@@ -347,26 +313,39 @@ fn output() -> Value {
                     "type": "object",
                     "properties": {
                         "question": text("What it answers"),
+                        "also_answers": {"type": "array", "items": text("Another question that it answers; it is told once")},
                         "text": text("The statement; in extractive mode the quotation itself"),
                         "quote": text("The words of the source, as they stand there but for white space"),
+                        "context": {
+                            "type": "array",
+                            "items": text("What stands around the quotation and belongs to it: the heading, the head of its \
+                                           table, what leads to its list, the sentence before one that says \"it\""),
+                        },
                         "source": {"type": "integer", "minimum": 1, "description": "Which of sources, counted from 1"},
                     },
-                    "required": ["question", "text", "quote", "source"],
+                    "required": ["question", "also_answers", "text", "quote", "context", "source"],
                 },
             },
             "not_found": {"type": "array", "items": text("A question to which nothing was found")},
-            "dropped_claims": {"type": "integer", "description": "Statements left out because their source does not support them"},
+            "dropped_claims": {"type": "integer", "description": "Statements of a model left out because their source does not support them"},
             "pages_read": {"type": "integer"},
             "pages_failed": {"type": "integer", "description": "Pages that were found and could not be read in time"},
-            "searched_with": {"type": "array", "items": {"type": "string"}, "description": "Who searched"},
+            "searched_with": {"type": "array", "items": {"type": "string"}, "description": "Who searched: providers, or index"},
+            "index": {
+                "type": ["object", "null"],
+                "description": "This service's own index, where that was searched: how many pages it holds, and when one last \
+                                came in or went. Nothing else was looked through then",
+                "properties": {"pages": {"type": "integer"}, "updated_at": {"type": "string", "format": "date-time"}},
+                "required": ["pages", "updated_at"],
+            },
             "model": or_null("The language model that wrote, if one did"),
             "tokens_used": {"type": ["integer", "null"], "description": "Tokens of the model, as it counts them"},
-            "note": or_null("Why a model that was asked did not write"),
+            "note": or_null("Why a model that was asked wrote nothing, or to which questions it did not"),
         },
         "required": [
             "report_content", "sources", "sources_count", "topic", "depth", "workspace", "report_path", "report_gcs_uri",
             "completed_at", "mode", "claims", "not_found", "dropped_claims", "pages_read", "pages_failed", "searched_with",
-            "model", "tokens_used", "note",
+            "index", "model", "tokens_used", "note",
         ],
     })
 }
