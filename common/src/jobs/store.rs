@@ -19,7 +19,8 @@ use crate::money::Usdc;
 use crate::payments::reason::Reason;
 use crate::payments::settle::Prepared;
 use crate::payments::{claim, policy};
-use crate::store::db::{self, Query};
+use crate::store::db;
+use crate::store::due::InIndex;
 use crate::store::table::OPEN_INDEX;
 use crate::store::{Db, StoreError, Write, WriteError};
 use crate::tools::{ErrorCode, Mode, ToolError};
@@ -380,8 +381,17 @@ pub struct OpenJob {
 
 /// Open jobs of a shard that are due, the longest waiting first.
 pub async fn due(db: &Db, lane: Lane, shard: u8, now: Timestamp, limit: usize) -> Result<Vec<OpenJob>, StoreError> {
-    let query = Query::new(&db.tables.jobs, "#open = :open AND #due <= :now", limit).index(OPEN_INDEX.name);
-    db.query(query.bind("open", job::shard_name(shard, lane))?.bind("now", now)?).await
+    db.query(open(db).items(&job::shard_name(shard, lane), now, limit)?).await
+}
+
+/// Where open jobs are due.
+fn open(db: &Db) -> InIndex<'_> {
+    InIndex {
+        table: &db.tables.jobs,
+        index: OPEN_INDEX.name,
+        shard: OPEN_INDEX.partition,
+        is_due: "#open = :shard AND #due <= :now",
+    }
 }
 
 /// Moves a due job's next look into the future. `false` if somebody else did.
@@ -391,15 +401,7 @@ pub async fn look_again_at(
     was_due: Timestamp,
     due: Timestamp,
 ) -> Result<bool, StoreError> {
-    let write = Write::update(&db.tables.jobs, job::key(request_id), "SET #due = :due")
-        .only_if("#due = :was AND attribute_exists(#open)")
-        .bind("due", due)?
-        .bind("was", was_due)?;
-    match db.write(write).await {
-        Ok(_) => Ok(true),
-        Err(WriteError::Refused(_)) => Ok(false),
-        Err(WriteError::Failed(error)) => Err(error),
-    }
+    open(db).look_again_at(db, job::key(request_id), was_due, due).await
 }
 
 fn close(job: &mut Job) {

@@ -38,7 +38,7 @@ use crate::digest;
 use crate::evm::{Address, Word};
 use crate::money::Usdc;
 use crate::store::db::Query;
-use crate::store::{Db, Key, StoreError, Write};
+use crate::store::{self, Db, Key, StoreError, Write};
 
 /// Least that is paid out (contract §19.23): 10 USDC.
 pub const LEAST: Usdc = Usdc::from_micro(10_000_000);
@@ -227,7 +227,7 @@ fn due_partition(shard: u8) -> String {
 }
 
 fn due_key(due: Timestamp, id: &PayoutId) -> Key {
-    Key::new(due_partition(id.shard()), format!("{:015}#{id}", due.millis().max(0)))
+    Key::new(due_partition(id.shard()), store::due::row(due, id))
 }
 
 /// The payout as the latest write left it.
@@ -247,8 +247,7 @@ pub async fn list(db: &Db, soul: &str, before: Option<&PayoutId>, limit: usize) 
 
 /// Open payouts of a shard that are due, the longest due first.
 pub async fn due(db: &Db, shard: u8, now: Timestamp, limit: usize) -> Result<Vec<Due>, StoreError> {
-    let until = format!("{:015}#~", now.millis().max(0));
-    db.query(Query::between(&db.tables.ledger, &due_partition(shard), "0", &until, limit)?.latest()).await
+    db.query(store::due::rows(&db.tables.ledger, &due_partition(shard), now, limit)?.latest()).await
 }
 
 #[cfg(test)]
