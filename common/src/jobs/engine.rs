@@ -11,6 +11,7 @@
 //! | before the intent is written | claimed, lease expired | settled as if new |
 //! | between intent and broadcast | submitted, unknown on chain | the same bytes are broadcast |
 //! | between broadcast and mark | submitted, known on chain | read off the chain |
+//! | between a raise of the fee, its writing and its broadcast | submitted, one bid known or none | the latest is broadcast; any may be mined (`payments::bid`) |
 //! | during the work | settled, no outcome | the work runs again, at most five times, then is paid back |
 //! | between work and mark | settled, no outcome | as above: tools may run twice, charges never |
 
@@ -32,7 +33,7 @@ use crate::http::log;
 use crate::ids::RequestId;
 use crate::ledger::account;
 use crate::ledger::signing::ReceiptSigner;
-use crate::payments::settle::{Settled, Settler};
+use crate::payments::settle::{Found, Settled, Settler};
 use crate::store::queue;
 use crate::store::{Blobs, BoxFuture, Db, Queue, StoreError};
 use crate::tools::{ErrorCode, Output, Reporter, Runner, Task, ToolError, Toolbox, Unavailable};
@@ -161,7 +162,15 @@ impl Engine {
     }
 
     async fn reconcile(&self, job: &mut Job) -> Result<Progress, MoveError> {
-        let settled = match self.settler.reconcile(&signed_payment(job)?, job.intent.as_ref()).await? {
+        let payment = signed_payment(job)?;
+        let settled = match self.settler.reconcile(&payment, job.intent.as_ref()).await? {
+            Found::Known(settled) => settled,
+            Found::Outgrown(raised) => {
+                store::raised(&self.db, job, raised, self.clock.now()).await?;
+                self.settler.submit(&payment, job.intent.as_ref()).await
+            }
+        };
+        let settled = match settled {
             // What could not be sent again was perhaps sent before: only the chain can tell.
             Settled::NotSent(_) => Settled::Pending { transaction: None },
             known => known,

@@ -17,7 +17,7 @@ use crate::ledger::receipt::{self, ExecutionStatus, Receipt, ReceiptStatus};
 use crate::ledger::signing::ReceiptSigner;
 use crate::money::Usdc;
 use crate::payments::reason::Reason;
-use crate::payments::settle::Prepared;
+use crate::payments::settle::{Intent, Prepared};
 use crate::payments::{claim, policy};
 use crate::store::db;
 use crate::store::due::InIndex;
@@ -122,6 +122,22 @@ pub async fn submitting(db: &Db, job: &mut Job, prepared: Prepared, now: Timesta
     job.intent = prepared.intent;
     job.transaction = transaction.or(job.transaction.take());
     Ok(true)
+}
+
+/// Writes down the higher bid that is about to be broadcast in place of the last.
+pub async fn raised(db: &Db, job: &mut Job, raised: Intent, now: Timestamp) -> Result<(), MoveError> {
+    let (transaction, until) = (hex0x(&raised.hash), now.plus(LEASE));
+    let write = change(db, job, "SET #intent = :intent, #transaction = :transaction, #lease_until = :until", now)?
+        .only_if("#attempt = :attempt AND attribute_exists(#open) AND #settlement = :submitted")
+        .bind("submitted", Settlement::Submitted)?
+        .bind("intent", &raised)?
+        .bind("transaction", &transaction)?
+        .bind("until", until)?;
+    db.write(write).await?;
+    job.intent = Some(raised);
+    job.transaction = Some(transaction);
+    job.lease_until = Some(until);
+    Ok(())
 }
 
 /// What was submitted can no longer land, and nothing else was: back to the beginning.

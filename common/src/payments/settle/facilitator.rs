@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use super::relayer::reconcile_on_chain;
-use super::{Intent, Prepared, Settled, Settler, Verdict, explain};
+use super::{Found, Intent, Prepared, Settled, Settler, Verdict, explain};
 use crate::clock::Clock;
 use crate::config::{ChainConfig, Redacted};
 use crate::evm::authorization::Authorization;
@@ -153,13 +153,14 @@ impl Settler for Facilitator {
         &'a self,
         authorization: &'a Authorization,
         _intent: Option<&'a Intent>,
-    ) -> BoxFuture<'a, Result<Settled, StoreError>> {
+    ) -> BoxFuture<'a, Result<Found, StoreError>> {
         Box::pin(async move {
-            match reconcile_on_chain(&self.chain, authorization, &self.clock).await.map_err(StoreError::new)? {
+            let known = reconcile_on_chain(&self.chain, authorization, &self.clock).await.map_err(StoreError::new)?;
+            Ok(Found::Known(match known {
                 // Not on chain: the same payload again, which a facilitator reconciles and does not repeat.
-                Settled::Pending { transaction: None } => Ok(self.submit(authorization).await),
-                known => Ok(known),
-            }
+                Settled::Pending { transaction: None } => self.submit(authorization).await,
+                known => known,
+            }))
         })
     }
 }
