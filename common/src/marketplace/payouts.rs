@@ -85,7 +85,11 @@ pub async fn run(db: &Db, treasury: &Treasury, now: Timestamp) -> Result<Ran, St
     let (begun, mut ran, mut open) = (Instant::now(), Ran::default(), Vec::new());
     for shard in 0..SHARDS {
         for Due { soul, id } in payout::due(db, shard, now, PER_SHARD).await? {
-            open.extend(payout::load(db, &soul, &id).await?.filter(Payout::is_open));
+            match payout::load(db, &soul, &id).await {
+                Ok(found) => open.extend(found.filter(Payout::is_open)),
+                // One that cannot be read does not keep the others waiting.
+                Err(error) => log::failure("a payout could not be read", &format_args!("{id}: {error}")),
+            }
         }
     }
     open.sort_by_key(|payout| (payout.status == PayoutStatus::Pending, payout.created));
