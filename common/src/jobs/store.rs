@@ -1,5 +1,6 @@
 //! Every move of a job, as the writes that make it. Each is conditional on the attempt that makes it still being the
-//! latest, so that a worker which lost its lease can no longer change anything; and whatever belongs together (job,
+//! latest, so that a worker which lost its lease can no longer change anything (nor the job that was made anew in place of
+//! one that came to nothing, whose attempts begin again); and whatever belongs together (job,
 //! receipt, balance, claim) is written together.
 
 use std::time::Duration;
@@ -87,11 +88,15 @@ pub async fn take_up(db: &Db, request_id: RequestId, holder: &str, now: Timestam
     }
 }
 
+/// Whoever made the last attempt holds the job, which is the one it was made at.
+const HELD: &str = "#attempt = :attempt AND #created = :created AND attribute_exists(#open)";
+
 /// Starts a change of a job under its current attempt.
 fn change(db: &Db, job: &Job, expression: &str, now: Timestamp) -> Result<Write, StoreError> {
     Write::update(&db.tables.jobs, job.key(), &expression.replacen("SET ", "SET #updated = :updated, ", 1))
-        .only_if("#attempt = :attempt AND attribute_exists(#open)")
+        .only_if(HELD)
         .bind("attempt", job.attempt)?
+        .bind("created", job.created)?
         .bind("updated", now)
 }
 
@@ -128,7 +133,7 @@ pub async fn submitting(db: &Db, job: &mut Job, prepared: Prepared, now: Timesta
 pub async fn raised(db: &Db, job: &mut Job, raised: Intent, now: Timestamp) -> Result<(), MoveError> {
     let (transaction, until) = (hex0x(&raised.hash), now.plus(LEASE));
     let write = change(db, job, "SET #intent = :intent, #transaction = :transaction, #lease_until = :until", now)?
-        .only_if("#attempt = :attempt AND attribute_exists(#open) AND #settlement = :submitted")
+        .only_if(&format!("{HELD} AND #settlement = :submitted"))
         .bind("submitted", Settlement::Submitted)?
         .bind("intent", &raised)?
         .bind("transaction", &transaction)?
@@ -472,7 +477,6 @@ fn revise(receipt: &mut Receipt, job: &Job, now: Timestamp) {
 impl Write {
     /// Only while nothing of the job's payment was broadcast.
     fn only_unsubmitted(self) -> Result<Write, StoreError> {
-        self.only_if("#attempt = :attempt AND attribute_exists(#open) AND #settlement = :claimed")
-            .bind("claimed", Settlement::Claimed)
+        self.only_if(&format!("{HELD} AND #settlement = :claimed")).bind("claimed", Settlement::Claimed)
     }
 }
