@@ -241,7 +241,9 @@ fn the_cap_holds_and_who_waits_for_it_is_told() {
         }
         let (capped, unsent) = (till.latest(&seller).await, till.latest(&late).await);
         let sending = capped.sending.expect("a transaction");
-        assert!(u128::from(sending.max_fee) * u128::from(sending.gas_limit) <= till.stack.config.payments.fee_cap_wei());
+        assert!(
+            u128::from(sending.max_fee) * u128::from(sending.gas_limit) <= till.stack.config.payments.fee_cap_wei()
+        );
         assert_eq!((capped.status, capped.waiting), (PayoutStatus::Processing, Some(Waiting::FeesTooHigh)));
         assert_eq!((unsent.status, unsent.waiting), (PayoutStatus::Pending, Some(Waiting::FeesTooHigh)));
         assert_eq!(late.get("payouts").await["payouts"][0]["waiting_for"], "fees_too_high");
@@ -329,8 +331,9 @@ fn a_settlement_the_chain_outgrew_is_raised_and_served_once_whichever_bid_is_min
             assert_eq!(stuck.job().await.transaction, Some(hex0x(&raised.hash)));
             let mined = hex0x(if is_sent { &raised.hash } else { &first.hash });
             eventually("the node to have it", || async { stuck.blocks.knows(&mined).await.then_some(()) }).await;
-            stuck.blocks.hold(false).await;
+            // Turned on first, the node would try what waits at the fees of the last block, and throw it out.
             stuck.blocks.mine_at(GWEI).await;
+            stuck.blocks.hold(false).await;
             stuck.to_chain.heal();
             let done = eventually("the settlement", || async {
                 stuck.look().await;
@@ -366,7 +369,8 @@ fn money_that_came_another_way_long_ago_is_found() {
             Some((200, json!({"jsonrpc": "2.0", "id": 0, "result": result})))
         });
         stuck.look().await;
-        let done = eventually("the end", || async { Some(stuck.job().await).filter(|job| job.outcome.is_some()) }).await;
+        let done =
+            eventually("the end", || async { Some(stuck.job().await).filter(|job| job.outcome.is_some()) }).await;
         assert_eq!((done.settlement, done.refusal), (Settlement::Settled, None));
         assert_eq!(stuck.payer.finished(&stuck.id).await["status"], "completed");
         assert_eq!(stuck.payer.balance(&stuck.stack).await, 995_000);

@@ -366,9 +366,8 @@ fn what_an_operator_sends_in_its_place_is_seen() {
             if pays {
                 // A node that knows the log and not its transaction says nothing.
                 let nothing = json!({"jsonrpc": "2.0", "id": 0, "result": null});
-                let unknown = move |operation: &str| {
-                    (operation == "eth_getTransactionByHash").then(|| (200, nothing.clone()))
-                };
+                let unknown =
+                    move |operation: &str| (operation == "eth_getTransactionByHash").then(|| (200, nothing.clone()));
                 till.to_chain.inject(unknown);
                 for secs in [10, 1900] {
                     assert_eq!(till.run(secs).await.failed, 0, "given back, and it arrived");

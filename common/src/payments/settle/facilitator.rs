@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use super::relayer::reconcile_on_chain;
-use super::{Found, Intent, Prepared, Settled, Settler, Verdict, explain};
+use super::{Found, Intent, JUST_NOW, LOOK_BACK_RANGES, Prepared, Settled, Settler, Verdict, explain};
 use crate::clock::Clock;
 use crate::config::{ChainConfig, Redacted};
 use crate::evm::authorization::Authorization;
@@ -84,7 +84,7 @@ impl Facilitator {
             Some(false) => {
                 let reason =
                     reason(answer["invalidReason"].as_str().unwrap_or_default()).unwrap_or(Reason::BadSignature);
-                explain(&self.chain, authorization, reason).await.unwrap_or(Verdict::Refused(reason))
+                explain(&self.chain, authorization, reason, JUST_NOW).await.unwrap_or(Verdict::Refused(reason))
             }
             None => Verdict::Unknown("the facilitator's answer to /verify cannot be read".to_owned()),
         }
@@ -127,7 +127,7 @@ impl Facilitator {
     }
 
     async fn refused(&self, authorization: &Authorization, reason: Reason) -> Settled {
-        match explain(&self.chain, authorization, reason).await {
+        match explain(&self.chain, authorization, reason, LOOK_BACK_RANGES).await {
             Ok(Verdict::AlreadyPaid { transaction }) => Settled::Yes { transaction },
             Ok(Verdict::Refused(reason)) => Settled::No(reason),
             // The facilitator's own word has to do while the chain cannot be asked: better pending than wrong.

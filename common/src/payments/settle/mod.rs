@@ -119,9 +119,20 @@ pub trait Settler: Send + Sync {
     ) -> BoxFuture<'a, Result<Found, StoreError>>;
 }
 
+/// Before a payment is claimed, its use is looked for over so many ranges of blocks: what was used longer ago is not
+/// honoured any more (`payments::claim`).
+const JUST_NOW: u64 = 1;
+/// What was claimed may have waited, and is looked for over so many: more than two days on an L2.
+const LOOK_BACK_RANGES: u64 = 20;
+
 /// What the chain itself says of a payment that somebody refused: it knows whether the money came another way.
-async fn explain(chain: &Chain, authorization: &Authorization, fallback: Reason) -> Result<Verdict, ChainError> {
-    match chain.nonce_use(authorization, 1).await? {
+async fn explain(
+    chain: &Chain,
+    authorization: &Authorization,
+    fallback: Reason,
+    ranges: u64,
+) -> Result<Verdict, ChainError> {
+    match chain.nonce_use(authorization, ranges).await? {
         NonceUse::ByThisTransfer(transaction) => return Ok(Verdict::AlreadyPaid { transaction }),
         NonceUse::Otherwise | NonceUse::Untraceable => return Ok(Verdict::Refused(Reason::NonceUsed)),
         NonceUse::Unused => {}

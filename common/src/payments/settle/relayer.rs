@@ -6,7 +6,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use super::{Found, Intent, Prepared, Settled, Settler, Verdict, explain, lacking};
+use super::{Found, Intent, JUST_NOW, LOOK_BACK_RANGES, Prepared, Settled, Settler, Verdict, explain, lacking};
 use crate::clock::Clock;
 use crate::evm::authorization::Authorization;
 use crate::evm::hex0x;
@@ -23,8 +23,6 @@ use crate::store::{BoxFuture, Db, StoreError};
 const MAX_GAS: u64 = 500_000;
 /// How long a broadcast is waited for before it is left to reconciliation.
 const WAIT: Duration = Duration::from_secs(12);
-/// How many ranges of blocks reconciliation looks back over for a lost transfer: more than two days on an L2.
-const LOOK_BACK_RANGES: u64 = 20;
 
 pub struct Relayer {
     chain: Chain,
@@ -107,7 +105,8 @@ impl Relayer {
 
     /// The node says the transfer would revert. Why, and did the money come another way?
     async fn refused(&self, authorization: &Authorization) -> Settled {
-        match explain(&self.chain, authorization, self.likely_reason(authorization)).await {
+        let likely = self.likely_reason(authorization);
+        match explain(&self.chain, authorization, likely, LOOK_BACK_RANGES).await {
             Ok(Verdict::AlreadyPaid { transaction }) => Settled::Yes { transaction },
             Ok(Verdict::Refused(reason)) => Settled::No(reason),
             Ok(Verdict::Good | Verdict::Unknown(_)) => Settled::NotSent("the node refuses the transfer".to_owned()),
@@ -227,7 +226,8 @@ impl Settler for Relayer {
             match self.chain.simulate_transfer(authorization, self.key.address()).await {
                 Ok(()) => Verdict::Good,
                 Err(ChainError::Rejected { .. }) => {
-                    let verdict = explain(&self.chain, authorization, self.likely_reason(authorization)).await;
+                    let likely = self.likely_reason(authorization);
+                    let verdict = explain(&self.chain, authorization, likely, JUST_NOW).await;
                     verdict.unwrap_or_else(|error| Verdict::Unknown(error.to_string()))
                 }
                 Err(error) => Verdict::Unknown(error.to_string()),
