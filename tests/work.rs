@@ -143,6 +143,42 @@ fn work_is_not_thrown_away_for_a_renewal_that_fails() {
     });
 }
 
+static ENDLESS_BEGUN: AtomicUsize = AtomicUsize::new(0);
+static ENDLESS_ENDED: AtomicUsize = AtomicUsize::new(0);
+
+/// Counts the end of whoever had it.
+struct Ends;
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        ENDLESS_ENDED.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+fn endless(_: Arc<Toolbox>, _: Task) -> Running {
+    Box::pin(async {
+        let _ends = Ends;
+        ENDLESS_BEGUN.fetch_add(1, Ordering::SeqCst);
+        std::future::pending().await
+    })
+}
+
+static ENDLESS: [&Runner; 1] = [&Runner { spec: &web_read::SPEC, run: endless }];
+
+/// Who lets go of a job lets go of its work: another process is about to do it.
+#[test]
+fn a_tool_ends_with_whoever_runs_it() {
+    run(async {
+        let stack = stack_of(&ENDLESS).await;
+        let payer = Payer::new(&stack).await;
+        payer.buy(READ_PATH, &json!({"url": "http://example.com/"})).await;
+        eventually("the work to begin", || async { (ENDLESS_BEGUN.load(Ordering::SeqCst) == 1).then_some(()) }).await;
+        stack.kill().await;
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        assert_eq!(ENDLESS_ENDED.load(Ordering::SeqCst), 1);
+    });
+}
+
 /// A message nobody can read ends on the dead-letter list, and holds up nothing.
 #[test]
 fn poison_ends_on_the_dead_letter_list() {
