@@ -167,7 +167,7 @@ fn a_shard_that_cannot_be_read_holds_up_no_other() {
         let mut is_first = true;
         proxy.inject(move |operation| {
             let broken = json!({"__type": "com.amazon.coral.validate#ValidationException", "message": "broken"});
-            (operation == "Query" && std::mem::take(&mut is_first)).then(|| (400, broken))
+            (operation == "Query" && std::mem::take(&mut is_first)).then_some((400, broken))
         });
         proxy.take_seen();
         let swept = sweep::sweep(&stack.app.db, Lane::Tools, &*stack.queue, stack.app.clock.now()).await;
