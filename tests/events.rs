@@ -68,7 +68,12 @@ async fn answer(stack: &Stack, function: &str, event: Value) -> Value {
         }
         "payouts" => {
             let key = common::evm::signature::PrivateKey::from_bytes(&[7; 32]).unwrap();
-            let treasury = common::payments::treasury::Treasury::new(app.chain.clone(), app.db.clone(), key);
+            let treasury = common::payments::treasury::Treasury::new(
+                app.chain.clone(),
+                app.db.clone(),
+                key,
+                common::payments::bid::FeeCap::of(&app.config),
+            );
             json!(payouts::run(app, &treasury).await.unwrap())
         }
         "aggregator" => {

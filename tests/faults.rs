@@ -3,7 +3,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use local::Stack;
+use common::jobs::job::{Lane, OPEN_SHARDS};
+use common::jobs::sweep;
+use local::stack::Background;
+use local::{Options, Stack};
 use serde_json::json;
 
 use crate::support::payer::{bare, header};
@@ -148,4 +151,28 @@ async fn books_are_straight(stack: &Stack, payer: &Payer) {
     transactions.sort();
     transactions.dedup();
     assert_eq!(transactions.len(), all, "no transfer pays for two receipts");
+}
+
+/// A shard of the open jobs that cannot be read does not hold up those behind it, and the sweep is not said to be done.
+#[test]
+fn a_shard_that_cannot_be_read_holds_up_no_other() {
+    run(async {
+        let database = local::database::start(None).await.expect("a database");
+        let proxy = Proxy::start(&database, Life::immortal()).await;
+        let stack = stack_with(|options| {
+            let options = options.with("AWS_ENDPOINT_URL", &proxy.url);
+            Options { background: Background::Worker, ..options }
+        })
+        .await;
+        let mut is_first = true;
+        proxy.inject(move |operation| {
+            let broken = json!({"__type": "com.amazon.coral.validate#ValidationException", "message": "broken"});
+            (operation == "Query" && std::mem::take(&mut is_first)).then_some((400, broken))
+        });
+        proxy.take_seen();
+        let swept = sweep::sweep(&stack.app.db, Lane::Tools, &*stack.queue, stack.app.clock.now()).await;
+        assert!(swept.is_err(), "{swept:?}");
+        let read = proxy.take_seen().iter().filter(|seen| seen.operation == "Query").count();
+        assert_eq!(read, usize::from(OPEN_SHARDS) - 1);
+    });
 }

@@ -28,6 +28,7 @@
 //! | `settlement` | facilitators and chains that fail, lie or fall silent |
 //! | `crash` | the process dying at every step of a call |
 //! | `kill` | `kill -9` of the real runner |
+//! | `fees` | fees that rise while our transactions wait: raises, races, deaths, the cap |
 //! | `faults` | a database that collides, throttles and loses answers |
 //! | `simulation` | the ledger under random interleavings, crashes and faults of every kind |
 //! | `proofs` | agent proofs |
@@ -69,6 +70,7 @@ mod discovery;
 mod earnings;
 mod events;
 mod faults;
+mod fees;
 mod finding;
 mod front_run;
 mod insights;

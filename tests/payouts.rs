@@ -11,8 +11,9 @@ use common::ledger::payout::{self, Failure, Payout, PayoutStatus, Waiting};
 use common::marketplace::payouts::{self, Ran};
 use common::marketplace::soul;
 use common::money::Usdc;
+use common::payments::bid::FeeCap;
 use common::payments::treasury::Treasury;
-use common::store::Write;
+use common::store::{Key, Write};
 use local::stack::Background;
 use local::{Options, Stack};
 use serde_json::{Value, json};
@@ -52,7 +53,8 @@ impl Till {
             Options { background: Background::Worker, ..options }
         })
         .await;
-        let treasury = Treasury::new(stack.app.chain.clone(), stack.app.db.clone(), key.clone());
+        let treasury =
+            Treasury::new(stack.app.chain.clone(), stack.app.db.clone(), key.clone(), FeeCap::of(&stack.config));
         Till { stack, key, treasury, to_chain }
     }
 
@@ -263,7 +265,9 @@ fn a_payout_survives_death_at_every_request() {
         let database = local::database::start(None).await.expect("a database");
         let still = |options: Options| Options { background: Background::Worker, ..options };
         let living = stack_with(|options| still(options.with("AWS_ENDPOINT_URL", &database))).await;
-        let treasury = |stack: &Stack| Treasury::new(stack.app.chain.clone(), stack.app.db.clone(), key.clone());
+        let treasury = |stack: &Stack| {
+            Treasury::new(stack.app.chain.clone(), stack.app.db.clone(), key.clone(), FeeCap::of(&stack.config))
+        };
         for arrives in [false, true] {
             for step in 1.. {
                 let life = Life::ending_at(i64::MAX, arrives);
@@ -360,6 +364,15 @@ fn what_an_operator_sends_in_its_place_is_seen() {
             till.operator_sends(token, &transfer(to, 20 * USDC)).await;
             till.to_chain.heal();
             if pays {
+                // A node that knows the log and not its transaction says nothing.
+                let nothing = json!({"jsonrpc": "2.0", "id": 0, "result": null});
+                let unknown =
+                    move |operation: &str| (operation == "eth_getTransactionByHash").then(|| (200, nothing.clone()));
+                till.to_chain.inject(unknown);
+                for secs in [10, 1900] {
+                    assert_eq!(till.run(secs).await.failed, 0, "given back, and it arrived");
+                }
+                till.to_chain.heal();
                 // The same transfer under the same nonce is the payout, as soon as the chain shows it.
                 eventually("the operator's transfer", || async { (till.run(10).await.completed == 1).then_some(()) })
                     .await;
@@ -417,6 +430,24 @@ fn what_cannot_be_paid_yet_waits() {
         );
         first.audit().await;
         second.audit().await;
+    });
+}
+
+/// A record that cannot be read any more is the business of its seller and of an operator, and of nobody else.
+#[test]
+fn a_payout_that_cannot_be_read_holds_up_no_other() {
+    run(async {
+        let till = Till::with(100).await;
+        let ((broken, _), (whole, wallet)) = (till.seller(10).await, till.seller(10).await);
+        for seller in [&broken, &whole] {
+            assert_eq!(seller.ask(&json!({})).await.status, 200);
+        }
+        let key = Key::new(format!("SELLER#{}", broken.slug), format!("PAYOUT#{}", till.latest(&broken).await.id));
+        let write = Write::update(&till.stack.app.db.tables.ledger, key, "SET #amount = :amount");
+        till.stack.app.db.write(write.bind("amount", "much").unwrap()).await.unwrap();
+        till.run(0).await;
+        till.run(10).await;
+        assert_eq!(usdc_of(wallet).await, u128::from(10 * USDC));
     });
 }
 

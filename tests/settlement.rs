@@ -2,16 +2,19 @@
 //! and whatever moved is found in the end.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use axum::extract::State;
 use axum::routing::post;
 use axum::{Json, Router};
+use common::jobs::Settlement;
+use common::jobs::store::{self, MoveError};
 use local::Stack;
 use serde_json::{Value, json};
 
 use crate::support::payer::{bare, header};
 use crate::support::proxy::{Life, Proxy};
-use crate::support::{Answer, Payer, READ_PATH, VIN, VIN_PATH, chain, eventually, run, stack_with};
+use crate::support::{Answer, Payer, READ_PATH, VIN, VIN_PATH, books, chain, eventually, run, stack_with};
 
 /// A facilitator of ours that speaks the documented protocol (x402.md §3) and settles on the local chain, or does
 /// what a script says.
@@ -257,6 +260,36 @@ fn a_queued_call_waits_out_an_outage() {
         reconcile_now(&stack).await;
         assert_eq!(payer.finished(&id_of(&accepted)).await["status"], "completed");
         assert_eq!(payer.balance(&stack).await, 998_000);
+    });
+}
+
+/// A purchase that came to nothing is made anew under the same id, and its attempts begin again: who slept through that
+/// with the old one in hand moves nothing of the new.
+#[test]
+fn who_held_a_job_that_came_to_nothing_does_not_hold_the_next() {
+    run(async {
+        let facilitator = Facilitator::default();
+        let stack = stack_of(&facilitator).await;
+        let payer = Payer::new(&stack).await;
+        let body = json!({"vin": VIN});
+        let unpaid = payer.client.post(VIN_PATH, &[], &body).await;
+        let payment = payer.pay(&unpaid);
+        facilitator.will(&[Act::Unauthorized, Act::Overloaded]);
+        let answer = payer.client.post(VIN_PATH, &[("payment-signature", &payment)], &body).await;
+        assert_eq!(answer.status, 500, "{}", answer.text);
+        let db = &stack.app.db;
+        let id = books::receipts(db, payer.agent()).await[0].job_id;
+        let mut old = store::load_latest(db, id).await.unwrap().expect("the job");
+        assert_eq!(old.settlement, Settlement::Void);
+        let answer = payer.client.post(VIN_PATH, &[("payment-signature", &payment)], &body).await;
+        assert_eq!(answer.status, 202, "{}", answer.text);
+        let new = store::load_latest(db, id).await.unwrap().expect("the job");
+        assert_eq!((new.attempt, new.open.is_some()), (old.attempt, true), "the same in all but when it was made");
+        let moved = store::postpone(db, &mut old, Duration::from_secs(3600), stack.app.clock.now()).await;
+        assert!(matches!(moved, Err(MoveError::LostLease)), "{moved:?}");
+        reconcile_now(&stack).await;
+        assert_eq!(payer.finished(&id_of(&answer)).await["status"], "completed");
+        assert_eq!(payer.balance(&stack).await, 995_000);
     });
 }
 

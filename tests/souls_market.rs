@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use common::clock::Clock;
 use common::encoding::{base64_any, base64_standard};
+use common::ids::RequestId;
 use common::jobs::job::LEASE;
+use common::jobs::store;
 use common::ledger::account;
 use futures_util::future::join_all;
 use http::{HeaderMap, StatusCode};
@@ -14,6 +16,7 @@ use local::{Options, Stack};
 use serde_json::{Value, json};
 
 use crate::support::payer::{bare, header};
+use crate::support::proxy::{Life, Proxy, throttled};
 use crate::support::{Answer, Client, Payer, eventually, run, stack, stack_with};
 
 /// A seller with a key, and what it does with it.
@@ -509,6 +512,35 @@ fn a_job_ends_once_however_many_end_it() {
         let back: f64 = credits.parse().unwrap();
         let earned = shop.get("/balance").await.json()["balance"]["pending"].as_f64().unwrap();
         assert!((earned / 0.4 + back / 0.5 - 3.0).abs() < 1e-9, "{earned} earned, {back} paid back");
+    });
+}
+
+/// The database takes the claim, and its answer is lost: sent again, it is not taken for another worker's, which would
+/// leave the job to nobody for five minutes.
+#[test]
+fn a_claim_is_not_refused_for_itself() {
+    run(async {
+        let database = local::database::start(None).await.expect("a database");
+        let proxy = Proxy::start(&database, Life::immortal()).await;
+        let stack = stack_with(|options| options.with("AWS_ENDPOINT_URL", &proxy.url)).await;
+        let shop = Shop::open(&stack, "retried").await;
+        let payer = Payer::with(&stack, 1_000_000).await;
+        let job = buy(&shop, &payer, "words").await;
+        eventually("the job to be handed over", || async {
+            let id = RequestId::of_soul_job(&job).expect("a job's id");
+            store::load_latest(&stack.app.db, id).await.unwrap()?.handed_until.map(drop)
+        })
+        .await;
+        let mut lost = false;
+        proxy.inject_afterwards(move |operation| {
+            lost ^= operation == "UpdateItem";
+            (operation == "UpdateItem" && lost).then(throttled)
+        });
+        let claimed = shop.send("POST", &format!("/jobs/{job}/claim"), &json!({})).await;
+        proxy.heal();
+        assert_eq!(claimed.status, 200, "{}", claimed.text);
+        let done = shop.send("POST", &format!("/jobs/{job}/complete"), &json!({"result": "w"})).await;
+        assert_eq!(done.status, 200, "{}", done.text);
     });
 }
 

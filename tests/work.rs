@@ -7,10 +7,12 @@ use std::time::Duration;
 use common::catalog::ToolSpec;
 use common::store::queue::Message;
 use common::tools::{Output, Runner, Running, Source, Task, Toolbox, web_read};
+use local::stack::Background;
 use local::{Options, Stack};
 use serde_json::json;
 
 use crate::support::payer::{bare, header};
+use crate::support::proxy::{Life, Proxy};
 use crate::support::{Payer, READ_PATH, eventually, run, stack, stack_with};
 
 static RUNS: AtomicUsize = AtomicUsize::new(0);
@@ -99,6 +101,81 @@ fn a_batch_reports_only_the_messages_that_failed() {
         ]});
         let answer = worker::handle(&stack.gate.engine, serde_json::from_value(event).unwrap()).await;
         assert_eq!(serde_json::to_value(answer).unwrap(), json!({"batchItemFailures": [{"itemIdentifier": "2"}]}));
+    });
+}
+
+static SLOW_RUNS: AtomicUsize = AtomicUsize::new(0);
+
+/// Says how far it is, so that its lease is renewed after three seconds.
+fn slow(_: Arc<Toolbox>, task: Task) -> Running {
+    Box::pin(async move {
+        SLOW_RUNS.fetch_add(1, Ordering::SeqCst);
+        task.reporter.say(10, "begun");
+        tokio::time::sleep(Duration::from_millis(4_500)).await;
+        Ok(Output::new(json!({"slow": true}), Source::embedded("test")))
+    })
+}
+
+static SLOW: [&Runner; 1] = [&Runner { spec: &web_read::SPEC, run: slow }];
+
+/// The database does not take the renewal of a lease that has half a minute left: the work goes on, and is done once.
+#[test]
+fn work_is_not_thrown_away_for_a_renewal_that_fails() {
+    run(async {
+        let database = local::database::start(None).await.expect("a database");
+        let proxy = Proxy::start(&database, Life::immortal()).await;
+        let stack = stack_with(|options| {
+            let options = options.with("AWS_ENDPOINT_URL", &proxy.url);
+            Options { runners: Some(&SLOW), background: Background::Worker, ..options }
+        })
+        .await;
+        let payer = Payer::new(&stack).await;
+        let accepted = payer.buy(READ_PATH, &json!({"url": "http://example.com/"})).await.json();
+        eventually("the work to begin", || async { (SLOW_RUNS.load(Ordering::SeqCst) == 1).then_some(()) }).await;
+        proxy.inject(|operation| {
+            let broken = json!({"__type": "com.amazon.coral.validate#ValidationException", "message": "broken"});
+            (operation == "UpdateItem").then_some((400, broken))
+        });
+        tokio::time::sleep(Duration::from_millis(3_800)).await;
+        proxy.heal();
+        let job = payer.finished(accepted["request_id"].as_str().unwrap()).await;
+        assert_eq!((&job["status"], SLOW_RUNS.load(Ordering::SeqCst)), (&json!("completed"), 1));
+    });
+}
+
+static ENDLESS_BEGUN: AtomicUsize = AtomicUsize::new(0);
+static ENDLESS_ENDED: AtomicUsize = AtomicUsize::new(0);
+
+/// Counts the end of whoever had it.
+struct Ends;
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        ENDLESS_ENDED.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+fn endless(_: Arc<Toolbox>, _: Task) -> Running {
+    Box::pin(async {
+        let _ends = Ends;
+        ENDLESS_BEGUN.fetch_add(1, Ordering::SeqCst);
+        std::future::pending().await
+    })
+}
+
+static ENDLESS: [&Runner; 1] = [&Runner { spec: &web_read::SPEC, run: endless }];
+
+/// Who lets go of a job lets go of its work: another process is about to do it.
+#[test]
+fn a_tool_ends_with_whoever_runs_it() {
+    run(async {
+        let stack = stack_of(&ENDLESS).await;
+        let payer = Payer::new(&stack).await;
+        payer.buy(READ_PATH, &json!({"url": "http://example.com/"})).await;
+        eventually("the work to begin", || async { (ENDLESS_BEGUN.load(Ordering::SeqCst) == 1).then_some(()) }).await;
+        stack.kill().await;
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        assert_eq!(ENDLESS_ENDED.load(Ordering::SeqCst), 1);
     });
 }
 

@@ -16,6 +16,7 @@ use crate::ids::AgentId;
 use crate::jobs::Engine;
 use crate::limits::{self, Class, StopSwitch, Subject};
 use crate::net::{FetchPolicy, PlainHttp};
+use crate::payments::bid::FeeCap;
 use crate::payments::settle::{Facilitator, Relayer, Settler};
 use crate::payments::treasury::Treasury;
 use crate::providers::Chain;
@@ -260,7 +261,7 @@ pub async fn settler(app: &App, connections: &Connections) -> Result<Box<dyn Set
         )),
         SettlementConfig::Relayer => {
             let key = secrets::relayer_key(config, &connections.signed).await?;
-            Box::new(Relayer::new(app.chain.clone(), app.db.clone(), app.clock.clone(), key))
+            Box::new(Relayer::new(app.chain.clone(), app.db.clone(), app.clock.clone(), key, FeeCap::of(config)))
         }
     })
 }
@@ -268,7 +269,7 @@ pub async fn settler(app: &App, connections: &Connections) -> Result<Box<dyn Set
 /// The wallet that sellers are paid from.
 pub async fn treasury(app: &App, connections: &Connections) -> Result<Treasury, StoreError> {
     let key = secrets::treasury_key(&app.config, &connections.signed).await?;
-    Ok(Treasury::new(app.chain.clone(), app.db.clone(), key))
+    Ok(Treasury::new(app.chain.clone(), app.db.clone(), key, FeeCap::of(&app.config)))
 }
 
 impl Gate {

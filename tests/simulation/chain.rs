@@ -10,7 +10,7 @@ use common::digest::sha256_parts;
 use common::evm::authorization::Authorization;
 use common::evm::{Address, Word, hex0x};
 use common::payments::reason::Reason;
-use common::payments::settle::{Intent, Prepared, Settled, Settler, Verdict};
+use common::payments::settle::{Found, Intent, Prepared, Settled, Settler, Verdict};
 use common::store::{BoxFuture, Db, Key, StoreError, Write};
 use serde::{Deserialize, Serialize};
 
@@ -262,6 +262,7 @@ impl Model {
             max_fee: 2,
             priority_fee: 1,
             hash,
+            replaced: Default::default(),
         };
         let write = Write::update(table, self.nonces(), "SET #next = :after");
         let write = match stored {
@@ -299,7 +300,7 @@ impl Model {
         if fate.strikes("facilitator timeout after broadcast", 60) {
             return Settled::Pending { transaction: None };
         }
-        self.wait_for(authorization, transaction).await
+        self.wait_for(authorization, &[hex0x(&transaction)]).await
     }
 
     async fn relay(&self, authorization: &Authorization, intent: &Intent) -> Settled {
@@ -317,22 +318,24 @@ impl Model {
         if fate.strikes("chain timeout after broadcast", 60) {
             return Settled::Pending { transaction: Some(hash) };
         }
-        self.wait_for(authorization, intent.hash).await
+        self.wait_for(authorization, &intent.hashes()).await
     }
 
-    async fn wait_for(&self, authorization: &Authorization, transaction: Word) -> Settled {
+    async fn wait_for(&self, authorization: &Authorization, hashes: &[String]) -> Settled {
         let deadline = tokio::time::Instant::now() + Duration::from_secs(12);
         while tokio::time::Instant::now() < deadline {
-            if let Some(settled) = self.mined(authorization, transaction) {
+            if let Some(settled) = self.mined(authorization, hashes) {
                 return settled;
             }
             self.fate.step(tokio::time::sleep(Duration::from_millis(300))).await;
         }
-        Settled::Pending { transaction: Some(hex0x(&transaction)) }
+        Settled::Pending { transaction: hashes.first().cloned() }
     }
 
-    fn mined(&self, authorization: &Authorization, transaction: Word) -> Option<Settled> {
-        let moved = self.chain.state().mined.get(&transaction).copied()?;
+    /// What came of the one that was mined of all that were signed for an account nonce.
+    fn mined(&self, authorization: &Authorization, hashes: &[String]) -> Option<Settled> {
+        let mined = self.chain.state().mined.clone();
+        let (transaction, moved) = mined.into_iter().find(|(hash, _)| hashes.contains(&hex0x(hash)))?;
         Some(match moved {
             true => Settled::Yes { transaction: hex0x(&transaction) },
             false => self.chain.explain(authorization, Reason::Reverted),
@@ -340,34 +343,41 @@ impl Model {
     }
 
     fn after_spent_nonce(&self, authorization: &Authorization, intent: &Intent) -> Settled {
-        self.mined(authorization, intent.hash).unwrap_or(Settled::Dropped)
+        self.mined(authorization, &intent.hashes()).unwrap_or(Settled::Dropped)
     }
 
-    async fn reconcile(&self, authorization: &Authorization, intent: Option<&Intent>) -> Result<Settled, StoreError> {
+    async fn reconcile(&self, authorization: &Authorization, intent: Option<&Intent>) -> Result<Found, StoreError> {
         self.fate.step(async {}).await;
         if self.fate.strikes("chain unavailable", 20) {
             return Err(StoreError::new("the chain is unavailable"));
         }
-        if let Some(settled) = intent.and_then(|intent| self.mined(authorization, intent.hash)) {
-            return Ok(settled);
+        if let Some(settled) = intent.and_then(|intent| self.mined(authorization, &intent.hashes())) {
+            return Ok(Found::Known(settled));
         }
         let used = self.chain.used(authorization).map(|used| match used.moved {
             true => Settled::Yes { transaction: hex0x(&used.transaction) },
             false => Settled::No(Reason::NonceUsed),
         });
         let Some(intent) = intent else {
-            return Ok(match used {
+            return Ok(Found::Known(match used {
                 Some(known) => known,
                 None => self.reconcile_without_intent(authorization).await,
-            });
+            }));
         };
         if self.chain.state().count > intent.account_nonce {
-            return Ok(used.unwrap_or_else(|| self.after_spent_nonce(authorization, intent)));
+            return Ok(Found::Known(used.unwrap_or_else(|| self.after_spent_nonce(authorization, intent))));
+        }
+        if self.fate.strikes("fees outgrew the transaction", 300) {
+            // What was bid before stays with some nodes: whichever is mined first, the others never can be.
+            let mut raised = Intent { max_fee: intent.max_fee.saturating_mul(2), ..intent.clone() };
+            raised.replaced.push(intent.hash);
+            raised.hash = sha256_parts(&[b"raised", &intent.hash]);
+            return Ok(Found::Outgrown(raised));
         }
         if self.chain.knows(&intent.hash) {
-            return Ok(Settled::Pending { transaction: Some(hex0x(&intent.hash)) });
+            return Ok(Found::Known(Settled::Pending { transaction: Some(hex0x(&intent.hash)) }));
         }
-        Ok(self.submit(authorization, Some(intent)).await)
+        Ok(Found::Known(self.submit(authorization, Some(intent)).await))
     }
 
     async fn reconcile_without_intent(&self, authorization: &Authorization) -> Settled {
@@ -403,7 +413,7 @@ impl Settler for Model {
         &'a self,
         authorization: &'a Authorization,
         intent: Option<&'a Intent>,
-    ) -> BoxFuture<'a, Result<Settled, StoreError>> {
+    ) -> BoxFuture<'a, Result<Found, StoreError>> {
         Box::pin(self.reconcile(authorization, intent))
     }
 }

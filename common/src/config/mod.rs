@@ -97,6 +97,19 @@ pub struct PaymentConfig {
     /// `PAYMENT_HOLD_MS`: how long an accepted call waits for its settlement, so that its answer can carry the
     /// transaction. Default 800.
     pub hold: Duration,
+    /// `TRANSACTION_FEE_CAP_GWEI`: most that one transaction of the fee wallet or the treasury may cost, all its gas
+    /// together. Default 1000000, which is 0.001 ETH.
+    pub fee_cap_gwei: u64,
+}
+
+/// wei
+pub const WEI_PER_GWEI: u64 = 1_000_000_000;
+
+impl PaymentConfig {
+    /// Most that one transaction of ours may cost, in wei.
+    pub fn fee_cap_wei(&self) -> u128 {
+        u128::from(self.fee_cap_gwei) * u128::from(WEI_PER_GWEI)
+    }
 }
 
 /// Who puts payments on chain.
@@ -328,6 +341,7 @@ impl Config {
             overlap_below: env.parsed("OVERLAP_BELOW_USDC").unwrap_or(Usdc::from_micro(2_000)),
             overlap_exposure: env.parsed("OVERLAP_EXPOSURE_USDC").unwrap_or(Usdc::from_micro(50_000)),
             hold: Duration::from_millis(env.number("PAYMENT_HOLD_MS", 800, 0..=10_000)),
+            fee_cap_gwei: env.number("TRANSACTION_FEE_CAP_GWEI", 1_000_000, 1..=1_000_000_000),
         };
         let settlement = match env.url("FACILITATOR_URL") {
             Some(url) => SettlementConfig::Facilitator { url, token: env.text("FACILITATOR_TOKEN").map(Redacted) },
@@ -693,6 +707,7 @@ mod tests {
             ("RELAYER_PRIVATE_KEY", "0xsecret"),
             ("SERVICE_NAME", "two words"),
             ("OVERLAP_BELOW_USDC", "-1"),
+            ("TRANSACTION_FEE_CAP_GWEI", "0"),
             ("RATE_LIMIT_SCALE", "0"),
             ("SMTP_URL", "smtp://user:secret@mail.example.com:587"),
             ("MODEL_PROVIDER", "anthropic"),
@@ -711,6 +726,7 @@ mod tests {
             "RELAYER_PRIVATE_KEY",
             "SERVICE_NAME",
             "OVERLAP_BELOW_USDC",
+            "TRANSACTION_FEE_CAP_GWEI",
             "RATE_LIMIT_SCALE",
             "SMTP_URL",
             "MAIL_FROM",

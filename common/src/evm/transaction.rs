@@ -1,6 +1,9 @@
 //! Type-2 (EIP-1559) transactions, signed with a key of ours.
 
-use super::{Address, Word, keccak256, signature::PrivateKey};
+use serde::{Deserialize, Serialize};
+use serde_bytes::ByteArray;
+
+use super::{Address, Word, hex0x, keccak256, signature::PrivateKey};
 
 /// A call of a contract by an account of ours. Fees are in wei.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +22,27 @@ pub struct Transaction {
 pub struct SignedTransaction {
     pub raw: Vec<u8>,
     pub hash: Word,
+}
+
+/// Hashes of what was signed for an account nonce before the latest, oldest first. The chain takes one of them or the
+/// latest, whichever it likes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Replaced(Vec<ByteArray<32>>);
+
+impl Replaced {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn push(&mut self, hash: Word) {
+        self.0.push(hash.into());
+    }
+
+    /// The latest and all before it, the latest first.
+    pub fn with(&self, latest: &Word) -> Vec<String> {
+        std::iter::once(hex0x(latest)).chain(self.0.iter().rev().map(|hash| hex0x(&hash[..]))).collect()
+    }
 }
 
 impl Transaction {
@@ -85,7 +109,6 @@ fn without_leading_zeros(bytes: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evm::hex0x;
 
     #[test]
     fn rlp_of_the_edge_lengths() {

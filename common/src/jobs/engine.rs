@@ -11,6 +11,7 @@
 //! | before the intent is written | claimed, lease expired | settled as if new |
 //! | between intent and broadcast | submitted, unknown on chain | the same bytes are broadcast |
 //! | between broadcast and mark | submitted, known on chain | read off the chain |
+//! | between a raise of the fee, its writing and its broadcast | submitted, one bid known or none | the latest is broadcast; any may be mined (`payments::bid`) |
 //! | during the work | settled, no outcome | the work runs again, at most five times, then is paid back |
 //! | between work and mark | settled, no outcome | as above: tools may run twice, charges never |
 
@@ -18,6 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::job::{Job, Place, RETENTION, Settlement, Step, StoredResult};
@@ -31,7 +33,7 @@ use crate::http::log;
 use crate::ids::RequestId;
 use crate::ledger::account;
 use crate::ledger::signing::ReceiptSigner;
-use crate::payments::settle::{Settled, Settler};
+use crate::payments::settle::{Found, Settled, Settler};
 use crate::store::queue;
 use crate::store::{Blobs, BoxFuture, Db, Queue, StoreError};
 use crate::tools::{ErrorCode, Output, Reporter, Runner, Task, ToolError, Toolbox, Unavailable};
@@ -44,6 +46,8 @@ const SETTLEMENT_PAUSE: Duration = Duration::from_secs(15);
 const FIRST_REMINDER: Duration = Duration::from_secs(60);
 /// Work that takes longer has its lease renewed.
 const RENEW_AFTER: Duration = Duration::from_secs(20);
+/// A renewal that the database did not take is tried again after this long.
+const RENEW_AGAIN: Duration = Duration::from_secs(5);
 /// How long work has to go on before, and between, writings of how far it has come.
 const REPORT_AFTER: Duration = Duration::from_secs(3);
 /// How often an account nonce that another process took is asked for again.
@@ -158,7 +162,15 @@ impl Engine {
     }
 
     async fn reconcile(&self, job: &mut Job) -> Result<Progress, MoveError> {
-        let settled = match self.settler.reconcile(&signed_payment(job)?, job.intent.as_ref()).await? {
+        let payment = signed_payment(job)?;
+        let settled = match self.settler.reconcile(&payment, job.intent.as_ref()).await? {
+            Found::Known(settled) => settled,
+            Found::Outgrown(raised) => {
+                store::raised(&self.db, job, raised, self.clock.now()).await?;
+                self.settler.submit(&payment, job.intent.as_ref()).await
+            }
+        };
+        let settled = match settled {
             // What could not be sent again was perhaps sent before: only the chain can tell.
             Settled::NotSent(_) => Settled::Pending { transaction: None },
             known => known,
@@ -266,8 +278,13 @@ impl Engine {
         };
         tokio::pin!(work);
         let (mut renewed, mut written) = (Instant::now(), job.progress.clone());
+        let mut was_taken = true;
         loop {
-            let pause = if job.progress == written { RENEW_AFTER } else { REPORT_AFTER };
+            let pause = match was_taken {
+                true if job.progress == written => RENEW_AFTER,
+                true => REPORT_AFTER,
+                false => RENEW_AGAIN,
+            };
             tokio::select! {
                 biased;
                 worked = &mut work => return Ok(worked),
@@ -277,8 +294,17 @@ impl Engine {
                 }
                 () = tokio::time::sleep_until(renewed + pause) => {}
             }
-            store::renew(&self.db, job, self.clock.now()).await?;
-            (renewed, written) = (Instant::now(), job.progress.clone());
+            let now = self.clock.now();
+            match store::renew(&self.db, job, now).await {
+                Ok(()) => (was_taken, written) = (true, job.progress.clone()),
+                // The job is still held: what was worked on is not thrown away for an answer that got lost.
+                Err(MoveError::Failed(error)) if job.lease_until.is_some_and(|until| now.plus(RENEW_AGAIN) < until) => {
+                    log::failure("a job's lease could not be renewed", &error);
+                    was_taken = false;
+                }
+                Err(lost) => return Err(lost),
+            }
+            renewed = Instant::now();
         }
     }
 
@@ -290,21 +316,20 @@ impl Engine {
             serde_json::from_str(&job.input).map_err(|_| ToolError::internal("the stored input cannot be read"))?;
         let deadline = self.clock.now().plus(runner.spec.deadline);
         let task = Task { tool: runner.spec, input, request_id: job.request_id, agent: job.agent, deadline, reporter };
-        let work = tokio::spawn((runner.run)(self.toolbox.clone(), task));
-        let abort = work.abort_handle();
-        match tokio::time::timeout(runner.spec.deadline, work).await {
-            Ok(Ok(output)) => output,
-            Ok(Err(panic)) => {
+        // A task that ends with us: a job that another process took up is not worked on here as well.
+        let mut work = JoinSet::new();
+        work.spawn((runner.run)(self.toolbox.clone(), task));
+        match tokio::time::timeout(runner.spec.deadline, work.join_next()).await {
+            Ok(Some(Ok(output))) => output,
+            Ok(Some(Err(panic))) => {
                 log::failure("a tool panicked", &panic);
                 Err(ToolError::internal("the tool failed unexpectedly"))
             }
-            Err(_) => {
-                abort.abort();
-                Err(ToolError::unavailable(
-                    Unavailable::SourceUnavailable,
-                    format!("the work took longer than {} s", runner.spec.deadline.as_secs()),
-                ))
-            }
+            Ok(None) => Err(ToolError::internal("the tool did not begin")),
+            Err(_) => Err(ToolError::unavailable(
+                Unavailable::SourceUnavailable,
+                format!("the work took longer than {} s", runner.spec.deadline.as_secs()),
+            )),
         }
     }
 

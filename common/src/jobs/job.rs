@@ -468,6 +468,7 @@ mod tests {
                 max_fee: 1_000_000_000,
                 priority_fee: 1_000_000_000,
                 hash,
+                replaced: Default::default(),
             }),
             transaction: Some(crate::evm::hex0x(&hash)),
             refusal: None,

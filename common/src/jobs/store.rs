@@ -1,5 +1,6 @@
 //! Every move of a job, as the writes that make it. Each is conditional on the attempt that makes it still being the
-//! latest, so that a worker which lost its lease can no longer change anything; and whatever belongs together (job,
+//! latest, so that a worker which lost its lease can no longer change anything (nor the job that was made anew in place of
+//! one that came to nothing, whose attempts begin again); and whatever belongs together (job,
 //! receipt, balance, claim) is written together.
 
 use std::time::Duration;
@@ -17,9 +18,10 @@ use crate::ledger::receipt::{self, ExecutionStatus, Receipt, ReceiptStatus};
 use crate::ledger::signing::ReceiptSigner;
 use crate::money::Usdc;
 use crate::payments::reason::Reason;
-use crate::payments::settle::Prepared;
+use crate::payments::settle::{Intent, Prepared};
 use crate::payments::{claim, policy};
-use crate::store::db::{self, Query};
+use crate::store::db;
+use crate::store::due::InIndex;
 use crate::store::table::OPEN_INDEX;
 use crate::store::{Db, StoreError, Write, WriteError};
 use crate::tools::{ErrorCode, Mode, ToolError};
@@ -86,11 +88,15 @@ pub async fn take_up(db: &Db, request_id: RequestId, holder: &str, now: Timestam
     }
 }
 
+/// Whoever made the last attempt holds the job, which is the one it was made at.
+const HELD: &str = "#attempt = :attempt AND #created = :created AND attribute_exists(#open)";
+
 /// Starts a change of a job under its current attempt.
 fn change(db: &Db, job: &Job, expression: &str, now: Timestamp) -> Result<Write, StoreError> {
     Write::update(&db.tables.jobs, job.key(), &expression.replacen("SET ", "SET #updated = :updated, ", 1))
-        .only_if("#attempt = :attempt AND attribute_exists(#open)")
+        .only_if(HELD)
         .bind("attempt", job.attempt)?
+        .bind("created", job.created)?
         .bind("updated", now)
 }
 
@@ -121,6 +127,22 @@ pub async fn submitting(db: &Db, job: &mut Job, prepared: Prepared, now: Timesta
     job.intent = prepared.intent;
     job.transaction = transaction.or(job.transaction.take());
     Ok(true)
+}
+
+/// Writes down the higher bid that is about to be broadcast in place of the last.
+pub async fn raised(db: &Db, job: &mut Job, raised: Intent, now: Timestamp) -> Result<(), MoveError> {
+    let (transaction, until) = (hex0x(&raised.hash), now.plus(LEASE));
+    let write = change(db, job, "SET #intent = :intent, #transaction = :transaction, #lease_until = :until", now)?
+        .only_if(&format!("{HELD} AND #settlement = :submitted"))
+        .bind("submitted", Settlement::Submitted)?
+        .bind("intent", &raised)?
+        .bind("transaction", &transaction)?
+        .bind("until", until)?;
+    db.write(write).await?;
+    job.intent = Some(raised);
+    job.transaction = Some(transaction);
+    job.lease_until = Some(until);
+    Ok(())
 }
 
 /// What was submitted can no longer land, and nothing else was: back to the beginning.
@@ -380,8 +402,17 @@ pub struct OpenJob {
 
 /// Open jobs of a shard that are due, the longest waiting first.
 pub async fn due(db: &Db, lane: Lane, shard: u8, now: Timestamp, limit: usize) -> Result<Vec<OpenJob>, StoreError> {
-    let query = Query::new(&db.tables.jobs, "#open = :open AND #due <= :now", limit).index(OPEN_INDEX.name);
-    db.query(query.bind("open", job::shard_name(shard, lane))?.bind("now", now)?).await
+    db.query(open(db).items(&job::shard_name(shard, lane), now, limit)?).await
+}
+
+/// Where open jobs are due.
+fn open(db: &Db) -> InIndex<'_> {
+    InIndex {
+        table: &db.tables.jobs,
+        index: OPEN_INDEX.name,
+        shard: OPEN_INDEX.partition,
+        is_due: "#open = :shard AND #due <= :now",
+    }
 }
 
 /// Moves a due job's next look into the future. `false` if somebody else did.
@@ -391,15 +422,7 @@ pub async fn look_again_at(
     was_due: Timestamp,
     due: Timestamp,
 ) -> Result<bool, StoreError> {
-    let write = Write::update(&db.tables.jobs, job::key(request_id), "SET #due = :due")
-        .only_if("#due = :was AND attribute_exists(#open)")
-        .bind("due", due)?
-        .bind("was", was_due)?;
-    match db.write(write).await {
-        Ok(_) => Ok(true),
-        Err(WriteError::Refused(_)) => Ok(false),
-        Err(WriteError::Failed(error)) => Err(error),
-    }
+    open(db).look_again_at(db, job::key(request_id), was_due, due).await
 }
 
 fn close(job: &mut Job) {
@@ -454,7 +477,6 @@ fn revise(receipt: &mut Receipt, job: &Job, now: Timestamp) {
 impl Write {
     /// Only while nothing of the job's payment was broadcast.
     fn only_unsubmitted(self) -> Result<Write, StoreError> {
-        self.only_if("#attempt = :attempt AND attribute_exists(#open) AND #settlement = :claimed")
-            .bind("claimed", Settlement::Claimed)
+        self.only_if(&format!("{HELD} AND #settlement = :claimed")).bind("claimed", Settlement::Claimed)
     }
 }

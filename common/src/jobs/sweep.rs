@@ -53,21 +53,37 @@ pub async fn last(db: &Db) -> Result<Option<LastSweep>, StoreError> {
 
 /// Sends every due job of a lane again, to the lane's queue.
 pub async fn sweep(db: &Db, lane: Lane, queue: &dyn Queue, now: Timestamp) -> Result<Swept, StoreError> {
-    let mut swept = Swept::default();
+    let (mut swept, mut failed) = (Swept::default(), None);
     for shard in 0..OPEN_SHARDS {
-        for open in store::due(db, lane, shard, now, PER_SHARD).await? {
-            let Some(request_id) = job::request_id_of(&open.pk) else { continue };
-            // Moved first: of two sweepers one sends, and a job whose message is lost again comes back.
-            if store::look_again_at(db, request_id, open.due, now.plus(LOOK_AGAIN)).await? {
-                queue::send_or_log(queue, request_id, None).await;
-                swept.sent += 1;
-                swept.oldest_secs =
-                    swept.oldest_secs.max(now.secs().saturating_sub(open.created.secs()).unsigned_abs());
-            }
+        // A shard that cannot be read is no reason to leave the jobs of the others lying.
+        if let Err(error) = sweep_shard(db, lane, shard, queue, now, &mut swept).await {
+            log::failure("a shard of the open jobs could not be swept", &error);
+            failed = Some(error);
         }
     }
     if swept.sent > 0 {
         log::event("swept", serde_json::json!({"sent": swept.sent, "oldest_secs": swept.oldest_secs}));
     }
-    Ok(swept)
+    failed.map_or(Ok(swept), Err)
+}
+
+async fn sweep_shard(
+    db: &Db,
+    lane: Lane,
+    shard: u8,
+    queue: &dyn Queue,
+    now: Timestamp,
+    swept: &mut Swept,
+) -> Result<(), StoreError> {
+    for open in store::due(db, lane, shard, now, PER_SHARD).await? {
+        let Some(request_id) = job::request_id_of(&open.pk) else { continue };
+        // Moved first: of two sweepers one sends, and a job whose message is lost again comes back.
+        if store::look_again_at(db, request_id, open.due, now.plus(LOOK_AGAIN)).await? {
+            queue::send_or_log(queue, request_id, None).await;
+            swept.sent += 1;
+            let age = now.secs().saturating_sub(open.created.secs()).unsigned_abs();
+            swept.oldest_secs = swept.oldest_secs.max(age);
+        }
+    }
+    Ok(())
 }

@@ -69,6 +69,8 @@ pub fn to_json(payout: &Payout) -> Value {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Ran {
     pub sent: u32,
+    /// Sent again with a higher fee.
+    pub raised: u32,
     pub completed: u32,
     pub failed: u32,
     /// Looked at, and left where they were.
@@ -83,7 +85,11 @@ pub async fn run(db: &Db, treasury: &Treasury, now: Timestamp) -> Result<Ran, St
     let (begun, mut ran, mut open) = (Instant::now(), Ran::default(), Vec::new());
     for shard in 0..SHARDS {
         for Due { soul, id } in payout::due(db, shard, now, PER_SHARD).await? {
-            open.extend(payout::load(db, &soul, &id).await?.filter(Payout::is_open));
+            match payout::load(db, &soul, &id).await {
+                Ok(found) => open.extend(found.filter(Payout::is_open)),
+                // One that cannot be read does not keep the others waiting.
+                Err(error) => log::failure("a payout could not be read", &format_args!("{id}: {error}")),
+            }
         }
     }
     open.sort_by_key(|payout| (payout.status == PayoutStatus::Pending, payout.created));
@@ -101,15 +107,16 @@ pub async fn run(db: &Db, treasury: &Treasury, now: Timestamp) -> Result<Ran, St
         });
         match moved {
             Moved::Sent => ran.sent += 1,
+            Moved::Raised => ran.raised += 1,
             Moved::Completed => ran.completed += 1,
             Moved::Failed => ran.failed += 1,
             Moved::Waits | Moved::Held => ran.waiting += 1,
         }
-        let is_under_way = payout.status == PayoutStatus::Processing && moved == Moved::Waits;
+        let is_under_way = payout.status == PayoutStatus::Processing && matches!(moved, Moved::Waits | Moved::Raised);
         if is_under_way || moved == Moved::Sent {
             on_its_way = on_its_way.checked_add(payout.amount).unwrap_or(on_its_way);
         }
-        if matches!(moved, Moved::Sent | Moved::Waits) {
+        if matches!(moved, Moved::Sent | Moved::Raised | Moved::Waits) {
             let age = now.secs().saturating_sub(payout.created.secs()).unsigned_abs();
             ran.oldest_secs = ran.oldest_secs.max(age);
         }
@@ -124,6 +131,7 @@ pub async fn run(db: &Db, treasury: &Treasury, now: Timestamp) -> Result<Ran, St
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Moved {
     Sent,
+    Raised,
     Completed,
     Failed,
     Waits,
@@ -193,6 +201,7 @@ async fn follow(db: &Db, treasury: &Treasury, payout: &Payout, now: Timestamp) -
         return Err(StoreError::new("a payout is processed without a transaction"));
     };
     let seen = treasury.look(payout, sending).await.map_err(StoreError::new)?;
+    let looked = Payout { in_doubt: None, waiting: None, ..payout.clone() };
     match seen {
         Seen::Paid { transaction } => {
             let told = told(db, payout, &transaction, now).await?;
@@ -204,16 +213,30 @@ async fn follow(db: &Db, treasury: &Treasury, payout: &Payout, now: Timestamp) -
             if payout.in_doubt.is_some() && treasury::stands(failure, since, now) {
                 return fail(db, payout, failure, now).await;
             }
-            look_again(db, payout, Some((failure, since)), now).await
+            look_again(db, Payout { in_doubt: Some((failure, since)), ..looked }, payout, now).await
         }
-        Seen::Waiting => look_again(db, payout, None, now).await,
+        Seen::Waiting => look_again(db, looked, payout, now).await,
+        Seen::Outgrown(raised) => {
+            let next = Payout { tx_hash: Some(hex0x(&raised.hash)), sending: Some(raised.clone()), ..looked };
+            // Written down before it is sent: any of them may be mined, and all have to be asked for.
+            if !move_to(db, payout, Payout { due: now.plus(LOOK_AGAIN), ..next }).await? {
+                return Ok(Moved::Waits);
+            }
+            send(treasury, payout, &raised).await;
+            Ok(Moved::Raised)
+        }
+        // Nodes may have thrown out what no block would take.
+        Seen::Capped => {
+            send(treasury, payout, sending).await;
+            look_again(db, Payout { waiting: Some(Waiting::FeesTooHigh), ..looked }, payout, now).await
+        }
         Seen::Lost => {
             send(treasury, payout, sending).await;
-            look_again(db, payout, None, now).await
+            look_again(db, looked, payout, now).await
         }
         Seen::Unclear(why) => {
             log::failure("a payout needs a person", &format_args!("{}: {why}", payout.id));
-            look_again(db, payout, None, now).await
+            look_again(db, looked, payout, now).await
         }
     }
 }
@@ -226,24 +249,19 @@ async fn fail(db: &Db, payout: &Payout, failure: Failure, now: Timestamp) -> Res
 
 async fn wait(db: &Db, payout: &Payout, waiting: Waiting, pause: Duration, now: Timestamp) -> Result<(), StoreError> {
     let next = Payout { waiting: Some(waiting), due: now.plus(pause), ..payout.clone() };
-    move_to(db, payout, next).await
+    move_to(db, payout, next).await.map(drop)
 }
 
-async fn look_again(
-    db: &Db,
-    payout: &Payout,
-    in_doubt: Option<(Failure, Timestamp)>,
-    now: Timestamp,
-) -> Result<Moved, StoreError> {
-    let next = Payout { in_doubt, due: now.plus(LOOK_AGAIN), ..payout.clone() };
-    move_to(db, payout, next).await?;
+async fn look_again(db: &Db, looked: Payout, payout: &Payout, now: Timestamp) -> Result<Moved, StoreError> {
+    move_to(db, payout, Payout { due: now.plus(LOOK_AGAIN), ..looked }).await?;
     Ok(Moved::Waits)
 }
 
-/// Refused is fine: then another process moved it.
-async fn move_to(db: &Db, payout: &Payout, next: Payout) -> Result<(), StoreError> {
+/// `false` is fine: then another process moved it.
+async fn move_to(db: &Db, payout: &Payout, next: Payout) -> Result<bool, StoreError> {
     match db.transact(&payout.moved(db, next)?).await {
-        Ok(()) | Err(WriteError::Refused(_)) => Ok(()),
+        Ok(()) => Ok(true),
+        Err(WriteError::Refused(_)) => Ok(false),
         Err(WriteError::Failed(error)) => Err(error),
     }
 }

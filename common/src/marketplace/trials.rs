@@ -22,8 +22,7 @@ use super::service::{self, Executor, Service};
 use super::soul::{self, Slug};
 use crate::clock::Timestamp;
 use crate::digest::sha256;
-use crate::store::db::Query;
-use crate::store::{Db, Key, StoreError, Write, WriteError};
+use crate::store::{self, Db, Key, StoreError, Write, WriteError};
 
 /// Trials of one soul on a UTC day.
 pub const MOST_A_DAY: u32 = 20;
@@ -68,7 +67,7 @@ fn partition(shard: u8) -> String {
 impl Due {
     fn key(&self) -> Key {
         let name = format!("{}#{}", self.soul, self.service);
-        Key::new(partition(sha256(name.as_bytes())[0] % SHARDS), format!("{:015}#{name}", self.due.millis().max(0)))
+        Key::new(partition(sha256(name.as_bytes())[0] % SHARDS), store::due::row(self.due, name))
     }
 
     fn put(&self, db: &Db) -> Result<Write, StoreError> {
@@ -93,11 +92,7 @@ pub fn ask(db: &Db, soul: &Slug, service: &Service, now: Timestamp) -> Result<Op
 pub async fn due(db: &Db, now: Timestamp) -> Result<Vec<Due>, StoreError> {
     let mut taken = Vec::new();
     for shard in 0..SHARDS {
-        let until = format!("{:015}", now.millis().max(0) + 1);
-        let query = Query::new(&db.tables.souls, "#pk = :pk AND #sk < :until", AT_ONCE)
-            .bind("pk", partition(shard))?
-            .bind("until", until)?;
-        let rows: Vec<Due> = db.query(query).await?;
+        let rows: Vec<Due> = db.query(store::due::rows(&db.tables.souls, &partition(shard), now, AT_ONCE)?).await?;
         for row in rows {
             let later = Due { due: now.plus(LEASE), ..row.clone() };
             let gone = Write::delete(&db.tables.souls, row.key()).only_if("attribute_exists(#pk)");

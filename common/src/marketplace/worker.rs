@@ -69,7 +69,9 @@ pub async fn claim(market: &Market, job: &Job) -> Result<Job, ApiError> {
     let now = market.app.clock.now();
     check_handed(job, now)?;
     let free = "(attribute_not_exists(#claimed_until) OR #claimed_until <= :now)";
-    let write = lease(market, job, "SET #claimed_until = :until, #updated = :now", free, now)?;
+    let holder = hex0x(&digest::random::<8>());
+    let set = "SET #claimed_until = :until, #holder = :holder, #updated = :now";
+    let write = lease(market, job, set, free, now)?.bind("holder", &holder)?;
     match market.app.db.write(write).await {
         Ok(item) => Ok(db::parse(item)?),
         Err(WriteError::Failed(error)) => Err(ApiError::Unavailable(error)),
@@ -77,6 +79,8 @@ pub async fn claim(market: &Market, job: &Job) -> Result<Job, ApiError> {
             let old = refused.refused(0).and_then(|refused| refused.old.clone());
             let old: Option<Job> = old.map(db::parse).transpose()?;
             match old {
+                // Our own write, sent again by the SDK after its answer was lost, meets itself.
+                Some(job) if job.is_claimed(now) && job.holder.as_ref() == Some(&holder) => Ok(job),
                 Some(job) if job.outcome.is_none() && job.is_claimed(now) => Err(MarketError::AlreadyClaimed.into()),
                 Some(job) => check_handed(&job, now).and(Err(MarketError::InvalidState("the job changed").into())),
                 None => Err(ApiError::NotFound),

@@ -11,9 +11,11 @@
 //! | facilitator, relayer | [`settle`] |
 //! | what leaves for sellers | [`treasury`] |
 //! | account nonces of our own wallets | [`nonces`] |
+//! | fees of our own transactions | [`bid`] |
 //!
 //! How these make up a paid call is told in `gate`.
 
+pub mod bid;
 pub mod claim;
 pub mod idempotency;
 pub mod nonces;

@@ -59,6 +59,7 @@ mod tests {
             overlap_below: Usdc::from_micro(2_000),
             overlap_exposure: Usdc::from_micro(50_000),
             hold: Duration::ZERO,
+            fee_cap_gwei: 1,
         };
         assert!(may_overlap(Usdc::from_micro(1_000), &config));
         assert!(!may_overlap(Usdc::from_micro(2_000), &config));

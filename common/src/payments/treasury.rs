@@ -2,7 +2,8 @@
 //! of them; `ledger::payout` holds the states, `marketplace::payouts` makes the moves.
 //!
 //! A plain transfer has no nonce of its own, as a signed authorization has: what keeps it from happening twice is the
-//! treasury's account nonce alone. So a transaction is only ever sent again as the same bytes, and it is only given up
+//! treasury's account nonce alone. So a payout keeps the nonce it got: its transaction is sent again as the same bytes, or
+//! as the same call with a higher fee (`payments::bid`), and it is only given up
 //! once the chain has shown for a while that it moved nothing, or that another transaction has its account nonce and
 //! moved nothing to the same wallet (an operator may have sent the transfer again with higher fees).
 
@@ -11,13 +12,14 @@ use std::time::Duration;
 use crate::clock::Timestamp;
 use crate::evm::abi::{self, Argument};
 use crate::evm::signature::PrivateKey;
-use crate::evm::transaction::{SignedTransaction, Transaction};
+use crate::evm::transaction::{Replaced, SignedTransaction, Transaction};
 use crate::evm::{Address, hex0x, word_from_u64};
 use crate::ledger::payout::{Failure, Payout, Sending, Waiting};
 use crate::money::Usdc;
-use crate::providers::chain::{Chain, ChainError, Fees};
+use crate::providers::chain::{Chain, ChainError};
 use crate::store::{Db, Key, StoreError, Write};
 
+use super::bid::{Bid, FeeCap, Next};
 use super::nonces;
 
 /// A transfer costs about 60,000 gas; a token that wants more than this is not fed.
@@ -32,6 +34,7 @@ pub struct Treasury {
     chain: Chain,
     db: Db,
     key: PrivateKey,
+    cap: FeeCap,
 }
 
 /// What the treasury can pay with.
@@ -59,6 +62,10 @@ pub enum Seen {
     Doubtful(Failure),
     /// Known, and in no block yet.
     Waiting,
+    /// Its fee has become too low: this is to be written down in its place, and sent.
+    Outgrown(Sending),
+    /// Its fee has become too low, and a higher one is not allowed.
+    Capped,
     /// Nobody knows it, and its account nonce is free: it has to be sent again.
     Lost,
     /// A person has to look.
@@ -66,8 +73,8 @@ pub enum Seen {
 }
 
 impl Treasury {
-    pub fn new(chain: Chain, db: Db, key: PrivateKey) -> Treasury {
-        Treasury { chain, db, key }
+    pub fn new(chain: Chain, db: Db, key: PrivateKey, cap: FeeCap) -> Treasury {
+        Treasury { chain, db, key, cap }
     }
 
     pub fn address(&self) -> Address {
@@ -101,8 +108,12 @@ impl Treasury {
             Err(error) if error.is_revert() => return Ok(Err(Obstacle::Refused)),
             Err(error) => return Ok(Err(unavailable(&error))),
         };
-        let sending = self.sending(block, fees);
-        let cost = u128::from(sending.gas_limit) * u128::from(sending.max_fee);
+        let gas_limit = (fees.gas + fees.gas / 5).min(MAX_GAS);
+        let Some(bid) = Bid::first(fees.market, self.cap.per_gas(gas_limit)) else {
+            self.cap.is_too_low(&format_args!("{} is not sent", payout.id));
+            return Ok(Err(Obstacle::Wait(Waiting::FeesTooHigh, format!("{:?}", fees.market))));
+        };
+        let cost = u128::from(gas_limit) * u128::from(bid.max_fee);
         if cost > funds.wei {
             let missing = format!("{} wei are there, {cost} may be needed", funds.wei);
             return Ok(Err(Obstacle::Wait(Waiting::TreasuryOutOfGas, missing)));
@@ -111,24 +122,28 @@ impl Treasury {
             Ok(next) => next,
             Err(error) => return Ok(Err(unavailable(&error))),
         };
-        let mut sending = Sending { account_nonce: next.nonce, ..sending };
+        let mut sending = Sending {
+            chain_id: self.chain.chain_id,
+            token: self.chain.token(),
+            from: self.address(),
+            account_nonce: next.nonce,
+            gas_limit,
+            max_fee: bid.max_fee,
+            priority_fee: bid.priority_fee,
+            block,
+            hash: [0; 32],
+            replaced: Replaced::default(),
+        };
         sending.hash = self.sign(payout, &sending).hash;
         Ok(Ok((sending, nonces::take(&self.db, &self.chain, self.address(), next)?)))
     }
 
-    fn sending(&self, block: u64, fees: Fees) -> Sending {
-        Sending {
-            chain_id: self.chain.chain_id,
-            token: self.chain.token(),
-            from: self.address(),
-            account_nonce: 0,
-            gas_limit: (fees.gas + fees.gas / 5).min(MAX_GAS),
-            // Four times the base fee: it is sent once and has to outlast a rise. What is not needed is not paid.
-            max_fee: fees.base_fee.saturating_mul(4).saturating_add(fees.priority_fee),
-            priority_fee: fees.priority_fee,
-            block,
-            hash: [0; 32],
-        }
+    /// The same with a higher bid.
+    fn raised(&self, payout: &Payout, sending: &Sending, bid: Bid) -> Sending {
+        let mut raised = Sending { max_fee: bid.max_fee, priority_fee: bid.priority_fee, ..sending.clone() };
+        raised.replaced.push(sending.hash);
+        raised.hash = self.sign(payout, &raised).hash;
+        raised
     }
 
     /// The transaction of a payout: the same bytes whenever it is signed.
@@ -171,18 +186,23 @@ impl Treasury {
                 None => Seen::Doubtful(Failure::Replaced),
             });
         }
-        if self.chain.knows_transaction(&hex0x(&sending.hash)).await? {
-            return Ok(Seen::Waiting);
-        }
         if sending.from != self.address() {
-            return Ok(Seen::Unclear("nobody knows it, and the treasury's key has changed since it was signed"));
+            return Ok(Seen::Unclear("it is in no block yet, and the treasury's key has changed since it was signed"));
         }
-        Ok(Seen::Lost)
+        let bid = Bid { max_fee: sending.max_fee, priority_fee: sending.priority_fee };
+        match bid.next(self.chain.market().await?, self.cap.per_gas(sending.gas_limit)) {
+            Next::Keep => {}
+            Next::Raise(bid) => return Ok(Seen::Outgrown(self.raised(payout, sending, bid))),
+            Next::Capped => {
+                self.cap.is_too_low(&format_args!("{}, nonce {}", payout.id, sending.account_nonce));
+                return Ok(Seen::Capped);
+            }
+        }
+        Ok(if self.chain.knows_transaction(&hex0x(&sending.hash)).await? { Seen::Waiting } else { Seen::Lost })
     }
 
     async fn mined(&self, payout: &Payout, sending: &Sending) -> Result<Option<Seen>, ChainError> {
-        let hash = hex0x(&sending.hash);
-        let Some(receipt) = self.chain.receipt(&hash).await? else { return Ok(None) };
+        let Some((hash, receipt)) = self.chain.first_receipt(&sending.hashes()).await? else { return Ok(None) };
         let value = word_from_u64(payout.amount.micro());
         Ok(Some(if self.chain.moved(&receipt, sending.from, payout.wallet, &value) {
             Seen::Paid { transaction: hash }

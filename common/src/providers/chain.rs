@@ -91,9 +91,15 @@ pub struct Head {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fees {
     pub gas: u64,
-    /// wei per gas
+    pub market: Market,
+}
+
+/// What gas costs, in wei each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Market {
+    /// Of the last block.
     pub base_fee: u64,
-    /// wei per gas
+    /// What the node suggests to add, in order to be preferred.
     pub priority_fee: u64,
 }
 
@@ -151,11 +157,15 @@ impl Chain {
             ])
             .await?;
         let [gas, block, priority] = <[Result<Value, ChainError>; 3]>::try_from(answers).map_err(|_| short_batch())?;
-        Ok(Fees {
-            gas: quantity(&gas?)?,
-            base_fee: quantity(&block?["baseFeePerGas"])?,
-            priority_fee: quantity(&priority?)?,
-        })
+        Ok(Fees { gas: quantity(&gas?)?, market: market(&block?, &priority?)? })
+    }
+
+    /// What gas costs now.
+    pub async fn market(&self) -> Result<Market, ChainError> {
+        let asked = [("eth_getBlockByNumber", json!(["latest", false])), ("eth_maxPriorityFeePerGas", json!([]))];
+        let answers = self.batch(&asked).await?;
+        let [block, priority] = <[Result<Value, ChainError>; 2]>::try_from(answers).map_err(|_| short_batch())?;
+        market(&block?, &priority?)
     }
 
     /// wei
@@ -213,6 +223,10 @@ impl Chain {
                     continue;
                 }
                 let sent = self.request("eth_getTransactionByHash", json!([log.transaction])).await?;
+                if sent.is_null() {
+                    // Another node's log. Passed over, a payout that arrived would be given back.
+                    return Err(malformed("eth_getTransactionByHash"));
+                }
                 let by = sent["from"].as_str().and_then(|from| from.parse::<Address>().ok());
                 if by == Some(from) && quantity(&sent["nonce"])? == nonce {
                     return Ok(Some(log.transaction));
@@ -251,6 +265,17 @@ impl Chain {
         }
         let succeeded = receipt["status"].as_str() == Some("0x1");
         Ok(Some(TransactionReceipt { succeeded, logs: logs(&receipt["logs"])? }))
+    }
+
+    /// The first of these transactions that is in a block, and its receipt. Of those that share an account nonce it is
+    /// the only one.
+    pub async fn first_receipt(&self, hashes: &[String]) -> Result<Option<(String, TransactionReceipt)>, ChainError> {
+        for hash in hashes {
+            if let Some(receipt) = self.receipt(hash).await? {
+                return Ok(Some((hash.clone(), receipt)));
+            }
+        }
+        Ok(None)
     }
 
     /// The payments a transaction carried: payer and nonce of every authorization of our token it used.
@@ -440,6 +465,10 @@ fn word(bytes: &[u8]) -> Result<Word, ChainError> {
 fn quantity(value: &Value) -> Result<u64, ChainError> {
     let digits = value.as_str().and_then(|text| text.strip_prefix("0x"));
     digits.and_then(|digits| u64::from_str_radix(digits, 16).ok()).ok_or_else(|| malformed("a quantity"))
+}
+
+fn market(block: &Value, priority_fee: &Value) -> Result<Market, ChainError> {
+    Ok(Market { base_fee: quantity(&block["baseFeePerGas"])?, priority_fee: quantity(priority_fee)? })
 }
 
 fn logs(value: &Value) -> Result<Vec<Log>, ChainError> {

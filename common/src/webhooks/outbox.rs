@@ -12,7 +12,7 @@ use super::{EndpointId, Event, EventId, endpoint};
 use crate::clock::Timestamp;
 use crate::http::log;
 use crate::ids::AgentId;
-use crate::store::db::Query;
+use crate::store::due::InIndex;
 use crate::store::queue::{Message, Queue};
 use crate::store::table::OUTBOX_INDEX;
 use crate::store::{Db, StoreError, Write, WriteError};
@@ -136,25 +136,22 @@ struct Open {
 
 /// Sends every delivery that is due again: how many.
 pub async fn sweep(db: &Db, queue: &dyn Queue, now: Timestamp) -> Result<u32, StoreError> {
+    let outbox = InIndex {
+        table: &db.tables.agents,
+        index: OUTBOX_INDEX.name,
+        shard: OUTBOX_INDEX.partition,
+        is_due: "#outbox = :shard AND #due <= :now",
+    };
     let mut sent = 0;
     for shard in 0..OUTBOX_SHARDS {
-        let query = Query::new(&db.tables.agents, "#outbox = :outbox AND #due <= :now", PER_SHARD);
-        let query = query.index(OUTBOX_INDEX.name).bind("outbox", delivery::outbox_shard(shard))?.bind("now", now)?;
-        for open in db.query::<Open>(query).await? {
+        for open in db.query::<Open>(outbox.items(&delivery::outbox_shard(shard), now, PER_SHARD)?).await? {
             let Some((agent, endpoint, event)) = delivery::of_key(&open.pk, &open.sk) else { continue };
             // Moved first: of two sweepers one sends, and a delivery whose message is lost again comes back.
             let key = delivery::key(agent, endpoint, event);
-            let write = Write::update(&db.tables.agents, key, "SET #due = :later")
-                .only_if("#due = :due AND attribute_exists(#outbox)")
-                .bind("later", now.plus(LOOK_AGAIN))?
-                .bind("due", open.due)?;
-            match db.write(write).await {
-                Ok(_) => {}
-                Err(WriteError::Refused(_)) => continue,
-                Err(WriteError::Failed(error)) => return Err(error),
+            if outbox.look_again_at(db, key, open.due, now.plus(LOOK_AGAIN)).await? {
+                send_or_log(queue, &message(agent, endpoint, event), Duration::ZERO).await;
+                sent += 1;
             }
-            send_or_log(queue, &message(agent, endpoint, event), Duration::ZERO).await;
-            sent += 1;
         }
     }
     if sent > 0 {

@@ -14,12 +14,13 @@
 //! | after it, before its answer | the payout, debited once | a repeat under its name gets it; without a name the seller finds it in its balance, and a second one is refused |
 //! | before the intent is written | pending, no account nonce taken | the next run begins anew |
 //! | after the intent, before the broadcast | processing, nobody knows the transaction | the same bytes are sent |
+//! | around a raise of its fee | processing, several hashes, one of them known | see `payments::bid`: whichever is mined pays it |
 //! | after the broadcast | processing, the node knows it | the next run asks for its receipt |
 //! | between the receipt and the mark | processing, mined | the next run asks again and marks it, once |
 //! | in any transaction whose answer is lost | all of it or nothing | the next run reads what is there |
 //!
 //! Paid twice it cannot be: an intent fixes the treasury's account nonce, the chain takes one transaction for each, and
-//! a payout gets no second intent. Its amount is only given back once the chain shows that its transaction moved
+//! a payout gets no second nonce. Its amount is only given back once the chain shows that its transaction moved
 //! nothing and never will (`payments::treasury`).
 
 mod moves;
@@ -35,10 +36,11 @@ use ulid::Ulid;
 use super::earning::seller_partition;
 use crate::clock::Timestamp;
 use crate::digest;
+use crate::evm::transaction::Replaced;
 use crate::evm::{Address, Word};
 use crate::money::Usdc;
 use crate::store::db::Query;
-use crate::store::{Db, Key, StoreError, Write};
+use crate::store::{self, Db, Key, StoreError, Write};
 
 /// Least that is paid out (contract §19.23): 10 USDC.
 pub const LEAST: Usdc = Usdc::from_micro(10_000_000);
@@ -91,7 +93,7 @@ pub enum PayoutStatus {
     Failed,
 }
 
-/// Why a pending payout waits.
+/// Why a payout waits that is not on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Waiting {
@@ -103,6 +105,8 @@ pub enum Waiting {
     TreasuryOutOfGas,
     /// The chain gave no usable answer.
     ChainUnavailable,
+    /// Gas costs more than the operator lets one transaction cost. So may one wait that is on its way.
+    FeesTooHigh,
 }
 
 /// Why a payout failed.
@@ -136,6 +140,16 @@ pub struct Sending {
     /// Hash of the signed transaction.
     #[serde(with = "serde_bytes")]
     pub hash: Word,
+    /// What was bid for the same account nonce before.
+    #[serde(default, skip_serializing_if = "Replaced::is_empty")]
+    pub replaced: Replaced,
+}
+
+impl Sending {
+    /// Every transaction that was signed for it, the latest first.
+    pub fn hashes(&self) -> Vec<String> {
+        self.replaced.with(&self.hash)
+    }
 }
 
 /// The stored payout.
@@ -227,7 +241,7 @@ fn due_partition(shard: u8) -> String {
 }
 
 fn due_key(due: Timestamp, id: &PayoutId) -> Key {
-    Key::new(due_partition(id.shard()), format!("{:015}#{id}", due.millis().max(0)))
+    Key::new(due_partition(id.shard()), store::due::row(due, id))
 }
 
 /// The payout as the latest write left it.
@@ -247,8 +261,7 @@ pub async fn list(db: &Db, soul: &str, before: Option<&PayoutId>, limit: usize) 
 
 /// Open payouts of a shard that are due, the longest due first.
 pub async fn due(db: &Db, shard: u8, now: Timestamp, limit: usize) -> Result<Vec<Due>, StoreError> {
-    let until = format!("{:015}#~", now.millis().max(0));
-    db.query(Query::between(&db.tables.ledger, &due_partition(shard), "0", &until, limit)?.latest()).await
+    db.query(store::due::rows(&db.tables.ledger, &due_partition(shard), now, limit)?.latest()).await
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use super::relayer::reconcile_on_chain;
-use super::{Intent, Prepared, Settled, Settler, Verdict, explain};
+use super::{Found, Intent, JUST_NOW, LOOK_BACK_RANGES, Prepared, Settled, Settler, Verdict, explain};
 use crate::clock::Clock;
 use crate::config::{ChainConfig, Redacted};
 use crate::evm::authorization::Authorization;
@@ -84,7 +84,7 @@ impl Facilitator {
             Some(false) => {
                 let reason =
                     reason(answer["invalidReason"].as_str().unwrap_or_default()).unwrap_or(Reason::BadSignature);
-                explain(&self.chain, authorization, reason).await.unwrap_or(Verdict::Refused(reason))
+                explain(&self.chain, authorization, reason, JUST_NOW).await.unwrap_or(Verdict::Refused(reason))
             }
             None => Verdict::Unknown("the facilitator's answer to /verify cannot be read".to_owned()),
         }
@@ -127,7 +127,7 @@ impl Facilitator {
     }
 
     async fn refused(&self, authorization: &Authorization, reason: Reason) -> Settled {
-        match explain(&self.chain, authorization, reason).await {
+        match explain(&self.chain, authorization, reason, LOOK_BACK_RANGES).await {
             Ok(Verdict::AlreadyPaid { transaction }) => Settled::Yes { transaction },
             Ok(Verdict::Refused(reason)) => Settled::No(reason),
             // The facilitator's own word has to do while the chain cannot be asked: better pending than wrong.
@@ -153,13 +153,14 @@ impl Settler for Facilitator {
         &'a self,
         authorization: &'a Authorization,
         _intent: Option<&'a Intent>,
-    ) -> BoxFuture<'a, Result<Settled, StoreError>> {
+    ) -> BoxFuture<'a, Result<Found, StoreError>> {
         Box::pin(async move {
-            match reconcile_on_chain(&self.chain, authorization, &self.clock).await.map_err(StoreError::new)? {
+            let known = reconcile_on_chain(&self.chain, authorization, &self.clock).await.map_err(StoreError::new)?;
+            Ok(Found::Known(match known {
                 // Not on chain: the same payload again, which a facilitator reconciles and does not repeat.
-                Settled::Pending { transaction: None } => Ok(self.submit(authorization).await),
-                known => Ok(known),
-            }
+                Settled::Pending { transaction: None } => self.submit(authorization).await,
+                known => known,
+            }))
         })
     }
 }

@@ -3,7 +3,8 @@
 //!
 //! The protocol with the caller (the jobs engine) is: *prepare* says what will be broadcast, the engine writes that
 //! down, *submit* broadcasts, the engine writes down what came of it. Whoever finds an intent without an outcome calls
-//! *reconcile*, which never broadcasts anything new unless the old can no longer land.
+//! *reconcile*, which broadcasts nothing but what is written down. Where that was bid too low, it says what to write
+//! down and submit in its place (`payments::bid`).
 
 pub mod facilitator;
 pub mod relayer;
@@ -13,8 +14,10 @@ use serde::{Deserialize, Serialize};
 pub use facilitator::Facilitator;
 pub use relayer::Relayer;
 
+use super::bid::Bid;
 use super::reason::Reason;
 use crate::evm::authorization::Authorization;
+use crate::evm::transaction::Replaced;
 use crate::evm::{Address, Word, compact};
 use crate::providers::chain::{Chain, ChainError, NonceUse};
 use crate::store::{BoxFuture, StoreError, Write};
@@ -37,6 +40,20 @@ pub struct Intent {
     /// Hash of the signed transaction.
     #[serde(with = "serde_bytes")]
     pub hash: Word,
+    /// What was bid for the same account nonce before.
+    #[serde(default, skip_serializing_if = "Replaced::is_empty")]
+    pub replaced: Replaced,
+}
+
+impl Intent {
+    pub fn bid(&self) -> Bid {
+        Bid { max_fee: self.max_fee, priority_fee: self.priority_fee }
+    }
+
+    /// Every transaction that was signed for it, the latest first.
+    pub fn hashes(&self) -> Vec<String> {
+        self.replaced.with(&self.hash)
+    }
 }
 
 /// What must be written down together before anything is broadcast.
@@ -60,6 +77,14 @@ pub enum Settled {
     NotSent(String),
     /// What was prepared can no longer land, and nothing else was broadcast: begin again.
     Dropped,
+}
+
+/// What is found of something submitted earlier.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    Known(Settled),
+    /// The chain has outgrown its fee: this is to be written down in its place, and submitted.
+    Outgrown(Intent),
 }
 
 /// Whether a payment would go through now.
@@ -91,19 +116,35 @@ pub trait Settler: Send + Sync {
         &'a self,
         authorization: &'a Authorization,
         intent: Option<&'a Intent>,
-    ) -> BoxFuture<'a, Result<Settled, StoreError>>;
+    ) -> BoxFuture<'a, Result<Found, StoreError>>;
 }
 
+/// Before a payment is claimed, its use is looked for over so many ranges of blocks: what was used longer ago is not
+/// honoured any more (`payments::claim`).
+const JUST_NOW: u64 = 1;
+/// What was claimed may have waited, and is looked for over so many: more than two days on an L2.
+const LOOK_BACK_RANGES: u64 = 20;
+
 /// What the chain itself says of a payment that somebody refused: it knows whether the money came another way.
-async fn explain(chain: &Chain, authorization: &Authorization, fallback: Reason) -> Result<Verdict, ChainError> {
-    match chain.nonce_use(authorization, 1).await? {
+async fn explain(
+    chain: &Chain,
+    authorization: &Authorization,
+    fallback: Reason,
+    ranges: u64,
+) -> Result<Verdict, ChainError> {
+    match chain.nonce_use(authorization, ranges).await? {
         NonceUse::ByThisTransfer(transaction) => return Ok(Verdict::AlreadyPaid { transaction }),
         NonceUse::Otherwise | NonceUse::Untraceable => return Ok(Verdict::Refused(Reason::NonceUsed)),
         NonceUse::Unused => {}
     }
+    lacking(chain, authorization, fallback).await.map(Verdict::Refused)
+}
+
+/// Why a payment that was not used does not go through.
+async fn lacking(chain: &Chain, authorization: &Authorization, fallback: Reason) -> Result<Reason, ChainError> {
     let balance = chain.balance_of(authorization.from).await?;
     // Big-endian words compare as numbers.
-    Ok(Verdict::Refused(if balance < authorization.value { Reason::InsufficientFunds } else { fallback }))
+    Ok(if balance < authorization.value { Reason::InsufficientFunds } else { fallback })
 }
 
 #[cfg(test)]

@@ -6,12 +6,13 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use super::{Intent, Prepared, Settled, Settler, Verdict, explain};
+use super::{Found, Intent, JUST_NOW, LOOK_BACK_RANGES, Prepared, Settled, Settler, Verdict, explain, lacking};
 use crate::clock::Clock;
 use crate::evm::authorization::Authorization;
 use crate::evm::hex0x;
 use crate::evm::signature::PrivateKey;
-use crate::evm::transaction::{SignedTransaction, Transaction};
+use crate::evm::transaction::{Replaced, SignedTransaction, Transaction};
+use crate::payments::bid::{Bid, FeeCap, Next};
 use crate::payments::nonces::{self, NextNonce};
 use crate::payments::reason::Reason;
 use crate::payments::verify;
@@ -22,21 +23,20 @@ use crate::store::{BoxFuture, Db, StoreError};
 const MAX_GAS: u64 = 500_000;
 /// How long a broadcast is waited for before it is left to reconciliation.
 const WAIT: Duration = Duration::from_secs(12);
-/// How many ranges of blocks reconciliation looks back over for a lost transfer: more than two days on an L2.
-const LOOK_BACK_RANGES: u64 = 20;
 
 pub struct Relayer {
     chain: Chain,
     db: Db,
     clock: Clock,
     key: PrivateKey,
+    cap: FeeCap,
     /// The next account nonce, as this process last saw it. Only a hint: the database decides.
     next_nonce: Mutex<Option<NextNonce>>,
 }
 
 impl Relayer {
-    pub fn new(chain: Chain, db: Db, clock: Clock, key: PrivateKey) -> Relayer {
-        Relayer { chain, db, clock, key, next_nonce: Mutex::new(None) }
+    pub fn new(chain: Chain, db: Db, clock: Clock, key: PrivateKey, cap: FeeCap) -> Relayer {
+        Relayer { chain, db, clock, key, cap, next_nonce: Mutex::new(None) }
     }
 
     /// The account nonce to take next: what the database says, or the chain where the wallet was used elsewhere.
@@ -60,20 +60,33 @@ impl Relayer {
             Err(ChainError::Rejected { .. }) => return Err(self.refused(authorization).await),
             Err(unavailable) => return Err(not_sent(unavailable)),
         };
+        let gas_limit = (fees.gas + fees.gas / 5).min(MAX_GAS);
+        let Some(bid) = Bid::first(fees.market, self.cap.per_gas(gas_limit)) else {
+            self.cap.is_too_low(&"a payment is not sent");
+            return Err(Settled::NotSent(format!("gas is too dear: {:?}", fees.market)));
+        };
         let next = self.next_nonce().await?;
         let mut intent = Intent {
             relayer: self.key.address(),
             account_nonce: next.nonce,
-            gas_limit: (fees.gas + fees.gas / 5).min(MAX_GAS),
-            // Twice the base fee outlasts six full blocks of rising fees.
-            max_fee: fees.base_fee.saturating_mul(2).saturating_add(fees.priority_fee),
-            priority_fee: fees.priority_fee,
+            gas_limit,
+            max_fee: bid.max_fee,
+            priority_fee: bid.priority_fee,
             hash: [0; 32],
+            replaced: Replaced::default(),
         };
         intent.hash = self.sign(authorization, &intent).hash;
         let allocation = nonces::take(&self.db, &self.chain, self.key.address(), next);
         let allocation = allocation.map_err(|error| Settled::NotSent(error.to_string()))?;
         Ok(Prepared { intent: Some(intent), allocation: Some(allocation) })
+    }
+
+    /// The same with a higher bid.
+    fn raised(&self, authorization: &Authorization, intent: &Intent, bid: Bid) -> Intent {
+        let mut raised = Intent { max_fee: bid.max_fee, priority_fee: bid.priority_fee, ..intent.clone() };
+        raised.replaced.push(intent.hash);
+        raised.hash = self.sign(authorization, &raised).hash;
+        raised
     }
 
     /// The transaction of an intent: the same bytes whenever it is signed.
@@ -92,7 +105,8 @@ impl Relayer {
 
     /// The node says the transfer would revert. Why, and did the money come another way?
     async fn refused(&self, authorization: &Authorization) -> Settled {
-        match explain(&self.chain, authorization, self.likely_reason(authorization)).await {
+        let likely = self.likely_reason(authorization);
+        match explain(&self.chain, authorization, likely, LOOK_BACK_RANGES).await {
             Ok(Verdict::AlreadyPaid { transaction }) => Settled::Yes { transaction },
             Ok(Verdict::Refused(reason)) => Settled::No(reason),
             Ok(Verdict::Good | Verdict::Unknown(_)) => Settled::NotSent("the node refuses the transfer".to_owned()),
@@ -113,10 +127,10 @@ impl Relayer {
             return Settled::Pending { transaction: Some(hash) };
         }
         match self.chain.broadcast(&self.sign(authorization, intent).raw).await {
-            Ok(()) => self.wait_for(authorization, &hash).await,
+            Ok(()) => self.wait_for(authorization, intent).await,
             Err(ChainError::Rejected { message, .. }) if chain::is_nonce_spent(&message) => {
                 self.hint().take();
-                self.after_spent_nonce(authorization, &hash).await
+                self.after_spent_nonce(authorization, intent).await
             }
             // The node has refused it (fees too low, no gas money): the bytes stay and are tried again.
             Err(ChainError::Rejected { .. }) => Settled::Pending { transaction: None },
@@ -124,14 +138,15 @@ impl Relayer {
         }
     }
 
-    async fn wait_for(&self, authorization: &Authorization, hash: &str) -> Settled {
+    async fn wait_for(&self, authorization: &Authorization, intent: &Intent) -> Settled {
+        let hashes = intent.hashes();
         let deadline = tokio::time::Instant::now() + WAIT;
         let mut pause = Duration::from_millis(20);
         loop {
-            match self.chain.receipt(hash).await {
-                Ok(Some(receipt)) => return self.judge(authorization, hash, &receipt).await,
+            match self.chain.first_receipt(&hashes).await {
+                Ok(Some((hash, receipt))) => return self.judge(authorization, &hash, &receipt).await,
                 _ if tokio::time::Instant::now() + pause > deadline => {
-                    return Settled::Pending { transaction: Some(hash.to_owned()) };
+                    return Settled::Pending { transaction: Some(hex0x(&intent.hash)) };
                 }
                 _ => tokio::time::sleep(pause).await,
             }
@@ -144,54 +159,64 @@ impl Relayer {
         if self.chain.carries(receipt, authorization) {
             return Settled::Yes { transaction: hash.to_owned() };
         }
-        match explain(&self.chain, authorization, Reason::Reverted).await {
-            Ok(Verdict::AlreadyPaid { transaction }) => Settled::Yes { transaction },
-            Ok(Verdict::Refused(reason)) => Settled::No(reason),
-            _ => Settled::Pending { transaction: Some(hash.to_owned()) },
-        }
+        let why = async {
+            // It may have waited for days: the other one is looked for as far back.
+            Ok(match self.chain.nonce_use(authorization, LOOK_BACK_RANGES).await? {
+                NonceUse::ByThisTransfer(transaction) => Settled::Yes { transaction },
+                NonceUse::Otherwise => Settled::No(Reason::NonceUsed),
+                NonceUse::Untraceable => Settled::Pending { transaction: Some(hash.to_owned()) },
+                NonceUse::Unused => Settled::No(lacking(&self.chain, authorization, Reason::Reverted).await?),
+            })
+        };
+        why.await.unwrap_or_else(|_: ChainError| Settled::Pending { transaction: Some(hash.to_owned()) })
     }
 
-    /// The account nonce went to another transaction. If that is not ours, ours can never land.
-    async fn after_spent_nonce(&self, authorization: &Authorization, hash: &str) -> Settled {
-        match self.chain.receipt(hash).await {
-            Ok(Some(receipt)) => self.judge(authorization, hash, &receipt).await,
+    /// The account nonce is spent. If not by one of ours, ours can never land.
+    async fn after_spent_nonce(&self, authorization: &Authorization, intent: &Intent) -> Settled {
+        match self.chain.first_receipt(&intent.hashes()).await {
+            Ok(Some((hash, receipt))) => self.judge(authorization, &hash, &receipt).await,
             Ok(None) => Settled::Dropped,
-            Err(_) => Settled::Pending { transaction: Some(hash.to_owned()) },
+            Err(_) => Settled::Pending { transaction: Some(hex0x(&intent.hash)) },
         }
     }
 
-    async fn reconcile(&self, authorization: &Authorization, intent: &Intent) -> Result<Settled, ChainError> {
+    async fn reconcile(&self, authorization: &Authorization, intent: &Intent) -> Result<Found, ChainError> {
         let hash = hex0x(&intent.hash);
-        if let Some(receipt) = self.chain.receipt(&hash).await? {
-            return Ok(self.judge(authorization, &hash, &receipt).await);
+        if let Some((hash, receipt)) = self.chain.first_receipt(&intent.hashes()).await? {
+            return Ok(Found::Known(self.judge(authorization, &hash, &receipt).await));
         }
         let used = match self.chain.nonce_use(authorization, LOOK_BACK_RANGES).await? {
             NonceUse::ByThisTransfer(transaction) => Some(Settled::Yes { transaction }),
             NonceUse::Otherwise => Some(Settled::No(Reason::NonceUsed)),
             // Used, by what we cannot see: a person has to look (the alarm on stuck settlements fires).
-            NonceUse::Untraceable => return Ok(Settled::Pending { transaction: Some(hash) }),
+            NonceUse::Untraceable => return Ok(Found::Known(Settled::Pending { transaction: Some(hash) })),
             NonceUse::Unused => None,
         };
         if intent.relayer != self.key.address() {
-            return match used {
-                Some(known) => Ok(known),
-                None => reconcile_on_chain(&self.chain, authorization, &self.clock).await,
-            };
+            return Ok(Found::Known(match used {
+                Some(known) => known,
+                None => reconcile_on_chain(&self.chain, authorization, &self.clock).await?,
+            }));
         }
         if self.chain.transaction_count(intent.relayer).await? > intent.account_nonce {
-            return Ok(match used {
+            return Ok(Found::Known(match used {
                 Some(known) => known,
                 // Asked once more, because the receipt may have come between the two questions.
-                None => self.after_spent_nonce(authorization, &hash).await,
-            });
+                None => self.after_spent_nonce(authorization, intent).await,
+            }));
+        }
+        // Even if the authorization has expired by now, or somebody else has broadcast it, the account nonce has to be
+        // spent, or everything behind it waits for ever. So the intent is only let go of once it is.
+        match intent.bid().next(self.chain.market().await?, self.cap.per_gas(intent.gas_limit)) {
+            Next::Keep => {}
+            Next::Raise(bid) => return Ok(Found::Outgrown(self.raised(authorization, intent, bid))),
+            Next::Capped => self.cap.is_too_low(&format_args!("payment in {hash}, nonce {}", intent.account_nonce)),
         }
         if self.chain.knows_transaction(&hash).await? {
-            return Ok(Settled::Pending { transaction: Some(hash) });
+            return Ok(Found::Known(Settled::Pending { transaction: Some(hash) }));
         }
-        // Nobody knows it: the same bytes again. Even if the authorization has expired by now, or somebody else has
-        // broadcast it, the account nonce has to be spent, or everything behind it waits for ever. So the intent is
-        // only let go of once it is.
-        Ok(self.submit(authorization, intent).await)
+        // Nobody knows it: the same bytes again.
+        Ok(Found::Known(self.submit(authorization, intent).await))
     }
 }
 
@@ -201,7 +226,8 @@ impl Settler for Relayer {
             match self.chain.simulate_transfer(authorization, self.key.address()).await {
                 Ok(()) => Verdict::Good,
                 Err(ChainError::Rejected { .. }) => {
-                    let verdict = explain(&self.chain, authorization, self.likely_reason(authorization)).await;
+                    let likely = self.likely_reason(authorization);
+                    let verdict = explain(&self.chain, authorization, likely, JUST_NOW).await;
                     verdict.unwrap_or_else(|error| Verdict::Unknown(error.to_string()))
                 }
                 Err(error) => Verdict::Unknown(error.to_string()),
@@ -216,8 +242,11 @@ impl Settler for Relayer {
     fn submit<'a>(&'a self, authorization: &'a Authorization, intent: Option<&'a Intent>) -> BoxFuture<'a, Settled> {
         Box::pin(async move {
             let Some(intent) = intent else { return Settled::Dropped };
-            let after = intent.account_nonce + 1;
-            *self.hint() = Some(NextNonce { stored: Some(after), nonce: after });
+            // Taken just now, unless it is bid for again: others may have taken later ones meanwhile.
+            if intent.replaced.is_empty() {
+                let after = intent.account_nonce + 1;
+                *self.hint() = Some(NextNonce { stored: Some(after), nonce: after });
+            }
             self.submit(authorization, intent).await
         })
     }
@@ -226,13 +255,14 @@ impl Settler for Relayer {
         &'a self,
         authorization: &'a Authorization,
         intent: Option<&'a Intent>,
-    ) -> BoxFuture<'a, Result<Settled, StoreError>> {
+    ) -> BoxFuture<'a, Result<Found, StoreError>> {
         Box::pin(async move {
-            match intent {
-                Some(intent) => self.reconcile(authorization, intent).await.map_err(StoreError::new),
+            let found = match intent {
+                Some(intent) => self.reconcile(authorization, intent).await,
                 // Submitted through a facilitator before the operator changed to a relayer.
-                None => reconcile_on_chain(&self.chain, authorization, &self.clock).await.map_err(StoreError::new),
-            }
+                None => reconcile_on_chain(&self.chain, authorization, &self.clock).await.map(Found::Known),
+            };
+            found.map_err(StoreError::new)
         })
     }
 }
