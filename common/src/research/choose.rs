@@ -230,9 +230,8 @@ impl<'a> Near<'a> {
         if words.iter().any(|known| known == term) {
             return 1.0;
         }
-        let mut is_near =
-            |known: &'a String| *self.0.entry((term, known)).or_insert_with(|| near::is_near(term, known));
-        if !is_name && words.iter().any(|known| is_near(known)) { NEAR } else { 0.0 }
+        let is_near = |known: &'a String| *self.0.entry((term, known)).or_insert_with(|| near::is_near(term, known));
+        if !is_name && words.iter().any(is_near) { NEAR } else { 0.0 }
     }
 }
 
