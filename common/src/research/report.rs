@@ -160,7 +160,7 @@ mod tests {
         let pages = [page("http://a.example/", "A"), page("http://b.example/", "# B <b>")];
         let questions = [Question::new("How high?"), Question::new("How old?"), Question::new("How tall is it?")];
         let claim = Claim { also: vec![2], context: vec!["The tower:".to_owned()], ..Claim::quoted(0, quote, 1) };
-        let findings = Findings { claims: vec![claim], dropped: 2, ..Findings::default() };
+        let findings = Findings { claims: vec![claim], dropped: 2 };
         let about = About { author: Author::Nobody, searched: "Searched 3 pages.", note: None };
         let report = markdown("Towers", &questions, &findings, &pages, &about);
         assert!(report.contains("any of it.*\n\n*Searched 3 pages.*\n\n## How high?\n"), "{report}");

@@ -116,7 +116,9 @@ fn closed(text: &str) -> &str {
 
 /// A name, a colon, and what it is: `Weight: 118 kg`.
 fn is_named_value(text: &str) -> bool {
-    let Some((name, value)) = text.split_once(": ").or_else(|| text.split_once(" – ")) else { return false };
+    // With a dash, titles of pages are written too.
+    let dashed = || text.split_once(" – ").filter(|(_, value)| value.contains(|letter: char| letter.is_ascii_digit()));
+    let Some((name, value)) = text.split_once(": ").or_else(dashed) else { return false };
     let names = words::words(name);
     let is_own = names.iter().all(|word| OWN_NAMES.split_whitespace().any(|own| own == word));
     let has_value = value.contains(char::is_alphanumeric);
@@ -157,6 +159,7 @@ mod tests {
             "Closed on Mondays.",
             "The tower is 31 metres high",
             "Weight: 118 kg",
+            "Height – 31 metres",
             "Figure 3: The tower was 31 metres high before the storm of 1902.",
             "He said the tower was \"not that high.\"",
             "The cookie factory says that its new newsletter, in which it asked readers to sign up for a tour, was a success.",
@@ -181,6 +184,7 @@ mod tests {
             "By Ada Stone, 4 March 2026",
             "4 min read",
             "Adult ticket",
+            "Skerry light – Harbour Press",
             "Why the tower had to close",
         ] {
             assert!(!states(other, false), "{other}");

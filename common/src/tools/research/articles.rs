@@ -82,11 +82,11 @@ async fn articles(toolbox: Arc<Toolbox>, task: Task) -> Result<Output, ToolError
         if !is_about(&title, &text.plain, name, company) {
             continue;
         }
-        // Best what says both; then a sentence, and not a caption.
-        let named = || text.sentences.iter().filter(|sentence| says(&sentence.text, name));
-        let sentence = named().max_by_key(|sentence| {
-            (says(&sentence.text, company), sentence.states, std::cmp::Reverse(sentence.text.len()))
-        });
+        // Best what says both; then a sentence, and not a caption; of equals the first.
+        let named = text.sentences.iter().filter(|sentence| says(&sentence.text, name)).enumerate();
+        let sentence = named
+            .max_by_key(|(at, sentence)| (says(&sentence.text, company), sentence.states, std::cmp::Reverse(*at)))
+            .map(|(_, sentence)| sentence);
         let snippet = sentence.map_or(title.as_str(), |sentence| sentence.text.as_str());
         let host = url::Url::parse(&page.url).ok().and_then(|url| url.host_str().map(str::to_owned));
         articles.push(json!({
