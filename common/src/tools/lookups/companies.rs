@@ -101,7 +101,6 @@ static FMCSA: Source = Source {
     per_second: 2.0,
     key: Key::Query("webKey"),
     failed: &[Failed::Text("/content")],
-    ..SOURCE
 };
 
 /// <https://lda.gov/api/redoc/v1/> (read Nov 2026): fifteen requests a minute without a key. The older host, lda.senate.gov, was
@@ -115,7 +114,6 @@ static LDA: Source = Source {
     per_second: 0.25,
     key: Key::MayHeader("authorization", "Token "),
     failed: &[Failed::At("/detail")],
-    ..SOURCE
 };
 
 /// <https://sanctionslist.ofac.treas.gov/Home/SdnList>: SDN.CSV, imported by the operator.

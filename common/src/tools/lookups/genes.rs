@@ -23,7 +23,6 @@ static NCBI: Source = Source {
         Failed::At("/esearchresult/ERROR"),
         Failed::At("/linksets/*/ERROR"),
     ],
-    ..SOURCE
 };
 
 /// <https://gtexportal.org/api/v2/redoc> (read Nov 2026).

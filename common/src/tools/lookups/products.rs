@@ -16,7 +16,6 @@ static OPEN_FDA: Source = Source {
     per_second: 2.0,
     key: Key::MayQuery("api_key"),
     failed: &[Failed::Unless("/error/code", &["NOT_FOUND"])],
-    ..SOURCE
 };
 
 /// <https://www.cpsc.gov/Recalls/CPSC-Recalls-Application-Program-Interface-API-Information> (read Nov 2026).

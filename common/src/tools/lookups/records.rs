@@ -39,7 +39,6 @@ static NVD: Source = Source {
     per_second: 0.2,
     key: Key::MayHeader("apikey", ""),
     failed: &[Failed::At("/error"), Failed::At("/message")],
-    ..SOURCE
 };
 
 /// <https://google.github.io/osv.dev/api/> (read Nov 2026).
