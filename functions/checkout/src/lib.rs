@@ -245,9 +245,9 @@ fn check_request_id(headers: &HeaderMap) -> Result<(), ApiError> {
 }
 
 /// `GET /.well-known/acp/manifest.json`.
-async fn the_manifest(State(desk): Desk, request: Request) -> Response {
-    let origin = desk.app.origin(request.headers());
-    let answer = async { Ok(manifest::manifest(&desk, &origin).await?.answer(request.headers())) };
+async fn the_manifest(State(desk): Desk, headers: HeaderMap) -> Response {
+    let origin = desk.app.origin(&headers);
+    let answer = async { Ok(manifest::manifest(&desk, &origin).await?.answer(&headers)) };
     respond(answer.await)
 }
 
