@@ -289,7 +289,15 @@ impl Engine {
         let input: Map<String, Value> =
             serde_json::from_str(&job.input).map_err(|_| ToolError::internal("the stored input cannot be read"))?;
         let deadline = self.clock.now().plus(runner.spec.deadline);
-        let task = Task { tool: runner.spec, input, request_id: job.request_id, agent: job.agent, deadline, reporter };
+        let task = Task {
+            tool: runner.spec,
+            input,
+            request_id: job.request_id,
+            agent: job.agent,
+            wallet_signed: job.charge.token.is_none(),
+            deadline,
+            reporter,
+        };
         let work = tokio::spawn((runner.run)(self.toolbox.clone(), task));
         let abort = work.abort_handle();
         match tokio::time::timeout(runner.spec.deadline, work).await {
