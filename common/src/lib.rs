@@ -1,7 +1,7 @@
 //! Everything with meaning, in layers that only look down.
 //!
 //! ```text
-//! operations, discovery, checkout -> app, marketplace, push -> gate, insights, limits, named -> approvals, jobs, notifications, webhooks -> work -> tools, payments -> mail, ledger, auth, providers, net -> http, store -> catalog, config -> research -> outcome, material, words, evm, money, ids, clock, digest
+//! operations, discovery, checkout -> app, marketplace, push -> gate, insights, limits, named -> approvals, jobs, notifications, webhooks -> work -> tools, payments -> mail, ledger, auth, providers, net -> http, store -> catalog, config -> research -> outcome, material, names -> words, evm, money, ids, clock, digest
 //! ```
 //!
 //! The functions under `functions/` are thin: they name the routes of their group and call in here.
@@ -30,6 +30,7 @@ pub mod marketplace;
 pub mod material;
 pub mod money;
 pub mod named;
+pub mod names;
 pub mod net;
 pub mod notifications;
 pub mod operations;
