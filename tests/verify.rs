@@ -17,6 +17,7 @@ use crate::support::zone::{Answer, Served, Zone};
 use crate::support::{Payer, run, stack_with};
 
 mod identity;
+mod outages;
 
 const PATH: &str = "/v1/tools/verify/email";
 
@@ -82,7 +83,7 @@ fn every_verdict_is_what_the_zone_and_the_mail_hosts_say() {
         let town = town().await;
         let stack = stack_with(|options| town.known_to(options)).await;
         let payer = Payer::new(&stack).await;
-        let mut bought = 0;
+        let (mut bought, mut asked_by) = (0, String::new());
         for (email, verdict, deliverable, catch_all, reasons) in [
             ("ada@good.org", "deliverable", json!(true), json!(false), json!(["mailbox_accepted"])),
             ("ada@plain.org", "deliverable", json!(true), json!(false), json!(["mailbox_accepted", "no_mx_record"])),
@@ -107,6 +108,10 @@ fn every_verdict_is_what_the_zone_and_the_mail_hosts_say() {
             let told = (&result["verdict"], &result["deliverable"], &result["catch_all"], &result["reasons"]);
             assert_eq!(told, (&json!(verdict), &deliverable, &catch_all, &reasons), "{email}: {result}");
             assert_eq!(result["email"], email);
+            if email == "ada@good.org" {
+                assert_eq!(result["checked_at"], Value::Null, "only what is told again: {result}");
+                asked_by = result["completed_at"].as_str().unwrap().to_owned();
+            }
         }
         assert_eq!(payer.balance(&stack).await, 1_000_000 - bought * 1_000);
 
@@ -128,6 +133,9 @@ fn every_verdict_is_what_the_zone_and_the_mail_hosts_say() {
         let job = other.finished(answer.json()["request_id"].as_str().unwrap()).await;
         assert_eq!(job["result"]["verdict"], "deliverable", "{job}");
         assert_eq!(job["result"]["checked_by"], json!(["syntax", "lists", "smtp", "cache"]));
+        let (at, told) =
+            (job["result"]["checked_at"].as_str().unwrap(), job["result"]["completed_at"].as_str().unwrap());
+        assert!(at < told && *at <= *asked_by, "what was asked earlier says when: {job}");
         assert_eq!(verified(&other, "ada@grey.org").await["result"]["reasons"], json!(["greylisted"]));
         assert_eq!((town.good.connections(), town.grey.connections()), (4, 1));
 

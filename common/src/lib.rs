@@ -1,7 +1,7 @@
 //! Everything with meaning, in layers that only look down.
 //!
 //! ```text
-//! operations, discovery, checkout -> app, marketplace, push -> gate, insights, limits, named -> approvals, jobs, notifications, webhooks -> work -> tools, payments -> search, opt_out -> mail, ledger, auth, providers -> http, store -> catalog, config -> research -> read -> net, vin, outcome, material, words, encoding, evm, money, ids, clock, digest
+//! operations, discovery, checkout -> app, marketplace, push -> gate, insights, limits, named -> approvals, jobs, notifications, webhooks -> work -> tools, payments -> search, opt_out -> mail, ledger, auth, providers -> http, store -> catalog, config -> research -> read -> net, vin, outcome, material, names -> words, encoding, evm, money, ids, clock, digest
 //! ```
 //!
 //! The functions under `functions/` are thin: they name the routes of their group and call in here.
@@ -32,6 +32,7 @@ pub mod marketplace;
 pub mod material;
 pub mod money;
 pub mod named;
+pub mod names;
 pub mod net;
 pub mod notifications;
 pub mod operations;

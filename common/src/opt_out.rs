@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::digest;
-use crate::providers::people::{Company, Person, Which, Who, domain_of, email_of, profile_url};
+use crate::providers::people::{Company, Person, Which, Who, domain_of, email_of, plain_email, profile_name};
 use crate::store::db::Query;
 use crate::store::{Db, Key, StoreError, Write};
 
@@ -188,24 +188,6 @@ pub async fn all(db: &Db) -> Result<Vec<Entry>, StoreError> {
 
 fn partition(digit: &str) -> String {
     format!("OPT_OUT#{digit}")
-}
-
-/// Without what somebody put behind a `+`: it reaches the same person.
-fn plain_email(email: &str) -> String {
-    match email.split_once('@') {
-        Some((local, domain)) => format!("{}@{domain}", local.split('+').next().unwrap_or(local)),
-        None => email.to_owned(),
-    }
-}
-
-/// A profile's address without scheme, `www.`, a network's country, query and last slash.
-fn profile_name(text: &str) -> Option<String> {
-    let url = url::Url::parse(&profile_url(text)?).ok()?;
-    let host = url.domain()?.to_lowercase();
-    let host = host.strip_prefix("www.").unwrap_or(&host);
-    let host = if host.ends_with(".linkedin.com") { "linkedin.com" } else { host };
-    let path = url.path().trim_end_matches('/').to_lowercase();
-    (!path.is_empty()).then(|| format!("{host}{path}"))
 }
 
 #[cfg(test)]

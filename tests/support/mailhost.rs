@@ -37,6 +37,8 @@ pub enum Manner {
     Mute,
     /// It hangs up after the recipient.
     HangsUp,
+    /// It answers the recipient before it is told of one, in a packet of its own.
+    Hasty,
 }
 
 #[allow(dead_code)] // Each side uses what it needs.
@@ -138,6 +140,10 @@ async fn serve(stream: TcpStream, manner: Manner, heard: Arc<Mutex<Vec<String>>>
         };
         tokio::time::sleep(pause).await;
         writer.write_all(format!("{reply}\r\n").as_bytes()).await.ok()?;
+        if manner == Manner::Hasty && line.starts_with("MAIL") {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            writer.write_all(b"250 2.1.5 fine\r\n550 5.1.1 nobody\r\n").await.ok()?;
+        }
         if line.starts_with("RCPT") && manner == Manner::HangsUp || line == "QUIT" {
             return None;
         }

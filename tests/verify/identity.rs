@@ -17,19 +17,30 @@ use serde_json::{Value, json};
 
 use crate::support::{Answer, Payer, eventually, run, stack_with};
 
-const PATH: &str = "/v1/tools/identity/start";
+pub const PATH: &str = "/v1/tools/identity/start";
 const SECRET: &str = "whsec_of_the_vendor";
 
-fn input() -> Value {
+pub fn input() -> Value {
     json!({
         "full_name": "Ada Lovelace", "email": "ada@example.org", "purpose": "To rent <b>a workshop</b>",
         "idempotency_key": "workshop-17",
     })
 }
 
+/// Pays as the public client does: with a proof beside the payment.
+async fn buy(payer: &Payer, body: &Value) -> Answer {
+    let unpaid = payer.client.post(PATH, &[], body).await;
+    assert_eq!(unpaid.status, 402, "{}", unpaid.text);
+    let (payment, proof) = (payer.pay(&unpaid), payer.proof("write"));
+    payer.client.post(PATH, &[("payment-signature", &payment), ("x-agent-proof", &proof)], body).await
+}
+
 /// A check that waits for its person.
 async fn started(payer: &Payer, stack: &Stack) -> (String, Value) {
-    let answer = payer.buy(PATH, &input()).await;
+    waiting(payer, stack, buy(payer, &input()).await).await
+}
+
+async fn waiting(payer: &Payer, stack: &Stack, answer: Answer) -> (String, Value) {
     assert_eq!(answer.status, 202, "{}", answer.text);
     let body = answer.json();
     let id = body["request_id"].as_str().unwrap().to_owned();
@@ -44,7 +55,7 @@ async fn started(payer: &Payer, stack: &Stack) -> (String, Value) {
     (id, body)
 }
 
-async fn submit(payer: &Payer, id: &str, form: &str) -> Answer {
+pub async fn submit(payer: &Payer, id: &str, form: &str) -> Answer {
     let headers = [("content-type", "application/x-www-form-urlencoded")];
     payer.client.send("POST", &format!("/identity/{id}"), &headers, form.to_owned()).await.expect("an answer")
 }
@@ -92,6 +103,7 @@ fn a_code_by_mail_proves_control_of_the_address_and_says_no_more() {
         assert_eq!((&job["provider"], &job["mode"]), (&json!("contact_control"), &json!("embedded")), "{job}");
         assert_eq!((&result["status"], &result["assurance"]), (&json!("approved"), &json!("contact_control")));
         assert_eq!((&result["name_matches"], &result["document_type"]), (&Value::Null, &Value::Null));
+        assert_eq!(result["wallet_signed"], true);
         assert_eq!(payer.balance(&stack).await, 1_000_000 - 500_000);
         assert_eq!(submit(&payer, &id, "").await.status, 409, "it is over");
         for unknown in ["nothing", "00000000-0000-0000-0000-000000000000"] {
@@ -125,6 +137,7 @@ fn guesses_run_out_and_codes_too() {
         let job = payer.finished(&id).await;
         assert_eq!(job["result"]["status"], "declined", "{job}");
         assert_eq!(job["result"]["reason"], "too_many_wrong_codes");
+        assert_eq!(job["result"]["assurance"], Value::Null, "nothing was proven");
     });
 }
 
@@ -137,7 +150,7 @@ fn without_anybody_to_ask_it_is_paid_back_and_without_an_answer_it_expires() {
         let payer = Payer::new(&stack).await;
         let mut nobody = input();
         nobody.as_object_mut().unwrap().remove("email");
-        let answer = payer.buy(PATH, &nobody).await;
+        let answer = buy(&payer, &nobody).await;
         let job = payer.finished(answer.json()["request_id"].as_str().unwrap()).await;
         assert_eq!((&job["status"], &job["error_reason"]), (&json!("failed"), &json!("provider_not_configured")));
         assert_eq!(job["credited_usdc"], "0.500000");
@@ -178,7 +191,7 @@ fn of_an_expiry_and_a_decision_at_once_one_stands() {
     });
 }
 
-/// The vendor: opens a session and says of it what the test says.
+/// The vendor: opens a session and says of it what the test says. What it is told to end, it says is `canceled`.
 async fn vendor(status: Arc<Mutex<Value>>) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -186,6 +199,12 @@ async fn vendor(status: Arc<Mutex<Value>>) -> String {
         assert_eq!(headers["authorization"], "Bearer sk_test_1");
         let path = "/v1/identity/verification_sessions";
         let body = match method {
+            Method::POST if uri.path() == format!("{path}/vs_1/cancel") => {
+                let mut status = status.lock().unwrap();
+                assert_eq!(status["status"], "requires_input", "only such a session can be ended");
+                *status = json!({"status": "canceled"});
+                status.clone()
+            }
             Method::POST => {
                 assert_eq!(uri.path(), path);
                 json!({"id": "vs_1", "url": "https://verify.stripe.com/start/once", "status": "requires_input"})
@@ -210,24 +229,101 @@ async fn event(payer: &Payer, id: &str, kind: &str, secret: &str) -> u16 {
     payer.client.send("POST", "/v1/identity/webhook", &headers, body).await.expect("an answer").status
 }
 
+/// A stack that asks this vendor.
+async fn looking(status: &Arc<Mutex<Value>>) -> Stack {
+    let urls = json!({"stripe": vendor(status.clone()).await}).to_string();
+    stack_with(|options| {
+        options
+            .with("IDENTITY_PROVIDERS", "stripe")
+            .with("IDENTITY_WEBHOOK_SECRET", SECRET)
+            .with("PROVIDER_URLS", urls)
+            .with("PROVIDER_KEYS", r#"{"stripe":"sk_test_1"}"#)
+    })
+    .await
+}
+
+/// What a check comes to is what the vendor says of it, held against the name that was asked for; and it is told at once.
+#[test]
+fn what_the_vendor_says_decides_and_another_persons_document_is_no_approval() {
+    run(async {
+        let status = Arc::new(Mutex::new(Value::Null));
+        let stack = looking(&status).await;
+        let payer = Payer::with(&stack, 10_000_000).await;
+        let verified = |first: &str, last: &str| {
+            json!({
+                "status": "verified", "verified_outputs": {"first_name": first, "last_name": last},
+                "last_verification_report": {"document": {"type": "passport", "issuing_country": "GB"}},
+            })
+        };
+        let failed = |code: &str| json!({"status": "requires_input", "last_error": {"code": code}});
+        let changed = "identity.verification_session.requires_input";
+        for (number, (says, decided, reason, assurance, matches)) in [
+            (verified("ADA KING", "LOVELACE"), "approved", Value::Null, json!("document"), json!(true)),
+            (verified("GRACE", "HOPPER"), "declined", json!("name_mismatch"), Value::Null, json!(false)),
+            (verified("\u{410}\u{434}\u{430}", "\u{41b}"), "approved", Value::Null, json!("document"), Value::Null),
+            (failed("document_expired"), "resubmission_requested", json!("document_expired"), Value::Null, Value::Null),
+            (failed("under_supported_age"), "declined", json!("under_supported_age"), Value::Null, Value::Null),
+            (json!({"status": "canceled"}), "abandoned", Value::Null, Value::Null, Value::Null),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            *status.lock().unwrap() = json!({"status": "requires_input"});
+            let mut body = input();
+            body["idempotency_key"] = json!(format!("check-{number}"));
+            let (id, _) = waiting(&payer, &stack, buy(&payer, &body).await).await;
+            *status.lock().unwrap() = failed("abandoned");
+            assert_eq!(event(&payer, &id, changed, SECRET).await, 200);
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            let waits = payer.get(&format!("/v1/requests/{id}")).await.json();
+            assert_eq!(waits["status"], "processing", "who left may come back: {waits}");
+            let ends = says["status"] == "requires_input";
+            *status.lock().unwrap() = says;
+            assert_eq!(event(&payer, &id, changed, SECRET).await, 200);
+            let job = payer.finished(&id).await;
+            let result = &job["result"];
+            let told = (&result["status"], &result["reason"], &result["assurance"], &result["name_matches"]);
+            assert_eq!(told, (&json!(decided), &reason, &assurance, &matches), "{job}");
+            assert!(!ends || status.lock().unwrap()["status"] == "canceled", "nobody shows a document for nothing");
+        }
+        assert_eq!(payer.balance(&stack).await, 10_000_000 - 6 * 500_000);
+    });
+}
+
+/// The proof is the wallet's signature beside the payment's: without it the payment is left alone. A token needs none, and
+/// the result says that the wallet did not sign.
+#[test]
+fn a_wallet_proves_itself_beside_its_payment() {
+    run(async {
+        let stack = stack_with(|options| options).await;
+        let payer = Payer::new(&stack).await;
+        let refused = payer.buy(PATH, &input()).await;
+        assert_eq!(refused.error(), (401, "agent_proof_required".to_owned()));
+        assert_eq!(payer.balance(&stack).await, 1_000_000);
+        payer.give_credits(&stack, 500_000).await;
+        let token = payer.token(&stack).await;
+        let answer = payer.client.post(PATH, &[("authorization", &token)], &input()).await;
+        let (id, _) = waiting(&payer, &stack, answer).await;
+        assert_eq!(submit(&payer, &id, "").await.status, 200);
+        assert_eq!(submit(&payer, &id, &format!("code={}", mailed(&stack, &id, 1))).await.status, 200);
+        let result = &payer.finished(&id).await["result"];
+        assert_eq!((&result["status"], &result["wallet_signed"]), (&json!("approved"), &json!(false)));
+    });
+}
+
 #[test]
 fn a_vendor_that_looks_at_documents_decides_whatever_its_events_say() {
     run(async {
         let status = Arc::new(Mutex::new(json!({"status": "requires_input"})));
-        let urls = json!({"stripe": vendor(status.clone()).await}).to_string();
-        let stack = stack_with(|options| {
-            options
-                .with("IDENTITY_PROVIDERS", "stripe")
-                .with("IDENTITY_WEBHOOK_SECRET", SECRET)
-                .with("PROVIDER_URLS", urls)
-                .with("PROVIDER_KEYS", r#"{"stripe":"sk_test_1"}"#)
-        })
-        .await;
+        let stack = looking(&status).await;
         let payer = Payer::new(&stack).await;
         let (id, _) = started(&payer, &stack).await;
         let page = payer.client.get(&format!("/identity/{id}"), &[]).await;
         assert_eq!((page.status, page.header("location")), (303, Some("https://verify.stripe.com/start/once")));
         assert_eq!(submit(&payer, &id, "").await.status, 303, "no code proves what a document would");
+        // Who comes back from there is not sent there again.
+        let back = payer.client.get(&format!("/identity/{id}?done"), &[]).await;
+        assert!(back.status == 200 && back.text.contains("may close this page"), "{}", back.text);
 
         // Forged, and true but early: the vendor itself is asked, and says that it is still looking.
         let verified = "identity.verification_session.verified";
@@ -269,19 +365,22 @@ fn one_key_is_one_check_however_often_it_is_paid_for() {
         let payer = Payer::with(&stack, 10_000_000).await;
         let answers = futures_util::future::join_all((0..8).map(|_| {
             let payer = payer.clone();
-            async move { payer.buy(PATH, &input()).await }
+            async move { buy(&payer, &input()).await }
         }))
         .await;
         let accepted: Vec<Value> = answers.iter().filter(|answer| answer.status == 202).map(Answer::json).collect();
         assert!(!accepted.is_empty(), "{answers:?}");
         assert!(accepted.iter().all(|body| body["request_id"] == accepted[0]["request_id"]), "{accepted:?}");
         assert_eq!(accepted[0]["idempotency_key"], "workshop-17");
-        let again = payer.buy(PATH, &input()).await;
+        let again = buy(&payer, &input()).await;
         assert_eq!((again.status, &again.json()["request_id"]), (202, &accepted[0]["request_id"]), "{}", again.text);
         let mut other = input();
         other["full_name"] = json!("Grace Hopper");
-        let refused = payer.buy(PATH, &other).await;
+        let refused = buy(&payer, &other).await;
         assert_eq!(refused.error(), (422, "idempotency_key_reused".to_owned()));
+        // Told before any payment to the wallet that proves itself.
+        let told = payer.client.post(PATH, &[("x-agent-proof", &payer.proof("write"))], &input()).await;
+        assert_eq!((told.status, &told.json()["request_id"]), (202, &accepted[0]["request_id"]), "{}", told.text);
         assert_eq!(payer.balance(&stack).await, 9_500_000, "charged once");
         let found = payer.get("/v1/submissions/recover?endpoint=identity/start&key=workshop-17").await;
         assert_eq!((found.status, &found.json()["request_id"]), (200, &accepted[0]["request_id"]), "{}", found.text);

@@ -33,6 +33,8 @@ pub enum ApiError {
     },
     /// A route that needs to know the wallet, called without a proof.
     ProofRequired,
+    /// An identity check paid for by a wallet that did not prove itself beside its payment (contract §1.6).
+    AgentProofRequired,
     InvalidProof(ProofError),
     /// A bearer token nobody minted, or that has expired.
     AccessTokenInvalid,
@@ -236,6 +238,7 @@ impl ApiError {
             ApiError::ServiceNotFound => StatusCode::NOT_FOUND,
             ApiError::SoulKeyRequired => StatusCode::UNAUTHORIZED,
             ApiError::ProofRequired
+            | ApiError::AgentProofRequired
             | ApiError::InvalidProof(_)
             | ApiError::AccessTokenInvalid
             | ApiError::AccessTokenRevoked => StatusCode::UNAUTHORIZED,
@@ -282,6 +285,7 @@ impl ApiError {
             ApiError::QuoteMismatch => "quote_mismatch",
             ApiError::ExceedsCallerBudget { .. } => "exceeds_caller_budget",
             ApiError::ProofRequired => "proof_required",
+            ApiError::AgentProofRequired => "agent_proof_required",
             ApiError::InvalidProof(_) => "invalid_proof",
             ApiError::AccessTokenInvalid => "access_token_invalid",
             ApiError::AccessTokenRevoked => "access_token_revoked",
@@ -355,6 +359,9 @@ impl ApiError {
                 format!("the price {price} USDC is above your X-Max-Cost-USDC of {cap}; raise it to go on")
             }
             ApiError::ProofRequired => "this route needs the header x-agent-proof, signed by your wallet".to_owned(),
+            ApiError::AgentProofRequired => {
+                "this tool needs the header x-agent-proof beside the payment; nothing was charged".to_owned()
+            }
             ApiError::InvalidProof(error) => error.to_string(),
             ApiError::AccessTokenInvalid => "the access token is unknown or has expired".to_owned(),
             ApiError::AccessTokenRevoked => "the access token was revoked by its owner".to_owned(),
@@ -592,12 +599,13 @@ mod tests {
             attempt_id: "0xc".to_owned(),
         };
         let taken = Taken { policy: "read", limit: 120, window_secs: 60, remaining: 0, reset_secs: 7 };
-        let rows: [(ApiError, u16, &str); 41] = [
+        let rows: [(ApiError, u16, &str); 42] = [
             (ApiError::field("vin", "is required"), 400, "invalid_request"),
             (ApiError::InvalidQuote, 400, "invalid_quote"),
             (ApiError::QuoteMismatch, 400, "quote_mismatch"),
             (ApiError::ExceedsCallerBudget { price: Usdc::ZERO, cap: Usdc::ZERO }, 400, "exceeds_caller_budget"),
             (ApiError::ProofRequired, 401, "proof_required"),
+            (ApiError::AgentProofRequired, 401, "agent_proof_required"),
             (ApiError::InvalidProof(ProofError::Expired), 401, "invalid_proof"),
             (ApiError::AccessTokenInvalid, 401, "access_token_invalid"),
             (ApiError::AccessTokenRevoked, 401, "access_token_revoked"),

@@ -315,7 +315,15 @@ impl Engine {
         let input: Map<String, Value> =
             serde_json::from_str(&job.input).map_err(|_| ToolError::internal("the stored input cannot be read"))?;
         let deadline = self.clock.now().plus(runner.spec.deadline);
-        let task = Task { tool: runner.spec, input, request_id: job.request_id, agent: job.agent, deadline, reporter };
+        let task = Task {
+            tool: runner.spec,
+            input,
+            request_id: job.request_id,
+            agent: job.agent,
+            wallet_signed: job.charge.token.is_none(),
+            deadline,
+            reporter,
+        };
         // A task that ends with us: a job that another process took up is not worked on here as well.
         let mut work = JoinSet::new();
         work.spawn((runner.run)(self.toolbox.clone(), task));

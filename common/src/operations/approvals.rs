@@ -217,6 +217,7 @@ pub static OPERATIONS: &[Operation] = &[
             (503, "provider_unavailable"),
         ]),
     Operation::get("/identity/{id}", "showIdentityCheck", "For people: shows who asks and what for, and changes nothing")
+        .about("With `?done`, where a vendor looks at documents: the page on which people end who come back from it.")
         .answers(&[
             Answer::other(200, "The page", PAGE),
             Answer::other(303, "On to the page of who looks at documents", PAGE),

@@ -9,6 +9,7 @@ use super::{Answer, Auth, Body, IDEMPOTENCY_KEY, Link, Operation};
 use crate::catalog::input::{Field, Kind};
 use crate::catalog::{self, CATALOG, MARKET, TOP_UP, ToolSpec};
 use crate::http::headers::{MAX_APPROVAL_BYTES, MAX_COST_BYTES, MAX_QUOTE_BYTES};
+use crate::tools::verification::identity;
 
 /// Headers of a paid call. A payment may come in other dialects too (README); these are the ones to send.
 static HEADERS: &[Field] = &[
@@ -70,6 +71,16 @@ const SOLD_BY_SOULS: [(u16, &str); 5] = [
     (404, "service_not_found"),
 ];
 static REFUSALS: &[(u16, &str)] = &PAID;
+/// Of what is told to a proven wallet alone.
+static PROVEN_REFUSALS: [(u16, &str); PAID.len() + 1] = {
+    let mut all = [(401, "agent_proof_required"); PAID.len() + 1];
+    let mut next = 0;
+    while next < PAID.len() {
+        all[next] = PAID[next];
+        next += 1;
+    }
+    all
+};
 static MARKET_REFUSALS: [(u16, &str); PAID.len() + SOLD_BY_SOULS.len()] = {
     let mut all = [PAID[0]; PAID.len() + SOLD_BY_SOULS.len()];
     let mut next = 0;
@@ -236,6 +247,11 @@ fn operation(tool: &'static ToolSpec, path: &'static str) -> Operation {
         _ => &[POLL, EXPLAIN],
     };
     let auth = if tool.sells_credits { Auth::WalletBuyer } else { Auth::Buyer };
+    let refusals: &'static [(u16, &'static str)] = match tool.name {
+        _ if is_soul => &MARKET_REFUSALS,
+        name if name == identity::SPEC.name => &PROVEN_REFUSALS,
+        _ => REFUSALS,
+    };
     Operation {
         sells: Some(tool),
         beyond_schema: "your X-Max-Cost-USDC, and what no schema says of the input (that a host is public, what a seller asks for), are \
@@ -245,7 +261,7 @@ fn operation(tool: &'static ToolSpec, path: &'static str) -> Operation {
             .headers(HEADERS)
             .body(Body::Sold)
             .answers(answers)
-            .refuses(if is_soul { &MARKET_REFUSALS } else { REFUSALS })
+            .refuses(refusals)
             .links(links)
     }
 }

@@ -2,9 +2,11 @@
 //!
 //! Stripe Identity: `POST /v1/identity/verification_sessions`, form-encoded, answers `{id, url, status}`; `GET` of the
 //! session, with `verified_outputs` and `last_verification_report` expanded, says how it went. Statuses: `requires_input`
-//! (also before anything was shown), `processing`, `verified`, `canceled` (docs.stripe.com/api/identity/verification_sessions
-//! and docs.stripe.com/identity/how-sessions-work, read 2026-11 in stored copies). Events only say when to look: what they
-//! claim is asked for again here, so that late, repeated and reordered ones do no harm.
+//! (before anything was shown, and after a try that failed, for which `last_error` then has a code), `processing`,
+//! `verified`, `canceled`; `POST` of its `/cancel` ends one that is in `requires_input`
+//! (docs.stripe.com/api/identity/verification_sessions and docs.stripe.com/identity/how-sessions-work, read 2026-11 in stored
+//! copies). Events only say when to look: what they claim is asked for again here, so that late, repeated and reordered ones
+//! do no harm.
 
 use serde_json::Value;
 use tokio::time::Instant;
@@ -27,19 +29,28 @@ pub struct DocumentSession {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DocumentCheck {
     /// Nothing was shown yet, or it is being looked at.
-    Open {
-        last_error: Option<String>,
-    },
+    Open,
+    /// Somebody began, and has shown nothing so far. They may come back.
+    Begun,
     Verified {
         document_type: Option<String>,
         issuing_country: Option<String>,
         name: Option<String>,
     },
+    /// No other try of theirs would do.
     Declined {
+        reason: String,
+    },
+    /// What was shown would not do; something else might.
+    Resubmit {
         reason: String,
     },
     Canceled,
 }
+
+/// What no other document or picture would mend.
+const FINAL: [&str; 5] =
+    ["consent_declined", "country_not_supported", "selfie_face_mismatch", "selfie_manipulated", "under_supported_age"];
 
 /// Opens a session; the same request opens the same one.
 pub async fn open(
@@ -84,6 +95,16 @@ pub async fn read(outbound: &Outbound, session: &str, deadline: Instant) -> Resu
     understood(&json).ok_or_else(|| OutboundError::Unreadable("no status in it".to_owned()))
 }
 
+/// Ends a session, so that nobody shows a document for nothing. One that ended already is refused, which does no harm.
+pub async fn cancel(outbound: &Outbound, session: &str, deadline: Instant) -> Result<(), OutboundError> {
+    let ask = Ask {
+        method: http::Method::POST,
+        body: Some(("application/x-www-form-urlencoded", Vec::new())),
+        ..Ask::get(format!("/v1/identity/verification_sessions/{session}/cancel"))
+    };
+    outbound.send(STRIPE, ORIGIN, &authorized(outbound, ask).await?, &[400], deadline).await.map(drop)
+}
+
 async fn authorized(outbound: &Outbound, ask: Ask) -> Result<Ask, OutboundError> {
     let key = outbound.needed_key(STRIPE).await?;
     Ok(ask.header("authorization", format!("Bearer {}", key.expose())))
@@ -107,10 +128,13 @@ fn understood(json: &Value) -> Option<DocumentCheck> {
             DocumentCheck::Verified { document_type, issuing_country, name }
         }
         "canceled" => DocumentCheck::Canceled,
-        "requires_input" if last_error.as_deref() == Some("consent_declined") => {
-            DocumentCheck::Declined { reason: "consent_declined".to_owned() }
-        }
-        "requires_input" | "processing" => DocumentCheck::Open { last_error },
+        "requires_input" => match last_error {
+            None => DocumentCheck::Open,
+            Some(code) if code == "abandoned" => DocumentCheck::Begun,
+            Some(reason) if FINAL.contains(&reason.as_str()) => DocumentCheck::Declined { reason },
+            Some(reason) => DocumentCheck::Resubmit { reason },
+        },
+        "processing" => DocumentCheck::Open,
         _ => return None,
     })
 }
@@ -196,14 +220,14 @@ mod tests {
             issuing_country: Some("GB".to_owned()),
             name: Some("Ada Lovelace".to_owned()),
         };
-        let expired = Some("document_expired".to_owned());
         for (answer, check) in [
             (verified, known),
-            (json!({"status": "requires_input"}), DocumentCheck::Open { last_error: None }),
-            (json!({"status": "processing"}), DocumentCheck::Open { last_error: None }),
+            (json!({"status": "requires_input"}), DocumentCheck::Open),
+            (json!({"status": "processing", "last_error": {"code": "document_expired"}}), DocumentCheck::Open),
+            (json!({"status": "requires_input", "last_error": {"code": "abandoned"}}), DocumentCheck::Begun),
             (
                 json!({"status": "requires_input", "last_error": {"code": "document_expired"}}),
-                DocumentCheck::Open { last_error: expired },
+                DocumentCheck::Resubmit { reason: "document_expired".to_owned() },
             ),
             (
                 json!({"status": "requires_input", "last_error": {"code": "consent_declined"}}),

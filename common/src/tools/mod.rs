@@ -56,6 +56,9 @@ pub struct Task {
     pub request_id: RequestId,
     /// Who asked, or whose job asked.
     pub agent: AgentId,
+    /// Whether the agent's wallet itself signed for it: a payment, or a proof. Not so where an access token asked, or other
+    /// work of the agent's.
+    pub wallet_signed: bool,
     /// It is given up then.
     pub deadline: Timestamp,
     pub reporter: Reporter,

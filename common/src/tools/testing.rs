@@ -36,6 +36,7 @@ pub async fn run(toolbox: &Arc<Toolbox>, runner: &Runner, input: Value) -> Resul
         input,
         request_id: RequestId::random(),
         agent: AgentId::of(Address::ZERO),
+        wallet_signed: true,
         deadline: toolbox.clock.now().plus(Duration::from_secs(60)),
         reporter: Reporter::default(),
     };

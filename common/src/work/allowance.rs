@@ -95,6 +95,7 @@ impl Allowance {
             input: arguments,
             request_id: self.request_id,
             agent: self.agent,
+            wallet_signed: false,
             deadline: self.clock().now().plus(runner.spec.deadline),
             reporter: Reporter::default(),
         };

@@ -2,7 +2,7 @@
 //! And where the vendor says that something happened.
 
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use common::approvals::page::{self, escaped};
 use common::digest;
@@ -12,6 +12,7 @@ use common::limits::{self, Class, Subject};
 use common::mail::{Letter, MailError};
 use common::providers::{identity as vendor, signature};
 use common::store::queue;
+use common::tools::verification::identity::DONE;
 use common::tools::verification::session::{self, Guess, MAX_CODES, Session};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use ring::hmac;
@@ -24,8 +25,13 @@ const MAX_EVENT_BYTES: usize = 256 * 1024;
 const SUBJECT: &str = "Your code";
 
 /// `GET /identity/{id}`: shows what is asked, and changes nothing; mail scanners open links.
-pub async fn show(State(desk): State<Desk>, Segment(id): Segment) -> Response {
+pub async fn show(State(desk): State<Desk>, Segment(id): Segment, RawQuery(query): RawQuery) -> Response {
     match found(&desk, &id).await {
+        // From the vendor's page, where there is nothing left to do: what comes of it, the agent is told.
+        Ok(session) if session.vendor_session.is_some() && query.as_deref() == Some(DONE) => {
+            let text = "What you showed is being looked at, and the agent who asked is told the outcome. You may close this page.";
+            page::say(StatusCode::OK, desk.name(), "You are done", text)
+        }
         Ok(session) => desk.ask_person(&session, StatusCode::OK, ""),
         Err(page) => *page,
     }
@@ -131,12 +137,18 @@ impl Desk {
                 _ => code.to_owned(),
             }
         };
+        let (wants, proves) = match session.vendor_session {
+            Some(_) => ("An agent wants to know who you are. It says what for:", ""),
+            None => (
+                "An agent wants to know that you read the mail of this address. It says what for:",
+                "<p><small>Confirming proves that you read this address's mail, and nothing else. If you do not know what \
+                 this is about, close the page.</small></p>",
+            ),
+        };
         let note = if note.is_empty() { String::new() } else { format!("<p class=verdict>{}</p>", escaped(note)) };
         let main = format!(
-            "<h1>{title}</h1>{note}<p>An agent wants to know that you read the mail of this address. It says what for:</p>\
-             <p class=quote>{}</p><dl><dt>Agent</dt><dd>{}</dd><dt>Until</dt><dd>{}</dd></dl>{rest}\
-             <p><small>Confirming proves that you read this address's mail, and nothing else. If you do not know what this \
-             is about, close the page.</small></p>",
+            "<h1>{title}</h1>{note}<p>{wants}</p><p class=quote>{}</p>\
+             <dl><dt>Agent</dt><dd>{}</dd><dt>Until</dt><dd>{}</dd></dl>{rest}{proves}",
             escaped(&session.purpose),
             session.agent,
             session.expires_at,

@@ -9,6 +9,8 @@ use axum::response::Response;
 use axum::routing::post;
 use common::catalog::{CATALOG, ToolSpec};
 use common::gate::{self, Call, Gate};
+use common::http::ApiError;
+use common::tools::verification::identity;
 use common::tools::{Runner, lookups, vehicle_identification, web_search};
 
 /// The group's name in the catalog and in the table of routes.
@@ -34,6 +36,9 @@ async fn call(gate: Arc<Gate>, tool: &'static ToolSpec, request: Request<Body>) 
     let (parts, body) = request.into_parts();
     let resource = gate.app.resource_url(&parts);
     let answer = async {
+        if tool.name == identity::SPEC.name && identity::lacks_proof(&parts.headers) {
+            return Err(ApiError::AgentProofRequired);
+        }
         let body = common::http::read_body(body, gate::MAX_BODY_BYTES).await?;
         gate.call(Call { tool, listing: None, resource: &resource, headers: &parts.headers, body }).await
     };

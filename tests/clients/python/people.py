@@ -22,7 +22,7 @@ new = tuple(int(part) for part in version.split(".")) >= (0, 38)
 calls = [
     ("research_people", "person_find" if new else "people_search", {"job_titles": ["Head of Sales"], "limit": 2}),
     ("research_company", "company_find" if new else "company_search", {"name": "Example", "limit": 5}),
-    ("research_person", "person_dossier" if new else "deep_research_person", {"email": "jane@gmail.com"}),
+    ("research_person", "person_dossier" if new else "deep_research_person", {"email": "jane.doe@gmail.com"}),
     ("enrich_profile", "person_profile" if new else "enrich_profile", {"linkedin_url": "https://www.linkedin.com/in/janedoe"}),
     ("enrich_email", "person_email" if new else "find_email", {"company_domain": "example.com", "full_name": "Jane Doe"}),
     ("enrich_company", "company_profile" if new else "enrich_company", {"domain": "example.com"}),

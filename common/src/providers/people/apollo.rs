@@ -6,6 +6,7 @@
 
 use serde_json::{Value, json};
 
+use super::about::address_of;
 use super::read::{self, domain, email, list, number, profile, record, text, word, words};
 use super::{
     Answer, Asking, Company, CompanyFilter, Employer, Experience, Named, Page, PeopleFilter, PeopleSource, Person,
@@ -133,13 +134,7 @@ impl PeopleSource for Apollo {
 
     fn email<'a>(&'a self, ask: &'a Asking<'a>, who: &'a Who) -> Answer<'a, String> {
         let found = self.person(ask, who)?;
-        Some(Box::pin(async move {
-            Ok(match found.await? {
-                Reply::Found(person) => person.best_work_email.map_or(Reply::Nothing, Reply::Found),
-                Reply::Nothing => Reply::Nothing,
-                Reply::Objected => Reply::Objected,
-            })
-        }))
+        Some(Box::pin(async move { Ok(address_of(found.await?, who)) }))
     }
 }
 
@@ -205,7 +200,7 @@ fn person(record: &Value) -> Person {
     let place = [word(record, "/city"), word(record, "/state"), word(record, "/country")];
     let place = place.into_iter().flatten().collect::<Vec<_>>().join(", ");
     let fullphone: Vec<Phone> = list(record, "/phone_numbers")
-        .filter_map(|entry| Some(Phone { fullphone: word(entry, "/sanitized_number")?, kind: word(entry, "/type") }))
+        .filter_map(|entry| Some(Phone::of(word(entry, "/sanitized_number")?, word(entry, "/type"))))
         .collect();
     Person {
         full_name: word(record, "/name").or_else(|| Some(joined).filter(|name| last.is_some() && !name.is_empty())),

@@ -150,14 +150,7 @@ impl PeopleSource for Hunter {
                 Reply::Objected => return Ok(Reply::Objected),
             };
             let sure = number(&answer, "/data/score").is_some_and(|score| score >= MIN_SCORE);
-            // An address elsewhere is somebody else's.
-            let asked = who.company_domain.as_deref().unwrap_or_default().to_lowercase();
-            let is_there = |email: &String| {
-                let host = email.rsplit('@').next().unwrap_or_default().to_lowercase();
-                host == asked || host.ends_with(&format!(".{asked}")) || asked.ends_with(&format!(".{host}"))
-            };
-            let found = email(&answer, "/data/email").filter(|email| sure && is_there(email));
-            Ok(found.map_or(Reply::Nothing, Reply::Found))
+            Ok(email(&answer, "/data/email").filter(|_| sure).map_or(Reply::Nothing, Reply::Found))
         }))
     }
 }
@@ -194,7 +187,7 @@ fn person(data: &Value, phones: bool) -> Person {
         linkedin_url: linkedin,
         location: word(data, "/location"),
         email: email(data, "/email"),
-        fullphone: phone.iter().map(|phone| Phone { fullphone: phone.clone(), kind: None }).collect(),
+        fullphone: phone.iter().map(|phone| Phone::of(phone.clone(), None)).collect(),
         phone,
         summary: text(data, "/bio"),
         best_work_email: email(data, "/email"),
@@ -222,7 +215,7 @@ fn colleague(entry: &Value, data: &Value, domain: &str, phones: bool) -> Person 
         company_domain: Some(domain.to_owned()),
         linkedin_url: profile(entry, "/linkedin"),
         email: email(entry, "/value"),
-        fullphone: phone.iter().map(|phone| Phone { fullphone: phone.clone(), kind: None }).collect(),
+        fullphone: phone.iter().map(|phone| Phone::of(phone.clone(), None)).collect(),
         phone,
         best_work_email: email(entry, "/value"),
         ..Person::default()

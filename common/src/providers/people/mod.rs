@@ -3,9 +3,11 @@
 //! Vendors are asked in the order of `PEOPLE_PROVIDERS`, the next one where one knows nobody, cannot be asked this, or fails.
 //! What they say is a stranger's text: it is cleaned and bounded here, where it arrives.
 
+mod about;
 mod apollo;
 mod hunter;
 mod pdl;
+mod phones;
 mod read;
 
 use serde::Serialize;
@@ -14,7 +16,8 @@ use tokio::time::Instant;
 use super::outbound::{Outbound, OutboundError};
 use crate::outcome::{Source, ToolError, Unavailable};
 use crate::store::BoxFuture;
-pub use read::{clean, domain_of, email_of, profile_url};
+pub use about::{is_about, is_at, is_of, keep_companies, keep_people};
+pub use read::{clean, domain_of, email_of, plain_email, profile_name, profile_url};
 
 /// Every vendor there is an adapter for.
 pub static VENDORS: [&dyn PeopleSource; 3] = [&pdl::PeopleDataLabs, &apollo::Apollo, &hunter::Hunter];
@@ -82,6 +85,8 @@ pub struct Phone {
     pub fullphone: String,
     #[serde(rename = "type")]
     pub kind: Option<String>,
+    /// ISO 3166-1 alpha-2, where the number tells it.
+    pub country: Option<&'static str>,
 }
 
 /// A company, as the contract shows one (§5).
@@ -223,18 +228,25 @@ pub enum Asked<T> {
     Nobody,
 }
 
-/// Asks one vendor after the other until one knows. Fails if all that were asked failed, and at once if somebody objected.
+/// Asks one vendor after the other until one knows. What one found that is no answer to the question (`is_answer`, which may
+/// leave parts of it out) is nothing. Fails if all that were asked failed, and at once if somebody objected.
 pub async fn ask<'a, T>(
     ask: &'a Asking<'a>,
     order: &[String],
     question: impl Fn(&'static dyn PeopleSource, &'a Asking<'a>) -> Answer<'a, T>,
+    is_answer: impl Fn(&mut T) -> bool,
 ) -> Result<Asked<T>, ToolError> {
     let (mut asked, mut failed) = (None, None);
     // A name without a vendor stopped the start.
     for vendor in order.iter().filter_map(|name| VENDORS.iter().find(|vendor| vendor.name() == name)) {
         let Some(reply) = question(*vendor, ask) else { continue };
         match reply.await {
-            Ok(Reply::Found(found)) => return Ok(Asked::Found(found, Source::upstream(vendor.name(), None))),
+            Ok(Reply::Found(mut found)) => {
+                if is_answer(&mut found) {
+                    return Ok(Asked::Found(found, Source::upstream(vendor.name(), None)));
+                }
+                asked.get_or_insert(vendor.name());
+            }
             Ok(Reply::Nothing) => drop(asked.get_or_insert(vendor.name())),
             Ok(Reply::Objected) => return Err(objected()),
             Err(error) => drop(failed.get_or_insert(error.of(vendor.name()))),

@@ -7,6 +7,7 @@
 
 use serde_json::{Value, json};
 
+use super::about::address_of;
 use super::read::{self, domain, email, list, number, profile, record, text, word, words};
 use super::{
     Answer, Asking, Company, CompanyFilter, Education, Employer, Experience, Named, Page, PeopleFilter, PeopleSource,
@@ -108,18 +109,7 @@ impl PeopleSource for PeopleDataLabs {
 
     fn email<'a>(&'a self, ask: &'a Asking<'a>, who: &'a Who) -> Answer<'a, String> {
         let found = self.person(ask, who)?;
-        Some(Box::pin(async move {
-            Ok(match found.await? {
-                Reply::Found(person) => {
-                    let domain = who.company_domain.as_deref().unwrap_or_default();
-                    let at_domain = |email: &String| email.rsplit('@').next() == Some(domain);
-                    let emails = person.best_work_email.into_iter().chain(person.altemails);
-                    emails.into_iter().find(at_domain).map_or(Reply::Nothing, Reply::Found)
-                }
-                Reply::Nothing => Reply::Nothing,
-                Reply::Objected => Reply::Objected,
-            })
-        }))
+        Some(Box::pin(async move { Ok(address_of(found.await?, who)) }))
     }
 }
 
@@ -270,7 +260,7 @@ fn person(record: &Value) -> Person {
     {
         let number = read::clean(number, 32).unwrap_or_default();
         if !number.is_empty() && fullphone.iter().all(|known| known.fullphone != number) {
-            fullphone.push(Phone { fullphone: number, kind: kind.map(str::to_owned) });
+            fullphone.push(Phone::of(number, kind.map(str::to_owned)));
         }
     }
     let email = emails.first().cloned();

@@ -125,6 +125,24 @@ pub fn profile_url(text: &str) -> Option<String> {
     (fits && url.username().is_empty()).then(|| url.to_string())
 }
 
+/// A profile's address without scheme, `www.`, a network's country, query and last slash.
+pub fn profile_name(text: &str) -> Option<String> {
+    let url = Url::parse(&profile_url(text)?).ok()?;
+    let host = url.domain()?.to_lowercase();
+    let host = host.strip_prefix("www.").unwrap_or(&host);
+    let host = if host.ends_with(".linkedin.com") { "linkedin.com" } else { host };
+    let path = url.path().trim_end_matches('/').to_lowercase();
+    (!path.is_empty()).then(|| format!("{host}{path}"))
+}
+
+/// Without what somebody put behind a `+`: it reaches the same person.
+pub fn plain_email(email: &str) -> String {
+    match email.split_once('@') {
+        Some((local, domain)) => format!("{}@{domain}", local.split('+').next().unwrap_or(local)),
+        None => email.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

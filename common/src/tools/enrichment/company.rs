@@ -14,8 +14,8 @@ use crate::catalog::{Price, ToolSpec};
 use crate::money::Usdc;
 use crate::net::FetchPolicy;
 use crate::opt_out::Marks;
-use crate::providers::dns::MailHosts;
-use crate::providers::people::{Asked, Company, Which, clean, domain_of, objected, profile_url};
+use crate::providers::dns::{DnsError, MailHosts};
+use crate::providers::people::{Company, Which, clean, domain_of, is_of, profile_url};
 use crate::providers::rdap::{self, Registration};
 use crate::read::Facts;
 use crate::tools::{Output, Runner, Running, Source, Task, ToolError, Toolbox, Unavailable};
@@ -144,16 +144,17 @@ fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
         };
         enquiry.refuse_listed(&Marks::from(&which)).await?;
         let asking = enquiry.asking();
-        let asked = enquiry.vendors(&asking, |vendor, asking| vendor.company(asking, &which)).await;
-        let missed = match asked {
-            Ok(Asked::Found(company, source)) => {
+        let asked = enquiry.vendors(
+            &asking,
+            |vendor, asking| vendor.company(asking, &which),
+            |company: &mut Company| is_of(company, &which),
+        );
+        let missed = match asked.await? {
+            Ok((company, source)) => {
                 let sources = all_from(&source, "company");
                 return answer(&enquiry, Some(Profile { company, sources, ..Profile::default() }), source).await;
             }
-            Ok(Asked::Nothing(source)) => Some(Ok(source)),
-            Ok(Asked::Nobody) => None,
-            Err(error) if error == objected() => return Err(error),
-            Err(error) => Some(Err(error)),
+            Err(missed) => missed,
         };
         let (authority, search) = match authority {
             Some(authority) => (Some(authority), None),
@@ -162,20 +163,20 @@ fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
                 Err(error) => (None, Some(error)),
             },
         };
-        match authority {
-            Some(authority) => match embedded(&enquiry, &authority).await {
-                Ok(profile) => answer(&enquiry, profile, Source::embedded("site")).await,
-                // Who could be asked knew nothing, and the rest could not be asked.
-                Err(error) => match missed {
-                    Some(Ok(source)) => answer(&enquiry, None, source).await,
-                    _ => Err(error),
-                },
-            },
-            None => match missed {
-                Some(Ok(source)) => answer(&enquiry, None, source).await,
-                Some(Err(error)) => Err(error),
-                None => Err(nobody_knows(search.as_ref())),
-            },
+        let looked = match authority {
+            Some(authority) => embedded(&enquiry, &authority).await,
+            None => Err(nobody_knows(search.as_ref())),
+        };
+        match looked {
+            Ok(Looked::Found(profile, source)) => answer(&enquiry, Some(*profile), source).await,
+            Ok(Looked::Nothing(source)) => {
+                let source = missed.ends(|| Ok(source))?;
+                answer(&enquiry, None, source).await
+            }
+            Err(error) => {
+                let source = missed.ends(|| Err(error))?;
+                answer(&enquiry, None, source).await
+            }
         }
     })
 }
@@ -196,8 +197,16 @@ async fn by_name(enquiry: &Enquiry, name: Option<&str>) -> Result<Option<String>
     Ok(None)
 }
 
-/// The profile by the firm's own site, DNS and RDAP; `None` if there is no such domain at all.
-async fn embedded(enquiry: &Enquiry, authority: &str) -> Result<Option<Profile>, ToolError> {
+/// What our own look came to, and who said so.
+enum Looked {
+    Found(Box<Profile>, Source),
+    /// Somebody answered that there is nothing.
+    Nothing(Source),
+}
+
+/// The profile by the firm's own site, DNS and RDAP. That somebody takes its mail says nothing of a firm: what is found is
+/// what its own site or the registry says of it, and the rest stands beside that.
+async fn embedded(enquiry: &Enquiry, authority: &str) -> Result<Looked, ToolError> {
     let (toolbox, deadline) = (&enquiry.toolbox, enquiry.deadline);
     let host = authority.split(':').next().unwrap_or(authority);
     enquiry.task.reporter.say(30, "reading the firm's own site");
@@ -210,19 +219,24 @@ async fn embedded(enquiry: &Enquiry, authority: &str) -> Result<Option<Profile>,
         toolbox.dns.texts(&policy_name, deadline),
         rdap::registration(&toolbox.outbound, &toolbox.fetcher, registry, host, deadline),
     );
-    let is_there = site.is_some() || mail.is_ok() || texts.is_ok() || matches!(registration, Ok(Some(_)));
-    if !is_there {
-        // That it is not there has to be said by somebody.
-        let said = mail.as_ref().err().is_some_and(|error| error.is_answer()) || matches!(registration, Ok(None));
-        let why = || {
-            ToolError::unavailable(
-                Unavailable::DestinationNotReachable,
-                "neither its site nor its records can be reached",
-            )
-        };
-        return if said { Ok(None) } else { Err(why()) };
-    }
     let mut profile = site.as_ref().map(|site| of_site(site, host)).unwrap_or_default();
+    // Who says something of the firm is named first where both do: its own site says more.
+    let source = match (profile.sources.is_empty(), &registration) {
+        (false, _) => "site",
+        (true, Ok(Some(_))) => "rdap",
+        // Its site was read, and says nothing of whose it is.
+        _ if site.is_some() => return Ok(Looked::Nothing(Source::embedded("site"))),
+        // That it is not there has to be said by somebody.
+        _ if mail.as_ref().err().is_some_and(|error| *error == DnsError::NoSuchName) => {
+            return Ok(Looked::Nothing(Source::embedded("dns")));
+        }
+        _ => {
+            return Err(ToolError::unavailable(
+                Unavailable::DestinationNotReachable,
+                "its site cannot be read, and no registry that could be asked says anything of it",
+            ));
+        }
+    };
     profile.company.domain = domain_of(host).or_else(|| Some(host.to_owned()));
     let mut from_dns = |field: &'static str| profile.sources.push(Origin { field, source: "dns", url: None });
     if let Ok(MailHosts::Listed(hosts)) = mail {
@@ -245,7 +259,7 @@ async fn embedded(enquiry: &Enquiry, authority: &str) -> Result<Option<Profile>,
         profile.sources.push(Origin { field: "registration", source: "rdap", url: Some(registration.url.clone()) });
         profile.registration = Some(shown(registration));
     }
-    Ok(Some(profile))
+    Ok(Looked::Found(Box::new(profile), Source::embedded(source)))
 }
 
 fn shown(registration: Registration) -> Value {

@@ -10,9 +10,9 @@ use crate::catalog::input::{Field, FieldError, Kind};
 use crate::catalog::{Price, ToolSpec};
 use crate::money::Usdc;
 use crate::net::FetchPolicy;
-use crate::opt_out::{self, Marks};
-use crate::providers::people::{Asked, Company, CompanyFilter, objected};
-use crate::tools::{Output, Runner, Running, Source, Task, ToolError, Toolbox};
+use crate::opt_out::Marks;
+use crate::providers::people::{Company, CompanyFilter, Page, keep_companies};
+use crate::tools::{Runner, Running, Source, Task, ToolError, Toolbox};
 
 const DEFAULT_LIMIT: i64 = 10;
 /// Known pages that are read for companies.
@@ -94,28 +94,30 @@ fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
         let filter = filter(&enquiry.task.input);
         enquiry.refuse_listed(&Marks::default().domain(filter.domain.as_deref())).await?;
         let asking = enquiry.asking();
-        let asked = enquiry.vendors(&asking, |vendor, asking| vendor.companies(asking, &filter)).await;
-        let missed = match asked {
-            Ok(Asked::Found(page, source)) if !page.rows.is_empty() => {
+        let asked = enquiry.vendors(
+            &asking,
+            |vendor, asking| vendor.companies(asking, &filter),
+            |page: &mut Page<Company>| {
+                keep_companies(page, &filter);
+                !page.rows.is_empty()
+            },
+        );
+        let filters = Value::Object(enquiry.task.input.clone());
+        let missed = match asked.await? {
+            Ok((page, source)) => {
                 let sources = all_from(&source, "results");
-                return answer(&enquiry, page.rows, page.total, sources, source).await;
+                return enquiry.listed(page, filters, sources, source).await;
             }
-            Ok(Asked::Found(_, source) | Asked::Nothing(source)) => Some(Ok(source)),
-            Ok(Asked::Nobody) => None,
-            Err(error) if error == objected() => return Err(error),
-            Err(error) => Some(Err(error)),
+            Err(missed) => missed,
         };
         let (rows, sources, search) = look(&enquiry, &filter).await;
-        if rows.is_empty() {
-            return match missed {
-                Some(Ok(source)) => answer(&enquiry, Vec::new(), 0, Vec::new(), source).await,
-                Some(Err(error)) => Err(error),
-                None => Err(nobody_knows(search.as_ref())),
-            };
-        }
+        let source = match rows.is_empty() {
+            true => missed.ends(|| Err(nobody_knows(search.as_ref())))?,
+            false => Source::embedded("pages"),
+        };
         let total = rows.len() as u64;
         let rows = rows.into_iter().take(filter.limit).collect();
-        answer(&enquiry, rows, total, sources, Source::embedded("pages")).await
+        enquiry.listed(Page { rows, total }, filters, sources, source).await
     })
 }
 
@@ -179,28 +181,6 @@ fn fits(company: &Company, filter: &CompanyFilter) -> bool {
         && has(&[&company.industry, &company.description], &filter.industry)
         && has(&[&company.location], &filter.location)
         && has(&[&company.description, &company.industry], &filter.tags)
-}
-
-async fn answer(
-    enquiry: &Enquiry,
-    rows: Vec<Company>,
-    total: u64,
-    sources: Vec<Origin>,
-    source: Source,
-) -> Result<Output, ToolError> {
-    let before = rows.len();
-    let kept = opt_out::without_listed(&enquiry.toolbox.db, rows).await;
-    let rows = kept.map_err(|error| ToolError::internal(error.to_string()))?;
-    let left_out = (before - rows.len()) as u64;
-    let result = json!({
-        "status": "completed",
-        "total_found": total.max(before as u64) - left_out,
-        "results": rows,
-        "filters": enquiry.task.input,
-        "sources": sources,
-        "completed_at": enquiry.now(),
-    });
-    Ok(Output::new(result, source))
 }
 
 fn output() -> Value {

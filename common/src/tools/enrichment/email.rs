@@ -6,13 +6,13 @@ use serde_json::{Map, Value, json};
 
 use super::input::{self, DOMAIN_KIND, NAME};
 use super::person::is_named;
-use super::{Enquiry, Guess, Origin, RETENTION, schema, site};
+use super::{Enquiry, Guess, Missed, Origin, RETENTION, schema, site};
 use crate::catalog::input::{Field, FieldError};
 use crate::catalog::{Price, ToolSpec};
 use crate::money::Usdc;
 use crate::net::FetchPolicy;
 use crate::opt_out::Marks;
-use crate::providers::people::{Asked, Who, objected};
+use crate::providers::people::{Who, is_at};
 use crate::tools::{Output, Runner, Running, Source, Task, ToolError, Toolbox, Unavailable};
 
 pub static SPEC: ToolSpec = ToolSpec {
@@ -60,24 +60,25 @@ fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
         }
         enquiry.refuse_listed(&Marks::from(&who)).await?;
         let asking = enquiry.asking();
-        let asked = enquiry.vendors(&asking, |vendor, asking| vendor.email(asking, &who)).await;
-        let missed = match asked {
-            Ok(Asked::Found(email, source)) => {
+        let domain = who.company_domain.clone().unwrap_or_default();
+        let asked = enquiry.vendors(
+            &asking,
+            |vendor, asking| vendor.email(asking, &who),
+            // An address elsewhere is somebody else's.
+            |email: &mut String| is_at(email, &domain),
+        );
+        match asked.await? {
+            Ok((email, source)) => {
                 let origin = Origin { field: "email", source: source.provider, url: None };
-                return answer(&enquiry, &who, Some((email, origin)), Vec::new(), source).await;
+                answer(&enquiry, &who, Some((email, origin)), Vec::new(), source).await
             }
-            Ok(Asked::Nothing(source)) => Some(source),
-            Ok(Asked::Nobody) => None,
-            Err(error) if error == objected() => return Err(error),
-            // The firm's own site and DNS can still be asked.
-            Err(_) => None,
-        };
-        embedded(&enquiry, &who, missed).await
+            Err(missed) => embedded(&enquiry, &who, missed).await,
+        }
     })
 }
 
 /// What the firm's own site says, and else what the address could be.
-async fn embedded(enquiry: &Enquiry, who: &Who, missed: Option<Source>) -> Result<Output, ToolError> {
+async fn embedded(enquiry: &Enquiry, who: &Who, missed: Missed) -> Result<Output, ToolError> {
     let domain = who.company_domain.clone().unwrap_or_default();
     let names = who.first_name.as_deref().zip(who.last_name.as_deref());
     enquiry.task.reporter.say(40, "reading the firm's own site");
@@ -94,19 +95,20 @@ async fn embedded(enquiry: &Enquiry, who: &Who, missed: Option<Source>) -> Resul
             return answer(enquiry, who, Some((email, origin)), Vec::new(), Source::embedded("site")).await;
         }
     }
+    // Where there is no vendor, the firm's own site and its DNS are asked; if neither answers, nobody could be.
     let takes_mail = enquiry.takes_mail(&domain).await;
-    if let (None, None, Err(error)) = (&missed, &firm, &takes_mail) {
-        // Nobody could be asked anything.
-        return Err(ToolError::unavailable(
-            Unavailable::SourceUnavailable,
-            format!("the domain cannot be asked: {error}"),
-        ));
-    }
+    let source = missed.ends(|| match (&takes_mail, &firm) {
+        (Ok(_), _) => Ok(Source::embedded("dns")),
+        (Err(_), Some(_)) => Ok(Source::embedded("site")),
+        (Err(error), None) => {
+            Err(ToolError::unavailable(Unavailable::SourceUnavailable, format!("the domain cannot be asked: {error}")))
+        }
+    })?;
     let guesses = match names {
         Some((first, last)) => enquiry.guess_emails(first, last, &domain).await,
         None => Vec::new(),
     };
-    answer(enquiry, who, None, guesses, missed.unwrap_or(Source::embedded("dns"))).await
+    answer(enquiry, who, None, guesses, source).await
 }
 
 async fn answer(

@@ -4,8 +4,9 @@
 //! site, DNS and RDAP; a person off what the caller gave, the firm's own site and the pages of our index. Nothing is made up:
 //! every value says where it is from, and a guess is called one. Professional networks are never read.
 //!
-//! A miss is a result where somebody who knows people was asked. Where nobody could be, or only our own index, the job fails
-//! and is paid back.
+//! How it ends where nobody knows is one rule for all six tools ([`Missed`]): a miss is a result where somebody who keeps
+//! such records answered. Where all who were asked failed, or nobody could be asked but our own index, the job fails and is
+//! paid back.
 
 pub mod company;
 pub mod company_search;
@@ -24,13 +25,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{Runner, Source, Task, ToolError, Toolbox, Unavailable};
+use super::{Output, Runner, Source, Task, ToolError, Toolbox, Unavailable};
 use crate::catalog::ToolSpec;
 use crate::config::Capability;
 use crate::opt_out::{self, Marks};
-use crate::providers::people::{self, Answer, Asked, Asking, PeopleSource};
+use crate::providers::people::{self, Answer, Asked, Asking, Page, PeopleSource};
 use crate::search::{Hit, Query};
 
 /// Results hold personal data, and are deleted after so long.
@@ -97,17 +99,51 @@ impl Enquiry {
         Asking { outbound: &self.toolbox.outbound, deadline: Instant::now() + left * 2 / 3 }
     }
 
-    /// Asks the vendors. What failed is told only if nobody else has an answer.
+    /// Asks the vendors: what one found that is an answer to the question, or what is left to say where none knows. Fails
+    /// where somebody objected: whoever objected anywhere is left alone here, too.
     async fn vendors<'a, T>(
         &'a self,
         asking: &'a Asking<'a>,
         question: impl Fn(&'static dyn PeopleSource, &'a Asking<'a>) -> Answer<'a, T>,
-    ) -> Result<Asked<T>, ToolError> {
+        is_answer: impl Fn(&mut T) -> bool,
+    ) -> Result<Result<(T, Source), Missed>, ToolError> {
         let order = self.toolbox.config.providers.order(Capability::People);
         if !order.is_empty() {
             self.task.reporter.say(10, "asking who keeps such records");
         }
-        people::ask(asking, order, question).await
+        match people::ask(asking, order, question, is_answer).await {
+            Ok(Asked::Found(found, source)) => Ok(Ok((found, source))),
+            Ok(Asked::Nothing(source)) => Ok(Err(Missed::Unknown(source))),
+            Ok(Asked::Nobody) => Ok(Err(Missed::NotAsked)),
+            Err(error) if error == people::objected() => Err(error),
+            Err(error) => Ok(Err(Missed::Failed(error))),
+        }
+    }
+
+    /// A search's answer: the rows, without who does not want to be found.
+    async fn listed<T: Serialize>(
+        &self,
+        page: Page<T>,
+        filters: Value,
+        sources: Vec<Origin>,
+        source: Source,
+    ) -> Result<Output, ToolError>
+    where
+        for<'a> Marks: From<&'a T>,
+    {
+        let before = page.rows.len();
+        let kept = opt_out::without_listed(&self.toolbox.db, page.rows).await;
+        let rows = kept.map_err(|error| ToolError::internal(error.to_string()))?;
+        let left_out = (before - rows.len()) as u64;
+        let result = json!({
+            "status": "completed",
+            "total_found": page.total.max(before as u64) - left_out,
+            "results": rows,
+            "filters": filters,
+            "sources": sources,
+            "completed_at": self.now(),
+        });
+        Ok(Output::new(result, source))
     }
 
     /// Refuses what is about somebody who asked not to be found.
@@ -128,6 +164,29 @@ impl Enquiry {
 
     fn now(&self) -> String {
         self.toolbox.clock.now().to_string()
+    }
+}
+
+/// What is to be said of the vendors where none of them knows.
+#[derive(Debug)]
+enum Missed {
+    /// One of them answered that it knows nothing, or told of something else.
+    Unknown(Source),
+    /// All that were asked failed.
+    Failed(ToolError),
+    /// There is none who could be asked this.
+    NotAsked,
+}
+
+impl Missed {
+    /// How it ends where our own look came to nothing, too: a miss that is charged, by who missed it, or a failure that is
+    /// paid back. `unasked` is how it ends where no vendor could be asked.
+    fn ends(self, unasked: impl FnOnce() -> Result<Source, ToolError>) -> Result<Source, ToolError> {
+        match self {
+            Missed::Unknown(source) => Ok(source),
+            Missed::Failed(error) => Err(error),
+            Missed::NotAsked => unasked(),
+        }
     }
 }
 

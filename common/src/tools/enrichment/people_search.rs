@@ -10,8 +10,8 @@ use crate::catalog::input::{Field, FieldError, Kind};
 use crate::catalog::{Price, ToolSpec};
 use crate::money::Usdc;
 use crate::net::FetchPolicy;
-use crate::opt_out::{self, Marks};
-use crate::providers::people::{Asked, PeopleFilter, Person, objected};
+use crate::opt_out::Marks;
+use crate::providers::people::{Page, PeopleFilter, Person, keep_people, objected};
 use crate::tools::{Output, Runner, Running, Source, Task, ToolError, Toolbox};
 
 const DEFAULT_LIMIT: i64 = 100;
@@ -162,28 +162,30 @@ fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
         }
         filter.company_domains = domains;
         let asking = enquiry.asking();
-        let asked = enquiry.vendors(&asking, |vendor, asking| vendor.people(asking, &filter)).await;
-        let missed = match asked {
-            Ok(Asked::Found(page, source)) if !page.rows.is_empty() => {
+        let asked = enquiry.vendors(
+            &asking,
+            |vendor, asking| vendor.people(asking, &filter),
+            |page: &mut Page<Person>| {
+                keep_people(page, &filter);
+                // Beyond the last row of a vendor that has some is the end, and not another vendor's rows.
+                !page.rows.is_empty() || filter.offset > 0 && page.total > 0
+            },
+        );
+        let missed = match asked.await? {
+            Ok((page, source)) => {
                 let sources = all_from(&source, "results");
-                return answer(&enquiry, &filter, page.rows, page.total, sources, source).await;
+                return answer(&enquiry, &filter, page, sources, source).await;
             }
-            Ok(Asked::Found(_, source) | Asked::Nothing(source)) => Some(Ok(source)),
-            Ok(Asked::Nobody) => None,
-            Err(error) if error == objected() => return Err(error),
-            Err(error) => Some(Err(error)),
+            Err(missed) => missed,
         };
         let (rows, sources, search) = look(&enquiry, &filter).await;
-        if rows.is_empty() {
-            return match missed {
-                Some(Ok(source)) => answer(&enquiry, &filter, Vec::new(), 0, Vec::new(), source).await,
-                Some(Err(error)) => Err(error),
-                None => Err(nobody_knows(search.as_ref())),
-            };
-        }
+        let source = match rows.is_empty() {
+            true => missed.ends(|| Err(nobody_knows(search.as_ref())))?,
+            false => Source::embedded("pages"),
+        };
         let total = rows.len() as u64;
         let rows = rows.into_iter().skip(filter.offset).take(filter.limit).collect();
-        answer(&enquiry, &filter, rows, total, sources, Source::embedded("pages")).await
+        answer(&enquiry, &filter, Page { rows, total }, sources, source).await
     })
 }
 
@@ -258,27 +260,14 @@ fn fits(person: &Person, filter: &PeopleFilter) -> bool {
 async fn answer(
     enquiry: &Enquiry,
     filter: &PeopleFilter,
-    rows: Vec<Person>,
-    total: u64,
+    mut page: Page<Person>,
     sources: Vec<Origin>,
     source: Source,
 ) -> Result<Output, ToolError> {
-    let before = rows.len();
-    let kept = opt_out::without_listed(&enquiry.toolbox.db, rows).await;
-    let mut rows = kept.map_err(|error| ToolError::internal(error.to_string()))?;
-    let left_out = (before - rows.len()) as u64;
     if !filter.phones {
-        rows.iter_mut().for_each(|person| (person.phone, person.fullphone) = (None, Vec::new()));
+        page.rows.iter_mut().for_each(|person| (person.phone, person.fullphone) = (None, Vec::new()));
     }
-    let result = json!({
-        "status": "completed",
-        "total_found": total.max(before as u64) - left_out,
-        "results": rows,
-        "filters": shown(filter),
-        "sources": sources,
-        "completed_at": enquiry.now(),
-    });
-    Ok(Output::new(result, source))
+    enquiry.listed(page, shown(filter), sources, source).await
 }
 
 fn output() -> Value {

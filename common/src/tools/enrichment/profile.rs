@@ -10,7 +10,7 @@ use crate::catalog::input::Field;
 use crate::catalog::{Price, ToolSpec};
 use crate::money::Usdc;
 use crate::opt_out::Marks;
-use crate::providers::people::{Asked, Person, Who, domain_of, email_of, profile_url};
+use crate::providers::people::{Person, Who, domain_of, email_of, is_about, profile_url};
 use crate::tools::{Output, Runner, Running, Source, Task, ToolError, Toolbox};
 
 pub static SPEC: ToolSpec = ToolSpec {
@@ -91,14 +91,17 @@ pub(super) struct Found {
     pub source: Source,
 }
 
-/// Asks the vendors, then looks ourselves. A miss is one only where a vendor was asked.
+/// Asks the vendors, then looks ourselves.
 pub(super) async fn find(enquiry: &Enquiry, who: &Who) -> Result<Found, ToolError> {
     enquiry.refuse_listed(&Marks::from(who)).await?;
     let asking = enquiry.asking();
-    let asked = enquiry.vendors(&asking, |vendor, asking| vendor.person(asking, who)).await;
-    let mut missed = None;
-    match asked {
-        Ok(Asked::Found(mut person, source)) => {
+    let asked = enquiry.vendors(
+        &asking,
+        |vendor, asking| vendor.person(asking, who),
+        |person: &mut Person| is_about(person, who),
+    );
+    let missed = match asked.await? {
+        Ok((mut person, source)) => {
             enquiry.refuse_listed(&Marks::from(&person)).await?;
             if !who.phones {
                 (person.phone, person.fullphone) = (None, Vec::new());
@@ -106,23 +109,16 @@ pub(super) async fn find(enquiry: &Enquiry, who: &Who) -> Result<Found, ToolErro
             let sources = all_from(&source, "profile");
             return Ok(Found { person: Some(person), guesses: Vec::new(), sources, source });
         }
-        Ok(Asked::Nothing(source)) => missed = Some(Ok(source)),
-        Ok(Asked::Nobody) => {}
-        // Whoever objected anywhere is left alone here, too.
-        Err(error) if error == crate::providers::people::objected() => return Err(error),
-        Err(error) => missed = Some(Err(error)),
-    }
+        Err(missed) => missed,
+    };
     let known = enquiry.known(who).await;
     if known.learned {
         enquiry.refuse_listed(&Marks::from(&known.person)).await?;
         let source = Source::embedded("pages");
         return Ok(Found { person: Some(known.person), guesses: known.guesses, sources: known.sources, source });
     }
-    match missed {
-        Some(Ok(source)) => Ok(Found { person: None, guesses: known.guesses, sources: Vec::new(), source }),
-        Some(Err(error)) => Err(error),
-        None => Err(nobody_knows(known.search.as_ref())),
-    }
+    let source = missed.ends(|| Err(nobody_knows(known.search.as_ref())))?;
+    Ok(Found { person: None, guesses: known.guesses, sources: Vec::new(), source })
 }
 
 fn output() -> Value {

@@ -26,7 +26,9 @@ fn with_texts(mut properties: Value, names: &[&str]) -> Value {
 }
 
 pub fn phones() -> Value {
-    json!({"type": "array", "items": object(json!({"fullphone": {"type": "string"}, "type": {"type": TEXT}}))})
+    let country = json!({"type": TEXT, "description": "ISO 3166-1 alpha-2, where the number is written internationally and tells it"});
+    let phone = json!({"fullphone": {"type": "string"}, "type": {"type": TEXT}, "country": country});
+    json!({"type": "array", "items": object(phone)})
 }
 
 pub fn person() -> Value {

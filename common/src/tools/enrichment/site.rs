@@ -260,10 +260,7 @@ fn person(object: &Value, employer: Option<&str>) -> Option<Person> {
         location: place(&object["address"]),
         best_work_email: email.clone(),
         email,
-        fullphone: phone
-            .iter()
-            .map(|phone| crate::providers::people::Phone { fullphone: phone.clone(), kind: None })
-            .collect(),
+        fullphone: phone.iter().map(|phone| crate::providers::people::Phone::of(phone.clone(), None)).collect(),
         phone,
         summary: object["description"].as_str().and_then(|text| clean(text, 2_000)),
         profiles,

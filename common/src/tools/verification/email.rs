@@ -16,6 +16,7 @@ use super::smtp::{self, Question, Said};
 use super::verdict::{Domain, Findings, Judgement, Looks, Mailbox, REASONS, judge};
 use crate::catalog::input::{Field, Kind};
 use crate::catalog::{Price, ToolSpec};
+use crate::clock::Timestamp;
 use crate::config::{Capability, ProbeConfig};
 use crate::digest::random;
 use crate::http::log;
@@ -74,6 +75,8 @@ struct Checked {
     found: Findings,
     by: Vec<String>,
     provider: Option<&'static str>,
+    /// When, if it was found out for an earlier call.
+    at: Option<Timestamp>,
 }
 
 async fn check(toolbox: &Toolbox, task: &Task, address: &MailAddress) -> Result<Checked, ToolError> {
@@ -83,10 +86,11 @@ async fn check(toolbox: &Toolbox, task: &Task, address: &MailAddress) -> Result<
     let disposable = address.is_disposable();
     let may_ask = !disposable && (toolbox.config.probe.is_some() || !providers.is_empty());
     if may_ask
-        && let Some((found, by)) = manners::recall(&toolbox.db, address, toolbox.clock.now()).await.map_err(broken)?
+        && let Some((found, by, at)) =
+            manners::recall(&toolbox.db, address, toolbox.clock.now()).await.map_err(broken)?
     {
         checked.by.extend(by.into_iter().chain(["cache".to_owned()]));
-        return Ok(Checked { found, ..checked });
+        return Ok(Checked { found, at: Some(at), ..checked });
     }
     task.reporter.say(10, "asking the DNS");
     let asked = ask_dns(toolbox, &address.domain).await;
@@ -259,7 +263,7 @@ fn told(toolbox: &Toolbox, given: &str, address: Option<&MailAddress>, checked: 
         typo: suggestion.is_some(),
     };
     let Judgement { valid, deliverable, verdict, reasons } = judge(looks, &checked.found);
-    let result = json!({
+    let mut result = json!({
         "status": "completed",
         "email": given,
         "valid": valid,
@@ -275,6 +279,9 @@ fn told(toolbox: &Toolbox, given: &str, address: Option<&MailAddress>, checked: 
         "checked_by": checked.by,
         "completed_at": toolbox.clock.now().to_string(),
     });
+    if let Some(at) = checked.at {
+        result["checked_at"] = json!(at.to_string());
+    }
     let source = match checked.provider {
         Some(provider) => Source::upstream(provider, None),
         None => Source::embedded("email_check"),
@@ -302,12 +309,13 @@ fn output() -> Value {
             "suggestion": {"type": ["string", "null"], "description": "What was probably meant, if the domain is mistyped"},
             "mx": texts,
             "checked_by": {"type": "array", "items": {"type": "string", "enum": ["syntax", "lists", "dns", "smtp", "hunter", "cache"]}},
+            "checked_at": {"type": "string", "format": "date-time", "description": "Where an answer of the last week is told again: when it was found out"},
             "completed_at": {"type": "string", "format": "date-time"},
         },
     });
     schema["properties"]["mx"]["description"] = json!("The domain's mail hosts, the most willing first");
-    let names: Vec<String> =
-        schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect();
+    let names = schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name.clone());
+    let names: Vec<String> = names.filter(|name| name != "checked_at").collect();
     schema["required"] = json!(names);
     schema
 }

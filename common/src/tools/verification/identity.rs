@@ -8,6 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
@@ -15,10 +16,13 @@ use super::super::{Output, Runner, Running, Source, Task, ToolError, Toolbox, Un
 use super::session::{self, Decision, Session};
 use crate::catalog::input::{Field, Format, Kind};
 use crate::catalog::{Need, Price, ToolSpec};
+use crate::clock::Timestamp;
 use crate::config::Capability;
 use crate::contact;
 use crate::http::log;
 use crate::money::Usdc;
+use crate::names;
+use crate::payments::wire;
 use crate::providers::identity::{self as vendor, DocumentCheck};
 use crate::store::StoreError;
 
@@ -72,6 +76,18 @@ pub fn page(origin: &str, request_id: &str) -> String {
     format!("{origin}/identity/{request_id}")
 }
 
+/// The query of the page to which the vendor sends people back: it says that they are done.
+pub const DONE: &str = "done";
+
+/// Whether a call pays with a signed payment and does not prove the wallet besides. Its key leads to what was bought under
+/// it, which is told to the wallet alone; and the proof is the wallet's signature beside the person's code (contract §1.6).
+/// The one public client that sells this tool sends it; who pays with credits has to prove the wallet, or has a token.
+pub fn lacks_proof(headers: &HeaderMap) -> bool {
+    let bearer = |value: &HeaderValue| value.to_str().is_ok_and(|value| value.to_lowercase().starts_with("bearer "));
+    let is_proven = headers.contains_key("x-agent-proof") || headers.get(AUTHORIZATION).is_some_and(bearer);
+    !is_proven && matches!(wire::payment(headers), Ok(Some(_)))
+}
+
 const CONTACT: &str = "contact_control";
 const DOCUMENT: &str = "document";
 const VENDOR_TIME: Duration = Duration::from_secs(15);
@@ -79,27 +95,38 @@ const VENDOR_TIME: Duration = Duration::from_secs(15);
 fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
     Box::pin(async move {
         let now = toolbox.clock.now();
-        let session = match session::load(&toolbox.db, task.request_id).await.map_err(broken)? {
-            Some(session) => session,
-            None => begin(&toolbox, &task).await?,
+        let session = match session::load(&toolbox.db, task.request_id).await {
+            Ok(Some(session)) => session,
+            Ok(None) => match session::open(&toolbox.db, begin(&toolbox, &task).await?).await {
+                Ok(session) => session,
+                Err(error) => return Ok(later(&error, now)),
+            },
+            Err(error) => return Ok(later(&error, now)),
         };
         let decision = match &session.decision {
             Some(decision) => decision.clone(),
             None => {
-                let found = look(&toolbox, &task, &session).await;
                 let over = now >= session.expires_at;
-                let found = match found {
-                    Looked::Decided(decision) => decision,
-                    Looked::Open { last_error: Some(error) } if over => {
-                        Decision::new("resubmission_requested", Some(&error), now)
+                let (found, could_go_on) = match look(&toolbox, &task, &session).await {
+                    Looked::Ended(decision) => (decision, false),
+                    Looked::Failed(decision) => (decision, true),
+                    Looked::Begun if over => (Decision::new("abandoned", None, now), true),
+                    Looked::Open if over => (Decision::new("expired", None, now), true),
+                    Looked::Begun | Looked::Open => {
+                        return Ok(Output::waiting(session.expires_at, source(&session)));
                     }
-                    Looked::Open { .. } if over => Decision::new("expired", None, now),
-                    Looked::Open { .. } => return Ok(Output::waiting(session.expires_at, source(&session))),
                 };
-                session::decide(&toolbox.db, task.request_id, found).await.map_err(broken)?.0
+                let decision = match session::decide(&toolbox.db, task.request_id, found).await {
+                    Ok((decision, _)) => decision,
+                    Err(error) => return Ok(later(&error, now)),
+                };
+                if could_go_on {
+                    close(&toolbox, &session).await;
+                }
+                decision
             }
         };
-        Ok(Output::new(told(&session, &decision), source(&session)))
+        Ok(Output::new(told(&session, &decision, task.wallet_signed), source(&session)))
     })
 }
 
@@ -110,9 +137,23 @@ fn needs(_: &ToolSpec, input: &Map<String, Value>) -> Vec<Need> {
     if input.is_empty() || input.contains_key("email") { vec![vendor, Need::Mail] } else { vec![vendor] }
 }
 
+/// Every decision ends the check: the vendor is told that nobody waits for a document any more. The decision stands whether
+/// it hears of it or not.
+async fn close(toolbox: &Toolbox, session: &Session) {
+    let Some(id) = &session.vendor_session else { return };
+    if let Err(error) = vendor::cancel(&toolbox.outbound, id, Instant::now() + VENDOR_TIME).await {
+        log::failure("a vendor's session could not be ended", &error);
+    }
+}
+
 enum Looked {
-    Decided(Decision),
-    Open { last_error: Option<String> },
+    /// The vendor's session is over.
+    Ended(Decision),
+    /// A try failed. The vendor would take another one.
+    Failed(Decision),
+    /// Somebody came, and left without showing anything.
+    Begun,
+    Open,
 }
 
 /// Who is asked: the first vendor that is configured, or whoever reads the mail.
@@ -123,9 +164,10 @@ async fn begin(toolbox: &Toolbox, task: &Task) -> Result<Session, ToolError> {
     let unconfigured = |what: &str| Err(ToolError::unavailable(Unavailable::ProviderNotConfigured, what));
     match toolbox.config.providers.order(Capability::Identity).first().map(String::as_str) {
         Some(vendor::STRIPE) => {
-            let back = toolbox.config.base_url.as_deref().unwrap_or("https://example.com");
+            let origin = toolbox.config.base_url.as_deref().unwrap_or("https://example.com");
+            let back = format!("{}?{DONE}", page(origin, &task.request_id.to_string()));
             let deadline = Instant::now() + VENDOR_TIME;
-            let opened = vendor::open(&toolbox.outbound, task.request_id, email, back, deadline).await;
+            let opened = vendor::open(&toolbox.outbound, task.request_id, email, &back, deadline).await;
             let opened = opened.map_err(|error| error.of(vendor::STRIPE))?;
             (session.vendor_session, session.vendor_url) = (Some(opened.id), Some(opened.url));
         }
@@ -138,42 +180,36 @@ async fn begin(toolbox: &Toolbox, task: &Task) -> Result<Session, ToolError> {
         }
         None => session.email = email.map(str::to_owned),
     }
-    session::open(&toolbox.db, session).await.map_err(broken)
+    Ok(session)
 }
 
 /// How it stands at the vendor. What cannot be asked now is asked later.
 async fn look(toolbox: &Toolbox, task: &Task, session: &Session) -> Looked {
     let now = toolbox.clock.now();
-    let Some(id) = &session.vendor_session else { return Looked::Open { last_error: None } };
+    let Some(id) = &session.vendor_session else { return Looked::Open };
     match vendor::read(&toolbox.outbound, id, Instant::now() + VENDOR_TIME).await {
-        Ok(DocumentCheck::Open { last_error }) => Looked::Open { last_error },
-        Ok(DocumentCheck::Declined { reason }) => Looked::Decided(Decision::new("declined", Some(&reason), now)),
-        Ok(DocumentCheck::Canceled) => Looked::Decided(Decision::new("abandoned", None, now)),
+        Ok(DocumentCheck::Open) => Looked::Open,
+        Ok(DocumentCheck::Begun) => Looked::Begun,
+        Ok(DocumentCheck::Declined { reason }) => Looked::Failed(Decision::new("declined", Some(&reason), now)),
+        Ok(DocumentCheck::Resubmit { reason }) => {
+            Looked::Failed(Decision::new("resubmission_requested", Some(&reason), now))
+        }
+        Ok(DocumentCheck::Canceled) => Looked::Ended(Decision::new("abandoned", None, now)),
         Ok(DocumentCheck::Verified { document_type, issuing_country, name }) => {
-            let name_matches = name.map(|name| same_name(&name, task.text("full_name")));
-            let approved = Decision::new("approved", None, now);
-            Looked::Decided(Decision { document_type, issuing_country, name_matches, ..approved })
+            // Documents have more names than people use; a name in another script cannot be compared.
+            let name_matches = name.and_then(|name| names::has_all(&name, task.text("full_name")));
+            // A good document of somebody else does not show who was asked for.
+            let decision = match name_matches {
+                Some(false) => Decision::new("declined", Some("name_mismatch"), now),
+                _ => Decision::new("approved", None, now),
+            };
+            Looked::Ended(Decision { document_type, issuing_country, name_matches, ..decision })
         }
         Err(error) => {
             log::failure("an identity check could not be looked at", &error);
-            Looked::Open { last_error: None }
+            Looked::Open
         }
     }
-}
-
-/// The same words in any order and case. A middle name that only one of them has makes them differ.
-fn same_name(one: &str, other: &str) -> bool {
-    let words = |name: &str| {
-        let name = name.to_lowercase();
-        let mut words: Vec<String> = name
-            .split(|letter: char| !letter.is_alphanumeric())
-            .filter(|word| !word.is_empty())
-            .map(str::to_owned)
-            .collect();
-        words.sort();
-        words
-    };
-    words(one) == words(other)
 }
 
 fn source(session: &Session) -> Source {
@@ -183,10 +219,12 @@ fn source(session: &Session) -> Source {
     }
 }
 
-fn told(session: &Session, decision: &Decision) -> Value {
+fn told(session: &Session, decision: &Decision, wallet_signed: bool) -> Value {
+    let assurance = if session.vendor_session.is_some() { DOCUMENT } else { CONTACT };
     json!({
         "status": decision.status,
-        "assurance": if session.vendor_session.is_some() { DOCUMENT } else { CONTACT },
+        "assurance": (decision.status == "approved").then_some(assurance),
+        "wallet_signed": wallet_signed,
         "reason": decision.reason,
         "document_type": decision.document_type,
         "issuing_country": decision.issuing_country,
@@ -195,9 +233,10 @@ fn told(session: &Session, decision: &Decision) -> Value {
     })
 }
 
-fn broken(error: StoreError) -> ToolError {
-    log::failure("an identity check could not be read or kept", &error);
-    ToolError::internal("the check could not be read or kept")
+/// The store could not be asked. That ends nothing: what somebody proved meanwhile would be lost. It is looked at again.
+fn later(error: &StoreError, now: Timestamp) -> Output {
+    log::failure("an identity check could not be read or kept", error);
+    Output::waiting(now.plus(session::VALID), Source::embedded("contact_control"))
 }
 
 fn output() -> Value {
@@ -210,15 +249,19 @@ fn output() -> Value {
                 "enum": ["approved", "declined", "resubmission_requested", "expired", "abandoned"],
             },
             "assurance": {
-                "type": "string", "enum": [DOCUMENT, CONTACT],
-                "description": "What was proven: a document was looked at, or only that somebody reads the address's mail",
+                "type": ["string", "null"], "enum": [DOCUMENT, CONTACT, null],
+                "description": "What was proven: a document was looked at, or only that somebody reads the address's mail; null where nothing was",
+            },
+            "wallet_signed": {
+                "type": "boolean",
+                "description": "Whether the asking agent's wallet signed for this check; false where an access token of it asked. It does not say that the wallet is the person's",
             },
             "reason": text("Why it was not approved"),
             "document_type": text("As the vendor names it"),
             "issuing_country": text("ISO 3166-1 alpha-2"),
             "name_matches": {
                 "type": ["boolean", "null"],
-                "description": "Whether the document's name has the words of full_name; null where no document was looked at",
+                "description": "Whether the document's name has the words of full_name; null where no document was looked at, or its name is in another script",
             },
             "decided_at": {"type": "string", "format": "date-time"},
         },
@@ -227,15 +270,4 @@ fn output() -> Value {
         schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect();
     schema["required"] = json!(names);
     schema
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_the_same_by_their_words() {
-        assert!(same_name("Ada LOVELACE", "Lovelace, Ada") && same_name("\u{c9}mile Zola", "\u{e9}mile zola"));
-        assert!(!same_name("Ada Lovelace", "Ada King Lovelace") && !same_name("Ada Lovelace", "Ida Lovelace"));
-    }
 }

@@ -27,23 +27,24 @@ pub const MAX_A_DAY: u32 = 100;
 struct Kept {
     findings: Findings,
     checked_by: Vec<String>,
+    checked_at: Timestamp,
     until: Timestamp,
     expires: i64,
 }
 
 /// The address itself is not kept: its hash leads to what was found.
 fn kept_at(address: &MailAddress) -> Key {
-    Key::new(format!("EMAILCHECK#{}", const_hex::encode(sha256(address.ascii().as_bytes()))), "FINDINGS")
+    Key::new(format!("EMAILCHECK#{}", const_hex::encode(sha256(address.ascii().as_bytes()))), "FOUND")
 }
 
-/// What was found out lately, and by whom.
+/// What was found out lately, by whom, and when.
 pub async fn recall(
     db: &Db,
     address: &MailAddress,
     now: Timestamp,
-) -> Result<Option<(Findings, Vec<String>)>, StoreError> {
+) -> Result<Option<(Findings, Vec<String>, Timestamp)>, StoreError> {
     let kept: Option<Kept> = db.get(&db.tables.agents, kept_at(address)).await?;
-    Ok(kept.filter(|kept| now < kept.until).map(|kept| (kept.findings, kept.checked_by)))
+    Ok(kept.filter(|kept| now < kept.until).map(|kept| (kept.findings, kept.checked_by, kept.checked_at)))
 }
 
 /// Keeps what was found out, if a mail host or a provider was asked for it.
@@ -59,7 +60,8 @@ pub async fn keep(
         return Ok(());
     }
     let until = now.plus(if findings.is_settled() { KEPT } else { KEPT_UNSETTLED });
-    let kept = Kept { findings: findings.clone(), checked_by: checked_by.to_vec(), until, expires: until.secs() };
+    let (findings, checked_by) = (findings.clone(), checked_by.to_vec());
+    let kept = Kept { findings, checked_by, checked_at: now, until, expires: until.secs() };
     db.write(Write::put(&db.tables.agents, kept_at(address), &kept)?).await?;
     Ok(())
 }

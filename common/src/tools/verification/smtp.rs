@@ -2,7 +2,8 @@
 //!
 //! What always holds: never DATA; the empty sender, as of a bounce; one connection, one address and one made-up name beside
 //! it; the first 421 or 554 ends it; a reply is read to 100 lines of 1000 bytes, and everything together ends by the
-//! deadline, whatever the host does. TLS is used where it is offered, and whoever answers is believed: nothing secret is
+//! deadline, whatever the host does. What a host says before it was asked is no answer to anything, and neither is what it
+//! says after: then nothing of the conversation is believed. TLS is used where it is offered, and whoever answers is believed: nothing secret is
 //! said, and a host with a bad certificate takes mail all the same.
 
 use std::net::SocketAddr;
@@ -22,6 +23,8 @@ use super::verdict::Mailbox;
 /// Time to open a connection, and for each reply. RFC 5321 §4.5.3.2 gives senders minutes; who only asks does not insist.
 const CONNECT: Duration = Duration::from_secs(5);
 const REPLY: Duration = Duration::from_secs(10);
+/// How long is listened, before each command, for what was not asked for.
+const TURN: Duration = Duration::from_millis(20);
 /// RFC 5321 §4.5.3.1.5 has 512 bytes.
 const MAX_LINE: usize = 1000;
 const MAX_LINES: usize = 100;
@@ -64,7 +67,7 @@ pub async fn ask(address: SocketAddr, question: &Question<'_>, deadline: Instant
             Ok(Err(Broken::Tls | Broken::Silent | Broken::Closed)) | Err(_) => {
                 return Said::only(Mailbox::Unreachable);
             }
-            Ok(Err(Broken::Garbage)) => return Said::only(Mailbox::Unclear),
+            Ok(Err(Broken::Garbage | Broken::OutOfTurn)) => return Said::only(Mailbox::Unclear),
         }
     }
 }
@@ -76,6 +79,8 @@ enum Broken {
     Closed,
     /// What came is not SMTP, or too much of it.
     Garbage,
+    /// It spoke before it was asked: which of its replies answers what, nobody knows.
+    OutOfTurn,
     Tls,
 }
 
@@ -112,18 +117,23 @@ async fn converse(address: SocketAddr, question: &Question<'_>, tls: bool) -> Re
     let recipient = talk.say(&format!("RCPT TO:<{}>", question.recipient)).await?;
     let mut said = Said::only(of_recipient(&recipient));
     if said.mailbox == Mailbox::Accepted {
-        // A host that breaks off now has answered already.
-        if let Ok(decoy) = talk.say(&format!("RCPT TO:<{}>", question.decoy)).await {
-            let of_decoy = of_recipient(&decoy);
-            said.rest = of_decoy == Mailbox::Blocked;
-            said.catch_all = match of_decoy {
-                Mailbox::Accepted => Some(true),
-                Mailbox::Rejected => Some(false),
-                _ => None,
-            };
+        match talk.say(&format!("RCPT TO:<{}>", question.decoy)).await {
+            Ok(decoy) => {
+                let of_decoy = of_recipient(&decoy);
+                said.rest = of_decoy == Mailbox::Blocked;
+                said.catch_all = match of_decoy {
+                    Mailbox::Accepted => Some(true),
+                    Mailbox::Rejected => Some(false),
+                    _ => None,
+                };
+            }
+            Err(Broken::OutOfTurn) => return Err(Broken::OutOfTurn),
+            // A host that breaks off now has answered already.
+            Err(_) => {}
         }
     }
     said.rest |= recipient.ends_it();
+    talk.listen().await?;
     Ok(talk.leave(said).await)
 }
 
@@ -201,9 +211,23 @@ impl Talk {
         if line.contains(['\r', '\n']) {
             return Err(Broken::Garbage);
         }
+        self.listen().await?;
         self.stream.write_all(format!("{line}\r\n").as_bytes()).await.map_err(|_| Broken::Closed)?;
         self.stream.flush().await.map_err(|_| Broken::Closed)?;
         self.reply().await
+    }
+
+    /// It is our turn: nothing may have come that was not asked for.
+    async fn listen(&mut self) -> Result<(), Broken> {
+        let mut piece = [0; 1];
+        match &self.read[..] {
+            [] => match timeout(TURN, self.stream.read(&mut piece)).await {
+                Ok(Ok(1..)) => Err(Broken::OutOfTurn),
+                // A host that hung up is found out when it is asked.
+                _ => Ok(()),
+            },
+            _ => Err(Broken::OutOfTurn),
+        }
     }
 
     async fn reply(&mut self) -> Result<Reply, Broken> {

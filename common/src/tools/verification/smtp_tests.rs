@@ -54,6 +54,12 @@ async fn what_hosts_say_is_understood_and_no_mail_is_sent() {
         (Manner::Banner("2"), Unclear, None, false),
         (Manner::Banner("220-one code\r\n250 and another"), Unclear, None, false),
         (Manner::Sender("550 5.7.1 no empty senders"), Blocked, None, true),
+        // Said before it was asked: all at once, one line too many at any step, or a little later.
+        (Manner::Banner("220 hi\r\n250 a\r\n250 b\r\n250 fine\r\n550 5.1.1 no"), Unclear, None, false),
+        (Manner::Sender("250 fine\r\n250 2.1.5 fine"), Unclear, None, false),
+        (Manner::Recipient("250 2.1.5 fine\r\n550 5.1.1 nobody"), Unclear, None, false),
+        (Manner::Recipient("550 5.1.1 nobody\r\n250 2.1.5 fine"), Unclear, None, false),
+        (Manner::Hasty, Unclear, None, false),
         (Manner::Mute, Unreachable, None, false),
         (Manner::Tarpit(600), Unreachable, None, false),
         (Manner::EndlessLine, Unclear, None, false),
@@ -70,6 +76,8 @@ async fn what_hosts_say_is_understood_and_no_mail_is_sent() {
             assert!(heard[last + 1..].iter().all(|line| line == "QUIT"), "nothing follows a refusal: {heard:?}");
         }
     }
+    let (said, _) = asked(Manner::Decoy("550 5.1.1 nobody\r\n550 5.1.1 nobody")).await;
+    assert_eq!(said, Said::only(Unclear), "also where nothing is left to ask");
     let (_, heard) = asked(Manner::Mailboxes(&["ada"])).await;
     let said = [
         "(connected)",
