@@ -258,7 +258,7 @@ mod tests {
         };
         let all: Vec<String> = listed().map(said).collect();
         let digest = const_hex::encode(&crate::digest::sha256(all.join("\n").as_bytes())[..6]);
-        let wanted = ("2026-11-21T00:00:00Z", "9cce51bb3683");
+        let wanted = ("2026-11-21T00:00:00Z", "b7b9d239b65a");
         assert_eq!(
             (UPDATED, digest.as_str()),
             wanted,

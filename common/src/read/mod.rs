@@ -135,7 +135,8 @@ pub fn read_page(page: &Page, options: &ReadOptions) -> Result<ReadResult, Unsup
     let data = |language| Html { markdown: text::fenced(&source, language), ..Html::default() };
     let feed = read_feed_of(kind, &source, &page.final_url);
     let read = match (kind, feed) {
-        (_, Some(feed)) => of_feed(&feed),
+        // One that says nothing is shown as what it is.
+        (_, Some(feed)) if !(feed.title.is_empty() && feed.items.is_empty()) => of_feed(&feed),
         (Kind::Html, _) => read_html(&source, &page.final_url, &options.agent),
         (Kind::Json, _) => data("json"),
         (Kind::Xml, _) => data("xml"),
