@@ -156,7 +156,7 @@ fn the_best_match_comes_first_and_says_why() {
         assert_eq!(body["results"][0]["why"], "\"audit\" in its bio; \"soldity\" read as \"solidity\"");
         assert_eq!(
             body["results"][0]["stats"],
-            json!({"total_jobs": 200, "avg_rating": 5.0, "rating_count": 40, "distinct_buyers": 200})
+            json!({"total_jobs": 200, "avg_rating": 5.0, "rating_count": 90, "distinct_buyers": 200})
         );
         assert!(answer.headers.contains_key("ratelimit-limit"));
 

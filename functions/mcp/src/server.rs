@@ -280,7 +280,6 @@ impl Wanted {
 fn wanted(method: &str) -> Option<&'static [Wanted]> {
     const NAME: Wanted = Wanted { name: "name", needed: true, kind: Value::is_string, is: "the tool's name, a string" };
     const ARGUMENTS: Wanted = Wanted { name: "arguments", needed: false, kind: Value::is_object, is: "an object" };
-    const CURSOR: Wanted = Wanted { name: "cursor", needed: false, kind: Value::is_string, is: "a string" };
     const TASK: Wanted = Wanted { name: "taskId", needed: true, kind: Value::is_string, is: "the task's id, a string" };
     const REVISION: Wanted =
         Wanted { name: "protocolVersion", needed: true, kind: Value::is_string, is: "a revision, a string" };
@@ -289,8 +288,7 @@ fn wanted(method: &str) -> Option<&'static [Wanted]> {
         Wanted { name: "clientInfo", needed: true, kind: Value::is_object, is: "an object with name and version" };
     match method {
         "initialize" => Some(&[REVISION, CAPABILITIES, CLIENT]),
-        "ping" | "server/discover" => Some(&[]),
-        "tools/list" => Some(&[CURSOR]),
+        "ping" | "server/discover" | "tools/list" => Some(&[]),
         "tools/call" => Some(&[NAME, ARGUMENTS]),
         "tasks/get" | "tasks/update" | "tasks/cancel" => Some(&[TASK]),
         _ => None,
