@@ -24,7 +24,8 @@ pub async fn check(app: &App, connections: &Connections, blobs: Option<Arc<dyn B
             return;
         }
     };
-    let (mut keyless, mut copyless): (BTreeMap<&str, Vec<&str>>, BTreeMap<&str, Vec<&str>>) = Default::default();
+    let mut keyless: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut copyless: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for row in ROWS.iter() {
         let needs = needs::of(row);
         needs.key.into_iter().for_each(|key| keyless.entry(key).or_default().push(row.spec.name));
