@@ -25,7 +25,8 @@ pub async fn check(app: &App, connections: &Connections, blobs: Option<Arc<dyn B
             return;
         }
     };
-    let (mut keyless, mut copyless): (BTreeMap<&str, Vec<&str>>, BTreeMap<&str, Vec<&str>>) = Default::default();
+    let mut keyless: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut copyless: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for row in ROWS.iter() {
         match needs::of(row) {
             Some(Need::Key(name)) => keyless.entry(name).or_default().push(row.spec.name),
