@@ -149,7 +149,7 @@ impl ServerHandler for Server {
             None => (0, first),
             Some(cursor) => {
                 let start = page_start(&cursor)
-                    .filter(|start| (first..tools.len()).contains(start) && (start - first) % PAGE == 0)
+                    .filter(|start| (first..tools.len()).contains(start) && (start - first).is_multiple_of(PAGE))
                     .ok_or_else(|| ErrorData::invalid_params("the cursor is none of this list", None))?;
                 (start, tools.len().min(start + PAGE))
             }
