@@ -6,6 +6,10 @@ cd "$(dirname "$0")/.."
 stack=${STACK:-.local/stack.json}
 [ -f "$stack" ] || { echo "nothing is running: make run first, in another terminal" >&2; exit 1; }
 local/client.sh
+case "${1:-}" in
+  /*) ;;
+  *) echo "usage: local/buy.sh /v1/tools/PATH ['{\"body\": \"as JSON\"}']" >&2; exit 2 ;;
+esac
 body=${2:-}
 [ -n "$body" ] || body='{}'
 exec node tests/clients/v2/buy.mjs "$1" "$body" "$stack"

@@ -4,12 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use common::clock::Clock;
 use common::evm::hex0x;
 use common::evm::signature::PrivateKey;
 use common::jobs::{Job, Settlement, store};
 use common::ledger::payout::{self, Payout, PayoutStatus, Sending, Waiting};
 use common::marketplace::payouts::{self, Ran};
 use common::payments::bid::FeeCap;
+use common::payments::nonces;
 use common::payments::treasury::Treasury;
 use devchain::DevChain;
 use local::stack::Background;
@@ -261,6 +263,65 @@ fn the_cap_holds_and_who_waits_for_it_is_told() {
         assert_eq!(till.blocks.usdc_of(late_wallet).await, u128::from(10 * USDC));
         seller.audit().await;
         late.audit().await;
+    });
+}
+
+/// Two account nonces of a wallet are gone: the chain forgot what was sent with them, and nobody looks for it any more.
+async fn lose_nonces(stack: &Stack, wallet: common::evm::Address) {
+    let (db, chain) = (&stack.app.db, &stack.app.chain);
+    for _ in 0..2 {
+        let next = nonces::next(db, chain, wallet).await.unwrap().unwrap();
+        db.write(nonces::take(db, chain, wallet, next).unwrap()).await.unwrap();
+    }
+}
+
+#[test]
+fn account_nonces_that_the_chain_lost_hold_nobody_up() {
+    run(async {
+        let till = Till::with(AMPLE).await;
+        lose_nonces(&till.stack, till.treasury.address()).await;
+        let (seller, wallet) = asking(&till.stack, 20).await;
+        assert_eq!(till.run(0).await.sent, 1);
+        // What is on its way arrives within two minutes: nothing is taken from it before.
+        for secs in [6, 60, 120] {
+            assert_eq!(till.run(secs).await.completed, 0, "{secs}");
+        }
+        assert_eq!(till.stack.app.chain.transaction_count(till.treasury.address()).await.unwrap(), 0);
+        for secs in (130..).step_by(6) {
+            assert!(secs < 600, "it waits for ever");
+            till.run(secs).await;
+            if till.latest(&seller).await.status == PayoutStatus::Completed {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        assert_eq!(till.blocks.usdc_of(wallet).await, u128::from(20 * USDC));
+        assert_eq!(till.stack.app.chain.transaction_count(till.treasury.address()).await.unwrap(), 3);
+        seller.audit().await;
+
+        // The same before a buyer's payment.
+        let (clock, blocks) = (Clock::pinned(Clock::system().now()), Blocks::start().await);
+        let hand = clock.clone();
+        let stack = blocks.stack(|options| Options { clock, ..options }).await;
+        let payer = Payer::new(&stack).await;
+        let buy = || async { payer.buy(VIN_PATH, &json!({"vin": VIN})).await.json() };
+        let id_of =
+            |body: &Value| body["request_id"].as_str().or(body["data"]["request_id"].as_str()).unwrap().to_owned();
+        let first: common::ids::RequestId = id_of(&buy().await).parse().unwrap();
+        let job = store::load_latest(&stack.app.db, first).await.unwrap().unwrap();
+        let sent = blocks.call("eth_getTransactionByHash", json!([job.transaction])).await;
+        lose_nonces(&stack, sent["from"].as_str().unwrap().parse().unwrap()).await;
+        let body = buy().await;
+        assert_eq!(body["settlement_status"], "pending", "{body}");
+        let second: common::ids::RequestId = id_of(&body).parse().unwrap();
+        eventually("the payment to settle", || async {
+            hand.advance(Duration::from_secs(30));
+            local::stack::release_leases(&stack.app.db, stack.app.clock.now()).await.unwrap();
+            let job = store::load_latest(&stack.app.db, second).await.unwrap().unwrap();
+            (job.settlement == Settlement::Settled && job.outcome.is_some()).then_some(())
+        })
+        .await;
+        assert_eq!(payer.balance(&stack).await, 1_000_000 - 2 * 5_000);
     });
 }
 

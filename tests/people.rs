@@ -461,6 +461,25 @@ fn hunter_is_asked_as_documented_and_objections_end_the_search() {
 }
 
 #[test]
+fn refusals_with_status_200_are_no_answers() {
+    run(async {
+        for body in [
+            json!({"errors": [{"id": "too_many_requests", "code": 429}]}),
+            json!({"data": null}),
+            json!([]),
+            json!({"data": {"email": {"a": 1}}}),
+        ] {
+            let said = body.clone();
+            let server = Server::start(move |_, _| Turn::Json(200, said.clone())).await;
+            let stack = asking(&[("hunter", &server)]).await;
+            let asked = json!({"first_name": "Jane", "last_name": "Doe", "company_domain": "example.com"});
+            let error = use_tool(&stack, "enrich_email", asked).await.unwrap_err();
+            assert_eq!(error.code, ErrorCode::ProviderUnavailable, "{body}: {error:?}");
+        }
+    });
+}
+
+#[test]
 fn vendors_that_fail_are_followed_by_the_next() {
     run(async {
         let busy_once = |count: usize, _: &Asked| match count {

@@ -247,6 +247,8 @@ fn providers_that_fail_or_hang_give_way_to_the_next() {
             ("exa", Turn::Text(401, "{}")),
             ("serper", Turn::Text(200, "<html>not JSON")),
             ("searxng", Turn::Json(json!({"detail": "another shape"}))),
+            ("searxng", Turn::Json(json!({"results": [], "unresponsive_engines": [["google", "CAPTCHA"]]}))),
+            ("searxng", Turn::Json(json!({"results": [null, 1, "x", {}]}))),
             ("brave", Turn::Busy),
             ("exa", Turn::Silence),
         ];

@@ -3,7 +3,7 @@
 //! It has a new, empty profile, no way to the network of its own (see `common/src/providers/browser`), and is gone with the
 //! stack.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -29,9 +29,12 @@ const ARGUMENTS: [&str; 12] = [
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
 ];
 
+/// Runs what follows the profile's path until nothing more can come in.
+const GUARDED: &str =
+    r#"profile=$1; shift; "$@" & child=$!; cat >/dev/null; kill -9 $child; wait $child; rm -rf "$profile""#;
+
 pub struct Chromium {
     process: Child,
-    profile: PathBuf,
     /// The address of its debugging port: `BROWSER_URL`.
     pub url: String,
 }
@@ -44,17 +47,22 @@ impl Chromium {
     pub async fn start(binary: &Path) -> Result<Chromium, Error> {
         let name = format!("agora-chromium-{}", const_hex::encode(common::digest::random::<8>()));
         let profile = std::env::temp_dir().join(name);
-        let mut command = Command::new(binary);
+        if !binary.exists() {
+            return Err(format!("{} is not there", binary.display()).into());
+        }
+        // Under a shell that ends it, and takes its profile away, as soon as this process is gone: however that went.
+        let mut command = Command::new("sh");
+        command.args(["-c", GUARDED, "sh"]).arg(&profile).arg(binary);
         command.args(ARGUMENTS).arg(format!("--user-data-dir={}", profile.display()));
         // Chromium refuses to be root inside its own sandbox; for anybody else the sandbox stays.
         if is_root() {
             command.arg("--no-sandbox");
         }
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let process = command.spawn().map_err(|error| format!("{}: {error}", binary.display()))?;
-        let mut browser = Chromium { process, profile, url: String::new() };
+        let mut browser = Chromium { process, url: String::new() };
         let started = Instant::now();
-        let port = browser.profile.join("DevToolsActivePort");
+        let port = profile.join("DevToolsActivePort");
         while started.elapsed() < PATIENCE {
             if let Some(port) =
                 std::fs::read_to_string(&port).ok().and_then(|text| text.lines().next()?.parse::<u16>().ok())
@@ -73,8 +81,14 @@ impl Chromium {
 
 impl Drop for Chromium {
     fn drop(&mut self) {
-        let _ = self.process.start_kill();
-        let _ = std::fs::remove_dir_all(&self.profile);
+        // The shell reads its end.
+        drop(self.process.stdin.take());
+        for _ in 0..100 {
+            if !matches!(self.process.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 }
 

@@ -7,16 +7,19 @@ use axum::Router;
 use std::net::SocketAddr;
 
 use axum::extract::{ConnectInfo, Request, State};
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use common::app::App;
 use common::checkout::Checkout;
 use common::gate::Gate;
 use common::http::limit::Peer;
-use common::http::{ApiError, routes};
+use common::http::{ApiError, private_json, routes};
 use common::insights::audit::CursorKey;
 use common::marketplace::Market;
 use common::net::PlainHttp;
 use common::providers::Cards;
+use http::{StatusCode, header};
+use serde_json::json;
 use tower::ServiceExt;
 use webhooks::Hooks;
 
@@ -57,6 +60,18 @@ pub fn groups(app: &App, gate: Arc<Gate>, market: Arc<Market>, cursors: CursorKe
 /// One router over all of them.
 pub fn router(groups: Groups) -> Router {
     Router::new().fallback(route).with_state(groups)
+}
+
+/// Middleware: web pages of other origins are kept out. On a developer's machine the wallets' keys are everybody's, so any
+/// page could buy with them, and with what the stack is configured with. (`LOCAL_OPEN_TO_PAGES=true` lets them in.)
+pub async fn keep_pages_out(State(known): State<Arc<[String]>>, request: Request, next: Next) -> Response {
+    let origin = request.headers().get(header::ORIGIN);
+    if origin.is_none_or(|origin| known.iter().any(|known| known.as_bytes() == origin.as_bytes())) {
+        return next.run(request).await;
+    }
+    let message =
+        "a local stack takes no calls of web pages; LOCAL_OPEN_TO_PAGES=true, or ALLOWED_ORIGINS, lets them in";
+    private_json(StatusCode::FORBIDDEN, &json!({"error": "forbidden", "message": message}))
 }
 
 /// Hands a request to the function whose route it is.

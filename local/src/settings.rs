@@ -12,6 +12,8 @@ pub struct Settings {
     pub port: u16,
     /// `LOCAL_FETCH_ALLOW`: host:port pairs that may be read although their address is private.
     pub fetch_allow: Vec<(String, u16)>,
+    /// `LOCAL_OPEN_TO_PAGES`: `true` lets web pages of other origins call, as a deployed service does.
+    pub open_to_pages: bool,
 }
 
 impl Settings {
@@ -33,7 +35,17 @@ impl Settings {
                 None => problems.push(format!("LOCAL_FETCH_ALLOW must be host:port pairs (got {pair:?})")),
             }
         }
-        if problems.is_empty() { Ok(Settings { port, fetch_allow }) } else { Err(ConfigErrors(problems)) }
+        let open_to_pages = text("LOCAL_OPEN_TO_PAGES").is_some_and(|text| {
+            if !["true", "false"].contains(&text) {
+                problems.push(format!("LOCAL_OPEN_TO_PAGES must be true or false (got {text:?})"));
+            }
+            text == "true"
+        });
+        if problems.is_empty() {
+            Ok(Settings { port, fetch_allow, open_to_pages })
+        } else {
+            Err(ConfigErrors(problems))
+        }
     }
 
     pub async fn listen(&self) -> Result<TcpListener, Error> {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::middleware::from_fn_with_state;
 use common::app::{self, App, Connections};
 use common::approvals::Notices;
 use common::clock::{Clock, Timestamp};
@@ -100,7 +101,7 @@ impl Options {
     /// Nothing kept, everything default.
     pub fn in_memory(chain: Arc<DevChain>) -> Options {
         Options {
-            environment: HashMap::new(),
+            environment: HashMap::from([("LOCAL_OPEN_TO_PAGES".to_owned(), "true".to_owned())]),
             state: None,
             chain: Some(chain),
             clock: Clock::system(),
@@ -141,6 +142,7 @@ impl Options {
 impl Stack {
     pub async fn start(options: Options) -> Result<Stack, Error> {
         let settings = Settings::read(&options.environment)?;
+        let open_to_pages = settings.open_to_pages;
         let site_listener = site_listener(options.state.as_deref()).await?;
         let site_address = site_listener.local_addr()?;
         let file = options.state.as_ref().map(|state| state.join("dynamodb.sqlite"));
@@ -237,7 +239,13 @@ impl Stack {
         let hub = sockets::Hub::new(socket::Socket { app: app.clone(), sender: sender.clone() });
         let groups = gateway::groups(&app, gate.clone(), market, keys.cursors, Some(hooks));
         let router = gateway::router(groups.clone()).merge(sockets::router(hub.clone(), groups));
-        let router = router.merge(crate::blobs::router(folder));
+        let mut router = router.merge(crate::blobs::router(folder));
+        if !open_to_pages {
+            let port = stack.base_url.rsplit(':').next().unwrap_or_default();
+            let own = [stack.base_url.clone(), format!("http://localhost:{port}")];
+            let known: Arc<[String]> = own.into_iter().chain(config.allowed_origins.iter().cloned()).collect();
+            router = router.layer(from_fn_with_state(known, gateway::keep_pages_out));
+        }
         tasks.spawn(async move { drop(axum::serve(posts, sockets::management(hub)).await) });
         let router = router.into_make_service_with_connect_info::<SocketAddr>();
         tasks.spawn(async move { drop(axum::serve(listener, router).await) });

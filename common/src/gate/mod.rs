@@ -542,8 +542,12 @@ impl Gate {
     /// what a soul sold is only for who also shows what is not there: a proof of the buyer's, or the quote that was paid.
     /// A payment without a quote is enough for a moment, for clients that lost the answer.
     fn may_have_again(&self, order: &Order<'_>, payment: &Payment, job: &Job) -> bool {
-        if order.listing.is_none() || order.caller.as_ref().is_some_and(|caller| caller.agent == job.agent) {
-            return true;
+        match &order.caller {
+            Some(caller) if caller.agent == job.agent => return true,
+            // Somebody else's proof beside it, as on the first call.
+            Some(_) => return false,
+            None if order.listing.is_none() => return true,
+            None => {}
         }
         let quote = quote_token(order, Some(payment)).and_then(|token| Quote::authentic(token, &self.quote_key));
         let is_of_quote = quote.is_some_and(|quote| quote.request_id() == job.request_id);

@@ -200,7 +200,7 @@ async fn follow(db: &Db, treasury: &Treasury, payout: &Payout, now: Timestamp) -
     let Some(sending) = &payout.sending else {
         return Err(StoreError::new("a payout is processed without a transaction"));
     };
-    let seen = treasury.look(payout, sending).await.map_err(StoreError::new)?;
+    let seen = treasury.look(payout, sending, now).await.map_err(StoreError::new)?;
     let looked = Payout { in_doubt: None, waiting: None, ..payout.clone() };
     match seen {
         Seen::Paid { transaction } => {

@@ -14,6 +14,7 @@ use crate::evm::abi::{self, Argument};
 use crate::evm::signature::PrivateKey;
 use crate::evm::transaction::{Replaced, SignedTransaction, Transaction};
 use crate::evm::{Address, hex0x, word_from_u64};
+use crate::http::log;
 use crate::ledger::payout::{Failure, Payout, Sending, Waiting};
 use crate::money::Usdc;
 use crate::providers::chain::{Chain, ChainError};
@@ -166,7 +167,7 @@ impl Treasury {
     }
 
     /// Asks the chain what became of a payout's transaction.
-    pub async fn look(&self, payout: &Payout, sending: &Sending) -> Result<Seen, ChainError> {
+    pub async fn look(&self, payout: &Payout, sending: &Sending, now: Timestamp) -> Result<Seen, ChainError> {
         if (sending.chain_id, sending.token) != (self.chain.chain_id, self.chain.token()) {
             return Ok(Seen::Unclear("it was sent on another chain or with another token than is configured now"));
         }
@@ -198,7 +199,14 @@ impl Treasury {
                 return Ok(Seen::Capped);
             }
         }
-        Ok(if self.chain.knows_transaction(&hex0x(&sending.hash)).await? { Seen::Waiting } else { Seen::Lost })
+        if !self.chain.knows_transaction(&hex0x(&sending.hash)).await? {
+            return Ok(Seen::Lost);
+        }
+        let nonce = sending.account_nonce;
+        if let Err(error) = nonces::close_gap(&self.db, &self.chain, &self.key, nonce, &self.cap, now).await {
+            log::failure("a gap before a payout could not be looked at", &error);
+        }
+        Ok(Seen::Waiting)
     }
 
     async fn mined(&self, payout: &Payout, sending: &Sending) -> Result<Option<Seen>, ChainError> {

@@ -243,6 +243,12 @@ impl Chain {
         quantity(&count)
     }
 
+    /// The account nonce after all that follow on each other, in blocks or in the node's pool.
+    pub async fn next_free_nonce(&self, account: Address) -> Result<u64, ChainError> {
+        let count = self.request("eth_getTransactionCount", json!([account.lower(), "pending"])).await?;
+        quantity(&count)
+    }
+
     /// Hands a signed transaction to the node. One the node already knows is no error.
     pub async fn broadcast(&self, raw: &[u8]) -> Result<(), ChainError> {
         match self.request("eth_sendRawTransaction", json!([hex0x(raw)])).await {

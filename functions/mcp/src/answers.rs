@@ -72,6 +72,9 @@ impl Answered {
             true => {
                 "The work failed and its price is on your credits. To try again, buy again: with a new key or payment."
             }
+            false if body["reason"] == "provider_not_configured" => {
+                "This deployment cannot do that, now or in a minute: use another tool. Nothing was charged."
+            }
             false => what_to_do(body["error"].as_str().unwrap_or_default(), self.status),
         };
         merge(&mut body, json!({"http_status": self.status.as_u16(), "what_to_do": todo}));

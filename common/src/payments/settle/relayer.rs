@@ -12,6 +12,7 @@ use crate::evm::authorization::Authorization;
 use crate::evm::hex0x;
 use crate::evm::signature::PrivateKey;
 use crate::evm::transaction::{Replaced, SignedTransaction, Transaction};
+use crate::http::log;
 use crate::payments::bid::{Bid, FeeCap, Next};
 use crate::payments::nonces::{self, NextNonce};
 use crate::payments::reason::Reason;
@@ -213,6 +214,10 @@ impl Relayer {
             Next::Capped => self.cap.is_too_low(&format_args!("payment in {hash}, nonce {}", intent.account_nonce)),
         }
         if self.chain.knows_transaction(&hash).await? {
+            let (nonce, now) = (intent.account_nonce, self.clock.now());
+            if let Err(error) = nonces::close_gap(&self.db, &self.chain, &self.key, nonce, &self.cap, now).await {
+                log::failure("a gap before a payment could not be looked at", &error);
+            }
             return Ok(Found::Known(Settled::Pending { transaction: Some(hash) }));
         }
         // Nobody knows it: the same bytes again.

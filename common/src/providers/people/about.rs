@@ -126,10 +126,13 @@ impl<T> Page<T> {
 
 /// Of people, leaves those who are not known to work elsewhere.
 pub fn keep_people(page: &mut Page<Person>, filter: &PeopleFilter) {
-    let domains = &filter.company_domains;
+    let (domains, firms) = (&filter.company_domains, &filter.companies);
     page.keep(|person| {
-        let known = person.company_domain.as_deref();
-        known.is_none_or(|known| domains.is_empty() || domains.iter().any(|asked| same_domain(known, asked)))
+        let at = person.company_domain.as_deref();
+        let is_there = at.is_none_or(|at| domains.is_empty() || domains.iter().any(|asked| same_domain(at, asked)));
+        let firm = person.company.as_deref();
+        let may_be = |firm: &str| firms.iter().any(|asked| names::same_firm(asked, firm) != Some(false));
+        is_there && firm.is_none_or(|firm| firms.is_empty() || may_be(firm))
     });
 }
 
@@ -232,6 +235,10 @@ mod tests {
         }
         assert!(is_at("a@mail.x.org", "x.org") && is_at("a@x.org", "mail.x.org") && !is_at("a@notx.org", "x.org"));
 
+        let at = |firm: &str| Person { company: text(firm), ..Person::default() };
+        let mut page = Page { rows: vec![at("Acme Inc."), at("Other"), Person::default()], total: 7 };
+        keep_people(&mut page, &PeopleFilter { companies: vec!["Acme".to_owned()], ..PeopleFilter::default() });
+        assert_eq!((page.rows.len(), page.total), (2, 6));
         let mut page =
             Page { rows: vec![jane.clone(), Person { company_domain: text("other.org"), ..jane }], total: 9 };
         keep_people(

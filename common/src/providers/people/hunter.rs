@@ -149,6 +149,10 @@ impl PeopleSource for Hunter {
                 Reply::Nothing => return Ok(Reply::Nothing),
                 Reply::Objected => return Ok(Reply::Objected),
             };
+            // Nobody found is an address that is null; anything else is no answer.
+            if !matches!(answer.pointer("/data/email"), Some(Value::String(_) | Value::Null)) {
+                return Err(OutboundError::Unreadable("data.email is neither a text nor null".to_owned()));
+            }
             let sure = number(&answer, "/data/score").is_some_and(|score| score >= MIN_SCORE);
             Ok(email(&answer, "/data/email").filter(|_| sure).map_or(Reply::Nothing, Reply::Found))
         }))
@@ -163,6 +167,10 @@ async fn send(ask: &Asking<'_>, question: Ask) -> Result<Reply<Value>, OutboundE
     Ok(match status {
         404 => Reply::Nothing,
         451 => Reply::Objected,
+        // Refusals come with a status of their own; where one comes without, nothing was found out either.
+        _ if answer["errors"].as_array().is_some_and(|errors| !errors.is_empty()) => {
+            return Err(OutboundError::Failed("errors with status 200".to_owned()));
+        }
         _ => Reply::Found(answer),
     })
 }

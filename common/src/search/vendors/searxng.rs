@@ -14,7 +14,13 @@ fn ask(query: &Query, _: &str) -> Ask {
 }
 
 fn read(answer: &Value) -> Option<Answer> {
-    let hits = answer["results"].as_array()?.iter().filter_map(|result| {
+    let results = answer["results"].as_array()?;
+    // No results, because no engine answered.
+    let is_silent = answer["unresponsive_engines"].as_array().is_some_and(|engines| !engines.is_empty());
+    if results.is_empty() && is_silent {
+        return None;
+    }
+    let hits = results.iter().filter_map(|result| {
         Some(Hit {
             title: text(result, "title").unwrap_or_default(),
             url: text(result, "url")?,
@@ -23,7 +29,12 @@ fn read(answer: &Value) -> Option<Answer> {
             site: None,
         })
     });
+    let hits: Vec<Hit> = hits.collect();
+    // Results of which none can be read are none of this server's.
+    if hits.is_empty() && !results.is_empty() {
+        return None;
+    }
     // It is 0 where no engine says how many there are.
     let total = answer["number_of_results"].as_f64().filter(|total| *total >= 1.0).map(|total| total as u64);
-    Some(Answer { hits: hits.collect(), total, request_id: None })
+    Some(Answer { hits, total, request_id: None })
 }

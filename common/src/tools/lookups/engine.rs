@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::row::{Failed, Key, Lookup, Request, Source as Register, Take, Turn};
+use super::row::{Failed, Key, Lookup, Member, Request, Source as Register, Take, Turn};
 use super::{fill, find, kept, map, snapshot};
 use crate::clock::Timestamp;
 use crate::http::log;
@@ -72,10 +72,14 @@ pub async fn fresh(
     let mut input = given.clone();
     (row.derive)(&mut input, now);
     let answer = ask(toolbox, row, input.clone(), deadline).await?;
-    let result = result(row, (row.reshape)(answer, &input), given, &now.to_string());
+    let answer = (row.reshape)(answer, &input);
+    let is_misshapen = map::is_misshapen(&answer, row.found, row.answer);
+    let result = result(row, answer, given, &now.to_string());
     // Something is said to be there, and nothing of it can be read: the source has changed, or is out of order.
-    let is_hollow = result["found"] == true && row.answer.iter().all(|member| map::says_nothing(&result[member.name]));
-    if is_hollow {
+    let says_nothing = |member: &Member| map::says_nothing(&result[member.name]);
+    let mut found_ones = row.answer.iter().filter(|member| member.from == row.found && member.kind.is_list());
+    let is_hollow = row.answer.iter().all(says_nothing) || found_ones.any(says_nothing);
+    if result["found"] == true && (is_misshapen || is_hollow) {
         return Err(OutboundError::Unreadable("nothing of a record is in it".to_owned()));
     }
     Ok(result)

@@ -53,6 +53,15 @@ pub fn says_nothing(value: &Value) -> bool {
     }
 }
 
+/// Whether what says that something was found is neither a list nor an object, although members lie in it.
+pub fn is_misshapen(answer: &Value, found: &str, members: &[Member]) -> bool {
+    let lies_in = |from: &str| from.strip_prefix(found).is_some_and(|rest| rest.starts_with('/'));
+    let has_parts = members
+        .iter()
+        .any(|member| member.from.split('|').any(lies_in) || member.from == found && member.kind.is_list());
+    has_parts && !find(answer, found).iter().any(|value| value.is_array() || value.is_object())
+}
+
 fn scalar(kind: As, value: &Value) -> Option<Value> {
     match kind {
         As::Text(most) => text(value, most),

@@ -155,6 +155,12 @@ pub enum As {
     Object(&'static [Member]),
 }
 
+impl As {
+    pub fn is_list(self) -> bool {
+        matches!(self, As::Rows(..) | As::List(..))
+    }
+}
+
 /// When the operator's own copy of a register is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {

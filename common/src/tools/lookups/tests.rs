@@ -268,6 +268,12 @@ async fn failures_said_in_answers_are_no_answers() {
             r#"{"timed_out":false,"_shards":{"failed":0},"hits":{"hits":[]}}"#,
             NOTHING,
         ),
+        // A list that is none, or whose entries are none.
+        ("record_court_cases_find", 200, r#"{"results":"x","count":0}"#, FAILED),
+        ("record_court_cases_find", 200, r#"{"results":[null,1,"x",{}],"count":3}"#, FAILED),
+        ("record_court_cases_find", 200, r#"{"results":{"detail":"throttled"},"count":1}"#, FAILED),
+        ("company_lobbying", 200, r#"{"results":"x","count":1}"#, FAILED),
+        ("product_drug_label", 200, r#"{"meta":{"results":{"total":1}},"results":"x"}"#, FAILED),
         // Words for how it went.
         ("vehicle_recalls", 200, r#"{"Count":0,"Message":"An error occurred","results":[]}"#, FAILED),
         ("vehicle_recalls", 400, r#"{"Count":0,"Message":"Results returned successfully","results":[]}"#, NOTHING),
