@@ -250,11 +250,9 @@ fn the_cap_holds_and_who_waits_for_it_is_told() {
         assert_eq!((unsent.status, unsent.waiting), (PayoutStatus::Pending, Some(Waiting::FeesTooHigh)));
         assert_eq!(late.get("payouts").await["payouts"][0]["waiting_for"], "fees_too_high");
         // What was bid last is mined as soon as fees allow it, and the other is sent.
-        till.blocks.hold(false).await;
-        till.blocks.mine_at(GWEI).await;
         for secs in (150..600).step_by(6) {
+            till.blocks.mine_at(GWEI).await;
             till.run(secs).await;
-            tokio::time::sleep(Duration::from_millis(20)).await;
         }
         for seller in [&seller, &late] {
             assert_eq!(till.latest(seller).await.status, PayoutStatus::Completed);
