@@ -52,9 +52,9 @@ impl Toolbox {
     /// before its scripts have run, or for a picture; it ends before `until`.
     pub async fn see_page(&self, url: &str, with_picture: bool, until: Instant) -> Result<Seen, ToolError> {
         let page = self.fetcher.read(url).await.map_err(explain)?;
-        let kept = self.browser.as_ref().map(|browser| (browser, page.clone()));
-        let mut seen = Seen { read: self.parse(page).await?, picture: None, by_browser: false };
-        if let Some((browser, page)) = kept
+        let (page, read) = self.parse(page).await?;
+        let mut seen = Seen { read, picture: None, by_browser: false };
+        if let Some(browser) = &self.browser
             && (seen.read.needs_browser || with_picture && read::is_html(&page))
         {
             let key = match browser.wants_key() {
@@ -64,7 +64,8 @@ impl Toolbox {
             let shown = browser.show(&self.fetcher, key, page, with_picture, until).await;
             let shown =
                 shown.map_err(|error| ToolError::unavailable(Unavailable::SourceUnavailable, error.to_string()))?;
-            seen = Seen { read: self.parse(shown.page).await?, picture: shown.picture, by_browser: true };
+            let (_, read) = self.parse(shown.page).await?;
+            seen = Seen { read, picture: shown.picture, by_browser: true };
         }
         let read = &seen.read;
         if seen.by_browser && read.markdown.is_empty() {
@@ -87,12 +88,18 @@ impl Toolbox {
         Ok(seen)
     }
 
-    async fn parse(&self, page: Page) -> Result<ReadResult, ToolError> {
+    /// Reads a page that came, and gives it back.
+    async fn parse(&self, page: Page) -> Result<(Page, ReadResult), ToolError> {
         let options = ReadOptions { agent: self.fetcher.product().to_owned(), ..ReadOptions::default() };
         // Parsing a large page takes long enough to be kept off the thread that answers.
-        let read = tokio::task::spawn_blocking(move || read::read_page(&page, &options)).await;
-        let read = read.map_err(|_| ToolError::internal("the page could not be parsed"))?;
-        read.map_err(|unsupported| ToolError::unavailable(Unavailable::SourceUnavailable, unsupported.to_string()))
+        let parsed = tokio::task::spawn_blocking(move || {
+            let read = read::read_page(&page, &options);
+            (page, read)
+        });
+        let (page, read) = parsed.await.map_err(|_| ToolError::internal("the page could not be parsed"))?;
+        let read = read
+            .map_err(|unsupported| ToolError::unavailable(Unavailable::SourceUnavailable, unsupported.to_string()))?;
+        Ok((page, read))
     }
 
     /// Reads a page for the index alone. What cannot be read is not tried again before the next round.

@@ -41,6 +41,8 @@ const QUIET: Duration = Duration::from_millis(500);
 const PATIENCE: Duration = Duration::from_secs(8);
 /// Nobody answers there: the way out of a browser that has none.
 const NOWHERE: &str = "http://127.0.0.1:9";
+/// Answers a request of the page's.
+const FULFIL: &str = "Fetch.fulfillRequest";
 /// Why a page that leads to another is not shown.
 const ASTRAY: &str = "it leads to a page that cannot be read";
 /// What could reach the network past the proxy.
@@ -237,8 +239,8 @@ impl Window<'_> {
         self.asked += 1;
         if is_document && self.documents == 0 {
             self.documents = 1;
-            let page = self.page.clone();
-            self.fulfil(&id, &page).await?;
+            let answer = fulfilment(&id, &self.page);
+            self.cdp.send(FULFIL, answer).await?;
             return Ok(None);
         }
         let is_wanted = match kind {
@@ -264,21 +266,11 @@ impl Window<'_> {
             return if is_document { Err(ASTRAY.to_owned()) } else { self.refuse(&id).await };
         };
         self.brought += page.body.len();
-        self.fulfil(&id, &page).await?;
+        self.cdp.send(FULFIL, fulfilment(&id, &page)).await?;
         if is_document {
             self.page = page;
         }
         Ok(())
-    }
-
-    async fn fulfil(&mut self, id: &str, page: &Page) -> Result<(), String> {
-        let mut headers = vec![json!({"name": "access-control-allow-origin", "value": "*"})];
-        if let Some(kind) = &page.content_type {
-            headers.push(json!({"name": "content-type", "value": kind}));
-        }
-        let body = base64_standard(&page.body);
-        let answer = json!({"requestId": id, "responseCode": page.status, "responseHeaders": headers, "body": body});
-        self.cdp.send("Fetch.fulfillRequest", answer).await.map(drop)
     }
 
     async fn refuse(&mut self, id: &str) -> Result<(), String> {
@@ -294,4 +286,14 @@ impl Window<'_> {
         let picture = self.cdp.call("Page.captureScreenshot", ask).await?;
         picture["data"].as_str().and_then(base64_any).ok_or_else(|| "it gave no picture".to_owned())
     }
+}
+
+/// What a request of the page's is answered with.
+fn fulfilment(id: &str, page: &Page) -> Value {
+    let mut headers = vec![json!({"name": "access-control-allow-origin", "value": "*"})];
+    if let Some(kind) = &page.content_type {
+        headers.push(json!({"name": "content-type", "value": kind}));
+    }
+    let body = base64_standard(&page.body);
+    json!({"requestId": id, "responseCode": page.status, "responseHeaders": headers, "body": body})
 }
