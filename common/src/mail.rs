@@ -12,7 +12,7 @@ use lettre::{AsyncSmtpTransport, AsyncTransport, Tokio1Executor};
 use crate::clock::Timestamp;
 use crate::config::Config;
 use crate::digest::sha256;
-use crate::store::{Db, Key, StoreError, Write, WriteError};
+use crate::store::{Db, Key, StoreError, Write};
 
 /// A relay has this long to take a mail.
 pub const PATIENCE: Duration = Duration::from_secs(5);
@@ -172,11 +172,7 @@ pub async fn may_mail(db: &Db, address: &str, now: Timestamp) -> Result<bool, St
         .bind("one", 1)?
         .bind("most", MAX_MAILS_A_DAY)?
         .bind("expires", (day + 2) * DAY_SECS)?;
-    match db.write(write).await {
-        Ok(_) => Ok(true),
-        Err(WriteError::Refused(_)) => Ok(false),
-        Err(WriteError::Failed(error)) => Err(error),
-    }
+    db.write_if(write).await
 }
 
 #[cfg(test)]

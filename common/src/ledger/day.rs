@@ -16,7 +16,7 @@ use crate::clock::Timestamp;
 use crate::ids::{AgentId, TokenId};
 use crate::money::Usdc;
 use crate::store::db::Query;
-use crate::store::{Db, Key, StoreError, Write, WriteError};
+use crate::store::{Db, Key, StoreError, Write};
 
 /// Days are kept this long: for statistics and baselines.
 const KEEP_SECS: i64 = 400 * 24 * 3600;
@@ -223,11 +223,7 @@ pub async fn take_mail(db: &Db, agent: AgentId, day: &str, now: Timestamp) -> Re
         .only_if("attribute_exists(#committed) AND (attribute_not_exists(#mail_after) OR #mail_after <= :now)")
         .bind("never", Timestamp::from_secs(now.secs() + KEEP_SECS))?
         .bind("now", now)?;
-    match db.write(write).await {
-        Ok(_) => Ok(true),
-        Err(WriteError::Refused(_)) => Ok(false),
-        Err(WriteError::Failed(error)) => Err(error),
-    }
+    db.write_if(write).await
 }
 
 /// Gives the day's mail back, to be tried again from a moment on.

@@ -116,11 +116,7 @@ pub async fn take_turn(db: &Db, soul: &Slug, now: Timestamp) -> Result<bool, Sto
         .bind("one", 1)?
         .bind("most", MOST_A_DAY)?
         .bind("expires", now.plus(2 * EVERY).secs())?;
-    match db.write(write).await {
-        Ok(_) => Ok(true),
-        Err(WriteError::Refused(_)) => Ok(false),
-        Err(WriteError::Failed(error)) => Err(error),
-    }
+    db.write_if(write).await
 }
 
 /// Keeps how a trial went, unless the terms changed meanwhile, and asks for the next one a day later.

@@ -383,6 +383,15 @@ impl Db {
         Ok(())
     }
 
+    /// Writes where the write's condition holds, and says whether it did.
+    pub async fn write_if(&self, write: Write) -> Result<bool, StoreError> {
+        match self.write(write).await {
+            Ok(_) => Ok(true),
+            Err(WriteError::Refused(_)) => Ok(false),
+            Err(WriteError::Failed(error)) => Err(error),
+        }
+    }
+
     /// One write on its own. Of an update, the item as it now is.
     pub async fn write(&self, write: Write) -> Result<Item, WriteError> {
         let (names, values, condition) = (write.names(), write.values(), write.condition.clone());

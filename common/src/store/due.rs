@@ -5,7 +5,7 @@
 //! sharded, so that no partition gets hot, and both cost the same however much there was before.
 
 use super::db::Query;
-use super::{Db, Key, StoreError, Write, WriteError};
+use super::{Db, Key, StoreError, Write};
 use crate::clock::Timestamp;
 
 /// The sort key of a row: by its time, then by its name.
@@ -41,11 +41,7 @@ impl<'a> InIndex<'a> {
             .only_if(&format!("#due = :was AND attribute_exists(#{})", self.shard))
             .bind("due", due)?
             .bind("was", was)?;
-        match db.write(write).await {
-            Ok(_) => Ok(true),
-            Err(WriteError::Refused(_)) => Ok(false),
-            Err(WriteError::Failed(error)) => Err(error),
-        }
+        db.write_if(write).await
     }
 }
 

@@ -212,11 +212,7 @@ pub async fn change(
 
 /// Deletes an endpoint, if there is one. What is on its way to it is cancelled when its time comes.
 pub async fn delete(db: &Db, agent: AgentId, id: EndpointId) -> Result<bool, StoreError> {
-    match db.write(Write::delete(&db.tables.agents, key(agent, id)).only_if("attribute_exists(#pk)")).await {
-        Ok(_) => Ok(true),
-        Err(WriteError::Refused(_)) => Ok(false),
-        Err(WriteError::Failed(error)) => Err(error),
-    }
+    db.write_if(Write::delete(&db.tables.agents, key(agent, id)).only_if("attribute_exists(#pk)")).await
 }
 
 /// The write that disables an endpoint whose receiver is gone. Refused if its owner has given it another address since,

@@ -77,11 +77,7 @@ pub async fn may_ask(db: &Db, agent: AgentId, domain: &str, now: Timestamp) -> R
         .bind("one", 1)?
         .bind("most", MAX_A_DAY)?
         .bind("expires", (day + 2) * DAY_SECS)?;
-    match db.write(write).await {
-        Ok(_) => Ok(true),
-        Err(WriteError::Refused(_)) => Ok(false),
-        Err(WriteError::Failed(error)) => Err(error),
-    }
+    db.write_if(write).await
 }
 
 /// Whose turn it is at a mail host.

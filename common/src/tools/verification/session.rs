@@ -167,11 +167,7 @@ pub async fn new_code(db: &Db, session: &Session, code: &str, now: Timestamp) ->
         .bind("now", now)?
         .bind("one", 1)?
         .bind("most", MAX_CODES)?;
-    match db.write(write).await {
-        Ok(_) => Ok(true),
-        Err(WriteError::Refused(_)) => Ok(false),
-        Err(WriteError::Failed(error)) => Err(error),
-    }
+    db.write_if(write).await
 }
 
 /// Tries a code. Each guess is counted before it is looked at, so that many at once are as many guesses; the right one
