@@ -8,9 +8,9 @@
 executes that change set and nothing newer. Stack name, region, parameters and tags are those of samconfig.toml, all of
 them every time: what an earlier deployment was given by hand does not linger.
 
-Why not `sam deploy`, which makes change sets too: it cannot say which alarms CloudFormation should watch. Here the stack
-names them itself (its output RollbackAlarms), and CloudFormation watches them during the update and for ten minutes
-after. The first deployment of a stack has no alarms yet and watches nothing.
+Why not `sam deploy`, which makes change sets too: it cannot say which alarm CloudFormation should watch. Here the stack
+names it itself (its output RollbackAlarm, one alarm over all that say a deployment went wrong), and CloudFormation watches
+it during the update and for ten minutes after. The first deployment of a stack has no alarm yet and watches nothing.
 """
 
 import argparse
@@ -29,6 +29,8 @@ import botocore.exceptions
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILT = ROOT / ".aws-sam" / "build" / "template.yaml"
+# CloudFormation refuses a change set with more.
+MOST_TRIGGERS = 5
 # How long the alarms are watched after everything is updated. The slower of them needs five minutes to ring.
 WATCH_MINUTES = 10
 # An update with its watch takes a quarter of an hour; a table's index may take longer.
@@ -73,6 +75,16 @@ def outputs(stack):
     return {output["OutputKey"]: output["OutputValue"] for output in (stack or {}).get("Outputs", [])}
 
 
+def triggers(stack):
+    """What CloudFormation is to watch: as the deployed stack names it, because what is not there yet cannot be watched."""
+    named = outputs(stack)
+    if arn := named.get("RollbackAlarm"):
+        return [{"Arn": arn, "Type": "AWS::CloudWatch::CompositeAlarm"}]
+    # Stacks of earlier versions name their alarms one by one, and more than may be watched.
+    arns = [arn for arn in named.get("RollbackAlarms", "").split(",") if arn]
+    return [{"Arn": arn, "Type": "AWS::CloudWatch::Alarm"} for arn in arns[:MOST_TRIGGERS]]
+
+
 # ------------------------------------------------------------------------------------------------------------- propose
 
 
@@ -82,7 +94,7 @@ def propose(stage, watch):
     is_new = stack is None or stack["StackStatus"] == "REVIEW_IN_PROGRESS"
     if not is_new and stack["StackStatus"] == "ROLLBACK_COMPLETE":
         raise Failed(f"{stage.stack} was never made whole and cannot be updated; delete it, and what it left, first")
-    alarms = [arn for arn in outputs(stack).get("RollbackAlarms", "").split(",") if arn] if watch else []
+    alarms = triggers(stack) if watch else []
     name = f"release-{os.environ.get('GITHUB_SHA', 'by-hand')[:12]}-{uuid.uuid4().hex[:8]}"
     made = stage.cloudformation.create_change_set(
         StackName=stage.stack,
@@ -94,7 +106,7 @@ def propose(stage, watch):
         Parameters=[{"ParameterKey": key, "ParameterValue": value} for key, value in stage.parameters.items()],
         Tags=[{"Key": key, "Value": value} for key, value in stage.tags.items()],
         RollbackConfiguration={
-            "RollbackTriggers": [{"Arn": arn, "Type": "AWS::CloudWatch::Alarm"} for arn in alarms],
+            "RollbackTriggers": alarms,
             "MonitoringTimeInMinutes": WATCH_MINUTES if alarms else 0,
         },
     )
@@ -166,7 +178,7 @@ def summary(stage, stack, change_set, alarms):
         if remark and change["ResourceType"] in PRECIOUS:
             remark = f":warning: **{remark}: it holds data or keys**"
         lines.append(f"| {change['Action']} | {change['LogicalResourceId']} | {change['ResourceType']} | {remark} |")
-    watched = ", ".join(arn.rsplit(":", 1)[-1] for arn in alarms)
+    watched = ", ".join(alarm["Arn"].rsplit(":", 1)[-1] for alarm in alarms)
     lines += ["", f"Taken back if one of these rings within {WATCH_MINUTES} minutes: {watched}" if alarms else
               "No alarm is watched: the deployment is only taken back if it fails by itself."]
     return "\n".join(lines)
