@@ -6,7 +6,7 @@
 
 use ring::hmac;
 
-use crate::config::Config;
+use crate::config::{Config, Platforms};
 use crate::digest;
 use crate::evm::Word;
 use crate::evm::signature::PrivateKey;
@@ -47,6 +47,19 @@ impl ServiceKeys {
             (None, None) => Err(StoreError::new("neither SERVICE_SECRET nor SERVICE_SECRET_ARN is set")),
         }
     }
+}
+
+/// A configuration with the agent platforms that the secret of `ACP_SECRET_ARN` names, if it is set.
+pub async fn with_platforms(config: Config, http: &SignedHttp) -> Result<Config, StoreError> {
+    let Some(arn) = &config.aws.acp_secret_arn else { return Ok(config) };
+    let unreadable = || StoreError::new("the secret of ACP_SECRET_ARN is no JSON object");
+    let secret: serde_json::Value = serde_json::from_str(&http.secret(arn).await?).map_err(|_| unreadable())?;
+    let member = |name: &str| secret[name].as_str().unwrap_or_default();
+    let platforms = Platforms::read(member("bearer_tokens"), member("webhooks")).map_err(|problems| {
+        let problems: Vec<String> = problems.iter().map(|(name, what)| format!("{name} {what}")).collect();
+        StoreError::new(format_args!("the secret of ACP_SECRET_ARN: {}", problems.join("; ")))
+    })?;
+    Ok(Config { platforms, ..config })
 }
 
 /// The relayer's key: `RELAYER_PRIVATE_KEY`, or the secret that `RELAYER_SECRET_ARN` names. That secret may hold a key

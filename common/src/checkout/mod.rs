@@ -53,6 +53,7 @@ use crate::jobs::Job;
 use crate::marketplace::Market;
 use crate::marketplace::schema::under;
 use crate::payments::wire;
+use crate::secrets::with_platforms;
 use crate::store::{StoreError, WriteError};
 use crate::tools::Runner;
 use error::{CheckoutError, json_path};
@@ -104,8 +105,9 @@ impl Checkout {
     }
 
     /// The checkout of a deployed function: it fills both queues.
-    pub async fn open(config: Arc<Config>, runners: &'static [&'static Runner]) -> Result<Checkout, StoreError> {
+    pub async fn open(config: Config, runners: &'static [&'static Runner]) -> Result<Checkout, StoreError> {
         let connections = Connections::open(&config)?;
+        let config = Arc::new(with_platforms(config, &connections.signed).await?);
         let gate = Gate::open(&connections, config.clone(), runners).await?;
         let mut market = Market::open(&connections, config.clone(), runners).await?;
         let souls = soul_queue(&config, &connections)?;

@@ -229,6 +229,9 @@ pub struct AwsConfig {
     pub treasury_secret_arn: Option<String>,
     /// `TREASURY_PRIVATE_KEY`: 32 bytes of hex, given directly (local runs).
     pub treasury_key: Option<PrivateKey>,
+    /// `ACP_SECRET_ARN`: the secret whose members `bearer_tokens` and `webhooks` are what `ACP_BEARER_TOKENS` and
+    /// `ACP_WEBHOOKS` say locally. The lists may outgrow a function's variables.
+    pub acp_secret_arn: Option<String>,
 }
 
 /// `TABLE_PREFIX` and the table's own word: `agora-jobs`, `agora-ledger`, `agora-agents`, `agora-souls`. Default prefix `agora`.
@@ -378,6 +381,7 @@ impl Config {
             relayer_key,
             treasury_secret_arn: env.text("TREASURY_SECRET_ARN"),
             treasury_key,
+            acp_secret_arn: env.text("ACP_SECRET_ARN"),
         };
         let prefix = env.text("TABLE_PREFIX").unwrap_or_else(|| "agora".to_owned());
         let service_name = env.service_name();

@@ -5,7 +5,7 @@ use common::config::Config;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_http::Error> {
-    let desk = Checkout::open(Arc::new(Config::from_env()?), checkout::RUNNERS).await?;
+    let desk = Checkout::open(Config::from_env()?, checkout::RUNNERS).await?;
     desk.app.db.warm(&desk.app.config.tables.jobs).await;
     lambda_http::run(checkout::router(Arc::new(desk))).await
 }

@@ -3,14 +3,15 @@ use std::sync::Arc;
 use common::app::{self, App, Connections};
 use common::config::Config;
 use common::net::FetchPolicy;
-use common::secrets::ServiceKeys;
+use common::secrets::{ServiceKeys, with_platforms};
 use common::webhooks::Courier;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    let config = Arc::new(Config::from_env()?);
+    let config = Config::from_env()?;
     let connections = Connections::open(&config)?;
+    let config = Arc::new(with_platforms(config, &connections.signed).await?);
     let keys = ServiceKeys::load(&config, &connections.signed).await?.webhooks;
     let queue = app::delivery_queue(&config, &connections)?;
     let App { db, clock, config, .. } = App::new(config, &connections);

@@ -2,11 +2,13 @@ use std::sync::Arc;
 
 use common::app::{App, Connections};
 use common::config::Config;
+use common::secrets::with_platforms;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_http::Error> {
-    let config = Arc::new(Config::from_env()?);
+    let config = Config::from_env()?;
     let connections = Connections::open(&config)?;
+    let config = Arc::new(with_platforms(config, &connections.signed).await?);
     let app = App::new(config, &connections);
     app.db.warm(&app.config.tables.jobs).await;
     lambda_http::run(requests::router(app)).await
