@@ -9,7 +9,7 @@ use crate::auth::proof::{Proof, ProofError, Scope};
 use crate::auth::token::{self, AccessToken, TokenError};
 use crate::auth::{AgentName, Caller, Session, nonce};
 use crate::clock::Clock;
-use crate::config::{Config, Platform, SettlementConfig};
+use crate::config::{AwsConfig, Config, Platform, SettlementConfig};
 use crate::gate::Gate;
 use crate::http::{ApiError, headers};
 use crate::ids::AgentId;
@@ -56,6 +56,13 @@ impl Connections {
         let http = PlainHttp::new(roots);
         let signed = SignedHttp::new(http.clone(), &config.aws);
         Ok(Connections { aws: Aws::new(&config.aws)?, http, signed })
+    }
+
+    /// The same sockets under the credentials of another configuration, for a process that stands in for several
+    /// functions.
+    pub fn acting_as(&self, config: &AwsConfig) -> Connections {
+        let signed = SignedHttp::new(self.http.clone(), config);
+        Connections { aws: self.aws.acting_as(config), http: self.http.clone(), signed }
     }
 }
 

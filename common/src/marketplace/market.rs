@@ -42,8 +42,11 @@ impl Market {
         config: Arc<Config>,
         runners: &'static [&'static Runner],
     ) -> Result<Market, StoreError> {
-        let mut gate = Gate::open(connections, config, runners).await?;
-        // A text is handed over where it is bought; services are the executor's.
+        Ok(Market::handing_over(Gate::open(connections, config, runners).await?, &connections.http))
+    }
+
+    /// A market whose gate hands over the texts that are bought; services are the executor's.
+    pub fn handing_over(mut gate: Gate, http: &PlainHttp) -> Market {
         let webhook_key = webhook::key(&gate.quote_key);
         gate.engine.sellers = Some(Arc::new(Workshop {
             db: gate.app.db.clone(),
@@ -54,6 +57,6 @@ impl Market {
             toolbox: gate.engine.toolbox.clone(),
             webhook_key,
         }));
-        Ok(Market::new(Arc::new(gate), &connections.http))
+        Market::new(Arc::new(gate), http)
     }
 }

@@ -45,6 +45,16 @@ impl Aws {
         })
     }
 
+    /// The same sockets under the credentials of another configuration.
+    pub fn acting_as(&self, config: &AwsConfig) -> Aws {
+        Aws {
+            region: config.region.clone(),
+            endpoint: config.endpoint.clone(),
+            credentials: SharedCredentialsProvider::new(config.credentials.clone()),
+            http: self.http.clone(),
+        }
+    }
+
     pub fn dynamodb(&self) -> aws_sdk_dynamodb::Client {
         let config = aws_sdk_dynamodb::Config::builder()
             .behavior_version(BehaviorVersion::latest())

@@ -15,10 +15,14 @@ mod tools;
 mod transport;
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use axum::Router;
 use common::app::App;
+use common::gate::Gate;
+use common::insights::audit::CursorKey;
+use common::marketplace::Market;
+use common::tools::Runner;
 use ring::hmac;
 
 pub use guard::Guard;
@@ -26,6 +30,23 @@ pub use server::Server;
 pub use transport::router as frame;
 
 use tools::Entry;
+
+/// The direct tools; the worker and the executor run the others.
+pub static RUNNERS: LazyLock<Vec<&'static Runner>> =
+    LazyLock::new(|| knowledge::RUNNERS.iter().chain(credits::RUNNERS).copied().collect());
+
+/// The routers that tool calls are answered by, under this function's own rights.
+pub fn groups(gate: Arc<Gate>, market: Arc<Market>, cursors: CursorKey) -> HashMap<&'static str, Router> {
+    let app = &gate.app;
+    HashMap::from([
+        ("souls", souls::router(market)),
+        ("requests", ::requests::router(app.clone())),
+        ("account", account::router(app.clone())),
+        ("insights", insights::router(app.clone(), cursors)),
+        ("credits", credits::router(gate.clone(), None)),
+        (knowledge::GROUP, knowledge::router(gate)),
+    ])
+}
 
 /// What tool calls are answered from.
 pub struct Shop {
