@@ -241,7 +241,7 @@ fn one_link_decides_once() {
         assert_eq!((&receipt["decision"], &receipt["decided_via"]), (&decided["status"], &json!("link")));
         assert_eq!(receipt["decision_receipt_id"], decided["decision_receipt_id"]);
         let payload = receipt["payload"].as_str().unwrap();
-        let key = base64_any(&stack.gate.engine.signer.public().x).unwrap();
+        let key = base64_any(&stack.keys.receipts.public().x).unwrap();
         let signature = base64_any(receipt["signature"].as_str().unwrap()).unwrap();
         let key = UnparsedPublicKey::new(&ED25519, key);
         assert!(key.verify(payload.as_bytes(), &signature).is_ok());

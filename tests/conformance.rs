@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Stdio;
 
-use local::{Stack, gateway};
+use local::Stack;
 use tokio::net::TcpListener;
 use tokio::process::Command;
 
@@ -25,8 +25,7 @@ async fn served(stack: &Stack) -> String {
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     let mut config = (*stack.config).clone();
     config.base_url = Some(url.clone());
-    let groups = gateway::groups(&stack.app, stack.gate.clone(), stack.market.clone(), stack.cursors.clone(), None);
-    let server = mcp::server(stack.app.clone(), (*groups).clone(), &stack.gate.quote_key);
+    let server = mcp::server(stack.app.clone(), (*stack.groups).clone(), &stack.keys.quotes);
     let router = mcp::frame(Fixtures(server), mcp::Guard::configured(&config));
     let router = common::http::routes::finish(router).into_make_service_with_connect_info::<SocketAddr>();
     tokio::spawn(async move { drop(axum::serve(listener, router).await) });

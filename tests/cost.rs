@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::souls_market::Shop;
 use crate::support::payer::{bare, header};
 use crate::support::proxy::{Life, Proxy, Seen};
-use crate::support::{Payer, READ_PATH, VIN, VIN_PATH, run, stack_with};
+use crate::support::{Payer, READ_PATH, VIN, VIN_PATH, look_at_the_switch, run, stack_with};
 use local::Options;
 use local::stack::Background;
 
@@ -23,7 +23,7 @@ async fn counted() -> Counted {
     })
     .await;
     // The operator's switch is read every five seconds by each process, not by each call.
-    assert_eq!(common::limits::stopped(&stack.app).await.unwrap(), None);
+    look_at_the_switch(&stack).await;
     database.take_seen();
     Counted { stack, database }
 }

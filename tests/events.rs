@@ -40,11 +40,10 @@ async fn answer(stack: &Stack, function: &str, event: Value) -> Value {
     let app = &stack.app;
     match function {
         "worker" => {
-            json!(worker::handle(&stack.gate.engine, serde_json::from_value(event).unwrap()).await)
+            json!(worker::handle(&stack.worker, serde_json::from_value(event).unwrap()).await)
         }
         "deliveries" => {
-            let courier = stack.hooks.courier().unwrap();
-            json!(deliveries::handle(&courier, serde_json::from_value(event).unwrap()).await)
+            json!(deliveries::handle(&stack.courier, serde_json::from_value(event).unwrap()).await)
         }
         "indexer" => {
             let (db, blobs) = (app.db.clone(), app.blobs.clone());
@@ -54,7 +53,7 @@ async fn answer(stack: &Stack, function: &str, event: Value) -> Value {
             Indexer { writer, toolbox, queue: stack.pages.clone() }.handle(event).await.unwrap()
         }
         "scheduler" => {
-            let key = stack.gate.engine.signer.public();
+            let key = stack.keys.receipts.public();
             json!(
                 scheduler::run(
                     &app.db,
@@ -95,14 +94,7 @@ async fn answer(stack: &Stack, function: &str, event: Value) -> Value {
             json!(pusher::handle(&pusher, serde_json::from_value(event).unwrap(), app.clock.now()).await.unwrap())
         }
         http => {
-            let groups = local::gateway::groups(
-                app,
-                stack.gate.clone(),
-                stack.market.clone(),
-                stack.cursors.clone(),
-                Some(stack.hooks.clone()),
-            );
-            let function = lambda_http::Adapter::from(groups[http].clone());
+            let function = lambda_http::Adapter::from(stack.groups[http].clone());
             let event = LambdaEvent::new(serde_json::from_value(event).unwrap(), Context::default());
             json!(function.oneshot(event).await.unwrap())
         }

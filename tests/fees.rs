@@ -19,6 +19,7 @@ use local::{Options, Stack};
 use serde_json::{Value, json};
 
 use crate::support::payer::{bare, header};
+use crate::support::permissions;
 use crate::support::proxy::{Life, Proxy};
 use crate::support::seller::someone;
 use crate::support::{Payer, Seller, VIN, VIN_PATH, eventually, root, run};
@@ -83,7 +84,9 @@ impl Blocks {
         self.fund(&PrivateKey::from_bytes(&secret).expect("a key"), 0).await;
         let options = Options::in_memory(self.0.clone()).with("RELAYER_PRIVATE_KEY", hex0x(&secret));
         let options = change(options.with("RATE_LIMIT_SCALE", "1000").with("TRANSACTION_FEE_CAP_GWEI", AMPLE));
-        tokio::spawn(Stack::start(options)).await.expect("starting a stack").expect("the stack starts")
+        let stack = tokio::spawn(Stack::start(options)).await.expect("starting a stack").expect("the stack starts");
+        permissions::watch(&stack.guard);
+        stack
     }
 }
 

@@ -15,9 +15,11 @@
 //! | `checkout_money` | one charge for a session: races, and a death at every step |
 //! | `credits` | top-ups, holds, calls paid from credits, names of calls |
 //! | `budgets` | caps and freezes, many calls at once |
+//! | `deployed` | what functions do seldom, and a deployment refused |
 //! | `discovery` | what agents find us by: documents, headers of every answer, `bazaar`, status, the doctor |
 //! | `earnings` | sales counted once, whoever counts them; what they say of a seller |
 //! | `people` | vendors by contract servers, a firm's site, DNS and registry, opting out, retention, lost submissions |
+//! | `permissions` | roles: what each function asks AWS for, and what nobody asks for |
 //! | `payouts` | money on its way to sellers: races, crashes, chains that refuse and treasuries that are empty |
 //! | `tokens` | access tokens and what they may not do |
 //! | `conformance` | MCP's official conformance runner (`make conformance`) |
@@ -34,6 +36,7 @@
 //! | `proofs` | agent proofs |
 //! | `lookups` | public records paid and kept, copies of registers, local businesses |
 //! | `limits` | rate limits at once and over time; the emergency stop |
+//! | `quotas` | AWS's limits as numbers |
 //! | `openapi` | the API description, the page that shows it, and a client made from it |
 //! | `notifications` | what is raised twice, read, and not one's own |
 //! | `insights` | receipts, value, the audit while rows are added, an export and its check |
@@ -66,6 +69,7 @@ mod contract_wallets;
 mod cost;
 mod crash;
 mod credits;
+mod deployed;
 mod discovery;
 mod earnings;
 mod events;
@@ -85,7 +89,9 @@ mod openapi;
 mod paid_call;
 mod payouts;
 mod people;
+mod permissions;
 mod proofs;
+mod quotas;
 mod read;
 mod refusals;
 mod repeats;

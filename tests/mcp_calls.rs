@@ -35,7 +35,7 @@ async fn ask(
 }
 
 /// Calls a tool; its result.
-async fn call(client: &Client, headers: &[(&str, &str)], tool: &str, arguments: Value, meta: Value) -> Value {
+pub async fn call(client: &Client, headers: &[(&str, &str)], tool: &str, arguments: Value, meta: Value) -> Value {
     let params = json!({"name": tool, "arguments": arguments, "_meta": meta});
     let answer = ask(client, headers, "tools/call", params, json!({})).await;
     assert_eq!(answer.status, 200, "{}", answer.text);

@@ -124,7 +124,7 @@ async fn use_tool(stack: &Stack, name: &str, input: Value) -> Result<Output, Too
 async fn use_tool_for(stack: &Stack, name: &str, input: Value, time: Duration) -> Result<Output, ToolError> {
     let runner = enrichment::runners().into_iter().find(|runner| runner.spec.name == name).expect("a tool");
     let input = common::catalog::input::validate(runner.spec.input, input.as_object().unwrap()).expect("an input");
-    let toolbox = stack.gate.engine.toolbox.clone();
+    let toolbox = stack.worker.toolbox.clone();
     assert_eq!((runner.spec.check)(&input, toolbox.fetcher.policy()), Vec::new(), "{name}");
     let task = Task {
         tool: runner.spec,

@@ -111,13 +111,7 @@ fn the_table_of_routes_is_what_the_routers_serve() {
     run(async {
         use tower::ServiceExt;
         let stack = stack().await;
-        let groups = local::gateway::groups(
-            &stack.app,
-            stack.gate.clone(),
-            stack.market.clone(),
-            stack.cursors.clone(),
-            Some(stack.hooks.clone()),
-        );
+        let groups = &stack.groups;
         let mut listed: Vec<&str> = routes::all().map(|route| route.group).collect();
         listed.dedup();
         for group in listed {

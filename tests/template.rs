@@ -5,15 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use common::http::routes;
 use common::store::table::{TABLES, TTL_ATTRIBUTE};
+use local::template::Template;
 use serde_json::{Value, json};
 
 use crate::support::root;
 
-/// The template, with its tags left out: `!Ref Api` is `"Api"`.
+/// The template with everything resolved: `!Ref Api` is the name of the API.
 fn template() -> Value {
-    let options = serde_saphyr::options! { strict_booleans: true };
-    let text = std::fs::read_to_string(root().join("template.yaml")).unwrap();
-    serde_saphyr::from_str_with_options(&text, options).expect("template.yaml is YAML")
+    let template = local::iam::equipped(Template::of_project().expect("template.yaml is a template"));
+    let mut whole = template.unresolved().clone();
+    for part in ["Globals", "Resources"] {
+        whole[part] = template.resolved(&whole[part]).expect("everything in it is known");
+    }
+    whole
 }
 
 fn of_type<'a>(template: &'a Value, kind: &'a str) -> impl Iterator<Item = (&'a String, &'a Value)> {
@@ -67,7 +71,7 @@ fn the_tables_are_those_of_the_code() {
     let mut deployed = BTreeMap::new();
     for (name, table) in of_type(&template, "AWS::DynamoDB::Table") {
         let properties = &table["Properties"];
-        let word = text(&properties["TableName"]).replace("${AWS::StackName}-", "");
+        let word = text(&properties["TableName"]).replace("agora-", "");
         assert_eq!(table["DeletionPolicy"], "Retain", "{name}");
         assert_eq!(properties["DeletionProtectionEnabled"], true, "{name}");
         assert_eq!(properties["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"], true, "{name}");
@@ -172,6 +176,6 @@ fn errors_of_every_function_ring() {
         watched.extend(errors.map(|metric| text(&metric["Dimensions"][0]["Value"])));
     }
     let functions: BTreeSet<String> =
-        of_type(&template, "AWS::Serverless::Function").map(|(name, _)| name.clone()).collect();
+        of_type(&template, "AWS::Serverless::Function").map(|(name, _)| format!("agora-{name}")).collect();
     assert_eq!(watched, functions);
 }

@@ -14,7 +14,7 @@ use crate::support::mailhost::{MailHost, Manner};
 use crate::support::payer::{bare, header, v1};
 use crate::support::proxy::{Life, Proxy};
 use crate::support::zone::{Answer, Served, Zone};
-use crate::support::{Payer, run, stack_with};
+use crate::support::{Payer, look_at_the_switch, run, stack_with};
 
 mod identity;
 mod outages;
@@ -257,7 +257,7 @@ fn a_verification_is_counted() {
         let payer = Payer::new(&stack).await;
         let mut counted = Vec::new();
         for email in ["ada@good.org", "ada@good.org", "ada@refuses.org"] {
-            assert_eq!(common::limits::stopped(&stack.app).await.unwrap(), None);
+            look_at_the_switch(&stack).await;
             database.take_seen();
             let payment = header(&bare(&payer.authorize(1_000)));
             let accepted = payer.client.post(PATH, &[("x-payment", &payment)], &json!({"email": email})).await;

@@ -99,7 +99,7 @@ fn a_batch_reports_only_the_messages_that_failed() {
         let event = json!({"Records": [
             {"messageId": "1", "body": good}, {"messageId": "2", "body": "poison"}, {"messageId": "3", "body": good},
         ]});
-        let answer = worker::handle(&stack.gate.engine, serde_json::from_value(event).unwrap()).await;
+        let answer = worker::handle(&stack.worker, serde_json::from_value(event).unwrap()).await;
         assert_eq!(serde_json::to_value(answer).unwrap(), json!({"batchItemFailures": [{"itemIdentifier": "2"}]}));
     });
 }

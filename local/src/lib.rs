@@ -3,13 +3,16 @@
 //! Every function's own code runs here; what AWS does between them is stood in for: [`gateway`] routes by the table of
 //! routes, [`queue`] keeps messages with visibility and a dead-letter list, [`blobs`] is a folder, [`database`] is an
 //! embedded DynamoDB behind the real SDK client, [`stream`] reads its stream, and [`chain`] is a real EVM node.
+//! [`functions`] opens each function with an identity of its own, and [`iam`] holds it to its role in `template.yaml`.
 //! [`stack`] puts them together; [`site`] is a small web site, so that there is a page to read without the internet.
 
 pub mod blobs;
 pub mod browser;
 pub mod database;
 pub mod doctor;
+pub mod functions;
 pub mod gateway;
+pub mod iam;
 pub mod queue;
 pub mod report;
 pub mod settings;
@@ -17,6 +20,7 @@ pub mod site;
 pub mod sockets;
 pub mod stack;
 pub mod stream;
+pub mod template;
 
 pub use devchain as chain;
 pub use stack::{Options, Stack};

@@ -59,6 +59,7 @@ async fn run() -> Result<(), Error> {
         clock: Clock::system(),
         background: Background::Everything,
         runners: None,
+        roles: None,
         announcement: Some(announcement.clone()),
     };
     let mut stack = Stack::start(options).await?;

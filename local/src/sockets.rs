@@ -31,6 +31,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 
 use crate::gateway::{self, Groups};
+use crate::iam::Guard;
 
 /// Where clients connect.
 pub const PATH: &str = "/v1/requests/subscribe";
@@ -44,6 +45,7 @@ const IN_FLIGHT: usize = 16;
 /// The connections, and the function that is told of them.
 pub struct Hub {
     function: Socket,
+    guard: Arc<Guard>,
     connections: Mutex<HashMap<String, Connection>>,
 }
 
@@ -59,8 +61,8 @@ enum Out {
 }
 
 impl Hub {
-    pub fn new(function: Socket) -> Arc<Hub> {
-        Arc::new(Hub { function, connections: Mutex::default() })
+    pub fn new(function: Socket, guard: Arc<Guard>) -> Arc<Hub> {
+        Arc::new(Hub { function, guard, connections: Mutex::default() })
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Connection>> {
@@ -208,8 +210,12 @@ async fn manage(
     body: Bytes,
 ) -> Response {
     let signature = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    if !signature.is_some_and(|value| value.starts_with("AWS4-HMAC-SHA256 ") && value.contains("/execute-api/")) {
+    let is_signed = |value: &&str| value.starts_with("AWS4-HMAC-SHA256 ") && value.contains("/execute-api/");
+    let Some(signature) = signature.filter(is_signed) else {
         return plain(StatusCode::FORBIDDEN, json!({"message": "Missing Authentication Token"}).to_string());
+    };
+    if let Err(denial) = hub.guard.check_socket(signature, method.as_str(), &id) {
+        return plain(StatusCode::FORBIDDEN, json!({"message": denial.message()}).to_string());
     }
     let connections = hub.lock();
     let Some(connection) = connections.get(&id) else { return plain(StatusCode::GONE, String::new()) };

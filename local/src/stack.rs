@@ -1,41 +1,36 @@
 //! Puts the stack together and takes it down again.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::middleware::from_fn_with_state;
-use common::app::{self, App, Connections};
+use common::app::{App, Connections};
 use common::approvals::Notices;
 use common::clock::{Clock, Timestamp};
 use common::config::Config;
-use common::gate::Gate;
-use common::insights::audit::CursorKey;
-use common::jobs::engine::SellersWork;
 use common::jobs::{Engine, job, store};
-use common::marketplace::Market;
-use common::marketplace::workshop::Workshop;
-use common::net::{FetchPolicy, PlainHttp};
+use common::net::FetchPolicy;
 use common::payments::treasury::Treasury;
-use common::push::{Pusher, Sender};
-use common::search::index::{Limits, Writer};
 use common::secrets::ServiceKeys;
 use common::store::aws::SignedHttp;
-use common::store::{Blobs, Db, Queue, Write, WriteError};
+use common::store::{Blobs, Db, Write, WriteError};
 use common::tools::{Runner, Toolbox};
 use common::webhooks::Courier;
 use indexer::Indexer;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
-use webhooks::Hooks;
 
 use crate::blobs::FolderBlobs;
 use crate::chain::{Account, DevChain};
+use crate::functions::{Aggregator, GIVEN_DIRECTLY, Ground, Queues, Scheduler};
+use crate::gateway::{self, Groups};
+use crate::iam::{Guard, Roles};
 use crate::queue::LocalQueue;
 use crate::settings::Settings;
-use crate::{Error, database, gateway, report, site, sockets, stream};
+use crate::{Error, database, report, site, sockets, stream};
 
 /// How often the scheduler runs here; deployed, every minute.
 const SCHEDULE: Duration = Duration::from_secs(2);
@@ -56,6 +51,8 @@ pub struct Options {
     pub background: Background,
     /// What does the work, if not what is deployed. For tests of the engine.
     pub runners: Option<&'static [&'static Runner]>,
+    /// The roles of the functions, if not those of the project's template.
+    pub roles: Option<Arc<Roles>>,
     /// The file that is written once everything is ready to answer.
     pub announcement: Option<PathBuf>,
 }
@@ -75,10 +72,19 @@ pub struct Stack {
     pub site_url: String,
     /// The variables it was started with, defaults included.
     pub environment: HashMap<String, String>,
+    /// The operator's, with every variable.
     pub config: Arc<Config>,
+    /// The operator's, who may do everything.
     pub app: App,
-    pub gate: Arc<Gate>,
-    pub market: Arc<Market>,
+    pub guard: Arc<Guard>,
+    pub groups: Groups,
+    /// Each function's tables and blobs, under its identity.
+    pub functions: BTreeMap<&'static str, App>,
+    /// Toolboxes of the functions that ask providers.
+    pub toolboxes: BTreeMap<&'static str, Arc<Toolbox>>,
+    pub worker: Arc<Engine>,
+    pub courier: Arc<Courier>,
+    pub keys: ServiceKeys,
     pub queue: Arc<LocalQueue>,
     /// The queue of what sellers sold.
     pub souls: Arc<LocalQueue>,
@@ -86,14 +92,12 @@ pub struct Stack {
     pub deliveries: Arc<LocalQueue>,
     /// The queue of pages on their way into the index.
     pub pages: Arc<LocalQueue>,
-    pub hooks: Hooks,
     pub chain: Option<Arc<DevChain>>,
     /// Test payers, if there is a local chain.
     pub payers: Vec<Account>,
     /// Where mails to approvers lie, if no relay is configured.
     pub outbox: PathBuf,
     pub notices: Notices,
-    pub cursors: CursorKey,
     tasks: JoinSet<()>,
 }
 
@@ -107,6 +111,7 @@ impl Options {
             clock: Clock::system(),
             background: Background::Everything,
             runners: None,
+            roles: None,
             announcement: None,
         }
     }
@@ -121,7 +126,12 @@ impl Options {
     fn completed(&self, endpoint: &str, secret: &str) -> HashMap<String, String> {
         let mut environment = self.environment.clone();
         let mut default = |name: &str, value: &str| {
-            environment.entry(name.to_owned()).or_insert_with(|| value.to_owned());
+            // No default for what the environment names a secret for.
+            let is_secret =
+                GIVEN_DIRECTLY.iter().any(|(direct, arn)| *direct == name && environment.contains_key(*arn));
+            if !is_secret {
+                environment.entry(name.to_owned()).or_insert_with(|| value.to_owned());
+            }
         };
         default("AWS_ENDPOINT_URL", endpoint);
         default("AWS_ACCESS_KEY_ID", "local");
@@ -156,9 +166,11 @@ impl Stack {
         let mut config = Config::read(|name| environment.get(name).cloned())?;
         config.base_url.get_or_insert_with(|| base_url.clone());
         let posts = TcpListener::bind("127.0.0.1:0").await?;
-        config.aws.socket_endpoint = Some(format!("http://{}", posts.local_addr()?));
+        let socket_endpoint = format!("http://{}", posts.local_addr()?);
+        config.aws.socket_endpoint = Some(socket_endpoint.clone());
         let config = Arc::new(config);
 
+        // The operator's own: it may do everything.
         let connections = Connections::open(&config)?;
         let db = Db::new(connections.aws.dynamodb(), config.tables.clone());
         database::create_tables(&db).await?;
@@ -170,64 +182,54 @@ impl Stack {
         let folder = Arc::new(FolderBlobs::new(blob_folder, &base_url, options.clock.clone()));
         let blobs: Arc<dyn Blobs> = folder.clone();
         let app = App { db, blobs, clock: options.clock.clone(), ..App::new(config.clone(), &connections) };
-
-        let site = (site_address.ip().to_string(), site_address.port());
-        let policy = FetchPolicy::default().allowing_local(settings.fetch_allow.into_iter().chain([site]));
-        let queue = Arc::new(LocalQueue::default());
         let keys = ServiceKeys::load(&config, &connections.signed).await?;
-        let souls = Arc::new(LocalQueue::default());
-        let deliveries = Arc::new(LocalQueue::default());
-        let pages = Arc::new(LocalQueue::default());
-        let index_queue = Some(pages.clone() as Arc<dyn Queue>);
-        let toolbox = Arc::new(Toolbox { index_queue, ..app.toolbox(&connections, policy.clone())? });
-        let parts = Parts { app: &app, connections: &connections, keys: &keys, toolbox: toolbox.clone() };
-        let runners = options.runners.unwrap_or(&worker::RUNNERS);
-        let worker_engine = Arc::new(parts.build(&queue, runners, None).await?);
-        let gate_engine = parts.build(&queue, runners, None).await?;
-        let workshop = executor::workshop(&app, &keys, &toolbox)?;
-        let texts = Workshop { model: None, programs: None, ..workshop.clone() };
-        let executor_engine = Arc::new(parts.build(&souls, runners, Some(Arc::new(workshop))).await?);
-        let market_engine = parts.build(&souls, runners, Some(Arc::new(texts))).await?;
-        let receipt_key = keys.receipts.public();
         let notices = Notices::new(&config)?.or_folder(outbox.clone());
-        let gate = Arc::new(Gate {
-            app: app.clone(),
-            engine: gate_engine,
-            quote_key: keys.quotes.clone(),
-            fetch_policy: policy.clone(),
-            notices: notices.clone(),
-        });
-        let hooks =
-            Hooks { app: app.clone(), queue: deliveries.clone(), keys: keys.webhooks.clone(), policy: policy.clone() };
-        let courier = Arc::new(hooks.courier()?);
-        let market_gate = Gate {
-            app: app.clone(),
-            engine: market_engine,
-            quote_key: keys.quotes,
-            fetch_policy: policy,
-            notices: notices.clone(),
+
+        let roles = match options.roles {
+            Some(roles) => roles,
+            None => Roles::of_project()?,
         };
-        let market = Arc::new(Market::new(Arc::new(market_gate), &PlainHttp::new(None)));
+        let guard = Guard::new(roles, config.tables.clone());
+        let site = (site_address.ip().to_string(), site_address.port());
+        let ground = Ground {
+            environment,
+            shared: connections,
+            guard: guard.clone(),
+            blobs: folder.clone(),
+            clock: options.clock,
+            policy: FetchPolicy::default().allowing_local(settings.fetch_allow.into_iter().chain([site])),
+            queues: Queues::default(),
+            base_url: base_url.clone(),
+            socket_endpoint,
+            outbox: outbox.clone(),
+            runners: options.runners,
+        };
+        let functions = ground.functions().await?;
+        let groups: Groups = Arc::new(functions.groups);
 
         let payers = options.chain.as_ref().map(|chain| chain.payers().to_vec()).unwrap_or_default();
+        let queues = ground.queues;
         let mut stack = Stack {
             base_url,
             site_url: format!("http://{site_address}"),
-            environment,
+            environment: ground.environment,
             config: config.clone(),
-            app: app.clone(),
-            gate: gate.clone(),
-            market: market.clone(),
-            queue: queue.clone(),
-            souls: souls.clone(),
-            deliveries: deliveries.clone(),
-            pages: pages.clone(),
-            hooks: hooks.clone(),
+            app,
+            guard: guard.clone(),
+            groups: groups.clone(),
+            functions: functions.apps,
+            toolboxes: functions.toolboxes,
+            worker: functions.worker.clone(),
+            courier: functions.courier.clone(),
+            keys,
+            queue: queues.jobs.clone(),
+            souls: queues.souls.clone(),
+            deliveries: queues.deliveries.clone(),
+            pages: queues.pages.clone(),
             chain: options.chain,
             payers,
             outbox,
             notices,
-            cursors: keys.cursors.clone(),
             tasks: JoinSet::new(),
         };
         // Written before the first answer: whoever waits for an answer finds it.
@@ -235,9 +237,7 @@ impl Stack {
             crate::write_whole(path, &report::json(&stack).to_string())?;
         }
         let tasks = &mut stack.tasks;
-        let sender = Sender::new(&config, &connections.http)?;
-        let hub = sockets::Hub::new(socket::Socket { app: app.clone(), sender: sender.clone() });
-        let groups = gateway::groups(&app, gate.clone(), market, keys.cursors, Some(hooks));
+        let hub = sockets::Hub::new(functions.socket, guard);
         let router = gateway::router(groups.clone()).merge(sockets::router(hub.clone(), groups));
         let mut router = router.merge(crate::blobs::router(folder));
         if !open_to_pages {
@@ -254,28 +254,25 @@ impl Stack {
             tasks.spawn(keep_time(chain.clone()));
         }
         for _ in 0..WORKERS {
-            tasks.spawn(work(queue.clone(), worker_engine.clone()));
-            tasks.spawn(work(souls.clone(), executor_engine.clone()));
-            tasks.spawn(deliver(deliveries.clone(), courier.clone()));
+            tasks.spawn(work(queues.jobs.clone(), functions.worker.clone()));
+            tasks.spawn(work(queues.souls.clone(), functions.executor.clone()));
+            tasks.spawn(deliver(queues.deliveries.clone(), functions.courier.clone()));
         }
-        let writer = Writer::new(app.db.clone(), app.blobs.clone(), app.clock.clone(), Limits::default());
-        let indexer = Arc::new(Indexer { writer, toolbox: toolbox.clone(), queue: pages.clone() });
         // One, as one at a time is enough deployed.
-        tasks.spawn(index(pages, indexer.clone()));
+        tasks.spawn(index(queues.pages, functions.indexer.clone()));
         if options.background == Background::Everything {
-            tasks.spawn(look_at_seeds(indexer));
-            tasks.spawn(schedule(app.clone(), queue.clone(), souls.clone(), deliveries.clone(), receipt_key));
-            // Without a treasury payouts stay pending.
-            if config.aws.treasury_key.is_some() {
-                tasks.spawn(pay_out(app.clone(), app::treasury(&app, &connections).await?));
+            tasks.spawn(look_at_seeds(functions.indexer));
+            tasks.spawn(schedule(functions.scheduler));
+            if let Some((app, treasury)) = functions.payouts {
+                tasks.spawn(pay_out(app, treasury));
             }
             let place = options.state.as_ref().map(|state| state.join("stream-position"));
-            let http = SignedHttp::new(connections.http.clone(), &config.aws);
-            let pusher = Pusher { db: app.db.clone(), blobs: app.blobs.clone(), sender };
-            let aggregator = stream::Consumer::Aggregator { mailer: stack.notices.mailer().clone(), deliveries, place };
-            for consumer in [stream::Consumer::Pusher(pusher), aggregator] {
-                tasks.spawn(stream::follow(app.clone(), consumer, http.clone(), endpoint.clone()));
-            }
+            let http = SignedHttp::new(ground.shared.http, &config.aws);
+            let Aggregator { app, mailer, deliveries } = functions.aggregator;
+            let aggregator = stream::Consumer::Aggregator { mailer, deliveries, place };
+            tasks.spawn(stream::follow(app.clone(), aggregator, http.clone(), endpoint.clone()));
+            let pusher = stream::Consumer::Pusher(functions.pusher);
+            tasks.spawn(stream::follow(app, pusher, http, endpoint));
         }
         Ok(stack)
     }
@@ -288,36 +285,6 @@ impl Stack {
     /// Waits for ever, or until a part of the stack ends by itself.
     pub async fn wait(&mut self) {
         self.tasks.join_next().await;
-    }
-}
-
-/// What engines are made of.
-struct Parts<'a> {
-    app: &'a App,
-    connections: &'a Connections,
-    keys: &'a ServiceKeys,
-    toolbox: Arc<Toolbox>,
-}
-
-impl Parts<'_> {
-    async fn build(
-        &self,
-        queue: &Arc<LocalQueue>,
-        runners: &'static [&'static Runner],
-        sellers: Option<Arc<dyn SellersWork>>,
-    ) -> Result<Engine, Error> {
-        Ok(Engine {
-            db: self.app.db.clone(),
-            blobs: self.app.blobs.clone(),
-            queue: queue.clone() as Arc<dyn Queue>,
-            clock: self.app.clock.clone(),
-            chain: self.app.config.chain.clone(),
-            settler: app::settler(self.app, self.connections).await?,
-            signer: self.keys.receipts.clone(),
-            runners,
-            toolbox: self.toolbox.clone(),
-            sellers,
-        })
     }
 }
 
@@ -373,13 +340,7 @@ async fn look_at_seeds(indexer: Arc<Indexer>) {
     }
 }
 
-async fn schedule(
-    app: App,
-    tools: Arc<LocalQueue>,
-    souls: Arc<LocalQueue>,
-    deliveries: Arc<LocalQueue>,
-    receipt_key: common::ledger::signing::PublicKey,
-) {
+async fn schedule(Scheduler { app, tools, souls, deliveries, receipt_key }: Scheduler) {
     loop {
         let queues = scheduler::Queues { tools: &*tools, souls: &*souls, deliveries: &*deliveries };
         if let Err(error) = scheduler::run(&app.db, queues, &app.clock, &receipt_key).await {

@@ -8,11 +8,11 @@ use common::app::App;
 use common::http::log;
 use common::mail::Mailer;
 use common::push::Pusher;
+use common::store::Queue;
 use common::store::aws::SignedHttp;
 use serde_json::{Value, json};
 
 use crate::Error;
-use crate::queue::LocalQueue;
 
 const PAUSE: Duration = Duration::from_millis(300);
 /// Somebody waits for what is pushed.
@@ -21,7 +21,7 @@ const PUSH_PAUSE: Duration = Duration::from_millis(100);
 /// Who is fed.
 pub enum Consumer {
     /// With all there is, or behind the number in this file, which keeps how far reading came.
-    Aggregator { mailer: Mailer, deliveries: Arc<LocalQueue>, place: Option<PathBuf> },
+    Aggregator { mailer: Mailer, deliveries: Arc<dyn Queue>, place: Option<PathBuf> },
     /// With what happens from now on and its filter in `template.yaml` lets through.
     Pusher(Pusher),
 }

@@ -2,6 +2,7 @@
 //! loses and repeats, and clocks that disagree.
 
 use std::cell::Cell;
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -17,8 +18,8 @@ use common::ids::RequestId;
 use common::jobs::job::Lane;
 use common::jobs::{Engine, sweep};
 use common::limits::StopSwitch;
-use common::marketplace::Market;
 use common::net::{FetchPolicy, PlainHttp};
+use common::providers::Cards;
 use common::secrets::ServiceKeys;
 use common::store::blob::Access;
 use common::store::queue::Message;
@@ -186,8 +187,13 @@ impl World {
         let notices = Notices::new(&self.config).expect("notices");
         let gate = Gate { app: app.clone(), engine, quote_key: keys.quotes, fetch_policy: policy, notices };
         let gate = Arc::new(gate);
-        let market = Arc::new(Market::new(gate.clone(), &PlainHttp::new(None)));
-        let router = local::gateway::router(local::gateway::groups(&app, gate.clone(), market, keys.cursors, None));
+        let cards = Cards::configured(&app.config, http);
+        let groups = HashMap::from([
+            (knowledge::GROUP, knowledge::router(gate.clone())),
+            ("credits", credits::router(gate.clone(), cards)),
+            ("account", account::router(app)),
+        ]);
+        let router = local::gateway::router(Arc::new(groups));
         Node { gate, router }
     }
 

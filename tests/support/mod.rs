@@ -8,6 +8,7 @@ pub mod findings;
 pub mod http;
 pub mod mailhost;
 pub mod payer;
+pub mod permissions;
 pub mod platform;
 pub mod proxy;
 pub mod ranking;
@@ -44,9 +45,12 @@ static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
 
 static CHAIN: OnceCell<Arc<DevChain>> = OnceCell::const_new();
 
-/// Runs a journey.
+/// Runs a journey. It fails if a function asked AWS for what its role does not allow, whatever became of that.
 pub fn run<T>(journey: impl Future<Output = T>) -> T {
-    RUNTIME.block_on(journey)
+    let watch = permissions::Watch;
+    let done = RUNTIME.block_on(journey);
+    watch.settle();
+    done
 }
 
 /// `make bench` prints these (set `PRINT_CAPS=1`).
@@ -109,7 +113,22 @@ pub async fn stack_with(change: impl FnOnce(Options) -> Options) -> Stack {
         options = options.with("AWS_ENDPOINT_URL", endpoint).with("TABLE_PREFIX", format!("t{}", &hex0x(&key)[2..14]));
     }
     let options = change(options);
-    RUNTIME.spawn(Stack::start(options)).await.expect("starting a stack").expect("the stack starts")
+    start(options).await
+}
+
+/// Starts a stack whose functions are watched: [`run`] looks at what they asked for.
+pub async fn start(options: Options) -> Stack {
+    let stack = RUNTIME.spawn(Stack::start(options)).await.expect("starting a stack").expect("the stack starts");
+    permissions::watch(&stack.guard);
+    stack
+}
+
+/// Lets each function that sells read the operator's switch, so that no call does it for the next five seconds.
+pub async fn look_at_the_switch(stack: &Stack) {
+    for function in ["knowledge", "credits", "checkout", "souls", "seller", "mcp"] {
+        let stopped = common::limits::stopped(&stack.functions[function]).await.expect("a database");
+        assert_eq!(stopped, None, "{function}");
+    }
 }
 
 /// Asks until the answer is yes; fails the test if it takes too long.

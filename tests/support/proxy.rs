@@ -75,6 +75,9 @@ pub struct Seen {
 /// A fault: given an operation, perhaps an answer instead of the real one.
 type Fault = Box<dyn FnMut(&str) -> Option<(u16, Value)> + Send>;
 
+/// Secrets Manager: given a request's `Authorization` and the ARN it asks for, a status and an answer.
+type Secrets = Box<dyn Fn(&str, &str) -> (u16, Value) + Send>;
+
 #[derive(Clone)]
 pub struct Proxy {
     pub url: String,
@@ -87,6 +90,7 @@ struct ProxyState {
     seen: Mutex<Vec<Seen>>,
     fault: Mutex<Option<Fault>>,
     afterwards: Mutex<Option<Fault>>,
+    secrets: Mutex<Option<Secrets>>,
     http: hyper_util::client::legacy::Client<HttpConnector, Full<Bytes>>,
 }
 
@@ -99,6 +103,7 @@ impl Proxy {
             seen: Mutex::default(),
             fault: Mutex::default(),
             afterwards: Mutex::default(),
+            secrets: Mutex::default(),
             http,
         };
         let state = Arc::new(state);
@@ -122,6 +127,11 @@ impl Proxy {
     /// From now on, requests may get another answer after they arrived.
     pub fn inject_afterwards(&self, fault: impl FnMut(&str) -> Option<(u16, Value)> + Send + 'static) {
         *self.state.afterwards.lock().expect("a lock") = Some(Box::new(fault));
+    }
+
+    /// From now on, this is also a Secrets Manager.
+    pub fn hold_secrets(&self, secrets: impl Fn(&str, &str) -> (u16, Value) + Send + 'static) {
+        *self.state.secrets.lock().expect("a lock") = Some(Box::new(secrets));
     }
 
     pub fn heal(&self) {
@@ -149,6 +159,15 @@ async fn forward(State(state): State<Arc<ProxyState>>, headers: HeaderMap, body:
     let fate = state.life.spend();
     if matches!(fate, Fate::Lost) {
         return broken();
+    }
+    if operation == "GetSecretValue" {
+        let text = |value: Option<&http::HeaderValue>| value.and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let authorization = text(headers.get(http::header::AUTHORIZATION)).unwrap_or_default();
+        let asked: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let secrets = state.secrets.lock().expect("a lock");
+        let answer = secrets.as_ref().map(|secrets| secrets(&authorization, asked["SecretId"].as_str().unwrap_or("")));
+        let (status, answer) = answer.unwrap_or((400, json!({"__type": "ResourceNotFoundException"})));
+        return answer_instead(status, &answer);
     }
     let fault = state.fault.lock().expect("a lock").as_mut().and_then(|fault| fault(&operation));
     if let Some((status, body)) = fault {

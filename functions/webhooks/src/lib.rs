@@ -21,7 +21,7 @@ use common::webhooks::event::{Event, EventId, EventKind};
 use common::webhooks::form::{self, Draft};
 use common::webhooks::secret::SigningKey;
 use common::webhooks::view::{DeliveryView, EndpointView};
-use common::webhooks::{Courier, Delivery, DeliveryState, Endpoint, EndpointId, delivery, outbox};
+use common::webhooks::{Delivery, DeliveryState, Endpoint, EndpointId, delivery, outbox};
 use http::{HeaderMap, StatusCode};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -249,12 +249,6 @@ async fn replay(
 }
 
 impl Hooks {
-    /// Who delivers what is put in here, for processes that do both.
-    pub fn courier(&self) -> Result<Courier, StoreError> {
-        let App { db, clock, config, .. } = self.app.clone();
-        Courier::new(db, clock, self.queue.clone(), self.keys.clone(), &config, self.policy.clone())
-    }
-
     async fn endpoint(&self, caller: &Caller, id: &str) -> Result<Endpoint, ApiError> {
         let found = endpoint::load(&self.app.db, caller.agent, named_endpoint(id)?).await?;
         found.ok_or(ApiError::WebhookNotFound)

@@ -1,0 +1,355 @@
+//! Opens the functions of a stack as they are deployed: each has an identity, the variables that the template gives it, and
+//! the queues that those name. This mirrors the `main.rs` of each function.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use approvals::Desk;
+use axum::Router;
+use common::app::{self, App, Connections};
+use common::approvals::Notices;
+use common::checkout::Checkout;
+use common::clock::Clock;
+use common::config::Config;
+use common::gate::Gate;
+use common::jobs::Engine;
+use common::mail::Mailer;
+use common::marketplace::Market;
+use common::net::FetchPolicy;
+use common::payments::treasury::Treasury;
+use common::providers::Cards;
+use common::push::{Pusher, Sender};
+use common::search::index::{Limits, Writer};
+use common::secrets::{self, ServiceKeys};
+use common::store::{Db, Queue};
+use common::tools::{Runner, Toolbox};
+use common::webhooks::Courier;
+use indexer::Indexer;
+use socket::Socket;
+use webhooks::Hooks;
+
+use crate::Error;
+use crate::blobs::FolderBlobs;
+use crate::iam::wire::{GuardedBlobs, GuardedQueue, guarded};
+use crate::iam::{Guard, KEY_PREFIX};
+use crate::queue::LocalQueue;
+
+type Runners = &'static [&'static Runner];
+
+/// The resources that the functions of a stack share.
+pub struct Ground {
+    pub environment: HashMap<String, String>,
+    /// The sockets that all functions share; what differs is who signs.
+    pub shared: Connections,
+    pub guard: Arc<Guard>,
+    pub blobs: Arc<FolderBlobs>,
+    pub clock: Clock,
+    pub policy: FetchPolicy,
+    pub queues: Queues,
+    pub base_url: String,
+    pub socket_endpoint: String,
+    pub outbox: PathBuf,
+    /// Replaces each function's own runners, for tests of the engine.
+    pub runners: Option<Runners>,
+}
+
+/// The queues of the template.
+#[derive(Clone, Default)]
+pub struct Queues {
+    pub jobs: Arc<LocalQueue>,
+    /// Jobs of sellers' services.
+    pub souls: Arc<LocalQueue>,
+    /// Events on their way to webhooks.
+    pub deliveries: Arc<LocalQueue>,
+    /// Pages on their way into the index.
+    pub pages: Arc<LocalQueue>,
+}
+
+impl Queues {
+    /// The queue that a variable of the template names.
+    fn at(&self, url: &str) -> Result<Arc<LocalQueue>, Error> {
+        let queue = match url.rsplit('/').next().unwrap_or_default() {
+            "agora-jobs" => &self.jobs,
+            "agora-soul-jobs" => &self.souls,
+            "agora-deliveries" => &self.deliveries,
+            "agora-index" => &self.pages,
+            other => return Err(format!("the local stack has no queue {other}").into()),
+        };
+        Ok(queue.clone())
+    }
+}
+
+/// Every function of a stack.
+pub struct Functions {
+    /// The router of every group, by the group's name.
+    pub groups: HashMap<&'static str, Router>,
+    /// Each function's tables and blobs, under its identity.
+    pub apps: BTreeMap<&'static str, App>,
+    /// Toolboxes of the functions that ask providers.
+    pub toolboxes: BTreeMap<&'static str, Arc<Toolbox>>,
+    pub worker: Arc<Engine>,
+    pub executor: Arc<Engine>,
+    pub courier: Arc<Courier>,
+    pub indexer: Arc<Indexer>,
+    pub scheduler: Scheduler,
+    /// Without a treasury payouts stay pending.
+    pub payouts: Option<(App, Treasury)>,
+    pub aggregator: Aggregator,
+    pub pusher: Pusher,
+    pub socket: Socket,
+}
+
+pub struct Scheduler {
+    pub app: App,
+    pub tools: Arc<dyn Queue>,
+    pub souls: Arc<dyn Queue>,
+    pub deliveries: Arc<dyn Queue>,
+    pub receipt_key: common::ledger::signing::PublicKey,
+}
+
+pub struct Aggregator {
+    pub app: App,
+    pub mailer: Mailer,
+    pub deliveries: Arc<dyn Queue>,
+}
+
+impl Ground {
+    pub async fn functions(&self) -> Result<Functions, Error> {
+        let mut apps = BTreeMap::new();
+        let mut open = async |name: &'static str| -> Result<Function<'_>, Error> {
+            let function = Function::open(self, name).await?;
+            apps.insert(name, function.app.clone());
+            Ok(function)
+        };
+
+        let knowledge = open("knowledge").await?;
+        let knowledge = knowledge.gate("JOB_QUEUE_URL", &knowledge::RUNNERS).await?;
+        let credits = open("credits").await?;
+        let cards = Cards::configured(&credits.config, &credits.connections.http);
+        let credits = credits.gate("JOB_QUEUE_URL", credits::RUNNERS).await?;
+        let checkout = open("checkout").await?;
+        let checkout = Checkout::new(
+            Arc::new(checkout.gate("JOB_QUEUE_URL", checkout::RUNNERS).await?),
+            Arc::new(checkout.market("SOUL_QUEUE_URL", checkout::RUNNERS).await?),
+        );
+        let souls = open("souls").await?.market("JOB_QUEUE_URL", souls::RUNNERS).await?;
+        let seller = open("seller").await?.market("JOB_QUEUE_URL", seller::RUNNERS).await?;
+        let requests = open("requests").await?.app;
+        let account = open("account").await?.app;
+        let insights = open("insights").await?;
+        let cursors = insights.keys().await?.cursors;
+        let approvals = open("approvals").await?;
+        let desk = Desk {
+            signer: approvals.keys().await?.receipts,
+            notices: approvals.notices()?,
+            queue: approvals.queue("JOB_QUEUE_URL")?,
+            app: approvals.app,
+        };
+        let webhooks = open("webhooks").await?;
+        let hooks = Hooks {
+            queue: webhooks.queue("DELIVERY_QUEUE_URL")?,
+            keys: webhooks.keys().await?.webhooks,
+            policy: self.policy.clone(),
+            app: webhooks.app,
+        };
+        let meta = open("meta").await?;
+        let queues = [("queue", "JOB_QUEUE_URL"), ("soul_queue", "SOUL_QUEUE_URL")];
+        let queues = queues.into_iter().filter_map(|(name, variable)| Some((name, meta.queue(variable).ok()?)));
+        let queues = queues.collect();
+        let mcp = open("mcp").await?;
+        let gate = Arc::new(mcp.gate("JOB_QUEUE_URL", &mcp::RUNNERS).await?);
+        let market = Arc::new(mcp.market("SOUL_QUEUE_URL", souls::RUNNERS).await?);
+        let (quotes, mcp_toolbox) = (gate.quote_key.clone(), gate.engine.toolbox.clone());
+        let behind_mcp = mcp::groups(gate, market, mcp.keys().await?.cursors);
+        let mut toolboxes = BTreeMap::from([
+            ("knowledge", knowledge.engine.toolbox.clone()),
+            ("checkout", checkout.gate.engine.toolbox.clone()),
+            ("mcp", mcp_toolbox),
+        ]);
+        let groups = HashMap::from([
+            (knowledge::GROUP, knowledge::router(Arc::new(knowledge))),
+            ("credits", credits::router(Arc::new(credits), cards)),
+            ("checkout", checkout::router(Arc::new(checkout))),
+            ("souls", souls::router(Arc::new(souls))),
+            ("seller", seller::router(Arc::new(seller))),
+            ("requests", requests::router(requests)),
+            ("account", account::router(account)),
+            ("insights", insights::router(insights.app, cursors)),
+            ("approvals", approvals::router(desk)),
+            ("webhooks", webhooks::router(hooks)),
+            ("meta", meta::router(meta.app, queues)),
+            ("mcp", mcp::router(mcp.app, behind_mcp, &quotes)),
+        ]);
+
+        let worker = open("worker").await?;
+        let (worker, _) = worker.engine("JOB_QUEUE_URL", &worker::RUNNERS).await?;
+        let executor = open("executor").await?;
+        let (mut engine, keys) = executor.engine("JOB_QUEUE_URL", &worker::RUNNERS).await?;
+        engine.sellers = Some(Arc::new(executor::workshop(&executor.app, &keys, &engine.toolbox)?));
+        let executor = engine;
+        toolboxes.extend([("worker", worker.toolbox.clone()), ("executor", executor.toolbox.clone())]);
+        let deliveries = open("deliveries").await?;
+        let courier = Courier::new(
+            deliveries.app.db.clone(),
+            deliveries.app.clock.clone(),
+            deliveries.queue("DELIVERY_QUEUE_URL")?,
+            deliveries.keys().await?.webhooks,
+            &deliveries.config,
+            self.policy.clone(),
+        )?;
+        let indexer = open("indexer").await?;
+        let app = &indexer.app;
+        let indexer = Indexer {
+            writer: Writer::new(app.db.clone(), app.blobs.clone(), app.clock.clone(), Limits::default()),
+            toolbox: indexer.toolbox()?,
+            queue: indexer.queue("INDEX_QUEUE_URL")?,
+        };
+        let scheduler = open("scheduler").await?;
+        let scheduler = Scheduler {
+            tools: scheduler.queue("JOB_QUEUE_URL")?,
+            souls: scheduler.queue("SOUL_QUEUE_URL")?,
+            deliveries: scheduler.queue("DELIVERY_QUEUE_URL")?,
+            receipt_key: scheduler.keys().await?.receipts.public(),
+            app: scheduler.app,
+        };
+        let payouts = open("payouts").await?;
+        let aws = &payouts.config.aws;
+        let payouts = match aws.treasury_key.is_some() || aws.treasury_secret_arn.is_some() {
+            true => {
+                let treasury = app::treasury(&payouts.app, &payouts.connections).await?;
+                Some((payouts.app, treasury))
+            }
+            false => None,
+        };
+        let aggregator = open("aggregator").await?;
+        let aggregator = Aggregator {
+            mailer: Mailer::new(&aggregator.config)?.or_folder(self.outbox.clone()),
+            deliveries: aggregator.queue("DELIVERY_QUEUE_URL")?,
+            app: aggregator.app,
+        };
+        let pusher = open("pusher").await?;
+        let sender = Sender::new(&pusher.config, &pusher.connections.http)?;
+        let pusher = Pusher { db: pusher.app.db, blobs: pusher.app.blobs, sender };
+        let socket = open("socket").await?;
+        let sender = Sender::new(&socket.config, &socket.connections.http)?;
+        let socket = Socket { app: socket.app, sender };
+        Ok(Functions {
+            groups,
+            apps,
+            toolboxes,
+            worker: Arc::new(worker),
+            executor: Arc::new(executor),
+            courier: Arc::new(courier),
+            indexer: Arc::new(indexer),
+            scheduler,
+            payouts,
+            aggregator,
+            pusher,
+            socket,
+        })
+    }
+}
+
+/// A function while it is opened.
+struct Function<'a> {
+    ground: &'a Ground,
+    name: &'static str,
+    config: Arc<Config>,
+    connections: Connections,
+    app: App,
+}
+
+/// Variables by which a local stack is given directly what a deployed function reads from a secret.
+pub const GIVEN_DIRECTLY: [(&str, &str); 6] = [
+    ("SERVICE_SECRET", "SERVICE_SECRET_ARN"),
+    ("RELAYER_PRIVATE_KEY", "RELAYER_SECRET_ARN"),
+    ("TREASURY_PRIVATE_KEY", "TREASURY_SECRET_ARN"),
+    ("PROVIDER_KEYS", "PROVIDER_KEYS_SECRET_ARN"),
+    ("ACP_BEARER_TOKENS", "ACP_SECRET_ARN"),
+    ("ACP_WEBHOOKS", "ACP_SECRET_ARN"),
+];
+
+impl<'a> Function<'a> {
+    async fn open(ground: &'a Ground, name: &'static str) -> Result<Function<'a>, Error> {
+        let roles = &ground.guard.roles;
+        let config = Config::read(|variable| {
+            let secret = GIVEN_DIRECTLY.iter().find(|(direct, _)| *direct == variable);
+            match variable {
+                "AWS_ACCESS_KEY_ID" => Some(format!("{KEY_PREFIX}{name}")),
+                _ if !roles.gives(name, secret.map_or(variable, |(_, secret)| secret)) => None,
+                _ => ground.environment.get(variable).cloned(),
+            }
+        });
+        let mut config = config.map_err(|errors| format!("{name}: {errors}"))?;
+        config.base_url.get_or_insert_with(|| ground.base_url.clone());
+        if config_gives(ground, name, "SOCKET_ENDPOINT") {
+            config.aws.socket_endpoint = Some(ground.socket_endpoint.clone());
+        }
+        let connections = ground.shared.acting_as(&config.aws);
+        let config = Arc::new(secrets::with_platforms(config, &connections.signed).await?);
+        let mut app = App::new(config.clone(), &connections);
+        app.db = Db::new(guarded(&ground.guard, app.db.client()), config.tables.clone());
+        let (inner, guard) = (ground.blobs.clone(), ground.guard.clone());
+        app.blobs = Arc::new(GuardedBlobs { inner, guard, function: name });
+        app.clock = ground.clock.clone();
+        Ok(Function { ground, name, config, connections, app })
+    }
+
+    /// The queue that a variable names, if the function is given it.
+    fn queue(&self, variable: &str) -> Result<Arc<dyn Queue>, Error> {
+        let role = self.ground.guard.roles.get(self.name);
+        let url = role.and_then(|role| role.variables.get(variable)?.as_str());
+        let url = url.ok_or_else(|| format!("the template gives {} no {variable}", self.name))?;
+        let arn = url.trim_start_matches("https://").split(['.', '/']).collect::<Vec<_>>();
+        let [_, region, .., account, queue] = arn.as_slice() else { return Err(format!("{url} is no queue").into()) };
+        let arn = format!("arn:aws:sqs:{region}:{account}:{queue}");
+        let (inner, guard) = (self.ground.queues.at(url)?, self.ground.guard.clone());
+        Ok(Arc::new(GuardedQueue { inner, guard, function: self.name, arn }))
+    }
+
+    async fn keys(&self) -> Result<ServiceKeys, Error> {
+        Ok(ServiceKeys::load(&self.config, &self.connections.signed).await?)
+    }
+
+    fn notices(&self) -> Result<Notices, Error> {
+        Ok(Notices::new(&self.config)?.or_folder(self.ground.outbox.clone()))
+    }
+
+    fn toolbox(&self) -> Result<Arc<Toolbox>, Error> {
+        let index_queue = self.queue("INDEX_QUEUE_URL").ok();
+        let toolbox = self.app.toolbox(&self.connections, self.ground.policy.clone())?;
+        Ok(Arc::new(Toolbox { index_queue, ..toolbox }))
+    }
+
+    async fn engine(&self, queue: &str, runners: Runners) -> Result<(Engine, ServiceKeys), Error> {
+        let keys = self.keys().await?;
+        let engine = Engine {
+            db: self.app.db.clone(),
+            blobs: self.app.blobs.clone(),
+            queue: self.queue(queue)?,
+            clock: self.app.clock.clone(),
+            chain: self.config.chain.clone(),
+            settler: app::settler(&self.app, &self.connections).await?,
+            signer: keys.receipts.clone(),
+            runners: self.ground.runners.unwrap_or(runners),
+            toolbox: self.toolbox()?,
+            sellers: None,
+        };
+        Ok((engine, keys))
+    }
+
+    async fn gate(&self, queue: &str, runners: Runners) -> Result<Gate, Error> {
+        let (engine, keys) = self.engine(queue, runners).await?;
+        let fetch_policy = self.ground.policy.clone();
+        Ok(Gate { app: self.app.clone(), engine, quote_key: keys.quotes, fetch_policy, notices: self.notices()? })
+    }
+
+    async fn market(&self, queue: &str, runners: Runners) -> Result<Market, Error> {
+        Ok(Market::handing_over(self.gate(queue, runners).await?, &self.connections.http))
+    }
+}
+
+fn config_gives(ground: &Ground, function: &str, variable: &str) -> bool {
+    ground.guard.roles.get(function).is_some_and(|role| role.variables.contains_key(variable))
+}
