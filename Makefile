@@ -35,9 +35,12 @@ import-snapshot: ## Keep a copy of a register: make import-snapshot NAME=ofac AS
 doctor: ## Compare how the local stack (or, with TABLE_PREFIX set, a deployment) is set with what it needs
 	@local/doctor.sh $(if $(JSON),--json)
 
+# The tests record which permissions they use; the last command lists those that nobody used.
 test: ## Everything a newcomer needs to trust the build
 	cargo build --package local
+	@rm -rf "$$(local/target-dir.sh)/tmp/permissions"
 	cargo test --workspace
+	cargo test --quiet --workspace --test integration -- --ignored --exact permissions::every_permission_is_used_or_explained
 
 test-aws: ## The same journeys and the store suites against an independent implementation of AWS
 	@local/test-aws.sh
