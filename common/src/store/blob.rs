@@ -95,7 +95,7 @@ impl Blobs for S3Blobs {
                 // An empty blob has no first byte.
                 416 => Ok(Some(0)),
                 200 => Ok(Some(answer.body.len() as u64)),
-                404 => Ok(None),
+                403 | 404 => Ok(None),
                 status => Err(StoreError::new(format_args!("S3 answered {status} to a GET of one byte"))),
             }
         })
