@@ -131,10 +131,20 @@ journeys.websocket = async (me) => {
   socket.send(JSON.stringify({ subscribe: [sold] }));
   await until('the result', () => told.find(({ request_id, status }) => request_id === sold && status === 'completed'));
   socket.send(JSON.stringify({ unsubscribe: [sold] }));
-  await until('the end of it', () => told.filter(({ type }) => type === 'unsubscribed' || type === 'subscribed').length > 2 || true);
   socket.send('no JSON');
   await until('an error', () => told.find(({ type }) => type === 'error'));
   socket.close();
+  // With an access token, in a header.
+  const { token } = expect(await me.own('POST', '/v1/agents/me/access-tokens', { expires_in_days: 1 }), 201).json.data;
+  const other = new WebSocket(`${stack.ws_url}/v1/requests/subscribe`, { headers: { authorization: `Bearer ${token}` } });
+  other.onmessage = ({ data }) => told.push(JSON.parse(data));
+  await new Promise((open, refuse) => {
+    other.onopen = open;
+    other.onerror = () => refuse(new Error('the token was not let in'));
+  });
+  other.send(JSON.stringify({ subscribe: [sold] }));
+  await until('the acknowledgement', () => told.filter(({ type }) => type === 'subscribed').length > 2);
+  other.close();
   const stranger = new WebSocket(`${stack.ws_url}/v1/requests/subscribe`);
   await new Promise((refused, wrong) => {
     stranger.onerror = refused;
@@ -205,10 +215,11 @@ journeys.tokens = async (me) => {
     check(refused.json.error === 'too_many_access_tokens', refused.text);
   }
   const bearer = { authorization: `Bearer ${minted.token}` };
-  for (const path of ['/v1/agents/me', '/v1/agents/me/budgets', '/v1/tools/balance']) expect(await me.ask('GET', path, undefined, bearer), 200);
+  for (const path of ['/v1/agents/me', '/v1/agents/me/budgets', '/v1/tools/balance', '/v1/analytics/receipts', '/v1/webhooks']) expect(await me.ask('GET', path, undefined, bearer), 200);
   expect(await me.own('GET', tokens), 200);
   expect(await me.own('DELETE', `${tokens}/${minted.id}`), 200);
   expect(await me.ask('GET', '/v1/agents/me', undefined, bearer), 401);
+  expect(await me.ask('GET', `/v1/requests/${randomUUID()}`, undefined, bearer), 401);
 };
 
 journeys.account = async (me) => {
@@ -221,7 +232,8 @@ journeys.account = async (me) => {
   const bearer = { authorization: `Bearer ${token}` };
   const dry = expect(await me.ask('POST', LOOKUP, VIN, { ...bearer, 'x-dry-run': 'true' }), 200);
   check(dry.json.dry_run ?? true, dry.text);
-  expect(await me.ask('POST', LOOKUP, VIN, bearer), 200);
+  const bought = expect(await me.ask('POST', LOOKUP, VIN, bearer), 200);
+  expect(await me.ask('GET', `/v1/requests/${bought.json.data.request_id}`, undefined, bearer), 200);
   expect(await me.ask('POST', LOOKUP, VIN, bearer), 200);
   await mailed(owner, /(budget)/i);
   const notes = await until('the warning', async () => {
@@ -407,29 +419,43 @@ journeys.seller = async (me) => {
   expect(await mine('GET', '/balance'), 200);
 };
 
-// An agent platform: both dialects of its sessions.
+// An agent platform: both dialects of its sessions, a soul's text and work, and the owner's webhooks.
 journeys.checkout = async (me) => {
-  for (const prefix of ['/acp', '/v1']) {
-    const post = (path, body, name = randomUUID()) => me.ask('POST', `${prefix}/checkout_sessions${path}`, body, {
-      authorization: 'Bearer local-acp-token', 'api-version': '2026-01-30', 'idempotency-key': name });
-    const get = (id) => me.ask('GET', `${prefix}/checkout_sessions/${id}`, undefined, { authorization: 'Bearer local-acp-token', 'api-version': '2026-01-30' });
-    const item = prefix === '/acp'
-      ? { line_items: [{ id: 'agora-vin_decode' }], currency: 'usd', capabilities: { interventions: { supported: [] } }, metadata: { input: VIN } }
-      : { line_items: [{ item: { id: 'agora-vin_decode', metadata: VIN } }] };
+  const slug = `goods-${me.address.slice(2, 10).toLowerCase()}`;
+  expect(await me.ask('POST', '/v1/soul/register', {
+    name: 'Goods', slug, bio: 'Sells by checkout', soul_md: `# ${slug}\n\nYou are sold to platforms.`, soul_price: 1,
+    service: { name: 'Work', slug: 'work', price_usd: 0.5, category: 'data', executor: 'worker',
+      input_schema: { type: 'object', required: ['text'], properties: { text: { type: 'string' } } } },
+  }), 200);
+  const hook = expect(await me.own('POST', '/v1/webhooks', { url: page, events: ['order_create', 'order_update'] }), 201).json.data.id;
+  for (const [prefix, id, input] of [['/acp', `agora-text-${slug}`, {}], ['/v1', `agora-soul-${slug}-work`, { text: 'some words' }]]) {
+    const headers = () => ({ authorization: 'Bearer local-acp-token', 'api-version': '2026-01-30' });
+    const post = (path, body, name = randomUUID()) =>
+      me.ask('POST', `${prefix}/checkout_sessions${path}`, body, { ...headers(), 'idempotency-key': name });
+    const get = (session) => me.ask('GET', `${prefix}/checkout_sessions/${session}`, undefined, headers());
+    const wish = { line_items: [{ id }], currency: 'usd', capabilities: { interventions: { supported: [] } }, metadata: { input } };
     const name = randomUUID();
-    const opened = expect(await post('', item, name), 200, 201);
-    const same = expect(await post('', item, name), 200, 201);
-    check(same.json.id === opened.json.id, 'the same name opened two sessions');
-    expect(await get(opened.json.id), 200);
-    expect(await post(`/${opened.json.id}`, { metadata: { input: VIN } }), 200, 201);
-    expect(await post(`/${opened.json.id}/cancel`, {}), 200);
-    // Refused after its name was taken.
+    const opened = expect(await post('', wish, name), 200, 201).json;
+    check(expect(await post('', wish, name), 200, 201).json.id === opened.id, 'the same name opened two sessions');
+    expect(await get(opened.id), 200);
+    expect(await post(`/${opened.id}`, { metadata: { input } }), 200, 201);
+    expect(await post(`/${opened.id}/cancel`, {}), 200);
+    const session = expect(await post('', wish), 200, 201).json;
+    const handlers = session.capabilities?.payment.handlers ?? session.payment_handlers;
+    const token = await me.sign(handlers.find((one) => one.id === 'x402').config);
+    const instrument = { type: 'x402', credential: { type: 'x402', token } };
+    const paid = prefix === '/acp' ? { payment_data: { handler_id: 'x402', instrument } } : { payment_token: token };
+    const done = expect(await post(`/${session.id}/complete`, paid), 200).json;
+    check(done.status === 'completed', JSON.stringify(done));
+    // Refused after its name was taken: what is completed is not cancelled.
     const late = randomUUID();
     for (let turn = 0; turn < 2; turn += 1) {
-      const refused = await post(`/${opened.json.id}/cancel`, {}, late);
+      const refused = await post(`/${session.id}/cancel`, {}, late);
       check(refused.status >= 400 && refused.status < 500, `${refused.status}: ${refused.text}`);
     }
   }
+  await until('the order at the webhook', async () =>
+    expect(await me.own('GET', `/v1/webhooks/${hook}/deliveries`), 200).text.includes('order_create'));
 };
 
 // ----------------------------------------------------------------------------------------------------------------------------
@@ -440,7 +466,7 @@ const names = Object.keys(journeys).filter((name) => only.length === 0 || only.i
 let failed = false;
 await Promise.all(names.map(async (name, at) => {
   const begun = Date.now();
-  const needsNoMoney = ['tokens', 'cards', 'checkout', 'reads'].includes(name);
+  const needsNoMoney = ['tokens', 'cards', 'reads'].includes(name);
   const me = new Agent(stack, needsNoMoney ? undefined : payers[at % payers.length].private_key);
   const took = () => `${((Date.now() - begun) / 1000).toFixed(1).padStart(6)} s`;
   try {

@@ -7,7 +7,9 @@ emulator of AWS that enforces every role's permissions; then journeys of agents,
     run.py --without SoulsRole/Jobs   without a statement, to see that its absence is noticed
     run.py --keep                     leaves everything running until Ctrl-C
 
-Run with the Python of .tools/ministack by local/rehearse.sh, which builds what this needs.
+Logs are left in .tools/rehearsal/logs, and what was found in report.json among them.
+
+local/rehearse.sh runs it, with the Python of .tools/ministack, and builds what it needs.
 """
 
 import argparse
@@ -30,7 +32,7 @@ import peers
 from stack import ARCHITECTURE, KEPT, REGION, ROOT, Deployment, Failed, clients, package, without
 
 TOOLS = ROOT / ".tools"
-FOLDER = TOOLS / "rehearsal"
+ARCHIVES = TOOLS / "rehearsal-code"
 NAME = "rehearsal"
 # Nobody is reached by it: the gateway answers in its place.
 PUBLIC_ORIGIN = "https://rehearsal.example"
@@ -39,7 +41,7 @@ ACP_TOKEN = "local-acp-token"
 SCRIPTS = {
     "tour": ["local/marketplace-tour.sh"],
     "spend": ["local/spend.sh"],
-    "checkout-script": ["local/checkout.sh", "agora-vin_decode", '{"vin": "1HGCM82633A004352"}'],
+    "checkout-script": ["local/checkout.sh", "agora-credits"],
     "buy-script": ["local/buy.sh", "/v1/tools/lookup/vin", '{"vin": "1HGCM82633A004352"}'],
 }
 # Longest that a script, or all journeys of our own, may take.
@@ -133,13 +135,12 @@ def start_chain(binary, logs):
 class Emulator:
     """The emulator of AWS, as the launcher runs it."""
 
-    def __init__(self, logs, variables):
+    def __init__(self, folder, logs, variables):
         aws, gateway = free_ports(2)
         self.url, self.gateway = f"http://127.0.0.1:{aws}", f"http://127.0.0.1:{gateway}"
         self.log = logs / "emulator.log"
-        scratch = FOLDER / "emulator"
-        shutil.rmtree(scratch, ignore_errors=True)
-        scratch.mkdir(parents=True)
+        scratch = folder / "emulator"
+        scratch.mkdir()
         # Nothing of this shell's own settings of AWS or of containers.
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "DOCKER_", "MINISTACK"))}
         environment = kept | {
@@ -311,19 +312,20 @@ def wait_for_events(emulator, stack, apis):
 
 
 def rehearse(options, clock):
-    logs = FOLDER / "logs"
-    shutil.rmtree(logs, ignore_errors=True)
+    folder = TOOLS / options.folder
+    logs = folder / "logs"
+    shutil.rmtree(folder, ignore_errors=True)
     logs.mkdir(parents=True)
     print(f"rehearsing the deployment; logs are in {logs.relative_to(ROOT)}", flush=True)
     only = [name for name in (options.only or "").split(",") if name]
     functions = sorted(folder.name for folder in (ROOT / "functions").iterdir())
-    archives = package([options.target / name for name in functions], FOLDER / "archives")
+    archives = package([options.target / name for name in functions], ARCHIVES)
     clock.part(f"{len(archives)} functions are stripped and zipped")
 
     relay = peers.Relay()
     vendors = peers.Vendors(relay)
     chain = start_chain(options.target / "examples/chain_run", logs)
-    emulator = Emulator(logs, {"CARD_PROCESSOR_URL": vendors.url})
+    emulator = Emulator(folder, logs, {"CARD_PROCESSOR_URL": vendors.url})
     client = clients(emulator.url)
     clock.part("the emulator and the chain run")
 
@@ -362,7 +364,7 @@ def rehearse(options, clock):
     apis = ",".join(resources[name][1] for name in ("Api", "SocketApi"))
     emulator.ask("lead", api=resources["Api"][1])
 
-    stack_file = FOLDER / "stack.json"
+    stack_file = folder / "stack.json"
     stack_file.write_text(json.dumps({
         "service_name": "Agora", "base_url": emulator.gateway, "soul_base_url": emulator.gateway,
         "ws_url": emulator.gateway.replace("http", "ws", 1), "public_origin": PUBLIC_ORIGIN, "peers": vendors.url,
@@ -413,6 +415,7 @@ def main():
     parser.add_argument("--only", help="journeys, separated by commas")
     parser.add_argument("--without", action="append", default=[], metavar="ROLE/SID", help="a statement to leave out")
     parser.add_argument("--keep", action="store_true", help="leave everything running until Ctrl-C")
+    parser.add_argument("--folder", default="rehearsal", help="of .tools, where logs are left")
     options = parser.parse_args()
     # Whatever ends this run ends what it started; in the background of a script, Ctrl-C would be ignored.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -426,11 +429,12 @@ def main():
         failures = ["interrupted"]
     finally:
         PROCESSES.stop_all()
+        shutil.rmtree(TOOLS / options.folder / "emulator", ignore_errors=True)
     print(f"\n{time.time() - clock.begun:.0f} s in all, at a load of {os.getloadavg()[1]:.1f} on {os.cpu_count()} processors")
     for failure in failures:
         print(f"\nFAILED: {failure}", file=sys.stderr)
     if failures:
-        print(f"\nlogs: {(FOLDER / 'logs').relative_to(ROOT)}", file=sys.stderr)
+        print(f"\nlogs: .tools/{options.folder}/logs", file=sys.stderr)
     sys.exit(1 if failures else 0)
 
 

@@ -9,7 +9,8 @@ export class Agent {
   constructor(stack, privateKey = generatePrivateKey()) {
     this.stack = stack;
     this.account = privateKeyToAccount(privateKey);
-    const schemes = [{ network: `eip155:${stack.chain.chain_id}`, client: new ExactEvmScheme(this.account) }];
+    this.scheme = new ExactEvmScheme(this.account);
+    const schemes = [{ network: `eip155:${stack.chain.chain_id}`, client: this.scheme }];
     const paying = (fetcher) => wrapFetchWithPaymentFromConfig(fetcher, { schemes, spendControls: { maxAmountPerPayment: '$20' } });
     this.fetchAndPay = paying(fetch);
     // A proof is good for one request, and paying takes two.
@@ -64,5 +65,11 @@ export class Agent {
   // The same with a proof beside the payment, for tools that want one.
   payProven(path, body, headers = {}) {
     return this.request(this.fetchProveAndPay, 'POST', path, body, headers);
+  }
+
+  // A payment of the first of these terms, as headers and checkout sessions carry it.
+  async sign({ resource, accepts: [accepted] }) {
+    const payload = { ...(await this.scheme.createPaymentPayload(2, accepted)), resource, accepted };
+    return Buffer.from(JSON.stringify(payload)).toString('base64');
   }
 }
