@@ -11,10 +11,11 @@ import asyncio
 import base64
 import collections
 import json
+import os
 import re
+import signal
 import sys
 import threading
-import time
 import urllib.parse
 
 import hypercorn.asyncio
@@ -41,12 +42,14 @@ class Invocations:
 
     def __init__(self):
         self.lock = threading.Lock()
+        self.forget()
+
+    def forget(self):
         self.counts = collections.Counter()
-        self.seconds = collections.Counter()
         self.errors = []
         self.routes = collections.Counter()
 
-    def told(self, config, event, result, started):
+    def told(self, config, event, result):
         name = config["FunctionName"]
         trigger, route = trigger_of(event)
         answer = json.dumps(result.get("body"), ensure_ascii=False).encode() if isinstance(result, dict) else b""
@@ -55,7 +58,6 @@ class Invocations:
             result = {"error": True, "body": {"errorType": "Function.ResponseSizeTooLarge", "errorMessage": message}}
         with self.lock:
             self.counts[name, trigger] += 1
-            self.seconds[name] += time.time() - started
             if result.get("error"):
                 self.errors.append({"function": name, "trigger": trigger, "route": route, "error": result.get("body"),
                                     "log": (result.get("log") or "")[-2000:]})
@@ -315,8 +317,10 @@ async def control(scope, receive, send):
     query = dict(urllib.parse.parse_qsl(scope["query_string"].decode()))
     try:
         match scope["path"].rsplit("/", 1)[-1]:
-            case "lead":
+            case "begin":
                 FRONT.lead_to(query["api"])
+                rights.BOOK.forget()
+                INVOCATIONS.forget()
                 answer = {}
             case "report":
                 stack, apis = query["stack"], query["apis"].split(",")
@@ -346,8 +350,15 @@ def application(gateway_port):
     return serve
 
 
+def end_with_parent():
+    """Ends this process and the functions that it runs when whoever started it is gone, by whatever end."""
+    sys.stdin.read()
+    os.killpg(0, signal.SIGKILL)
+
+
 def main():
     aws_port, gateway_port = int(sys.argv[1]), int(sys.argv[2])
+    threading.Thread(target=end_with_parent, daemon=True).start()
     patches.apply(INVOCATIONS.told)
     config = hypercorn.config.Config()
     config.bind = [f"127.0.0.1:{aws_port}", f"127.0.0.1:{gateway_port}"]

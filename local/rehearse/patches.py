@@ -233,12 +233,11 @@ def permissions():
 
 
 def invocations(invoked):
-    """Every invocation is told of: the function's configuration, the event, what came of it, and how long it took."""
+    """Every invocation is told of: the function's configuration, the event, and what came of it."""
 
     def make(execute):
         def told(func, config, event, request_id, started):
-            result = execute(func, config, event, request_id, started)
-            return invoked(config, event, result, started)
+            return invoked(config, event, execute(func, config, event, request_id, started))
 
         return told
 

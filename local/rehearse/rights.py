@@ -158,6 +158,10 @@ class Book:
 
     def __init__(self):
         self.lock = threading.Lock()
+        self.forget()
+
+    def forget(self):
+        """Begins anew: what was decided before was decided by another template."""
         self.decisions = collections.Counter()
         # (role, statement's Sid, action) of whatever allowed something.
         self.used = set()
@@ -165,7 +169,6 @@ class Book:
         self.together = {}
         self.failed = collections.Counter()
         self.unreadable = collections.Counter()
-        self.notices = []
 
     def note(self, ctx, result):
         role = role_of(ctx.principal_arn)

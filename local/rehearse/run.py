@@ -23,6 +23,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -55,31 +56,31 @@ class Processes:
     """What this run started, each in a group of its own, ended with the run however it ends."""
 
     def __init__(self):
-        self.running = []
+        self.running, self.lock = [], threading.Lock()
 
     def start(self, command, log, **more):
-        process = subprocess.Popen(
-            command, stderr=subprocess.STDOUT if "stdout" not in more else open(log, "wb"), stdin=subprocess.DEVNULL,
-            start_new_session=True, **{"stdout": open(log, "wb"), **more},
-        )
-        self.running.append(process)
+        # A log of its own for what goes wrong, where somebody reads the output.
+        outputs = {"stderr": open(log, "wb")} if "stdout" in more else {"stdout": open(log, "wb"), "stderr": subprocess.STDOUT}
+        process = subprocess.Popen(command, start_new_session=True, **{"stdin": subprocess.DEVNULL, **outputs, **more})
+        with self.lock:
+            self.running.append(process)
         return process
 
     def stop(self, process, patience=10):
-        """Asks the whole group to end, and makes it."""
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            try:
-                os.killpg(process.pid, number)
-            except ProcessLookupError:
-                break
-            try:
-                process.wait(patience)
-            except subprocess.TimeoutExpired:
-                continue
-            # Those that it started may take a moment longer.
-            time.sleep(0.2)
+        """Asks the whole group to end, and makes it. One that has ended is left alone: its number may be another's by now."""
+        with self.lock:
+            if process not in self.running:
+                return
+            self.running.remove(process)
+        if process.poll() is not None:
+            return
+        os.killpg(process.pid, signal.SIGTERM)
+        # Looked at without being collected, so that the group's number stays its own until all of it has ended.
+        end = time.time() + patience
+        while time.time() < end and not os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        self.running.remove(process)
 
     def stop_all(self):
         for process in reversed(list(self.running)):
@@ -150,7 +151,7 @@ class Emulator:
             "REHEARSAL_VARIABLES": json.dumps(variables),
         }
         launcher = pathlib.Path(__file__).with_name("emulator.py")
-        self.process = PROCESSES.start([sys.executable, launcher, str(aws), str(gateway)], self.log, env=environment, cwd=scratch)
+        self.process = PROCESSES.start([sys.executable, launcher, str(aws), str(gateway)], self.log, env=environment, cwd=scratch, stdin=subprocess.PIPE)
         until("the emulator to start", self.is_ready, 60)
 
     def is_ready(self):
@@ -362,7 +363,7 @@ def rehearse(options, clock):
             print("  there is no other template in this clone's history: the update is NOT rehearsed")
     resources = deployment.resources()
     apis = ",".join(resources[name][1] for name in ("Api", "SocketApi"))
-    emulator.ask("lead", api=resources["Api"][1])
+    emulator.ask("begin", api=resources["Api"][1])
 
     stack_file = folder / "stack.json"
     stack_file.write_text(json.dumps({
@@ -382,6 +383,10 @@ def rehearse(options, clock):
     if not only:
         failures += wait_for_events(emulator, NAME, apis)
         clock.part("queues, streams and schedules were heard")
+    failures += [
+        f"{waiting} messages lie in {queue}: what failed five times, or could not be counted"
+        for queue in ("DeadLetterQueue", "UncountedQueue") if (waiting := messages(client, resources[queue][1]))
+    ]
     report = emulator.ask("report", stack=NAME, apis=apis)
     (logs / "report.json").write_text(json.dumps(report, indent=1))
     failures += judge.failures(report, NAME)
@@ -395,6 +400,11 @@ def rehearse(options, clock):
         clock.part(f"and updated back to {previous[0]}: data and secrets are as they were")
     judge.tell(report, NAME, complete=not only)
     return failures
+
+
+def messages(client, queue):
+    found = client("sqs").get_queue_attributes(QueueUrl=queue, AttributeNames=["ApproximateNumberOfMessages"])
+    return int(found["Attributes"]["ApproximateNumberOfMessages"])
 
 
 def put_page(client, bucket, queue):
