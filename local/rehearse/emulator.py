@@ -326,7 +326,8 @@ async def control(scope, receive, send):
                 stack, apis = query["stack"], query["apis"].split(",")
                 answer = {
                     "rights": rights.BOOK.report(), "invocations": INVOCATIONS.report(),
-                    "services": service_rights(stack, apis), "quotas": quotas(stack), "unused": unused(stack),
+                    "services": service_rights(stack, apis), "quotas": quotas(stack), "unused": unused(stack), "routes": [
+                        route["routeKey"] for api in apis for route in apigateway._routes[api].values()],
                 }
             case "ready":
                 answer = {}

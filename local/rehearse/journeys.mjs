@@ -47,6 +47,8 @@ function mailed(to, pattern) {
   });
 }
 
+// The owner's wish to be warned early: whichever function sells next looks up who is to be told.
+const warned = { daily: '50', alert_at: 0.0001 };
 const form = { 'content-type': 'application/x-www-form-urlencoded' };
 const never = 'http://no-such-host.invalid/';
 const page = 'https://no-such-host.invalid/hook';
@@ -82,12 +84,17 @@ journeys.lookup = async (me) => {
   const { transaction } = JSON.parse(atob(bought.headers.get('payment-response')));
   expect(await me.ask('GET', `/v1/payments/${transaction}`), 200);
   expect(await me.own('GET', `/v1/requests/${bought.json.data.request_id}`), 200);
-  // A register that is asked, and asked again: the second answer is kept.
-  const indicator = { country: 'DE', indicator: 'NY.GDP.MKTP.CD', limit: 1 };
-  const register = '/v1/tools/lookup/market-country-indicator';
-  const first = expect(await me.pay(register, indicator), 200);
-  const second = expect(await me.pay(register, indicator), 200);
-  check(first.json.data.result.found && second.json.data.result.cached, second.text);
+  // A register that is asked, and asked again: the second answer is kept. Both are above 8 KB, and so kept beside their jobs.
+  const filings = { cik: '320193', limit: 50 };
+  const register = '/v1/tools/lookup/company-filings';
+  const first = expect(await me.pay(register, filings), 200);
+  check(first.text.length > 9000, `a short answer: ${first.text}`);
+  const name = { 'idempotency-key': randomUUID() };
+  const second = expect(await me.pay(register, filings, name), 200);
+  check(first.json.data.result.found && second.json.data.result.cached, second.text.slice(0, 500));
+  const repeated = expect(await me.pay(register, filings, name), 200);
+  check(JSON.stringify(repeated.json.data.result) === JSON.stringify(second.json.data.result), repeated.text.slice(0, 500));
+  expect(await me.own('GET', `/v1/requests/${second.json.data.request_id}`), 200);
 };
 
 journeys.queued = async (me) => {
@@ -106,6 +113,7 @@ journeys.queued = async (me) => {
     const answer = expect(await me.pay('/v1/tools/search', { query: 'lighthouse lamp' }), 200);
     return answer.text.includes('example.com/lighthouse');
   });
+  // Found in the index, and not to be read anew: paid back.
   const research = expect(await me.pay('/v1/tools/research', { topic: 'Why does the lamp of the lighthouse turn against the sun?' }), 202);
   await finished(me, research.json.request_id);
 };
@@ -248,6 +256,7 @@ journeys.account = async (me) => {
   expect(await me.own('POST', `${freezes}/lift`, { what: 'token', id }), 200);
   expect(await me.own('POST', freezes, { what: 'agent' }), 200);
   expect(await me.own('POST', `${freezes}/lift`, { what: 'agent' }), 200);
+  expect(await me.own('POST', freezes, { what: 'payee', id: 'no-such-soul' }), 400);
   expect(await me.own('GET', freezes), 200);
 };
 
@@ -283,6 +292,9 @@ journeys.insights = async (me) => {
   expect(await me.own('POST', `${value}/confirm`, { amount: 0.02 }), 200);
   const { outcome_id: outcome } = expect(await me.own('POST', '/v1/analytics/outcomes', { goal_id: 'g1', type: 'savings', amount: 0.5 }), 200).json;
   expect(await me.own('POST', `/v1/analytics/outcomes/${outcome}/confirm`, {}), 200);
+  // A token's first use is here.
+  const { token } = expect(await me.own('POST', '/v1/agents/me/access-tokens', { expires_in_days: 1 }), 201).json.data;
+  expect(await me.ask('GET', '/v1/analytics/receipts', undefined, { authorization: `Bearer ${token}` }), 200);
   expect(await me.own('GET', '/v1/analytics/rocs?period=1'), 200);
   expect(await me.own('GET', '/v1/analytics/rocs/by-goal?goal_id=g1'), 200);
 };
@@ -309,6 +321,7 @@ journeys.identity = async (me) => {
 journeys.mcp = async (me) => {
   const { token } = expect(await me.own('POST', '/v1/agents/me/access-tokens', { expires_in_days: 1 }), 201).json.data;
   expect(await me.pay('/v1/credits/top-up', { amount: '0.10' }), 200);
+  expect(await me.own('PUT', '/v1/agents/me/budgets', warned), 200);
   const base = { accept: 'application/json, text/event-stream', authorization: `Bearer ${token}` };
   let id = 0;
   const call = async (method, params, headers = {}) => {
@@ -333,9 +346,10 @@ journeys.mcp = async (me) => {
     const job = await tool('agora_get_request', { request_id: read.structuredContent.request_id });
     return ['completed', 'failed'].includes(job.structuredContent.status);
   });
-  for (const name of ['agora_price_list', 'agora_balance', 'agora_soul_search']) {
-    if (tools.some((one) => one.name === name)) await tool(name, name.endsWith('search') ? { q: 'counter' } : {});
-  }
+  // All that only reads and asks nothing.
+  const reads = tools.filter((one) => one.annotations?.readOnlyHint && !(one.inputSchema.required?.length > 0));
+  check(reads.length > 3, 'MCP has no reads');
+  for (const { name } of reads) await tool(name, {});
 };
 
 // Sells with a worker of its own: files of both kinds, a result above 8 KB, and work that fails.
@@ -359,6 +373,7 @@ journeys.seller = async (me) => {
   expect(await mine('GET', '/soul/versions'), 200);
   expect(await mine('PUT', '/soul-price', { soul_price: 2 }), 200);
   for (const path of [`/v1/soul/${slug}`, `/v1/soul/${slug}/versions`, `/v1/soul/search?q=${slug}`]) expect(await me.ask('GET', path), 200);
+  expect(await me.own('PUT', '/v1/agents/me/budgets', warned), 200);
   expect(await me.pay(`/v1/soul/${slug}/purchase`, {}), 200);
 
   const execute = (service) => me.pay(`/v1/soul/${slug}/services/${service}/execute`, { input: { text: 'some words' } });
@@ -419,7 +434,7 @@ journeys.seller = async (me) => {
   expect(await mine('GET', '/balance'), 200);
 };
 
-// An agent platform: both dialects of its sessions, a soul's text and work, and the owner's webhooks.
+// An agent platform: both dialects of its sessions, a soul's text and work, and what the buyer's owner wants to be asked about.
 journeys.checkout = async (me) => {
   const slug = `goods-${me.address.slice(2, 10).toLowerCase()}`;
   expect(await me.ask('POST', '/v1/soul/register', {
@@ -427,11 +442,19 @@ journeys.checkout = async (me) => {
     service: { name: 'Work', slug: 'work', price_usd: 0.5, category: 'data', executor: 'worker',
       input_schema: { type: 'object', required: ['text'], properties: { text: { type: 'string' } } } },
   }), 200);
-  const hook = expect(await me.own('POST', '/v1/webhooks', { url: page, events: ['order_create', 'order_update'] }), 201).json.data.id;
+  const open = async (post, wish) => {
+    const session = expect(await post('', wish), 200, 201).json;
+    const handlers = session.capabilities?.payment.handlers ?? session.payment_handlers;
+    return [session, await me.sign(handlers.find(({ id }) => id === 'x402').config)];
+  };
+  const approver = { email: `platform-${me.address.slice(2, 8)}@example.com` };
+  const policy = { rules: [{ id: 'ask', tool: 'soul', action: 'require_approval', when: { always: true } }], approver };
+  expect(await me.own('POST', '/v1/webhooks', { url: page }), 201);
+  expect(await me.own('PUT', '/v1/agents/me/budgets', warned), 200);
   for (const [prefix, id, input] of [['/acp', `agora-text-${slug}`, {}], ['/v1', `agora-soul-${slug}-work`, { text: 'some words' }]]) {
     const headers = () => ({ authorization: 'Bearer local-acp-token', 'api-version': '2026-01-30' });
-    const post = (path, body, name = randomUUID()) =>
-      me.ask('POST', `${prefix}/checkout_sessions${path}`, body, { ...headers(), 'idempotency-key': name });
+    const post = (path, body, name = randomUUID(), more = {}) =>
+      me.ask('POST', `${prefix}/checkout_sessions${path}`, body, { ...headers(), 'idempotency-key': name, ...more });
     const get = (session) => me.ask('GET', `${prefix}/checkout_sessions/${session}`, undefined, headers());
     const wish = { line_items: [{ id }], currency: 'usd', capabilities: { interventions: { supported: [] } }, metadata: { input } };
     const name = randomUUID();
@@ -440,22 +463,27 @@ journeys.checkout = async (me) => {
     expect(await get(opened.id), 200);
     expect(await post(`/${opened.id}`, { metadata: { input } }), 200, 201);
     expect(await post(`/${opened.id}/cancel`, {}), 200);
-    const session = expect(await post('', wish), 200, 201).json;
-    const handlers = session.capabilities?.payment.handlers ?? session.payment_handlers;
-    const token = await me.sign(handlers.find((one) => one.id === 'x402').config);
+    const [session, token] = await open(post, wish);
     const instrument = { type: 'x402', credential: { type: 'x402', token } };
     const paid = prefix === '/acp' ? { payment_data: { handler_id: 'x402', instrument } } : { payment_token: token };
     const done = expect(await post(`/${session.id}/complete`, paid), 200).json;
-    check(done.status === 'completed', JSON.stringify(done));
+    check(done.order?.id, JSON.stringify(done));
     // Refused after its name was taken: what is completed is not cancelled.
     const late = randomUUID();
     for (let turn = 0; turn < 2; turn += 1) {
       const refused = await post(`/${session.id}/cancel`, {}, late);
       check(refused.status >= 400 && refused.status < 500, `${refused.status}: ${refused.text}`);
     }
+    if (prefix === '/v1') {
+      expect(await me.own('PUT', '/v1/agents/me/action-policy', policy), 200);
+      const [held, second] = await open(post, wish);
+      const refused = await post(`/${held.id}/complete`, { payment_token: second });
+      const approval = refused.text.match(/appr_\w+/)?.[0];
+      check(approval && refused.status < 500, `not held: ${refused.text}`);
+      expect(await me.ask('POST', await mailed(approver.email, /https:\/\/[^/]+(\/approve\/[\w-]+)/), 'decision=approve', form), 200);
+      expect(await post(`/${held.id}/complete`, { payment_token: second }, randomUUID(), { 'x-approval-id': approval }), 200);
+    }
   }
-  await until('the order at the webhook', async () =>
-    expect(await me.own('GET', `/v1/webhooks/${hook}/deliveries`), 200).text.includes('order_create'));
 };
 
 // ----------------------------------------------------------------------------------------------------------------------------

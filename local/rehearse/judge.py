@@ -55,12 +55,14 @@ def tell(report, stack, complete):
     print("\nexercised")
     print(f"  {sum(rights['decisions'].values())} requests judged by the role that made them, {len(rights['denied'])} denied")
     print(f"  {report['services']['asked']} rights of Lambda, API Gateway and the scheduler judged, {len(report['services']['lacking'])} lacking")
-    routes = {(route, function) for function, route, _, _ in invocations["routes"]}
-    print(f"  {len(routes)} routes through the gateway")
+    called = {route for _, route, _, _ in invocations["routes"]}
+    print(f"  {len(called)} of {len(report['routes'])} routes")
     for name, told in sorted(by_function.items()):
         print(f"  {name:<12} {', '.join(told)}")
     if not complete:
         return
+    if uncalled := sorted(set(report["routes"]) - called):
+        print(f"\nroutes that no journey called\n  {', '.join(uncalled)}")
     unused = collections.defaultdict(lambda: collections.defaultdict(list))
     for role, sid, action in report["unused"]:
         unused[logical(role, stack)][sid].append(action.split(":")[1])

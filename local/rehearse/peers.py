@@ -3,7 +3,6 @@ addresses of this machine, which functions may reach where an operator names the
 
 import http.server
 import json
-import re
 import socketserver
 import threading
 import urllib.parse
@@ -73,12 +72,16 @@ class Vendor(http.server.BaseHTTPRequestHandler):
             found = {"first_name": "Jane", "last_name": "Doe", "email": "jane@example.com", "score": 97, "domain": "example.com",
                      "accept_all": False, "verification": {"date": "2026-01-01", "status": "valid"}}
             self.answer(200, {"data": found, "meta": {}})
-        elif match := re.fullmatch(r"/v2/country/(\w+)/indicator/([\w.]+)", path):
-            country, indicator = match.groups()
-            row = {"country": {"id": country, "value": "Germany"}, "countryiso3code": "DEU", "date": "2025",
-                   "indicator": {"id": indicator, "value": "GDP (current US$)"}, "value": 4710000000000.5}
-            page = {"lastupdated": "2026-10-07", "page": 1, "pages": 1, "per_page": 1, "total": 1}
-            self.answer(200, [page, [row]])
+        elif path == "/submissions/CIK0000320193.json":
+            numbers = range(60)
+            recent = {
+                "accessionNumber": [f"0000320193-26-{number:06}" for number in numbers], "form": ["8-K" for _ in numbers],
+                "filingDate": ["2026-10-30" for _ in numbers], "reportDate": ["2026-10-29" for _ in numbers],
+                "primaryDocDescription": ["A report of a current event of the company" for _ in numbers],
+                "primaryDocument": [f"aapl-202610{number:02}.htm" for number in numbers],
+            }
+            filer = {"cik": "0000320193", "name": "Apple Inc.", "entityType": "operating", "tickers": ["AAPL"], "exchanges": ["Nasdaq"]}
+            self.answer(200, {**filer, "filings": {"recent": recent, "files": []}})
         else:
             self.answer(404, {"error": f"no vendor answers {self.path}"})
 

@@ -337,7 +337,7 @@ def rehearse(options, clock):
         "Stage": "dev", "Architecture": ARCHITECTURE, "PayTo": chain["treasury"]["address"],
         "ChainRpcUrl": chain["chain"]["rpc_url"], "RateLimitScale": "10", "PublicHost": "distribution",
         "PublicBaseUrl": PUBLIC_ORIGIN, "AlarmEmail": "operator@rehearsal.example", "MailFrom": "agora@rehearsal.example",
-        "PeopleProviders": "hunter", "ProviderUrls": json.dumps({"hunter": vendors.url, "worldbank": vendors.url}),
+        "PeopleProviders": "hunter", "ProviderUrls": json.dumps({"hunter": vendors.url, "sec": vendors.url}),
         **make_secrets(client, relay),
     }
     clock.part("the code is uploaded")
@@ -412,7 +412,8 @@ def put_page(client, bucket, queue):
     page = {
         "url": "https://example.com/lighthouse", "same": "example.com/lighthouse", "title": "The lighthouse",
         "read_at": time.time_ns() // 1_000_000,
-        "text": "# The lighthouse\n\nThe lamp of the lighthouse turns against the sun, and ships at sea can tell by its rhythm which one it is.",
+        "text": "# The lighthouse\n\nThe lamp of the lighthouse turns against the sun, so that ships at sea can tell by its rhythm "
+                "which one it is.",
     }
     key = "index/pages/rehearsal"
     client("s3").put_object(Bucket=bucket, Key=key, Body=json.dumps(page).encode(), ContentType="application/json")
