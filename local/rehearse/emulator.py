@@ -21,8 +21,8 @@ import urllib.parse
 import hypercorn.asyncio
 import hypercorn.config
 import ministack.app as app
-from ministack.core import iam_evaluator, responses
-from ministack.services import apigateway, cloudfront, eventbridge, lambda_svc
+from ministack.core import iam_evaluator, lambda_runtime, responses
+from ministack.services import apigateway, cloudfront, eventbridge, iam, lambda_svc
 
 import patches
 import rights
@@ -54,7 +54,7 @@ class Invocations:
         trigger, route = trigger_of(event)
         answer = json.dumps(result.get("body"), ensure_ascii=False).encode() if isinstance(result, dict) else b""
         if len(answer) > LAMBDA_PAYLOAD:
-            message = f"Response payload size ({len(answer)} bytes) exceeded maximum allowed payload size ({LAMBDA_PAYLOAD} bytes)."
+            message = f"Response payload size exceeded maximum allowed payload size ({LAMBDA_PAYLOAD} bytes): {len(answer)}"
             result = {"error": True, "body": {"errorType": "Function.ResponseSizeTooLarge", "errorMessage": message}}
         with self.lock:
             self.counts[name, trigger] += 1
@@ -264,7 +264,8 @@ def invoking_rights(stack, apis, lacking):
             key = route["routeKey"]
             where = key if " " not in key else key.replace(" ", "", 1).replace("ANY/", "*/", 1)
             where = re.sub(r"\{[^}]*\}", "*", where)
-            need("apigateway.amazonaws.com", function.group(1), f"arn:aws:execute-api:{region}:{account}:{api}/{stage}/{where}", key)
+            source = f"arn:aws:execute-api:{region}:{account}:{api}/{stage}/{where}"
+            need("apigateway.amazonaws.com", function.group(1), source, key)
     for (_, _, key), targets in list(eventbridge._targets._data.items()):
         for target in targets:
             if ":function:" in target["Arn"] and target["Arn"].split(":function:")[1].startswith(f"{stack}-"):
@@ -275,8 +276,6 @@ def invoking_rights(stack, apis, lacking):
 
 def quotas(stack):
     """What AWS would refuse to deploy, and the emulator takes."""
-    from ministack.services import iam
-
     beyond = []
     for name, record in lambda_svc._functions.items():
         if name.startswith(f"{stack}-"):
@@ -287,7 +286,8 @@ def quotas(stack):
     for name in list(iam._roles):
         if name.startswith(f"{stack}-"):
             policies = iam._roles[name].get("InlinePolicies") or {}
-            size = sum(len(re.sub(r"\s", "", text if isinstance(text, str) else json.dumps(text))) for text in policies.values())
+            texts = [text if isinstance(text, str) else json.dumps(text) for text in policies.values()]
+            size = sum(len(re.sub(r"\s", "", text)) for text in texts)
             if size > INLINE_POLICIES:
                 beyond.append(f"the policies of {name} take {size} characters, and IAM {INLINE_POLICIES}")
     return beyond
@@ -295,8 +295,6 @@ def quotas(stack):
 
 def unused(stack):
     """Actions of the roles' statements that nothing asked for in this run."""
-    from ministack.services import iam
-
     used = {(role, sid, action) for role, sid, action in rights.BOOK.used}
     found = []
     for role in sorted(iam._roles):
@@ -319,6 +317,9 @@ async def control(scope, receive, send):
         match scope["path"].rsplit("/", 1)[-1]:
             case "begin":
                 FRONT.lead_to(query["api"])
+                # Every function starts anew, with the permissions and the secrets as they are now.
+                await asyncio.to_thread(lambda_runtime.reset)
+                await asyncio.sleep(0.5)
                 rights.BOOK.forget()
                 INVOCATIONS.forget()
                 answer = {}

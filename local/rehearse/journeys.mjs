@@ -12,7 +12,8 @@ const sleep = (ms) => new Promise((wake) => setTimeout(wake, ms));
 
 function expect(answer, ...statuses) {
   if (!statuses.includes(answer.status)) {
-    throw new Error(`${answer.method} ${answer.path}: ${answer.status} instead of ${statuses.join(' or ')}: ${answer.text.slice(0, 600)}`);
+    const { method, path, status, text } = answer;
+    throw new Error(`${method} ${path}: ${status} instead of ${statuses.join(' or ')}: ${text.slice(0, 600)}`);
   }
   return answer;
 }
@@ -97,6 +98,21 @@ journeys.lookup = async (me) => {
   expect(await me.own('GET', `/v1/requests/${second.json.data.request_id}`), 200);
 };
 
+// What everything costs that this deployment can do.
+journeys.prices = async (me) => {
+  let asked = 0;
+  for (let cursor = ''; cursor !== undefined;) {
+    const { tools, nextCursor } = expect(await me.ask('GET', `/v1/tools/discover?cursor=${encodeURIComponent(cursor)}`), 200).json;
+    for (const tool of tools.filter(({ needs }) => needs.length === 0)) {
+      // What souls sell has a soul in its path, and the example's is nobody.
+      expect(await me.ask(tool.method, tool.path, tool.example), tool.name.startsWith('soul') ? 404 : 402);
+      asked += 1;
+    }
+    cursor = nextCursor;
+  }
+  check(asked > 30, `only ${asked} tools have a price`);
+};
+
 journeys.queued = async (me) => {
   // The deployed guard reaches no private address, and this machine has no other: the read fails, and is paid back.
   const read = expect(await me.pay('/v1/tools/web-read', { url: never }), 202);
@@ -114,7 +130,8 @@ journeys.queued = async (me) => {
     return answer.text.includes('example.com/lighthouse');
   });
   // Found in the index, and not to be read anew: paid back.
-  const research = expect(await me.pay('/v1/tools/research', { topic: 'Why does the lamp of the lighthouse turn against the sun?' }), 202);
+  const topic = 'Why does the lamp of the lighthouse turn against the sun?';
+  const research = expect(await me.pay('/v1/tools/research', { topic }), 202);
   await finished(me, research.json.request_id);
 };
 
@@ -130,14 +147,16 @@ journeys.websocket = async (me) => {
   });
   socket.send(JSON.stringify({ type: 'ping' }));
   await until('a pong', () => told.find(({ type }) => type === 'pong'));
-  const asked = expect(await me.pay('/v1/tools/web-read', { url: never }), 202).json.request_id;
-  socket.send(JSON.stringify({ subscribe: [asked, randomUUID()] }));
+  const read = expect(await me.pay('/v1/tools/web-read', { url: never }), 202).json.request_id;
+  socket.send(JSON.stringify({ subscribe: [read, randomUUID()] }));
   await until('the acknowledgement', () => told.find(({ type }) => type === 'subscribed'));
-  await until('the end of the job', () => told.find(({ request_id, status }) => request_id === asked && status === 'failed'));
+  const heard = (id, end) => () => told.find(({ request_id, status }) => request_id === id && status === end);
+  await until('the end of the job', heard(read, 'failed'));
   // Followed from its beginning, so that the end is pushed and not told because of the question.
-  const sold = expect(await me.pay('/v1/tools/enrich/email', { full_name: 'Jane Doe', company_domain: 'example.com' }), 202).json.request_id;
+  const jane = { full_name: 'Jane Doe', company_domain: 'example.com' };
+  const sold = expect(await me.pay('/v1/tools/enrich/email', jane), 202).json.request_id;
   socket.send(JSON.stringify({ subscribe: [sold] }));
-  await until('the result', () => told.find(({ request_id, status }) => request_id === sold && status === 'completed'));
+  await until('the result', heard(sold, 'completed'));
   socket.send(JSON.stringify({ unsubscribe: [sold] }));
   socket.send('no JSON');
   await until('an error', () => told.find(({ type }) => type === 'error'));
@@ -215,15 +234,18 @@ journeys.webhooks = async (me) => {
 
 journeys.tokens = async (me) => {
   const tokens = '/v1/agents/me/access-tokens';
-  const minted = expect(await me.own('POST', tokens, { name: 'first', expires_in_days: 1 }, { 'idempotency-key': randomUUID() }), 201).json.data;
-  for (let more = 1; more < 20; more += 1) expect(await me.own('POST', tokens, { expires_in_days: 1 }), 201);
+  const mint = (headers) => me.own('POST', tokens, { expires_in_days: 1 }, headers);
+  const minted = expect(await mint({ 'idempotency-key': randomUUID() }), 201).json.data;
+  for (let more = 1; more < 20; more += 1) expect(await mint(), 201);
   const named = { 'idempotency-key': randomUUID() };
   for (let turn = 0; turn < 2; turn += 1) {
-    const refused = expect(await me.own('POST', tokens, { expires_in_days: 1 }, named), 409);
+    const refused = expect(await mint(named), 409);
     check(refused.json.error === 'too_many_access_tokens', refused.text);
   }
   const bearer = { authorization: `Bearer ${minted.token}` };
-  for (const path of ['/v1/agents/me', '/v1/agents/me/budgets', '/v1/tools/balance', '/v1/analytics/receipts', '/v1/webhooks']) expect(await me.ask('GET', path, undefined, bearer), 200);
+  for (const path of ['/v1/agents/me', '/v1/agents/me/budgets', '/v1/tools/balance', '/v1/analytics/receipts', '/v1/webhooks']) {
+    expect(await me.ask('GET', path, undefined, bearer), 200);
+  }
   expect(await me.own('GET', tokens), 200);
   expect(await me.own('DELETE', `${tokens}/${minted.id}`), 200);
   expect(await me.ask('GET', '/v1/agents/me', undefined, bearer), 401);
@@ -261,11 +283,12 @@ journeys.account = async (me) => {
 };
 
 journeys.cards = async (me) => {
-  const opened = expect(await me.own('POST', '/v1/credits/checkout', { amount: '7.50' }, { 'idempotency-key': randomUUID() }), 200);
+  const open = (amount, name) => me.own('POST', '/v1/credits/checkout', { amount }, { 'idempotency-key': name });
+  const opened = expect(await open('7.50', randomUUID()), 200);
   const { agent_id: agent } = expect(await me.own('GET', '/v1/agents/me'), 200).json.data;
-  const event = { id: 'evt_1', type: 'checkout.session.completed', data: { object: {
-    id: opened.json.data.session_id, client_reference_id: agent, amount_total: 750, currency: 'usd', payment_status: 'paid' } } };
-  const body = JSON.stringify(event);
+  const { session_id: id } = opened.json.data;
+  const session = { id, client_reference_id: agent, amount_total: 750, currency: 'usd', payment_status: 'paid' };
+  const body = JSON.stringify({ id: 'evt_1', type: 'checkout.session.completed', data: { object: session } });
   const at = Math.floor(Date.now() / 1000);
   const mac = createHmac('sha256', 'whsec_rehearsal').update(`${at}.${body}`).digest('hex');
   const signed = { 'content-type': 'application/json', 'stripe-signature': `t=${at},v1=${mac}` };
@@ -273,9 +296,9 @@ journeys.cards = async (me) => {
   const { credits_balance: credits } = expect(await me.own('GET', '/v1/tools/balance'), 200).json;
   check(Number(credits) === 7.5, `${credits} USDC are credited`);
   // Declined after its name was taken: the name is given back, so the second is declined too, and not in progress.
-  const named = { 'idempotency-key': randomUUID() };
+  const name = randomUUID();
   for (let turn = 0; turn < 2; turn += 1) {
-    const declined = expect(await me.own('POST', '/v1/credits/checkout', { amount: '13' }, named), 503);
+    const declined = expect(await open('13', name), 503);
     check(declined.json.error === 'provider_unavailable', declined.text);
   }
 };
@@ -283,14 +306,16 @@ journeys.cards = async (me) => {
 journeys.insights = async (me) => {
   const more = { memo: 'a car', decisionContext: { goal: 'sell', goalId: 'g1' }, valueTag: { type: 'lead', amount: 2.5 } };
   const { receipt_id: receipt } = expect(await me.pay(LOOKUP, { ...VIN, ...more }), 200).json.data;
-  for (const path of ['/v1/analytics/receipts?limit=10', '/v1/analytics/receipts?category=data', '/v1/analytics/spend/breakdown?subcategories=true',
-    '/v1/audit/receipts', '/v1/audit/export?format=csv', '/v1/audit/export?format=jsonl', `/v1/receipts/${receipt}/explain`]) {
+  for (const path of ['/v1/analytics/receipts?limit=10', '/v1/analytics/receipts?category=data',
+    '/v1/analytics/spend/breakdown?subcategories=true', '/v1/audit/receipts', '/v1/audit/export?format=csv',
+    '/v1/audit/export?format=jsonl', `/v1/receipts/${receipt}/explain`]) {
     expect(await me.own('GET', path), 200);
   }
   const value = `/v1/analytics/receipts/${receipt}/value`;
   expect(await me.own('PATCH', value, { type: 'revenue', amount: 0.02, label: 'deal' }), 200);
   expect(await me.own('POST', `${value}/confirm`, { amount: 0.02 }), 200);
-  const { outcome_id: outcome } = expect(await me.own('POST', '/v1/analytics/outcomes', { goal_id: 'g1', type: 'savings', amount: 0.5 }), 200).json;
+  const saved = { goal_id: 'g1', type: 'savings', amount: 0.5 };
+  const { outcome_id: outcome } = expect(await me.own('POST', '/v1/analytics/outcomes', saved), 200).json;
   expect(await me.own('POST', `/v1/analytics/outcomes/${outcome}/confirm`, {}), 200);
   // A token's first use is here.
   const { token } = expect(await me.own('POST', '/v1/agents/me/access-tokens', { expires_in_days: 1 }), 201).json.data;
@@ -304,8 +329,7 @@ journeys.identity = async (me) => {
   const input = { full_name: 'Ada Lovelace', email, purpose: 'To rent a workshop', idempotency_key: randomUUID() };
   const started = expect(await me.payProven('/v1/tools/identity/start', input), 202).json;
   const path = `/identity/${started.request_id}`;
-  await until('the check to wait', async () => (await me.own('GET', `/v1/requests/${started.request_id}`)).json.status === 'processing');
-  expect(await me.ask('GET', path), 200);
+  await until('the page of the check', async () => expect(await me.ask('GET', path), 200, 404).status === 200);
   const asked = await until('the form', async () => {
     const answer = await me.ask('POST', path, '', form);
     return answer.status === 200 && answer;
@@ -372,7 +396,9 @@ journeys.seller = async (me) => {
   expect(await mine('PUT', '/soul', { soul_md: `# ${slug}\n\nYou rehearse a second time.`, change_note: 'second' }), 200);
   expect(await mine('GET', '/soul/versions'), 200);
   expect(await mine('PUT', '/soul-price', { soul_price: 2 }), 200);
-  for (const path of [`/v1/soul/${slug}`, `/v1/soul/${slug}/versions`, `/v1/soul/search?q=${slug}`]) expect(await me.ask('GET', path), 200);
+  for (const path of [`/v1/soul/${slug}`, `/v1/soul/${slug}/versions`, `/v1/soul/search?q=${slug}`]) {
+    expect(await me.ask('GET', path), 200);
+  }
   expect(await me.own('PUT', '/v1/agents/me/budgets', warned), 200);
   expect(await me.pay(`/v1/soul/${slug}/purchase`, {}), 200);
 
@@ -380,20 +406,22 @@ journeys.seller = async (me) => {
   const waiting = (job) => until('the job to wait', async () =>
     expect(await mine('GET', '/jobs?status=pending&limit=100'), 200).json.jobs.some(({ id }) => id === job));
   // Refused until its payment is settled.
-  const claim = (job) => until('the claim', async () => expect(await mine('POST', `/jobs/${job}/claim`, {}), 200, 409).status === 200, 90);
+  const claim = (job) => until('the claim', async () =>
+    expect(await mine('POST', `/jobs/${job}/claim`, {}), 200, 409).status === 200, 90);
   const sold = expect(await execute('work'), 202).json;
   const job = sold.soul_job_id;
   await waiting(job);
   expect(await mine('GET', `/jobs/${job}`), 200);
   await claim(job);
   expect(await mine('POST', `/jobs/${job}/progress`, { message: 'half', percent: 50 }), 200);
-  expect(await mine('PUT', `/jobs/${job}/files/small.csv`, new TextEncoder().encode('word,count\nsome,1\n'), { 'content-type': 'text/csv' }), 200);
+  expect(await mine('PUT', `/jobs/${job}/files/small.csv`, 'word,count\nsome,1\n', { 'content-type': 'text/csv' }), 200);
   const content = new Uint8Array(2 * 1024 * 1024).fill(7);
-  const announced = expect(await mine('POST', `/jobs/${job}/files`, { path: 'big.bin', size: content.length, content_type: 'application/x-big' }), 200).json;
+  const file = { path: 'big.bin', size: content.length, content_type: 'application/x-big' };
+  const { upload_url: upload } = expect(await mine('POST', `/jobs/${job}/files`, file), 200).json;
   // Announced and not there yet: that is the seller's mistake, and no failure of the service.
   expect(await mine('POST', `/jobs/${job}/complete`, { result: 'too early' }), 400);
-  const headers = Object.fromEntries(Object.entries(announced.upload.headers ?? {}).filter(([name]) => name.toLowerCase() !== 'content-length'));
-  const put = await fetch(announced.upload_url, { method: 'PUT', headers: { 'content-type': 'application/x-big', 'if-none-match': '*', ...headers }, body: content });
+  const signed = { 'content-type': file.content_type, 'if-none-match': '*' };
+  const put = await fetch(upload, { method: 'PUT', headers: signed, body: content });
   check(put.status === 200, `the presigned upload was answered ${put.status}: ${await put.text()}`);
   const long = 'A long result. '.repeat(2000);
   expect(await mine('POST', `/jobs/${job}/complete`, { result: long }), 200);
@@ -488,14 +516,17 @@ journeys.checkout = async (me) => {
 
 // ----------------------------------------------------------------------------------------------------------------------------
 
-// The scripts of local/ use the second and the third payer.
-const payers = stack.payers.filter((_, at) => at !== 1 && at !== 2);
+// The second payer is a script's, with its budget; the third is that of scripts that leave no rules behind, and of whichever
+// journey comes first here.
+const payers = [stack.payers[2], stack.payers[0], ...stack.payers.slice(3)];
+const poor = ['tokens', 'cards', 'reads', 'prices'];
+const paying = Object.keys(journeys).filter((name) => !poor.includes(name));
+if (paying[0] !== 'lookup' || paying.length > payers.length) throw new Error('each journey that sets rules needs a wallet of its own');
 const names = Object.keys(journeys).filter((name) => only.length === 0 || only.includes(name));
 let failed = false;
-await Promise.all(names.map(async (name, at) => {
+await Promise.all(names.map(async (name) => {
   const begun = Date.now();
-  const needsNoMoney = ['tokens', 'cards', 'reads'].includes(name);
-  const me = new Agent(stack, needsNoMoney ? undefined : payers[at % payers.length].private_key);
+  const me = new Agent(stack, payers[paying.indexOf(name)]?.private_key);
   const took = () => `${((Date.now() - begun) / 1000).toFixed(1).padStart(6)} s`;
   try {
     await journeys[name](me);

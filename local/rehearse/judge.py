@@ -3,9 +3,6 @@
 import collections
 import re
 
-ROLE = re.compile(r"^(?:.*-)?(\w+Role)-\w+$")
-
-
 def logical(role, stack):
     """The role's name in the template."""
     return re.sub(rf"^{re.escape(stack)}-(\w+)-[0-9A-Z]+$", r"\1", role)
@@ -25,16 +22,15 @@ def failures(report, stack):
     """What may not happen in a rehearsal, as texts."""
     found, rights = [], report["rights"]
     found += [f"denied: {wanted(one, stack)}" for one in rights["denied"]]
-    found += [
-        f"only allowed if IAM judges a transaction item by item, and denied with its table's keys together: {wanted(one, stack)}"
-        for one in rights["together"]
-    ]
-    found += [f"credentials refused: {one['what']} ({one['times']} times)" for one in rights["failed"]]
-    found += [f"no key can be read from a request, so nothing judges it: {one['what']} ({one['times']} times)" for one in rights["unreadable"]]
+    by_item = "only allowed if IAM judges a transaction item by item, and denied with its table's keys together"
+    found += [f"{by_item}: {wanted(one, stack)}" for one in rights["together"]]
+    for name, text in (("failed", "credentials refused"), ("unreadable", "no key can be read from a request")):
+        found += [f"{text}: {one['what']} ({one['times']} times)" for one in rights[name]]
     found += [f"AWS lacks a right: {text}" for text in report["services"]["lacking"]]
     found += [f"AWS would refuse to deploy this: {text}" for text in report["quotas"]]
     for error in report["invocations"]["errors"]:
-        found.append(f"{error['function']} ended with an error ({error['route'] or error['trigger']}): {error['error']}\n{error['log']}")
+        about = f"{error['function']} ended with an error ({error['route'] or error['trigger']})"
+        found.append(f"{about}: {error['error']}\n{error['log']}")
     for function, route, status, count in report["invocations"]["routes"]:
         if status >= 500 and (route, status) not in LEGAL:
             found.append(f"{route} was answered {status} ({count} times)")
@@ -54,14 +50,15 @@ def tell(report, stack, complete):
         by_function[re.sub(rf"^{stack}-(\w+)Function-.*", r"\1", name)].append(f"{count} by {trigger}")
     print("\nexercised")
     print(f"  {sum(rights['decisions'].values())} requests judged by the role that made them, {len(rights['denied'])} denied")
-    print(f"  {report['services']['asked']} rights of Lambda, API Gateway and the scheduler judged, {len(report['services']['lacking'])} lacking")
-    called = {route for _, route, _, _ in invocations["routes"]}
-    print(f"  {len(called)} of {len(report['routes'])} routes")
+    services = report["services"]
+    print(f"  {services['asked']} rights of Lambda, API Gateway and the scheduler judged, {len(services['lacking'])} lacking")
+    called, routes = {route for _, route, _, _ in invocations["routes"]}, set(report["routes"])
+    print(f"  {len(called & routes)} of {len(routes)} routes")
     for name, told in sorted(by_function.items()):
         print(f"  {name:<12} {', '.join(told)}")
     if not complete:
         return
-    if uncalled := sorted(set(report["routes"]) - called):
+    if uncalled := sorted(routes - called):
         print(f"\nroutes that no journey called\n  {', '.join(uncalled)}")
     unused = collections.defaultdict(lambda: collections.defaultdict(list))
     for role, sid, action in report["unused"]:

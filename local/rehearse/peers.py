@@ -69,9 +69,9 @@ class Vendor(http.server.BaseHTTPRequestHandler):
         elif path == "/v2/email-finder":
             if PROVIDER_KEY not in f"{self.headers} {self.path}":
                 return self.answer(401, {"errors": [{"id": "authentication_failed", "code": 401}]})
-            found = {"first_name": "Jane", "last_name": "Doe", "email": "jane@example.com", "score": 97, "domain": "example.com",
-                     "accept_all": False, "verification": {"date": "2026-01-01", "status": "valid"}}
-            self.answer(200, {"data": found, "meta": {}})
+            found = {"first_name": "Jane", "last_name": "Doe", "email": "jane@example.com", "domain": "example.com"}
+            verified = {"score": 97, "accept_all": False, "verification": {"date": "2026-01-01", "status": "valid"}}
+            self.answer(200, {"data": {**found, **verified}, "meta": {}})
         elif path == "/submissions/CIK0000320193.json":
             numbers = range(60)
             recent = {
@@ -80,7 +80,7 @@ class Vendor(http.server.BaseHTTPRequestHandler):
                 "primaryDocDescription": ["A report of a current event of the company" for _ in numbers],
                 "primaryDocument": [f"aapl-202610{number:02}.htm" for number in numbers],
             }
-            filer = {"cik": "0000320193", "name": "Apple Inc.", "entityType": "operating", "tickers": ["AAPL"], "exchanges": ["Nasdaq"]}
+            filer = {"cik": "0000320193", "name": "Apple Inc.", "tickers": ["AAPL"], "exchanges": ["Nasdaq"]}
             self.answer(200, {**filer, "filings": {"recent": recent, "files": []}})
         else:
             self.answer(404, {"error": f"no vendor answers {self.path}"})

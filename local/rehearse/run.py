@@ -143,15 +143,17 @@ class Emulator:
         scratch = folder / "emulator"
         scratch.mkdir()
         # Nothing of this shell's own settings of AWS or of containers.
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "DOCKER_", "MINISTACK"))}
+        foreign = ("AWS_", "DOCKER_", "MINISTACK")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
         environment = kept | {
             "AUTH": "true", "GATEWAY_PORT": str(aws), "BIND_HOST": "127.0.0.1", "AWS_ENDPOINT_URL": self.url,
             "IOT_MTLS_ENABLED": "0", "LOG_LEVEL": "INFO", "TMPDIR": str(scratch), "S3_DATA_DIR": str(scratch / "s3"),
             "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "MINISTACK_REGION": REGION,
             "REHEARSAL_VARIABLES": json.dumps(variables),
         }
-        launcher = pathlib.Path(__file__).with_name("emulator.py")
-        self.process = PROCESSES.start([sys.executable, launcher, str(aws), str(gateway)], self.log, env=environment, cwd=scratch, stdin=subprocess.PIPE)
+        launcher = [sys.executable, pathlib.Path(__file__).with_name("emulator.py"), str(aws), str(gateway)]
+        # It ends when this pipe is closed, and so with this process.
+        self.process = PROCESSES.start(launcher, self.log, env=environment, cwd=scratch, stdin=subprocess.PIPE)
         until("the emulator to start", self.is_ready, 60)
 
     def is_ready(self):
@@ -174,8 +176,9 @@ class Emulator:
 
 def make_secrets(client, relay):
     """The secrets that an operator brings, and the parameters that name them."""
+    secret = base64.b64encode(bytes(32)).decode()
     contents = {
-        "AcpSecretArn": {"bearer_tokens": ACP_TOKEN, "webhooks": f"{ACP_TOKEN} https://platform.invalid/orders whsec_{base64.b64encode(bytes(32)).decode()}"},
+        "AcpSecretArn": {"bearer_tokens": ACP_TOKEN, "webhooks": f"{ACP_TOKEN} https://platform.invalid/orders whsec_{secret}"},
         "ProviderKeysSecretArn": {"hunter": peers.PROVIDER_KEY},
         "CardSecretArn": {"key": peers.CARD_KEY, "webhook_secret": "whsec_rehearsal"},
         "SmtpUrlSecretArn": relay.url,
@@ -284,7 +287,8 @@ def run_journeys(only, stack_file, environment, logs):
     for done in concurrent.futures.as_completed(run_scripts(wanted, environment, logs)):
         name, status, seconds, log = done.result()
         if name == "journeys":
-            print("\n".join(f"  {line}" for line in log.read_text().splitlines() if line.startswith(("ok", "FAILED"))), flush=True)
+            lines = [f"  {line}" for line in log.read_text().splitlines() if line.startswith(("ok", "FAILED"))]
+            print("\n".join(lines), flush=True)
         else:
             print(f"  {'ok' if status == 0 else 'FAILED':<7}{name:<57} {seconds:6.1f} s", flush=True)
         if status != 0:
@@ -370,7 +374,7 @@ def rehearse(options, clock):
         "service_name": "Agora", "base_url": emulator.gateway, "soul_base_url": emulator.gateway,
         "ws_url": emulator.gateway.replace("http", "ws", 1), "public_origin": PUBLIC_ORIGIN, "peers": vendors.url,
         "chain": {**chain["chain"], "pay_to": parameters["PayTo"]}, "payers": chain["payers"], "apis": apis,
-        "aws": {"url": emulator.url, "bucket": deployment.outputs()["BlobBucketName"], "index_queue": resources["IndexQueue"][1]},
+        "aws_url": emulator.url,
     }))
     environment = os.environ | {"STACK": str(stack_file), "ACP_TOKEN": ACP_TOKEN}
     subprocess.run([ROOT / "local/client.sh"], check=True)
@@ -412,8 +416,8 @@ def put_page(client, bucket, queue):
     page = {
         "url": "https://example.com/lighthouse", "same": "example.com/lighthouse", "title": "The lighthouse",
         "read_at": time.time_ns() // 1_000_000,
-        "text": "# The lighthouse\n\nThe lamp of the lighthouse turns against the sun, so that ships at sea can tell by its rhythm "
-                "which one it is.",
+        "text": "# The lighthouse\n\nThe lamp of the lighthouse turns against the sun, so that ships at sea can tell by its "
+                "rhythm which one it is.",
     }
     key = "index/pages/rehearsal"
     client("s3").put_object(Bucket=bucket, Key=key, Body=json.dumps(page).encode(), ContentType="application/json")

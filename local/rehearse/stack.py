@@ -155,10 +155,10 @@ class Deployment:
         raise Failed("the change set is not made")
 
     def refuse_replacements(self, changes):
-        lost = [
-            change["LogicalResourceId"] for change in changes
-            if change["ResourceType"] in KEPT and (change["Action"] == "Remove" or change.get("Replacement") in ("True", "Conditional"))
-        ]
+        def loses(change):
+            return change["Action"] == "Remove" or change.get("Replacement") in ("True", "Conditional")
+
+        lost = [change["LogicalResourceId"] for change in changes if change["ResourceType"] in KEPT and loses(change)]
         if lost:
             raise Failed(f"this change would replace or remove what holds data or keys: {', '.join(lost)}")
 

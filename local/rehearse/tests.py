@@ -21,6 +21,7 @@ from stack import ROOT, Failed, without
 
 REGION, ACCOUNT = "us-east-1", "000000000000"
 ARN = f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/t-agents"
+ROLE = f"arn:aws:sts::{ACCOUNT}:assumed-role/r/s"
 # Where cargo puts debug builds, if there are any.
 TARGET = os.environ.get("REHEARSAL_TARGET")
 
@@ -45,15 +46,19 @@ class Keys(unittest.TestCase):
 
     def test_single_items_name_their_key_and_what_their_expressions_touch(self):
         update = self.asked(
-            TableName="t-agents", Key=key("RATE#a"), UpdateExpression="ADD #used :one SET #expires = if_not_exists(#expires, :at)",
+            TableName="t-agents", Key=key("RATE#a"),
+            UpdateExpression="ADD #used :one SET #expires = if_not_exists(#expires, :at)",
             ConditionExpression="attribute_not_exists(#used) OR #used < :limit",
             ExpressionAttributeNames={"#used": "used", "#expires": "expires"},
         )
         self.assertEqual(update.keys, ["RATE#a"])
         self.assertEqual(set(update.attributes), {"pk", "sk", "used", "expires"})
-        put = self.asked(TableName=ARN.replace("t-agents", "t-jobs"), table="t-jobs", Item={**key("JOB#1"), "state": {"M": {}}})
+        item = {**key("JOB#1"), "state": {"M": {}}}
+        put = self.asked(TableName=ARN.replace("t-agents", "t-jobs"), table="t-jobs", Item=item)
         self.assertEqual((put.keys, put.attributes), (["JOB#1"], ["pk", "sk", "state"]))
-        nested = self.asked(TableName="t-agents", Key=key("A"), ProjectionExpression="lease.until, #n[0].x", ExpressionAttributeNames={"#n": "notes"})
+        names = {"#n": "notes"}
+        projection = {"ProjectionExpression": "lease.until, #n[0].x", "ExpressionAttributeNames": names}
+        nested = self.asked(TableName="t-agents", Key=key("A"), **projection)
         self.assertEqual(nested.attributes, ["pk", "sk", "lease", "notes"])
 
     def test_a_query_names_the_partition_of_the_table_or_of_the_index(self):
@@ -66,14 +71,16 @@ class Keys(unittest.TestCase):
         self.assertEqual(query.keys, ["AGENT#2"])
 
     def test_a_batch_names_the_keys_of_each_table(self):
-        items = {"t-agents": {"Keys": [key("A"), key("B"), key("A", "Y")]}, ARN.replace("t-agents", "t-jobs"): {"Keys": [key("J")]}}
+        jobs = {ARN.replace("t-agents", "t-jobs"): {"Keys": [key("J")]}}
+        items = {"t-agents": {"Keys": [key("A"), key("B"), key("A", "Y")]}, **jobs}
         self.assertEqual(self.asked(RequestItems=items).keys, ["A", "B"])
         self.assertEqual(self.asked(RequestItems=items, table="t-jobs").keys, ["J"])
         writes = [{"PutRequest": {"Item": {**key("A"), "text": {"S": ""}}}}, {"DeleteRequest": {"Key": key("B")}}]
         self.assertEqual(self.asked(RequestItems={"t-agents": writes}).keys, ["A", "B"])
 
     def test_a_request_whose_key_is_unknown_is_denied_and_told(self):
-        context = rights.service_context(lambda _body: {})(json.dumps({"TableName": "t-other", "Key": key("A")}).encode())
+        body = json.dumps({"TableName": "t-other", "Key": key("A")}).encode()
+        context = rights.service_context(lambda _body: {})(body)
         self.assertEqual(context[rights.PRIVATE].keys, ["unreadable"])
         self.assertEqual(len(rights.BOOK.report()["unreadable"]), 1)
 
@@ -88,8 +95,7 @@ class Keys(unittest.TestCase):
 
         def enforce(_access_key, action, _service, region, resource_arn="*", service_context=None):
             context = {name.lower(): value for name, value in service_context.items()}
-            ctx = EvalContext(f"arn:aws:sts::{ACCOUNT}:assumed-role/r/s", "AssumedRole", ACCOUNT, action, resource_arn, region,
-                              service_context=context)
+            ctx = EvalContext(ROLE, "AssumedRole", ACCOUNT, action, resource_arn, region, service_context=context)
             result = evaluate(ctx, statements)
             return None if result.decision == "Allow" else result
 
@@ -100,13 +106,18 @@ class Keys(unittest.TestCase):
             like = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": list(prefixes)}}
             return {"Effect": "Allow", "Action": "dynamodb:UpdateItem", "Resource": ARN, "Condition": like}
 
-        parts = [{"Update": {"TableName": "t-agents", "Key": key(name), "UpdateExpression": "SET a = :a"}} for name in ("RATE#1", "AGENT#1")]
+        def updating(name):
+            return {"Update": {"TableName": "t-agents", "Key": key(name), "UpdateExpression": "SET a = :a"}}
+
 
         def judged(policy):
             rights.BOOK = rights.Book()
             enforce = self.decide(policy)
-            denied = [enforce("key", action, "dynamodb", REGION, resource_arn=item, service_context={}) for action, item in self.transaction(*parts)]
-            return [bool(one) for one in denied], len(rights.BOOK.report()["denied"]), len(rights.BOOK.report()["together"])
+            denied = [
+                bool(enforce("key", action, "dynamodb", REGION, resource_arn=item, service_context={}))
+                for action, item in self.transaction(updating("RATE#1"), updating("AGENT#1"))
+            ]
+            return denied, len(rights.BOOK.report()["denied"]), len(rights.BOOK.report()["together"])
 
         self.assertEqual(judged([allowing("RATE#*", "AGENT#*")]), ([False, False], 0, 0))
         self.assertEqual(judged([allowing("RATE#*"), allowing("AGENT#*")]), ([False, False], 0, 1), "two statements")
@@ -115,7 +126,7 @@ class Keys(unittest.TestCase):
     def test_what_is_used_is_the_roles_own_statement(self):
         rights.BOOK = rights.Book()
         own = EvalResult("Allow", matched_sid="Own")
-        ctx = EvalContext(f"arn:aws:sts::{ACCOUNT}:assumed-role/r/s", "AssumedRole", ACCOUNT, "sqs:SendMessage", "*", REGION)
+        ctx = EvalContext(ROLE, "AssumedRole", ACCOUNT, "sqs:SendMessage", "*", REGION)
 
         def enforce(*_arguments, **_more):
             # First the identity's policies, then the resource's, which has none.
@@ -152,7 +163,7 @@ class Template(unittest.TestCase):
 
 class Verdict(unittest.TestCase):
     def test_each_finding_fails_the_run(self):
-        denial = {"role": "rehearsal-SoulsRole-4A", "action": "dynamodb:GetItem", "resource": ARN, "keys": ["RATE#…"], "times": 2}
+        denial = {"role": "rehearsal-SoulsRole-4A", "action": "dynamodb:GetItem", "resource": ARN, "times": 2}
         good = {
             "rights": {"decisions": {}, "denied": [], "together": [], "failed": [], "unreadable": []}, "quotas": [],
             "services": {"asked": 1, "lacking": []}, "invocations": {"invocations": [], "errors": [], "routes": []},
@@ -179,7 +190,8 @@ class Rehearsal(unittest.TestCase):
 
     def test_a_missing_statement_fails_it(self):
         run = [sys.executable, pathlib.Path(__file__).with_name("run.py"), "--target", TARGET, "--folder", "rehearsal-test"]
-        done = subprocess.run([*run, "--only", "lookup", "--without", "RequestsRole/Jobs"], capture_output=True, text=True, check=False)
+        run += ["--only", "lookup", "--without", "RequestsRole/Jobs"]
+        done = subprocess.run(run, capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         self.assertIn("denied: RequestsRole has no statement for Action: dynamodb:", done.stderr)
         self.assertIn("table/rehearsal-jobs", done.stderr)

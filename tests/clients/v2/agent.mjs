@@ -11,7 +11,8 @@ export class Agent {
     this.account = privateKeyToAccount(privateKey);
     this.scheme = new ExactEvmScheme(this.account);
     const schemes = [{ network: `eip155:${stack.chain.chain_id}`, client: this.scheme }];
-    const paying = (fetcher) => wrapFetchWithPaymentFromConfig(fetcher, { schemes, spendControls: { maxAmountPerPayment: '$20' } });
+    const config = { schemes, spendControls: { maxAmountPerPayment: '$20' } };
+    const paying = (fetcher) => wrapFetchWithPaymentFromConfig(fetcher, config);
     this.fetchAndPay = paying(fetch);
     // A proof is good for one request, and paying takes two.
     this.fetchProveAndPay = paying(async (input, init) => {
