@@ -72,15 +72,18 @@ class Processes:
             if process not in self.running:
                 return
             self.running.remove(process)
-        if process.poll() is not None:
-            return
-        os.killpg(process.pid, signal.SIGTERM)
-        # Looked at without being collected, so that the group's number stays its own until all of it has ended.
-        end = time.time() + patience
-        while time.time() < end and not os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-            time.sleep(0.05)
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        # Looked at without being collected, so that the group's number stays its own until all of it has ended. What a thread
+        # that waits has collected meanwhile is over, and its number may be another's by now.
+        try:
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            os.killpg(process.pid, signal.SIGTERM)
+            end = time.time() + patience
+            while time.time() < end and not os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+                time.sleep(0.05)
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        except (ChildProcessError, ProcessLookupError):
+            pass
 
     def stop_all(self):
         for process in reversed(list(self.running)):
@@ -279,7 +282,10 @@ def run_scripts(wanted, environment, logs):
 
 def run_journeys(only, stack_file, environment, logs):
     """Runs all journeys at once. Returns what failed."""
-    own = ["node", "--experimental-websocket", "--no-warnings", "local/rehearse/journeys.mjs", str(stack_file), *only]
+    version = subprocess.run(["node", "--version"], capture_output=True, text=True, check=True).stdout
+    # Node has WebSockets since 20.10, and without being asked since 22.
+    flags = ["--experimental-websocket", "--no-warnings"] if version.startswith(("v20.", "v21.")) else []
+    own = ["node", *flags, "local/rehearse/journeys.mjs", str(stack_file), *only]
     wanted = {name: command for name, command in SCRIPTS.items() if not only or name in only}
     if not only or set(only) - set(SCRIPTS):
         wanted["journeys"] = own
