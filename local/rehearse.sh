@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 python=.tools/ministack/bin/python
 target=$(local/target-dir.sh)/debug
 local/sam/install.sh ministack
-echo "building the functions"
+echo "building the functions as they are deployed (the first time takes some minutes)"
 packages=
 for function in functions/*; do packages="$packages --package $(basename "$function")"; done
 # shellcheck disable=SC2086 # one word for each

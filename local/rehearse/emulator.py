@@ -358,7 +358,25 @@ def end_with_parent():
     os.killpg(0, signal.SIGKILL)
 
 
+# What is used of the emulator beside what patches.py replaces: missed at the start, and not in the middle of a journey.
+USED = (
+    (apigateway, "_apis", "_integrations", "_routes", "_v2_request_body_is_text", "decode_http_api_path", "handle_execute",
+     "handle_websocket"),
+    (app, "_send_response", "app", "logger"),
+    (cloudfront, "_distributions", "_match_behavior", "parse_distribution_dataplane_config"),
+    (eventbridge, "_rules", "_targets"),
+    (iam, "_roles"),
+    (iam_evaluator, "EvalContext", "_gather_role_policies", "evaluate", "evaluate_resource_policy"),
+    (lambda_runtime, "reset"),
+    (lambda_svc, "_esms", "_functions", "function_policy_for_arn"),
+    (responses, "get_account_id", "get_region"),
+)
+
+
 def main():
+    for place, *names in USED:
+        for name in names:
+            patches.original(place, name)
     aws_port, gateway_port = int(sys.argv[1]), int(sys.argv[2])
     threading.Thread(target=end_with_parent, daemon=True).start()
     patches.apply(INVOCATIONS.told)
