@@ -62,7 +62,7 @@ fn a_request_reaches_its_function_as_it_was_sent() {
             (header("cookie"), header("x-forwarded-for")),
             ("a=1; b=2".to_owned(), "198.51.100.1, 127.0.0.1".to_owned())
         );
-        // What is escaped cannot end the path, or only there where the real gateway ends it.
+        // Escaped characters do not end the path, except at a question mark, as on AWS.
         for (sent, seen) in [("/f/a%3Fb", "a"), ("/f/%2541", "%41"), ("/f/x%20", "x "), ("/f/%2e%2E%2e", "...")] {
             let (_, _, body) = through(echo(), ask("GET", sent).body(Body::empty()).unwrap()).await;
             assert_eq!(serde_json::from_slice::<Value>(&body).unwrap()["path"], seen, "{sent}");
@@ -281,7 +281,7 @@ fn pages_are_bounded_as_they_are_sent() {
     });
 }
 
-/// What arrives is what was sent, or is refused: the gateway reads bodies that are text by their content type as UTF-8.
+/// A body arrives as it was sent or is refused: the gateway reads bodies whose content type is text as UTF-8.
 #[test]
 fn a_text_that_is_not_utf8_is_refused_as_text() {
     run(async {

@@ -447,11 +447,10 @@ fn a_charge_is_explained_whole() {
         assert_eq!(explained["refund"]["amount_usdc"], "0.002000", "{explained}");
         assert_eq!(explained["job"]["error"]["error_code"], failed["error_code"]);
         let stranger = Payer::with(&stack, 0).await;
-        for id in [receipt.as_str(), request.as_str(), "nothing"] {
+        for id in [receipt.as_str(), request.as_str(), "nothing", "%FF"] {
             let answer = stranger.get(&format!("/v1/receipts/{id}/explain")).await;
             assert_eq!(answer.error(), (404, "receipt_not_found".to_owned()));
         }
-        assert_eq!(stranger.get("/v1/receipts/%FF/explain").await.error(), (404, "not_found".to_owned()));
     });
 }
 

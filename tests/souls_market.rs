@@ -914,7 +914,7 @@ fn files_are_bounded_by_their_jobs_price() {
     });
 }
 
-/// What a file may be called, it is called on its whole way: sent as a body or past us, listed, led to and fetched.
+/// A file keeps its name when it is sent as a body or announced, listed, linked to and fetched.
 #[test]
 fn a_files_name_survives_its_urls() {
     run(async {

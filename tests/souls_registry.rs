@@ -459,7 +459,7 @@ fn a_worker_program_and_webhook_are_set_up() {
         assert_eq!(service::load_program(blobs, &first).await.unwrap(), Some(module.clone()));
         let again = seller.raw("PUT", path, "application/wasm", module.clone()).await;
         assert_eq!((again.status, terms().await), (200, first.clone()), "the same program is no new version");
-        // What was sold at the old terms is done with the old program, from where replaced ones wait for their end.
+        // Jobs sold at the old terms find the old program at the key for replaced ones.
         let second = wat::parse_str("(module (memory (export \"memory\") 1) (func (export \"_start\")))").unwrap();
         assert_eq!(seller.raw("PUT", path, "application/wasm", second.clone()).await.status, 200);
         let quoted = service::load_terms(db, "maker-soul", "prog", first.version).await.unwrap().unwrap();

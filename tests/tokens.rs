@@ -104,7 +104,7 @@ fn a_token_expires_and_there_are_twenty_at_most() {
         };
         let answers = join_all((0..40).map(|_| mint())).await;
         assert_eq!(answers.iter().filter(|answer| answer.status == 201).count(), 20);
-        // What is taken back makes room for as many, whoever asks first.
+        // Each revoked token makes room for one more, also when both happen at once.
         let ids = answers.iter().filter(|answer| answer.status == 201).take(5);
         let ids: Vec<String> = ids.map(|answer| answer.json()["data"]["id"].as_str().unwrap().to_owned()).collect();
         let revoke = |id: &String| {

@@ -1,5 +1,5 @@
-//! What API Gateway's HTTP API does between a client and a function: a request becomes the event of payload format 2.0, and
-//! what the function returns becomes the response, both as JSON text and within the limits of the gateway and of Lambda.
+//! API Gateway's HTTP API, between a client and a function: a request becomes the event of payload format 2.0, and the JSON
+//! that the function returns becomes the response, within the limits of the gateway and of Lambda.
 //!
 //! The format is at <https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html>,
 //! the gateway's limits at <https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-quotas.html>. What these
@@ -33,8 +33,8 @@ pub const MAX_HEADER_BYTES: usize = 10_240;
 pub const TIMEOUT: Duration = Duration::from_secs(29);
 /// The API's own name, which a client's `Host` never is here.
 const DOMAIN: &str = "local.execute-api.invalid";
-/// About the connection and not the request: neither handed to functions nor taken from them.
-const OF_THE_CONNECTION: [HeaderName; 5] = [
+/// Headers that describe the connection. They are not taken from functions.
+const CONNECTION_HEADERS: [HeaderName; 5] = [
     header::CONNECTION,
     header::CONTENT_LENGTH,
     header::TRANSFER_ENCODING,
@@ -75,7 +75,7 @@ pub async fn handle(request: Request, find: impl FnOnce(&str, &str) -> Option<Ro
     }
 }
 
-/// What the function returns, as Lambda passes it on.
+/// The function's answer, as Lambda passes it on.
 async fn invoke(function: Router, event: String) -> Option<Value> {
     let event: LambdaRequest =
         serde_json::from_str(&event).map_err(|error| log::failure("an event cannot be read", &error)).ok()?;
@@ -127,10 +127,13 @@ fn event(parts: &http::request::Parts, path: String, body: &[u8]) -> Value {
     let source = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip());
     let source = source.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)).to_string();
     let mut headers = Map::new();
-    for name in parts.headers.keys().filter(|name| !OF_THE_CONNECTION[2..].contains(name) && *name != header::COOKIE) {
+    // The gateway tells the length, and leaves out the rest of what is about the connection.
+    let is_dropped = |name: &HeaderName| {
+        *name == header::COOKIE || *name != header::CONTENT_LENGTH && CONNECTION_HEADERS.contains(name)
+    };
+    for name in parts.headers.keys().filter(|name| !is_dropped(name)) {
         headers.insert(name.to_string(), json!(lines(&parts.headers, name).join(",")));
     }
-    headers.remove("connection");
     let forwarded = lines(&parts.headers, &HeaderName::from_static("x-forwarded-for")).join(",");
     let forwarded = if forwarded.is_empty() { source.clone() } else { format!("{forwarded}, {source}") };
     for (name, value) in
@@ -199,7 +202,7 @@ fn response(answer: &Value) -> Response {
     let headers = answer["headers"].as_object().into_iter().flatten();
     let cookies = answer["cookies"].as_array().into_iter().flatten().map(|cookie| (header::SET_COOKIE, cookie));
     let headers = headers.filter_map(|(name, value)| Some((name.parse::<HeaderName>().ok()?, value)));
-    for (name, value) in headers.filter(|(name, _)| !OF_THE_CONNECTION.contains(name)).chain(cookies) {
+    for (name, value) in headers.filter(|(name, _)| !CONNECTION_HEADERS.contains(name)).chain(cookies) {
         if let Some(Ok(value)) = value.as_str().map(HeaderValue::from_str) {
             response.headers_mut().append(name, value);
         }

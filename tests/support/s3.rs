@@ -29,7 +29,7 @@ impl Bucket {
         Bucket { may_list, ..Bucket::default() }
     }
 
-    /// Where it can be asked for.
+    /// Serves the bucket, and returns the endpoint.
     pub async fn serve(&self) -> String {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));

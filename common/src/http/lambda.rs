@@ -6,7 +6,7 @@
 //!
 //! - A body is text if it is UTF-8, whatever its content type, and base64 otherwise: every byte arrives as it was.
 //! - A body whose text would grow more by JSON's escapes than by base64 goes as base64.
-//! - What Lambda would not return is refused here, where it can be logged and said in JSON.
+//! - An answer that Lambda would not return is refused here, where it can be logged and said in JSON.
 
 use std::convert::Infallible;
 
@@ -39,7 +39,7 @@ pub async fn run(router: Router) -> Result<(), lambda_http::Error> {
     lambda_runtime::run(function).await
 }
 
-/// What the function returns for an event.
+/// Answers an event.
 pub async fn answer(router: Router, event: LambdaEvent<LambdaRequest>) -> ApiGatewayV2httpResponse {
     let LambdaEvent { mut payload, context } = event;
     if let LambdaRequest::ApiGatewayV2(event) = &mut payload {
@@ -76,7 +76,7 @@ fn mend(event: &mut ApiGatewayV2httpRequest) {
     if event.headers.get(header::HOST).is_some_and(|host| !is_host(host)) {
         event.headers.remove(header::HOST);
     }
-    // Of what a client wrote there only a scheme is taken.
+    // A client may have written anything there; `https` is the default.
     event.headers.remove("x-forwarded-proto");
 }
 
@@ -92,12 +92,12 @@ fn encoded_path(raw: &str) -> String {
     escaped(raw, |byte| byte == b'/' || byte == b'%' && stays || is_plain(byte))
 }
 
-/// What stands in a path segment as itself.
+/// Whether a byte needs no escape in a path segment.
 fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@".contains(&byte)
 }
 
-/// What `http::Uri` takes in a query; everything a client has to escape is outside of it.
+/// Whether `http::Uri` takes a byte in a query.
 fn stands_in_a_query(byte: u8) -> bool {
     byte.is_ascii_graphic() && !b"\"#<>".contains(&byte)
 }

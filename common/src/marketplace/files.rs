@@ -1,9 +1,9 @@
 //! The files of a job: rows beside it, contents in the blob store. Paths are a stranger's text, so a content's key is
 //! made of the path's digest, and a path never reaches a file system.
 //!
-//! What is kept and what is fetched costs the operator money, and whoever sells to themselves pays the fee alone. So both
-//! follow from the job's price ([`room`], [`FETCHED_TIMES`]), counted in a row of the job (`FILES`) by conditional writes:
-//! all that a job can cost stays below its fee.
+//! Storage and downloads cost the operator money, and a seller who buys from themselves pays only the fee. So both limits
+//! follow from the job's price ([`room`], [`FETCHED_TIMES`]). They are counted in a row of the job (`FILES`) by conditional
+//! writes, and the cost of a job's files stays below its fee.
 
 use std::time::Duration;
 
@@ -115,7 +115,7 @@ fn new_blob(request_id: RequestId, path: &str) -> String {
     format!("{}-{}", blob(request_id, path), const_hex::encode(random::<8>()))
 }
 
-/// What was counted of a job's files.
+/// The counters of a job's files.
 #[derive(Debug, Default, Deserialize)]
 struct Used {
     /// Files there are. (Beside them the row has their `bytes`.)
@@ -135,7 +135,7 @@ fn used_key(request_id: RequestId) -> Key {
 /// Why a file was not kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotKept {
-    /// The job is no longer the one's who brought the file.
+    /// Another attempt, or nobody, holds the job by now.
     Lost,
     /// Others replaced the file at the same time, again and again.
     Busy,
@@ -336,7 +336,7 @@ mod tests {
         }
     }
 
-    /// What a job's files can cost, at S3's and API Gateway's prices of the first region, is less than the fee that was paid.
+    /// Storage and traffic of a job's files, at the prices of us-east-1, cost less than the fee that was paid.
     #[test]
     fn files_cost_less_than_the_fee() {
         const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
@@ -344,7 +344,7 @@ mod tests {
         let (kept, fetched) = (0.023 * 31.0 / 30.0, 0.09);
         for micro in [10_000u64, 20_000, 100_000, 500_000, 1_000_000, 10_240_000, 100_000_000] {
             let gib = room(Usdc::from_micro(micro)) as f64 / GIB;
-            // What was replaced is deleted; its URL could be used again while it lasts.
+            // A replaced file is deleted, but its upload URL could be used again while it lasts.
             let cost = gib * (kept * SENT_TIMES as f64 + fetched * FETCHED_TIMES as f64);
             assert!(cost < 0.2 * micro as f64 / 1_000_000.0, "{micro}: {cost}");
         }

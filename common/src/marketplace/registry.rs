@@ -345,7 +345,7 @@ async fn update_service(
         if new_terms || after.test_cases != before.test_cases || after.active != before.active {
             writes.extend(trials::ask(&app.db, soul, &after, after.updated)?);
         }
-        // Where it is looked for once it is gone: before the change, so that what was sold can be done at every moment.
+        // Copied before the change: at every moment a sold job finds its program in one of the two places.
         let is_replaced = after.terms.program_blob() != before.terms.program_blob();
         let replaced = if is_replaced { service::copy_replaced(&*app.blobs, &before.terms).await? } else { None };
         match commit(app, soul, writes).await {

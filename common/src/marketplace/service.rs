@@ -112,8 +112,8 @@ impl Terms {
         }
     }
 
-    /// Where the program lies in the blob store. Each upload has a blob of its own, so that it can be deleted without a thought
-    /// of who else has the same program.
+    /// Key of the program in the blob store. Each upload has its own, so that deleting it cannot affect another service with
+    /// the same program.
     pub fn program_blob(&self) -> Option<String> {
         let (hash, copy) = (self.program.as_ref()?, self.program_copy.as_ref());
         Some(copy.map_or_else(|| format!("programs/{hash}.wasm"), |copy| format!("programs/{hash}-{copy}.wasm")))
@@ -156,8 +156,8 @@ pub fn terms_key(soul: &str, service: &str, version: u32) -> Key {
     Key::new(partition(soul), format!("TERMS#{service}#{version:06}"))
 }
 
-/// Where a program lies that was replaced: what is there is deleted once no quote and no job can need it (template.yaml,
-/// `BlobBucket`).
+/// Key of a program that was replaced. Blobs with this prefix are deleted once no quote and no job can need them
+/// (template.yaml, `BlobBucket`).
 fn replaced_blob(blob: &str) -> String {
     blob.replacen("programs/", "programs/replaced/", 1)
 }
@@ -172,9 +172,9 @@ pub async fn load_program(blobs: &dyn Blobs, terms: &Terms) -> Result<Option<Vec
     found.map(Some).ok_or_else(|| StoreError::new(format_args!("the program {blob} is missing")))
 }
 
-/// Copies the program of these terms to where replaced ones are. `None` if there is none to move.
+/// Copies the program of these terms to the key for replaced ones, and returns the old key. `None` if there is nothing to move.
 pub async fn copy_replaced(blobs: &dyn Blobs, terms: &Terms) -> Result<Option<String>, StoreError> {
-    // Programs of before each upload had its own blob may be somebody else's too.
+    // Older blobs are named by the program's hash alone, and another service may use the same one.
     let Some(blob) = terms.program_blob().filter(|_| terms.program_copy.is_some()) else { return Ok(None) };
     let Some(bytes) = blobs.get(&blob).await? else { return Ok(None) };
     blobs.put(&replaced_blob(&blob), "application/wasm", bytes).await?;

@@ -126,7 +126,7 @@ fn check_claimed(job: &Job, now: Timestamp) -> Result<(), ApiError> {
 pub async fn add_file(market: &Market, job: &Job, row: FileRow, content: Option<Vec<u8>>) -> Result<(), ApiError> {
     let now = market.app.clock.now();
     check_claimed(job, now)?;
-    // Whoever lost the job changes nothing of what another delivered.
+    // A worker that lost the job must not change what another one delivered.
     let claimed = Write::check(&market.app.db.tables.jobs, job.key())
         .only_if("attribute_not_exists(#outcome) AND #claimed_until > :now")
         .bind("now", now)?;

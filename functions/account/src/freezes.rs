@@ -54,7 +54,7 @@ async fn set(app: &App, headers: &HeaderMap, body: Body, frozen: bool) -> Result
     let body = parse_body(headers, &read_body(body, MAX_BODY_BYTES).await?)?;
     let target = target(&input::validate(FREEZE, &body).map_err(ApiError::InvalidRequest)?)?;
     let caller = app.wallet_caller(headers, Scope::Write, ApiError::WalletOnly).await?;
-    // What was frozen can be lifted after its token is gone.
+    // A freeze can be lifted after its token is gone.
     if let (Target::Token(token), true) = (&target, frozen)
         && !token::exists(&app.db, caller.agent, *token).await?
     {
