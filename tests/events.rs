@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use common::app::Connections;
+use common::http::lambda;
 use common::net::{FetchPolicy, PlainHttp};
 use common::push::{Pusher, Sender};
 use common::search::index::{Limits, Writer};
@@ -12,7 +13,6 @@ use indexer::Indexer;
 use lambda_http::lambda_runtime::{Context, LambdaEvent};
 use local::Stack;
 use serde_json::{Value, json};
-use tower::ServiceExt;
 
 use crate::support::{root, run, stack};
 
@@ -102,9 +102,9 @@ async fn answer(stack: &Stack, function: &str, event: Value) -> Value {
                 stack.cursors.clone(),
                 Some(stack.hooks.clone()),
             );
-            let function = lambda_http::Adapter::from(groups[http].clone());
-            let event = LambdaEvent::new(serde_json::from_value(event).unwrap(), Context::default());
-            json!(function.oneshot(event).await.unwrap())
+            // From text, as the runtime reads it.
+            let event = serde_json::from_str(&event.to_string()).unwrap();
+            json!(lambda::answer(groups[http].clone(), LambdaEvent::new(event, Context::default())).await)
         }
     }
 }

@@ -8,6 +8,7 @@
 //! | `read`, `write` | free routes of an agent or a seller, by method | agent, or soul; writes of tokens apart |
 //! | `open` | routes without identity that write or guess | source address |
 //! | `register` | registrations of souls whose body is good | source address |
+//! | `publish` | new texts and programs, which are kept | soul |
 //! | `checkout` | requests about checkout sessions | agent platform |
 //!
 //! An agent is a wallet, whoever calls for it: its access tokens count against its own limits, so that minting more of
@@ -60,6 +61,8 @@ pub enum Class {
     Search,
     /// Registrations of souls.
     Register,
+    /// New texts and programs of a soul: blobs that are kept for long.
+    Publish,
     /// Checkout sessions of a platform, for all its buyers.
     Checkout,
 }
@@ -88,6 +91,7 @@ impl Class {
             Class::Open => Limit { name: "open", count: 30, window: MINUTE },
             Class::Search => Limit { name: "search", count: 100, window: HOUR },
             Class::Register => Limit { name: "register", count: 5, window: DAY },
+            Class::Publish => Limit { name: "publish", count: 50, window: DAY },
             Class::Checkout => Limit { name: "checkout", count: 600, window: MINUTE },
         }
     }

@@ -91,6 +91,12 @@ pub async fn take_up(db: &Db, request_id: RequestId, holder: &str, now: Timestam
 /// Whoever made the last attempt holds the job, which is the one it was made at.
 const HELD: &str = "#attempt = :attempt AND #created = :created AND attribute_exists(#open)";
 
+/// Holds a transaction to the job's current attempt.
+pub fn held(db: &Db, job: &Job) -> Result<Write, StoreError> {
+    let check = Write::check(&db.tables.jobs, job.key()).only_if(HELD);
+    check.bind("attempt", job.attempt)?.bind("created", job.created)
+}
+
 /// Starts a change of a job under its current attempt.
 fn change(db: &Db, job: &Job, expression: &str, now: Timestamp) -> Result<Write, StoreError> {
     Write::update(&db.tables.jobs, job.key(), &expression.replacen("SET ", "SET #updated = :updated, ", 1))

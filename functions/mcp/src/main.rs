@@ -33,5 +33,5 @@ async fn main() -> Result<(), lambda_http::Error> {
         ("insights", insights::router(app.clone(), cursors)),
     ]);
     app.db.warm(&app.config.tables.jobs).await;
-    lambda_http::run(mcp::router(app, groups, &gate.quote_key)).await
+    common::http::lambda::run(mcp::router(app, groups, &gate.quote_key)).await
 }

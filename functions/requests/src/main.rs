@@ -9,5 +9,5 @@ async fn main() -> Result<(), lambda_http::Error> {
     let connections = Connections::open(&config)?;
     let app = App::new(config, &connections);
     app.db.warm(&app.config.tables.jobs).await;
-    lambda_http::run(requests::router(app)).await
+    common::http::lambda::run(requests::router(app)).await
 }
