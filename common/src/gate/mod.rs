@@ -655,7 +655,7 @@ impl Gate {
         cause: &dyn std::fmt::Display,
     ) -> ApiError {
         crate::http::log::failure("a payment could not be checked", cause);
-        self.processing(order, payment, amount)
+        ApiError::PaymentUnchecked(Box::new(self.context(order, payment, amount)))
     }
 
     fn processing(&self, order: &Order<'_>, payment: &Payment, amount: Usdc) -> ApiError {

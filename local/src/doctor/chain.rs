@@ -196,11 +196,19 @@ async fn payee(app: &App, wallets: &Wallets, report: &mut Report) {
         let data =
             abi::call("transfer(address,uint256)", &[Argument::Word(pay_to.word()), Argument::Word(word_from_u64(0))]);
         match app.chain.call(app.config.chain.token.address, &data, Some(pay_to)).await {
-            Err(ChainError::Rejected { message, .. }) => {
+            Err(ChainError::Reverted(message)) => {
                 let remedy = "set PAY_TO to an address that the token pays";
                 report.fail("payee", format!("the token refuses {pay_to}: {message}"), remedy);
             }
-            _ => report.ok("payee", format!("{pay_to}, {kind}")),
+            Err(error) => {
+                let remedy = "set CHAIN_RPC_URL to an endpoint that answers eth_call";
+                report.warn(
+                    "payee",
+                    format!("{pay_to}, {kind}; whether the token pays it is not known: {error}"),
+                    remedy,
+                );
+            }
+            Ok(_) => report.ok("payee", format!("{pay_to}, {kind}")),
         }
     }
 }

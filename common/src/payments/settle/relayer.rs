@@ -58,8 +58,8 @@ impl Relayer {
         let fees = match self.chain.fees_for_transfer(authorization, self.key.address()).await {
             Ok(fees) if fees.gas > MAX_GAS => return Err(Settled::No(Reason::Reverted)),
             Ok(fees) => fees,
-            Err(ChainError::Rejected { .. }) => return Err(self.refused(authorization).await),
-            Err(unavailable) => return Err(not_sent(unavailable)),
+            Err(ChainError::Reverted(_)) => return Err(self.refused(authorization).await),
+            Err(unknown) => return Err(not_sent(unknown)),
         };
         let gas_limit = (fees.gas + fees.gas / 5).min(MAX_GAS);
         let Some(bid) = Bid::first(fees.market, self.cap.per_gas(gas_limit)) else {
@@ -133,8 +133,8 @@ impl Relayer {
                 self.hint().take();
                 self.after_spent_nonce(authorization, intent).await
             }
-            // The node has refused it (fees too low, no gas money): the bytes stay and are tried again.
-            Err(ChainError::Rejected { .. }) => Settled::Pending { transaction: None },
+            // No node has it (throttled, fees too low, no gas money): the bytes stay and are tried again.
+            Err(ChainError::Rejected { .. } | ChainError::Reverted(_)) => Settled::Pending { transaction: None },
             Err(ChainError::Unavailable(_)) => Settled::Pending { transaction: Some(hash) },
         }
     }
@@ -230,7 +230,7 @@ impl Settler for Relayer {
         Box::pin(async move {
             match self.chain.simulate_transfer(authorization, self.key.address()).await {
                 Ok(()) => Verdict::Good,
-                Err(ChainError::Rejected { .. }) => {
+                Err(ChainError::Reverted(_)) => {
                     let likely = self.likely_reason(authorization);
                     let verdict = explain(&self.chain, authorization, likely, JUST_NOW).await;
                     verdict.unwrap_or_else(|error| Verdict::Unknown(error.to_string()))
