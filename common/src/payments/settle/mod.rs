@@ -125,26 +125,29 @@ const JUST_NOW: u64 = 1;
 /// What was claimed may have waited, and is looked for over so many: more than two days on an L2.
 const LOOK_BACK_RANGES: u64 = 20;
 
-/// What the chain itself says of a payment that somebody refused: it knows whether the money came another way.
-async fn explain(
-    chain: &Chain,
-    authorization: &Authorization,
-    fallback: Reason,
-    ranges: u64,
-) -> Result<Verdict, ChainError> {
-    match chain.nonce_use(authorization, ranges).await? {
-        NonceUse::ByThisTransfer(transaction) => return Ok(Verdict::AlreadyPaid { transaction }),
-        NonceUse::Otherwise | NonceUse::Untraceable => return Ok(Verdict::Refused(Reason::NonceUsed)),
-        NonceUse::Unused => {}
-    }
-    lacking(chain, authorization, fallback).await.map(Verdict::Refused)
+/// What the chain says of a payment that somebody refused.
+enum Explained {
+    /// The money came another way, in this transaction.
+    Paid { transaction: String },
+    /// Its nonce was used for something else, or cancelled.
+    Spent,
+    /// Its nonce was used, by what cannot be found.
+    Untraceable,
+    /// It was not used; and the payer's balance does not cover it.
+    Uncovered,
+    /// It was not used.
+    Unused,
 }
 
-/// Why a payment that was not used does not go through.
-async fn lacking(chain: &Chain, authorization: &Authorization, fallback: Reason) -> Result<Reason, ChainError> {
-    let balance = chain.balance_of(authorization.from).await?;
-    // Big-endian words compare as numbers.
-    Ok(if balance < authorization.value { Reason::InsufficientFunds } else { fallback })
+async fn explain(chain: &Chain, authorization: &Authorization, ranges: u64) -> Result<Explained, ChainError> {
+    Ok(match chain.nonce_use(authorization, ranges).await? {
+        NonceUse::ByThisTransfer(transaction) => Explained::Paid { transaction },
+        NonceUse::Otherwise => Explained::Spent,
+        NonceUse::Untraceable => Explained::Untraceable,
+        // Big-endian words compare as numbers.
+        NonceUse::Unused if chain.balance_of(authorization.from).await? < authorization.value => Explained::Uncovered,
+        NonceUse::Unused => Explained::Unused,
+    })
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use super::{Found, Intent, JUST_NOW, LOOK_BACK_RANGES, Prepared, Settled, Settler, Verdict, explain, lacking};
+use super::{Explained, Found, Intent, JUST_NOW, LOOK_BACK_RANGES, Prepared, Settled, Settler, Verdict, explain};
 use crate::clock::Clock;
 use crate::evm::authorization::Authorization;
 use crate::evm::hex0x;
@@ -106,11 +106,12 @@ impl Relayer {
 
     /// The node says the transfer would revert. Why, and did the money come another way?
     async fn refused(&self, authorization: &Authorization) -> Settled {
-        let likely = self.likely_reason(authorization);
-        match explain(&self.chain, authorization, likely, LOOK_BACK_RANGES).await {
-            Ok(Verdict::AlreadyPaid { transaction }) => Settled::Yes { transaction },
-            Ok(Verdict::Refused(reason)) => Settled::No(reason),
-            Ok(Verdict::Good | Verdict::Unknown(_)) => Settled::NotSent("the node refuses the transfer".to_owned()),
+        match explain(&self.chain, authorization, LOOK_BACK_RANGES).await {
+            Ok(Explained::Paid { transaction }) => Settled::Yes { transaction },
+            Ok(Explained::Spent) => Settled::No(Reason::NonceUsed),
+            Ok(Explained::Uncovered) => Settled::No(Reason::InsufficientFunds),
+            Ok(Explained::Unused) => Settled::No(self.likely_reason(authorization)),
+            Ok(Explained::Untraceable) => Settled::NotSent("the nonce is used, by what cannot be found".to_owned()),
             Err(error) => not_sent(error),
         }
     }
@@ -162,11 +163,12 @@ impl Relayer {
         }
         let why = async {
             // It may have waited for days: the other one is looked for as far back.
-            Ok(match self.chain.nonce_use(authorization, LOOK_BACK_RANGES).await? {
-                NonceUse::ByThisTransfer(transaction) => Settled::Yes { transaction },
-                NonceUse::Otherwise => Settled::No(Reason::NonceUsed),
-                NonceUse::Untraceable => Settled::Pending { transaction: Some(hash.to_owned()) },
-                NonceUse::Unused => Settled::No(lacking(&self.chain, authorization, Reason::Reverted).await?),
+            Ok(match explain(&self.chain, authorization, LOOK_BACK_RANGES).await? {
+                Explained::Paid { transaction } => Settled::Yes { transaction },
+                Explained::Spent => Settled::No(Reason::NonceUsed),
+                Explained::Untraceable => Settled::Pending { transaction: Some(hash.to_owned()) },
+                Explained::Uncovered => Settled::No(Reason::InsufficientFunds),
+                Explained::Unused => Settled::No(Reason::Reverted),
             })
         };
         why.await.unwrap_or_else(|_: ChainError| Settled::Pending { transaction: Some(hash.to_owned()) })
@@ -230,11 +232,13 @@ impl Settler for Relayer {
         Box::pin(async move {
             match self.chain.simulate_transfer(authorization, self.key.address()).await {
                 Ok(()) => Verdict::Good,
-                Err(ChainError::Reverted(_)) => {
-                    let likely = self.likely_reason(authorization);
-                    let verdict = explain(&self.chain, authorization, likely, JUST_NOW).await;
-                    verdict.unwrap_or_else(|error| Verdict::Unknown(error.to_string()))
-                }
+                Err(ChainError::Reverted(_)) => match explain(&self.chain, authorization, JUST_NOW).await {
+                    Ok(Explained::Paid { transaction }) => Verdict::AlreadyPaid { transaction },
+                    Ok(Explained::Spent | Explained::Untraceable) => Verdict::Refused(Reason::NonceUsed),
+                    Ok(Explained::Uncovered) => Verdict::Refused(Reason::InsufficientFunds),
+                    Ok(Explained::Unused) => Verdict::Refused(self.likely_reason(authorization)),
+                    Err(error) => Verdict::Unknown(error.to_string()),
+                },
                 Err(error) => Verdict::Unknown(error.to_string()),
             }
         })
