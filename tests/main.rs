@@ -29,6 +29,7 @@
 //! | `crash` | the process dying at every step of a call |
 //! | `kill` | `kill -9` of the real runner |
 //! | `fees` | fees that rise while our transactions wait: raises, races, deaths, the cap |
+//! | `two_deployments` | one payment at two deployments that are paid at one address |
 //! | `faults` | a database that collides, throttles and loses answers |
 //! | `simulation` | the ledger under random interleavings, crashes and faults of every kind |
 //! | `proofs` | agent proofs |
@@ -104,4 +105,5 @@ mod template;
 mod tokens;
 mod verify;
 mod webhooks;
+mod two_deployments;
 mod work;

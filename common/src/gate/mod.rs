@@ -64,7 +64,7 @@ use crate::payments::claim::{self, Claim, HONOUR_FOR};
 use crate::payments::idempotency::{self, CallName};
 use crate::payments::quote::{Purchase, Quote, QuoteError};
 use crate::payments::reason::Reason;
-use crate::payments::settle::Verdict;
+use crate::payments::settle::{JobPayment, Verdict};
 use crate::payments::verify::{self, Signer, Terms};
 use crate::payments::wire::{self, Payment};
 use crate::store::StoreError;
@@ -351,7 +351,9 @@ impl Gate {
                 return Ok(answer);
             }
         }
-        let refusal = match (self.engine.settler.check(authorization).await, terms) {
+        let job = self.request_id(&sale);
+        let checked = self.engine.settler.check(JobPayment { authorization, job }, quote.map(|quote| quote.given));
+        let refusal = match (checked.await, terms) {
             (Verdict::Good, Ok(())) => return self.claim(sale).await,
             (Verdict::Unknown(cause), _) => return Err(self.could_not_check(order, payment, amount, &cause)),
             (Verdict::AlreadyPaid { transaction }, _) => {
@@ -364,6 +366,7 @@ impl Gate {
                 }
                 Refusal::Reason(Reason::NonceUsed)
             }
+            (Verdict::PaidForAnother { transaction }, _) => Refusal::Error(ApiError::PaymentForAnother { transaction }),
             (Verdict::Good | Verdict::Refused(_), Err(late)) => late,
             (Verdict::Refused(reason), Ok(())) => Refusal::Reason(reason),
         };
@@ -603,6 +606,9 @@ impl Gate {
                 let Some(payment) = payment else { return Err(ApiError::InvalidQuote) };
                 if job.settlement == Settlement::Void {
                     return Err(self.processing(order, payment, job.price));
+                }
+                if let (Some(Reason::PaidForAnother), Some(transaction)) = (job.refusal(), job.transaction.clone()) {
+                    return Err(ApiError::PaymentForAnother { transaction });
                 }
                 return self.refuse(order, payment, job.price, job.refusal().unwrap_or(Reason::Reverted)).await;
             }

@@ -338,7 +338,8 @@ impl Gate {
         }
     }
 
-    fn request_id(&self, sale: &Sale<'_>) -> RequestId {
+    /// The job that a sale buys.
+    pub(super) fn request_id(&self, sale: &Sale<'_>) -> RequestId {
         match (sale.quote, sale.payment) {
             (Some(quote), _) => quote.request_id(),
             (None, Some((payment, _))) => claim::request_id(&payment.authorization, &self.app.config.chain),

@@ -195,19 +195,38 @@ pub async fn settled(
 /// may have been filled, or somebody else may broadcast it.
 pub async fn refused(
     db: &Db,
+/// Why money will not arrive.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    pub reason: Reason,
+    /// Where it went, if it went to another purchase.
+    pub transaction: Option<String>,
+}
+
+impl Refusal {
+    pub fn of(reason: Reason) -> Refusal {
+        Refusal { reason, transaction: None }
+    }
+}
+
     signer: &ReceiptSigner,
     chain: &ChainConfig,
     job: &mut Job,
-    reason: Reason,
+    refusal: Refusal,
     now: Timestamp,
 ) -> Result<(), MoveError> {
     let mut next = Job { settlement: Settlement::Refused, refusal: Some(reason.as_str().to_owned()), ..job.clone() };
     close(&mut next);
     let mut set = "SET #settlement = :refused, #refusal = :refusal".to_owned();
     if job.outcome.is_none() {
+    let reason = refusal.reason;
         next.outcome = Some(Outcome::Failed);
-        next.error = Some(payment_failed(reason));
+        next.error = Some(payment_failed(&refusal));
         set.push_str(", #outcome = :outcome, #error = :error");
+    if refusal.transaction.is_some() {
+        next.transaction = refusal.transaction.clone();
+        set.push_str(", #transaction = :transaction");
+    }
     }
     let ended = next.outcome.unwrap_or(Outcome::Failed);
     let mut write =
@@ -219,6 +238,9 @@ pub async fn refused(
     writes.extend(match job.outcome {
         None => job.charge.undo(db, job.purchase(), now)?,
         Some(_) => job.charge.forfeit(db, job.purchase())?,
+    if let Some(transaction) = &refusal.transaction {
+        write = write.bind("transaction", transaction)?;
+    }
     });
     if let (None, Some(payment)) = (job.outcome, &job.payment) {
         writes.push(claim::reopen(db, payment, chain, job.request_id)?);
@@ -432,13 +454,15 @@ fn close(job: &mut Job) {
     job.intent = None;
 }
 
-fn payment_failed(reason: Reason) -> ToolError {
+fn payment_failed(refusal: &Refusal) -> ToolError {
+    let reason = refusal.reason;
+    let wherever = refusal.transaction.as_ref().map(|hash| format!(" (transaction {hash})")).unwrap_or_default();
     let code =
         if reason == Reason::InsufficientFunds { ErrorCode::InsufficientFunds } else { ErrorCode::PaymentFailed };
     ToolError {
         code,
         reason: Some(reason.as_str().to_owned()),
-        message: format!("the payment failed: {reason}; nothing was charged"),
+        message: format!("the payment failed: {reason}{wherever}; nothing was charged"),
     }
 }
 

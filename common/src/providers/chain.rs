@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::clock::Timestamp;
 use crate::config::ChainConfig;
 use crate::evm::abi::{self, Argument};
 use crate::evm::authorization::Authorization;
@@ -63,6 +64,13 @@ pub enum NonceUse {
 pub struct TransactionReceipt {
     pub succeeded: bool,
     pub logs: Vec<Log>,
+}
+
+/// What a mined transaction was called with, and the number of its block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MinedCall {
+    pub input: Vec<u8>,
+    pub block: u64,
 }
 
 /// An event of a contract.
@@ -140,11 +148,6 @@ impl Chain {
     /// Whether the transfer would go through now, sent by `sender`: signature, window, nonce and balance in one call.
     pub async fn simulate_transfer(&self, authorization: &Authorization, sender: Address) -> Result<(), ChainError> {
         self.call(self.token, &transfer_call(authorization), Some(sender)).await.map(|_| ())
-    }
-
-    /// Gas and fees for putting the transfer on chain now. A transfer that would revert is an error.
-    pub async fn fees_for_transfer(&self, authorization: &Authorization, sender: Address) -> Result<Fees, ChainError> {
-        self.fees_for(&transfer_call(authorization), sender).await
     }
 
     /// Gas and fees for calling the token with this data now. A call that would revert is an error.
@@ -264,6 +267,22 @@ impl Chain {
         Ok(!self.request("eth_getTransactionByHash", json!([hash])).await?.is_null())
     }
 
+    /// What a transaction that is in a block was called with.
+    pub async fn mined(&self, hash: &str) -> Result<MinedCall, ChainError> {
+        let sent = self.request("eth_getTransactionByHash", json!([hash])).await?;
+        // Nothing, or no block: another node than the one that knew of it.
+        let input =
+            sent["input"].as_str().and_then(parse_hex0x).ok_or_else(|| malformed("eth_getTransactionByHash"))?;
+        Ok(MinedCall { input, block: quantity(&sent["blockNumber"])? })
+    }
+
+    /// When a block was made, by its own clock.
+    pub async fn block_time(&self, number: u64) -> Result<Timestamp, ChainError> {
+        let block = self.request("eth_getBlockByNumber", json!([format!("0x{number:x}"), false])).await?;
+        let secs = i64::try_from(quantity(&block["timestamp"])?).map_err(|_| malformed("eth_getBlockByNumber"))?;
+        Ok(Timestamp::from_secs(secs))
+    }
+
     /// `None` while the transaction is not in a block.
     pub async fn receipt(&self, hash: &str) -> Result<Option<TransactionReceipt>, ChainError> {
         let receipt = self.request("eth_getTransactionReceipt", json!([hash])).await?;
@@ -351,11 +370,6 @@ impl Chain {
             })
     }
 
-    /// The call data of the transfer, for a transaction of ours.
-    pub fn transfer_data(&self, authorization: &Authorization) -> Vec<u8> {
-        transfer_call(authorization)
-    }
-
     pub fn token(&self) -> Address {
         self.token
     }
@@ -408,7 +422,7 @@ const AUTHORIZATION_CANCELED: &str = "AuthorizationCanceled(address,bytes32)";
 
 /// `transferWithAuthorization`, in the overload that fits the signature: v, r, s for a key's 65 bytes, which every
 /// EIP-3009 token has, and bytes for a contract wallet's.
-fn transfer_call(authorization: &Authorization) -> Vec<u8> {
+pub fn transfer_call(authorization: &Authorization) -> Vec<u8> {
     use crate::evm::signature::RecoverableSignature;
     let head = [
         authorization.from.word(),

@@ -7,15 +7,16 @@
 
 use serde_json::{Value, json};
 
-use super::relayer::reconcile_on_chain;
-use super::{Explained, Found, Intent, JUST_NOW, LOOK_BACK_RANGES, Prepared, Settled, Settler, Verdict, explain};
-use crate::clock::Clock;
+use super::{
+    Evidence, Found, Intent, JUST_NOW, JobPayment, LOOK_BACK_RANGES, Prepared, Settled, Settler, Use, Verdict,
+};
+use crate::clock::{Clock, Timestamp};
 use crate::config::{ChainConfig, Redacted};
 use crate::evm::authorization::Authorization;
 use crate::evm::hex0x;
 use crate::net::{PlainError, PlainHttp};
 use crate::payments::reason::Reason;
-use crate::providers::Chain;
+use crate::providers::chain::ChainError;
 use crate::store::{BoxFuture, StoreError};
 
 pub struct Facilitator {
@@ -23,7 +24,7 @@ pub struct Facilitator {
     url: String,
     token: Option<Redacted>,
     config: ChainConfig,
-    chain: Chain,
+    evidence: Evidence,
     clock: Clock,
 }
 
@@ -33,10 +34,10 @@ impl Facilitator {
         url: &str,
         token: Option<Redacted>,
         config: ChainConfig,
-        chain: Chain,
+        evidence: Evidence,
         clock: Clock,
     ) -> Facilitator {
-        Facilitator { http, url: url.to_owned(), token, config, chain, clock }
+        Facilitator { http, url: url.to_owned(), token, config, evidence, clock }
     }
 
     /// The status, and the body if it is JSON.
@@ -85,28 +86,32 @@ impl Facilitator {
         })
     }
 
-    async fn check(&self, authorization: &Authorization) -> Verdict {
-        let answer = match self.ask("verify", authorization).await {
+    /// The chain is asked as well, whatever the facilitator says: not every one looks whether the payment was used.
+    async fn check(&self, payment: JobPayment<'_>, quoted_at: Option<Timestamp>) -> Verdict {
+        let (answer, used) =
+            tokio::join!(self.ask("verify", payment.authorization), self.evidence.used(payment, quoted_at, JUST_NOW));
+        match used {
+            Ok(Use::Unused) => {}
+            Ok(Use::ForThisJob { transaction }) => return Verdict::AlreadyPaid { transaction },
+            Ok(Use::ForAnother { transaction }) => return Verdict::PaidForAnother { transaction },
+            Ok(Use::Otherwise | Use::Untraceable) => return Verdict::Refused(Reason::NonceUsed),
+            Err(error) => return Verdict::Unknown(error.to_string()),
+        }
+        let answer = match answer {
             Ok((_, answer)) => answer,
             Err(error) => return Verdict::Unknown(error.to_string()),
         };
-        match answer["isValid"].as_bool() {
-            Some(true) => Verdict::Good,
-            Some(false) => {
-                let word = answer["invalidReason"].as_str().unwrap_or_default();
-                match (explain(&self.chain, authorization, JUST_NOW).await, refusal(word)) {
-                    (Ok(Explained::Paid { transaction }), _) => Verdict::AlreadyPaid { transaction },
-                    (Ok(Explained::Spent | Explained::Untraceable), _) => Verdict::Refused(Reason::NonceUsed),
-                    (Ok(Explained::Uncovered), _) => Verdict::Refused(Reason::InsufficientFunds),
-                    (_, Some(reason)) => Verdict::Refused(reason),
-                    (_, None) => Verdict::Unknown(format!("the facilitator cannot verify the payment: {word:?}")),
-                }
-            }
-            None => Verdict::Unknown("the facilitator's answer to /verify cannot be read".to_owned()),
+        let word = answer["invalidReason"].as_str().unwrap_or_default();
+        match (answer["isValid"].as_bool(), refusal(word)) {
+            (Some(true), _) => Verdict::Good,
+            (Some(false), Some(reason)) => Verdict::Refused(reason),
+            // It does not say what is wrong with the payment: perhaps with itself.
+            _ => Verdict::Unknown(format!("the facilitator could not verify the payment: {word:?}")),
         }
     }
 
-    async fn submit(&self, authorization: &Authorization) -> Settled {
+    async fn submit(&self, payment: JobPayment<'_>) -> Settled {
+        let authorization = payment.authorization;
         let (status, answer) = match self.ask("settle", authorization).await {
             Ok(answer) => answer,
             Err(PlainError::NotSent(cause)) => return Settled::NotSent(cause),
@@ -115,20 +120,13 @@ impl Facilitator {
         let transaction = answer["transaction"].as_str().filter(|hash| hash.starts_with("0x")).map(str::to_owned);
         let word = answer["errorReason"].as_str().unwrap_or_default();
         match (answer["success"].as_bool(), transaction) {
-            // Another network or payer than was asked for: only the chain can tell what happened.
-            (Some(true), Some(transaction)) if !self.is_about(&answer, authorization) => {
-                Settled::Pending { transaction: Some(transaction) }
-            }
-            (Some(true), Some(transaction)) => Settled::Yes { transaction },
-            // A broadcast whose end it has not seen: the chain will show it.
-            (_, Some(transaction)) if word == "settlement_pending" => {
-                Settled::Pending { transaction: Some(transaction) }
-            }
+            // About another network or payer than was asked for, it proves nothing.
+            (Some(true), Some(transaction)) if self.is_about(&answer, authorization) => Settled::Yes { transaction },
             (None, None) if NOT_LET_IN.contains(&status) => {
                 Settled::NotSent(format!("the facilitator answered {status}"))
             }
             (Some(false), None) => match refusal(word) {
-                Some(reason) => self.refused(authorization, reason).await,
+                Some(reason) => self.refused(payment, reason).await,
                 None => Settled::Pending { transaction: None },
             },
             (_, transaction) => Settled::Pending { transaction },
@@ -144,42 +142,48 @@ impl Facilitator {
     }
 
     /// It refused before it broadcast anything, for this reason.
-    async fn refused(&self, authorization: &Authorization, reason: Reason) -> Settled {
-        match explain(&self.chain, authorization, LOOK_BACK_RANGES).await {
-            Ok(Explained::Paid { transaction }) => Settled::Yes { transaction },
-            Ok(Explained::Spent) => Settled::No(Reason::NonceUsed),
-            Ok(Explained::Uncovered) => Settled::No(Reason::InsufficientFunds),
-            // A use of the nonce that no block shows: perhaps it is the facilitator's own, on its way.
-            Ok(Explained::Unused) if reason != Reason::NonceUsed => Settled::No(reason),
-            Ok(Explained::Unused | Explained::Untraceable) | Err(_) => Settled::Pending { transaction: None },
-        }
+    async fn refused(&self, payment: JobPayment<'_>, reason: Reason) -> Settled {
+        let why = async {
+            Ok(match self.evidence.used(payment, None, LOOK_BACK_RANGES).await? {
+                Use::ForThisJob { transaction } => Settled::Yes { transaction },
+                Use::ForAnother { transaction } => Settled::ForAnother { transaction },
+                Use::Otherwise => Settled::No(Reason::NonceUsed),
+                Use::Unused => match self.evidence.lacking(payment.authorization, reason).await? {
+                    // A use of the nonce that no block shows: perhaps it is the facilitator's own, on its way.
+                    Reason::NonceUsed => Settled::Pending { transaction: None },
+                    reason => Settled::No(reason),
+                },
+                Use::Untraceable => Settled::Pending { transaction: None },
+            })
+        };
+        why.await.unwrap_or_else(|_: ChainError| Settled::Pending { transaction: None })
     }
 }
 
 impl Settler for Facilitator {
-    fn check<'a>(&'a self, authorization: &'a Authorization) -> BoxFuture<'a, Verdict> {
-        Box::pin(self.check(authorization))
+    fn check<'a>(&'a self, payment: JobPayment<'a>, quoted_at: Option<Timestamp>) -> BoxFuture<'a, Verdict> {
+        Box::pin(self.check(payment, quoted_at))
     }
 
-    fn prepare<'a>(&'a self, _authorization: &'a Authorization) -> BoxFuture<'a, Result<Prepared, Settled>> {
+    fn prepare<'a>(&'a self, _payment: JobPayment<'a>) -> BoxFuture<'a, Result<Prepared, Settled>> {
         Box::pin(async { Ok(Prepared { intent: None, allocation: None }) })
     }
 
-    fn submit<'a>(&'a self, authorization: &'a Authorization, _intent: Option<&'a Intent>) -> BoxFuture<'a, Settled> {
-        Box::pin(self.submit(authorization))
+    fn submit<'a>(&'a self, payment: JobPayment<'a>, _intent: Option<&'a Intent>) -> BoxFuture<'a, Settled> {
+        Box::pin(self.submit(payment))
     }
 
     fn reconcile<'a>(
         &'a self,
-        authorization: &'a Authorization,
+        payment: JobPayment<'a>,
         _intent: Option<&'a Intent>,
     ) -> BoxFuture<'a, Result<Found, StoreError>> {
         Box::pin(async move {
-            let known = reconcile_on_chain(&self.chain, authorization, &self.clock).await.map_err(StoreError::new)?;
+            let known = self.evidence.reconcile(payment, &self.clock).await.map_err(StoreError::new)?;
             Ok(Found::Known(match known {
                 // Not on chain: the same payload again, which a facilitator reconciles and does not repeat. What it was told
                 // the first time may be on its way, so that only the chain can say no.
-                Settled::Pending { transaction: None } => match self.submit(authorization).await {
+                Settled::Pending { transaction: None } => match self.submit(payment).await {
                     Settled::No(_) => Settled::Pending { transaction: None },
                     known => known,
                 },
