@@ -17,6 +17,7 @@ use crate::jobs::Engine;
 use crate::limits::{self, Class, StopSwitch, Subject};
 use crate::net::{FetchPolicy, PlainHttp};
 use crate::payments::bid::FeeCap;
+use crate::payments::policy::Gauge;
 use crate::payments::settle::{Evidence, Facilitator, Relayer, Settler};
 use crate::payments::treasury::Treasury;
 use crate::providers::Chain;
@@ -36,6 +37,7 @@ pub struct App {
     pub blobs: Arc<dyn Blobs>,
     pub chain: Chain,
     pub stop: StopSwitch,
+    pub exposure: Gauge,
 }
 
 /// The connections an [`App`] is made of, for functions that need more than it.
@@ -72,6 +74,7 @@ impl App {
             blobs: Arc::new(S3Blobs::new(connections.signed.clone(), bucket)),
             chain: Chain::new(connections.http.clone(), &config.chain),
             stop: StopSwitch::default(),
+            exposure: Gauge::default(),
             config,
         }
     }

@@ -120,13 +120,15 @@ impl Gate {
         }
         let mut account = account?;
         let mut dead = Dead::default();
+        let payments = &self.app.config.payments;
         let mut overlap = sale.paid.is_none()
             && sale.payment.is_some()
             && !order.tool.sells_credits
             // A seller's work begins with the money.
             && order.listing.is_none()
             && order.basket.is_none()
-            && policy::may_overlap(sale.price(), &self.app.config.payments);
+            && policy::may_overlap(sale.price(), policy::room(&account, payments), payments)
+            && self.app.exposure.has_room(&self.app.db, payments, now).await;
         for _ in 0..CLAIM_RETRIES {
             let judged = self.check_policy(order, &account, sale.agent, sale.price(), true).await;
             let (judged, approval) = match judged {
@@ -139,7 +141,8 @@ impl Gate {
                 self.tell_over_budget(sale.agent, &refused).await;
                 return Err(refused);
             }
-            let job = self.new_job(&sale, request_id, overlap, now);
+            let vouches = sale.payment.is_some() && policy::counts(&account, payments);
+            let job = self.new_job(&sale, request_id, overlap, vouches, now);
             let mut changes = self.changes(&sale, &job, &account, judged, &dead)?;
             changes.add(Part::Rate, turn.count(&self.app)?);
             if let Some(approval) = approval {
@@ -240,7 +243,7 @@ impl Gate {
             all.add(Part::Text, idempotency::take(db, name, job.request_id, purchase, dead.text, now)?);
         }
         if job.overlap {
-            all.add(Part::Exposure, policy::expose(db, job.agent, job.price, config.payments.overlap_exposure)?);
+            all.add(Part::Exposure, policy::expose(db, job.agent, job.price, policy::room(account, &config.payments))?);
         }
         Ok(all)
     }
@@ -347,7 +350,7 @@ impl Gate {
         }
     }
 
-    fn new_job(&self, sale: &Sale<'_>, request_id: RequestId, overlap: bool, now: Timestamp) -> Job {
+    fn new_job(&self, sale: &Sale<'_>, request_id: RequestId, overlap: bool, vouches: bool, now: Timestamp) -> Job {
         let order = sale.order;
         // A direct call holds its job from the start; a queued one waits for a worker.
         let direct = order.tool.answer == Answer::Direct;
@@ -387,6 +390,7 @@ impl Gate {
             watched: false,
             settlement: if is_paid { Settlement::Settled } else { Settlement::Claimed },
             overlap,
+            vouches,
             intent: None,
             transaction: sale.paid.clone(),
             refusal: None,

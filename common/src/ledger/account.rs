@@ -29,6 +29,10 @@ pub struct Account {
     /// There is an action policy, to be read where a call is judged.
     #[serde(default)]
     pub policy: bool,
+    /// What signed payments for work that was done have brought, in micro-USDC. Counted only up to where it no longer
+    /// matters (`payments::policy`).
+    #[serde(default)]
+    pub settled: Usdc,
 }
 
 /// What a write does to an account.
@@ -38,6 +42,8 @@ pub struct Change {
     pub credits: i64,
     /// micro-USDC, added to what is held
     pub reserved: i64,
+    /// micro-USDC, added to what was settled
+    pub settled: i64,
     /// The rules must still be those of this count.
     pub under_rules: Option<u32>,
 }
@@ -61,7 +67,8 @@ impl Change {
     pub fn write(self, db: &Db, agent: AgentId) -> Result<Write, StoreError> {
         let mut sets = Vec::new();
         let mut conditions = Vec::new();
-        for (name, change) in [("credits", self.credits), ("reserved", self.reserved)] {
+        let changes = [("credits", self.credits), ("reserved", self.reserved), ("settled", self.settled)];
+        for (name, change) in changes {
             if change != 0 {
                 sets.push(format!("#{name} :{name}"));
             }
@@ -82,7 +89,7 @@ impl Change {
         if !conditions.is_empty() {
             write = write.only_if(&conditions.join(" AND "));
         }
-        for (name, change) in [("credits", self.credits), ("reserved", self.reserved)] {
+        for (name, change) in changes {
             if change != 0 {
                 write = write.bind(name, change)?;
             }
