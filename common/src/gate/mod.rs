@@ -56,7 +56,7 @@ use crate::jobs::engine::{self, Engine};
 use crate::jobs::job::{Job, Outcome, Settlement};
 use crate::jobs::store;
 use crate::ledger::account::{self, Account};
-use crate::ledger::hold;
+use crate::ledger::{debt, hold};
 use crate::limits::{self, Class, Subject};
 use crate::money::Usdc;
 use crate::net::FetchPolicy;
@@ -205,7 +205,7 @@ impl Gate {
             let quote = self.quote_to_offer(order, order.agent(), order.quote_id)?;
             return Ok(self.offer(order, quote, None, |offer| offer.unpaid()));
         };
-        let account = account::load(&self.app.db, caller.agent).await?;
+        let account = self.account(caller.agent).await?;
         // The same quote again, if the caller names one that is still open: it may hold credits already.
         let open = match order.quote_id {
             Some(token) => self.redeem_quote(order, token, caller.agent).ok(),
@@ -225,15 +225,24 @@ impl Gate {
                 self.holding(order, caller.agent, credits).await?
             }
         };
-        let balance = Some(account.credits);
+        let balance = Some(account.spendable());
         Ok(self.offer(order, quote, balance, |offer| offer.unpaid()))
+    }
+
+    /// An account as it stands, what it owes paid as far as it can.
+    async fn account(&self, agent: AgentId) -> Result<Account, StoreError> {
+        let account = account::load(&self.app.db, agent).await?;
+        match account.debt {
+            Usdc::ZERO => Ok(account),
+            _ => debt::collect(&self.app.db, agent, account, self.app.clock.now()).await,
+        }
     }
 
     /// The credits a quote to this caller may use.
     async fn spendable(&self, order: &Order<'_>, account: &Account) -> Result<Usdc, StoreError> {
         let Some(caller) = order.spender() else { return Ok(Usdc::ZERO) };
-        let mut credits = account.credits;
-        if credits < order.price && account.reserved > Usdc::ZERO {
+        let mut credits = account.spendable();
+        if credits < order.price && account.reserved > Usdc::ZERO && account.debt == Usdc::ZERO {
             let released = hold::release(&self.app.db, caller.agent, false, self.app.clock.now()).await?;
             credits = credits.checked_add(released).unwrap_or(credits);
         }
@@ -614,7 +623,7 @@ impl Gate {
             }
             (_, Some(Outcome::Completed), Answer::Direct) if order.tool.sells_credits => {
                 let account = account::load(&self.app.db, job.agent).await?;
-                private_json(StatusCode::OK, &answer::topped_up(job, account.credits, again))
+                private_json(StatusCode::OK, &answer::topped_up(job, account.spendable(), again))
             }
             (_, Some(Outcome::Completed), Answer::Direct) => {
                 let stored = job.result.as_ref().ok_or_else(|| StoreError::new("a completed job has no result"))?;
@@ -641,7 +650,8 @@ impl Gate {
     fn insufficient(&self, order: &Order<'_>, price: Usdc, account: &Account) -> ApiError {
         ApiError::InsufficientCredits(Box::new(Shortfall {
             required: price,
-            balance: account.credits,
+            balance: account.spendable(),
+            owed: account.owed(),
             held: Usdc::ZERO,
             quote_id: order.quote_id.map(str::to_owned),
             docs_url: format!("{}/", order.origin()),

@@ -14,7 +14,7 @@ use crate::ids::{AgentId, ReceiptId, RequestId, TokenId};
 use crate::jobs::engine::Patience;
 use crate::jobs::job::{self, Job, LEASE, Lane, Outcome, RETENTION, Settlement};
 use crate::jobs::store;
-use crate::ledger::account::{self, Account};
+use crate::ledger::account::Account;
 use crate::ledger::charge::Charge;
 use crate::ledger::earning::Sold;
 use crate::ledger::fee::Split;
@@ -109,7 +109,7 @@ impl Gate {
         let class = if order.tool.expensive { Class::Expensive } else { Class::Paid };
         let turn = Turn::now(&self.app, Subject::Agent(sale.agent), class);
         let (stopped, account, used) =
-            tokio::join!(limits::stopped(&self.app), account::load(&self.app.db, sale.agent), turn.used(&self.app));
+            tokio::join!(limits::stopped(&self.app), self.account(sale.agent), turn.used(&self.app));
         if let Some(reason) = stopped? {
             return Err(ApiError::ServicePaused(reason));
         }
@@ -268,19 +268,22 @@ impl Gate {
     /// The account refused: its rules were changed, or its credits were spent, since it was read.
     async fn again(&self, sale: &Sale<'_>, before: &Account) -> Result<Account, ApiError> {
         let db = &self.app.db;
-        let now = account::load(db, sale.agent).await?;
+        let now = self.account(sale.agent).await?;
         if now.rules != before.rules || sale.credits() == Usdc::ZERO {
             return Ok(now);
         }
         if sale.held().is_some() {
             return Err(ApiError::InvalidQuote);
         }
+        if now.debt > Usdc::ZERO {
+            return Err(self.insufficient(sale.order, sale.price(), &now));
+        }
         if now.credits >= sale.credits() {
             return Ok(now);
         }
         // Quotes that have expired may still hold what is missing.
         if now.reserved > Usdc::ZERO && hold::release(db, sale.agent, false, self.app.clock.now()).await? > Usdc::ZERO {
-            return Ok(account::load(db, sale.agent).await?);
+            return Ok(self.account(sale.agent).await?);
         }
         Err(self.insufficient(sale.order, sale.price(), &now))
     }

@@ -184,6 +184,8 @@ pub struct OverBudget {
 pub struct Shortfall {
     pub required: Usdc,
     pub balance: Usdc,
+    /// Owed beyond the balance, and to be paid first.
+    pub owed: Usdc,
     /// Held by the quote that was to be redeemed.
     pub held: Usdc,
     pub quote_id: Option<String>,
@@ -194,7 +196,7 @@ pub struct Shortfall {
 impl Shortfall {
     fn missing(&self) -> Usdc {
         let there = self.held.checked_add(self.balance).unwrap_or(self.required);
-        self.required.checked_sub(there).unwrap_or_default()
+        self.required.checked_sub(there).unwrap_or_default().checked_add(self.owed).unwrap_or(self.required)
     }
 }
 
@@ -408,6 +410,12 @@ impl ApiError {
                 over.spent
             ),
             ApiError::Frozen { what } => format!("the owner froze this {what}; nothing was charged"),
+            ApiError::InsufficientCredits(short) if short.owed > Usdc::ZERO => format!(
+                "the call costs {} USDC, and credits of {} that were taken back have to be paid first: {} are missing",
+                short.required,
+                short.owed,
+                short.missing()
+            ),
             ApiError::InsufficientCredits(short) => {
                 format!("the call costs {} USDC and {} are missing from the credits", short.required, short.missing())
             }
@@ -512,6 +520,7 @@ impl ApiError {
                     "required_usdc": short.required.to_string(),
                     "credits_balance": short.balance.to_string(),
                     "shortfall_usdc": short.missing().to_string(),
+                    "credits_owed": short.owed.to_string(),
                     "credits_reserved_on_quote": short.held.to_string(),
                     "quote_id": short.quote_id,
                     "top_up": {

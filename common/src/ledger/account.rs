@@ -19,6 +19,9 @@ pub struct Account {
     /// What open quotes hold, in micro-USDC.
     #[serde(default)]
     pub reserved: Usdc,
+    /// What was taken back and could not be paid yet, in micro-USDC (see [`super::debt`]).
+    #[serde(default)]
+    pub debt: Usdc,
     /// Counts the changes of everything below. A charge is only made under the rules it was judged by.
     #[serde(default)]
     pub rules: u32,
@@ -35,6 +38,18 @@ pub struct Account {
     pub settled: Usdc,
 }
 
+impl Account {
+    /// What can be spent: what is owed is not.
+    pub fn spendable(&self) -> Usdc {
+        self.credits.checked_sub(self.debt).unwrap_or_default()
+    }
+
+    /// What is owed beyond what there is.
+    pub fn owed(&self) -> Usdc {
+        self.debt.checked_sub(self.credits).unwrap_or_default()
+    }
+}
+
 /// What a write does to an account.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Change {
@@ -44,6 +59,8 @@ pub struct Change {
     pub reserved: i64,
     /// micro-USDC, added to what was settled
     pub settled: i64,
+    /// micro-USDC, added to what is owed
+    pub debt: i64,
     /// The rules must still be those of this count.
     pub under_rules: Option<u32>,
 }
@@ -63,11 +80,13 @@ fn key(agent: AgentId) -> Key {
 }
 
 impl Change {
-    /// The write. Refused where it would leave less than nothing, or where the rules are other ones by now.
+    /// The write. Refused where it would leave less than nothing, where it would spend what is owed, or where the rules are
+    /// other ones by now.
     pub fn write(self, db: &Db, agent: AgentId) -> Result<Write, StoreError> {
         let mut sets = Vec::new();
         let mut conditions = Vec::new();
-        let changes = [("credits", self.credits), ("reserved", self.reserved), ("settled", self.settled)];
+        let changes =
+            [("credits", self.credits), ("reserved", self.reserved), ("settled", self.settled), ("debt", self.debt)];
         for (name, change) in changes {
             if change != 0 {
                 sets.push(format!("#{name} :{name}"));
@@ -75,6 +94,11 @@ impl Change {
             if change < 0 {
                 conditions.push(format!("#{name} >= :needed_{name}"));
             }
+        }
+        // Whoever owes neither spends nor holds.
+        let spends = self.debt == 0 && (self.credits < 0 || self.credits == 0 && self.reserved < 0);
+        if spends {
+            conditions.push("(attribute_not_exists(#debt) OR #debt = :no_debt)".to_owned());
         }
         match self.under_rules {
             None => {}
@@ -96,6 +120,9 @@ impl Change {
             if change < 0 {
                 write = write.bind(&format!("needed_{name}"), -change)?;
             }
+        }
+        if spends {
+            write = write.bind("no_debt", 0)?;
         }
         match self.under_rules {
             Some(rules) if rules > 0 => write.bind("rules", rules),
