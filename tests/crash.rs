@@ -175,6 +175,8 @@ async fn die_at(step: i64, last_one_arrives: bool, call: Setup, change: fn(Optio
     })
     .await;
     let payer = Payer::new(&first).await;
+    // Whose small calls do not wait for their money.
+    payer.has_settled(&first, 50_000).await;
     let call = call(&first).await;
     let authorization = payer.authorize(call.price);
     let payment = header(&bare(&authorization));

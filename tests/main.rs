@@ -8,6 +8,7 @@
 //! | `browser` | pages of scripts, through a real Chromium that can reach nothing by itself |
 //! | `refusals` | bad payments and bad input: refused by name, nothing lost, nothing charged |
 //! | `repeats` | one payment many times, at once and later |
+//! | `exposure` | cheap work whose money never comes: crowds of wallets, and where it ends |
 //! | `front_run` | authorizations that a stranger broadcasts first |
 //! | `clients` | the published clients and the published facilitator |
 //! | `cards` | credits by card, against a contract server |
@@ -28,6 +29,7 @@
 //! | `settlement` | facilitators and chains that fail, lie or fall silent |
 //! | `crash` | the process dying at every step of a call |
 //! | `kill` | `kill -9` of the real runner |
+//! | `two_deployments` | one payment at two deployments that are paid at one address |
 //! | `fees` | fees that rise while our transactions wait: raises, races, deaths, the cap |
 //! | `faults` | a database that collides, throttles and loses answers |
 //! | `simulation` | the ledger under random interleavings, crashes and faults of every kind |
@@ -70,6 +72,7 @@ mod credits;
 mod discovery;
 mod earnings;
 mod events;
+mod exposure;
 mod faults;
 mod fees;
 mod finding;
@@ -104,6 +107,7 @@ mod support;
 mod surface;
 mod template;
 mod tokens;
+mod two_deployments;
 mod verify;
 mod webhooks;
 mod work;

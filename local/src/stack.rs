@@ -312,7 +312,7 @@ impl Parts<'_> {
             queue: queue.clone() as Arc<dyn Queue>,
             clock: self.app.clock.clone(),
             chain: self.app.config.chain.clone(),
-            settler: app::settler(self.app, self.connections).await?,
+            settler: app::settler(self.app, self.connections, self.keys).await?,
             signer: self.keys.receipts.clone(),
             runners,
             toolbox: self.toolbox.clone(),

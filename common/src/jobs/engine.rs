@@ -23,7 +23,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::job::{Job, Place, RETENTION, Settlement, Step, StoredResult};
-use super::store::{self, MoveError};
+use super::store::{self, MoveError, Refusal};
 use crate::clock::{Clock, Timestamp};
 use crate::config::ChainConfig;
 use crate::digest;
@@ -33,7 +33,8 @@ use crate::http::log;
 use crate::ids::RequestId;
 use crate::ledger::account;
 use crate::ledger::signing::ReceiptSigner;
-use crate::payments::settle::{Found, Settled, Settler};
+use crate::payments::reason::Reason;
+use crate::payments::settle::{Found, JobPayment, Settled, Settler};
 use crate::store::queue;
 use crate::store::{Blobs, BoxFuture, Db, Queue, StoreError};
 use crate::tools::{ErrorCode, Output, Reporter, Runner, Task, ToolError, Toolbox, Unavailable};
@@ -150,14 +151,15 @@ impl Engine {
             let error = ToolError { code: ErrorCode::PaymentFailed, reason: None, message: gave_up_settling() };
             return self.fail(job, error).await;
         }
-        let payment = signed_payment(job)?;
+        let authorization = signed_payment(job)?;
+        let payment = JobPayment { authorization: &authorization, job: job.request_id };
         for _ in 0..ALLOCATION_RETRIES {
-            let prepared = match self.settler.prepare(&payment).await {
+            let prepared = match self.settler.prepare(payment).await {
                 Ok(prepared) => prepared,
                 Err(settled) => return self.record(job, settled, patience).await,
             };
             if store::submitting(&self.db, job, prepared, self.clock.now()).await? {
-                let settled = self.settler.submit(&payment, job.intent.as_ref()).await;
+                let settled = self.settler.submit(payment, job.intent.as_ref()).await;
                 return self.record(job, settled, patience).await;
             }
         }
@@ -165,12 +167,13 @@ impl Engine {
     }
 
     async fn reconcile(&self, job: &mut Job) -> Result<Progress, MoveError> {
-        let payment = signed_payment(job)?;
-        let settled = match self.settler.reconcile(&payment, job.intent.as_ref()).await? {
+        let authorization = signed_payment(job)?;
+        let payment = JobPayment { authorization: &authorization, job: job.request_id };
+        let settled = match self.settler.reconcile(payment, job.intent.as_ref()).await? {
             Found::Known(settled) => settled,
             Found::Outgrown(raised) => {
                 store::raised(&self.db, job, raised, self.clock.now()).await?;
-                self.settler.submit(&payment, job.intent.as_ref()).await
+                self.settler.submit(payment, job.intent.as_ref()).await
             }
         };
         let settled = match settled {
@@ -186,7 +189,14 @@ impl Engine {
         let now = self.clock.now();
         match settled {
             Settled::Yes { transaction } => store::settled(&self.db, &self.signer, job, transaction, now).await?,
-            Settled::No(reason) => store::refused(&self.db, &self.signer, &self.chain, job, reason, now).await?,
+            Settled::No(reason) => {
+                store::refused(&self.db, &self.signer, &self.chain, job, Refusal::of(reason), now).await?;
+            }
+            Settled::ForAnother { transaction } => {
+                log::failure("a payment was put on chain for another purchase", &transaction);
+                let refusal = Refusal { reason: Reason::PaidForAnother, transaction: Some(transaction) };
+                store::refused(&self.db, &self.signer, &self.chain, job, refusal, now).await?;
+            }
             Settled::Dropped => store::dropped(&self.db, job, now).await?,
             Settled::Pending { transaction: Some(transaction) } if job.transaction.is_none() => {
                 store::pending(&self.db, job, transaction, SETTLEMENT_PAUSE, now).await?;

@@ -73,6 +73,8 @@ static BALANCE: &[Member] = &[
     has("on_chain_balance", Shape::Usdc),
     has("credits_balance", Shape::Usdc),
     has("credits_reserved", Shape::Usdc).about("Held for quotes that have not been redeemed yet"),
+    has("credits_owed", Shape::Usdc)
+        .about("Credits of a card payment that was refunded or is disputed, after they were spent: paid first of what comes in"),
     has("currency", Shape::Choice(&["USDC"])),
     has("address", Shape::Address),
     has("chain_id", Shape::Integer),
