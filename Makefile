@@ -1,7 +1,7 @@
 # The commands of this project. `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help run reset read spend tour opt-out verify doctor import-snapshot test test-aws conformance simulate schemathesis lint bench
+.PHONY: help run reset read spend tour opt-out verify doctor import-snapshot test test-aws rehearse conformance simulate schemathesis lint bench
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -44,6 +44,9 @@ test: ## Everything a newcomer needs to trust the build
 
 test-aws: ## The same journeys and the store suites against an independent implementation of AWS
 	@local/test-aws.sh
+
+rehearse: ## Deploy the template to an emulator that enforces IAM, and run journeys through its gateway
+	@local/rehearse.sh
 
 # Quiet but for the scores; a check that is not passed any more says which.
 conformance: ## The official MCP conformance runner, both revisions, with the scores

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Gives an agent money without a wallet, and a limit to it. Usage: spend.sh
+# Gives an agent money without a wallet, and a limit to it. Usage: spend.sh (STACK=… for another file than .local/stack.json)
 set -eu
 cd "$(dirname "$0")/.."
-[ -f .local/stack.json ] || { echo "nothing is running: make run first, in another terminal" >&2; exit 1; }
+stack=${STACK:-.local/stack.json}
+[ -f "$stack" ] || { echo "nothing is running: make run first, in another terminal" >&2; exit 1; }
 local/client.sh
-exec node tests/clients/v2/spend.mjs .local/stack.json
+exec node tests/clients/v2/spend.mjs "$stack"

@@ -5,12 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 port=${MINISTACK_PORT:-4566}
 venv=.tools/ministack
-if [ ! -x "$venv/bin/ministack" ]; then
-  echo "installing ministack 1.5.33 into $venv (once)"
-  python3 -m venv "$venv"
-  "$venv/bin/pip" install --quiet --disable-pip-version-check ministack==1.5.33
-fi
-mkdir -p .tools
+local/sam/install.sh ministack
 GATEWAY_PORT=$port "$venv/bin/ministack" >.tools/ministack.log 2>&1 &
 ministack=$!
 trap 'kill $ministack 2>/dev/null || true' EXIT INT TERM

@@ -12,7 +12,10 @@ use futures_util::future::join_all;
 use ring::hmac;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Payer, books, run, stack_with};
+use local::{Options, Stack};
+
+use crate::support::proxy::{Life, Proxy};
+use crate::support::{Answer, Payer, VIN, VIN_PATH, books, run, stack_with};
 
 const KEY: &str = "sk_test_a_key";
 const SECRET: &str = "whsec_a_secret";
@@ -58,11 +61,59 @@ async fn processor() -> (String, Asked) {
     (url, asked)
 }
 
+/// The payment behind a session.
+fn payment_of(session: &str) -> String {
+    session.replacen("cs_", "pi_", 1)
+}
+
 fn event(session: &str, agent: &str, cents: u64) -> String {
-    json!({"id": "evt_1", "type": "checkout.session.completed", "data": {"object": {
+    json!({"id": "evt_1", "created": 1_795_000_000, "type": "checkout.session.completed", "data": {"object": {
         "id": session, "client_reference_id": agent, "amount_total": cents, "currency": "usd", "payment_status": "paid",
+        "payment_intent": payment_of(session),
     }}})
     .to_string()
+}
+
+/// An event of a refund or a dispute, `after` seconds behind the payment.
+fn taken_back(session: &str, kind: &str, id: &str, cents: u64, status: &str, after: i64) -> String {
+    json!({"id": "evt_2", "created": 1_795_000_000 + after, "type": kind, "data": {"object": {
+        "id": id, "payment_intent": payment_of(session), "amount": cents, "currency": "usd", "status": status,
+    }}})
+    .to_string()
+}
+
+fn refunded(session: &str, cents: u64, after: i64) -> String {
+    json!({"id": "evt_3", "created": 1_795_000_000 + after, "type": "charge.refunded", "data": {"object": {
+        "id": "ch_1", "payment_intent": payment_of(session), "amount": 10_000, "amount_refunded": cents, "currency": "usd",
+    }}})
+    .to_string()
+}
+
+async fn heard(payer: &Payer, body: &str) {
+    let answer = tell(payer, body, SECRET, Clock::system().now().secs()).await;
+    assert_eq!((answer.status, answer.json()), (200, json!({"received": true})));
+}
+
+/// A stack that takes cards.
+async fn shop(change: impl FnOnce(Options) -> Options) -> Stack {
+    let (url, _) = processor().await;
+    stack_with(|options| {
+        change(
+            options.with("CARD_PROCESSOR_URL", url).with("CARD_PROCESSOR_KEY", KEY).with("CARD_WEBHOOK_SECRET", SECRET),
+        )
+    })
+    .await
+}
+
+/// What an agent sees of its credits: what it can spend, and what it owes.
+async fn seen(payer: &Payer) -> (String, String) {
+    let balance = payer.get("/v1/tools/balance").await.json();
+    let text = |name: &str| balance[name].as_str().unwrap().to_owned();
+    (text("credits_balance"), text("credits_owed"))
+}
+
+fn dollars(balance: &str, owed: &str) -> (String, String) {
+    (balance.to_owned(), owed.to_owned())
 }
 
 async fn tell(payer: &Payer, body: &str, secret: &str, at: i64) -> Answer {
@@ -99,12 +150,175 @@ fn a_card_buys_credits_once_and_only_when_the_processor_says_so() {
         }
 
         let (body, now) = (event("cs_test_750", &agent, 750), Clock::system().now().secs());
-        for (secret, at) in [("whsec_other", now), (SECRET, now - 301), (SECRET, now + 301)] {
+        for (secret, at) in [("whsec_other", now), (SECRET, now - 301), (SECRET, now + 360)] {
             assert_eq!(tell(&payer, &body, secret, at).await.error(), (401, "unauthorized".to_owned()));
         }
         let answers: Vec<Value> =
             join_all((0..10).map(|_| tell(&payer, &body, SECRET, now))).await.iter().map(Answer::json).collect();
         assert!(answers.iter().all(|answer| *answer == json!({"received": true})), "{answers:?}");
         assert_eq!(books::audit(&stack.app.db, payer.agent()).await.credits.micro(), 7_500_000, "credited once");
+    });
+}
+
+/// Partial, repeated, out of order, before the payment itself: taken back once, first from what there is, then as a debt that
+/// stops spending and is paid of whatever comes in.
+#[test]
+fn refunds_and_disputes_take_credits_back_once() {
+    run(async {
+        let stack = shop(|options| options).await;
+        let payer = Payer::with(&stack, 20_000_000).await;
+        let agent = payer.agent().to_string();
+        let audited = async || books::audit(&stack.app.db, payer.agent()).await;
+        // The refund is told before the payment.
+        for _ in 0..2 {
+            heard(&payer, &taken_back("cs_1", "refund.created", "re_1", 200, "pending", 10)).await;
+        }
+        assert_eq!(audited().await.credits.micro(), 0);
+        for _ in 0..2 {
+            heard(&payer, &event("cs_1", &agent, 750)).await;
+        }
+        assert_eq!(seen(&payer).await, dollars("5.500000", "0.000000"));
+        for body in [
+            refunded("cs_1", 200, 11),
+            taken_back("cs_1", "refund.updated", "re_1", 200, "succeeded", 11),
+            taken_back("cs_1", "charge.refund.updated", "re_1", 200, "succeeded", 11),
+            taken_back("cs_1", "refund.created", "re_1", 200, "pending", 10),
+            // The bank only inquires: no money has moved.
+            taken_back("cs_1", "charge.dispute.created", "du_1", 550, "warning_needs_response", 12),
+        ] {
+            heard(&payer, &body).await;
+            assert_eq!(seen(&payer).await, dollars("5.500000", "0.000000"), "{body}");
+        }
+
+        // Most of it is spent, and then the rest of the payment is disputed.
+        let token = payer.token(&stack).await;
+        let call = async || payer.client.post(VIN_PATH, &[("authorization", &token)], &json!({"vin": VIN})).await;
+        assert_eq!(call().await.status, 200);
+        let spent = audited().await.credits.micro();
+        assert_eq!(spent, 5_495_000);
+        for kind in ["charge.dispute.created", "charge.dispute.funds_withdrawn", "charge.dispute.created"] {
+            heard(&payer, &taken_back("cs_1", kind, "du_1", 550, "needs_response", 20)).await;
+            assert_eq!(seen(&payer).await, dollars("0.000000", "0.005000"), "{kind}");
+        }
+        assert_eq!(audited().await.credits.micro(), 0, "never below nothing");
+        let refused = call().await;
+        assert_eq!(refused.error(), (402, "insufficient_credits".to_owned()));
+        let body = refused.json();
+        assert_eq!(
+            (&body["credits_owed"], &body["shortfall_usdc"]),
+            (&json!("0.005000"), &json!("0.010000")),
+            "{body}"
+        );
+        // Signed money is not the debt's; credits that come in are, first.
+        assert_eq!(payer.buy(VIN_PATH, &json!({"vin": VIN})).await.status, 200);
+        assert_eq!(payer.buy("/v1/credits/top-up", &json!({"amount": "0.01"})).await.status, 200);
+        assert_eq!(seen(&payer).await, dollars("0.005000", "0.000000"));
+        assert_eq!(call().await.status, 200);
+        assert_eq!(seen(&payer).await, dollars("0.000000", "0.000000"));
+
+        // The dispute is won; closed and reinstated are told in the wrong order.
+        heard(&payer, &taken_back("cs_1", "charge.dispute.funds_reinstated", "du_1", 550, "won", 31)).await;
+        heard(&payer, &taken_back("cs_1", "charge.dispute.closed", "du_1", 550, "won", 30)).await;
+        heard(&payer, &taken_back("cs_1", "charge.dispute.updated", "du_1", 550, "under_review", 25)).await;
+        assert_eq!(seen(&payer).await, dollars("5.500000", "0.000000"));
+        // Never more than was paid.
+        heard(&payer, &taken_back("cs_1", "charge.dispute.created", "du_2", 750, "needs_response", 40)).await;
+        assert_eq!(seen(&payer).await, dollars("0.000000", "0.000000"));
+        let account = audited().await;
+        assert_eq!((account.credits.micro(), account.debt.micro()), (0, 0));
+        // What was held for a quote is taken back as well.
+        heard(&payer, &event("cs_2", &agent, 100)).await;
+        let proof = payer.proof("write");
+        let quoted = payer.client.post(VIN_PATH, &[("x-agent-proof", &proof)], &json!({"vin": VIN})).await;
+        assert_eq!(quoted.status, 402);
+        assert!(audited().await.reserved.micro() > 0);
+        heard(&payer, &taken_back("cs_2", "charge.dispute.closed", "du_3", 100, "lost", 50)).await;
+        let account = audited().await;
+        assert_eq!((account.credits.micro(), account.reserved.micro(), account.debt.micro()), (0, 0, 0));
+    });
+}
+
+/// A dispute is told, again and again, while an agent spends as fast as it can: what was spent is owed, to the micro-dollar.
+#[test]
+fn a_dispute_races_with_spending() {
+    run(async {
+        let stack = shop(|options| options).await;
+        for _ in 0..3 {
+            let payer = Payer::with(&stack, 0).await;
+            let agent = payer.agent().to_string();
+            let session = format!("cs_{agent}");
+            heard(&payer, &event(&session, &agent, 10)).await;
+            let token = payer.token(&stack).await;
+            let dispute = taken_back(&session, "charge.dispute.created", "du_1", 10, "needs_response", 5);
+            let calls = (0..24).map(|at| {
+                let (payer, token, dispute) = (payer.clone(), token.clone(), dispute.clone());
+                tokio::spawn(async move {
+                    if at % 6 == 5 {
+                        heard(&payer, &dispute).await;
+                        return 0;
+                    }
+                    let answer = payer.client.post(VIN_PATH, &[("authorization", &token)], &json!({"vin": VIN})).await;
+                    match answer.status {
+                        200 => 5_000,
+                        402 => 0,
+                        _ => panic!("{} {}", answer.status, answer.text),
+                    }
+                })
+            });
+            let spent: u64 = join_all(calls).await.into_iter().map(Result::unwrap).sum();
+            let account = books::audit(&stack.app.db, payer.agent()).await;
+            assert_eq!((account.credits.micro(), account.debt.micro()), (0, spent), "what was spent is owed");
+            let answer = payer.client.post(VIN_PATH, &[("authorization", &token)], &json!({"vin": VIN})).await;
+            assert_eq!(answer.error(), (402, "insufficient_credits".to_owned()));
+        }
+    });
+}
+
+/// The process dies at every request to the database while it hears of a payment and a dispute. Told again, as the processor
+/// does, it comes to the same.
+#[test]
+fn what_was_taken_back_survives_death_at_every_step() {
+    run(async {
+        for last_one_arrives in [false, true] {
+            for step in 1.. {
+                let database = local::database::start(None).await.expect("a database");
+                let life = Life::ending_at(i64::MAX, last_one_arrives);
+                let proxy = Proxy::start(&database, life.clone()).await;
+                let first = shop(|options| Options {
+                    background: local::stack::Background::Worker,
+                    ..options.with("AWS_ENDPOINT_URL", &proxy.url)
+                })
+                .await;
+                let payer = Payer::with(&first, 0).await;
+                payer.give_credits(&first, 3_000).await;
+                let agent = payer.agent().to_string();
+                let events = [
+                    event("cs_1", &agent, 10),
+                    taken_back("cs_1", "charge.dispute.created", "du_1", 10, "needs_response", 5),
+                    taken_back("cs_1", "refund.created", "re_1", 4, "succeeded", 6),
+                    taken_back("cs_1", "charge.dispute.closed", "du_1", 10, "won", 7),
+                ];
+                life.end_after(step);
+                for body in &events {
+                    tell(&payer, body, SECRET, Clock::system().now().secs()).await;
+                }
+                let died = life.is_over();
+                first.kill().await;
+                let second = shop(|options| options.with("AWS_ENDPOINT_URL", &database)).await;
+                let payer = payer.at(&second);
+                for body in &events {
+                    heard(&payer, body).await;
+                }
+                let account = books::audit(&second.app.db, payer.agent()).await;
+                let label = format!("step {step}, arrives: {last_one_arrives}");
+                assert_eq!((account.credits.micro(), account.debt.micro()), (63_000, 0), "{label}");
+                second.kill().await;
+                if !died {
+                    println!("{step} steps");
+                    assert!(step > 8, "four events have more steps than this");
+                    break;
+                }
+            }
+        }
     });
 }

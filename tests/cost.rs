@@ -28,6 +28,17 @@ async fn counted() -> Counted {
     Counted { stack, database }
 }
 
+impl Counted {
+    /// A wallet that has paid before: of a new one, what it settles is counted as well (two units a call, until it comes
+    /// to `OVERLAP_EXPOSURE_USDC`).
+    async fn known_payer(&self) -> Payer {
+        let payer = Payer::new(&self.stack).await;
+        payer.has_settled(&self.stack, self.stack.config.payments.overlap_exposure.micro()).await;
+        self.database.take_seen();
+        payer
+    }
+}
+
 fn operations(seen: &[Seen]) -> Vec<&str> {
     seen.iter().map(|seen| seen.operation.as_str()).collect()
 }
@@ -61,7 +72,7 @@ fn asking_for_a_price_reads_and_writes_nothing() {
 fn a_queued_call_is_two_reads_at_once_and_one_transaction_before_the_queue() {
     run(async {
         let counted = counted().await;
-        let payer = Payer::new(&counted.stack).await;
+        let payer = counted.known_payer().await;
         let body = json!({"url": format!("{}/plain", counted.stack.site_url)});
         let payment = header(&bare(&payer.authorize(2_000)));
         let accepted = payer.client.post(READ_PATH, &[("x-payment", &payment)], &body).await;
@@ -101,7 +112,7 @@ fn a_queued_call_is_two_reads_at_once_and_one_transaction_before_the_queue() {
 fn a_direct_call_and_its_repeat() {
     run(async {
         let counted = counted().await;
-        let payer = Payer::new(&counted.stack).await;
+        let payer = counted.known_payer().await;
         let payment = header(&bare(&payer.authorize(5_000)));
         let body = json!({"vin": VIN});
         assert_eq!(payer.client.post(VIN_PATH, &[("x-payment", &payment)], &body).await.status, 200);
@@ -124,8 +135,7 @@ fn an_execution_of_a_soul_is_counted() {
     run(async {
         let counted = counted().await;
         let shop = Shop::open(&counted.stack, "counted-soul").await;
-        let payer = Payer::new(&counted.stack).await;
-        counted.database.take_seen();
+        let payer = counted.known_payer().await;
         let path = "/v1/soul/counted-soul/services/summary/execute";
         let body = json!({"input": {"text": "x"}});
         let unpaid = payer.client.post(path, &[], &body).await;
@@ -196,7 +206,7 @@ fn a_budget_costs_no_read_before_the_claim() {
 fn the_hundredth_call_costs_what_the_first_did() {
     run(async {
         let counted = counted().await;
-        let payer = Payer::new(&counted.stack).await;
+        let payer = counted.known_payer().await;
         let mut first: Option<(usize, f64)> = None;
         for call in 0..100 {
             counted.database.take_seen();

@@ -128,6 +128,8 @@ async fn program_of_a_soul(stack: &Stack, program: &str) -> Call {
     let path = "/v1/soul/me/services/echo/program";
     let answer = Client::new(&stack.base_url).send("PUT", path, &headers, program.clone()).await.expect("an answer");
     assert_eq!(answer.status, 200, "{}", answer.text);
+    let terms = service::load_latest(&stack.app.db, SLUG, "echo").await.expect("the database answers");
+    let terms = terms.expect("a service").terms;
     let blob = |key: String, bytes: &[u8]| (key, bytes.to_vec());
     let digest = |bytes: &[u8]| const_hex::encode(sha256(bytes));
     Call {
@@ -137,7 +139,7 @@ async fn program_of_a_soul(stack: &Stack, program: &str) -> Call {
         soul: Some(SLUG),
         blobs: vec![
             blob(soul::text_blob(&digest(TEXT.as_bytes())), TEXT.as_bytes()),
-            blob(service::program_blob(&digest(&program)), &program),
+            blob(terms.program_blob().expect("a program"), &program),
         ],
     }
 }
@@ -173,6 +175,8 @@ async fn die_at(step: i64, last_one_arrives: bool, call: Setup, change: fn(Optio
     })
     .await;
     let payer = Payer::new(&first).await;
+    // Whose small calls do not wait for their money.
+    payer.has_settled(&first, 50_000).await;
     let call = call(&first).await;
     let authorization = payer.authorize(call.price);
     let payment = header(&bare(&authorization));

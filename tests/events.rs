@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use common::app::Connections;
+use common::http::lambda;
 use common::net::{FetchPolicy, PlainHttp};
 use common::push::{Pusher, Sender};
 use common::search::index::{Limits, Writer};
@@ -12,7 +13,6 @@ use indexer::Indexer;
 use lambda_http::lambda_runtime::{Context, LambdaEvent};
 use local::Stack;
 use serde_json::{Value, json};
-use tower::ServiceExt;
 
 use crate::support::{root, run, stack};
 
@@ -94,9 +94,10 @@ async fn answer(stack: &Stack, function: &str, event: Value) -> Value {
             json!(pusher::handle(&pusher, serde_json::from_value(event).unwrap(), app.clock.now()).await.unwrap())
         }
         http => {
-            let function = lambda_http::Adapter::from(stack.groups[http].clone());
-            let event = LambdaEvent::new(serde_json::from_value(event).unwrap(), Context::default());
-            json!(function.oneshot(event).await.unwrap())
+            // From text, as the runtime reads it.
+            let event = serde_json::from_str(&event.to_string()).unwrap();
+            let event = LambdaEvent::new(event, Context::default());
+            json!(lambda::answer(stack.groups[http].clone(), event).await)
         }
     }
 }

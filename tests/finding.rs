@@ -79,6 +79,7 @@ async fn offer(db: &Db, soul: &Soul, category: Category, active: bool) {
         tools: Vec::new(),
         tool_budget: Usdc::ZERO,
         program: None,
+        program_copy: None,
         webhook_url: None,
         webhook_number: 0,
     };

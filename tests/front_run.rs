@@ -134,6 +134,7 @@ fn money_that_came_while_unpaid_work_failed_buys_when_it_is_shown_again() {
         };
         let stack = crate::support::stack_with(change).await;
         let payer = Payer::new(&stack).await;
+        payer.has_settled(&stack, 2_000).await;
         let authorization = payer.authorize(2_000);
         *STRANGER.lock().unwrap() = Some((chain, authorization.clone()));
         let (payment, body) = (header(&bare(&authorization)), json!({"url": "http://example.com/"}));

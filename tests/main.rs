@@ -8,6 +8,7 @@
 //! | `browser` | pages of scripts, through a real Chromium that can reach nothing by itself |
 //! | `refusals` | bad payments and bad input: refused by name, nothing lost, nothing charged |
 //! | `repeats` | one payment many times, at once and later |
+//! | `exposure` | cheap work whose money never comes: crowds of wallets, and where it ends |
 //! | `front_run` | authorizations that a stranger broadcasts first |
 //! | `clients` | the published clients and the published facilitator |
 //! | `cards` | credits by card, against a contract server |
@@ -30,6 +31,7 @@
 //! | `settlement` | facilitators and chains that fail, lie or fall silent |
 //! | `crash` | the process dying at every step of a call |
 //! | `kill` | `kill -9` of the real runner |
+//! | `two_deployments` | one payment at two deployments that are paid at one address |
 //! | `fees` | fees that rise while our transactions wait: raises, races, deaths, the cap |
 //! | `faults` | a database that collides, throttles and loses answers |
 //! | `simulation` | the ledger under random interleavings, crashes and faults of every kind |
@@ -41,6 +43,7 @@
 //! | `notifications` | what is raised twice, read, and not one's own |
 //! | `insights` | receipts, value, the audit while rows are added, an export and its check |
 //! | `approvals` | the action policy, held calls, the decision page |
+//! | `gateway` | requests and answers as API Gateway and Lambda pass them on, and their limits |
 //! | `finding` | souls: their order, changes, crashes and races, and what a search reads |
 //! | `cost` | requests and capacity units of a call |
 //! | `souls_market` | buying from souls: quotes, workers, files, ratings, deadlines, many at once |
@@ -73,10 +76,12 @@ mod deployed;
 mod discovery;
 mod earnings;
 mod events;
+mod exposure;
 mod faults;
 mod fees;
 mod finding;
 mod front_run;
+mod gateway;
 mod insights;
 mod kill;
 mod limits;
@@ -108,6 +113,7 @@ mod support;
 mod surface;
 mod template;
 mod tokens;
+mod two_deployments;
 mod verify;
 mod webhooks;
 mod work;

@@ -275,6 +275,7 @@ fn small_prices_may_overlap_their_settlement_within_a_cap() {
         })
         .await;
         let payer = Payer::new(&stack).await;
+        payer.has_settled(&stack, 6_000).await;
         let answer = payer.buy(VIN_PATH, &json!({"vin": VIN})).await;
         assert_eq!(answer.status, 200, "{}", answer.text);
         // The answer did not wait for the chain; the worker settles it.

@@ -329,7 +329,7 @@ fn a_transfer_that_reverts_is_given_back_once() {
         // Between the intent and the broadcast the money goes elsewhere, without a nonce of the treasury.
         let holder = Payer::of(till.key.clone(), &till.stack.config, &till.stack.base_url);
         let away = holder.authorize_with(15 * USDC, |payment| payment.to = someone());
-        let (chain, data) = (chain().await, till.stack.app.chain.transfer_data(&away));
+        let (chain, data) = (chain().await, common::providers::chain::transfer_call(&away));
         chain.send(chain.token(), &hex0x(&data)).await.expect("the money is gone");
         till.to_chain.heal();
         till.run(6).await;

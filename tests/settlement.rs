@@ -22,6 +22,8 @@ use crate::support::{Answer, Payer, READ_PATH, VIN, VIN_PATH, books, chain, even
 struct Facilitator {
     asked: Arc<Mutex<Vec<(String, Value)>>>,
     script: Arc<Mutex<Vec<Act>>>,
+    /// What was broadcast and is in no block yet.
+    waiting: Arc<Mutex<Vec<Value>>>,
 }
 
 /// What the facilitator does at a `/settle`.
@@ -33,6 +35,8 @@ enum Act {
     SayPending,
     /// Broadcasts, and breaks the connection.
     SettleAndHang,
+    /// Broadcasts, and answers with this status and word while no block has it.
+    BroadcastAndSay(u16, &'static str),
     /// Broadcasts nothing and refuses by name.
     Refuse,
     /// Broadcasts nothing and answers with a page of an overloaded proxy.
@@ -53,6 +57,14 @@ impl Facilitator {
 
     fn will(&self, acts: &[Act]) {
         *self.script.lock().unwrap() = acts.to_vec();
+    }
+
+    /// Blocks take what was broadcast.
+    async fn mine(&self) {
+        let waiting = std::mem::take(&mut *self.waiting.lock().unwrap());
+        for body in waiting {
+            put_on_chain(&body).await.expect("it is mined");
+        }
     }
 
     fn asked(&self, what: &str) -> Vec<Value> {
@@ -81,6 +93,14 @@ async fn settle(State(facilitator): State<Facilitator>, Json(body): Json<Value>)
         ),
         Act::Overloaded => (http::StatusCode::BAD_GATEWAY, Json(json!("upstream overloaded"))),
         Act::Unauthorized => (http::StatusCode::UNAUTHORIZED, Json(json!({"message": "who are you"}))),
+        Act::BroadcastAndSay(status, word) => {
+            facilitator.waiting.lock().unwrap().push(body);
+            let answer = match word {
+                "" => json!({"error": "Invalid request"}),
+                word => json!({"success": false, "errorReason": word, "transaction": "", "network": network}),
+            };
+            (http::StatusCode::from_u16(status).unwrap(), Json(answer))
+        }
         Act::Settle | Act::SayPending | Act::SettleAndHang => {
             let transaction = put_on_chain(&body).await;
             match (act, transaction) {
@@ -218,6 +238,77 @@ fn an_unknown_outcome_is_pending_until_the_chain_shows_it() {
     });
 }
 
+/// Whatever a facilitator says after it has broadcast: unless its answer is one that is only given before, the payment is
+/// pending, and the chain shows in the end what became of it.
+#[test]
+fn what_is_said_after_a_broadcast_is_no_refusal() {
+    run(async {
+        let facilitator = Facilitator::default();
+        let stack = stack_of(&facilitator).await;
+        let statuses = [400, 402, 408, 409, 422, 425, 429, 500, 502, 503, 504].map(|status| (status, ""));
+        let words = [
+            "transaction_failed",
+            "transaction_failed: nonce too low: next nonce 7, tx nonce 6",
+            "invalid_exact_evm_transaction_failed",
+            "invalid_exact_evm_transfer_event_mismatch",
+            "invalid_transaction_state",
+            "unexpected_settle_error",
+            "failed to get receipt: insufficient peers",
+            "could not wait for the signature of the value: simulation_failed",
+            "invalid_exact_evm_nonce_already_used",
+            "settlement_pending",
+        ];
+        for (status, word) in statuses.into_iter().chain(words.map(|word| (200, word))).chain([(429, words[0])]) {
+            let payer = Payer::new(&stack).await;
+            facilitator.will(&[Act::BroadcastAndSay(status, word)]);
+            let payment = header(&bare(&payer.authorize(5_000)));
+            let answer = payer.client.post(VIN_PATH, &[("x-payment", &payment)], &json!({"vin": VIN})).await;
+            assert_eq!(answer.status, 202, "{status} {word:?}: {}", answer.text);
+            assert_eq!(answer.base64_header("payment-response")["errorReason"], "settlement_pending");
+            facilitator.mine().await;
+            reconcile_now(&stack).await;
+            let job = payer.finished(&id_of(&answer)).await;
+            let end = (&job["status"], &job["settlement_status"]);
+            assert_eq!(end, (&json!("completed"), &json!("settled")), "{status} {word:?}");
+            assert_eq!(payer.balance(&stack).await, 995_000, "{status} {word:?}: paid once");
+        }
+    });
+}
+
+/// Asked again after an answer that was lost, the facilitator refuses what it has broadcast itself: only the chain can tell.
+#[test]
+fn a_refusal_after_a_lost_answer_is_not_believed() {
+    run(async {
+        let facilitator = Facilitator::default();
+        let stack = stack_of(&facilitator).await;
+        let payer = Payer::new(&stack).await;
+        facilitator.will(&[
+            Act::BroadcastAndSay(504, ""),
+            Act::Refuse,
+            Act::Refuse,
+            Act::Refuse,
+            Act::Refuse,
+            Act::Refuse,
+        ]);
+        let payment = header(&bare(&payer.authorize(5_000)));
+        let answer = payer.client.post(VIN_PATH, &[("x-payment", &payment)], &json!({"vin": VIN})).await;
+        assert_eq!(answer.status, 202, "{}", answer.text);
+        let id = id_of(&answer).parse().unwrap();
+        reconcile_now(&stack).await;
+        let asked_again = || async { (facilitator.asked("settle").len() > 1).then_some(()) };
+        eventually("the facilitator to be asked again", asked_again).await;
+        let rests = || async {
+            let job = store::load_latest(&stack.app.db, id).await.unwrap().unwrap();
+            job.lease_until.is_none().then_some(job.settlement)
+        };
+        assert_eq!(eventually("the job to rest", rests).await, Settlement::Submitted);
+        facilitator.mine().await;
+        reconcile_now(&stack).await;
+        assert_eq!(payer.finished(&id_of(&answer)).await["status"], "completed");
+        assert_eq!(payer.balance(&stack).await, 995_000);
+    });
+}
+
 /// What the sweeper would look at in a minute, it looks at now.
 async fn reconcile_now(stack: &Stack) {
     local::stack::release_leases(&stack.app.db, stack.app.clock.now()).await.unwrap();
@@ -330,7 +421,7 @@ fn a_chain_that_cannot_be_asked_is_no_reason_to_charge_or_to_lose() {
         let payment = header(&bare(&payer.authorize(5_000)));
         proxy.inject(|_| Some((503, json!("down"))));
         let answer = payer.client.post(VIN_PATH, &[("x-payment", &payment)], &body).await;
-        assert_eq!(answer.error(), (500, "payment_processing_error".to_owned()));
+        assert_eq!(answer.error(), (503, "provider_unavailable".to_owned()));
         assert_eq!(payer.get("/v1/tools/balance").await.error(), (503, "provider_unavailable".to_owned()));
 
         // Down from the broadcast on: the transaction may be anywhere, so the call is pending.
@@ -345,6 +436,59 @@ fn a_chain_that_cannot_be_asked_is_no_reason_to_charge_or_to_lose() {
         reconcile_now(&stack).await;
         assert_eq!(payer.finished(&id_of(&answer)).await["status"], "completed");
         assert_eq!(payer.balance(&stack).await, 995_000);
+    });
+}
+
+/// A node that throttles, lags or lacks our gas money says nothing of the payment: before the claim the caller is told to
+/// come again, after it the job waits or comes to nothing. No payment is ever called badly signed.
+#[test]
+fn a_node_that_cannot_say_refuses_no_payment() {
+    run(async {
+        let chain = chain().await;
+        let proxy = Proxy::start(chain.rpc_url(), Life::immortal()).await;
+        let stack = stack_with(|options| options.with("CHAIN_RPC_URL", &proxy.url)).await;
+        let body = json!({"vin": VIN});
+        let causes = [
+            json!({"code": -32016, "message": "over rate limit"}),
+            json!({"code": 429, "message": "Your app has exceeded its compute units per second capacity."}),
+            json!({"code": -32000, "message": "header not found"}),
+            json!({"code": -32000, "message": "insufficient funds for gas * price + value: have 0 want 9"}),
+        ];
+        for cause in causes {
+            let payer = Payer::new(&stack).await;
+            let unpaid = payer.client.post(VIN_PATH, &[], &body).await;
+            let payment = payer.pay(&unpaid);
+            let alone = json!({"jsonrpc": "2.0", "id": 0, "error": cause});
+            let batch: Vec<Value> = (0..3).map(|id| json!({"jsonrpc": "2.0", "id": id, "error": cause})).collect();
+
+            // While it is checked.
+            let throttled = alone.clone();
+            proxy.inject(move |method| (method == "eth_call").then(|| (429, throttled.clone())));
+            let answer = payer.client.post(VIN_PATH, &[("payment-signature", &payment)], &body).await;
+            assert_eq!(answer.error(), (503, "provider_unavailable".to_owned()), "{cause}: {}", answer.text);
+            assert_eq!(answer.header("retry-after"), Some("2"));
+            assert!(books::receipts(&stack.app.db, payer.agent()).await.is_empty(), "{cause}: nothing was claimed");
+
+            // Once it is claimed: a caller is told that nothing was sent, a job waits.
+            let throttled = json!(batch);
+            proxy.inject(move |method| (method == "eth_estimateGas").then(|| (200, throttled.clone())));
+            let answer = payer.client.post(VIN_PATH, &[("payment-signature", &payment)], &body).await;
+            assert_eq!(answer.error(), (500, "payment_processing_error".to_owned()), "{cause}: {}", answer.text);
+            let queued = payer.buy(READ_PATH, &json!({"url": format!("{}/plain", stack.site_url)})).await;
+            assert_eq!(queued.status, 202, "{cause}: {}", queued.text);
+
+            proxy.heal();
+            let answer = payer.client.post(VIN_PATH, &[("payment-signature", &payment)], &body).await;
+            assert_eq!(answer.status, 200, "{cause}: {}", answer.text);
+            reconcile_now(&stack).await;
+            let job = payer.finished(&id_of(&queued)).await;
+            assert_eq!(
+                (&job["status"], &job["settlement_status"]),
+                (&json!("completed"), &json!("settled")),
+                "{cause}"
+            );
+            assert_eq!(payer.balance(&stack).await, 993_000, "{cause}: each was paid once");
+        }
     });
 }
 

@@ -5,13 +5,16 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::clock::Clock;
-use common::encoding::{base64_any, base64_standard};
+use common::encoding::{base64_any, base64_standard, percent_encoded};
 use common::ids::RequestId;
-use common::jobs::job::LEASE;
-use common::jobs::store;
+use common::jobs::job::{Job, LEASE};
+use common::jobs::store::{self, MoveError};
 use common::ledger::account;
+use common::marketplace::files::{self, FileRow, NotKept};
+use common::tools::{Output, Source};
 use futures_util::future::join_all;
 use http::{HeaderMap, StatusCode};
+use local::stack::Background;
 use local::{Options, Stack};
 use serde_json::{Value, json};
 
@@ -760,7 +763,7 @@ fn large_files_go_past_the_functions() {
                 refused.text
             );
         }
-        let content = vec![7u8; 3 * 1024 * 1024];
+        let content = vec![7u8; 5 * 1024 * 1024];
         let file = json!({"path": "big.bin", "size": content.len(), "content_type": "application/x-big"});
         let announced = shop.send("POST", &path, &file).await;
         assert_eq!(announced.status, 200, "{}", announced.text);
@@ -795,6 +798,170 @@ fn large_files_go_past_the_functions() {
         assert_eq!(fetched.header("content-type"), Some("application/x-big"));
         let forged = target.replace("name=big.bin", "name=small.bin");
         assert_eq!(payer.client.get(&forged, &[]).await.status, 401);
+    });
+}
+
+/// An attempt that lost its lease changes nothing of what another delivered, and leaves nothing behind.
+#[test]
+fn a_stale_attempt_overwrites_neither_result_nor_files() {
+    run(async {
+        let clock = Clock::pinned(Clock::system().now());
+        let hand = clock.clone();
+        let stack = stack_with(|options| Options { clock, background: Background::Worker, ..options }).await;
+        let shop = Shop::open(&stack, "stale-worker").await;
+        let payer = Payer::new(&stack).await;
+        let job = buy(&shop, &payer, "x").await;
+        assert_eq!(shop.claim(&job).await.status, 200);
+        let id = RequestId::of_soul_job(&job).unwrap();
+        let engine = &stack.executor;
+        let (db, blobs) = (&engine.db, &*engine.blobs);
+        let take_up =
+            async |holder| store::take_up(db, id, holder, hand.now()).await.unwrap().expect("a job that is free");
+        let mut first = take_up("first").await;
+        hand.advance(LEASE + Duration::from_secs(1));
+        let mut second = take_up("second").await;
+        let bring = async |by: &Job, content: &str| {
+            let row = FileRow::of("a.txt", "text/plain", content.len() as u64, hand.now());
+            let held = store::held(db, by).unwrap();
+            files::keep(db, blobs, by, held, row, Some(content.as_bytes().to_vec())).await.unwrap()
+        };
+        let large = |by: &str| Output::new(json!({"result": by.repeat(10_000)}), Source::upstream("seller", None));
+        assert_eq!(bring(&second, "second").await, Ok(()));
+        assert_eq!(bring(&first, "first, too late").await, Err(NotKept::Lost));
+        engine.complete(&mut second, large("second")).await.unwrap();
+        assert!(matches!(engine.complete(&mut first, large("first")).await, Err(MoveError::LostLease)));
+        assert_eq!(bring(&second, "after the end").await, Err(NotKept::Lost));
+
+        let address = payer.address().to_string();
+        let shown = read(&payer, &format!("{job}?full=true")).await.json();
+        assert_eq!(shown["job"]["result"], json!("second".repeat(10_000)));
+        let path = format!("/v1/soul/jobs/{job}/files/a.txt");
+        assert_eq!(payer.client.get(&path, &[("x-agent-id", &address)]).await.text, "second");
+        let kept = |folder: String| {
+            std::fs::read_dir(stack.outbox.parent().unwrap().join("blobs").join(folder)).unwrap().count()
+        };
+        assert_eq!((kept("results".to_owned()), kept(format!("files/{id}"))), (1, 1), "what lost is deleted");
+    });
+}
+
+/// A job's files take up what its price pays for: many at once, one of them announced anew for ever, fetched for ever.
+#[test]
+fn files_are_bounded_by_their_jobs_price() {
+    run(async {
+        let stack = stack().await;
+        // 50 MiB, and three times as many in all.
+        let shop = Shop::open(&stack, "full-of-files").await;
+        let payer = Payer::with(&stack, 2_000_000).await;
+        let job = buy(&shop, &payer, "x").await;
+        assert_eq!(shop.claim(&job).await.status, 200);
+        let announce = async |path: &str, mib: u64| {
+            let file = json!({"path": path, "size": mib << 20, "content_type": "a/b"});
+            let answer = shop.send("POST", &format!("/jobs/{job}/files"), &file).await;
+            (answer.status, answer.json()["details"][0]["path"].as_str().map(str::to_owned))
+        };
+        let (good, too_large) = ((200, None), (400, Some("size".to_owned())));
+        for (path, mib, wanted) in [
+            ("a", 51, &too_large),
+            ("a", 40, &good),
+            ("b", 11, &too_large),
+            ("b", 10, &good),
+            ("a", 41, &too_large),
+            ("a", 40, &good),
+            ("a", 40, &good),
+            ("a", 40, &too_large),
+            ("a", 20, &good),
+            ("b", 1, &too_large),
+        ] {
+            assert_eq!(&announce(path, mib).await, wanted, "{path} {mib}");
+        }
+
+        let job = buy(&shop, &payer, "many").await;
+        assert_eq!(shop.claim(&job).await.status, 200);
+        let id = RequestId::of_soul_job(&job).unwrap();
+        let put = async |path: String| {
+            shop.raw("PUT", &format!("/jobs/{job}/files/{path}"), "text/plain", path.into_bytes()).await
+        };
+        let kept = async |all: Vec<Answer>| all.iter().filter(|answer| answer.status == 200).count();
+        assert_eq!(kept(join_all((0..110).map(|number| put(number.to_string()))).await).await, 100);
+        let before = files::of_job(&stack.app.db, id).await.unwrap();
+        let blob = before[0].blob(id);
+        assert!(stack.app.blobs.get(&blob).await.unwrap().is_some());
+        let mut again = Vec::new();
+        for _ in 0..101 {
+            again.push(put(before[0].path.clone()).await);
+        }
+        assert_eq!(kept(again).await, 100);
+        assert_eq!(stack.app.blobs.get(&blob).await.unwrap(), None, "what was replaced is deleted");
+        let full = put("one-more".to_owned()).await;
+        assert_eq!((full.status, &full.json()["details"][0]["path"]), (400, &json!("path")), "{}", full.text);
+
+        // 2 MiB, and ten times as many fetched.
+        let shop = Shop::with(&stack, "cheap-files", json!({"executor": "worker", "price_usd": 0.01})).await;
+        let job = buy(&shop, &payer, "x").await;
+        assert_eq!(shop.claim(&job).await.status, 200);
+        let mib = vec![b'x'; 1 << 20];
+        let put = shop.raw("PUT", &format!("/jobs/{job}/files/x"), "text/plain", mib.clone()).await;
+        assert_eq!(put.status, 200, "{}", put.text);
+        assert_eq!(shop.send("POST", &format!("/jobs/{job}/complete"), &json!({"result": "x"})).await.status, 200);
+        let address = payer.address().to_string();
+        let path = format!("/v1/soul/jobs/{job}/files/x");
+        let fetch = async |range: &'static str| {
+            payer.client.get(&path, &[("x-agent-id", &address), ("range", range)]).await.status
+        };
+        let fetched = join_all((0..22).map(|_| fetch("bytes=0-"))).await;
+        assert_eq!(fetched.iter().filter(|status| **status == 206).count(), 20);
+        assert_eq!((fetch("bytes=0-0").await, fetch("bytes=9999999-").await), (403, 416));
+    });
+}
+
+/// A file keeps its name when it is sent as a body or announced, listed, linked to and fetched.
+#[test]
+fn a_files_name_survives_its_urls() {
+    run(async {
+        let stack = stack().await;
+        let shop = Shop::open(&stack, "odd-names").await;
+        let payer = Payer::new(&stack).await;
+        let job = buy(&shop, &payer, "x").await;
+        assert_eq!(shop.claim(&job).await.status, 200);
+        let names = [
+            "100%.txt",
+            "%41.txt",
+            "a%2Fb",
+            "a%2Gb#c",
+            "#1/a b/täglich (1).csv",
+            "a+b&c=d;e@f:g!$'*,~",
+            "日本/é",
+            "x.",
+            "%",
+        ];
+        for name in names {
+            let encoded: Vec<String> = name.split('/').map(percent_encoded).collect();
+            let put =
+                shop.raw("PUT", &format!("/jobs/{job}/files/{}", encoded.join("/")), "text/plain", name.into()).await;
+            assert_eq!((put.status, &put.json()["path"]), (200, &json!(name)), "{}", put.text);
+        }
+        let file = json!({"path": "past us/%41#.bin", "size": 3, "content_type": "application/x-three"});
+        let announced = shop.send("POST", &format!("/jobs/{job}/files"), &file).await;
+        let url = announced.json()["upload_url"].as_str().unwrap().strip_prefix(&stack.base_url).unwrap().to_owned();
+        let headers = [("content-type", "application/x-three"), ("if-none-match", "*")];
+        assert_eq!(payer.client.send("PUT", &url, &headers, "abc").await.unwrap().status, 200);
+        for wrong in ["a%3Fb", "a?b", "a%252541", "a%5Cb", "..%2Fx", "a%0Ab", "a%20%E2%80%AE"] {
+            let put = shop.raw("PUT", &format!("/jobs/{job}/files/{wrong}"), "text/plain", b"x".to_vec()).await;
+            // The gateway cuts a path off at a question mark that was escaped: there is only the rest's name to see.
+            let seen = (put.status, put.json()["path"].clone());
+            let cut_off = wrong == "a%3Fb" && seen == (200, json!("a"));
+            assert!([400, 404].contains(&put.status) || cut_off, "{wrong}: {}", put.text);
+        }
+        assert_eq!(shop.send("POST", &format!("/jobs/{job}/complete"), &json!({"result": "x"})).await.status, 200);
+        let address = payer.address().to_string();
+        let listed = read(&payer, &format!("{job}/files")).await.json();
+        let listed = listed["files"].as_array().unwrap();
+        for name in names.into_iter().chain(["past us/%41#.bin"]) {
+            let row = listed.iter().find(|row| row["path"] == name).unwrap_or_else(|| panic!("{name} is not listed"));
+            let fetched = payer.client.get(row["download_url"].as_str().unwrap(), &[("x-agent-id", &address)]).await;
+            let content = if name.ends_with(".bin") { "abc" } else { name };
+            assert_eq!((fetched.status, fetched.text.as_str()), (200, content), "{name}");
+        }
     });
 }
 

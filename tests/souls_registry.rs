@@ -452,8 +452,29 @@ fn a_worker_program_and_webhook_are_set_up() {
         let module = std::fs::read(root().join("local/examples/wordcount.wasm")).unwrap();
         let sent = seller.raw("PUT", path, "application/wasm", module.clone()).await;
         assert_eq!(sent.status, 200, "{}", sent.text);
-        let hash = sent.json()["service"]["program"].as_str().unwrap().to_owned();
-        assert_eq!(stack.app.blobs.get(&service::program_blob(&hash)).await.unwrap(), Some(module));
+        let (db, blobs) = (&stack.app.db, &*stack.app.blobs);
+        let terms = async || service::load_latest(db, "maker-soul", "prog").await.unwrap().unwrap().terms;
+        let first = terms().await;
+        assert_eq!(sent.json()["service"]["program"], json!(first.program));
+        assert_eq!(service::load_program(blobs, &first).await.unwrap(), Some(module.clone()));
+        let again = seller.raw("PUT", path, "application/wasm", module.clone()).await;
+        assert_eq!((again.status, terms().await), (200, first.clone()), "the same program is no new version");
+        // Jobs sold at the old terms find the old program at the key for replaced ones.
+        let second = wat::parse_str("(module (memory (export \"memory\") 1) (func (export \"_start\")))").unwrap();
+        assert_eq!(seller.raw("PUT", path, "application/wasm", second.clone()).await.status, 200);
+        let quoted = service::load_terms(db, "maker-soul", "prog", first.version).await.unwrap().unwrap();
+        assert_eq!(service::load_program(blobs, &quoted).await.unwrap(), Some(module));
+        assert_eq!(blobs.get(&first.program_blob().unwrap()).await.unwrap(), None, "deleted where it was");
+        assert_eq!(service::load_program(blobs, &terms().await).await.unwrap(), Some(second));
+        let (before, worker) = (terms().await, json!({"executor": "worker", "sandbox": false}));
+        assert_eq!(seller.send("PUT", "/v1/soul/me/services/prog", &worker).await.status, 200);
+        assert_eq!(
+            blobs.get(&before.program_blob().unwrap()).await.unwrap(),
+            None,
+            "a service without a program has none"
+        );
+        let program = json!({"executor": "program", "sandbox": true});
+        assert_eq!(seller.send("PUT", "/v1/soul/me/services/prog", &program).await.status, 200);
         for wrong in [b"#!/bin/sh".as_slice(), b"\0asm\x01\0\0\0"] {
             let refused = seller.raw("PUT", path, "application/wasm", wrong.to_vec()).await;
             assert_eq!(refused.error(), (400, "invalid_request".to_owned()), "what cannot be started is not taken");

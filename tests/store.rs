@@ -4,19 +4,21 @@
 //! journeys, against an independent implementation of AWS (`AWS_TEST_ENDPOINT`).
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use common::app::Connections;
 use common::config::Config;
 use common::digest;
 use common::evm::hex0x;
 use common::ids::RequestId;
-use common::store::blob::S3Blobs;
+use common::store::blob::{Access, S3Blobs};
 use common::store::db::Query;
 use common::store::queue::{Message, Queue, SqsQueue};
 use common::store::{Blobs, Db, Key, Write};
 use serde_json::{Value, json};
 
-use crate::support::run;
+use crate::support::s3::Bucket;
+use crate::support::{Client, run};
 
 fn unique() -> String {
     hex0x(&digest::random::<6>())[2..].to_owned()
@@ -164,6 +166,67 @@ fn messages_go_through_sqs() {
         assert_eq!(Message::parse(body).unwrap(), message);
         let broken = SqsQueue::new(client, &format!("{url}-gone"));
         assert!(broken.send(&message).await.is_err());
+    });
+}
+
+/// A range that ends before it begins holds nothing, and is no fault of the database's.
+#[test]
+fn nothing_lies_between_two_keys_in_the_wrong_order() {
+    run(async {
+        let db = db().await;
+        let table = &db.tables.ledger;
+        db.write(Write::put(table, Key::new("E", "5"), &json!({})).unwrap()).await.unwrap();
+        let between = async |from: &str, to: &str| {
+            db.query::<Value>(Query::between(table, "E", from, to, 10).unwrap()).await.unwrap().len()
+        };
+        assert_eq!((between("5", "5").await, between("4", "6").await, between("6", "4").await), (1, 1, 0));
+    });
+}
+
+/// A bucket as S3 answers a role that may list it, and one that may not and is not told what is missing.
+#[test]
+fn blobs_are_kept_as_s3_keeps_them() {
+    run(async {
+        for may_list in [true, false] {
+            let bucket = Bucket::new(may_list);
+            let config = config(&bucket.serve().await);
+            let blobs = S3Blobs::new(Connections::open(&config).expect("connections").signed, "a-bucket");
+            let (key, text) = ("files/x/1-2", "täglich".as_bytes().to_vec());
+            assert_eq!((blobs.get(key).await.unwrap(), blobs.size(key).await.unwrap()), (None, None), "{may_list}");
+            blobs.delete(key).await.unwrap();
+            blobs.put(key, "text/plain", text.clone()).await.unwrap();
+            blobs.put("empty", "text/plain", Vec::new()).await.unwrap();
+            assert_eq!(blobs.get(key).await.unwrap(), Some(text.clone()));
+            assert_eq!((blobs.size(key).await.unwrap(), blobs.size("empty").await.unwrap()), (Some(8), Some(0)));
+            blobs.delete(key).await.unwrap();
+            assert_eq!((blobs.size(key).await.unwrap(), bucket.keys()), (None, vec!["/a-bucket/empty".to_owned()]));
+
+            let client = Client::new("");
+            let valid = Duration::from_secs(60);
+            let write = Access::Put { content_type: "text/plain", size: 8 };
+            let url = blobs.url(key, write, valid).unwrap();
+            let send = async |kind: &'static str, bytes: &[u8], once: bool| {
+                let mut headers = vec![("content-type", kind)];
+                headers.extend(once.then_some(("if-none-match", "*")));
+                client.send("PUT", &url, &headers, bytes.to_vec()).await.unwrap().status
+            };
+            assert_eq!(send("text/html", &text, true).await, 403, "another type than was signed");
+            assert_eq!(send("text/plain", b"longer than eight", true).await, 403, "another size");
+            assert_eq!(send("text/plain", &text, false).await, 403, "over what may be there");
+            assert_eq!(send("text/plain", &text, true).await, 200);
+            assert_eq!(send("text/plain", &text, true).await, 412, "once");
+            let read = Access::Get { content_type: "text/csv", file_name: "täglich (1) + 2.csv" };
+            let url = blobs.url(key, read, valid).unwrap();
+            let read = client.get(&url, &[]).await;
+            assert_eq!(
+                (read.status, read.text.as_bytes(), read.header("content-type")),
+                (200, &text[..], Some("text/csv"))
+            );
+            let disposition = read.header("content-disposition").unwrap();
+            assert!(disposition.ends_with("filename*=UTF-8''t%C3%A4glich%20%281%29%20%2B%202.csv"), "{disposition}");
+            assert_eq!(client.get(&url.replace("csv", "html"), &[]).await.status, 403);
+            assert_eq!(client.send("DELETE", &url, &[], "").await.unwrap().status, 403);
+        }
     });
 }
 

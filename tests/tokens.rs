@@ -1,9 +1,15 @@
 //! Access tokens: what the wallet does with them, and what they may not do.
 
-use common::clock::Clock;
-use futures_util::future::join_all;
-use serde_json::json;
 use std::time::Duration;
+
+use common::auth::token;
+use common::clock::Clock;
+use common::digest::sha256;
+use common::ids::random_uuid;
+use common::store::db::Query;
+use common::store::{Key, Write};
+use futures_util::future::join_all;
+use serde_json::{Value, json};
 
 use crate::support::{Payer, VIN, VIN_PATH, run, stack, stack_with};
 
@@ -96,17 +102,128 @@ fn a_token_expires_and_there_are_twenty_at_most() {
             let (payer, proof) = (payer.clone(), payer.proof_at("write", hand.now().secs()));
             payer.call(TOKENS, vec![("x-agent-proof", proof)], json!({"expires_in_days": 1}))
         };
-        let answers = join_all((0..30).map(|_| mint())).await;
+        let answers = join_all((0..40).map(|_| mint())).await;
         assert_eq!(answers.iter().filter(|answer| answer.status == 201).count(), 20);
+        // Each revoked token makes room for one more, also when both happen at once.
+        let ids = answers.iter().filter(|answer| answer.status == 201).take(5);
+        let ids: Vec<String> = ids.map(|answer| answer.json()["data"]["id"].as_str().unwrap().to_owned()).collect();
+        let revoke = |id: &String| {
+            let (payer, path) = (payer.clone(), format!("{TOKENS}/{id}"));
+            let proof = payer.proof_at("write", hand.now().secs());
+            async move {
+                let headers = [("x-agent-proof", proof.as_str()), ("content-type", "application/json")];
+                payer.client.send("DELETE", &path, &headers, "{}").await.unwrap().status
+            }
+        };
+        let (revoked, minted) = tokio::join!(join_all(ids.iter().map(revoke)), join_all((0..20).map(|_| mint())));
+        assert_eq!(revoked, [200; 5]);
+        let early = minted.iter().filter(|answer| answer.status == 201).count();
+        let late = join_all((0..10).map(|_| mint())).await.iter().filter(|answer| answer.status == 201).count();
+        assert_eq!(early + late, 5);
         let refused = answers.iter().find(|answer| answer.status != 201).unwrap();
         assert_eq!(refused.error(), (409, "too_many_access_tokens".to_owned()));
-        let minted = answers.iter().find(|answer| answer.status == 201).unwrap().json();
+        let minted = answers.iter().rfind(|answer| answer.status == 201).unwrap().json();
         let bearer = format!("Bearer {}", minted["data"]["token"].as_str().unwrap());
         assert_eq!(payer.client.get("/v1/agents/me", &[("authorization", &bearer)]).await.status, 200);
         hand.advance(Duration::from_secs(24 * 3600));
         let answer = payer.client.get("/v1/agents/me", &[("authorization", &bearer)]).await;
         assert_eq!(answer.error(), (401, "access_token_invalid".to_owned()));
         assert_eq!(mint().await.status, 201, "expired tokens make room");
+    });
+}
+
+/// Tokens of before there were rows by id, more of them than one answer lists: each can be found, frozen and taken back.
+#[test]
+fn old_tokens_are_found_by_their_ids_however_many_there_are() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::with(&stack, 0).await;
+        let (agent, table, now) = (payer.agent(), &stack.app.db.tables.agents, stack.app.clock.now());
+        let partition = format!("AGENT#{agent}");
+        let old = |number: usize, revoked: bool| {
+            let secret = format!("agent_{number:032x}{}", const_hex::encode(agent.bytes()));
+            let sk = format!("TOKEN#{}", const_hex::encode(sha256(secret.as_bytes())));
+            let mut row = json!({
+                "id": random_uuid(), "wallet": payer.address(), "shown": &secret[..16], "created_at": now.millis(),
+            });
+            if revoked {
+                row["revoked_at"] = json!(now.millis());
+            }
+            (secret, row["id"].clone(), Write::put(table, Key::new(partition.clone(), sk), &row).unwrap())
+        };
+        let mut rows: Vec<_> = (0..620).map(|number| old(number, number >= 20)).collect();
+        let made = Write::put(table, Key::new(partition.clone(), "TOKENS-MADE"), &json!({"made": 620})).unwrap();
+        let writes: Vec<Write> = rows.iter().map(|row| row.2.clone()).chain([made]).collect();
+        stack.app.db.batch_write(writes).await.unwrap();
+
+        let full = payer.change("POST", TOKENS, &json!({})).await;
+        assert_eq!(full.error(), (409, "too_many_access_tokens".to_owned()), "twenty of them are active");
+        let mut listed = std::collections::BTreeSet::new();
+        let mut path = format!("{TOKENS}?limit=90");
+        loop {
+            let page = payer.get(&path).await.json()["data"].clone();
+            let tokens = page["tokens"].as_array().unwrap();
+            assert!(tokens.len() <= 90);
+            listed.extend(tokens.iter().map(|token| token["id"].as_str().unwrap().to_owned()));
+            let Some(next) = page["next_cursor"].as_str() else { break };
+            assert_eq!(page["has_more"], true);
+            path = format!("{TOKENS}?limit=90&cursor={next}");
+        }
+        assert_eq!(listed.len(), 620);
+        assert_eq!(
+            payer.get(&format!("{TOKENS}?active=true")).await.json()["data"]["tokens"].as_array().unwrap().len(),
+            20
+        );
+        assert_eq!(payer.get(&format!("{TOKENS}?cursor=x")).await.error(), (400, "invalid_cursor".to_owned()));
+        rows.truncate(20);
+        for (secret, id, _) in &rows {
+            let bearer = format!("Bearer {secret}");
+            let me = async || payer.client.get("/v1/agents/me", &[("authorization", &bearer)]).await;
+            assert_eq!(me().await.status, 200);
+            let frozen = payer.change("POST", "/v1/agents/me/freezes", &json!({"what": "token", "id": id})).await;
+            assert_eq!(frozen.status, 200, "{}", frozen.text);
+            let path = format!("{TOKENS}/{}", id.as_str().unwrap());
+            assert_eq!(payer.change("DELETE", &path, &json!({})).await.status, 200);
+            assert_eq!(me().await.error(), (401, "access_token_revoked".to_owned()));
+        }
+        assert_eq!(payer.change("POST", TOKENS, &json!({})).await.status, 201, "what was taken back made room");
+    });
+}
+
+/// A dead token is told what it is for a while, and then is none; its rows say when they may go.
+#[test]
+fn dead_tokens_are_forgotten() {
+    run(async {
+        let clock = Clock::pinned(Clock::system().now());
+        let hand = clock.clone();
+        let stack = stack_with(|options| local::Options { clock, ..options }).await;
+        let payer = Payer::with(&stack, 0).await;
+        let (db, agent) = (&stack.app.db, payer.agent());
+        let mint = async |days: Option<u32>| {
+            let expires = days.map(|days| hand.now().plus(Duration::from_secs(24 * 3600) * days));
+            token::mint(db, "agent_", payer.address(), None, expires, hand.now()).await.unwrap().unwrap()
+        };
+        let (brief, lasting, revoked) = (mint(Some(1)).await, mint(None).await, mint(None).await);
+        assert!(token::revoke(db, agent, revoked.token.id, hand.now()).await.unwrap().is_some());
+        let error = async |minted: &token::Minted| {
+            let bearer = format!("Bearer {}", minted.secret);
+            let answer = payer.client.get("/v1/agents/me", &[("authorization", &bearer)]).await;
+            (answer.status != 200).then(|| answer.error().1)
+        };
+        hand.advance(Duration::from_secs(24 * 3600));
+        assert_eq!(error(&brief).await.as_deref(), Some("access_token_invalid"));
+        hand.advance(token::KEPT_DEAD - Duration::from_secs(24 * 3600 + 1));
+        assert_eq!(error(&revoked).await.as_deref(), Some("access_token_revoked"));
+        hand.advance(Duration::from_secs(1));
+        assert_eq!(error(&revoked).await.as_deref(), Some("access_token_invalid"));
+        assert_eq!(error(&lasting).await, None);
+        hand.advance(Duration::from_secs(24 * 3600));
+        // Both rows of a token say when they may go, and those of one that lives do not.
+        let query = Query::prefixed(&db.tables.agents, &format!("AGENT#{agent}"), "TOKEN", 100).unwrap();
+        let rows: Vec<Value> = db.query(query).await.unwrap();
+        let now = hand.now().secs();
+        let may_go = rows.iter().filter(|row| row["expires"].as_i64().is_some_and(|expires| expires <= now)).count();
+        assert_eq!((rows.len(), may_go), (7, 4), "{rows:?}");
     });
 }
 

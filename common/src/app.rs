@@ -17,7 +17,8 @@ use crate::jobs::Engine;
 use crate::limits::{self, Class, StopSwitch, Subject};
 use crate::net::{FetchPolicy, PlainHttp};
 use crate::payments::bid::FeeCap;
-use crate::payments::settle::{Facilitator, Relayer, Settler};
+use crate::payments::policy::Gauge;
+use crate::payments::settle::{Evidence, Facilitator, Relayer, Settler};
 use crate::payments::treasury::Treasury;
 use crate::providers::Chain;
 use crate::secrets::{self, ServiceKeys};
@@ -36,6 +37,7 @@ pub struct App {
     pub blobs: Arc<dyn Blobs>,
     pub chain: Chain,
     pub stop: StopSwitch,
+    pub exposure: Gauge,
 }
 
 /// The connections an [`App`] is made of, for functions that need more than it.
@@ -79,6 +81,7 @@ impl App {
             blobs: Arc::new(S3Blobs::new(connections.signed.clone(), bucket)),
             chain: Chain::new(connections.http.clone(), &config.chain),
             stop: StopSwitch::default(),
+            exposure: Gauge::default(),
             config,
         }
     }
@@ -211,7 +214,7 @@ pub async fn engine(
 ) -> Result<(Engine, ServiceKeys), StoreError> {
     let config = &app.config;
     let keys = ServiceKeys::load(config, &connections.signed).await?;
-    let settler = settler(app, connections).await?;
+    let settler = settler(app, connections, &keys).await?;
     let queue = job_queue(config, connections)?;
     let toolbox = app.toolbox(connections, FetchPolicy::default())?;
     let engine = Engine {
@@ -255,20 +258,21 @@ pub fn index_queue(config: &Config, connections: &Connections) -> Result<Arc<dyn
 }
 
 /// The configured way to put payments on chain.
-pub async fn settler(app: &App, connections: &Connections) -> Result<Box<dyn Settler>, StoreError> {
-    let config = &app.config;
+pub async fn settler(app: &App, connections: &Connections, keys: &ServiceKeys) -> Result<Box<dyn Settler>, StoreError> {
+    let (config, tags) = (&app.config, keys.settlements.clone());
     Ok(match &config.settlement {
         SettlementConfig::Facilitator { url, token } => Box::new(Facilitator::new(
             connections.http.clone(),
             url,
             token.clone(),
             config.chain.clone(),
-            app.chain.clone(),
+            Evidence::new(app.chain.clone(), tags),
             app.clock.clone(),
         )),
         SettlementConfig::Relayer => {
             let key = secrets::relayer_key(config, &connections.signed).await?;
-            Box::new(Relayer::new(app.chain.clone(), app.db.clone(), app.clock.clone(), key, FeeCap::of(config)))
+            let (chain, db, clock) = (app.chain.clone(), app.db.clone(), app.clock.clone());
+            Box::new(Relayer::new(chain, tags, db, clock, key, FeeCap::of(config)))
         }
     })
 }

@@ -1,8 +1,8 @@
 //! Time as an argument: pure functions take [`Timestamp`]s, only the edge asks the [`Clock`].
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
@@ -87,6 +87,28 @@ impl Clock {
         if let Some(hand) = &self.pinned {
             hand.fetch_add(i64::try_from(by.as_millis()).unwrap_or(i64::MAX), Ordering::SeqCst);
         }
+    }
+}
+
+/// Something that was read a while ago, shared by whoever reads it in this process.
+#[derive(Clone, Debug)]
+pub struct Lately<T>(Arc<Mutex<Option<(Timestamp, T)>>>);
+
+impl<T> Default for Lately<T> {
+    fn default() -> Lately<T> {
+        Lately(Arc::default())
+    }
+}
+
+impl<T: Clone> Lately<T> {
+    /// What was kept, if that was less than `within` ago.
+    pub fn get(&self, now: Timestamp, within: Duration) -> Option<T> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.as_ref().filter(|(at, _)| *at <= now && now < at.plus(within)).map(|(_, value)| value.clone())
+    }
+
+    pub fn keep(&self, now: Timestamp, value: T) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, value));
     }
 }
 

@@ -39,8 +39,10 @@ impl AgentId {
 pub struct TokenId(Uuid);
 
 impl TokenId {
-    pub fn random() -> TokenId {
-        TokenId(random_uuid())
+    /// A new one. Ids sort by when they were made (UUID version 7).
+    pub fn made_at(now: Timestamp) -> TokenId {
+        let millis = u64::try_from(now.millis()).unwrap_or_default();
+        TokenId(uuid::Builder::from_unix_timestamp_millis(millis, &crate::digest::random()).into_uuid())
     }
 
     pub fn bytes(&self) -> &[u8; 16] {

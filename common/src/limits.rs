@@ -8,6 +8,7 @@
 //! | `read`, `write` | free routes of an agent or a seller, by method | agent, or soul; writes of tokens apart |
 //! | `open` | routes without identity that write or guess | source address |
 //! | `register` | registrations of souls whose body is good | source address |
+//! | `publish` | new texts and programs, which are kept | soul |
 //! | `checkout` | requests about checkout sessions | agent platform |
 //!
 //! An agent is a wallet, whoever calls for it: its access tokens count against its own limits, so that minting more of
@@ -23,7 +24,6 @@
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rust_decimal::Decimal;
@@ -34,7 +34,7 @@ use uuid::Uuid;
 
 use crate::app::App;
 use crate::auth::{Caller, Scope};
-use crate::clock::Timestamp;
+use crate::clock::{Lately, Timestamp};
 use crate::http::{ApiError, limit};
 use crate::ids::AgentId;
 use crate::store::db::parse;
@@ -60,6 +60,8 @@ pub enum Class {
     Search,
     /// Registrations of souls.
     Register,
+    /// New texts and programs of a soul: blobs that are kept for long.
+    Publish,
     /// Checkout sessions of a platform, for all its buyers.
     Checkout,
 }
@@ -88,6 +90,7 @@ impl Class {
             Class::Open => Limit { name: "open", count: 30, window: MINUTE },
             Class::Search => Limit { name: "search", count: 100, window: HOUR },
             Class::Register => Limit { name: "register", count: 5, window: DAY },
+            Class::Publish => Limit { name: "publish", count: 50, window: DAY },
             Class::Checkout => Limit { name: "checkout", count: 600, window: MINUTE },
         }
     }
@@ -255,25 +258,7 @@ pub const STOP_SEEN_FOR: Duration = Duration::from_secs(5);
 
 /// What this process saw of the switch.
 #[derive(Clone, Debug, Default)]
-pub struct StopSwitch(Arc<Mutex<Option<Seen>>>);
-
-#[derive(Clone, Debug)]
-struct Seen {
-    at: Timestamp,
-    /// Why paid calls are stopped, if they are.
-    reason: Option<String>,
-}
-
-impl StopSwitch {
-    fn lately(&self, now: Timestamp) -> Option<Seen> {
-        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.clone().filter(|seen| seen.at <= now && now < seen.at.plus(STOP_SEEN_FOR))
-    }
-
-    fn keep(&self, seen: Seen) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(seen);
-    }
-}
+pub struct StopSwitch(Lately<Option<String>>);
 
 /// Set by an operator, by hand (docs/DEPLOY.md).
 #[derive(Deserialize)]
@@ -290,12 +275,12 @@ fn stop_key() -> Key {
 /// with [`ApiError::ServicePaused`].
 pub async fn stopped(app: &App) -> Result<Option<String>, StoreError> {
     let now = app.clock.now();
-    if let Some(seen) = app.stop.lately(now) {
-        return Ok(seen.reason);
+    if let Some(reason) = app.stop.0.get(now, STOP_SEEN_FOR) {
+        return Ok(reason);
     }
     let stop: Option<Stop> = app.db.get(&app.db.tables.agents, stop_key()).await?;
     let reason = stop.map(|stop| stop.reason);
-    app.stop.keep(Seen { at: now, reason: reason.clone() });
+    app.stop.0.keep(now, reason.clone());
     Ok(reason)
 }
 

@@ -12,6 +12,7 @@ use crate::evm::Word;
 use crate::evm::signature::PrivateKey;
 use crate::insights::audit::CursorKey;
 use crate::ledger::signing::ReceiptSigner;
+use crate::payments::settle::Tags;
 use crate::store::StoreError;
 use crate::store::aws::SignedHttp;
 use crate::webhooks::secret::SigningKey;
@@ -24,6 +25,8 @@ pub struct ServiceKeys {
     pub cursors: CursorKey,
     /// Signs receipts.
     pub receipts: ReceiptSigner,
+    /// Marks the transactions that settle payments here.
+    pub settlements: Tags,
     /// What the secrets of webhooks' endpoints are derived from.
     pub webhooks: SigningKey,
 }
@@ -34,6 +37,7 @@ impl ServiceKeys {
         Ok(ServiceKeys {
             quotes: hmac::Key::new(hmac::HMAC_SHA256, &derived(secret, "quotes")),
             cursors: CursorKey::new(&derived(secret, "cursors")),
+            settlements: Tags::new(&derived(secret, "settlements")),
             webhooks: SigningKey::new(&derived(secret, "webhooks")),
             receipts: ReceiptSigner::from_seed(&derived(secret, "receipts")).map_err(StoreError::new)?,
         })

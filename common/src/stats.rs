@@ -9,7 +9,9 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::clock::Timestamp;
 use crate::jobs::{Outcome, Settlement};
+use crate::payments::policy::HourlyExposure;
 use crate::store::db::Key;
 use crate::store::{Db, StoreError, Write, WriteError};
 
@@ -41,6 +43,19 @@ pub struct JobState<'a> {
     /// micro-USDC
     pub price: u64,
     pub agent: &'a str,
+    /// Its work does not wait for its money.
+    pub overlap: bool,
+    pub created: Timestamp,
+}
+
+impl JobState<'_> {
+    /// What of it may yet turn out to be work for nothing, or already has.
+    fn unsettled(&self) -> i64 {
+        let is_open = matches!(self.settlement, Settlement::Claimed | Settlement::Submitted);
+        // Work that was done and will never be paid stays on its hour.
+        let is_lost = self.settlement == Settlement::Refused && self.outcome == Some(Outcome::Completed);
+        if self.overlap && (is_open || is_lost) { i64::try_from(self.price).unwrap_or(i64::MAX) } else { 0 }
+    }
 }
 
 /// What a batch of changes adds.
@@ -48,6 +63,7 @@ pub struct JobState<'a> {
 pub struct Batch {
     stats: Stats,
     agents: BTreeSet<String>,
+    exposure: HourlyExposure,
 }
 
 impl Batch {
@@ -69,10 +85,11 @@ impl Batch {
         if !settled_before && new.settlement == Settlement::Settled {
             self.stats.volume += new.price;
         }
+        self.exposure.add(new.created, new.unsettled() - old.as_ref().map_or(0, JobState::unsettled));
     }
 
     fn is_empty(&self) -> bool {
-        *self == Batch::default()
+        self.stats == Stats::default() && self.agents.is_empty() && self.exposure.is_empty()
     }
 }
 
@@ -114,6 +131,9 @@ pub async fn add(db: &Db, id: &str, batch: &Batch, now_secs: i64) -> Result<(), 
             .bind("volume", batch.stats.volume)?
             .bind("agents", unseen.len())?;
         let mut writes = vec![mark, totals];
+        let exposure = batch.exposure.writes(db)?;
+        let before_agents = writes.len() + exposure.len();
+        writes.extend(exposure);
         for agent in &unseen {
             let seen = Key::new(format!("AGENT#{agent}"), "SEEN");
             writes.push(Write::put(&db.tables.agents, seen, &json!({"at": now_secs}))?.only_if_new());
@@ -126,7 +146,7 @@ pub async fn add(db: &Db, id: &str, batch: &Batch, now_secs: i64) -> Result<(), 
                     return Ok(());
                 }
                 // Whoever was seen before is not counted again.
-                let seen_before = |index: usize| actions.get(index + 2).is_some_and(Option::is_some);
+                let seen_before = |index: usize| actions.get(index + before_agents).is_some_and(Option::is_some);
                 let before = unseen.len();
                 unseen = unseen
                     .into_iter()
@@ -147,7 +167,35 @@ mod tests {
     use super::*;
 
     fn state(outcome: Option<Outcome>, settlement: Settlement) -> JobState<'static> {
-        JobState { outcome, settlement, price: 5_000, agent: "a" }
+        let created = Timestamp::from_secs(1_795_000_000);
+        JobState { outcome, settlement, price: 5_000, agent: "a", overlap: false, created }
+    }
+
+    #[test]
+    fn work_without_money_is_exposed_until_it_is_paid_or_was_never_done() {
+        use Outcome::{Completed, Failed};
+        use Settlement::{Claimed, Refused, Settled, Submitted, Void};
+        let of = |outcome, settlement| JobState { overlap: true, ..state(outcome, settlement) };
+        for (end, left) in [
+            (of(Some(Completed), Settled), 0),
+            (of(Some(Failed), Void), 0),
+            (of(Some(Failed), Refused), 0),
+            (of(Some(Completed), Refused), 5_000),
+            (of(Some(Completed), Submitted), 5_000),
+        ] {
+            let mut batch = Batch::default();
+            let steps = [of(None, Claimed), of(Some(Completed), Claimed), end];
+            batch.count(None, steps[0]);
+            batch.count(Some(steps[0]), steps[1]);
+            batch.count(Some(steps[1]), steps[2]);
+            let mut expected = HourlyExposure::default();
+            expected.add(end.created, left);
+            assert_eq!(batch.exposure.is_empty(), left == 0, "{end:?}");
+            assert_eq!(batch.exposure, expected, "{end:?}");
+        }
+        let mut batch = Batch::default();
+        batch.count(None, state(None, Claimed));
+        assert!(batch.is_empty(), "what waits for its money is no risk");
     }
 
     #[test]

@@ -12,7 +12,7 @@ stands behind them for the time of the run, on a free port of this machine:
   - a chain that knows nothing: a JSON-RPC endpoint that answers `null` to every question about a transaction.
 
 So this proves packaging, start-up, configuration, the events' form, reading secrets, and every answer that needs no
-payment. It does not prove permissions (nothing here knows IAM) or the libraries of Amazon Linux (where the image is
+payment. It does not prove permissions (`make rehearse` does) or the libraries of Amazon Linux (where the image is
 home-made; see base-image.sh).
 """
 

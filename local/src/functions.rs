@@ -330,7 +330,7 @@ impl<'a> Function<'a> {
             queue: self.queue(queue)?,
             clock: self.app.clock.clone(),
             chain: self.config.chain.clone(),
-            settler: app::settler(&self.app, &self.connections).await?,
+            settler: app::settler(&self.app, &self.connections, &keys).await?,
             signer: keys.receipts.clone(),
             runners: self.ground.runners.unwrap_or(runners),
             toolbox: self.toolbox()?,

@@ -2,18 +2,17 @@
 
 use std::collections::HashMap;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{ConnectInfo, Request, State};
+use axum::extract::{Request, State};
 use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
-use common::http::limit::Peer;
-use common::http::{ApiError, private_json, routes};
+use axum::response::Response;
+use common::http::{private_json, routes};
 use http::{StatusCode, header};
 use serde_json::json;
-use tower::ServiceExt;
+
+use crate::http_api;
 
 /// The router of every group, by the group's name.
 pub type Groups = Arc<HashMap<&'static str, Router>>;
@@ -36,12 +35,6 @@ pub async fn keep_pages_out(State(known): State<Arc<[String]>>, request: Request
 }
 
 /// Hands a request to the function whose route it is.
-pub async fn route(State(groups): State<Groups>, mut request: Request) -> Response {
-    if let Some(ConnectInfo(peer)) = request.extensions().get::<ConnectInfo<SocketAddr>>().copied() {
-        request.extensions_mut().insert(Peer(peer.ip()));
-    }
-    match groups.get(routes::group_of(request.method().as_str(), request.uri().path())) {
-        Some(router) => router.clone().oneshot(request).await.unwrap_or_else(|never| match never {}),
-        None => ApiError::NotFound.into_response(),
-    }
+pub async fn route(State(groups): State<Groups>, request: Request) -> Response {
+    http_api::handle(request, |method, path| groups.get(routes::group_of(method, path)).cloned()).await
 }

@@ -1,7 +1,7 @@
 //! The whole service in one process, for development and tests. Never deployed.
 //!
 //! Every function's own code runs here; what AWS does between them is stood in for: [`gateway`] routes by the table of
-//! routes, [`queue`] keeps messages with visibility and a dead-letter list, [`blobs`] is a folder, [`database`] is an
+//! routes and hands over what API Gateway would ([`http_api`]), [`queue`] keeps messages with visibility and a dead-letter list, [`blobs`] is a folder, [`database`] is an
 //! embedded DynamoDB behind the real SDK client, [`stream`] reads its stream, and [`chain`] is a real EVM node.
 //! [`functions`] opens each function with an identity of its own, and [`iam`] holds it to its role in `template.yaml`.
 //! [`stack`] puts them together; [`site`] is a small web site, so that there is a page to read without the internet.
@@ -12,6 +12,7 @@ pub mod database;
 pub mod doctor;
 pub mod functions;
 pub mod gateway;
+pub mod http_api;
 pub mod iam;
 pub mod queue;
 pub mod report;

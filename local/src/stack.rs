@@ -83,6 +83,7 @@ pub struct Stack {
     /// Toolboxes of the functions that ask providers.
     pub toolboxes: BTreeMap<&'static str, Arc<Toolbox>>,
     pub worker: Arc<Engine>,
+    pub executor: Arc<Engine>,
     pub courier: Arc<Courier>,
     pub keys: ServiceKeys,
     pub queue: Arc<LocalQueue>,
@@ -220,6 +221,7 @@ impl Stack {
             functions: functions.apps,
             toolboxes: functions.toolboxes,
             worker: functions.worker.clone(),
+            executor: functions.executor.clone(),
             courier: functions.courier.clone(),
             keys,
             queue: queues.jobs.clone(),

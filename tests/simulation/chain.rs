@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::clock::Clock;
+use common::clock::{Clock, Timestamp};
 use common::digest::sha256_parts;
 use common::evm::authorization::Authorization;
 use common::evm::{Address, Word, hex0x};
 use common::payments::reason::Reason;
-use common::payments::settle::{Found, Intent, Prepared, Settled, Settler, Verdict};
+use common::payments::settle::{Found, Intent, JobPayment, Prepared, Settled, Settler, Verdict};
 use common::store::{BoxFuture, Db, Key, StoreError, Write};
 use serde::{Deserialize, Serialize};
 
@@ -172,7 +172,7 @@ impl Chain {
         match self.judge(authorization) {
             Verdict::AlreadyPaid { transaction } => Settled::Yes { transaction },
             Verdict::Refused(reason) => Settled::No(reason),
-            Verdict::Good | Verdict::Unknown(_) => Settled::No(fallback),
+            Verdict::Good | Verdict::PaidForAnother { .. } | Verdict::Unknown(_) => Settled::No(fallback),
         }
     }
 }
@@ -397,23 +397,23 @@ impl Model {
 }
 
 impl Settler for Model {
-    fn check<'a>(&'a self, authorization: &'a Authorization) -> BoxFuture<'a, Verdict> {
-        Box::pin(self.check(authorization))
+    fn check<'a>(&'a self, payment: JobPayment<'a>, _: Option<Timestamp>) -> BoxFuture<'a, Verdict> {
+        Box::pin(self.check(payment.authorization))
     }
 
-    fn prepare<'a>(&'a self, authorization: &'a Authorization) -> BoxFuture<'a, Result<Prepared, Settled>> {
-        Box::pin(self.prepare(authorization))
+    fn prepare<'a>(&'a self, payment: JobPayment<'a>) -> BoxFuture<'a, Result<Prepared, Settled>> {
+        Box::pin(self.prepare(payment.authorization))
     }
 
-    fn submit<'a>(&'a self, authorization: &'a Authorization, intent: Option<&'a Intent>) -> BoxFuture<'a, Settled> {
-        Box::pin(self.submit(authorization, intent))
+    fn submit<'a>(&'a self, payment: JobPayment<'a>, intent: Option<&'a Intent>) -> BoxFuture<'a, Settled> {
+        Box::pin(self.submit(payment.authorization, intent))
     }
 
     fn reconcile<'a>(
         &'a self,
-        authorization: &'a Authorization,
+        payment: JobPayment<'a>,
         intent: Option<&'a Intent>,
     ) -> BoxFuture<'a, Result<Found, StoreError>> {
-        Box::pin(self.reconcile(authorization, intent))
+        Box::pin(self.reconcile(payment.authorization, intent))
     }
 }

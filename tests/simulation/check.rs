@@ -111,6 +111,7 @@ pub async fn at_rest(world: &World, agent: &Agent) {
     }
     let exposure = policy::exposure(db, agent.id).await.unwrap();
     assert_eq!(exposure.unsettled.micro(), unpaid_work, "a payer is exposed by what it did not pay for, and no more");
+    assert!(unpaid_work <= account.settled.micro(), "{unpaid_work} of work for nothing: {account:?}");
 }
 
 /// Every transfer on chain paid for one job, which was done or paid back; and nothing is settled that did not arrive.

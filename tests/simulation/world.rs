@@ -19,6 +19,7 @@ use common::jobs::job::Lane;
 use common::jobs::{Engine, sweep};
 use common::limits::StopSwitch;
 use common::net::{FetchPolicy, PlainHttp};
+use common::payments::policy::Gauge;
 use common::providers::Cards;
 use common::secrets::ServiceKeys;
 use common::store::blob::Access;
@@ -165,6 +166,7 @@ impl World {
             blobs: Arc::new(Nowhere),
             chain: common::providers::Chain::new(http.clone(), &self.config.chain),
             stop: StopSwitch::default(),
+            exposure: Gauge::default(),
         };
         let (db, fate) = (self.db.clone(), self.fate.clone());
         let settler = Model { way: self.way, chain: self.chain.clone(), fate, db, clock: clock.clone() };

@@ -14,6 +14,7 @@ pub mod proxy;
 pub mod ranking;
 pub mod receiver;
 pub mod relay;
+pub mod s3;
 pub mod seller;
 pub mod zone;
 

@@ -8,6 +8,7 @@ use common::evm::authorization::Authorization;
 use common::evm::signature::PrivateKey;
 use common::evm::{Address, Word, eip712, hex0x, keccak256, word_from_u64};
 use common::ids::AgentId;
+use common::ledger::account::Change;
 use common::ledger::credit::{self, EntryKind};
 use common::money::Usdc;
 use local::Stack;
@@ -76,6 +77,13 @@ impl Payer {
         let cause = hex0x(&digest::random::<8>());
         let writes = credit::change(db, self.agent(), EntryKind::CardTopUp, change, &cause, None, now).expect("writes");
         db.transact(&writes).await.expect("credits");
+    }
+
+    /// Makes it a wallet that has settled so much before.
+    pub async fn has_settled(&self, stack: &Stack, micro: u64) {
+        let change = Change { settled: i64::try_from(micro).expect("an amount"), ..Change::default() };
+        let write = change.write(&stack.app.db, self.agent()).expect("a write");
+        stack.app.db.write(write).await.expect("an account");
     }
 
     /// A new access token, as an `Authorization` header.

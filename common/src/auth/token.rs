@@ -3,7 +3,17 @@
 //! A token is `<prefix>` and 64 hex digits: sixteen random bytes, then the sixteen of its agent's id. So one read of
 //! the agent's own partition finds it, its owner can list it there, and no index of all tokens exists. What is stored is
 //! its SHA-256.
+//!
+//! | row | holds |
+//! |---|---|
+//! | `TOKEN#<SHA-256>` | the token: what a request reads |
+//! | `TOKENID#<id>` | which of these rows has the id. Ids sort by when they were made |
+//! | `TOKENS-ACTIVE` | ids of the tokens that are neither revoked nor expired, with their expiry: at most [`MAX_ACTIVE`] |
+//!
+//! Minting and revoking change all three in one transaction that holds the last one to its revision, so the cap is exact
+//! however many are made at once. The first two go a while after their token is dead ([`KEPT_DEAD`]).
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -22,8 +32,8 @@ const NOTED_EVERY: Duration = Duration::from_secs(3600);
 /// So many characters of a token are shown to tell it from others.
 const SHOWN_CHARS: usize = 16;
 const SECRET_HEX: usize = 64;
-/// All an agent's tokens that are listed, the active ones among them.
-const LISTED: usize = 500;
+/// A revoked token is said to be revoked, and a dead one is listed, for so long; then it is a token nobody minted.
+pub const KEPT_DEAD: Duration = Duration::from_secs(90 * 24 * 3600);
 
 /// The stored token, without its secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,6 +52,9 @@ pub struct AccessToken {
     /// A free route was called with it, at most [`NOTED_EVERY`] before. When it last paid is in [`crate::ledger::day`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_at: Option<Timestamp>,
+    /// Unix seconds after which the row may go.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<i64>,
 }
 
 /// Why a bearer token opens nothing.
@@ -73,6 +86,57 @@ fn key(agent: AgentId, secret: &str) -> Key {
     Key::new(partition(agent), format!("TOKEN#{}", const_hex::encode(digest::sha256(secret.as_bytes()))))
 }
 
+/// Which row has the token of an id.
+#[derive(Serialize, Deserialize)]
+struct Lead {
+    /// The row's sort key.
+    token: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    expires: Option<i64>,
+}
+
+fn id_key(agent: AgentId, id: TokenId) -> Key {
+    Key::new(partition(agent), format!("{BY_ID}{id}"))
+}
+
+const BY_ID: &str = "TOKENID#";
+
+/// The tokens that are neither revoked nor, when this was written, expired.
+#[derive(Default, Serialize, Deserialize)]
+struct Active {
+    /// Counts the changes: who changes it has seen the latest.
+    revision: u64,
+    /// When each expires, if it does.
+    tokens: BTreeMap<TokenId, Option<Timestamp>>,
+}
+
+impl Active {
+    fn key(agent: AgentId) -> Key {
+        Key::new(partition(agent), "TOKENS-ACTIVE")
+    }
+
+    async fn load(db: &Db, agent: AgentId) -> Result<Option<Active>, StoreError> {
+        db.get_latest(&db.tables.agents, Active::key(agent)).await
+    }
+
+    /// The same, also of an agent whose tokens were made before there was such a row.
+    async fn load_or_adopt(db: &Db, agent: AgentId) -> Result<Active, StoreError> {
+        if let Some(active) = Active::load(db, agent).await? {
+            return Ok(active);
+        }
+        adopt(db, agent).await?;
+        Ok(Active::load(db, agent).await?.unwrap_or_default())
+    }
+
+    /// Its next revision, in place of the one that was read.
+    fn replaced(&self, db: &Db, agent: AgentId) -> Result<Write, StoreError> {
+        let next = Active { revision: self.revision + 1, tokens: self.tokens.clone() };
+        Write::put(&db.tables.agents, Active::key(agent), &next)?
+            .only_if("attribute_not_exists(#pk) OR #revision = :revision")
+            .bind("revision", self.revision)
+    }
+}
+
 /// Makes a token, unless there are too many. The secret is nowhere afterwards but with its owner.
 pub async fn mint(
     db: &Db,
@@ -86,35 +150,81 @@ pub async fn mint(
     let random: [u8; 16] = digest::random();
     let secret = format!("{prefix}{}{}", const_hex::encode(random), const_hex::encode(agent.bytes()));
     let shown = secret.chars().take(SHOWN_CHARS).collect();
-    let id = TokenId::random();
-    let token = AccessToken { id, wallet, shown, name, created_at: now, expires_at, revoked_at: None, used_at: None };
+    let id = TokenId::made_at(now);
+    let expires = expires_at.map(|expires| expires.plus(KEPT_DEAD).secs());
+    let (revoked_at, used_at) = (None, None);
+    let token = AccessToken { id, wallet, shown, name, created_at: now, expires_at, revoked_at, used_at, expires };
+    let row = key(agent, &secret);
+    let lead = Lead { token: row.sk.clone(), expires };
     loop {
-        // Who counts the tokens must be the next to make one: so the count is exact, however many are made at once.
-        let made: Made = db.get_latest(&db.tables.agents, made_key(agent)).await?.unwrap_or_default();
-        let active = of_agent(db, agent).await?.iter().filter(|token| token.is_active(now)).count();
-        if active >= MAX_ACTIVE {
+        let mut active = Active::load_or_adopt(db, agent).await?;
+        active.tokens.retain(|_, expires| expires.is_none_or(|expires| now < expires));
+        if active.tokens.len() >= MAX_ACTIVE {
             return Ok(None);
         }
-        let count = Write::put(&db.tables.agents, made_key(agent), &Made { made: made.made + 1 })?
-            .only_if("attribute_not_exists(#pk) OR #made = :made")
-            .bind("made", made.made)?;
-        let put = Write::put(&db.tables.agents, key(agent, &secret), &token)?.only_if_new();
-        match db.transact(&[count, put]).await {
+        active.tokens.insert(id, expires_at);
+        let writes = [
+            active.replaced(db, agent)?,
+            Write::put(&db.tables.agents, row.clone(), &token)?.only_if_new(),
+            Write::put(&db.tables.agents, id_key(agent, id), &lead)?.only_if_new(),
+        ];
+        match db.transact(&writes).await {
             Ok(()) => return Ok(Some(Minted { token, secret })),
+            // Somebody else made or revoked one meanwhile.
             Err(WriteError::Refused(_)) => {}
             Err(WriteError::Failed(error)) => return Err(error),
         }
     }
 }
 
-/// How many tokens an agent ever made.
-#[derive(Default, Serialize, Deserialize)]
-struct Made {
-    made: u32,
+/// Gives tokens that were made before there were rows by id such rows, and their agent the row of its active ones. Again is
+/// the same as once.
+async fn adopt(db: &Db, agent: AgentId) -> Result<(), StoreError> {
+    let made: Option<Made> = db.get(&db.tables.agents, Key::new(partition(agent), "TOKENS-MADE")).await?;
+    if made.is_none() {
+        return Ok(());
+    }
+    let query = Query::prefixed(&db.tables.agents, &partition(agent), "TOKEN#", usize::MAX)?.latest();
+    let rows: Vec<Row> = db.query(query).await?;
+    let mut active = Active::default();
+    for Row { sk, token } in rows {
+        let lead = Write::put(&db.tables.agents, id_key(agent, token.id), &Lead { token: sk, expires: token.expires })?;
+        db.write_if(lead.only_if_new()).await?;
+        if token.revoked_at.is_none() {
+            active.tokens.insert(token.id, token.expires_at);
+        }
+    }
+    let put = Write::put(&db.tables.agents, Active::key(agent), &active)?;
+    db.write_if(put.only_if_new()).await.map(drop)
 }
 
-fn made_key(agent: AgentId) -> Key {
-    Key::new(partition(agent), "TOKENS-MADE")
+/// Left by the code that counted tokens in place of keeping rows by id.
+#[derive(Deserialize)]
+struct Made {}
+
+#[derive(Deserialize)]
+struct Row {
+    sk: String,
+    #[serde(flatten)]
+    token: AccessToken,
+}
+
+/// The row of the token of this id.
+async fn row_of(db: &Db, agent: AgentId, id: TokenId) -> Result<Option<Key>, StoreError> {
+    let find = async || db.get_latest::<Lead>(&db.tables.agents, id_key(agent, id)).await;
+    let lead = match find().await? {
+        Some(lead) => Some(lead),
+        None => {
+            adopt(db, agent).await?;
+            find().await?
+        }
+    };
+    Ok(lead.map(|lead| Key::new(partition(agent), lead.token)))
+}
+
+/// Whether an agent has a token of this id, dead or alive.
+pub async fn exists(db: &Db, agent: AgentId, id: TokenId) -> Result<bool, StoreError> {
+    Ok(row_of(db, agent, id).await?.is_some())
 }
 
 /// The token behind a bearer secret, as the latest write left it: a revocation counts from the next request on.
@@ -127,6 +237,7 @@ pub async fn find(
     let Some(agent) = owner(prefixes, secret) else { return Ok(Err(TokenError::Invalid)) };
     let token: Option<AccessToken> = db.get_latest(&db.tables.agents, key(agent, secret)).await?;
     Ok(match token {
+        Some(token) if token.expires.is_some_and(|expires| now.secs() >= expires) => Err(TokenError::Invalid),
         Some(token) if token.revoked_at.is_some() => Err(TokenError::Revoked),
         Some(token) if token.is_active(now) => Ok(token),
         _ => Err(TokenError::Invalid),
@@ -166,36 +277,67 @@ fn owner(prefixes: &[String], secret: &str) -> Option<AgentId> {
     Some(AgentId::from_bytes(bytes[16..].try_into().ok()?))
 }
 
-/// An agent's tokens, newest first.
-pub async fn of_agent(db: &Db, agent: AgentId) -> Result<Vec<AccessToken>, StoreError> {
-    let query = Query::prefixed(&db.tables.agents, &partition(agent), "TOKEN#", LISTED)?.latest();
-    let mut tokens: Vec<AccessToken> = db.query(query).await?;
-    tokens.sort_by_key(|token| std::cmp::Reverse(token.created_at));
+/// Some of an agent's tokens.
+pub struct Page {
+    /// Newest first.
+    pub tokens: Vec<AccessToken>,
+    /// Behind which the next page begins, if there is one.
+    pub next: Option<TokenId>,
+}
+
+/// An agent's tokens behind that of an id, newest first.
+pub async fn page(db: &Db, agent: AgentId, after: Option<TokenId>, limit: usize) -> Result<Page, StoreError> {
+    Active::load_or_adopt(db, agent).await?;
+    let query = Query::prefixed(&db.tables.agents, &partition(agent), BY_ID, limit + 1)?.newest_first().latest();
+    let mut leads: Vec<Lead> = db.query(query.after(after.map(|id| id_key(agent, id)))).await?;
+    let has_more = leads.len() > limit;
+    leads.truncate(limit);
+    let tokens = of_leads(db, agent, leads).await?;
+    Ok(Page { next: tokens.last().filter(|_| has_more).map(|token| token.id), tokens })
+}
+
+/// An agent's tokens that are neither revoked nor expired, newest first: at most [`MAX_ACTIVE`].
+pub async fn active(db: &Db, agent: AgentId, now: Timestamp) -> Result<Vec<AccessToken>, StoreError> {
+    let ids: Vec<TokenId> = Active::load_or_adopt(db, agent).await?.tokens.into_keys().rev().collect();
+    let keys: Vec<Key> = ids.into_iter().map(|id| id_key(agent, id)).collect();
+    let leads: Vec<Option<Lead>> = db.batch_get(&db.tables.agents, &keys, true).await?;
+    let mut tokens = of_leads(db, agent, leads.into_iter().flatten().collect()).await?;
+    tokens.retain(|token| token.is_active(now));
     Ok(tokens)
+}
+
+async fn of_leads(db: &Db, agent: AgentId, leads: Vec<Lead>) -> Result<Vec<AccessToken>, StoreError> {
+    let keys: Vec<Key> = leads.into_iter().map(|lead| Key::new(partition(agent), lead.token)).collect();
+    Ok(db.batch_get(&db.tables.agents, &keys, true).await?.into_iter().flatten().collect())
 }
 
 /// Takes a token back; again is the same as once. `None` if the agent has no such token.
 pub async fn revoke(db: &Db, agent: AgentId, id: TokenId, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
-    #[derive(Deserialize)]
-    struct Row {
-        sk: String,
-        #[serde(flatten)]
-        token: AccessToken,
-    }
-    let query = Query::prefixed(&db.tables.agents, &partition(agent), "TOKEN#", LISTED)?.latest();
-    let rows: Vec<Row> = db.query(query).await?;
-    let Some(row) = rows.into_iter().find(|row| row.token.id == id) else { return Ok(None) };
-    let write = Write::update(&db.tables.agents, Key::new(partition(agent), row.sk), "SET #revoked_at = :now")
-        .only_if("attribute_not_exists(#revoked_at)")
-        .bind("now", now)?;
-    match db.write(write).await {
-        Ok(_) => Ok(Some(now)),
-        Err(refused @ WriteError::Refused(_)) => {
-            let old = refused.refused(0).and_then(|refused| refused.old.clone());
-            let old: Option<AccessToken> = old.map(crate::store::db::parse).transpose()?;
-            Ok(old.and_then(|token| token.revoked_at).or(Some(now)))
+    let Some(row) = row_of(db, agent, id).await? else { return Ok(None) };
+    let expires = now.plus(KEPT_DEAD).secs();
+    loop {
+        let mut active = Active::load_or_adopt(db, agent).await?;
+        active.tokens.remove(&id);
+        let set = "SET #revoked_at = :now, #expires = :expires";
+        let token = Write::update(&db.tables.agents, row.clone(), set)
+            .only_if("attribute_exists(#pk) AND attribute_not_exists(#revoked_at)")
+            .bind("now", now)?
+            .bind("expires", expires)?;
+        let lead = Write::update(&db.tables.agents, id_key(agent, id), "SET #expires = :expires")
+            .only_if("attribute_exists(#pk)")
+            .bind("expires", expires)?;
+        match db.transact(&[token, active.replaced(db, agent)?, lead]).await {
+            Ok(()) => return Ok(Some(now)),
+            Err(WriteError::Failed(error)) => return Err(error),
+            Err(refused) => match refused.refused(0) {
+                // Revoked already, or gone meanwhile.
+                Some(refused) => {
+                    let old: Option<AccessToken> = refused.old.clone().map(crate::store::db::parse).transpose()?;
+                    return Ok(old.and_then(|token| token.revoked_at));
+                }
+                None => {}
+            },
         }
-        Err(WriteError::Failed(error)) => Err(error),
     }
 }
 

@@ -463,6 +463,7 @@ fn refusal(error: ApiError, after: &Current) -> CheckoutError {
             CheckoutError::PaymentFailed(format!("{message}: {approval_id}"))
         }
         ApiError::PaymentAlreadyUsed
+        | ApiError::PaymentForAnother { .. }
         | ApiError::InsufficientCredits(_)
         | ApiError::AccessTokenInvalid
         | ApiError::AccessTokenRevoked

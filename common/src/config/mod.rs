@@ -94,6 +94,8 @@ pub struct PaymentConfig {
     pub overlap_below: Usdc,
     /// `OVERLAP_EXPOSURE_USDC`: most that may be unsettled of one payer's overlapping calls. Default 0.05.
     pub overlap_exposure: Usdc,
+    /// `OVERLAP_TOTAL_USDC`: most that may be unsettled of all overlapping calls of an hour. Default 1.
+    pub overlap_total: Usdc,
     /// `PAYMENT_HOLD_MS`: how long an accepted call waits for its settlement, so that its answer can carry the
     /// transaction. Default 800.
     pub hold: Duration,
@@ -343,6 +345,7 @@ impl Config {
             soul_quote_ttl: if is_set { quote_ttl } else { Duration::from_secs(1800) },
             overlap_below: env.parsed("OVERLAP_BELOW_USDC").unwrap_or(Usdc::from_micro(2_000)),
             overlap_exposure: env.parsed("OVERLAP_EXPOSURE_USDC").unwrap_or(Usdc::from_micro(50_000)),
+            overlap_total: env.parsed("OVERLAP_TOTAL_USDC").unwrap_or(Usdc::from_micro(1_000_000)),
             hold: Duration::from_millis(env.number("PAYMENT_HOLD_MS", 800, 0..=10_000)),
             fee_cap_gwei: env.number("TRANSACTION_FEE_CAP_GWEI", 1_000_000, 1..=1_000_000_000),
         };

@@ -56,7 +56,7 @@ use crate::jobs::engine::{self, Engine};
 use crate::jobs::job::{Job, Outcome, Settlement};
 use crate::jobs::store;
 use crate::ledger::account::{self, Account};
-use crate::ledger::hold;
+use crate::ledger::{debt, hold};
 use crate::limits::{self, Class, Subject};
 use crate::money::Usdc;
 use crate::net::FetchPolicy;
@@ -64,7 +64,7 @@ use crate::payments::claim::{self, Claim, HONOUR_FOR};
 use crate::payments::idempotency::{self, CallName};
 use crate::payments::quote::{Purchase, Quote, QuoteError};
 use crate::payments::reason::Reason;
-use crate::payments::settle::Verdict;
+use crate::payments::settle::{JobPayment, Verdict};
 use crate::payments::verify::{self, Signer, Terms};
 use crate::payments::wire::{self, Payment};
 use crate::store::StoreError;
@@ -205,7 +205,7 @@ impl Gate {
             let quote = self.quote_to_offer(order, order.agent(), order.quote_id)?;
             return Ok(self.offer(order, quote, None, |offer| offer.unpaid()));
         };
-        let account = account::load(&self.app.db, caller.agent).await?;
+        let account = self.account(caller.agent).await?;
         // The same quote again, if the caller names one that is still open: it may hold credits already.
         let open = match order.quote_id {
             Some(token) => self.redeem_quote(order, token, caller.agent).ok(),
@@ -225,15 +225,24 @@ impl Gate {
                 self.holding(order, caller.agent, credits).await?
             }
         };
-        let balance = Some(account.credits);
+        let balance = Some(account.spendable());
         Ok(self.offer(order, quote, balance, |offer| offer.unpaid()))
+    }
+
+    /// An account as it stands, what it owes paid as far as it can.
+    async fn account(&self, agent: AgentId) -> Result<Account, StoreError> {
+        let account = account::load(&self.app.db, agent).await?;
+        match account.debt {
+            Usdc::ZERO => Ok(account),
+            _ => debt::collect(&self.app.db, agent, account, self.app.clock.now()).await,
+        }
     }
 
     /// The credits a quote to this caller may use.
     async fn spendable(&self, order: &Order<'_>, account: &Account) -> Result<Usdc, StoreError> {
         let Some(caller) = order.spender() else { return Ok(Usdc::ZERO) };
-        let mut credits = account.credits;
-        if credits < order.price && account.reserved > Usdc::ZERO {
+        let mut credits = account.spendable();
+        if credits < order.price && account.reserved > Usdc::ZERO && account.debt == Usdc::ZERO {
             let released = hold::release(&self.app.db, caller.agent, false, self.app.clock.now()).await?;
             credits = credits.checked_add(released).unwrap_or(credits);
         }
@@ -351,7 +360,9 @@ impl Gate {
                 return Ok(answer);
             }
         }
-        let refusal = match (self.engine.settler.check(authorization).await, terms) {
+        let job = self.request_id(&sale);
+        let checked = self.engine.settler.check(JobPayment { authorization, job }, quote.map(|quote| quote.given));
+        let refusal = match (checked.await, terms) {
             (Verdict::Good, Ok(())) => return self.claim(sale).await,
             (Verdict::Unknown(cause), _) => return Err(self.could_not_check(order, payment, amount, &cause)),
             (Verdict::AlreadyPaid { transaction }, _) => {
@@ -364,6 +375,7 @@ impl Gate {
                 }
                 Refusal::Reason(Reason::NonceUsed)
             }
+            (Verdict::PaidForAnother { transaction }, _) => Refusal::Error(ApiError::PaymentForAnother { transaction }),
             (Verdict::Good | Verdict::Refused(_), Err(late)) => late,
             (Verdict::Refused(reason), Ok(())) => Refusal::Reason(reason),
         };
@@ -604,11 +616,14 @@ impl Gate {
                 if job.settlement == Settlement::Void {
                     return Err(self.processing(order, payment, job.price));
                 }
+                if let (Some(Reason::PaidForAnother), Some(transaction)) = (job.refusal(), job.transaction.clone()) {
+                    return Err(ApiError::PaymentForAnother { transaction });
+                }
                 return self.refuse(order, payment, job.price, job.refusal().unwrap_or(Reason::Reverted)).await;
             }
             (_, Some(Outcome::Completed), Answer::Direct) if order.tool.sells_credits => {
                 let account = account::load(&self.app.db, job.agent).await?;
-                private_json(StatusCode::OK, &answer::topped_up(job, account.credits, again))
+                private_json(StatusCode::OK, &answer::topped_up(job, account.spendable(), again))
             }
             (_, Some(Outcome::Completed), Answer::Direct) => {
                 let stored = job.result.as_ref().ok_or_else(|| StoreError::new("a completed job has no result"))?;
@@ -635,7 +650,8 @@ impl Gate {
     fn insufficient(&self, order: &Order<'_>, price: Usdc, account: &Account) -> ApiError {
         ApiError::InsufficientCredits(Box::new(Shortfall {
             required: price,
-            balance: account.credits,
+            balance: account.spendable(),
+            owed: account.owed(),
             held: Usdc::ZERO,
             quote_id: order.quote_id.map(str::to_owned),
             docs_url: format!("{}/", order.origin()),
@@ -655,7 +671,7 @@ impl Gate {
         cause: &dyn std::fmt::Display,
     ) -> ApiError {
         crate::http::log::failure("a payment could not be checked", cause);
-        self.processing(order, payment, amount)
+        ApiError::PaymentUnchecked(Box::new(self.context(order, payment, amount)))
     }
 
     fn processing(&self, order: &Order<'_>, payment: &Payment, amount: Usdc) -> ApiError {

@@ -74,11 +74,11 @@ impl Gate {
         let refusal = match &order.caller {
             Some(caller) => {
                 let account = account::load(&self.app.db, caller.agent).await?;
-                let usable = if order.spender().is_some() { account.credits } else { Usdc::ZERO };
+                let usable = if order.spender().is_some() { account.spendable() } else { Usdc::ZERO };
                 let credits = if caller.token().is_some() { order.price } else { usable.min(order.price) };
                 let proposed = Proposed::by(caller, order.price, credits);
                 let today = day::load(&self.app.db, caller.agent, &day::name(self.app.clock.now())).await?;
-                body["credits_balance_usdc"] = json!(account.credits.to_string());
+                body["credits_balance_usdc"] = json!(account.spendable().to_string());
                 body["from_credits_usdc"] = json!(credits.to_string());
                 body["to_sign_usdc"] = json!(order.price.checked_sub(credits).unwrap_or_default().to_string());
                 let limit = account.budget.as_ref().and_then(|budget| budget.daily_limit());
@@ -196,7 +196,7 @@ impl Gate {
             Err(error @ ApiError::Unavailable(_)) => return Err(error),
             Err(refusal) => return Ok(Some(refusal)),
         }
-        let short = proposed.token.is_some() && account.credits < order.price;
+        let short = proposed.token.is_some() && account.spendable() < order.price;
         Ok(short.then(|| self.insufficient(order, order.price, account)))
     }
 }

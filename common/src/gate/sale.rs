@@ -14,7 +14,7 @@ use crate::ids::{AgentId, ReceiptId, RequestId, TokenId};
 use crate::jobs::engine::Patience;
 use crate::jobs::job::{self, Job, LEASE, Lane, Outcome, RETENTION, Settlement};
 use crate::jobs::store;
-use crate::ledger::account::{self, Account};
+use crate::ledger::account::Account;
 use crate::ledger::charge::Charge;
 use crate::ledger::earning::Sold;
 use crate::ledger::fee::Split;
@@ -109,7 +109,7 @@ impl Gate {
         let class = if order.tool.expensive { Class::Expensive } else { Class::Paid };
         let turn = Turn::now(&self.app, Subject::Agent(sale.agent), class);
         let (stopped, account, used) =
-            tokio::join!(limits::stopped(&self.app), account::load(&self.app.db, sale.agent), turn.used(&self.app));
+            tokio::join!(limits::stopped(&self.app), self.account(sale.agent), turn.used(&self.app));
         if let Some(reason) = stopped? {
             return Err(ApiError::ServicePaused(reason));
         }
@@ -120,13 +120,15 @@ impl Gate {
         }
         let mut account = account?;
         let mut dead = Dead::default();
+        let payments = &self.app.config.payments;
         let mut overlap = sale.paid.is_none()
             && sale.payment.is_some()
             && !order.tool.sells_credits
             // A seller's work begins with the money.
             && order.listing.is_none()
             && order.basket.is_none()
-            && policy::may_overlap(sale.price(), &self.app.config.payments);
+            && policy::may_overlap(sale.price(), policy::room(&account, payments), payments)
+            && self.app.exposure.has_room(&self.app.db, payments, now).await;
         for _ in 0..CLAIM_RETRIES {
             let judged = self.check_policy(order, &account, sale.agent, sale.price(), true).await;
             let (judged, approval) = match judged {
@@ -139,7 +141,8 @@ impl Gate {
                 self.tell_over_budget(sale.agent, &refused).await;
                 return Err(refused);
             }
-            let job = self.new_job(&sale, request_id, overlap, now);
+            let vouches = sale.payment.is_some() && policy::counts(&account, payments);
+            let job = self.new_job(&sale, request_id, overlap, vouches, now);
             let mut changes = self.changes(&sale, &job, &account, judged, &dead)?;
             changes.add(Part::Rate, turn.count(&self.app)?);
             if let Some(approval) = approval {
@@ -240,7 +243,7 @@ impl Gate {
             all.add(Part::Text, idempotency::take(db, name, job.request_id, purchase, dead.text, now)?);
         }
         if job.overlap {
-            all.add(Part::Exposure, policy::expose(db, job.agent, job.price, config.payments.overlap_exposure)?);
+            all.add(Part::Exposure, policy::expose(db, job.agent, job.price, policy::room(account, &config.payments))?);
         }
         Ok(all)
     }
@@ -265,19 +268,22 @@ impl Gate {
     /// The account refused: its rules were changed, or its credits were spent, since it was read.
     async fn again(&self, sale: &Sale<'_>, before: &Account) -> Result<Account, ApiError> {
         let db = &self.app.db;
-        let now = account::load(db, sale.agent).await?;
+        let now = self.account(sale.agent).await?;
         if now.rules != before.rules || sale.credits() == Usdc::ZERO {
             return Ok(now);
         }
         if sale.held().is_some() {
             return Err(ApiError::InvalidQuote);
         }
+        if now.debt > Usdc::ZERO {
+            return Err(self.insufficient(sale.order, sale.price(), &now));
+        }
         if now.credits >= sale.credits() {
             return Ok(now);
         }
         // Quotes that have expired may still hold what is missing.
         if now.reserved > Usdc::ZERO && hold::release(db, sale.agent, false, self.app.clock.now()).await? > Usdc::ZERO {
-            return Ok(account::load(db, sale.agent).await?);
+            return Ok(self.account(sale.agent).await?);
         }
         Err(self.insufficient(sale.order, sale.price(), &now))
     }
@@ -338,7 +344,8 @@ impl Gate {
         }
     }
 
-    fn request_id(&self, sale: &Sale<'_>) -> RequestId {
+    /// The job that a sale buys.
+    pub(super) fn request_id(&self, sale: &Sale<'_>) -> RequestId {
         match (sale.quote, sale.payment) {
             (Some(quote), _) => quote.request_id(),
             (None, Some((payment, _))) => claim::request_id(&payment.authorization, &self.app.config.chain),
@@ -346,7 +353,7 @@ impl Gate {
         }
     }
 
-    fn new_job(&self, sale: &Sale<'_>, request_id: RequestId, overlap: bool, now: Timestamp) -> Job {
+    fn new_job(&self, sale: &Sale<'_>, request_id: RequestId, overlap: bool, vouches: bool, now: Timestamp) -> Job {
         let order = sale.order;
         // A direct call holds its job from the start; a queued one waits for a worker.
         let direct = order.tool.answer == Answer::Direct;
@@ -386,6 +393,7 @@ impl Gate {
             watched: false,
             settlement: if is_paid { Settlement::Settled } else { Settlement::Claimed },
             overlap,
+            vouches,
             intent: None,
             transaction: sale.paid.clone(),
             refusal: None,

@@ -9,6 +9,7 @@ use crate::config::ChainConfig;
 use crate::evm::{Word, hex0x};
 use crate::jobs::{Job, Settlement, store};
 use crate::payments::claim::{self, Claim};
+use crate::payments::reason::Reason;
 use crate::providers::Chain;
 use crate::providers::chain::NonceUse;
 use crate::store::{Db, StoreError};
@@ -57,7 +58,8 @@ async fn of_nonce(
         let payment = job.as_ref().and_then(|job| job.payment.as_ref());
         if let (true, Some(payment)) = (claim.reopened, payment) {
             let used = chain.nonce_use(payment, LOOK_BACK_RANGES).await.map_err(StoreError::new)?;
-            if matches!(used, NonceUse::ByThisTransfer(_)) {
+            let is_spent = job.as_ref().and_then(Job::refusal) == Some(Reason::PaidForAnother);
+            if matches!(used, NonceUse::ByThisTransfer(_)) && !is_spent {
                 state = "received";
             }
         }

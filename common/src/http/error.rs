@@ -96,6 +96,10 @@ pub enum ApiError {
     ApprovalNotPending,
     /// The payment was used for another request.
     PaymentAlreadyUsed,
+    /// The payment was put on chain for another purchase, here or at another deployment that is paid at the same address.
+    PaymentForAnother {
+        transaction: String,
+    },
     /// A cursor that no page gave.
     InvalidCursor,
     /// Another soul is paid at this wallet.
@@ -145,6 +149,8 @@ pub enum ApiError {
     Market(MarketError),
     /// The payment could not be processed, and nothing was broadcast: the same payment may be sent again.
     PaymentProcessing(Box<PaymentContext>),
+    /// Whether the payment is good could not be asked: nothing was claimed, and the same payment may be sent again.
+    PaymentUnchecked(Box<PaymentContext>),
     /// The agent has no endpoint for webhooks of this id.
     WebhookNotFound,
     /// The endpoint has no delivery of this event.
@@ -178,6 +184,8 @@ pub struct OverBudget {
 pub struct Shortfall {
     pub required: Usdc,
     pub balance: Usdc,
+    /// Owed beyond the balance, and to be paid first.
+    pub owed: Usdc,
     /// Held by the quote that was to be redeemed.
     pub held: Usdc,
     pub quote_id: Option<String>,
@@ -188,7 +196,7 @@ pub struct Shortfall {
 impl Shortfall {
     fn missing(&self) -> Usdc {
         let there = self.held.checked_add(self.balance).unwrap_or(self.required);
-        self.required.checked_sub(there).unwrap_or_default()
+        self.required.checked_sub(there).unwrap_or_default().checked_add(self.owed).unwrap_or(self.required)
     }
 }
 
@@ -260,7 +268,9 @@ impl ApiError {
             ApiError::TooManyPendingApprovals | ApiError::ApprovalNotPending => StatusCode::CONFLICT,
             ApiError::TooManySubscriptions { .. } => StatusCode::CONFLICT,
             ApiError::TooManyConnections { .. } => StatusCode::TOO_MANY_REQUESTS,
-            ApiError::PaymentAlreadyUsed | ApiError::WalletAlreadyLinked => StatusCode::CONFLICT,
+            ApiError::PaymentAlreadyUsed | ApiError::PaymentForAnother { .. } | ApiError::WalletAlreadyLinked => {
+                StatusCode::CONFLICT
+            }
             ApiError::SubmissionNotFound => StatusCode::NOT_FOUND,
             ApiError::ReceiptNotFound | ApiError::NotFound | ApiError::NotificationNotFound => StatusCode::NOT_FOUND,
             ApiError::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
@@ -274,7 +284,9 @@ impl ApiError {
             ApiError::ServicePaused(_) => StatusCode::SERVICE_UNAVAILABLE,
             ApiError::Market(error) => error.status(),
             ApiError::PaymentProcessing(_) => StatusCode::INTERNAL_SERVER_ERROR,
-            ApiError::ClosedToTokens | ApiError::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+            ApiError::ClosedToTokens | ApiError::PaymentUnchecked(_) | ApiError::Unavailable(_) => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
         }
     }
 
@@ -309,7 +321,7 @@ impl ApiError {
             ApiError::TooManySubscriptions { .. } => "too_many_subscriptions",
             ApiError::TooManyConnections { .. } => "too_many_connections",
             ApiError::ApprovalNotPending => "approval_not_pending",
-            ApiError::PaymentAlreadyUsed => "payment_already_used",
+            ApiError::PaymentAlreadyUsed | ApiError::PaymentForAnother { .. } => "payment_already_used",
             ApiError::InvalidCursor => "invalid_cursor",
             ApiError::WalletAlreadyLinked => "wallet_already_linked",
             ApiError::WalletNotLinked => "wallet_not_linked",
@@ -338,7 +350,7 @@ impl ApiError {
             ApiError::WebhookDisabled => "webhook_disabled",
             ApiError::DeliveryPending => "delivery_pending",
             ApiError::PaymentProcessing(_) => "payment_processing_error",
-            ApiError::Unavailable(_) => "provider_unavailable",
+            ApiError::PaymentUnchecked(_) | ApiError::Unavailable(_) => "provider_unavailable",
         }
     }
 
@@ -398,6 +410,12 @@ impl ApiError {
                 over.spent
             ),
             ApiError::Frozen { what } => format!("the owner froze this {what}; nothing was charged"),
+            ApiError::InsufficientCredits(short) if short.owed > Usdc::ZERO => format!(
+                "the call costs {} USDC, and credits of {} that were taken back have to be paid first: {} are missing",
+                short.required,
+                short.owed,
+                short.missing()
+            ),
             ApiError::InsufficientCredits(short) => {
                 format!("the call costs {} USDC and {} are missing from the credits", short.required, short.missing())
             }
@@ -419,6 +437,9 @@ impl ApiError {
             ApiError::PaymentAlreadyUsed => {
                 "this payment was used for another request; repeat that request, or sign a new payment".to_owned()
             }
+            ApiError::PaymentForAnother { transaction } => format!(
+                "this payment was made for another purchase, in transaction {transaction}; sign a new payment for this one"
+            ),
             ApiError::InvalidCursor => {
                 "the cursor is not one that a page of this route and format gave you; begin without one".to_owned()
             }
@@ -461,6 +482,10 @@ impl ApiError {
                 "the payment could not be processed; nothing was broadcast, and the same payment may be sent again"
                     .to_owned()
             }
+            ApiError::PaymentUnchecked(_) => {
+                "the chain cannot be asked about the payment now; nothing was charged, and the same payment may be sent again"
+                    .to_owned()
+            }
             ApiError::Unavailable(_) => "a service this one depends on is not answering; try again shortly".to_owned(),
         }
     }
@@ -495,6 +520,7 @@ impl ApiError {
                     "required_usdc": short.required.to_string(),
                     "credits_balance": short.balance.to_string(),
                     "shortfall_usdc": short.missing().to_string(),
+                    "credits_owed": short.owed.to_string(),
                     "credits_reserved_on_quote": short.held.to_string(),
                     "quote_id": short.quote_id,
                     "top_up": {
@@ -521,10 +547,12 @@ impl ApiError {
                 body["approval_id"] = json!(approval_id);
                 body["approval"] = (**approval).clone();
             }
+            ApiError::PaymentForAnother { transaction } => body["transaction"] = json!(transaction),
             ApiError::PaymentProcessing(context) => {
                 body["code"] = json!(500);
                 merge(&mut body, context.members());
             }
+            ApiError::PaymentUnchecked(context) => merge(&mut body, context.members()),
             _ => {}
         }
         body
@@ -562,7 +590,7 @@ impl IntoResponse for ApiError {
             ApiError::NotConfigured { .. } | ApiError::ClosedToTokens => {
                 response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("3600"));
             }
-            ApiError::RequestInProgress | ApiError::PaymentProcessing(_) => {
+            ApiError::RequestInProgress | ApiError::PaymentProcessing(_) | ApiError::PaymentUnchecked(_) => {
                 response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("2"));
             }
             _ => {}
@@ -599,7 +627,7 @@ mod tests {
             attempt_id: "0xc".to_owned(),
         };
         let taken = Taken { policy: "read", limit: 120, window_secs: 60, remaining: 0, reset_secs: 7 };
-        let rows: [(ApiError, u16, &str); 42] = [
+        let rows: [(ApiError, u16, &str); 44] = [
             (ApiError::field("vin", "is required"), 400, "invalid_request"),
             (ApiError::InvalidQuote, 400, "invalid_quote"),
             (ApiError::QuoteMismatch, 400, "quote_mismatch"),
@@ -625,6 +653,7 @@ mod tests {
             (ApiError::TooManyConnections { most: 100 }, 429, "too_many_connections"),
             (ApiError::ApprovalNotPending, 409, "approval_not_pending"),
             (ApiError::PaymentAlreadyUsed, 409, "payment_already_used"),
+            (ApiError::PaymentForAnother { transaction: "0x1".to_owned() }, 409, "payment_already_used"),
             (ApiError::InvalidCursor, 400, "invalid_cursor"),
             (ApiError::WalletAlreadyLinked, 409, "wallet_already_linked"),
             (ApiError::WalletNotLinked, 400, "wallet_not_linked"),
@@ -644,7 +673,8 @@ mod tests {
             (ApiError::TooManyServices { most: 50 }, 409, "too_many_services"),
             (ApiError::SoulKeyRequired, 401, "unauthorized"),
             (ApiError::UnsupportedMediaType, 415, "unsupported_media_type"),
-            (ApiError::PaymentProcessing(Box::new(context)), 500, "payment_processing_error"),
+            (ApiError::PaymentProcessing(Box::new(context.clone())), 500, "payment_processing_error"),
+            (ApiError::PaymentUnchecked(Box::new(context)), 503, "provider_unavailable"),
             (ApiError::Unavailable(StoreError::new("secret cause")), 503, "provider_unavailable"),
         ];
         for (error, status, code) in rows {

@@ -50,10 +50,6 @@ impl Taken {
     }
 }
 
-/// The address a request came from, as the local gateway's own connection shows it.
-#[derive(Clone, Copy, Debug)]
-pub struct Peer(pub IpAddr);
-
 struct Here {
     reads: bool,
     marketplace: bool,
@@ -97,15 +93,11 @@ fn viewer(headers: &HeaderMap, secret: Option<&str>) -> Option<IpAddr> {
 }
 
 /// Where a request came from. Only those who hold the connection are believed: API Gateway, which puts the peer into
-/// the event's context, our own distribution, and the local gateway. `X-Forwarded-For` begins with whatever the caller
-/// wrote into it.
+/// the event's context, and our own distribution. `X-Forwarded-For` begins with whatever the caller wrote into it.
 fn source_of(request: &Request) -> Option<IpAddr> {
-    let extensions = request.extensions();
-    match extensions.get::<RequestContext>() {
-        Some(RequestContext::ApiGatewayV2(context)) => viewer(request.headers(), EDGE.get().map(String::as_str))
-            .or_else(|| context.http.source_ip.as_deref()?.parse().ok()),
-        _ => extensions.get::<Peer>().map(|peer| peer.0),
-    }
+    let Some(RequestContext::ApiGatewayV2(context)) = request.extensions().get() else { return None };
+    viewer(request.headers(), EDGE.get().map(String::as_str))
+        .or_else(|| context.http.source_ip.as_deref()?.parse().ok())
 }
 
 /// Remembers what was taken, for the answer's headers. The last one counts.

@@ -3,6 +3,7 @@
 pub mod error;
 pub mod headers;
 pub mod kept;
+pub mod lambda;
 pub mod limit;
 pub mod log;
 pub mod market;

@@ -162,13 +162,15 @@ fn payment(job: &Job, wallet: Address, chain: &ChainConfig) -> Value {
     })
 }
 
-/// `amount_usdc` is what it changed, whichever way; the other two are signed.
+/// `amount_usdc` is what it changed, whichever way; the other three are signed.
 fn entry(entry: &Entry) -> Value {
+    let changes = [entry.credits, entry.reserved, entry.debt];
     json!({
         "kind": entry.kind,
-        "amount_usdc": Usdc::from_micro(entry.credits.unsigned_abs().max(entry.reserved.unsigned_abs())).to_string(),
+        "amount_usdc": Usdc::from_micro(changes.into_iter().map(i64::unsigned_abs).max().unwrap_or_default()).to_string(),
         "credits_usdc": signed(entry.credits),
         "reserved_usdc": signed(entry.reserved),
+        "owed_usdc": signed(entry.debt),
         "request_id": entry.request_id,
         "at": entry.at.to_string(),
     })

@@ -48,7 +48,11 @@ impl Filter {
         let mut params = Params::of(query);
         let mut span = span(&mut params);
         if let Some(days) = params.integer("period", 1, 365) {
-            span.since = span.since.max(Some(days_before(now, days)));
+            let begins = days_before(now, days);
+            span.since = span.since.max(Some(begins));
+            if span.until.is_some_and(|until| until < begins) {
+                params.refuse("until", "must not be before the period's first day");
+            }
         }
         let category = params.choice("category", &CATEGORIES);
         let limit = params.integer("limit", 1, MAX_LIMIT).unwrap_or(50);

@@ -23,7 +23,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::job::{Job, Place, RETENTION, Settlement, Step, StoredResult};
-use super::store::{self, MoveError};
+use super::store::{self, MoveError, Refusal};
 use crate::clock::{Clock, Timestamp};
 use crate::config::ChainConfig;
 use crate::digest;
@@ -33,13 +33,17 @@ use crate::http::log;
 use crate::ids::RequestId;
 use crate::ledger::account;
 use crate::ledger::signing::ReceiptSigner;
-use crate::payments::settle::{Found, Settled, Settler};
+use crate::payments::reason::Reason;
+use crate::payments::settle::{Found, JobPayment, Settled, Settler};
 use crate::store::queue;
 use crate::store::{Blobs, BoxFuture, Db, Queue, StoreError};
 use crate::tools::{ErrorCode, Output, Reporter, Runner, Task, ToolError, Toolbox, Unavailable};
 
 /// Results up to this size lie in the job's item; a larger item would cost more than a blob.
 const INLINE_RESULT_BYTES: usize = 8 * 1024;
+/// Largest result, as JSON: with what is said beside it, an answer stays below what Lambda returns, in base64 too
+/// ([`crate::http::lambda`]).
+pub const MAX_RESULT_BYTES: usize = 4 * 1024 * 1024;
 /// How long until a settlement that is pending, or could not be sent, is looked at again.
 const SETTLEMENT_PAUSE: Duration = Duration::from_secs(15);
 /// A worker that has not taken a job up is told again after so long, then after twice as long, up to an hour.
@@ -147,14 +151,15 @@ impl Engine {
             let error = ToolError { code: ErrorCode::PaymentFailed, reason: None, message: gave_up_settling() };
             return self.fail(job, error).await;
         }
-        let payment = signed_payment(job)?;
+        let authorization = signed_payment(job)?;
+        let payment = JobPayment { authorization: &authorization, job: job.request_id };
         for _ in 0..ALLOCATION_RETRIES {
-            let prepared = match self.settler.prepare(&payment).await {
+            let prepared = match self.settler.prepare(payment).await {
                 Ok(prepared) => prepared,
                 Err(settled) => return self.record(job, settled, patience).await,
             };
             if store::submitting(&self.db, job, prepared, self.clock.now()).await? {
-                let settled = self.settler.submit(&payment, job.intent.as_ref()).await;
+                let settled = self.settler.submit(payment, job.intent.as_ref()).await;
                 return self.record(job, settled, patience).await;
             }
         }
@@ -162,12 +167,13 @@ impl Engine {
     }
 
     async fn reconcile(&self, job: &mut Job) -> Result<Progress, MoveError> {
-        let payment = signed_payment(job)?;
-        let settled = match self.settler.reconcile(&payment, job.intent.as_ref()).await? {
+        let authorization = signed_payment(job)?;
+        let payment = JobPayment { authorization: &authorization, job: job.request_id };
+        let settled = match self.settler.reconcile(payment, job.intent.as_ref()).await? {
             Found::Known(settled) => settled,
             Found::Outgrown(raised) => {
                 store::raised(&self.db, job, raised, self.clock.now()).await?;
-                self.settler.submit(&payment, job.intent.as_ref()).await
+                self.settler.submit(payment, job.intent.as_ref()).await
             }
         };
         let settled = match settled {
@@ -183,7 +189,14 @@ impl Engine {
         let now = self.clock.now();
         match settled {
             Settled::Yes { transaction } => store::settled(&self.db, &self.signer, job, transaction, now).await?,
-            Settled::No(reason) => store::refused(&self.db, &self.signer, &self.chain, job, reason, now).await?,
+            Settled::No(reason) => {
+                store::refused(&self.db, &self.signer, &self.chain, job, Refusal::of(reason), now).await?;
+            }
+            Settled::ForAnother { transaction } => {
+                log::failure("a payment was put on chain for another purchase", &transaction);
+                let refusal = Refusal { reason: Reason::PaidForAnother, transaction: Some(transaction) };
+                store::refused(&self.db, &self.signer, &self.chain, job, refusal, now).await?;
+            }
             Settled::Dropped => store::dropped(&self.db, job, now).await?,
             Settled::Pending { transaction: Some(transaction) } if job.transaction.is_none() => {
                 store::pending(&self.db, job, transaction, SETTLEMENT_PAUSE, now).await?;
@@ -246,12 +259,7 @@ impl Engine {
                 }
                 return Ok(Progress::Paused);
             }
-            Ok(Worked::Done(output)) => {
-                let credited = output.credited;
-                let is_brief = job.expires < job.created.plus(RETENTION).secs();
-                let result = self.keep(job.request_id, output, is_brief).await?;
-                store::completed(&self.db, &self.signer, job, result, credited, self.clock.now()).await?;
-            }
+            Ok(Worked::Done(output)) => self.complete(job, output).await?,
             Err(error) => return self.fail(job, error).await,
         }
         Ok(Progress::Moved)
@@ -341,20 +349,42 @@ impl Engine {
         }
     }
 
-    /// Keeps a result in the job's item, or beside it if it is large.
-    pub async fn keep(
-        &self,
-        request_id: RequestId,
-        output: Output,
-        is_brief: bool,
-    ) -> Result<StoredResult, StoreError> {
-        let json = output.result.to_string();
+    /// Ends a job that is held with its result; one that nobody could be answered with is a failure.
+    pub async fn complete(&self, job: &mut Job, output: Output) -> Result<(), MoveError> {
+        let (credited, json) = (output.credited, output.result.to_string());
+        if json.len() > MAX_RESULT_BYTES {
+            let why = format!("the result has {} bytes, more than {MAX_RESULT_BYTES}", json.len());
+            let error = match job.sold {
+                Some(_) => ToolError::unavailable(Unavailable::SellerFailed, why),
+                None => ToolError::internal(why),
+            };
+            return self.fail(job, error).await.map(drop);
+        }
+        let result = self.keep(job, output, json).await?;
+        let written = match &result.place {
+            Place::Blob(key) => Some(key.clone()),
+            Place::Inline(_) => None,
+        };
+        let ended = store::completed(&self.db, &self.signer, job, result, credited, self.clock.now()).await;
+        // Only what was surely refused is deleted: a write that failed may have been applied.
+        if let (Err(MoveError::LostLease), Some(key)) = (&ended, written)
+            && let Err(error) = self.blobs.delete(&key).await
+        {
+            log::failure("a result that lost was not deleted", &error);
+        }
+        ended
+    }
+
+    /// Keeps a result in the job's item, or beside it if it is large. Each time in a blob of its own: an attempt that lost its
+    /// lease must not change what another delivered.
+    async fn keep(&self, job: &Job, output: Output, json: String) -> Result<StoredResult, StoreError> {
         let place = if json.len() <= INLINE_RESULT_BYTES {
             Place::Inline(json)
         } else {
             // What is forgotten sooner lies where blobs are deleted sooner (template.yaml, BlobBucket).
+            let is_brief = job.expires < job.created.plus(RETENTION).secs();
             let folder = if is_brief { "results/brief" } else { "results" };
-            let key = format!("{folder}/{request_id}.json");
+            let key = format!("{folder}/{}-{}.json", job.request_id, const_hex::encode(digest::random::<8>()));
             self.blobs.put(&key, "application/json", json.into_bytes()).await?;
             Place::Blob(key)
         };

@@ -142,6 +142,9 @@ pub struct Job {
     /// The work need not wait for the settlement (see `payments::policy`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub overlap: bool,
+    /// Its payer has not settled much yet: once it is done and paid, that counts (see `payments::policy`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub vouches: bool,
     /// What may be on chain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent: Option<Intent>,
@@ -461,6 +464,7 @@ mod tests {
             watched: false,
             settlement: Settlement::Submitted,
             overlap: false,
+            vouches: true,
             intent: Some(Intent {
                 relayer: wallet,
                 account_nonce: 1_000_000,

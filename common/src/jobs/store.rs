@@ -12,6 +12,7 @@ use crate::clock::Timestamp;
 use crate::config::ChainConfig;
 use crate::evm::hex0x;
 use crate::ids::RequestId;
+use crate::ledger::account::{Change, plus};
 use crate::ledger::credit::{self, EntryKind};
 use crate::ledger::earning::{self, Earning, SaleEnd};
 use crate::ledger::receipt::{self, ExecutionStatus, Receipt, ReceiptStatus};
@@ -90,6 +91,12 @@ pub async fn take_up(db: &Db, request_id: RequestId, holder: &str, now: Timestam
 
 /// Whoever made the last attempt holds the job, which is the one it was made at.
 const HELD: &str = "#attempt = :attempt AND #created = :created AND attribute_exists(#open)";
+
+/// Holds a transaction to the job's current attempt.
+pub fn held(db: &Db, job: &Job) -> Result<Write, StoreError> {
+    let check = Write::check(&db.tables.jobs, job.key()).only_if(HELD);
+    check.bind("attempt", job.attempt)?.bind("created", job.created)
+}
 
 /// Starts a change of a job under its current attempt.
 fn change(db: &Db, job: &Job, expression: &str, now: Timestamp) -> Result<Write, StoreError> {
@@ -180,6 +187,9 @@ pub async fn settled(
         writes.push(bind(ending(db, job, set, ended, now)?)?);
         writes.push(revised(db, signer, &next, now).await?);
         writes.extend(job.charge.keep(db, job.purchase())?);
+        if job.vouches && ended == Outcome::Completed {
+            writes.push(Change { settled: signed(job)?, ..Change::default() }.write(db, job.agent)?);
+        }
     } else {
         writes.push(bind(change(db, job, &format!("{set} REMOVE #intent"), now)?)?);
     }
@@ -191,6 +201,20 @@ pub async fn settled(
     Ok(())
 }
 
+/// Why money will not arrive.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    pub reason: Reason,
+    /// Where it went, if it went to another purchase.
+    pub transaction: Option<String>,
+}
+
+impl Refusal {
+    pub fn of(reason: Reason) -> Refusal {
+        Refusal { reason, transaction: None }
+    }
+}
+
 /// The money will not arrive. Work that was not done yet is not done, and the payment may be tried again: its wallet
 /// may have been filled, or somebody else may broadcast it.
 pub async fn refused(
@@ -198,15 +222,20 @@ pub async fn refused(
     signer: &ReceiptSigner,
     chain: &ChainConfig,
     job: &mut Job,
-    reason: Reason,
+    refusal: Refusal,
     now: Timestamp,
 ) -> Result<(), MoveError> {
+    let reason = refusal.reason;
     let mut next = Job { settlement: Settlement::Refused, refusal: Some(reason.as_str().to_owned()), ..job.clone() };
     close(&mut next);
     let mut set = "SET #settlement = :refused, #refusal = :refusal".to_owned();
+    if refusal.transaction.is_some() {
+        next.transaction = refusal.transaction.clone();
+        set.push_str(", #transaction = :transaction");
+    }
     if job.outcome.is_none() {
         next.outcome = Some(Outcome::Failed);
-        next.error = Some(payment_failed(reason));
+        next.error = Some(payment_failed(&refusal));
         set.push_str(", #outcome = :outcome, #error = :error");
     }
     let ended = next.outcome.unwrap_or(Outcome::Failed);
@@ -214,6 +243,9 @@ pub async fn refused(
         ending(db, job, &set, ended, now)?.bind("refused", Settlement::Refused)?.bind("refusal", reason.as_str())?;
     if job.outcome.is_none() {
         write = write.bind("outcome", next.outcome)?.bind("error", &next.error)?;
+    }
+    if let Some(transaction) = &refusal.transaction {
+        write = write.bind("transaction", transaction)?;
     }
     let mut writes = vec![write, revised(db, signer, &next, now).await?];
     writes.extend(match job.outcome {
@@ -250,9 +282,12 @@ pub async fn completed(
         let mut writes = vec![write, revised(db, signer, &next, now).await?];
         writes.extend(earned(db, &next, SaleEnd::Completed, now)?);
         writes.extend(job.charge.keep(db, job.purchase())?);
+        let settled = if job.vouches { signed(job)? } else { 0 };
         if let Some(bought) = credited {
-            let (cause, change) = (job.receipt_id.as_str(), credit::add(bought)?);
+            let (cause, change) = (job.receipt_id.as_str(), Change { settled, ..credit::add(bought)? });
             writes.extend(credit::change(db, job.agent, EntryKind::TopUp, change, cause, Some(job.request_id), now)?);
+        } else if settled > 0 {
+            writes.push(Change { settled, ..Change::default() }.write(db, job.agent)?);
         }
         db.transact(&writes).await?;
     } else {
@@ -425,6 +460,11 @@ pub async fn look_again_at(
     open(db).look_again_at(db, job::key(request_id), was_due, due).await
 }
 
+/// What of a job's price was signed for, as something to add.
+fn signed(job: &Job) -> Result<i64, StoreError> {
+    plus(job.price.checked_sub(job.charge.credits).unwrap_or_default())
+}
+
 fn close(job: &mut Job) {
     job.open = None;
     job.due = None;
@@ -432,13 +472,15 @@ fn close(job: &mut Job) {
     job.intent = None;
 }
 
-fn payment_failed(reason: Reason) -> ToolError {
+fn payment_failed(refusal: &Refusal) -> ToolError {
+    let reason = refusal.reason;
+    let wherever = refusal.transaction.as_ref().map(|hash| format!(" (transaction {hash})")).unwrap_or_default();
     let code =
         if reason == Reason::InsufficientFunds { ErrorCode::InsufficientFunds } else { ErrorCode::PaymentFailed };
     ToolError {
         code,
         reason: Some(reason.as_str().to_owned()),
-        message: format!("the payment failed: {reason}; nothing was charged"),
+        message: format!("the payment failed: {reason}{wherever}; nothing was charged"),
     }
 }
 

@@ -19,6 +19,9 @@ pub struct Account {
     /// What open quotes hold, in micro-USDC.
     #[serde(default)]
     pub reserved: Usdc,
+    /// What was taken back and could not be paid yet, in micro-USDC (see [`super::debt`]).
+    #[serde(default)]
+    pub debt: Usdc,
     /// Counts the changes of everything below. A charge is only made under the rules it was judged by.
     #[serde(default)]
     pub rules: u32,
@@ -29,6 +32,22 @@ pub struct Account {
     /// There is an action policy, to be read where a call is judged.
     #[serde(default)]
     pub policy: bool,
+    /// What signed payments for work that was done have brought, in micro-USDC. Counted only up to where it no longer
+    /// matters (`payments::policy`).
+    #[serde(default)]
+    pub settled: Usdc,
+}
+
+impl Account {
+    /// What can be spent: what is owed is not.
+    pub fn spendable(&self) -> Usdc {
+        self.credits.checked_sub(self.debt).unwrap_or_default()
+    }
+
+    /// What is owed beyond what there is.
+    pub fn owed(&self) -> Usdc {
+        self.debt.checked_sub(self.credits).unwrap_or_default()
+    }
 }
 
 /// What a write does to an account.
@@ -38,6 +57,10 @@ pub struct Change {
     pub credits: i64,
     /// micro-USDC, added to what is held
     pub reserved: i64,
+    /// micro-USDC, added to what was settled
+    pub settled: i64,
+    /// micro-USDC, added to what is owed
+    pub debt: i64,
     /// The rules must still be those of this count.
     pub under_rules: Option<u32>,
 }
@@ -57,17 +80,25 @@ fn key(agent: AgentId) -> Key {
 }
 
 impl Change {
-    /// The write. Refused where it would leave less than nothing, or where the rules are other ones by now.
+    /// The write. Refused where it would leave less than nothing, where it would spend what is owed, or where the rules are
+    /// other ones by now.
     pub fn write(self, db: &Db, agent: AgentId) -> Result<Write, StoreError> {
         let mut sets = Vec::new();
         let mut conditions = Vec::new();
-        for (name, change) in [("credits", self.credits), ("reserved", self.reserved)] {
+        let changes =
+            [("credits", self.credits), ("reserved", self.reserved), ("settled", self.settled), ("debt", self.debt)];
+        for (name, change) in changes {
             if change != 0 {
                 sets.push(format!("#{name} :{name}"));
             }
             if change < 0 {
                 conditions.push(format!("#{name} >= :needed_{name}"));
             }
+        }
+        // Whoever owes neither spends nor holds.
+        let spends = self.debt == 0 && (self.credits < 0 || self.credits == 0 && self.reserved < 0);
+        if spends {
+            conditions.push("(attribute_not_exists(#debt) OR #debt = :no_debt)".to_owned());
         }
         match self.under_rules {
             None => {}
@@ -82,13 +113,16 @@ impl Change {
         if !conditions.is_empty() {
             write = write.only_if(&conditions.join(" AND "));
         }
-        for (name, change) in [("credits", self.credits), ("reserved", self.reserved)] {
+        for (name, change) in changes {
             if change != 0 {
                 write = write.bind(name, change)?;
             }
             if change < 0 {
                 write = write.bind(&format!("needed_{name}"), -change)?;
             }
+        }
+        if spends {
+            write = write.bind("no_debt", 0)?;
         }
         match self.under_rules {
             Some(rules) if rules > 0 => write.bind("rules", rules),

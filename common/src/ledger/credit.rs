@@ -29,6 +29,12 @@ pub enum EntryKind {
     Release,
     /// Work that was paid for and failed.
     Refund,
+    /// A card's payment was refunded or is disputed: owed from now on.
+    CardReversal,
+    /// It is the service's again.
+    CardReinstated,
+    /// Owed credits, paid.
+    DebtPaid,
 }
 
 impl EntryKind {
@@ -40,6 +46,9 @@ impl EntryKind {
             EntryKind::Reserve => "reserve",
             EntryKind::Release => "release",
             EntryKind::Refund => "refund",
+            EntryKind::CardReversal => "card_reversal",
+            EntryKind::CardReinstated => "card_reinstated",
+            EntryKind::DebtPaid => "debt_paid",
         }
     }
 }
@@ -50,7 +59,9 @@ pub struct Entry {
     pub kind: EntryKind,
     pub credits: i64,
     pub reserved: i64,
-    /// What caused it: a receipt, a quote's hold, a session of the card processor.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub debt: i64,
+    /// What caused it: a receipt, a quote's hold, a session or a payment of the card processor.
     pub cause: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<RequestId>,
@@ -59,7 +70,8 @@ pub struct Entry {
 
 impl Entry {
     pub fn new(kind: EntryKind, change: Change, cause: &str, request_id: Option<RequestId>, at: Timestamp) -> Entry {
-        Entry { kind, credits: change.credits, reserved: change.reserved, cause: cause.to_owned(), request_id, at }
+        let Change { credits, reserved, debt, .. } = change;
+        Entry { kind, credits, reserved, debt, cause: cause.to_owned(), request_id, at }
     }
 
     /// The write that keeps it. Refused if this cause did the same before.
@@ -67,6 +79,10 @@ impl Entry {
         let key = Key::new(agent_partition(agent), format!("ENTRY#{}#{}", self.cause, self.kind.as_str()));
         Ok(Write::put(&db.tables.ledger, key, self)?.only_if_new())
     }
+}
+
+fn is_nothing(change: &i64) -> bool {
+    *change == 0
 }
 
 /// The writes that change an account, with their entry.

@@ -50,7 +50,7 @@ pub async fn place(
     now: Timestamp,
 ) -> Result<bool, StoreError> {
     let sk = sort(id);
-    let change = Change { credits: minus(credits)?, reserved: plus(credits)?, under_rules: None };
+    let change = Change { credits: minus(credits)?, reserved: plus(credits)?, ..Change::default() };
     let [entry, account] = credit::change(db, agent, EntryKind::Reserve, change, &cause(&sk), None, now)?;
     let hold = Hold { sk: sk.clone(), credits, until };
     let put = Write::put(&db.tables.ledger, Key::new(agent_partition(agent), sk), &hold)?.only_if_new();
@@ -81,7 +81,7 @@ pub async fn release(db: &Db, agent: AgentId, all: bool, now: Timestamp) -> Resu
             if !all && now < hold.until {
                 continue;
             }
-            let change = Change { credits: plus(hold.credits)?, reserved: minus(hold.credits)?, under_rules: None };
+            let change = Change { credits: plus(hold.credits)?, reserved: minus(hold.credits)?, ..Change::default() };
             let [entry, account] = credit::change(db, agent, EntryKind::Release, change, &cause(&hold.sk), None, now)?;
             let delete = Write::delete(&db.tables.ledger, Key::new(agent_partition(agent), hold.sk.clone()))
                 .only_if("attribute_exists(#pk)");

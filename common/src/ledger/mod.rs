@@ -5,6 +5,7 @@
 //! | [`account`] | what an agent has, and the rules for spending it |
 //! | [`credit`] | entries: why an account changed, kept for ever |
 //! | [`hold`] | credits kept for an open quote |
+//! | [`debt`], [`card`] | credits that are taken back; a card's payment, its refunds and disputes |
 //! | [`charge`] | how one job is paid for: how it begins and how it ends |
 //! | [`day`] | what a UTC day cost: the counters behind every cap |
 //! | [`budget`], [`freeze`] | the owner's rules |
@@ -19,9 +20,11 @@
 
 pub mod account;
 pub mod budget;
+pub mod card;
 pub mod charge;
 pub mod credit;
 pub mod day;
+pub mod debt;
 pub mod earning;
 pub mod fee;
 pub mod freeze;

@@ -181,9 +181,6 @@ pub async fn entries(
     let since = entry_sort(from.unwrap_or(Timestamp::from_millis(0)), 0);
     let first = first.map_or(since.clone(), |first| first.max(since));
     let last = to.map_or("ENTRY$".to_owned(), |to| entry_sort(to, 0));
-    if last < first {
-        return Ok(Vec::new());
-    }
     db.query(Query::between(&db.tables.ledger, &seller_partition(soul), &first, &last, limit)?.latest()).await
 }
 

@@ -1,5 +1,9 @@
 //! The files of a job: rows beside it, contents in the blob store. Paths are a stranger's text, so a content's key is
 //! made of the path's digest, and a path never reaches a file system.
+//!
+//! Storage and downloads cost the operator money, and a seller who buys from themselves pays only the fee. So both limits
+//! follow from the job's price ([`room`], [`FETCHED_TIMES`]). They are counted in a row of the job (`FILES`) by conditional
+//! writes, and the cost of a job's files stays below its fee.
 
 use std::time::Duration;
 
@@ -9,19 +13,40 @@ use serde_json::{Value, json};
 use crate::clock::Timestamp;
 use crate::digest::{random, sha256};
 use crate::encoding::percent_encoded;
+use crate::http::log;
 use crate::ids::RequestId;
-use crate::jobs::job::{self, RETENTION};
-use crate::store::db::Query;
-use crate::store::{Blobs, Db, Key, StoreError, Write};
+use crate::jobs::job::{self, Job, RETENTION};
+use crate::money::Usdc;
+use crate::store::db::{Query, parse};
+use crate::store::{Blobs, Db, Key, StoreError, Write, WriteError};
 
 /// Most files of one job.
 pub const MAX_FILES: usize = 100;
-/// Largest file that is sent or fetched as a body; larger ones go by a URL of the blob store.
+/// Most files that are sent or announced for one job, those that were replaced included.
+const MAX_SENT: usize = 200;
+/// Largest file that is sent as a body; larger ones are sent to a URL of the blob store.
 pub const MAX_BODY_BYTES: usize = 1024 * 1024;
+/// Largest file that is fetched as a body, which is what Lambda returns in base64. Larger ones lead to a URL of the blob store.
+pub const MAX_SERVED_BYTES: u64 = 4 * MIB;
 /// Largest file.
-pub const MAX_FILE_BYTES: u64 = 100 * 1024 * 1024;
-/// A blob's URL is good for so long.
-pub const URL_VALID: Duration = Duration::from_secs(15 * 60);
+pub const MAX_FILE_BYTES: u64 = 100 * MIB;
+/// A URL to send a file to is good for so long.
+pub const SEND_VALID: Duration = Duration::from_secs(15 * 60);
+/// A URL to fetch a file from is good for so long: nobody can count how often it is used meanwhile.
+pub const FETCH_VALID: Duration = Duration::from_secs(30);
+/// All that was ever sent or announced for a job may be so many times what it may have: for what is replaced.
+const SENT_TIMES: u64 = 3;
+/// All that is fetched of a job's files may be so many times what it may have.
+const FETCHED_TIMES: u64 = 10;
+const MIB: u64 = 1024 * 1024;
+/// A change that met another is tried again, so often.
+const TRIES: u32 = 8;
+
+/// So many bytes the files of a job of this price may have together: 100 MiB for each USDC, at least 2 MiB and at most 1 GiB.
+pub fn room(price: Usdc) -> u64 {
+    let bytes = u128::from(price.micro()) * u128::from(100 * MIB) / 1_000_000;
+    u64::try_from(bytes).unwrap_or(u64::MAX).clamp(2 * MIB, 1024 * MIB)
+}
 
 /// One file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,6 +59,9 @@ pub struct FileRow {
     /// can be written once, so that what was delivered stays what it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uploaded: Option<String>,
+    /// Sent as a body, which is kept in this blob: one of its own, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent: Option<String>,
     pub at: Timestamp,
     /// Unix seconds after which the row may go, as its job.
     pub expires: i64,
@@ -42,7 +70,8 @@ pub struct FileRow {
 impl FileRow {
     pub fn of(path: &str, content_type: &str, size: u64, at: Timestamp) -> FileRow {
         let expires = at.plus(RETENTION).secs();
-        FileRow { path: path.to_owned(), size, content_type: content_type.to_owned(), uploaded: None, at, expires }
+        let (path, content_type) = (path.to_owned(), content_type.to_owned());
+        FileRow { path, size, content_type, uploaded: None, sent: None, at, expires }
     }
 
     /// The row as it is listed (mission document, "Job file").
@@ -58,13 +87,14 @@ impl FileRow {
 
     /// Where its content lies.
     pub fn blob(&self, request_id: RequestId) -> String {
-        self.uploaded.clone().unwrap_or_else(|| blob(request_id, &self.path))
+        // Rows of before each body had a blob of its own have neither.
+        let own = self.uploaded.as_ref().or(self.sent.as_ref());
+        own.cloned().unwrap_or_else(|| blob(request_id, &self.path))
     }
 
     /// The same, to be sent to a blob of its own.
     pub fn announced(self, request_id: RequestId) -> FileRow {
-        let key = format!("{}-{}", blob(request_id, &self.path), const_hex::encode(random::<8>()));
-        FileRow { uploaded: Some(key), ..self }
+        FileRow { uploaded: Some(new_blob(request_id, &self.path)), ..self }
     }
 
     /// Its last part.
@@ -77,28 +107,169 @@ fn key(request_id: RequestId, path: &str) -> Key {
     Key::new(job::key(request_id).pk, format!("FILE#{path}"))
 }
 
-/// Where the content of a file that came as a body lies.
 fn blob(request_id: RequestId, path: &str) -> String {
     format!("files/{request_id}/{}", const_hex::encode(sha256(path.as_bytes())))
 }
 
-/// Keeps a file, in place of one of the same path: its content first, if it came with the row.
+fn new_blob(request_id: RequestId, path: &str) -> String {
+    format!("{}-{}", blob(request_id, path), const_hex::encode(random::<8>()))
+}
+
+/// The counters of a job's files.
+#[derive(Debug, Default, Deserialize)]
+struct Used {
+    /// Files there are. (Beside them the row has their `bytes`.)
+    #[serde(default)]
+    files: usize,
+    /// Files that were ever sent or announced, and their bytes.
+    #[serde(default)]
+    sent: usize,
+    #[serde(default)]
+    sent_bytes: u64,
+}
+
+fn used_key(request_id: RequestId) -> Key {
+    Key::new(job::key(request_id).pk, "FILES")
+}
+
+/// Why a file was not kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotKept {
+    /// Another attempt, or nobody, holds the job by now.
+    Lost,
+    /// Others replaced the file at the same time, again and again.
+    Busy,
+    /// The job may have no more; what of the file is wrong with it.
+    Full { field: &'static str, why: String },
+}
+
+/// Keeps a file, in place of one of the same path: its content first, if it came with the row. `still` is the condition under
+/// which the job takes files. What was replaced, or not kept, is deleted.
 pub async fn keep(
     db: &Db,
     blobs: &dyn Blobs,
-    request_id: RequestId,
-    row: FileRow,
+    job: &Job,
+    still: Write,
+    mut row: FileRow,
     content: Option<Vec<u8>>,
-) -> Result<(), StoreError> {
+) -> Result<Result<(), NotKept>, StoreError> {
+    let request_id = job.request_id;
     if let Some(content) = content {
-        blobs.put(&blob(request_id, &row.path), &row.content_type, content).await?;
+        let blob = new_blob(request_id, &row.path);
+        blobs.put(&blob, &row.content_type, content).await?;
+        row.sent = Some(blob);
     }
-    db.write(Write::put(&db.tables.jobs, key(request_id, &row.path), &row)?).await?;
-    Ok(())
+    let kept = replace(db, job, &still, &row).await;
+    let (outcome, unused) = match kept {
+        Ok(Ok(old)) => (Ok(Ok(())), old.map(|old| old.blob(request_id))),
+        Ok(Err(refused)) => (Ok(Err(refused)), row.sent),
+        // It may have been written all the same.
+        Err(error) => (Err(error), None),
+    };
+    if let Some(unused) = unused
+        && let Err(error) = blobs.delete(&unused).await
+    {
+        log::failure("a file that nobody has was not deleted", &error);
+    }
+    outcome
+}
+
+/// Writes the row, and counts it; the row that it replaced.
+async fn replace(
+    db: &Db,
+    job: &Job,
+    still: &Write,
+    row: &FileRow,
+) -> Result<Result<Option<FileRow>, NotKept>, StoreError> {
+    let table = &db.tables.jobs;
+    if row.size > room(job.price) {
+        return Ok(Err(full_of(&Used::default(), job.price, row, None)));
+    }
+    for _ in 0..TRIES {
+        let old = load_latest(db, job.request_id, &row.path).await?;
+        let put = Write::put(table, key(job.request_id, &row.path), row)?;
+        let put = match &old {
+            None => put.only_if_new(),
+            Some(old) => match (&old.uploaded, &old.sent) {
+                (Some(blob), _) => put.only_if("#uploaded = :blob").bind("blob", blob)?,
+                (None, Some(blob)) => put.only_if("#sent = :blob").bind("blob", blob)?,
+                (None, None) => put.only_if(
+                    "attribute_exists(#pk) AND attribute_not_exists(#uploaded) AND attribute_not_exists(#sent)",
+                ),
+            },
+        };
+        match db.transact(&[still.clone(), count(db, job, row, old.as_ref())?, put]).await {
+            Ok(()) => return Ok(Ok(old)),
+            Err(WriteError::Failed(error)) => return Err(error),
+            Err(refused) if refused.refused(0).is_some() => return Ok(Err(NotKept::Lost)),
+            Err(refused) => {
+                if let Some(full) = refused.refused(1) {
+                    let used: Used = full.old.clone().map(parse).transpose()?.unwrap_or_default();
+                    return Ok(Err(full_of(&used, job.price, row, old.as_ref())));
+                }
+            }
+        }
+    }
+    Ok(Err(NotKept::Busy))
+}
+
+/// The write that counts a file, no larger than all the job may have; refused if that is too much.
+fn count(db: &Db, job: &Job, row: &FileRow, old: Option<&FileRow>) -> Result<Write, StoreError> {
+    let (room, size) = (signed(room(job.price)), signed(row.size));
+    let more = size - old.map_or(0, |old| signed(old.size));
+    let within = |name: &str| format!("(attribute_not_exists(#{name}) OR #{name} <= :{name}_left)");
+    let condition = ["files", "bytes", "sent", "sent_bytes"].map(within).join(" AND ");
+    let add = "ADD #files :new, #bytes :more, #sent :one, #sent_bytes :size SET #expires = :expires";
+    Write::update(&db.tables.jobs, used_key(job.request_id), add)
+        .only_if(&condition)
+        .bind("new", i64::from(old.is_none()))?
+        .bind("more", more)?
+        .bind("one", 1)?
+        .bind("size", size)?
+        .bind("expires", row.expires)?
+        .bind("files_left", MAX_FILES - usize::from(old.is_none()))?
+        .bind("bytes_left", room - more)?
+        .bind("sent_left", MAX_SENT - 1)?
+        .bind("sent_bytes_left", room * signed(SENT_TIMES) - size)
+}
+
+fn full_of(used: &Used, price: Usdc, row: &FileRow, old: Option<&FileRow>) -> NotKept {
+    let room = room(price);
+    let (field, why) = if used.files + usize::from(old.is_none()) > MAX_FILES {
+        ("path", format!("a job may have at most {MAX_FILES} files"))
+    } else if used.sent >= MAX_SENT {
+        ("path", format!("a job takes at most {MAX_SENT} files, replaced ones included"))
+    } else if used.sent_bytes + row.size > room * SENT_TIMES {
+        ("size", format!("a job of this price takes at most {} bytes, replaced ones included", room * SENT_TIMES))
+    } else {
+        ("size", format!("the files of a job of this price may have at most {room} bytes together"))
+    };
+    NotKept::Full { field, why }
+}
+
+fn signed(bytes: u64) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
+/// Counts what is about to be fetched of a job's files; `false` if that would be more than its price pays for.
+pub async fn count_fetch(db: &Db, job: &Job, bytes: u64, now: Timestamp) -> Result<bool, StoreError> {
+    let most = room(job.price) * FETCHED_TIMES;
+    let Some(left) = most.checked_sub(bytes) else { return Ok(false) };
+    let add = "ADD #fetched :bytes SET #expires = if_not_exists(#expires, :expires)";
+    let write = Write::update(&db.tables.jobs, used_key(job.request_id), add)
+        .only_if("attribute_not_exists(#fetched) OR #fetched <= :left")
+        .bind("bytes", bytes)?
+        .bind("left", left)?
+        .bind("expires", now.plus(RETENTION).secs())?;
+    db.write_if(write).await
 }
 
 pub async fn load(db: &Db, request_id: RequestId, path: &str) -> Result<Option<FileRow>, StoreError> {
     db.get(&db.tables.jobs, key(request_id, path)).await
+}
+
+async fn load_latest(db: &Db, request_id: RequestId, path: &str) -> Result<Option<FileRow>, StoreError> {
+    db.get_latest(&db.tables.jobs, key(request_id, path)).await
 }
 
 /// A job's files, by path.
@@ -154,6 +325,29 @@ mod tests {
             assert_eq!(range(Some(none), 10), Part::None, "{none}");
         }
         assert_eq!(range(Some("bytes=0-0"), 0), Part::None);
+    }
+
+    #[test]
+    fn room_follows_from_the_price() {
+        for (micro, bytes) in
+            [(0, 2 * MIB), (10_000, 2 * MIB), (500_000, 50 * MIB), (1_000_000, 100 * MIB), (u64::MAX, 1024 * MIB)]
+        {
+            assert_eq!(room(Usdc::from_micro(micro)), bytes, "{micro}");
+        }
+    }
+
+    /// Storage and traffic of a job's files, at the prices of us-east-1, cost less than the fee that was paid.
+    #[test]
+    fn files_cost_less_than_the_fee() {
+        const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
+        // USD for a GiB: kept for a month, and out to the internet.
+        let (kept, fetched) = (0.023 * 31.0 / 30.0, 0.09);
+        for micro in [10_000u64, 20_000, 100_000, 500_000, 1_000_000, 10_240_000, 100_000_000] {
+            let gib = room(Usdc::from_micro(micro)) as f64 / GIB;
+            // A replaced file is deleted, but its upload URL could be used again while it lasts.
+            let cost = gib * (kept * SENT_TIMES as f64 + fetched * FETCHED_TIMES as f64);
+            assert!(cost < 0.2 * micro as f64 / 1_000_000.0, "{micro}: {cost}");
+        }
     }
 
     #[test]

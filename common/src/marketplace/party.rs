@@ -13,6 +13,7 @@ use crate::http::{ApiError, MarketError, headers};
 use crate::ids::{AgentId, RequestId};
 use crate::jobs::job::Job;
 use crate::jobs::store;
+use crate::limits::{self, Class, Subject};
 
 /// What somebody is to a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +64,8 @@ async fn asker(market: &Market, headers: &HeaderMap, needed: Scope) -> Result<As
         return Ok(Asker::Agent(market.app.caller(headers, needed).await?.agent));
     }
     let named = headers::agent_name(headers)?.ok_or(ApiError::ProofRequired)?;
+    // Nothing is proven: a stranger's requests are not to use up the limit of who is named.
+    limits::take(&market.app, Subject::source(), Class::of_free(needed)).await?;
     Ok(Asker::Agent(named.agent()))
 }
 

@@ -16,7 +16,7 @@ use super::{Market, webhook};
 use crate::app::App;
 use crate::catalog::input::FieldError;
 use crate::clock::Timestamp;
-use crate::digest::sha256;
+use crate::digest::{random, sha256};
 use crate::http::{ApiError, log};
 use crate::limits::{self, Class, Subject};
 use crate::money::Usdc;
@@ -135,6 +135,7 @@ pub async fn change_text(
             return Ok((soul.version, hash));
         }
         if !stored {
+            limits::take(app, Subject::Soul(soul.id()), Class::Publish).await?;
             let bytes = text.clone().into_bytes();
             app.blobs.put(&soul::text_blob(&hash), "text/markdown; charset=utf-8", bytes).await?;
             stored = true;
@@ -246,22 +247,39 @@ pub async fn change_service(
 
 /// Gives a service its program.
 pub async fn change_program(market: &Market, soul: &Soul, name: &str, bytes: Vec<u8>) -> Result<Offered, ApiError> {
+    let runs_programs = |service: &Service| match service.terms.executor {
+        service::Executor::Program => Ok(()),
+        _ => Err(ApiError::field("executor", "is not program; change the service first")),
+    };
     let service = find_service(&market.app, &soul.slug, name).await?;
-    if service.terms.executor != service::Executor::Program {
-        return Err(ApiError::field("executor", "is not program; change the service first"));
-    }
+    runs_programs(&service)?;
     // What cannot be started is refused here, and not to the first buyer.
     inspect(&bytes).map_err(|problems| {
         ApiError::InvalidRequest(problems.into_iter().map(|problem| FieldError::new("", problem)).collect())
     })?;
     let hash = const_hex::encode(sha256(&bytes));
-    market.app.blobs.put(&service::program_blob(&hash), "application/wasm", bytes).await?;
+    if service.terms.program.as_ref() == Some(&hash) {
+        return Ok(market.offered(&soul.slug, service.clone(), service.terms.webhook_number));
+    }
+    limits::take(&market.app, Subject::Soul(soul.id()), Class::Publish).await?;
+    let mut uploaded = service.terms;
+    uploaded.program = Some(hash);
+    uploaded.program_copy = Some(const_hex::encode(random::<8>()));
+    let blob = uploaded.program_blob().unwrap_or_default();
+    market.app.blobs.put(&blob, "application/wasm", bytes).await?;
     let changed = |service: &Service| {
+        runs_programs(service)?;
         let mut changed = service.clone();
-        changed.terms.program = Some(hash.clone());
+        changed.terms.program.clone_from(&uploaded.program);
+        changed.terms.program_copy.clone_from(&uploaded.program_copy);
         Ok(changed)
     };
-    update_service(market, &soul.slug, name, changed).await
+    let offered = update_service(market, &soul.slug, name, changed).await;
+    // A write that failed may have been applied; what was refused was not.
+    if !matches!(offered, Ok(_) | Err(ApiError::Unavailable(_))) {
+        market.app.blobs.delete(&blob).await?;
+    }
+    offered
 }
 
 /// Takes a service off the market. Once or often is the same.
@@ -327,8 +345,18 @@ async fn update_service(
         if new_terms || after.test_cases != before.test_cases || after.active != before.active {
             writes.extend(trials::ask(&app.db, soul, &after, after.updated)?);
         }
+        // Copied before the change: at every moment a sold job finds its program in one of the two places.
+        let is_replaced = after.terms.program_blob() != before.terms.program_blob();
+        let replaced = if is_replaced { service::copy_replaced(&*app.blobs, &before.terms).await? } else { None };
         match commit(app, soul, writes).await {
-            Ok(()) => return Ok(market.offered(soul, after, before.terms.webhook_number)),
+            Ok(()) => {
+                if let Some(blob) = replaced
+                    && let Err(error) = app.blobs.delete(&blob).await
+                {
+                    log::failure("a replaced program was not deleted", &error);
+                }
+                return Ok(market.offered(soul, after, before.terms.webhook_number));
+            }
             Err(WriteError::Refused(_)) => {}
             Err(error) => return Err(unavailable(error)),
         }

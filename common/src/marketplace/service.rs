@@ -12,7 +12,7 @@ use crate::clock::Timestamp;
 use crate::ids;
 use crate::money::Usdc;
 use crate::store::db::Query;
-use crate::store::{Db, Key, StoreError};
+use crate::store::{Blobs, Db, Key, StoreError};
 use crate::work::checks::Check;
 
 /// Most services of one soul, those that are disabled included.
@@ -57,9 +57,12 @@ pub struct Terms {
     /// The most their calls may cost together, of the seller's share of one job, in micro-USDC.
     #[serde(default)]
     pub tool_budget: Usdc,
-    /// SHA-256 of the program, in hex: where it is kept ([`program_blob`]).
+    /// SHA-256 of the program, in hex.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
+    /// Tells this upload of the program from others of the same bytes ([`Terms::program_blob`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program_copy: Option<String>,
     /// Told of every job, signed, if the worker does not ask by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub webhook_url: Option<String>,
@@ -108,6 +111,13 @@ impl Terms {
             executor => executor,
         }
     }
+
+    /// Key of the program in the blob store. Each upload has its own, so that deleting it cannot affect another service with
+    /// the same program.
+    pub fn program_blob(&self) -> Option<String> {
+        let (hash, copy) = (self.program.as_ref()?, self.program_copy.as_ref());
+        Some(copy.map_or_else(|| format!("programs/{hash}.wasm"), |copy| format!("programs/{hash}-{copy}.wasm")))
+    }
 }
 
 impl Service {
@@ -146,9 +156,29 @@ pub fn terms_key(soul: &str, service: &str, version: u32) -> Key {
     Key::new(partition(soul), format!("TERMS#{service}#{version:06}"))
 }
 
-/// Where a program lies in the blob store.
-pub fn program_blob(hash: &str) -> String {
-    format!("programs/{hash}.wasm")
+/// Key of a program that was replaced. Blobs with this prefix are deleted once no quote and no job can need them
+/// (template.yaml, `BlobBucket`).
+fn replaced_blob(blob: &str) -> String {
+    blob.replacen("programs/", "programs/replaced/", 1)
+}
+
+/// The program of these terms, which later ones may have replaced.
+pub async fn load_program(blobs: &dyn Blobs, terms: &Terms) -> Result<Option<Vec<u8>>, StoreError> {
+    let Some(blob) = terms.program_blob() else { return Ok(None) };
+    let found = match blobs.get(&blob).await? {
+        None => blobs.get(&replaced_blob(&blob)).await?,
+        found => found,
+    };
+    found.map(Some).ok_or_else(|| StoreError::new(format_args!("the program {blob} is missing")))
+}
+
+/// Copies the program of these terms to the key for replaced ones, and returns the old key. `None` if there is nothing to move.
+pub async fn copy_replaced(blobs: &dyn Blobs, terms: &Terms) -> Result<Option<String>, StoreError> {
+    // Older blobs are named by the program's hash alone, and another service may use the same one.
+    let Some(blob) = terms.program_blob().filter(|_| terms.program_copy.is_some()) else { return Ok(None) };
+    let Some(bytes) = blobs.get(&blob).await? else { return Ok(None) };
+    blobs.put(&replaced_blob(&blob), "application/wasm", bytes).await?;
+    Ok(Some(blob))
 }
 
 /// The service, a little behind the latest write.

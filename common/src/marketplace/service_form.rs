@@ -117,7 +117,7 @@ impl Change {
             None => {}
         }
         if terms.executor != Executor::Program {
-            terms.program = None;
+            (terms.program, terms.program_copy) = (None, None);
         }
         set(&mut changed.description, self.description.clone());
         changed.description = changed.description.filter(|description| !description.is_empty());
@@ -210,6 +210,7 @@ fn blank(slug: Slug, executor: Executor, now: Timestamp) -> Service {
         tools: Vec::new(),
         tool_budget: Usdc::ZERO,
         program: None,
+        program_copy: None,
         webhook_url: None,
         webhook_number: 0,
     };

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::files::{self, FileRow, MAX_FILES};
+use super::files::{self, FileRow, NotKept};
 use super::service;
 use super::soul::Soul;
 use super::workshop::{check_output, result_of};
@@ -122,16 +122,20 @@ fn check_claimed(job: &Job, now: Timestamp) -> Result<(), ApiError> {
 /// Keeps a file of a claimed job. Without its content, it is still to be sent to a URL.
 ///
 /// # Errors
-/// 409 `invalid_state`; 400 for one file too many.
+/// 409 `invalid_state`; 400 for more than a job of this price may have.
 pub async fn add_file(market: &Market, job: &Job, row: FileRow, content: Option<Vec<u8>>) -> Result<(), ApiError> {
-    check_claimed(job, market.app.clock.now())?;
-    let (db, blobs) = (&market.app.db, &*market.app.blobs);
-    let there = files::of_job(db, job.request_id).await?;
-    if there.len() >= MAX_FILES && there.iter().all(|file| file.path != row.path) {
-        return Err(ApiError::field("path", format!("a job may have at most {MAX_FILES} files")));
+    let now = market.app.clock.now();
+    check_claimed(job, now)?;
+    // A worker that lost the job must not change what another one delivered.
+    let claimed = Write::check(&market.app.db.tables.jobs, job.key())
+        .only_if("attribute_not_exists(#outcome) AND #claimed_until > :now")
+        .bind("now", now)?;
+    match files::keep(&market.app.db, &*market.app.blobs, job, claimed, row, content).await? {
+        Ok(()) => Ok(()),
+        Err(NotKept::Lost) => Err(MarketError::InvalidState("the job is finished, or no worker has it").into()),
+        Err(NotKept::Busy) => Err(ApiError::RequestInProgress),
+        Err(NotKept::Full { field, why }) => Err(ApiError::field(field, why)),
     }
-    files::keep(db, blobs, job.request_id, row, content).await?;
-    Ok(())
 }
 
 /// Delivers a result. One that is not what the service promises is refused while there is time to deliver another.
@@ -164,11 +168,9 @@ pub async fn complete(market: &Market, job: &Job, result: &str) -> Result<Job, A
     if !files.is_empty() {
         made["files"] = json!(files.iter().map(|file| &file.path).collect::<Vec<_>>());
     }
-    let engine = &market.gate.engine;
     let output = Output::new(made, Source::upstream("seller", None));
-    let stored = engine.keep(job.request_id, output, false).await?;
     let mut held = hold(market, job, true).await?;
-    let ended = store::completed(&engine.db, &engine.signer, &mut held, stored, None, now).await;
+    let ended = market.gate.engine.complete(&mut held, output).await;
     finish(market, held, ended).await
 }
 
@@ -205,7 +207,11 @@ async fn hold(market: &Market, job: &Job, claimed: bool) -> Result<Job, ApiError
     Err(ApiError::Unavailable(StoreError::new("the job is held by somebody else for too long")))
 }
 
-async fn finish(market: &Market, held: Job, ended: Result<(), MoveError>) -> Result<Job, ApiError> {
+async fn finish(market: &Market, mut held: Job, ended: Result<(), MoveError>) -> Result<Job, ApiError> {
+    if let Err(MoveError::Failed(_)) = &ended {
+        // The worker may try again at once. Refused if the job ended all the same.
+        let _ = store::postpone(&market.app.db, &mut held, Duration::ZERO, market.app.clock.now()).await;
+    }
     match ended {
         Ok(()) => Ok(held),
         Err(MoveError::LostLease) => {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ring::hmac;
 use serde_json::{Value, json};
 
-use super::files::{self, FileRow};
+use super::files::{self, FileRow, NotKept};
 use super::offer;
 use super::service::{self, Executor, Service, Terms};
 use super::soul::{self, Soul};
@@ -19,6 +19,7 @@ use crate::http::log;
 use crate::ids::{AgentId, RequestId};
 use crate::jobs::engine::{SellersWork, Worked};
 use crate::jobs::job::Job;
+use crate::jobs::store;
 use crate::ledger::earning::Sold;
 use crate::money::Usdc;
 use crate::net::FetchError;
@@ -147,13 +148,9 @@ impl Workshop {
     /// A soul's text, and the program of these terms.
     async fn materials(&self, soul: &Soul, terms: &Terms) -> Result<(String, Option<Vec<u8>>), StoreError> {
         let soul_md = soul::load_text(&*self.blobs, &soul.text_hash).await?;
-        let program = match (terms.executor, &terms.program) {
-            (Executor::Program, Some(hash)) => {
-                let key = service::program_blob(hash);
-                let program = self.blobs.get(&key).await?;
-                Some(program.ok_or_else(|| StoreError::new(format_args!("the program {key} is missing")))?)
-            }
-            _ => None,
+        let program = match terms.executor {
+            Executor::Program => service::load_program(&*self.blobs, terms).await?,
+            Executor::Model | Executor::Worker => None,
         };
         Ok((soul_md, program))
     }
@@ -241,12 +238,20 @@ impl Workshop {
         let mut kept = Vec::new();
         for file in work.files {
             let row = FileRow::of(&file.path, &file.content_type, file.bytes.len() as u64, self.clock.now());
-            let put = files::keep(&self.db, &*self.blobs, job.request_id, row, Some(file.bytes)).await;
-            put.map_err(|error| {
-                log::failure("a file could not be kept", &error);
-                ToolError::internal("a file of the result could not be kept")
-            })?;
-            kept.push(file.path);
+            let held = store::held(&self.db, job);
+            let put = async { files::keep(&self.db, &*self.blobs, job, held?, row, Some(file.bytes)).await };
+            match put.await {
+                Ok(Ok(())) => kept.push(file.path),
+                Ok(Err(NotKept::Full { why, .. })) => {
+                    return Err(ToolError::unavailable(Unavailable::SellerFailed, why));
+                }
+                // Another attempt has the job, and this one's end is refused.
+                Ok(Err(NotKept::Lost | NotKept::Busy)) => return Err(ToolError::internal("the job was taken up anew")),
+                Err(error) => {
+                    log::failure("a file could not be kept", &error);
+                    return Err(ToolError::internal("a file of the result could not be kept"));
+                }
+            }
         }
         let mut result = result_of(job, &work.result);
         if !kept.is_empty() {

@@ -73,6 +73,8 @@ static BALANCE: &[Member] = &[
     has("on_chain_balance", Shape::Usdc),
     has("credits_balance", Shape::Usdc),
     has("credits_reserved", Shape::Usdc).about("Held for quotes that have not been redeemed yet"),
+    has("credits_owed", Shape::Usdc)
+        .about("Credits of a card payment that was refunded or is disputed, after they were spent: paid first of what comes in"),
     has("currency", Shape::Choice(&["USDC"])),
     has("address", Shape::Address),
     has("chain_id", Shape::Integer),
@@ -118,24 +120,27 @@ pub static OPERATIONS: &[Operation] = &[
         .beyond_schema("amounts have at most six decimals; tools and payees have to be known"),
     Operation::get("/v1/agents/me/access-tokens", "listAccessTokens", "Access tokens of this wallet")
         .auth(WALLET)
-        .query(&[Field::optional(
-            "active",
-            Kind::Choice(&["true", "false"]),
-            "Only those that open something, or do not",
-        )])
+        .about("Newest first. Dead ones are listed for 90 days.")
+        .query(&[
+            Field::optional("active", Kind::Choice(&["true", "false"]), "Only those that open something, or do not"),
+            Field::optional("limit", Kind::Integer { min: 1, max: 100 }, "100 if it is not said"),
+            Field::optional("cursor", Kind::Text { min: 0, max: 1000, format: None }, "A page's next_cursor"),
+        ])
         .answers(&[Answer::ok(
             "The tokens, without their secrets",
             Shape::Object(&[
                 OK,
                 has(
                     "data",
-                    Shape::Object(&[has(
-                        "tokens",
-                        Shape::List(&Shape::Extended(TOKEN, &[has("spent_today_usdc", Shape::Usdc)])),
-                    )]),
+                    Shape::Object(&[
+                        has("tokens", Shape::List(&Shape::Extended(TOKEN, &[has("spent_today_usdc", Shape::Usdc)]))),
+                        has("has_more", Shape::Bool),
+                        has("next_cursor", Shape::OrNull(&Shape::Text)),
+                    ]),
                 ),
             ]),
-        )]),
+        )])
+        .refuses(&[(400, "invalid_cursor")]),
     Operation::post("/v1/agents/me/access-tokens", "mintAccessToken", "Mints an access token")
         .about("It pays from credits, within the budget, and cannot loosen what holds it.")
         .auth(WALLET)

@@ -17,8 +17,11 @@ pub static OPERATIONS: &[Operation] = &[
         )])
         .refuses(super::account::NAMED)
         .beyond_schema("the amount is in whole cents, from 0.01 to 1000"),
-    Operation::post("/v1/credits/webhook", "cardWebhook", "For the card processor: says that a session was paid")
-        .about("The body is the processor's event, signed in `Stripe-Signature`; each session is credited once.")
+    Operation::post("/v1/credits/webhook", "cardWebhook", "For the card processor: says what was paid or taken back")
+        .about(
+            "The body is the processor's event, signed in `Stripe-Signature`. Each session is credited once; what refunds and \
+             disputes come to is taken back once, however often and in whichever order they are told.",
+        )
         .body(Body::Bytes { content_type: "application/json", about: "The processor's event, as it was signed" })
         .answers(&[Answer::ok("Heard", Shape::Object(&[has("received", Shape::Is(true))]))])
         .refuses(&[

@@ -171,6 +171,7 @@ static ENTRY: &[Member] = &[
     has("amount_usdc", Shape::Usdc),
     has("credits_usdc", Shape::Usdc),
     has("reserved_usdc", Shape::Usdc),
+    has("owed_usdc", Shape::Usdc),
     has("request_id", Shape::OrNull(&Shape::Uuid)),
     has("at", Shape::Time),
 ];

@@ -38,6 +38,15 @@ pub static REASON: &[Field] =
     &[Field::required("reason", Kind::Text { min: 1, max: 1000, format: None }, "Why; the buyer reads it")];
 
 const JOB_REFUSALS: &[(u16, &str)] = &[(404, "not_found"), (409, "already_claimed"), (409, "invalid_state")];
+const FILE_REFUSALS: &[(u16, &str)] = &[
+    (400, "invalid_request"),
+    (404, "not_found"),
+    (409, "already_claimed"),
+    (409, "invalid_state"),
+    (409, "request_in_progress"),
+];
+const ROOM: &str = "A job's files may have 100 MiB together for each USDC of its price, at least 2 MiB and at most 1 GiB; three \
+     times as many with those that were replaced.";
 
 static CASE: &[Member] = &[
     has("name", Shape::Text),
@@ -255,6 +264,7 @@ pub static OPERATIONS: &[Operation] = &[
         )])
         .refuses(JOB_REFUSALS),
     Operation::post("/v1/soul/me/jobs/{id}/files", "announceFile", "Says where a large file is to be sent")
+        .about(ROOM)
         .auth(Auth::SoulKey)
         .body(Body::Fields(FILE))
         .answers(&[Answer::ok(
@@ -265,14 +275,15 @@ pub static OPERATIONS: &[Operation] = &[
                 has("upload", Shape::Object(UPLOAD)),
             ]),
         )])
-        .refuses(JOB_REFUSALS)
-        .beyond_schema("the path and the content type have to be ones that can be kept"),
+        .refuses(FILE_REFUSALS)
+        .beyond_schema("the path and the content type have to be ones that can be kept, and the job has room"),
     Operation::put("/v1/soul/me/jobs/{id}/files/{path+}", "putFile", "Adds a file of at most 1 MiB to a job")
+        .about(ROOM)
         .auth(Auth::SoulKey)
         .body(Body::Bytes { content_type: "application/octet-stream", about: "The file, with its own Content-Type" })
         .answers(&[Answer::ok("The file", Shape::Object(PUT_FILE))])
-        .refuses(&[(400, "invalid_request"), (404, "not_found"), (409, "already_claimed"), (409, "invalid_state")])
-        .beyond_schema("the path and the content type have to be ones that can be kept"),
+        .refuses(FILE_REFUSALS)
+        .beyond_schema("the path and the content type have to be ones that can be kept, and the job has room"),
     Operation::post("/v1/soul/me/jobs/{id}/complete", "completeJob", "Delivers the result")
         .auth(Auth::SoulKey)
         .body(Body::Fields(RESULT))

@@ -129,7 +129,9 @@ pub static INSUFFICIENT_CREDITS: Named = Named {
         has("message", Shape::Text),
         has("required_usdc", Shape::Usdc),
         has("credits_balance", Shape::Usdc),
-        has("shortfall_usdc", Shape::Usdc),
+        has("shortfall_usdc", Shape::Usdc).about("What a top-up has to bring, the owed credits included"),
+        has("credits_owed", Shape::Usdc)
+            .about("Credits that were taken back after they were spent, and are paid first"),
         has("credits_reserved_on_quote", Shape::Usdc),
         has("quote_id", Shape::OrNull(&Shape::Text)),
         has("top_up", Shape::Object(TOP_UP)),

@@ -17,7 +17,7 @@ use crate::evm::Address;
 use crate::evm::signature::PrivateKey;
 use crate::evm::transaction::Transaction;
 use crate::http::log;
-use crate::providers::chain::{Chain, ChainError};
+use crate::providers::chain::{self, Chain, ChainError};
 use crate::store::{Db, Key, StoreError, Write};
 
 /// An account nonce that may be taken.
@@ -93,8 +93,8 @@ pub async fn close_gap(
         };
         match chain.broadcast(&nothing.sign(wallet).raw).await {
             Ok(()) => {}
-            // Somebody else closed it.
-            Err(ChainError::Rejected { .. }) => return Ok(()),
+            // Another process closed it.
+            Err(ChainError::Rejected { message, .. }) if chain::is_nonce_spent(&message) => return Ok(()),
             Err(error) => return Err(StoreError::new(error)),
         }
         let next = chain.next_free_nonce(address).await.map_err(StoreError::new)?;

@@ -16,10 +16,10 @@ use crate::ids::{AgentId, RequestId};
 use crate::money::Usdc;
 
 const PREFIX: &str = "quote_";
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 const MAC_BYTES: usize = 16;
-/// version, uid, expiry, amount, credits, terms, binding
-const BODY_BYTES: usize = 1 + 12 + 8 + 8 + 8 + 4 + 16;
+/// version, uid, when it was given, expiry, amount, credits, terms, binding
+const BODY_BYTES: usize = 1 + 12 + 8 + 8 + 8 + 8 + 4 + 16;
 
 /// What a quote is bound to: the tool and the exact body.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +33,8 @@ pub struct Purchase<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quote {
     pub uid: [u8; 12],
+    /// When it was given: what was paid before was not paid for it.
+    pub given: Timestamp,
     pub expires: Timestamp,
     /// The whole price, in micro-USDC.
     pub amount: Usdc,
@@ -62,9 +64,9 @@ impl Quote {
         validity: Duration,
     ) -> Quote {
         // Whole seconds, because that is what the token carries.
-        let expires = Timestamp::from_secs(now.plus(validity).secs());
+        let (given, expires) = (Timestamp::from_secs(now.secs()), Timestamp::from_secs(now.plus(validity).secs()));
         let binding = binding(purchase, agent);
-        Quote { uid: digest::random(), expires, amount, credits: Usdc::ZERO, terms: 0, binding }
+        Quote { uid: digest::random(), given, expires, amount, credits: Usdc::ZERO, terms: 0, binding }
     }
 
     /// The same quote, for this version of a seller's terms.
@@ -139,11 +141,12 @@ impl Quote {
         }
         Some(Quote {
             uid: body[1..13].try_into().ok()?,
-            expires: Timestamp::from_secs(i64::from_be_bytes(body[13..21].try_into().ok()?)),
-            amount: Usdc::from_micro(u64::from_be_bytes(body[21..29].try_into().ok()?)),
-            credits: Usdc::from_micro(u64::from_be_bytes(body[29..37].try_into().ok()?)),
-            terms: u32::from_be_bytes(body[37..41].try_into().ok()?),
-            binding: body[41..57].try_into().ok()?,
+            given: Timestamp::from_secs(i64::from_be_bytes(body[13..21].try_into().ok()?)),
+            expires: Timestamp::from_secs(i64::from_be_bytes(body[21..29].try_into().ok()?)),
+            amount: Usdc::from_micro(u64::from_be_bytes(body[29..37].try_into().ok()?)),
+            credits: Usdc::from_micro(u64::from_be_bytes(body[37..45].try_into().ok()?)),
+            terms: u32::from_be_bytes(body[45..49].try_into().ok()?),
+            binding: body[49..65].try_into().ok()?,
         })
     }
 
@@ -151,11 +154,12 @@ impl Quote {
         let mut body = [0; BODY_BYTES];
         body[0] = VERSION;
         body[1..13].copy_from_slice(&self.uid);
-        body[13..21].copy_from_slice(&self.expires.secs().to_be_bytes());
-        body[21..29].copy_from_slice(&self.amount.micro().to_be_bytes());
-        body[29..37].copy_from_slice(&self.credits.micro().to_be_bytes());
-        body[37..41].copy_from_slice(&self.terms.to_be_bytes());
-        body[41..57].copy_from_slice(&self.binding);
+        body[13..21].copy_from_slice(&self.given.secs().to_be_bytes());
+        body[21..29].copy_from_slice(&self.expires.secs().to_be_bytes());
+        body[29..37].copy_from_slice(&self.amount.micro().to_be_bytes());
+        body[37..45].copy_from_slice(&self.credits.micro().to_be_bytes());
+        body[45..49].copy_from_slice(&self.terms.to_be_bytes());
+        body[49..65].copy_from_slice(&self.binding);
         body
     }
 

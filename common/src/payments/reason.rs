@@ -20,12 +20,14 @@ pub enum Reason {
     ZeroCostNotAllowed,
     InsufficientFunds,
     NonceUsed,
+    /// Put on chain for another purchase.
+    PaidForAnother,
     Reverted,
 }
 
 impl Reason {
     /// Every reason, for tests and for reading stored ones back.
-    pub const ALL: [Reason; 16] = [
+    pub const ALL: [Reason; 17] = [
         Reason::UnsupportedVersion,
         Reason::UnsupportedScheme,
         Reason::NetworkMismatch,
@@ -41,6 +43,7 @@ impl Reason {
         Reason::ZeroCostNotAllowed,
         Reason::InsufficientFunds,
         Reason::NonceUsed,
+        Reason::PaidForAnother,
         Reason::Reverted,
     ];
 
@@ -62,6 +65,7 @@ impl Reason {
             Reason::ZeroCostNotAllowed => "zero_cost_not_allowed",
             Reason::InsufficientFunds => "insufficient_funds",
             Reason::NonceUsed => "invalid_exact_evm_nonce_already_used",
+            Reason::PaidForAnother => "payment_already_used",
             Reason::Reverted => "invalid_exact_evm_transaction_failed",
         }
     }
@@ -74,7 +78,7 @@ impl Reason {
     pub const fn stage(self) -> &'static str {
         match self {
             Reason::BadSignature => "signature",
-            Reason::InsufficientFunds | Reason::NonceUsed | Reason::Reverted => "chain",
+            Reason::InsufficientFunds | Reason::NonceUsed | Reason::PaidForAnother | Reason::Reverted => "chain",
             _ => "terms",
         }
     }
@@ -99,6 +103,7 @@ impl fmt::Display for Reason {
             Reason::ZeroCostNotAllowed => "a payment of nothing needs a quote that credits cover and a fresh proof",
             Reason::InsufficientFunds => "the payer's token balance does not cover the amount",
             Reason::NonceUsed => "the authorization's nonce was used or cancelled on chain; sign a new one",
+            Reason::PaidForAnother => "the payment was put on chain for another purchase; sign a new one",
             Reason::Reverted => "the transfer was broadcast and reverted; no money moved",
         })
     }

@@ -106,7 +106,7 @@ impl Treasury {
         let (block, fees) = match asked.await {
             Ok((_, fees)) if fees.gas > MAX_GAS => return Ok(Err(Obstacle::Refused)),
             Ok(asked) => asked,
-            Err(error) if error.is_revert() => return Ok(Err(Obstacle::Refused)),
+            Err(ChainError::Reverted(_)) => return Ok(Err(Obstacle::Refused)),
             Err(error) => return Ok(Err(unavailable(&error))),
         };
         let gas_limit = (fees.gas + fees.gas / 5).min(MAX_GAS);

@@ -1,4 +1,4 @@
-//! The card processor: opens a payment page and says, in signed webhooks, what was paid. Speaks the protocol of Stripe
+//! The card processor: opens a payment page and says, in signed webhooks, what was paid and what was taken back. Speaks the protocol of Stripe
 //! Checkout (form-encoded `POST /v1/checkout/sessions`; `Stripe-Signature: t=…,v1=…`, HMAC-SHA256 over `t.body`).
 
 use ring::hmac;
@@ -8,6 +8,7 @@ use super::signature;
 use crate::clock::Timestamp;
 use crate::config::{CardConfig, Config, Redacted};
 use crate::ids::AgentId;
+use crate::ledger::card::{CardEvent, TakenBack};
 use crate::money::Usdc;
 use crate::net::PlainHttp;
 use crate::store::StoreError;
@@ -30,13 +31,11 @@ pub struct Session {
     pub url: String,
 }
 
-/// A session that was paid.
+/// What an event is about: the processor's id of a payment (a session's own, where it names none), and what it says of it.
 #[derive(Debug, PartialEq, Eq)]
-pub struct PaidSession {
-    pub session: String,
-    pub agent: AgentId,
-    /// micro-USDC
-    pub amount: Usdc,
+pub struct Told {
+    pub payment: String,
+    pub event: CardEvent,
 }
 
 impl Cards {
@@ -89,21 +88,66 @@ impl Cards {
         signature::is_signed(&self.webhook, header, body, now)
     }
 
-    /// The paid session an event tells of; `None` for every other event.
-    pub fn paid_session(body: &[u8]) -> Option<PaidSession> {
+    /// What an event says of a payment; `None` for every event that says nothing of one.
+    pub fn told(body: &[u8]) -> Option<Told> {
         let event: Value = serde_json::from_slice(body).ok()?;
-        let kinds = ["checkout.session.completed", "checkout.session.async_payment_succeeded"];
-        let session = &event["data"]["object"];
-        let is_paid = kinds.contains(&event["type"].as_str()?)
-            && session["payment_status"] == "paid"
-            && session["currency"] == "usd";
-        if !is_paid {
-            return None;
-        }
-        let amount = session["amount_total"].as_u64()?.checked_mul(MICRO_PER_CENT)?;
-        let agent = session["client_reference_id"].as_str()?.parse().ok()?;
-        Some(PaidSession { session: session["id"].as_str()?.to_owned(), agent, amount: Usdc::from_micro(amount) })
+        let object = &event["data"]["object"];
+        let at = event["created"].as_i64().unwrap_or_default();
+        let kind = event["type"].as_str()?;
+        let payment = id_of(&object["payment_intent"]);
+        let status = object["status"].as_str().unwrap_or_default();
+        let taken_back = |counts, is_dispute, rank| {
+            // What is disputed in another currency is taken for the whole.
+            let amount = micro(&object["amount"], &object["currency"]).unwrap_or(Usdc::from_micro(u64::MAX));
+            let part = TakenBack { amount, is_dispute, counts, at, rank };
+            Some(CardEvent::TakenBack { id: id_of(&object["id"])?, part })
+        };
+        let event = match kind {
+            "checkout.session.completed" | "checkout.session.async_payment_succeeded" => {
+                if object["payment_status"] != "paid" {
+                    return None;
+                }
+                let (session, agent) = (id_of(&object["id"])?, object["client_reference_id"].as_str()?.parse().ok()?);
+                let amount = micro(&object["amount_total"], &object["currency"])?;
+                let payment = payment.unwrap_or_else(|| session.clone());
+                return Some(Told { payment, event: CardEvent::Paid { session, agent, amount } });
+            }
+            "charge.refunded" => {
+                CardEvent::Refunded { amount: micro(&object["amount_refunded"], &object["currency"])?, at }
+            }
+            "refund.created" | "refund.updated" | "refund.failed" | "charge.refund.updated" => match status {
+                "failed" | "canceled" => taken_back(false, false, 2)?,
+                "succeeded" => taken_back(true, false, 1)?,
+                _ => taken_back(true, false, 0)?,
+            },
+            // While the bank only inquires, or once the dispute is won, the money is here.
+            "charge.dispute.created" => taken_back(is_lost_by(status), true, 0)?,
+            "charge.dispute.updated" => taken_back(is_lost_by(status), true, 1)?,
+            "charge.dispute.funds_withdrawn" => taken_back(true, true, 2)?,
+            "charge.dispute.closed" => taken_back(is_lost_by(status), true, 3)?,
+            "charge.dispute.funds_reinstated" => taken_back(false, true, 4)?,
+            _ => return None,
+        };
+        Some(Told { payment: payment?, event })
     }
+}
+
+/// Whether a dispute in this state keeps the money away.
+fn is_lost_by(status: &str) -> bool {
+    status != "won" && !status.starts_with("warning_")
+}
+
+/// An id, or that of an object in its place.
+fn id_of(value: &Value) -> Option<String> {
+    let id = value.as_str().or_else(|| value["id"].as_str())?;
+    // It becomes part of a key.
+    (id.len() <= 255).then(|| id.to_owned())
+}
+
+/// An amount of cents, of dollars only.
+fn micro(cents: &Value, currency: &Value) -> Option<Usdc> {
+    let cents = cents.as_u64().filter(|_| currency == "usd")?;
+    cents.checked_mul(MICRO_PER_CENT).map(Usdc::from_micro)
 }
 
 #[cfg(test)]
@@ -111,22 +155,78 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn told(kind: &str, object: Value) -> Option<Told> {
+        let event = json!({"id": "evt_1", "created": 1_795_000_000, "type": kind, "data": {"object": object}});
+        Cards::told(event.to_string().as_bytes())
+    }
+
     #[test]
     fn only_a_paid_session_in_dollars_is_credited() {
         let agent = "540aa72d-1863-849b-8f70-3815c11f323d";
-        let event = |kind: &str, status: &str, currency: &str| {
-            let object = json!({
-                "id": "cs_1", "client_reference_id": agent, "amount_total": 500, "currency": currency,
-                "payment_status": status,
-            });
-            Cards::paid_session(json!({"type": kind, "data": {"object": object}}).to_string().as_bytes())
+        let session = |kind: &str, status: &str, currency: &str, payment: Value| {
+            told(
+                kind,
+                json!({
+                    "id": "cs_1", "client_reference_id": agent, "amount_total": 500, "currency": currency,
+                    "payment_status": status, "payment_intent": payment,
+                }),
+            )
         };
-        let paid = event("checkout.session.completed", "paid", "usd").unwrap();
-        assert_eq!((paid.session.as_str(), paid.amount), ("cs_1", Usdc::from_micro(5_000_000)));
-        assert_eq!(paid.agent.to_string(), agent);
-        assert_eq!(event("checkout.session.completed", "unpaid", "usd"), None);
-        assert_eq!(event("checkout.session.completed", "paid", "eur"), None);
-        assert_eq!(event("checkout.session.expired", "paid", "usd"), None);
-        assert_eq!(Cards::paid_session(b"{"), None);
+        let completed = "checkout.session.completed";
+        let paid = CardEvent::Paid {
+            session: "cs_1".to_owned(),
+            agent: agent.parse().unwrap(),
+            amount: Usdc::from_micro(5_000_000),
+        };
+        for (payment, id) in [(json!("pi_1"), "pi_1"), (json!({"id": "pi_1"}), "pi_1"), (json!(null), "cs_1")] {
+            let told = session(completed, "paid", "usd", payment).unwrap();
+            assert_eq!((told.payment.as_str(), told.event), (id, paid.clone()));
+        }
+        assert_eq!(session(completed, "unpaid", "usd", json!("pi_1")), None);
+        assert_eq!(session(completed, "paid", "eur", json!("pi_1")), None);
+        assert_eq!(session("checkout.session.expired", "paid", "usd", json!("pi_1")), None);
+        assert_eq!(Cards::told(b"{"), None);
+    }
+
+    #[test]
+    fn refunds_and_disputes_say_whether_the_money_is_here() {
+        let counts = |kind: &str, status: &str| {
+            let object =
+                json!({"id": "x_1", "payment_intent": "pi_1", "amount": 200, "currency": "usd", "status": status});
+            match told(kind, object).expect(kind).event {
+                CardEvent::TakenBack { part, .. } => {
+                    assert_eq!(part.amount, Usdc::from_micro(2_000_000));
+                    part.counts
+                }
+                other => panic!("{other:?}"),
+            }
+        };
+        for (kind, status, expected) in [
+            ("refund.created", "pending", true),
+            ("refund.updated", "succeeded", true),
+            ("refund.failed", "failed", false),
+            ("charge.refund.updated", "canceled", false),
+            ("charge.dispute.created", "needs_response", true),
+            ("charge.dispute.created", "warning_needs_response", false),
+            ("charge.dispute.updated", "under_review", true),
+            ("charge.dispute.funds_withdrawn", "needs_response", true),
+            ("charge.dispute.closed", "lost", true),
+            ("charge.dispute.closed", "won", false),
+            ("charge.dispute.closed", "warning_closed", false),
+            ("charge.dispute.funds_reinstated", "lost", false),
+        ] {
+            assert_eq!(counts(kind, status), expected, "{kind} {status}");
+        }
+        let charge =
+            json!({"id": "ch_1", "payment_intent": "pi_1", "amount": 500, "amount_refunded": 300, "currency": "usd"});
+        let refunded = CardEvent::Refunded { amount: Usdc::from_micro(3_000_000), at: 1_795_000_000 };
+        assert_eq!(told("charge.refunded", charge).unwrap().event, refunded);
+        let dispute =
+            json!({"id": "du_1", "payment_intent": "pi_1", "amount": 480, "currency": "eur", "status": "lost"});
+        let CardEvent::TakenBack { part, .. } = told("charge.dispute.closed", dispute).unwrap().event else { panic!() };
+        assert_eq!(part.amount, Usdc::from_micro(u64::MAX), "the whole, whatever a euro is worth");
+        for without in [json!({"id": "re_1", "amount": 1, "currency": "usd"}), json!({})] {
+            assert_eq!(told("refund.created", without), None, "about no payment of ours");
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::clock::Timestamp;
 use crate::config::ChainConfig;
 use crate::evm::abi::{self, Argument};
 use crate::evm::authorization::Authorization;
@@ -10,6 +11,8 @@ use crate::net::PlainHttp;
 
 /// Public endpoints answer logs for a limited range of blocks at a time.
 const LOG_RANGE_BLOCKS: u64 = 5_000;
+/// The most gas that a call may take.
+pub const CALL_GAS: u64 = 500_000;
 
 /// A token and the node that knows it.
 #[derive(Clone, Debug)]
@@ -20,13 +23,16 @@ pub struct Chain {
     token: Address,
 }
 
-/// The chain could not be asked, or refused the question.
+/// Why the chain gave no answer. Only [`ChainError::Reverted`] says anything about the call that was asked about; after
+/// the others the same question may be answered well a moment later.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChainError {
-    /// No usable answer: try again later.
+    /// No usable answer.
     Unavailable(String),
-    /// The node answered with an error of its own (such as a revert).
+    /// The node answered with an error of its own: throttled, behind, out of funds.
     Rejected { code: i64, message: String },
+    /// The node ran the call, and the contract refused it.
+    Reverted(String),
 }
 
 impl std::fmt::Display for ChainError {
@@ -34,18 +40,12 @@ impl std::fmt::Display for ChainError {
         match self {
             ChainError::Unavailable(cause) => write!(f, "the chain cannot be asked: {cause}"),
             ChainError::Rejected { code, message } => write!(f, "the node answered error {code}: {message}"),
+            ChainError::Reverted(message) => write!(f, "the contract refuses the call: {message}"),
         }
     }
 }
 
 impl std::error::Error for ChainError {}
-
-impl ChainError {
-    /// The call was tried and reverts: the contract refuses it, and not the node.
-    pub fn is_revert(&self) -> bool {
-        matches!(self, ChainError::Rejected { code, message } if *code == 3 || message.contains("revert"))
-    }
-}
 
 /// What became of the nonce of an authorization.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +64,13 @@ pub enum NonceUse {
 pub struct TransactionReceipt {
     pub succeeded: bool,
     pub logs: Vec<Log>,
+}
+
+/// What a mined transaction was called with, and the number of its block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MinedCall {
+    pub input: Vec<u8>,
+    pub block: u64,
 }
 
 /// An event of a contract.
@@ -117,7 +124,9 @@ impl Chain {
     /// Whether the account has code, which makes it the judge of its own signatures.
     pub async fn has_code(&self, account: Address) -> Result<bool, ChainError> {
         let code = self.request("eth_getCode", json!([account.lower(), "latest"])).await?;
-        Ok(code.as_str().is_some_and(|code| code.len() > 2))
+        // An answer that is no code at all does not say that there is none.
+        let code = code.as_str().and_then(parse_hex0x).ok_or_else(|| malformed("eth_getCode"))?;
+        Ok(!code.is_empty())
     }
 
     /// Asks a contract wallet whether a signature is good (EIP-1271).
@@ -131,19 +140,14 @@ impl Chain {
         let data = abi::call("isValidSignature(bytes32,bytes)", &[Argument::Word(*digest), Argument::Bytes(signature)]);
         match self.call(wallet, &data, None).await {
             Ok(answer) => Ok(answer.len() >= 32 && answer.starts_with(&MAGIC)),
-            Err(ChainError::Rejected { .. }) => Ok(false),
-            Err(unavailable) => Err(unavailable),
+            Err(ChainError::Reverted(_)) => Ok(false),
+            Err(unknown) => Err(unknown),
         }
     }
 
     /// Whether the transfer would go through now, sent by `sender`: signature, window, nonce and balance in one call.
     pub async fn simulate_transfer(&self, authorization: &Authorization, sender: Address) -> Result<(), ChainError> {
         self.call(self.token, &transfer_call(authorization), Some(sender)).await.map(|_| ())
-    }
-
-    /// Gas and fees for putting the transfer on chain now. A transfer that would revert is an error.
-    pub async fn fees_for_transfer(&self, authorization: &Authorization, sender: Address) -> Result<Fees, ChainError> {
-        self.fees_for(&transfer_call(authorization), sender).await
     }
 
     /// Gas and fees for calling the token with this data now. A call that would revert is an error.
@@ -263,6 +267,22 @@ impl Chain {
         Ok(!self.request("eth_getTransactionByHash", json!([hash])).await?.is_null())
     }
 
+    /// What a transaction that is in a block was called with.
+    pub async fn mined(&self, hash: &str) -> Result<MinedCall, ChainError> {
+        let sent = self.request("eth_getTransactionByHash", json!([hash])).await?;
+        // Nothing, or no block: another node than the one that knew of it.
+        let input =
+            sent["input"].as_str().and_then(parse_hex0x).ok_or_else(|| malformed("eth_getTransactionByHash"))?;
+        Ok(MinedCall { input, block: quantity(&sent["blockNumber"])? })
+    }
+
+    /// When a block was made, by its own clock.
+    pub async fn block_time(&self, number: u64) -> Result<Timestamp, ChainError> {
+        let block = self.request("eth_getBlockByNumber", json!([format!("0x{number:x}"), false])).await?;
+        let secs = i64::try_from(quantity(&block["timestamp"])?).map_err(|_| malformed("eth_getBlockByNumber"))?;
+        Ok(Timestamp::from_secs(secs))
+    }
+
     /// `None` while the transaction is not in a block.
     pub async fn receipt(&self, hash: &str) -> Result<Option<TransactionReceipt>, ChainError> {
         let receipt = self.request("eth_getTransactionReceipt", json!([hash])).await?;
@@ -350,11 +370,6 @@ impl Chain {
             })
     }
 
-    /// The call data of the transfer, for a transaction of ours.
-    pub fn transfer_data(&self, authorization: &Authorization) -> Vec<u8> {
-        transfer_call(authorization)
-    }
-
     pub fn token(&self) -> Address {
         self.token
     }
@@ -362,7 +377,7 @@ impl Chain {
     /// Asks a contract, as `from` or nobody.
     pub async fn call(&self, to: Address, data: &[u8], from: Option<Address>) -> Result<Vec<u8>, ChainError> {
         // The gas cap is what stops a hostile wallet contract from burning the node's patience.
-        let mut call = json!({"to": to.lower(), "data": hex0x(data), "gas": "0x7a120"});
+        let mut call = json!({"to": to.lower(), "data": hex0x(data), "gas": format!("0x{CALL_GAS:x}")});
         if let Some(from) = from {
             call["from"] = json!(from.lower());
         }
@@ -407,7 +422,7 @@ const AUTHORIZATION_CANCELED: &str = "AuthorizationCanceled(address,bytes32)";
 
 /// `transferWithAuthorization`, in the overload that fits the signature: v, r, s for a key's 65 bytes, which every
 /// EIP-3009 token has, and bytes for a contract wallet's.
-fn transfer_call(authorization: &Authorization) -> Vec<u8> {
+pub fn transfer_call(authorization: &Authorization) -> Vec<u8> {
     use crate::evm::signature::RecoverableSignature;
     let head = [
         authorization.from.word(),
@@ -436,13 +451,59 @@ fn transfer_call(authorization: &Authorization) -> Vec<u8> {
 
 fn outcome(answer: Value) -> Result<Value, ChainError> {
     match answer.get("error").filter(|error| !error.is_null()) {
-        Some(error) => {
-            let message = error["message"].as_str().unwrap_or_default().to_owned();
-            Err(ChainError::Rejected { code: error["code"].as_i64().unwrap_or_default(), message })
-        }
+        Some(error) => Err(refusal(error)),
         None if answer.get("result").is_some() => Ok(answer["result"].clone()),
         None => Err(malformed("request")),
     }
+}
+
+/// A JSON-RPC error, as one of ours.
+fn refusal(error: &Value) -> ChainError {
+    let message = error["message"].as_str().unwrap_or_default().to_owned();
+    let code = error["code"].as_i64().unwrap_or_default();
+    match is_revert(code, &message, error["data"].as_str().unwrap_or_default()) {
+        true => ChainError::Reverted(message),
+        false => ChainError::Rejected { code, message },
+    }
+}
+
+/// How nodes say that the call was run and reverted.
+const REVERTED: [&str; 4] = [
+    "execution reverted",                   // geth, erigon, reth, anvil, besu, most providers
+    "vm execution error",                   // nethermind and openethereum, which have the rest in the data
+    "vm exception while processing",        // hardhat, ganache
+    "execution failed due to an exception", // openethereum's estimate
+];
+/// How they say that it was run and broke off.
+const HALTED: [&str; 7] = [
+    "invalid opcode",
+    "invalid jump",
+    "stack underflow",
+    "stack limit reached",
+    "write protection",
+    "return data out of bounds",
+    "evm error",
+];
+
+/// Whether a node's error says that the call was run and fails. Codes say little: 3 is always a revert, but -32015 is one of
+/// nethermind's and also a proxy's time-out, and -32000 is everything.
+fn is_revert(code: i64, message: &str, data: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
+    if code == 3 || message.starts_with("revert") || says(&REVERTED[..1]) {
+        return true;
+    }
+    // Our own wallet has too little for the gas.
+    if says(&["insufficient funds"]) || data.to_ascii_lowercase().contains("insufficient funds") {
+        return false;
+    }
+    // Out of gas, by the sender's money or the node's own cap, says nothing of the contract unless the call had all the gas
+    // that we ever give one.
+    if says(&["out of gas", "gas required exceeds"]) {
+        let digits = message.rsplit(|letter: char| !letter.is_ascii_digit()).find(|digits| !digits.is_empty());
+        return digits.and_then(|digits| digits.parse().ok()).is_none_or(|allowed: u64| allowed >= CALL_GAS);
+    }
+    says(&REVERTED) || says(&HALTED) || data.starts_with("Reverted") || data.starts_with("0x08c379a0")
 }
 
 fn is_already_known(message: &str) -> bool {
@@ -452,7 +513,8 @@ fn is_already_known(message: &str) -> bool {
 
 /// Whether a node's refusal of a transaction says that its account nonce is spent.
 pub fn is_nonce_spent(message: &str) -> bool {
-    message.to_ascii_lowercase().contains("nonce too low")
+    let message = message.to_ascii_lowercase();
+    ["nonce too low", "nonce is too low", "oldnonce"].iter().any(|words| message.contains(words))
 }
 
 fn malformed(method: &str) -> ChainError {
@@ -539,6 +601,133 @@ mod tests {
         );
         assert!(!carries(true, vec![moved(2_000, 2), used(payment.nonce, 3)]), "wrong order");
         assert!(!carries(true, vec![used(payment.nonce, 3), moved(2_000, 5)]), "not adjacent");
+    }
+
+    /// Errors as nodes and providers send them. Only what says that the call was run is a refusal of the contract.
+    #[test]
+    fn only_a_revert_is_a_refusal() {
+        let error_string = "0x08c379a00000000000000000000000000000000000000000000000000000000000000020";
+        let reverts = [
+            (
+                "geth",
+                json!({"code": 3, "message": "execution reverted: FiatTokenV2: invalid signature", "data": error_string}),
+            ),
+            ("geth, without a reason", json!({"code": 3, "message": "execution reverted", "data": "0x"})),
+            ("geth before 1.9.15", json!({"code": -32000, "message": "execution reverted"})),
+            ("erigon", json!({"code": 3, "message": "execution reverted: ERC20: transfer amount exceeds balance"})),
+            (
+                "reth",
+                json!({"code": 3, "message": "execution reverted: FiatTokenV2: authorization is used or canceled"}),
+            ),
+            (
+                "anvil",
+                json!({"code": 3, "message": "execution reverted: custom error 0x7a933234", "data": "0x7a933234"}),
+            ),
+            ("besu", json!({"code": -32000, "message": "Execution reverted", "data": error_string})),
+            ("nethermind", json!({"code": -32015, "message": "VM execution error.", "data": "Reverted 0x7a933234"})),
+            ("nethermind's estimate", json!({"code": -32015, "message": "revert"})),
+            ("nethermind 1.35", json!({"code": 3, "message": "execution reverted", "data": error_string})),
+            (
+                "openethereum's estimate",
+                json!({"code": -32016, "message": "The execution failed due to an exception.", "data": "Reverted"}),
+            ),
+            (
+                "hardhat",
+                json!({
+                    "code": -32603,
+                    "message": "Error: VM Exception while processing transaction: reverted with reason string 'paused'",
+                    "data": {"data": error_string},
+                }),
+            ),
+            ("alchemy", json!({"code": -32000, "message": "execution reverted", "data": error_string})),
+            (
+                "a wallet that says what a provider would",
+                json!({"code": 3, "message": "execution reverted: over rate limit"}),
+            ),
+            ("a token that says so", json!({"code": 3, "message": "execution reverted: insufficient funds"})),
+            ("geth, a call that burns its gas", json!({"code": -32000, "message": "out of gas"})),
+            ("reth, the same", json!({"code": -32003, "message": "out of gas: gas required exceeds: 500000"})),
+            (
+                "geth, an estimate of it",
+                json!({"code": -32000, "message": "gas required exceeds allowance (50000000)"}),
+            ),
+            ("geth, no code to jump to", json!({"code": -32000, "message": "invalid jump destination"})),
+            ("geth, assert of old compilers", json!({"code": -32000, "message": "invalid opcode: INVALID"})),
+            ("reth, the same", json!({"code": -32000, "message": "EVM error: InvalidFEOpcode"})),
+        ];
+        for (node, error) in reverts {
+            let answer = outcome(json!({"jsonrpc": "2.0", "id": 1, "error": error}));
+            assert!(matches!(answer, Err(ChainError::Reverted(_))), "{node}: {answer:?}");
+        }
+        let passing = [
+            ("base's public endpoint", json!({"code": -32016, "message": "over rate limit"})),
+            (
+                "a proxy that hands it on",
+                json!({"code": -32000, "message": "429 Too Many Requests: {\"error\":{\"code\":-32016,\"message\":\"over rate limit\"}}"}),
+            ),
+            ("proxyd", json!({"code": -32011, "message": "no backend is currently healthy to serve traffic"})),
+            ("proxyd", json!({"code": -32012, "message": "backend is over capacity"})),
+            ("proxyd", json!({"code": -32015, "message": "gateway timeout"})),
+            ("proxyd", json!({"code": -32017, "message": "sender is over rate limit"})),
+            ("infura", json!({"code": -32005, "message": "daily request count exceeded, request rate limited"})),
+            ("tenderly", json!({"code": -32005, "message": "rate limit exceeded"})),
+            (
+                "alchemy",
+                json!({"code": 429, "message": "Your app has exceeded its compute units per second capacity. If you have retries enabled, you can safely ignore this message."}),
+            ),
+            (
+                "quicknode",
+                json!({"code": -32007, "message": "15/second request limit reached - reduce calls per second or upgrade your account at quicknode.com"}),
+            ),
+            (
+                "quicknode",
+                json!({"code": -32003, "message": "daily request limit reached - upgrade your account at quicknode.com"}),
+            ),
+            (
+                "ankr",
+                json!({"code": -32090, "message": "Too many requests, reason: call rate limit exhausted, retry in 10s"}),
+            ),
+            (
+                "drpc",
+                json!({"code": 30, "message": "timeout on the free tier, please upgrade your tier to the paid one"}),
+            ),
+            ("drpc", json!({"code": 19, "message": "Temporary internal error. Please retry, trace-id: 5d1c"})),
+            ("cloudflare", json!({"code": -32046, "message": "Cannot fulfill request"})),
+            ("geth, behind its peers", json!({"code": -32000, "message": "header not found"})),
+            (
+                "geth, pruned",
+                json!({"code": -32000, "message": "missing trie node 1c603e75e5f8a0f4 (path ) state 0x1c60 is not available"}),
+            ),
+            ("geth", json!({"code": -32000, "message": "required historical state unavailable (reexec=128)"})),
+            ("erigon", json!({"code": -32000, "message": "block 21000000 not found"})),
+            ("nethermind", json!({"code": -32002, "message": "No state available for block 0x5a1b"})),
+            ("geth, too slow", json!({"code": -32000, "message": "execution aborted (timeout = 5s)"})),
+            ("geth, too slow", json!({"code": -32002, "message": "request timed out"})),
+            ("any", json!({"code": -32603, "message": "Internal error"})),
+            ("any", json!({"code": -32601, "message": "the method eth_estimateGas does not exist/is not available"})),
+            (
+                "geth, an empty fee wallet",
+                json!({"code": -32000, "message": "insufficient funds for gas * price + value: address 0x8E76 have 0 want 92000000000000"}),
+            ),
+            (
+                "reth, the same",
+                json!({"code": -32003, "message": "insufficient funds for gas * price + value: have 0 want 9"}),
+            ),
+            (
+                "nethermind, the same",
+                json!({"code": -32015, "message": "VM execution error.", "data": "insufficient funds for transfer"}),
+            ),
+            ("geth, money for little gas", json!({"code": -32000, "message": "gas required exceeds allowance (0)"})),
+            (
+                "anvil, the same",
+                json!({"code": -32003, "message": "Out of gas: gas required exceeds allowance: 19999"}),
+            ),
+            ("nothing said", json!({})),
+        ];
+        for (node, error) in passing {
+            let answer = outcome(json!({"jsonrpc": "2.0", "id": 1, "error": error}));
+            assert!(matches!(answer, Err(ChainError::Rejected { .. })), "{node}: {answer:?}");
+        }
     }
 
     #[test]

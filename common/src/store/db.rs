@@ -304,6 +304,9 @@ impl Db {
     /// At most `limit` items of a partition, in the order of their sort key. DynamoDB may hand them over in several
     /// pages of a megabyte.
     pub async fn query<T: DeserializeOwned>(&self, query: Query<'_>) -> Result<Vec<T>, StoreError> {
+        if query.is_empty {
+            return Ok(Vec::new());
+        }
         let names: HashMap<String, String> =
             attribute_names(query.condition).map(|name| (format!("#{name}"), name.to_owned())).collect();
         let mut start = query.after.map(Key::attributes);
@@ -496,6 +499,8 @@ pub struct Query<'a> {
     limit: usize,
     newest_first: bool,
     latest: bool,
+    /// Nothing can be found: the database calls such a question an error.
+    is_empty: bool,
     after: Option<Key>,
     /// What an index adds to the key to begin behind.
     after_in_index: Item,
@@ -505,8 +510,9 @@ impl<'a> Query<'a> {
     /// With a key condition such as `#pk = :pk AND #sk <= :now`, whose values are bound with [`Query::bind`].
     pub fn new(table: &'a str, condition: &'a str, limit: usize) -> Query<'a> {
         let (index, values) = (None, Item::new());
-        let (newest_first, latest, after, after_in_index) = (false, false, None, Item::new());
-        Query { table, index, condition, values, limit, newest_first, latest, after, after_in_index }
+        let (newest_first, latest, is_empty) = (false, false, false);
+        let (after, after_in_index) = (None, Item::new());
+        Query { table, index, condition, values, limit, newest_first, latest, is_empty, after, after_in_index }
     }
 
     /// The items of a partition whose sort key begins with a prefix.
@@ -514,12 +520,13 @@ impl<'a> Query<'a> {
         Query::new(table, "#pk = :pk AND begins_with(#sk, :prefix)", limit).bind("pk", pk)?.bind("prefix", prefix)
     }
 
-    /// The items of a partition whose sort key lies between two, both included.
+    /// The items of a partition whose sort key lies between two, both included: none, if the first is the larger.
     pub fn between(table: &'a str, pk: &str, from: &str, to: &str, limit: usize) -> Result<Query<'a>, StoreError> {
-        Query::new(table, "#pk = :pk AND #sk BETWEEN :from AND :to", limit)
+        let query = Query::new(table, "#pk = :pk AND #sk BETWEEN :from AND :to", limit)
             .bind("pk", pk)?
             .bind("from", from)?
-            .bind("to", to)
+            .bind("to", to)?;
+        Ok(Query { is_empty: to < from, ..query })
     }
 
     pub fn index(mut self, index: &'a str) -> Query<'a> {

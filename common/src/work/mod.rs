@@ -114,7 +114,9 @@ pub fn out_of_time() -> ToolError {
     ToolError::unavailable(Unavailable::DeadlineExceeded, "the work was not done by its deadline")
 }
 
-/// Whether work may make a file of this path: 1 to 255 bytes of visible characters, relative, going nowhere but down.
+/// Whether work may make a file of this path: 1 to 255 bytes of visible characters, relative, going nowhere but down, and
+/// such that its URL leads to it: API Gateway ends a path at a `?`, escaped or not, and hands `%25` over so that it cannot be
+/// told from `%` (`http::lambda`).
 pub fn check_file_path(path: &str) -> Result<(), &'static str> {
     if path.is_empty() || path.len() > 255 {
         return Err("must have 1 to 255 bytes");
@@ -124,6 +126,9 @@ pub fn check_file_path(path: &str) -> Result<(), &'static str> {
     }
     if path.split('/').any(|part| part.is_empty() || part == "." || part == "..") {
         return Err("must be relative, without empty, . or .. parts");
+    }
+    if path.contains('?') || path.contains("%25") {
+        return Err("must not contain ? or %25");
     }
     Ok(())
 }
@@ -145,12 +150,24 @@ mod tests {
 
     #[test]
     fn files_stay_where_they_are_put_and_types_fit_a_header() {
-        for good in ["report.md", "a/b/c.txt", ".hidden", "täglich.csv", "a b"] {
+        for good in ["report.md", "a/b/c.txt", ".hidden", "täglich.csv", "a b", "100% #1", "%41"] {
             assert!(check_file_path(good).is_ok(), "{good}");
         }
-        for bad in
-            ["", "/etc/passwd", "../x", "a/../b", "a//b", "a/", "./a", "a\\b", "a\nb", "a\u{202e}b", &"x".repeat(256)]
-        {
+        for bad in [
+            "",
+            "/etc/passwd",
+            "../x",
+            "a/../b",
+            "a//b",
+            "a/",
+            "./a",
+            "a\\b",
+            "a\nb",
+            "a\u{202e}b",
+            "a?b",
+            "%2541",
+            &"x".repeat(256),
+        ] {
             assert!(check_file_path(bad).is_err(), "{bad}");
         }
         for good in ["text/plain", "text/html; charset=utf-8", "application/vnd.api+json"] {

@@ -54,8 +54,9 @@ async fn set(app: &App, headers: &HeaderMap, body: Body, frozen: bool) -> Result
     let body = parse_body(headers, &read_body(body, MAX_BODY_BYTES).await?)?;
     let target = target(&input::validate(FREEZE, &body).map_err(ApiError::InvalidRequest)?)?;
     let caller = app.wallet_caller(headers, Scope::Write, ApiError::WalletOnly).await?;
-    if let Target::Token(token) = &target
-        && !token::of_agent(&app.db, caller.agent).await?.iter().any(|own| own.id == *token)
+    // A freeze can be lifted after its token is gone.
+    if let (Target::Token(token), true) = (&target, frozen)
+        && !token::exists(&app.db, caller.agent, *token).await?
     {
         return Err(ApiError::field("id", "is no access token of yours"));
     }

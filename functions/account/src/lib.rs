@@ -58,20 +58,19 @@ async fn balance(State(app): State<App>, headers: HeaderMap) -> Response {
         let (on_chain, account) =
             tokio::join!(app.chain.balance_of(caller.wallet), account::load(&app.db, caller.agent));
         let on_chain = on_chain.map_err(|error| ApiError::Unavailable(StoreError::new(error)))?;
-        let account = account?;
-        let mut credits = account.credits;
-        let mut reserved = account.reserved;
-        if reserved > Usdc::ZERO {
+        let mut account = account?;
+        if account.reserved > Usdc::ZERO {
             // What expired quotes held is spendable again.
             let released = hold::release(&app.db, caller.agent, false, app.clock.now()).await?;
-            credits = credits.checked_add(released).unwrap_or(credits);
-            reserved = reserved.checked_sub(released).unwrap_or_default();
+            account.credits = account.credits.checked_add(released).unwrap_or(account.credits);
+            account.reserved = account.reserved.checked_sub(released).unwrap_or_default();
         }
         let body = json!({
             // More than 2^64 micro-USDC is more than there is.
             "on_chain_balance": Usdc::from_micro(word_to_u64(&on_chain).unwrap_or(u64::MAX)).to_string(),
-            "credits_balance": credits.to_string(),
-            "credits_reserved": reserved.to_string(),
+            "credits_balance": account.spendable().to_string(),
+            "credits_reserved": account.reserved.to_string(),
+            "credits_owed": account.owed().to_string(),
             "currency": "USDC",
             "address": caller.wallet.to_string(),
             "chain_id": app.config.chain.chain_id,

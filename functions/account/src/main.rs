@@ -9,5 +9,5 @@ async fn main() -> Result<(), lambda_http::Error> {
     let connections = Connections::open(&config)?;
     let app = App::new(config, &connections);
     app.db.warm(&app.config.tables.ledger).await;
-    lambda_http::run(account::router(app)).await
+    common::http::lambda::run(account::router(app)).await
 }

@@ -1,17 +1,16 @@
 //! Access tokens: minted, listed and revoked by the wallet alone (contract §16).
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{Query, State};
+use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use common::app::App;
-use common::auth::token::{self, AccessToken, MAX_ACTIVE};
+use common::auth::token::{self, AccessToken, MAX_ACTIVE, Page};
 use common::auth::{Caller, Scope};
 use common::catalog::input;
 use common::gate::{parse_body, respond};
-use common::http::{ApiError, Segment, read_body};
+use common::http::{ApiError, Params, Segment, read_body};
 use common::ledger::day;
 use common::named::{self, Request};
 use common::operations::account::MINT;
@@ -21,6 +20,8 @@ use serde_json::{Map, Value, json};
 const MAX_BODY_BYTES: usize = 16 * 1024;
 /// When a token last paid is looked for on so many of the latest days on which anything was charged.
 const USES_OF_DAYS: usize = 30;
+/// Most tokens of a page.
+const MOST_LISTED: usize = 100;
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// `POST /v1/agents/me/access-tokens`: the token itself is in this answer and nowhere else.
@@ -51,26 +52,30 @@ async fn make(app: &App, caller: &Caller, input: &Map<String, Value>) -> Result<
     Ok((StatusCode::CREATED, json!({"success": true, "data": about})))
 }
 
-/// `GET /v1/agents/me/access-tokens`, with `active=true|false` for a part of them.
-pub async fn list(
-    State(app): State<App>,
-    headers: HeaderMap,
-    Query(query): Query<HashMap<String, String>>,
-) -> Response {
+/// `GET /v1/agents/me/access-tokens`: newest first, by cursor, or with `active=true|false` a part of them.
+pub async fn list(State(app): State<App>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
     let answer = async {
-        let active = match query.get("active").map(String::as_str) {
-            None => None,
-            Some("true") => Some(true),
-            Some("false") => Some(false),
-            Some(_) => return Err(ApiError::field("active", "must be true or false")),
-        };
+        let mut params = Params::of(query.as_deref());
+        let active = params.choice("active", &["true", "false"]).map(|active| active == "true");
+        let limit = params.integer("limit", 1, MOST_LISTED).unwrap_or(MOST_LISTED);
+        let cursor = params.text("cursor").map(|text| text.parse().map_err(|_| ApiError::InvalidCursor));
+        params.check()?;
+        let cursor = cursor.transpose()?;
         let caller = app.wallet_caller(&headers, Scope::Read, ApiError::WalletOnly).await?;
-        let now = app.clock.now();
-        let (tokens, today) = (token::of_agent(&app.db, caller.agent), day::name(now));
-        let days = day::until(&app.db, caller.agent, &today, USES_OF_DAYS);
-        let (tokens, today, days) = tokio::join!(tokens, day::load(&app.db, caller.agent, &today), days);
-        let (today, days) = (today?, days?);
-        let tokens: Vec<Value> = tokens?
+        let (now, db, agent) = (app.clock.now(), &app.db, caller.agent);
+        let page = async {
+            match active {
+                // Few: they are on one page.
+                Some(true) => Ok(Page { tokens: token::active(db, agent, now).await?, next: None }),
+                _ => token::page(db, agent, cursor, limit).await,
+            }
+        };
+        let today = day::name(now);
+        let days = day::until(db, agent, &today, USES_OF_DAYS);
+        let (page, today, days) = tokio::join!(page, day::load(db, agent, &today), days);
+        let (page, today, days): (Page, _, _) = (page?, today?, days?);
+        let tokens: Vec<Value> = page
+            .tokens
             .iter()
             .filter(|token| active.is_none_or(|active| token.is_active(now) == active))
             .map(|token| {
@@ -81,7 +86,8 @@ pub async fn list(
                 about
             })
             .collect();
-        Ok(super::data(StatusCode::OK, &json!({"tokens": tokens})))
+        let body = json!({"tokens": tokens, "has_more": page.next.is_some(), "next_cursor": page.next});
+        Ok(super::data(StatusCode::OK, &body))
     };
     respond(answer.await)
 }

@@ -76,5 +76,13 @@ fn job_state(image: &Value) -> Option<JobState<'_>> {
     let word = |name: &str| image[name].get("S").cloned();
     let settlement = serde_json::from_value(word("settlement")?).ok()?;
     let outcome = word("outcome").and_then(|outcome| serde_json::from_value(outcome).ok());
-    Some(JobState { outcome, settlement, price: image["price"]["N"].as_str()?.parse().ok()?, agent: text("agent")? })
+    let number = |name: &str| image[name]["N"].as_str();
+    Some(JobState {
+        outcome,
+        settlement,
+        price: number("price")?.parse().ok()?,
+        agent: text("agent")?,
+        overlap: image["overlap"]["BOOL"].as_bool().unwrap_or_default(),
+        created: Timestamp::from_millis(number("created")?.parse().ok()?),
+    })
 }

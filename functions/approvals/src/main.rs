@@ -15,5 +15,5 @@ async fn main() -> Result<(), lambda_http::Error> {
     let queue = app::job_queue(&config, &connections)?;
     let app = App::new(config, &connections);
     app.db.warm(&app.config.tables.agents).await;
-    lambda_http::run(approvals::router(Desk { app, signer, notices, queue })).await
+    common::http::lambda::run(approvals::router(Desk { app, signer, notices, queue })).await
 }

@@ -7,5 +7,5 @@ use common::config::Config;
 async fn main() -> Result<(), lambda_http::Error> {
     let desk = Checkout::open(Config::from_env()?, checkout::RUNNERS).await?;
     desk.app.db.warm(&desk.app.config.tables.jobs).await;
-    lambda_http::run(checkout::router(Arc::new(desk))).await
+    common::http::lambda::run(checkout::router(Arc::new(desk))).await
 }

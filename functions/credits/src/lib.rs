@@ -10,13 +10,13 @@ use axum::routing::post;
 use common::auth::Scope;
 use common::catalog::{TOP_UP, input};
 use common::gate::{self, Call, Gate};
+use common::http::log;
 use common::http::{ApiError, headers, private_json, read_body};
-use common::ids::AgentId;
-use common::ledger::credit::{self, EntryKind};
+use common::ledger::card;
 use common::limits::{self, Class, Subject};
+use common::money::Usdc;
 use common::named::{self, Request as Named};
 use common::providers::Cards;
-use common::store::WriteError;
 use common::tools::{Runner, top_up};
 use http::{HeaderMap, StatusCode};
 use serde_json::json;
@@ -86,7 +86,8 @@ fn no_cards() -> ApiError {
     ApiError::NotConfigured { what: "card processor".to_owned() }
 }
 
-/// `POST /v1/credits/webhook`: the processor says that a session was paid. Each session is credited once.
+/// `POST /v1/credits/webhook`: the processor says that a session was paid, or that a payment was refunded or is disputed.
+/// Each is credited, and taken back, once.
 async fn webhook(State(desk): State<Desk>, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let body = read_body(body, MAX_BODY_BYTES).await?;
@@ -99,15 +100,26 @@ async fn webhook(State(desk): State<Desk>, headers: HeaderMap, body: Body) -> Re
             return Err(ApiError::Unauthorized);
         }
         let received = || private_json(StatusCode::OK, &json!({"received": true}));
-        let Some(paid) = Cards::paid_session(&body) else { return Ok(received()) };
-        let agent: AgentId = paid.agent;
-        let change = credit::add(paid.amount)?;
-        let writes = credit::change(&app.db, agent, EntryKind::CardTopUp, change, &paid.session, None, now)?;
-        match app.db.transact(&writes).await {
-            // Refused: this session was credited before, and the processor tells it again.
-            Ok(()) | Err(WriteError::Refused(_)) => Ok(received()),
-            Err(WriteError::Failed(error)) => Err(ApiError::Unavailable(error)),
+        let Some(told) = Cards::told(&body) else { return Ok(received()) };
+        let booked = card::note(&app.db, &told.payment, &told.event, now).await?;
+        if booked.is_unknown {
+            // Kept until the session's own event comes.
+            log::event("card_payment_unknown", json!({"payment": told.payment}));
         }
+        if booked.taken > Usdc::ZERO || booked.returned > Usdc::ZERO {
+            let (taken, returned) = (booked.taken.to_string(), booked.returned.to_string());
+            let owed = booked.owed.to_string();
+            let fields =
+                json!({"payment": told.payment, "taken_usdc": taken, "returned_usdc": returned, "owed_usdc": owed});
+            log::event("card_payment_taken_back", fields);
+            log::metric(
+                &app.config.metric_namespace,
+                "CardPaymentsTakenBack",
+                "Count",
+                u64::from(booked.taken > Usdc::ZERO),
+            );
+        }
+        Ok(received())
     };
     gate::respond(answer.await)
 }

@@ -11,5 +11,5 @@ async fn main() -> Result<(), lambda_http::Error> {
     let cards = common::providers::Cards::configured(&config, &connections.http);
     let gate = Gate::open(&connections, config, credits::RUNNERS).await?;
     gate.app.db.warm(&gate.app.config.tables.jobs).await;
-    lambda_http::run(credits::router(Arc::new(gate), cards)).await
+    common::http::lambda::run(credits::router(Arc::new(gate), cards)).await
 }

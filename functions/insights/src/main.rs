@@ -11,5 +11,5 @@ async fn main() -> Result<(), lambda_http::Error> {
     let cursors = ServiceKeys::load(&config, &connections.signed).await?.cursors;
     let app = App::new(config, &connections);
     app.db.warm(&app.config.tables.ledger).await;
-    lambda_http::run(insights::router(app, cursors)).await
+    common::http::lambda::run(insights::router(app, cursors)).await
 }

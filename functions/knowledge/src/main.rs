@@ -10,5 +10,5 @@ async fn main() -> Result<(), lambda_http::Error> {
     let connections = Connections::open(&config)?;
     let gate = Gate::open(&connections, config, &knowledge::RUNNERS).await?;
     gate.app.db.warm(&gate.app.config.tables.jobs).await;
-    lambda_http::run(knowledge::router(Arc::new(gate))).await
+    common::http::lambda::run(knowledge::router(Arc::new(gate))).await
 }

@@ -16,6 +16,9 @@ use crate::transport::{Aside, decoded};
 /// The member of a result's `_meta` that says what became of the payment.
 const PAYMENT_RESPONSE: &str = "x402/payment-response";
 
+/// Largest result that is said as text too, beside its structure: as text in JSON each of its quotes takes two bytes.
+const MAX_TEXT_BYTES: usize = 512 * 1024;
+
 /// No identity where one is needed.
 pub const UNAUTHORIZED: ErrorCode = ErrorCode(-32001);
 
@@ -56,7 +59,7 @@ impl Answered {
         let enveloped = self.body["success"] == true && self.body["data"].is_object();
         let body = if enveloped { self.body["data"].take() } else { self.body.take() };
         let settlement = decoded(&self.headers, "payment-response");
-        Ok(CallToolResult::structured(body).with_meta(settlement.map(paid_meta)))
+        Ok(structured(body).with_meta(settlement.map(paid_meta)))
     }
 
     /// An error that a model can act on.
@@ -81,6 +84,18 @@ impl Answered {
         let settlement = decoded(&self.headers, "payment-response");
         CallToolResult::structured_error(body).with_meta(settlement.map(paid_meta))
     }
+}
+
+/// A result, and the same as text for clients that read no structure, if both fit into an answer.
+pub fn structured(body: Value) -> CallToolResult {
+    if body.to_string().len() <= MAX_TEXT_BYTES {
+        return CallToolResult::structured(body);
+    }
+    let mut result = CallToolResult::structured(Value::Null);
+    result.structured_content = Some(body);
+    result.content =
+        vec![ContentBlock::text("The result is in structuredContent: it is too large to be repeated as text.")];
+    result
 }
 
 /// 401: said in HTTP too, so that clients know that it is the connection that lacks something.

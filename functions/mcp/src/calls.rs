@@ -6,7 +6,6 @@ use axum::response::Response;
 use common::catalog::input::{self, FieldError};
 use common::catalog::{CATALOG, MARKET, TOP_UP, ToolSpec};
 use common::encoding::base64_standard;
-use common::http::limit::Peer;
 use common::http::{ApiError, read_body};
 use common::money::Usdc;
 use http::request::Parts;
@@ -173,9 +172,6 @@ impl Shop {
         // What limits by address have to know.
         if let Some(context) = parts.extensions.get::<RequestContext>() {
             request.extensions_mut().insert(context.clone());
-        }
-        if let Some(peer) = parts.extensions.get::<Peer>() {
-            request.extensions_mut().insert(*peer);
         }
         // In a task of its own: a client that hangs up does not stop a purchase half way.
         let answer = tokio::spawn(async move {

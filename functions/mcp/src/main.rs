@@ -20,5 +20,5 @@ async fn main() -> Result<(), lambda_http::Error> {
     let app = gate.app.clone();
     app.db.warm(&app.config.tables.jobs).await;
     let quotes = gate.quote_key.clone();
-    lambda_http::run(mcp::router(app, mcp::groups(gate, market, cursors), &quotes)).await
+    common::http::lambda::run(mcp::router(app, mcp::groups(gate, market, cursors), &quotes)).await
 }

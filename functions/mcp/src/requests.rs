@@ -22,6 +22,7 @@ use rmcp::model::{
 use serde_json::{Value, json};
 
 use crate::Shop;
+use crate::answers::structured;
 use crate::calls::{self, Answered};
 use crate::tools::object;
 
@@ -125,7 +126,7 @@ impl Shop {
     pub async fn task(&self, parts: &Parts, meta: &JsonObject, name: &str) -> Result<DetailedTask, TaskError> {
         let (job, body) = self.of_task(parts, meta, name).await?;
         let payload = match job.status() {
-            Status::Completed => TaskPayload::Completed { result: result(CallToolResult::structured(body)) },
+            Status::Completed => TaskPayload::Completed { result: result(structured(body)) },
             Status::Failed => {
                 let mut body = body;
                 body["message"] = body["error"].clone();

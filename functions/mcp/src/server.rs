@@ -19,7 +19,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 
 use crate::Shop;
-use crate::answers::UNAUTHORIZED;
+use crate::answers::{UNAUTHORIZED, structured};
 use crate::calls::Answered;
 use crate::requests::{TaskError, unknown_task};
 use crate::tools::{self, Call, Entry, LOOKUP_FIELDS, PURCHASE_FIELDS, REQUEST_FIELDS};
@@ -92,7 +92,7 @@ impl Server {
                     shop.request(parts, meta, text("request_id").unwrap_or_default(), text("poll_key")).await
                 };
                 match answered.await {
-                    Ok((_, body)) => return Ok(CallToolResult::structured(body).into()),
+                    Ok((_, body)) => return Ok(structured(body).into()),
                     Err(error) => Answered::from(error),
                 }
             }

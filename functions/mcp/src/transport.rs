@@ -29,6 +29,9 @@ const MAX_BODY_BYTES: usize = common::gate::MAX_BODY_BYTES;
 /// Most messages of a batch. Only revision 2025-03-26 has batches.
 const MAX_BATCH: usize = 20;
 
+/// Most bytes of the answers of a batch together. One alone is no larger: results are bounded where they are kept.
+const MAX_ANSWERS_BYTES: usize = 4 * 1024 * 1024 + 256 * 1024;
+
 /// The first revision without batches. Revisions are dates and compare as text.
 const WITHOUT_BATCHES: &str = "2025-06-18";
 
@@ -173,13 +176,18 @@ impl<S: ServerHandler> Frame<S> {
             let message = format!("a batch has 1 to {MAX_BATCH} messages");
             return Err(refuse(StatusCode::BAD_REQUEST, -32600, message));
         }
-        let mut answers = Vec::new();
+        let (mut answers, mut bytes) = (Vec::new(), 0);
         for message in batch {
             let response = self.one(parts, message, Bytes::from(message.to_string())).await;
             let Ok(body) = read_body(response.into_body(), usize::MAX).await else { continue };
-            if let Ok(answer) = serde_json::from_slice::<Value>(&body) {
-                answers.push(answer);
+            let Ok(answer) = serde_json::from_slice::<Value>(&body) else { continue };
+            let fits = bytes + body.len() <= MAX_ANSWERS_BYTES;
+            if fits {
+                bytes += body.len();
             }
+            let too_large = "the answers of this batch are too large together: send this message again, alone, with the \
+                             same idempotency_key or payment";
+            answers.push(if fits { answer } else { error(&message["id"], -32603, too_large.to_owned()) });
         }
         if answers.is_empty() {
             let mut response = Response::new(Body::empty());

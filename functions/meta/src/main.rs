@@ -13,5 +13,5 @@ async fn main() -> Result<(), lambda_http::Error> {
     let queues = queues.into_iter().filter_map(|(name, queue)| Some((name, queue.ok()?))).collect();
     let app = App::new(config, &connections);
     app.db.warm(&app.config.tables.ledger).await;
-    lambda_http::run(meta::router(app, queues)).await
+    common::http::lambda::run(meta::router(app, queues)).await
 }

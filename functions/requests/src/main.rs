@@ -11,5 +11,5 @@ async fn main() -> Result<(), lambda_http::Error> {
     let config = Arc::new(with_platforms(config, &connections.signed).await?);
     let app = App::new(config, &connections);
     app.db.warm(&app.config.tables.jobs).await;
-    lambda_http::run(requests::router(app)).await
+    common::http::lambda::run(requests::router(app)).await
 }

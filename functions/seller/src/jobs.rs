@@ -22,8 +22,10 @@ use http::{HeaderMap, StatusCode, header};
 use serde_json::{Map, Value, json};
 
 const MAX_BODY_BYTES: usize = 64 * 1024;
-/// A result comes as a JSON string, in which each byte may have become six.
-const MAX_COMPLETE_BYTES: usize = 6 * MAX_RESULT_BYTES + 1024;
+/// A result comes as a JSON string, in which two bytes of UTF-8 may be written as six. That also bounds what it takes where it
+/// is stored and answered. Were the limit higher, a body of escapes, which are escaped once more in Lambda's event, would not
+/// be delivered.
+const MAX_COMPLETE_BYTES: usize = 3 * MAX_RESULT_BYTES + 64 * 1024;
 
 /// `GET /v1/soul/me/jobs?limit&offset&status`
 pub async fn list(State(market): State<Arc<Market>>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
@@ -59,7 +61,7 @@ pub async fn show(
 ) -> Response {
     let answer = async {
         let full = jobs::asks_for_all(query.as_deref())?;
-        let soul = seller::by_key(&market.app, &headers).await?;
+        let soul = seller::caller(&market.app, &headers).await?;
         let job = worker::job_of(&market, &soul, &id).await?;
         let (app, now) = (&market.app, market.app.clock.now());
         let mut view = jobs::view(&app.db, &*app.blobs, &job, Party::Seller, full, now).await?;
@@ -128,12 +130,25 @@ pub async fn progress(
 pub async fn put_file(
     State(market): State<Arc<Market>>,
     path: Result<Path<(String, String)>, PathRejection>,
+    RawQuery(query): RawQuery,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
     let answer = async {
         let Path((id, path)) = path.map_err(|_| ApiError::NotFound)?;
         let body = read_body(body, files::MAX_BODY_BYTES).await?;
+        // API Gateway reads what is text by its content type as UTF-8, and hands over something else in place of the rest.
+        let sent = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+        if sent.is_some_and(|sent: usize| sent != body.len()) {
+            return Err(ApiError::field(
+                "Content-Type",
+                "is text, and the body is not UTF-8: use application/octet-stream",
+            ));
+        }
+        // The rest of a name with a question mark: what is before it would be kept under another name.
+        if query.is_some_and(|query| !query.is_empty()) {
+            return Err(ApiError::field("path", "must not contain ? or %25"));
+        }
         let soul = seller::by_key(&market.app, &headers).await?;
         let job = worker::job_of(&market, &soul, &id).await?;
         let content_type = headers.get(header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or_default());
@@ -165,9 +180,9 @@ pub async fn announce_file(
         let now = market.app.clock.now();
         let row = FileRow::of(path, content_type, size, now).announced(job.request_id);
         let key = row.blob(job.request_id);
-        let url = market.app.blobs.url(&key, Access::Put { content_type, size }, files::URL_VALID)?;
+        let url = market.app.blobs.url(&key, Access::Put { content_type, size }, files::SEND_VALID)?;
         worker::add_file(&market, &job, row, None).await?;
-        let expires_at = now.plus(files::URL_VALID).to_string();
+        let expires_at = now.plus(files::SEND_VALID).to_string();
         let send = json!({"method": "PUT", "headers": {"content-type": content_type, "content-length": size.to_string(), "if-none-match": "*"}});
         Ok(private_json(StatusCode::OK, &json!({"upload_url": url, "expires_at": expires_at, "upload": send})))
     };

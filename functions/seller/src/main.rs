@@ -9,5 +9,5 @@ async fn main() -> Result<(), lambda_http::Error> {
     let config = Arc::new(Config::from_env()?);
     let market = Market::open(&Connections::open(&config)?, config, seller::RUNNERS).await?;
     market.app.db.warm(&market.app.config.tables.souls).await;
-    lambda_http::run(seller::router(Arc::new(market))).await
+    common::http::lambda::run(seller::router(Arc::new(market))).await
 }

@@ -17,7 +17,7 @@ use common::material::visible;
 use common::operations::souls::RATING;
 use common::store::StoreError;
 use common::store::blob::{Access, attachment};
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use serde_json::json;
 
 const MAX_BODY_BYTES: usize = 64 * 1024;
@@ -66,6 +66,7 @@ pub async fn list_files(State(market): State<Arc<Market>>, Segment(id): Segment,
 pub async fn file(
     State(market): State<Arc<Market>>,
     path: Result<Path<(String, String)>, axum::extract::rejection::PathRejection>,
+    method: Method,
     headers: HeaderMap,
 ) -> Response {
     let answer = async {
@@ -74,9 +75,24 @@ pub async fn file(
         check_files(&job, party)?;
         let file = files::load(&market.app.db, job.request_id, &path).await?.ok_or(ApiError::NotFound)?;
         let key = file.blob(job.request_id);
-        if file.size > files::MAX_BODY_BYTES as u64 {
+        let is_large = file.size > files::MAX_SERVED_BYTES;
+        let part = match is_large {
+            true => Part::Whole,
+            false => files::range(headers.get(header::RANGE).and_then(|range| range.to_str().ok()), file.size as usize),
+        };
+        let bytes = match part {
+            _ if method == Method::HEAD => 0,
+            Part::Whole => file.size,
+            Part::Bytes(first, last) => (last - first + 1) as u64,
+            Part::None => 0,
+        };
+        if !files::count_fetch(&market.app.db, &job, bytes, market.app.clock.now()).await? {
+            let why = "the files of this job were fetched as often as its price pays for";
+            return Err(MarketError::Forbidden(why).into());
+        }
+        if is_large {
             let access = Access::Get { content_type: &file.content_type, file_name: file.name() };
-            let url = market.app.blobs.url(&key, access, files::URL_VALID)?;
+            let url = market.app.blobs.url(&key, access, files::FETCH_VALID)?;
             let mut response = private_json(StatusCode::TEMPORARY_REDIRECT, &json!({"download_url": url}));
             let location = HeaderValue::from_str(&url).map_err(StoreError::new)?;
             response.headers_mut().insert(header::LOCATION, location);
@@ -84,14 +100,14 @@ pub async fn file(
         }
         let bytes = market.app.blobs.get(&key).await?;
         let bytes = bytes.ok_or_else(|| StoreError::new(format_args!("the file {key} is missing")))?;
-        Ok(download(&file, bytes, headers.get(header::RANGE).and_then(|range| range.to_str().ok())))
+        Ok(download(&file, bytes, part))
     };
     respond(answer.await)
 }
 
-fn download(file: &FileRow, bytes: Vec<u8>, range: Option<&str>) -> Response {
+fn download(file: &FileRow, bytes: Vec<u8>, part: Part) -> Response {
     let size = bytes.len();
-    let (status, content_range, body) = match files::range(range, size) {
+    let (status, content_range, body) = match part {
         Part::Whole => (StatusCode::OK, None, bytes),
         Part::Bytes(first, last) => {
             let part = bytes.get(first..=last).unwrap_or_default().to_vec();

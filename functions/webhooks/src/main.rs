@@ -14,5 +14,5 @@ async fn main() -> Result<(), lambda_http::Error> {
     let queue = app::delivery_queue(&config, &connections)?;
     let app = App::new(config, &connections);
     app.db.warm(&app.config.tables.agents).await;
-    lambda_http::run(webhooks::router(Hooks { app, queue, keys, policy: FetchPolicy::default() })).await
+    common::http::lambda::run(webhooks::router(Hooks { app, queue, keys, policy: FetchPolicy::default() })).await
 }

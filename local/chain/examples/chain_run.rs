@@ -19,7 +19,7 @@ async fn main() {
 
 async fn run() -> Result<(), Box<dyn std::error::Error>> {
     let say = |line: &str| eprintln!("{line}");
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tmp/anvil");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.tools/anvil");
     let binary = devchain::install::ensure(&folder, &say).await?;
     let state_dir = std::env::args().nth(1).map(Into::into);
     let seconds = std::env::var("BLOCK_TIME_SECONDS").ok().map(|text| text.parse()).transpose()?;

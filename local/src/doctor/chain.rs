@@ -1,14 +1,17 @@
 //! The chain: that it is the right one, that the token is there and signs under the configured domain, and that the
 //! wallets can go on.
 
+use std::collections::BTreeSet;
+
 use common::app::App;
 use common::clock::Clock;
 use common::config::SettlementConfig;
 use common::evm::abi::{self, Argument};
 use common::evm::{Address, Word, hex0x, keccak256, parse_hex0x, word_from_u64};
 use common::money::Usdc;
+use common::payments::settle::Tags;
 use common::providers::chain::ChainError;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Report;
 use super::cloud::Wallets;
@@ -52,6 +55,7 @@ pub async fn check(app: &App, wallets: &Wallets, report: &mut Report) {
     time(head.at_secs, report);
     if token(app, report).await {
         payee(app, wallets, report).await;
+        other_deployments(app, wallets, report).await;
     }
     if let Err(error) = gas(app, wallets, u128::from(head.base_fee), report).await {
         report.fail("wallets", error.to_string(), "set CHAIN_RPC_URL to an endpoint that answers such questions");
@@ -196,13 +200,82 @@ async fn payee(app: &App, wallets: &Wallets, report: &mut Report) {
         let data =
             abi::call("transfer(address,uint256)", &[Argument::Word(pay_to.word()), Argument::Word(word_from_u64(0))]);
         match app.chain.call(app.config.chain.token.address, &data, Some(pay_to)).await {
-            Err(ChainError::Rejected { message, .. }) => {
+            Err(ChainError::Reverted(message)) => {
                 let remedy = "set PAY_TO to an address that the token pays";
                 report.fail("payee", format!("the token refuses {pay_to}: {message}"), remedy);
             }
-            _ => report.ok("payee", format!("{pay_to}, {kind}")),
+            Err(error) => {
+                let remedy = "set CHAIN_RPC_URL to an endpoint that answers eth_call";
+                report.warn(
+                    "payee",
+                    format!("{pay_to}, {kind}; whether the token pays it is not known: {error}"),
+                    remedy,
+                );
+            }
+            Ok(_) => report.ok("payee", format!("{pay_to}, {kind}")),
         }
     }
+}
+
+/// Whether anybody else settles payments to the same address: a payment that is shown at both could buy at both.
+async fn other_deployments(app: &App, wallets: &Wallets, report: &mut Report) {
+    const CHECK: &str = "other deployments";
+    let alone = "give every deployment a PAY_TO of its own";
+    if let SettlementConfig::Facilitator { .. } = app.config.settlement {
+        let found = "a facilitator's transactions do not say which deployment they pay";
+        report.warn(CHECK, found, format!("{alone}: shared, one settled payment could buy at each of them"));
+    }
+    let settlers = match settlers(app).await {
+        Ok(settlers) => settlers,
+        Err(error) => {
+            let remedy = "set CHAIN_RPC_URL to an endpoint that answers eth_getLogs for 5,000 blocks";
+            report.warn(CHECK, error.to_string(), remedy);
+            return;
+        }
+    };
+    let ours = matches!(app.config.settlement, SettlementConfig::Relayer).then_some(wallets.relayer).flatten();
+    let others: Vec<String> =
+        settlers.into_iter().filter(|settler| Some(*settler) != ours).map(|settler| settler.to_string()).collect();
+    match others.as_slice() {
+        [] => {
+            report.ok(CHECK, format!("no other fee wallet settled payments to {} lately", app.config.payments.pay_to))
+        }
+        others => report.warn(CHECK, format!("{} settled payments to the same PAY_TO", others.join(", ")), alone),
+    }
+}
+
+/// The fee wallets of deployments that settled payments to our address, of the latest transfers to it.
+async fn settlers(app: &App) -> Result<BTreeSet<Address>, ChainError> {
+    const BLOCKS: u64 = 5_000;
+    const TRANSFERS: usize = 50;
+    let (chain, token) = (&app.chain, app.config.chain.token.address);
+    let latest = chain.block_number().await?;
+    let filter = json!({
+        "address": token.lower(),
+        "fromBlock": format!("0x{:x}", latest.saturating_sub(BLOCKS - 1)),
+        "toBlock": format!("0x{latest:x}"),
+        "topics": [
+            hex0x(&abi::event("Transfer(address,address,uint256)")),
+            Value::Null,
+            hex0x(&app.config.payments.pay_to.word()),
+        ],
+    });
+    let logs = chain.request("eth_getLogs", json!([filter])).await?;
+    let hashes: BTreeSet<&str> = logs
+        .as_array()
+        .into_iter()
+        .flatten()
+        .rev()
+        .take(TRANSFERS)
+        .filter_map(|log| log["transactionHash"].as_str())
+        .collect();
+    let mut settlers = BTreeSet::new();
+    for hash in hashes {
+        let sent = chain.request("eth_getTransactionByHash", json!([hash])).await?;
+        let is_tagged = sent["input"].as_str().and_then(parse_hex0x).is_some_and(|input| Tags::is_tagged(&input));
+        settlers.extend(sent["from"].as_str().and_then(|from| from.parse::<Address>().ok()).filter(|_| is_tagged));
+    }
+    Ok(settlers)
 }
 
 async fn gas(app: &App, wallets: &Wallets, base_fee: u128, report: &mut Report) -> Result<(), ChainError> {

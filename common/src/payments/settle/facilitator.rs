@@ -1,19 +1,22 @@
 //! An x402 facilitator: somebody else's fee wallet, over HTTP (`POST /verify`, `POST /settle`; x402.md §3).
 //!
-//! A facilitator is believed when it says yes. When it says no, the chain is asked whether the money came another way;
-//! when it says nothing usable, the payment is pending until the chain shows it.
+//! A facilitator is believed when it says yes. A no counts only in the words and statuses that facilitators are documented
+//! to give before they broadcast anything (the tables at the end), and the chain is asked whether the money came another way.
+//! After everything else the payment is pending until the chain shows it: the reference facilitator, for one, answers 400
+//! `Invalid request` to whatever goes wrong while it waits for a block.
 
 use serde_json::{Value, json};
 
-use super::relayer::reconcile_on_chain;
-use super::{Found, Intent, JUST_NOW, LOOK_BACK_RANGES, Prepared, Settled, Settler, Verdict, explain};
-use crate::clock::Clock;
+use super::{
+    Evidence, Found, Intent, JUST_NOW, JobPayment, LOOK_BACK_RANGES, Prepared, Settled, Settler, Use, Verdict,
+};
+use crate::clock::{Clock, Timestamp};
 use crate::config::{ChainConfig, Redacted};
 use crate::evm::authorization::Authorization;
 use crate::evm::hex0x;
 use crate::net::{PlainError, PlainHttp};
 use crate::payments::reason::Reason;
-use crate::providers::Chain;
+use crate::providers::chain::ChainError;
 use crate::store::{BoxFuture, StoreError};
 
 pub struct Facilitator {
@@ -21,7 +24,7 @@ pub struct Facilitator {
     url: String,
     token: Option<Redacted>,
     config: ChainConfig,
-    chain: Chain,
+    evidence: Evidence,
     clock: Clock,
 }
 
@@ -31,15 +34,24 @@ impl Facilitator {
         url: &str,
         token: Option<Redacted>,
         config: ChainConfig,
-        chain: Chain,
+        evidence: Evidence,
         clock: Clock,
     ) -> Facilitator {
-        Facilitator { http, url: url.to_owned(), token, config, chain, clock }
+        Facilitator { http, url: url.to_owned(), token, config, evidence, clock }
     }
 
+    /// The status, and the body if it is JSON.
     async fn ask(&self, what: &str, authorization: &Authorization) -> Result<(u16, Value), PlainError> {
-        let url = format!("{}/{what}", self.url);
-        self.http.post_json(&url, self.token.as_ref().map(Redacted::expose), &self.question(authorization)).await
+        let not_sent = |error: http::Error| PlainError::NotSent(error.to_string());
+        let mut request = http::Request::post(format!("{}/{what}", self.url))
+            .header("content-type", "application/json")
+            .header("accept", "application/json");
+        if let Some(token) = &self.token {
+            request = request.header("authorization", format!("Bearer {}", token.expose()));
+        }
+        let request = request.body(self.question(authorization).to_string().into_bytes()).map_err(not_sent)?;
+        let answer = self.http.send(request).await?;
+        Ok((answer.status, serde_json::from_slice(&answer.body).unwrap_or_default()))
     }
 
     /// The payment as x402 v2 has it, with the requirement we issued: rebuilt from what we hold, never passed on.
@@ -74,23 +86,32 @@ impl Facilitator {
         })
     }
 
-    async fn check(&self, authorization: &Authorization) -> Verdict {
-        let answer = match self.ask("verify", authorization).await {
+    /// The chain is asked as well, whatever the facilitator says: not every one looks whether the payment was used.
+    async fn check(&self, payment: JobPayment<'_>, quoted_at: Option<Timestamp>) -> Verdict {
+        let (answer, used) =
+            tokio::join!(self.ask("verify", payment.authorization), self.evidence.used(payment, quoted_at, JUST_NOW));
+        match used {
+            Ok(Use::Unused) => {}
+            Ok(Use::ForThisJob { transaction }) => return Verdict::AlreadyPaid { transaction },
+            Ok(Use::ForAnother { transaction }) => return Verdict::PaidForAnother { transaction },
+            Ok(Use::Otherwise | Use::Untraceable) => return Verdict::Refused(Reason::NonceUsed),
+            Err(error) => return Verdict::Unknown(error.to_string()),
+        }
+        let answer = match answer {
             Ok((_, answer)) => answer,
             Err(error) => return Verdict::Unknown(error.to_string()),
         };
-        match answer["isValid"].as_bool() {
-            Some(true) => Verdict::Good,
-            Some(false) => {
-                let reason =
-                    reason(answer["invalidReason"].as_str().unwrap_or_default()).unwrap_or(Reason::BadSignature);
-                explain(&self.chain, authorization, reason, JUST_NOW).await.unwrap_or(Verdict::Refused(reason))
-            }
-            None => Verdict::Unknown("the facilitator's answer to /verify cannot be read".to_owned()),
+        let word = answer["invalidReason"].as_str().unwrap_or_default();
+        match (answer["isValid"].as_bool(), refusal(word)) {
+            (Some(true), _) => Verdict::Good,
+            (Some(false), Some(reason)) => Verdict::Refused(reason),
+            // It does not say what is wrong with the payment: perhaps with itself.
+            _ => Verdict::Unknown(format!("the facilitator could not verify the payment: {word:?}")),
         }
     }
 
-    async fn submit(&self, authorization: &Authorization) -> Settled {
+    async fn submit(&self, payment: JobPayment<'_>) -> Settled {
+        let authorization = payment.authorization;
         let (status, answer) = match self.ask("settle", authorization).await {
             Ok(answer) => answer,
             Err(PlainError::NotSent(cause)) => return Settled::NotSent(cause),
@@ -99,21 +120,15 @@ impl Facilitator {
         let transaction = answer["transaction"].as_str().filter(|hash| hash.starts_with("0x")).map(str::to_owned);
         let word = answer["errorReason"].as_str().unwrap_or_default();
         match (answer["success"].as_bool(), transaction) {
-            // Another network or payer than was asked for: only the chain can tell what happened.
-            (Some(true), Some(transaction)) if !self.is_about(&answer, authorization) => {
-                Settled::Pending { transaction: Some(transaction) }
+            // About another network or payer than was asked for, it proves nothing.
+            (Some(true), Some(transaction)) if self.is_about(&answer, authorization) => Settled::Yes { transaction },
+            (None, None) if NOT_LET_IN.contains(&status) => {
+                Settled::NotSent(format!("the facilitator answered {status}"))
             }
-            (Some(true), Some(transaction)) => Settled::Yes { transaction },
-            // A broadcast whose end it has not seen: the chain will show it.
-            (_, Some(transaction)) if word == "settlement_pending" => {
-                Settled::Pending { transaction: Some(transaction) }
-            }
-            (Some(false), transaction) => match reason(word) {
-                Some(reason) => self.refused(authorization, reason).await,
-                None => Settled::Pending { transaction },
+            (Some(false), None) => match refusal(word) {
+                Some(reason) => self.refused(payment, reason).await,
+                None => Settled::Pending { transaction: None },
             },
-            // It refused to deal with the request at all, so nothing was broadcast.
-            _ if (400..500).contains(&status) => Settled::NotSent(format!("the facilitator answered {status}")),
             (_, transaction) => Settled::Pending { transaction },
         }
     }
@@ -126,62 +141,99 @@ impl Facilitator {
             && payer.is_none_or(|payer| payer.parse() == Ok(authorization.from))
     }
 
-    async fn refused(&self, authorization: &Authorization, reason: Reason) -> Settled {
-        match explain(&self.chain, authorization, reason, LOOK_BACK_RANGES).await {
-            Ok(Verdict::AlreadyPaid { transaction }) => Settled::Yes { transaction },
-            Ok(Verdict::Refused(reason)) => Settled::No(reason),
-            // The facilitator's own word has to do while the chain cannot be asked: better pending than wrong.
-            _ => Settled::Pending { transaction: None },
-        }
+    /// It refused before it broadcast anything, for this reason.
+    async fn refused(&self, payment: JobPayment<'_>, reason: Reason) -> Settled {
+        let why = async {
+            Ok(match self.evidence.used(payment, None, LOOK_BACK_RANGES).await? {
+                Use::ForThisJob { transaction } => Settled::Yes { transaction },
+                Use::ForAnother { transaction } => Settled::ForAnother { transaction },
+                Use::Otherwise => Settled::No(Reason::NonceUsed),
+                Use::Unused => match self.evidence.lacking(payment.authorization, reason).await? {
+                    // A use of the nonce that no block shows: perhaps it is the facilitator's own, on its way.
+                    Reason::NonceUsed => Settled::Pending { transaction: None },
+                    reason => Settled::No(reason),
+                },
+                Use::Untraceable => Settled::Pending { transaction: None },
+            })
+        };
+        why.await.unwrap_or_else(|_: ChainError| Settled::Pending { transaction: None })
     }
 }
 
 impl Settler for Facilitator {
-    fn check<'a>(&'a self, authorization: &'a Authorization) -> BoxFuture<'a, Verdict> {
-        Box::pin(self.check(authorization))
+    fn check<'a>(&'a self, payment: JobPayment<'a>, quoted_at: Option<Timestamp>) -> BoxFuture<'a, Verdict> {
+        Box::pin(self.check(payment, quoted_at))
     }
 
-    fn prepare<'a>(&'a self, _authorization: &'a Authorization) -> BoxFuture<'a, Result<Prepared, Settled>> {
+    fn prepare<'a>(&'a self, _payment: JobPayment<'a>) -> BoxFuture<'a, Result<Prepared, Settled>> {
         Box::pin(async { Ok(Prepared { intent: None, allocation: None }) })
     }
 
-    fn submit<'a>(&'a self, authorization: &'a Authorization, _intent: Option<&'a Intent>) -> BoxFuture<'a, Settled> {
-        Box::pin(self.submit(authorization))
+    fn submit<'a>(&'a self, payment: JobPayment<'a>, _intent: Option<&'a Intent>) -> BoxFuture<'a, Settled> {
+        Box::pin(self.submit(payment))
     }
 
     fn reconcile<'a>(
         &'a self,
-        authorization: &'a Authorization,
+        payment: JobPayment<'a>,
         _intent: Option<&'a Intent>,
     ) -> BoxFuture<'a, Result<Found, StoreError>> {
         Box::pin(async move {
-            let known = reconcile_on_chain(&self.chain, authorization, &self.clock).await.map_err(StoreError::new)?;
+            let known = self.evidence.reconcile(payment, &self.clock).await.map_err(StoreError::new)?;
             Ok(Found::Known(match known {
-                // Not on chain: the same payload again, which a facilitator reconciles and does not repeat.
-                Settled::Pending { transaction: None } => self.submit(authorization).await,
+                // Not on chain: the same payload again, which a facilitator reconciles and does not repeat. What it was told
+                // the first time may be on its way, so that only the chain can say no.
+                Settled::Pending { transaction: None } => match self.submit(payment).await {
+                    Settled::No(_) => Settled::Pending { transaction: None },
+                    known => known,
+                },
                 known => known,
             }))
         })
     }
 }
 
-/// A facilitator's word as a reason of ours; `None` for words that do not say that nothing will happen.
-fn reason(word: &str) -> Option<Reason> {
-    if let Some(reason) = Reason::parse(word) {
-        return Some(reason);
-    }
-    let parts: [(&str, Reason); 9] = [
-        ("insufficient", Reason::InsufficientFunds),
-        ("valid_before", Reason::Expired),
-        ("valid_after", Reason::NotYetValid),
-        ("nonce", Reason::NonceUsed),
-        ("signature", Reason::BadSignature),
-        ("recipient", Reason::RecipientMismatch),
-        ("value", Reason::ValueMismatch),
-        ("simulation_failed", Reason::Reverted),
-        ("invalid_transaction_state", Reason::Reverted),
-    ];
-    parts.into_iter().find(|(part, _)| word.contains(part)).map(|(_, reason)| reason)
+/// Statuses of what stands before a facilitator: who is asking, where, how much. 400 is not one of them, nor is 429: some
+/// answer so when they fail after a broadcast.
+const NOT_LET_IN: [u16; 6] = [401, 403, 404, 405, 413, 415];
+
+/// The reason behind a word that facilitators give before they broadcast anything; `None` for every other word.
+fn refusal(word: &str) -> Option<Reason> {
+    Some(match word {
+        "insufficient_funds" | "insufficient_balance" | "invalid_exact_evm_insufficient_balance" => {
+            Reason::InsufficientFunds
+        }
+        "invalid_exact_evm_nonce_already_used" | "nonce_already_used" => Reason::NonceUsed,
+        "invalid_exact_evm_payload_signature"
+        | "invalid_exact_evm_signature"
+        | "invalid_exact_evm_failed_to_parse_signature"
+        | "invalid_exact_evm_payload_undeployed_smart_wallet"
+        | "eip6492_factory_not_allowed"
+        | "invalid_signature" => Reason::BadSignature,
+        "invalid_exact_evm_payload_recipient_mismatch"
+        | "invalid_exact_evm_recipient_mismatch"
+        | "address_mismatch" => Reason::RecipientMismatch,
+        "invalid_exact_evm_payload_authorization_value"
+        | "invalid_exact_evm_payload_authorization_value_mismatch"
+        | "invalid_exact_evm_authorization_value"
+        | "amount_mismatch" => Reason::ValueMismatch,
+        "invalid_exact_evm_payload_authorization_valid_after" | "authorization_not_yet_valid" => Reason::NotYetValid,
+        "invalid_exact_evm_payload_authorization_valid_before"
+        | "authorization_expired"
+        | "authorization_validity_too_short" => Reason::Expired,
+        "invalid_network" | "invalid_exact_evm_network_mismatch" | "unsupported_network" => Reason::NetworkMismatch,
+        "asset_not_deployed_contract" | "invalid_exact_evm_eip3009_not_supported" | "unsupported_asset" => {
+            Reason::AssetMismatch
+        }
+        "invalid_exact_evm_token_name_mismatch"
+        | "invalid_exact_evm_token_version_mismatch"
+        | "invalid_exact_evm_missing_eip712_domain" => Reason::TokenNameMismatch,
+        "invalid_scheme" | "invalid_exact_evm_scheme" | "unsupported_scheme" => Reason::UnsupportedScheme,
+        "invalid_x402_version" => Reason::UnsupportedVersion,
+        "invalid_payload" | "invalid_payment_requirements" => Reason::RequirementsMismatch,
+        "invalid_exact_evm_transaction_simulation_failed" => Reason::Reverted,
+        _ => return None,
+    })
 }
 
 /// A word in decimal digits.
@@ -217,12 +269,21 @@ mod tests {
     }
 
     #[test]
-    fn words_of_facilitators_are_understood_or_left_open() {
-        assert_eq!(reason("insufficient_funds"), Some(Reason::InsufficientFunds));
-        assert_eq!(reason("invalid_exact_evm_insufficient_balance"), Some(Reason::InsufficientFunds));
-        assert_eq!(reason("invalid_exact_evm_payload_authorization_valid_before"), Some(Reason::Expired));
-        assert_eq!(reason("invalid_exact_evm_transaction_simulation_failed"), Some(Reason::Reverted));
-        assert_eq!(reason("unexpected_settle_error"), None);
-        assert_eq!(reason(""), None);
+    fn only_words_from_before_a_broadcast_are_refusals() {
+        for (word, reason) in [
+            ("insufficient_funds", Reason::InsufficientFunds),
+            ("invalid_exact_evm_insufficient_balance", Reason::InsufficientFunds),
+            ("invalid_exact_evm_payload_authorization_valid_before", Reason::Expired),
+            ("invalid_exact_evm_transaction_simulation_failed", Reason::Reverted),
+        ] {
+            assert_eq!(refusal(word), Some(reason));
+        }
+        let others = ["", "unexpected_settle_error", "transaction_failed: nonce too low", "invalid_transaction_state"];
+        let own = Reason::Reverted.as_str();
+        for word in
+            others.into_iter().chain([own, "settlement_pending", "INSUFFICIENT_FUNDS", "insufficient_funds_for_gas"])
+        {
+            assert_eq!(refusal(word), None, "{word}");
+        }
     }
 }

@@ -8,19 +8,33 @@
 
 pub mod facilitator;
 pub mod relayer;
+pub mod tag;
+
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 pub use facilitator::Facilitator;
 pub use relayer::Relayer;
+pub use tag::Tags;
 
+use self::tag::BroadcastFor;
 use super::bid::Bid;
 use super::reason::Reason;
+use crate::clock::{Clock, Timestamp};
 use crate::evm::authorization::Authorization;
 use crate::evm::transaction::Replaced;
 use crate::evm::{Address, Word, compact};
+use crate::ids::RequestId;
 use crate::providers::chain::{Chain, ChainError, NonceUse};
 use crate::store::{BoxFuture, StoreError, Write};
+
+/// A signed payment, and the job that it pays for.
+#[derive(Clone, Copy, Debug)]
+pub struct JobPayment<'a> {
+    pub authorization: &'a Authorization,
+    pub job: RequestId,
+}
 
 /// A transaction of our relayer, written down before it is broadcast: what is needed to sign the same bytes again, since
 /// signing is deterministic. (The bytes themselves would double the price of every write while they are kept.) With a
@@ -73,6 +87,8 @@ pub enum Settled {
     Pending { transaction: Option<String> },
     /// It did not and will not arrive.
     No(Reason),
+    /// It arrived, in this transaction, for another purchase, and buys nothing more.
+    ForAnother { transaction: String },
     /// Nothing was broadcast, and the cause may pass.
     NotSent(String),
     /// What was prepared can no longer land, and nothing else was broadcast: begin again.
@@ -96,25 +112,30 @@ pub enum Verdict {
     AlreadyPaid {
         transaction: String,
     },
+    /// It was put on chain for another purchase.
+    PaidForAnother {
+        transaction: String,
+    },
     /// Nobody could be asked.
     Unknown(String),
 }
 
 /// A way to settle.
 pub trait Settler: Send + Sync {
-    /// Whether the payment would go through now, before it is claimed.
-    fn check<'a>(&'a self, authorization: &'a Authorization) -> BoxFuture<'a, Verdict>;
+    /// Whether the payment would go through now, before it is claimed. A transfer that was mined before `quoted_at`, when
+    /// the quote was given, does not pay it.
+    fn check<'a>(&'a self, payment: JobPayment<'a>, quoted_at: Option<Timestamp>) -> BoxFuture<'a, Verdict>;
 
     /// Says what would be broadcast. Broadcasts nothing.
-    fn prepare<'a>(&'a self, authorization: &'a Authorization) -> BoxFuture<'a, Result<Prepared, Settled>>;
+    fn prepare<'a>(&'a self, payment: JobPayment<'a>) -> BoxFuture<'a, Result<Prepared, Settled>>;
 
     /// Broadcasts, and waits a while for the outcome.
-    fn submit<'a>(&'a self, authorization: &'a Authorization, intent: Option<&'a Intent>) -> BoxFuture<'a, Settled>;
+    fn submit<'a>(&'a self, payment: JobPayment<'a>, intent: Option<&'a Intent>) -> BoxFuture<'a, Settled>;
 
     /// Finds out what became of something submitted earlier.
     fn reconcile<'a>(
         &'a self,
-        authorization: &'a Authorization,
+        payment: JobPayment<'a>,
         intent: Option<&'a Intent>,
     ) -> BoxFuture<'a, Result<Found, StoreError>>;
 }
@@ -125,26 +146,90 @@ const JUST_NOW: u64 = 1;
 /// What was claimed may have waited, and is looked for over so many: more than two days on an L2.
 const LOOK_BACK_RANGES: u64 = 20;
 
-/// What the chain itself says of a payment that somebody refused: it knows whether the money came another way.
-async fn explain(
-    chain: &Chain,
-    authorization: &Authorization,
-    fallback: Reason,
-    ranges: u64,
-) -> Result<Verdict, ChainError> {
-    match chain.nonce_use(authorization, ranges).await? {
-        NonceUse::ByThisTransfer(transaction) => return Ok(Verdict::AlreadyPaid { transaction }),
-        NonceUse::Otherwise | NonceUse::Untraceable => return Ok(Verdict::Refused(Reason::NonceUsed)),
-        NonceUse::Unused => {}
-    }
-    lacking(chain, authorization, fallback).await.map(Verdict::Refused)
+/// How far a block's clock may be behind ours, where a transfer is compared with the quote that it pays.
+const BLOCK_LAG: Duration = Duration::from_secs(10);
+
+/// What became of the nonce of a payment.
+enum Use {
+    Unused,
+    /// The money came in this transaction, and pays for the job.
+    ForThisJob {
+        transaction: String,
+    },
+    /// The money came in this transaction, for another purchase.
+    ForAnother {
+        transaction: String,
+    },
+    /// It was used for another transfer, or cancelled.
+    Otherwise,
+    /// It was used, by what cannot be found.
+    Untraceable,
 }
 
-/// Why a payment that was not used does not go through.
-async fn lacking(chain: &Chain, authorization: &Authorization, fallback: Reason) -> Result<Reason, ChainError> {
-    let balance = chain.balance_of(authorization.from).await?;
-    // Big-endian words compare as numbers.
-    Ok(if balance < authorization.value { Reason::InsufficientFunds } else { fallback })
+/// The chain, as one deployment reads it.
+#[derive(Clone, Debug)]
+pub struct Evidence {
+    chain: Chain,
+    tags: Tags,
+}
+
+impl Evidence {
+    pub fn new(chain: Chain, tags: Tags) -> Evidence {
+        Evidence { chain, tags }
+    }
+
+    /// What became of the nonce of a payment, looking back over so many ranges of blocks.
+    async fn used(
+        &self,
+        payment: JobPayment<'_>,
+        quoted_at: Option<Timestamp>,
+        ranges: u64,
+    ) -> Result<Use, ChainError> {
+        let transaction = match self.chain.nonce_use(payment.authorization, ranges).await? {
+            NonceUse::ByThisTransfer(transaction) => transaction,
+            NonceUse::Unused => return Ok(Use::Unused),
+            NonceUse::Otherwise => return Ok(Use::Otherwise),
+            NonceUse::Untraceable => return Ok(Use::Untraceable),
+        };
+        let mined = self.chain.mined(&transaction).await?;
+        let is_for_this = match (self.tags.read(&mined.input, payment.authorization, payment.job), quoted_at) {
+            (BroadcastFor::ThisJob, _) => true,
+            (BroadcastFor::AnotherPurchase, _) => false,
+            // Nobody pays a quote that was not given yet.
+            (BroadcastFor::Unsaid, Some(quoted_at)) => {
+                self.chain.block_time(mined.block).await?.plus(BLOCK_LAG) >= quoted_at
+            }
+            (BroadcastFor::Unsaid, None) => true,
+        };
+        Ok(if is_for_this { Use::ForThisJob { transaction } } else { Use::ForAnother { transaction } })
+    }
+
+    /// Why a payment that was not used does not go through.
+    async fn lacking(&self, authorization: &Authorization, otherwise: Reason) -> Result<Reason, ChainError> {
+        let balance = self.chain.balance_of(authorization.from).await?;
+        // Big-endian words compare as numbers.
+        Ok(if balance < authorization.value { Reason::InsufficientFunds } else { otherwise })
+    }
+
+    /// What the chain alone says of a payment that somebody else was to broadcast.
+    async fn reconcile(&self, payment: JobPayment<'_>, clock: &Clock) -> Result<Settled, ChainError> {
+        Ok(match self.used(payment, None, LOOK_BACK_RANGES).await? {
+            Use::ForThisJob { transaction } => Settled::Yes { transaction },
+            Use::ForAnother { transaction } => Settled::ForAnother { transaction },
+            Use::Otherwise => Settled::No(Reason::NonceUsed),
+            Use::Untraceable => Settled::Pending { transaction: None },
+            Use::Unused => {
+                // A block's time may lag behind ours a little.
+                const BLOCK_LAG_SECS: u64 = 120;
+                let now = u64::try_from(clock.now().secs()).unwrap_or_default();
+                if payment.authorization.valid_before_secs().saturating_add(BLOCK_LAG_SECS) < now {
+                    Settled::No(Reason::Expired)
+                } else {
+                    Settled::Pending { transaction: None }
+                }
+            }
+        })
+    }
 }
 
 #[cfg(test)]

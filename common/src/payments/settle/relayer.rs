@@ -6,8 +6,10 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use super::{Found, Intent, JUST_NOW, LOOK_BACK_RANGES, Prepared, Settled, Settler, Verdict, explain, lacking};
-use crate::clock::Clock;
+use super::{
+    Evidence, Found, Intent, JUST_NOW, JobPayment, LOOK_BACK_RANGES, Prepared, Settled, Settler, Tags, Use, Verdict,
+};
+use crate::clock::{Clock, Timestamp};
 use crate::evm::authorization::Authorization;
 use crate::evm::hex0x;
 use crate::evm::signature::PrivateKey;
@@ -17,7 +19,7 @@ use crate::payments::bid::{Bid, FeeCap, Next};
 use crate::payments::nonces::{self, NextNonce};
 use crate::payments::reason::Reason;
 use crate::payments::verify;
-use crate::providers::chain::{self, Chain, ChainError, NonceUse, TransactionReceipt};
+use crate::providers::chain::{self, Chain, ChainError, TransactionReceipt};
 use crate::store::{BoxFuture, Db, StoreError};
 
 /// A transfer costs about 90,000 gas; wallets with code may take more, and are not given more than this.
@@ -27,6 +29,8 @@ const WAIT: Duration = Duration::from_secs(12);
 
 pub struct Relayer {
     chain: Chain,
+    tags: Tags,
+    evidence: Evidence,
     db: Db,
     clock: Clock,
     key: PrivateKey,
@@ -36,8 +40,9 @@ pub struct Relayer {
 }
 
 impl Relayer {
-    pub fn new(chain: Chain, db: Db, clock: Clock, key: PrivateKey, cap: FeeCap) -> Relayer {
-        Relayer { chain, db, clock, key, cap, next_nonce: Mutex::new(None) }
+    pub fn new(chain: Chain, tags: Tags, db: Db, clock: Clock, key: PrivateKey, cap: FeeCap) -> Relayer {
+        let evidence = Evidence::new(chain.clone(), tags.clone());
+        Relayer { chain, tags, evidence, db, clock, key, cap, next_nonce: Mutex::new(None) }
     }
 
     /// The account nonce to take next: what the database says, or the chain where the wallet was used elsewhere.
@@ -54,12 +59,13 @@ impl Relayer {
         self.next_nonce.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    async fn prepare(&self, authorization: &Authorization) -> Result<Prepared, Settled> {
-        let fees = match self.chain.fees_for_transfer(authorization, self.key.address()).await {
+    async fn prepare(&self, payment: JobPayment<'_>) -> Result<Prepared, Settled> {
+        let call = self.tags.call(payment.authorization, payment.job);
+        let fees = match self.chain.fees_for(&call, self.key.address()).await {
             Ok(fees) if fees.gas > MAX_GAS => return Err(Settled::No(Reason::Reverted)),
             Ok(fees) => fees,
-            Err(ChainError::Rejected { .. }) => return Err(self.refused(authorization).await),
-            Err(unavailable) => return Err(not_sent(unavailable)),
+            Err(ChainError::Reverted(_)) => return Err(self.refused(payment).await),
+            Err(unknown) => return Err(not_sent(unknown)),
         };
         let gas_limit = (fees.gas + fees.gas / 5).min(MAX_GAS);
         let Some(bid) = Bid::first(fees.market, self.cap.per_gas(gas_limit)) else {
@@ -76,22 +82,22 @@ impl Relayer {
             hash: [0; 32],
             replaced: Replaced::default(),
         };
-        intent.hash = self.sign(authorization, &intent).hash;
+        intent.hash = self.sign(payment, &intent).hash;
         let allocation = nonces::take(&self.db, &self.chain, self.key.address(), next);
         let allocation = allocation.map_err(|error| Settled::NotSent(error.to_string()))?;
         Ok(Prepared { intent: Some(intent), allocation: Some(allocation) })
     }
 
     /// The same with a higher bid.
-    fn raised(&self, authorization: &Authorization, intent: &Intent, bid: Bid) -> Intent {
+    fn raised(&self, payment: JobPayment<'_>, intent: &Intent, bid: Bid) -> Intent {
         let mut raised = Intent { max_fee: bid.max_fee, priority_fee: bid.priority_fee, ..intent.clone() };
         raised.replaced.push(intent.hash);
-        raised.hash = self.sign(authorization, &raised).hash;
+        raised.hash = self.sign(payment, &raised).hash;
         raised
     }
 
     /// The transaction of an intent: the same bytes whenever it is signed.
-    fn sign(&self, authorization: &Authorization, intent: &Intent) -> SignedTransaction {
+    fn sign(&self, payment: JobPayment<'_>, intent: &Intent) -> SignedTransaction {
         let transaction = Transaction {
             chain_id: self.chain.chain_id,
             nonce: intent.account_nonce,
@@ -99,20 +105,28 @@ impl Relayer {
             max_fee_per_gas: u128::from(intent.max_fee),
             gas_limit: intent.gas_limit,
             to: self.chain.token(),
-            data: self.chain.transfer_data(authorization),
+            data: self.tags.call(payment.authorization, payment.job),
         };
         transaction.sign(&self.key)
     }
 
-    /// The node says the transfer would revert. Why, and did the money come another way?
-    async fn refused(&self, authorization: &Authorization) -> Settled {
-        let likely = self.likely_reason(authorization);
-        match explain(&self.chain, authorization, likely, LOOK_BACK_RANGES).await {
-            Ok(Verdict::AlreadyPaid { transaction }) => Settled::Yes { transaction },
-            Ok(Verdict::Refused(reason)) => Settled::No(reason),
-            Ok(Verdict::Good | Verdict::Unknown(_)) => Settled::NotSent("the node refuses the transfer".to_owned()),
-            Err(error) => not_sent(error),
-        }
+    /// The transfer would revert. Why, and did the money come another way?
+    async fn refused(&self, payment: JobPayment<'_>) -> Settled {
+        let why = async {
+            Ok(match self.evidence.used(payment, None, LOOK_BACK_RANGES).await? {
+                Use::ForThisJob { transaction } => Settled::Yes { transaction },
+                Use::ForAnother { transaction } => Settled::ForAnother { transaction },
+                Use::Otherwise => Settled::No(Reason::NonceUsed),
+                Use::Untraceable => Settled::NotSent("the nonce is used, by what cannot be found".to_owned()),
+                Use::Unused => Settled::No(self.lacking(payment.authorization).await?),
+            })
+        };
+        why.await.unwrap_or_else(not_sent)
+    }
+
+    /// Why a transfer reverts although its nonce is free.
+    async fn lacking(&self, authorization: &Authorization) -> Result<Reason, ChainError> {
+        self.evidence.lacking(authorization, self.likely_reason(authorization)).await
     }
 
     /// What is wrong with a transfer that reverts although nonce and balance are good.
@@ -120,32 +134,32 @@ impl Relayer {
         verify::check_window(authorization, self.clock.now()).err().unwrap_or(Reason::BadSignature)
     }
 
-    async fn submit(&self, authorization: &Authorization, intent: &Intent) -> Settled {
+    async fn submit(&self, payment: JobPayment<'_>, intent: &Intent) -> Settled {
         let hash = hex0x(&intent.hash);
         if intent.relayer != self.key.address() {
             // The operator changed the fee wallet in between: this one cannot sign for the old. The chain will show
             // what became of it, at the latest when the authorization has expired.
             return Settled::Pending { transaction: Some(hash) };
         }
-        match self.chain.broadcast(&self.sign(authorization, intent).raw).await {
-            Ok(()) => self.wait_for(authorization, intent).await,
+        match self.chain.broadcast(&self.sign(payment, intent).raw).await {
+            Ok(()) => self.wait_for(payment, intent).await,
             Err(ChainError::Rejected { message, .. }) if chain::is_nonce_spent(&message) => {
                 self.hint().take();
-                self.after_spent_nonce(authorization, intent).await
+                self.after_spent_nonce(payment, intent).await
             }
-            // The node has refused it (fees too low, no gas money): the bytes stay and are tried again.
-            Err(ChainError::Rejected { .. }) => Settled::Pending { transaction: None },
+            // No node has it (throttled, fees too low, no gas money): the bytes stay and are tried again.
+            Err(ChainError::Rejected { .. } | ChainError::Reverted(_)) => Settled::Pending { transaction: None },
             Err(ChainError::Unavailable(_)) => Settled::Pending { transaction: Some(hash) },
         }
     }
 
-    async fn wait_for(&self, authorization: &Authorization, intent: &Intent) -> Settled {
+    async fn wait_for(&self, payment: JobPayment<'_>, intent: &Intent) -> Settled {
         let hashes = intent.hashes();
         let deadline = tokio::time::Instant::now() + WAIT;
         let mut pause = Duration::from_millis(20);
         loop {
             match self.chain.first_receipt(&hashes).await {
-                Ok(Some((hash, receipt))) => return self.judge(authorization, &hash, &receipt).await,
+                Ok(Some((hash, receipt))) => return self.judge(payment, &hash, &receipt).await,
                 _ if tokio::time::Instant::now() + pause > deadline => {
                     return Settled::Pending { transaction: Some(hex0x(&intent.hash)) };
                 }
@@ -156,61 +170,64 @@ impl Relayer {
     }
 
     /// Our transaction is in a block. Did it move the money? If not, did another?
-    async fn judge(&self, authorization: &Authorization, hash: &str, receipt: &TransactionReceipt) -> Settled {
+    async fn judge(&self, payment: JobPayment<'_>, hash: &str, receipt: &TransactionReceipt) -> Settled {
+        let authorization = payment.authorization;
         if self.chain.carries(receipt, authorization) {
             return Settled::Yes { transaction: hash.to_owned() };
         }
         let why = async {
             // It may have waited for days: the other one is looked for as far back.
-            Ok(match self.chain.nonce_use(authorization, LOOK_BACK_RANGES).await? {
-                NonceUse::ByThisTransfer(transaction) => Settled::Yes { transaction },
-                NonceUse::Otherwise => Settled::No(Reason::NonceUsed),
-                NonceUse::Untraceable => Settled::Pending { transaction: Some(hash.to_owned()) },
-                NonceUse::Unused => Settled::No(lacking(&self.chain, authorization, Reason::Reverted).await?),
+            Ok(match self.evidence.used(payment, None, LOOK_BACK_RANGES).await? {
+                Use::ForThisJob { transaction } => Settled::Yes { transaction },
+                Use::ForAnother { transaction } => Settled::ForAnother { transaction },
+                Use::Otherwise => Settled::No(Reason::NonceUsed),
+                Use::Untraceable => Settled::Pending { transaction: Some(hash.to_owned()) },
+                Use::Unused => Settled::No(self.evidence.lacking(authorization, Reason::Reverted).await?),
             })
         };
         why.await.unwrap_or_else(|_: ChainError| Settled::Pending { transaction: Some(hash.to_owned()) })
     }
 
     /// The account nonce is spent. If not by one of ours, ours can never land.
-    async fn after_spent_nonce(&self, authorization: &Authorization, intent: &Intent) -> Settled {
+    async fn after_spent_nonce(&self, payment: JobPayment<'_>, intent: &Intent) -> Settled {
         match self.chain.first_receipt(&intent.hashes()).await {
-            Ok(Some((hash, receipt))) => self.judge(authorization, &hash, &receipt).await,
+            Ok(Some((hash, receipt))) => self.judge(payment, &hash, &receipt).await,
             Ok(None) => Settled::Dropped,
             Err(_) => Settled::Pending { transaction: Some(hex0x(&intent.hash)) },
         }
     }
 
-    async fn reconcile(&self, authorization: &Authorization, intent: &Intent) -> Result<Found, ChainError> {
+    async fn reconcile(&self, payment: JobPayment<'_>, intent: &Intent) -> Result<Found, ChainError> {
         let hash = hex0x(&intent.hash);
         if let Some((hash, receipt)) = self.chain.first_receipt(&intent.hashes()).await? {
-            return Ok(Found::Known(self.judge(authorization, &hash, &receipt).await));
+            return Ok(Found::Known(self.judge(payment, &hash, &receipt).await));
         }
-        let used = match self.chain.nonce_use(authorization, LOOK_BACK_RANGES).await? {
-            NonceUse::ByThisTransfer(transaction) => Some(Settled::Yes { transaction }),
-            NonceUse::Otherwise => Some(Settled::No(Reason::NonceUsed)),
+        let used = match self.evidence.used(payment, None, LOOK_BACK_RANGES).await? {
+            Use::ForThisJob { transaction } => Some(Settled::Yes { transaction }),
+            Use::ForAnother { transaction } => Some(Settled::ForAnother { transaction }),
+            Use::Otherwise => Some(Settled::No(Reason::NonceUsed)),
             // Used, by what we cannot see: a person has to look (the alarm on stuck settlements fires).
-            NonceUse::Untraceable => return Ok(Found::Known(Settled::Pending { transaction: Some(hash) })),
-            NonceUse::Unused => None,
+            Use::Untraceable => return Ok(Found::Known(Settled::Pending { transaction: Some(hash) })),
+            Use::Unused => None,
         };
         if intent.relayer != self.key.address() {
             return Ok(Found::Known(match used {
                 Some(known) => known,
-                None => reconcile_on_chain(&self.chain, authorization, &self.clock).await?,
+                None => self.evidence.reconcile(payment, &self.clock).await?,
             }));
         }
         if self.chain.transaction_count(intent.relayer).await? > intent.account_nonce {
             return Ok(Found::Known(match used {
                 Some(known) => known,
                 // Asked once more, because the receipt may have come between the two questions.
-                None => self.after_spent_nonce(authorization, intent).await,
+                None => self.after_spent_nonce(payment, intent).await,
             }));
         }
         // Even if the authorization has expired by now, or somebody else has broadcast it, the account nonce has to be
         // spent, or everything behind it waits for ever. So the intent is only let go of once it is.
         match intent.bid().next(self.chain.market().await?, self.cap.per_gas(intent.gas_limit)) {
             Next::Keep => {}
-            Next::Raise(bid) => return Ok(Found::Outgrown(self.raised(authorization, intent, bid))),
+            Next::Raise(bid) => return Ok(Found::Outgrown(self.raised(payment, intent, bid))),
             Next::Capped => self.cap.is_too_low(&format_args!("payment in {hash}, nonce {}", intent.account_nonce)),
         }
         if self.chain.knows_transaction(&hash).await? {
@@ -221,30 +238,36 @@ impl Relayer {
             return Ok(Found::Known(Settled::Pending { transaction: Some(hash) }));
         }
         // Nobody knows it: the same bytes again.
-        Ok(Found::Known(self.submit(authorization, intent).await))
+        Ok(Found::Known(self.submit(payment, intent).await))
     }
 }
 
 impl Settler for Relayer {
-    fn check<'a>(&'a self, authorization: &'a Authorization) -> BoxFuture<'a, Verdict> {
+    fn check<'a>(&'a self, payment: JobPayment<'a>, quoted_at: Option<Timestamp>) -> BoxFuture<'a, Verdict> {
         Box::pin(async move {
+            let authorization = payment.authorization;
             match self.chain.simulate_transfer(authorization, self.key.address()).await {
-                Ok(()) => Verdict::Good,
-                Err(ChainError::Rejected { .. }) => {
-                    let likely = self.likely_reason(authorization);
-                    let verdict = explain(&self.chain, authorization, likely, JUST_NOW).await;
-                    verdict.unwrap_or_else(|error| Verdict::Unknown(error.to_string()))
-                }
-                Err(error) => Verdict::Unknown(error.to_string()),
+                Ok(()) => return Verdict::Good,
+                Err(ChainError::Reverted(_)) => {}
+                Err(error) => return Verdict::Unknown(error.to_string()),
             }
+            let why = async {
+                Ok(match self.evidence.used(payment, quoted_at, JUST_NOW).await? {
+                    Use::ForThisJob { transaction } => Verdict::AlreadyPaid { transaction },
+                    Use::ForAnother { transaction } => Verdict::PaidForAnother { transaction },
+                    Use::Otherwise | Use::Untraceable => Verdict::Refused(Reason::NonceUsed),
+                    Use::Unused => Verdict::Refused(self.lacking(authorization).await?),
+                })
+            };
+            why.await.unwrap_or_else(|error: ChainError| Verdict::Unknown(error.to_string()))
         })
     }
 
-    fn prepare<'a>(&'a self, authorization: &'a Authorization) -> BoxFuture<'a, Result<Prepared, Settled>> {
-        Box::pin(self.prepare(authorization))
+    fn prepare<'a>(&'a self, payment: JobPayment<'a>) -> BoxFuture<'a, Result<Prepared, Settled>> {
+        Box::pin(self.prepare(payment))
     }
 
-    fn submit<'a>(&'a self, authorization: &'a Authorization, intent: Option<&'a Intent>) -> BoxFuture<'a, Settled> {
+    fn submit<'a>(&'a self, payment: JobPayment<'a>, intent: Option<&'a Intent>) -> BoxFuture<'a, Settled> {
         Box::pin(async move {
             let Some(intent) = intent else { return Settled::Dropped };
             // Taken just now, unless it is bid for again: others may have taken later ones meanwhile.
@@ -252,47 +275,24 @@ impl Settler for Relayer {
                 let after = intent.account_nonce + 1;
                 *self.hint() = Some(NextNonce { stored: Some(after), nonce: after });
             }
-            self.submit(authorization, intent).await
+            self.submit(payment, intent).await
         })
     }
 
     fn reconcile<'a>(
         &'a self,
-        authorization: &'a Authorization,
+        payment: JobPayment<'a>,
         intent: Option<&'a Intent>,
     ) -> BoxFuture<'a, Result<Found, StoreError>> {
         Box::pin(async move {
             let found = match intent {
-                Some(intent) => self.reconcile(authorization, intent).await,
+                Some(intent) => self.reconcile(payment, intent).await,
                 // Submitted through a facilitator before the operator changed to a relayer.
-                None => reconcile_on_chain(&self.chain, authorization, &self.clock).await.map(Found::Known),
+                None => self.evidence.reconcile(payment, &self.clock).await.map(Found::Known),
             };
             found.map_err(StoreError::new)
         })
     }
-}
-
-/// What the chain alone says of a payment that somebody else was to broadcast.
-pub(super) async fn reconcile_on_chain(
-    chain: &Chain,
-    authorization: &Authorization,
-    clock: &Clock,
-) -> Result<Settled, ChainError> {
-    Ok(match chain.nonce_use(authorization, LOOK_BACK_RANGES).await? {
-        NonceUse::ByThisTransfer(transaction) => Settled::Yes { transaction },
-        NonceUse::Otherwise => Settled::No(Reason::NonceUsed),
-        NonceUse::Untraceable => Settled::Pending { transaction: None },
-        NonceUse::Unused => {
-            // A block's time may lag behind ours a little.
-            const BLOCK_LAG_SECS: u64 = 120;
-            let now = u64::try_from(clock.now().secs()).unwrap_or_default();
-            if authorization.valid_before_secs().saturating_add(BLOCK_LAG_SECS) < now {
-                Settled::No(Reason::Expired)
-            } else {
-                Settled::Pending { transaction: None }
-            }
-        }
-    })
 }
 
 fn not_sent(error: ChainError) -> Settled {

@@ -1,0 +1,216 @@
+//! API Gateway's HTTP API, between a client and a function: a request becomes the event of payload format 2.0, and the JSON
+//! that the function returns becomes the response, within the limits of the gateway and of Lambda.
+//!
+//! The format is at <https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html>,
+//! the gateway's limits at <https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-quotas.html>. What these
+//! pages leave open is taken from what others saw, with the place beside each. Left out of events is what no function reads:
+//! `pathParameters`, `queryStringParameters`, `stageVariables`, `authentication`.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{ConnectInfo, Request};
+use axum::response::Response;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use common::clock::Clock;
+use common::http::lambda::{self, MAX_PAYLOAD_BYTES};
+use common::http::{log, routes};
+use http::header::{self, HeaderName};
+use http::{HeaderMap, HeaderValue, StatusCode};
+use http_body_util::BodyExt;
+use lambda_http::lambda_runtime::{Context, LambdaEvent};
+use lambda_http::request::LambdaRequest;
+use serde_json::{Map, Value, json};
+
+/// Largest request body the gateway takes.
+pub const MAX_BODY_BYTES: usize = 10 * 1024 * 1024;
+/// Most that the request line and the values of all headers may have together.
+pub const MAX_HEADER_BYTES: usize = 10_240;
+/// A function has so long (template.yaml, `Globals`); the gateway would wait a second longer.
+pub const TIMEOUT: Duration = Duration::from_secs(29);
+/// The API's own name, which a client's `Host` never is here.
+const DOMAIN: &str = "local.execute-api.invalid";
+/// Headers that describe the connection. They are not taken from functions.
+const CONNECTION_HEADERS: [HeaderName; 5] = [
+    header::CONNECTION,
+    header::CONTENT_LENGTH,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+    HeaderName::from_static("keep-alive"),
+];
+
+/// Hands a request to the function that `find` says is behind its method and path, and its answer back.
+pub async fn handle(request: Request, find: impl FnOnce(&str, &str) -> Option<Router>) -> Response {
+    let (parts, body) = request.into_parts();
+    let line = parts.method.as_str().len() + parts.uri.to_string().len() + " / HTTP/1.1".len();
+    if line + parts.headers.values().map(HeaderValue::len).sum::<usize>() > MAX_HEADER_BYTES {
+        return said(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "Request Header Fields Too Large");
+    }
+    let Some(body) = whole(body).await else {
+        // Seen with both limits of 413: <https://github.com/koki-develop/lgtm-generator/issues/10>.
+        return said(StatusCode::PAYLOAD_TOO_LARGE, "HTTP content length exceeded 10485760 bytes.");
+    };
+    let path = decoded_path(parts.uri.path());
+    let Some(function) = find(parts.method.as_str(), &path) else {
+        return said(StatusCode::NOT_FOUND, "Not Found");
+    };
+    let event = event(&parts, path, &body).to_string();
+    if event.len() > MAX_PAYLOAD_BYTES {
+        return said(StatusCode::PAYLOAD_TOO_LARGE, "Request Too Long");
+    }
+    // A task of its own: a client that hangs up stops no function.
+    match tokio::spawn(invoke(function, event)).await {
+        Ok(Some(answer)) => response(&answer),
+        // A function that fails, is stopped or returns too much is one error to an HTTP API
+        // (<https://github.com/denoland/deno_registry2/issues/87>). Only a function that outlives the gateway's 30 s would be
+        // 503 (<https://github.com/cortexlabs/cortex/issues/1225>), and Lambda stops ours before.
+        Ok(None) => said(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error"),
+        Err(panicked) => {
+            log::failure("a function panicked", &panicked);
+            said(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error")
+        }
+    }
+}
+
+/// The function's answer, as Lambda passes it on.
+async fn invoke(function: Router, event: String) -> Option<Value> {
+    let event: LambdaRequest =
+        serde_json::from_str(&event).map_err(|error| log::failure("an event cannot be read", &error)).ok()?;
+    let answer = tokio::time::timeout(TIMEOUT, lambda::answer(function, LambdaEvent::new(event, Context::default())));
+    let Ok(answer) = answer.await else {
+        log::failure("a function was stopped", &"it took longer than 29 s");
+        return None;
+    };
+    let answer = serde_json::to_string(&answer).ok()?;
+    // A hundred bytes more than an event may have: "Exceeded maximum allowed payload size (6291556 bytes)".
+    if answer.len() > MAX_PAYLOAD_BYTES + 100 {
+        log::failure("a function returned too much", &answer.len());
+        return None;
+    }
+    serde_json::from_str(&answer).ok()
+}
+
+/// The body, unless it is too large. It is read to its end all the same: a client that is still sending would not see the
+/// answer.
+async fn whole(mut body: Body) -> Option<Vec<u8>> {
+    let (mut kept, mut seen) = (Vec::new(), 0);
+    while let Some(Ok(frame)) = body.frame().await {
+        let Ok(data) = frame.into_data() else { continue };
+        seen += data.len();
+        if seen <= MAX_BODY_BYTES {
+            kept.extend_from_slice(&data);
+        }
+    }
+    (seen <= MAX_BODY_BYTES).then_some(kept)
+}
+
+/// `rawPath`: every escape undone but `%25`, and nothing from a `?` on that was escaped
+/// (<https://github.com/middleapi/standard-server/pull/93>; `common::http::lambda` has more on it).
+fn decoded_path(path: &str) -> String {
+    let kept = path.replace("%25", "%2525");
+    let decoded = common::encoding::percent_decoded(&kept);
+    decoded.split('?').next().unwrap_or_default().to_owned()
+}
+
+/// Whether a body is handed over as text: the list was tried out against AWS
+/// (<https://github.com/ministackorg/ministack/pull/766>). Everything else is base64, without a content type too.
+fn is_text(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    kind.starts_with("text/") || ["application/json", "application/xml", "application/javascript"].contains(&&*kind)
+}
+
+fn event(parts: &http::request::Parts, path: String, body: &[u8]) -> Value {
+    let source = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip());
+    let source = source.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)).to_string();
+    let mut headers = Map::new();
+    // The gateway tells the length, and leaves out the rest of what is about the connection.
+    let is_dropped = |name: &HeaderName| {
+        *name == header::COOKIE || *name != header::CONTENT_LENGTH && CONNECTION_HEADERS.contains(name)
+    };
+    for name in parts.headers.keys().filter(|name| !is_dropped(name)) {
+        headers.insert(name.to_string(), json!(lines(&parts.headers, name).join(",")));
+    }
+    let forwarded = lines(&parts.headers, &HeaderName::from_static("x-forwarded-for")).join(",");
+    let forwarded = if forwarded.is_empty() { source.clone() } else { format!("{forwarded}, {source}") };
+    for (name, value) in
+        [("x-forwarded-for", forwarded.as_str()), ("x-forwarded-port", "443"), ("x-forwarded-proto", "https")]
+    {
+        headers.insert(name.to_owned(), json!(value));
+    }
+    let method = parts.method.as_str();
+    let route = routes::find(method, &path).map_or("$default".to_owned(), |route| format!("{method} {}", route.path));
+    let now = Clock::system().now();
+    let mut event = json!({
+        "version": "2.0",
+        "routeKey": route,
+        "rawPath": path,
+        "rawQueryString": parts.uri.query().unwrap_or_default(),
+        "headers": headers,
+        "requestContext": {
+            "accountId": "123456789012",
+            "apiId": "local",
+            "domainName": DOMAIN,
+            "domainPrefix": "local",
+            "http": {
+                "method": method,
+                "path": path,
+                "protocol": "HTTP/1.1",
+                "sourceIp": source,
+                "userAgent": headers.get("user-agent").cloned().unwrap_or_default(),
+            },
+            "requestId": STANDARD.encode(common::digest::random::<11>()),
+            "routeKey": route,
+            "stage": "$default",
+            "time": now.to_string(),
+            "timeEpoch": now.millis(),
+        },
+        "isBase64Encoded": false,
+    });
+    let cookies = lines(&parts.headers, &header::COOKIE);
+    if !cookies.is_empty() {
+        event["cookies"] = json!(cookies.iter().flat_map(|line| line.split("; ")).collect::<Vec<_>>());
+    }
+    match body {
+        [] => {}
+        body if is_text(&parts.headers) => event["body"] = json!(String::from_utf8_lossy(body)),
+        body => {
+            event["body"] = json!(STANDARD.encode(body));
+            event["isBase64Encoded"] = json!(true);
+        }
+    }
+    event
+}
+
+fn lines(headers: &HeaderMap, name: &HeaderName) -> Vec<String> {
+    headers.get_all(name).iter().map(|line| String::from_utf8_lossy(line.as_bytes()).into_owned()).collect()
+}
+
+fn response(answer: &Value) -> Response {
+    let text = answer["body"].as_str().unwrap_or_default();
+    let body = match answer["isBase64Encoded"].as_bool() {
+        Some(true) => STANDARD.decode(text).unwrap_or_default(),
+        _ => text.as_bytes().to_vec(),
+    };
+    let mut response = Response::new(Body::from(body));
+    let status = answer["statusCode"].as_u64().and_then(|status| u16::try_from(status).ok());
+    *response.status_mut() =
+        status.and_then(|status| StatusCode::from_u16(status).ok()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = answer["headers"].as_object().into_iter().flatten();
+    let cookies = answer["cookies"].as_array().into_iter().flatten().map(|cookie| (header::SET_COOKIE, cookie));
+    let headers = headers.filter_map(|(name, value)| Some((name.parse::<HeaderName>().ok()?, value)));
+    for (name, value) in headers.filter(|(name, _)| !CONNECTION_HEADERS.contains(name)).chain(cookies) {
+        if let Some(Ok(value)) = value.as_str().map(HeaderValue::from_str) {
+            response.headers_mut().append(name, value);
+        }
+    }
+    response
+}
+
+/// An answer of the gateway's own.
+fn said(status: StatusCode, message: &str) -> Response {
+    common::http::json(status, &json!({"message": message}))
+}
