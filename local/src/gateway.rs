@@ -31,13 +31,13 @@ pub type Groups = Arc<HashMap<&'static str, Router>>;
 /// Every function's router. `cursors` authenticates the audit's cursors; without `hooks` nobody keeps webhooks.
 pub fn groups(app: &App, gate: Arc<Gate>, market: Arc<Market>, cursors: CursorKey, hooks: Option<Hooks>) -> Groups {
     let cards = Cards::configured(&app.config, &PlainHttp::new(None));
-    let queues = vec![("queue", gate.engine.queue.clone()), ("soul_queue", market.gate.engine.queue.clone())];
+    let queues = vec![("queue", gate.engine.queues.tools.clone()), ("soul_queue", gate.engine.queues.souls.clone())];
     let quotes = gate.quote_key.clone();
     let desk = Desk {
         app: app.clone(),
         signer: gate.engine.signer.clone(),
         notices: gate.notices.clone(),
-        queue: gate.engine.queue.clone(),
+        queue: gate.engine.queues.tools.clone(),
     };
     let mut groups = HashMap::from([
         ("checkout", checkout::router(Arc::new(Checkout::new(gate.clone(), market.clone())))),

@@ -14,7 +14,7 @@ use common::config::Config;
 use common::gate::Gate;
 use common::insights::audit::CursorKey;
 use common::jobs::engine::SellersWork;
-use common::jobs::{Engine, job, store};
+use common::jobs::{Engine, Queues, job, store};
 use common::marketplace::Market;
 use common::marketplace::workshop::Workshop;
 use common::net::{FetchPolicy, PlainHttp};
@@ -43,6 +43,8 @@ const SCHEDULE: Duration = Duration::from_secs(2);
 const SEEDS: Duration = Duration::from_secs(24 * 3600);
 /// How many batches are worked on at once.
 const WORKERS: usize = 4;
+/// How many jobs of souls are, as in the template.
+const EXECUTORS: usize = 10;
 
 /// What a stack is started with.
 pub struct Options {
@@ -175,19 +177,20 @@ impl Stack {
         let policy = FetchPolicy::default().allowing_local(settings.fetch_allow.into_iter().chain([site]));
         let queue = Arc::new(LocalQueue::default());
         let keys = ServiceKeys::load(&config, &connections.signed).await?;
-        let souls = Arc::new(LocalQueue::default());
+        let souls = Arc::new(LocalQueue::of_single_messages());
         let deliveries = Arc::new(LocalQueue::default());
         let pages = Arc::new(LocalQueue::default());
         let index_queue = Some(pages.clone() as Arc<dyn Queue>);
         let toolbox = Arc::new(Toolbox { index_queue, ..app.toolbox(&connections, policy.clone())? });
-        let parts = Parts { app: &app, connections: &connections, keys: &keys, toolbox: toolbox.clone() };
+        let queues = Queues { tools: queue.clone(), souls: souls.clone() };
+        let parts = Parts { app: &app, connections: &connections, keys: &keys, toolbox: toolbox.clone(), queues };
         let runners = options.runners.unwrap_or(&worker::RUNNERS);
-        let worker_engine = Arc::new(parts.build(&queue, runners, None).await?);
-        let gate_engine = parts.build(&queue, runners, None).await?;
-        let workshop = executor::workshop(&app, &keys, &toolbox)?;
-        let texts = Workshop { model: None, programs: None, ..workshop.clone() };
-        let executor_engine = Arc::new(parts.build(&souls, runners, Some(Arc::new(workshop))).await?);
-        let market_engine = parts.build(&souls, runners, Some(Arc::new(texts))).await?;
+        let gate_engine = parts.build(runners, None).await?;
+        let workshop = executor::workshop(&app, &keys, &toolbox, runners)?;
+        let handing_over = Arc::new(Workshop { model: None, programs: None, ..workshop.clone() });
+        let worker_engine = Arc::new(parts.build(runners, Some(handing_over.clone())).await?);
+        let executor_engine = Arc::new(parts.build(runners, Some(Arc::new(workshop))).await?);
+        let market_engine = parts.build(runners, Some(handing_over)).await?;
         let receipt_key = keys.receipts.public();
         let notices = Notices::new(&config)?.or_folder(outbox.clone());
         let gate = Arc::new(Gate {
@@ -255,8 +258,10 @@ impl Stack {
         }
         for _ in 0..WORKERS {
             tasks.spawn(work(queue.clone(), worker_engine.clone()));
-            tasks.spawn(work(souls.clone(), executor_engine.clone()));
             tasks.spawn(deliver(deliveries.clone(), courier.clone()));
+        }
+        for _ in 0..EXECUTORS {
+            tasks.spawn(work(souls.clone(), executor_engine.clone()));
         }
         let writer = Writer::new(app.db.clone(), app.blobs.clone(), app.clock.clone(), Limits::default());
         let indexer = Arc::new(Indexer { writer, toolbox: toolbox.clone(), queue: pages.clone() });
@@ -297,19 +302,19 @@ struct Parts<'a> {
     connections: &'a Connections,
     keys: &'a ServiceKeys,
     toolbox: Arc<Toolbox>,
+    queues: Queues,
 }
 
 impl Parts<'_> {
     async fn build(
         &self,
-        queue: &Arc<LocalQueue>,
         runners: &'static [&'static Runner],
         sellers: Option<Arc<dyn SellersWork>>,
     ) -> Result<Engine, Error> {
         Ok(Engine {
             db: self.app.db.clone(),
             blobs: self.app.blobs.clone(),
-            queue: queue.clone() as Arc<dyn Queue>,
+            queues: self.queues.clone(),
             clock: self.app.clock.clone(),
             chain: self.app.config.chain.clone(),
             settler: app::settler(self.app, self.connections).await?,

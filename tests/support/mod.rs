@@ -9,6 +9,7 @@ pub mod http;
 pub mod mailhost;
 pub mod payer;
 pub mod platform;
+pub mod programs;
 pub mod proxy;
 pub mod ranking;
 pub mod receiver;

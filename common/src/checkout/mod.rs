@@ -42,7 +42,7 @@ use http::HeaderName;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use crate::app::{App, Connections, soul_queue};
+use crate::app::{App, Connections};
 use crate::catalog::input::FieldError;
 use crate::config::Config;
 use crate::gate::basket::Basket;
@@ -107,11 +107,7 @@ impl Checkout {
     pub async fn open(config: Arc<Config>, runners: &'static [&'static Runner]) -> Result<Checkout, StoreError> {
         let connections = Connections::open(&config)?;
         let gate = Gate::open(&connections, config.clone(), runners).await?;
-        let mut market = Market::open(&connections, config.clone(), runners).await?;
-        let souls = soul_queue(&config, &connections)?;
-        if let Some(gate) = Arc::get_mut(&mut market.gate) {
-            gate.engine.queue = souls;
-        }
+        let market = Market::open(&connections, config, runners).await?;
         Ok(Checkout::new(Arc::new(gate), Arc::new(market)))
     }
 
