@@ -247,7 +247,7 @@ fn trials_use_the_model_within_a_days_bound() {
         let tests =
             || async { client.get("/v1/soul/tried-too-often", &[]).await.json()["services"][0]["tests"].clone() };
         meter.record(used(most - 1_000), Usage::NONE).await.unwrap();
-        let changed = json!({"description": "Carries water"});
+        let changed = json!({"deadline_seconds": 100});
         assert_eq!(shop.send("PUT", "/services/summary", &changed).await.status, 200);
         eventually("the next one", || async { (tests().await["passed"] == 1).then_some(()) }).await;
         assert_eq!(server.asked().len(), 1, "the first one was not begun");

@@ -204,8 +204,8 @@ async fn end(world: &Arc<World>, agents: &[Arc<Agent>]) {
         }
         close_everything(world).await;
     }
-    // What no call came for is released when its quote has expired.
-    world.advance(Duration::from_secs(910));
+    // What no call came for is released when its quote has expired: those of souls live longest, half an hour.
+    world.advance(Duration::from_secs(1_810));
     for agent in agents {
         while hold::release(&world.db, agent.id, false, world.clock.now()).await.unwrap().micro() > 0 {}
         check::at_rest(world, agent).await;

@@ -209,8 +209,7 @@ pub struct AwsConfig {
     pub ca_bundle: Option<String>,
     /// `JOB_QUEUE_URL`.
     pub queue_url: Option<String>,
-    /// `SOUL_QUEUE_URL`: the queue of what sellers sold, for the function that fills both. Functions of one queue find it
-    /// under `JOB_QUEUE_URL`.
+    /// `SOUL_QUEUE_URL`: the queue of what the executor does.
     pub soul_queue_url: Option<String>,
     /// `SOCKET_ENDPOINT`: where messages to WebSocket connections are posted (API Gateway's management API).
     pub socket_endpoint: Option<String>,
