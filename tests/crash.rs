@@ -1,6 +1,8 @@
 //! The process dies at every step of a call: before a request of it arrives at database or chain, and after. Whatever
 //! step it was, after a restart the call finishes or is paid back, once, and the same payment leads to its answer.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use common::digest::sha256;
 use common::evm::authorization::Authorization;
 use common::ids::{AgentId, RequestId};
@@ -11,11 +13,13 @@ use common::ledger::receipt::{self, ExecutionStatus, ReceiptStatus};
 use common::marketplace::{counting, service, soul};
 use common::money::Usdc;
 use common::store::BoxFuture;
+use common::tools::{Output, Runner, Source, vehicle_identification};
 use local::stack::Background;
 use local::{Options, Stack};
 use serde_json::{Value, json};
 
 use crate::support::payer::{bare, header};
+use crate::support::programs::{DONE_IF_ANSWERED, caller};
 use crate::support::proxy::{Life, Proxy};
 use crate::support::{Client, Payer, READ_PATH, VIN, VIN_PATH, books, chain, eventually, run, stack_with};
 
@@ -29,11 +33,21 @@ struct Call {
     /// The soul that sells it, and what of it lies in the blob store, which a second process has elsewhere.
     soul: Option<&'static str>,
     blobs: Vec<(String, Vec<u8>)>,
+    /// What its work may use of a paid tool, if it does.
+    tool: Option<PaidTool>,
+}
+
+/// A tool that counts its runs, and what it costs.
+#[derive(Clone, Copy)]
+struct PaidTool {
+    runs: &'static AtomicUsize,
+    price: u64,
+    budget: u64,
 }
 
 impl Call {
     fn of_tool(path: &str, body: Value, price: u64) -> Call {
-        Call { path: path.to_owned(), body, price, soul: None, blobs: Vec::new() }
+        Call { path: path.to_owned(), body, price, soul: None, blobs: Vec::new(), tool: None }
     }
 }
 
@@ -83,6 +97,35 @@ fn a_souls_work_is_done_or_paid_back_whatever_dies() {
     run(die_at_every_step(|stack| Box::pin(program_of_a_soul(stack, TRAP)), |options| options));
 }
 
+static TOOL_RUNS: AtomicUsize = AtomicUsize::new(0);
+
+/// The lookup, counted.
+static COUNTED: [&Runner; 1] = [&Runner {
+    spec: &vehicle_identification::SPEC,
+    run: |_, _| {
+        Box::pin(async {
+            TOOL_RUNS.fetch_add(1, Ordering::SeqCst);
+            Ok(Output::new(json!({"counted": true}), Source::embedded("test")))
+        })
+    },
+}];
+
+/// Work that uses a paid tool and is done if it may: whatever dies, all attempts together spend the budget once, and what
+/// was spent is kept if it comes to nothing.
+#[test]
+fn paid_tools_are_used_within_the_budget_whatever_dies() {
+    let call: Setup = |stack| {
+        Box::pin(async move {
+            let request = json!({"tool": "vin_decode", "arguments": {"vin": VIN}}).to_string();
+            let tools = json!({"tools": ["vin_decode"], "tool_budget_usd": 0.005});
+            TOOL_RUNS.store(0, Ordering::SeqCst);
+            let call = sold_program(stack, caller(&request, DONE_IF_ANSWERED), tools).await;
+            Call { tool: Some(PaidTool { runs: &TOOL_RUNS, price: 5_000, budget: 5_000 }), ..call }
+        })
+    };
+    run(die_at_every_step(call, |options| Options { runners: Some(&COUNTED), ..options }));
+}
+
 /// Programs of a soul: one that says its input, and one that breaks.
 const ECHO: &str = r#"(module
     (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
@@ -97,11 +140,12 @@ const TRAP: &str = r#"(module (memory (export "memory") 1) (func (export "_start
 const SLUG: &str = "a-soul-that-sells";
 const TEXT: &str = "# A soul that sells\n\nIt says what it is told.";
 
-async fn register(stack: &Stack) -> String {
-    let body = json!({
-        "name": "A soul", "slug": SLUG, "soul_md": TEXT, "soul_price": 0.5,
-        "service": {"name": "Echo", "slug": "echo", "price_usd": 0.5, "sandbox": true, "executor": "program"},
-    });
+async fn register(stack: &Stack, more: Value) -> String {
+    let mut service = json!({"name": "Echo", "slug": "echo", "price_usd": 0.5, "sandbox": true, "executor": "program"});
+    for (name, value) in more.as_object().expect("members") {
+        service[name] = value.clone();
+    }
+    let body = json!({"name": "A soul", "slug": SLUG, "soul_md": TEXT, "soul_price": 0.5, "service": service});
     let answer = Client::new(&stack.base_url).post("/v1/soul/register", &[], &body).await;
     assert_eq!(answer.status, 200, "{}", answer.text);
     answer.json()["soul_key"].as_str().expect("a key").to_owned()
@@ -109,7 +153,7 @@ async fn register(stack: &Stack) -> String {
 
 fn text_of_a_soul(stack: &Stack) -> BoxFuture<'_, Call> {
     Box::pin(async {
-        register(stack).await;
+        register(stack, json!({})).await;
         let key = soul::text_blob(&const_hex::encode(sha256(TEXT.as_bytes())));
         Call {
             path: format!("/v1/soul/{SLUG}/purchase"),
@@ -117,13 +161,18 @@ fn text_of_a_soul(stack: &Stack) -> BoxFuture<'_, Call> {
             price: 500_000,
             soul: Some(SLUG),
             blobs: vec![(key, TEXT.as_bytes().to_vec())],
+            tool: None,
         }
     })
 }
 
 async fn program_of_a_soul(stack: &Stack, program: &str) -> Call {
-    let key = format!("Bearer {}", register(stack).await);
-    let program = wat::parse_str(program).expect("a program");
+    sold_program(stack, wat::parse_str(program).expect("a program"), json!({})).await
+}
+
+/// A service that does what this program does, with these members more.
+async fn sold_program(stack: &Stack, program: Vec<u8>, more: Value) -> Call {
+    let key = format!("Bearer {}", register(stack, more).await);
     let headers = [("authorization", key.as_str()), ("content-type", "application/wasm")];
     let path = "/v1/soul/me/services/echo/program";
     let answer = Client::new(&stack.base_url).send("PUT", path, &headers, program.clone()).await.expect("an answer");
@@ -141,6 +190,7 @@ async fn program_of_a_soul(stack: &Stack, program: &str) -> Call {
             blob(soul::text_blob(&digest(TEXT.as_bytes())), TEXT.as_bytes()),
             blob(terms.program_blob().expect("a program"), &program),
         ],
+        tool: None,
     }
 }
 
@@ -215,6 +265,10 @@ async fn die_at(step: i64, last_one_arrives: bool, call: Setup, change: fn(Optio
     if let Some(soul) = call.soul {
         check_seller(&second, &job, soul, call.price, &label).await;
     }
+    if let Some(tool) = call.tool {
+        let ran = tool.runs.load(Ordering::SeqCst) as u64 * tool.price;
+        assert!(ran <= job.used.tools.micro() && job.used.tools.micro() <= tool.budget, "{label}: {ran}, {job:?}");
+    }
     let again = payer.client.post(&call.path, &[("x-payment", &payment)], &call.body).await;
     assert_eq!(again.base64_header("payment-response")["success"], true, "{label}");
     second.kill().await;
@@ -226,7 +280,8 @@ async fn check_seller(stack: &Stack, job: &Job, soul: &str, price: u64, label: &
     let db = &stack.app.db;
     let counted = counting::fold(db, soul, counting::ROUNDS, stack.app.clock.now()).await.expect(label);
     let split = Split::of(Usdc::from_micro(price));
-    let earned = if job.outcome == Some(Outcome::Completed) { split.revenue } else { Usdc::ZERO };
+    let revenue = split.revenue.checked_sub(job.used.tools).expect(label);
+    let earned = if job.outcome == Some(Outcome::Completed) { revenue } else { Usdc::ZERO };
     assert_eq!((counted.balance.pending, counted.more), (earned, false), "{label}");
     let licence = earning::licence_key(soul, job.agent, 1);
     let licence: Option<Value> = db.get_latest(&db.tables.ledger, licence).await.expect(label);
@@ -279,7 +334,8 @@ async fn check_books(
             );
         }
         (Settlement::Settled, Some(Outcome::Failed)) => {
-            assert_eq!((spent, credited), (price, price), "paid back, once");
+            let kept = job.kept.unwrap_or_default().micro();
+            assert_eq!((spent, credited), (price, price - kept), "paid back, once, less what was used up");
             assert_eq!((receipt.status, receipt.execution_status), (ReceiptStatus::Settled, ExecutionStatus::Failed));
         }
         other => panic!("a claimed payment ended as {other:?}"),

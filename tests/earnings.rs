@@ -257,21 +257,24 @@ fn reputation_is_of_buyers_that_are_not_the_seller() {
         };
         assert_eq!(reputation::public(db, slug).await.unwrap(), figures(2, 1.0, 0.1666, 6));
         let soul = seller.soul().await;
-        assert_eq!((soul.jobs, soul.buyers), (6, 2), "the mission's count is of all jobs; the rank goes by who bought");
+        assert_eq!((soul.jobs, soul.buyers), (6, 2), "the mission's count is of all jobs");
+        assert_eq!(soul.standing.backing, 0, "and the rank goes by what buyers paid in fees: two cents are nothing");
         let recent = recent::purchases(db, slug, now).await.unwrap();
         assert_eq!((recent.last_24h, recent.last_7d, recent.last_30d), (1, 1, 1));
 
         // A wallet that bought before it was linked, and one that is no longer linked.
-        seller.record(&[seller.sale(10_000, late, Completed, now, seconds(20))]).await;
+        seller.record(&[seller.sale(1_000_000, late, Completed, now, seconds(20))]).await;
         counting::fold(db, slug, ROUNDS, now).await.unwrap();
         assert_eq!(reputation::public(db, slug).await.unwrap(), figures(3, 0.6666, 0.1428, 7));
-        assert_eq!(seller.soul().await.buyers, 3);
+        let soul = seller.soul().await;
+        assert_eq!((soul.buyers, soul.standing.backing), (3, 2), "a fee of 0.20 is four times that of one");
         // Anybody's wallet can be linked, also an unhappy buyer's: that takes nothing out.
         assert!(wallet::link(db, &slug.parse().unwrap(), unlucky, false, now).await.unwrap());
         assert_eq!(reputation::public(db, slug).await.unwrap(), figures(3, 0.6666, 0.1428, 7));
         assert!(wallet::link(db, &slug.parse().unwrap(), late, true, now).await.unwrap());
         assert_eq!(reputation::public(db, slug).await.unwrap(), figures(2, 1.0, 0.1666, 6));
-        assert_eq!(seller.soul().await.buyers, 2);
+        let soul = seller.soul().await;
+        assert_eq!((soul.buyers, soul.standing.backing), (2, 0), "what it paid is its own by now");
         seller.record(&[seller.sale(10_000, own, Completed, now, seconds(1))]).await;
         seller.record(&[seller.sale(10_000, late, Completed, now, seconds(20))]).await;
         counting::fold(db, slug, ROUNDS, now).await.unwrap();

@@ -6,6 +6,7 @@ use std::time::Duration;
 use common::clock::{Clock, Timestamp};
 use common::marketplace::category::Category;
 use common::marketplace::listing::{self, Cursor};
+use common::marketplace::ranking::Standing;
 use common::marketplace::search::{MAX_ITEMS, search};
 use common::marketplace::service::{self, Executor, Service, Terms};
 use common::marketplace::soul::{self, Slug, Soul, SoulStatus};
@@ -44,8 +45,10 @@ fn made(name: &str, bio: &str, jobs: u64, votes: u64, stars: u64) -> Soul {
         ens_name: None,
         jobs,
         purchases: 0,
-        // As many as jobs, so that one number says how good it is.
+        // As many as jobs, each with a weight of one, so that one number says how good it is.
         buyers: jobs,
+        standing: Standing { backing: jobs, vote_weight: votes * 50_000, vote_stars: votes * stars * 50_000 },
+        text_bytes: None,
         rating_sum: votes * stars,
         rating_count: votes,
         services: 0,
@@ -157,7 +160,10 @@ fn the_best_match_comes_first_and_says_why() {
         assert_eq!(body["results"][0]["why"], "\"audit\" in its bio; \"soldity\" read as \"solidity\"");
         assert_eq!(
             body["results"][0]["stats"],
-            json!({"total_jobs": 200, "avg_rating": 5.0, "rating_count": 90, "distinct_buyers": 200})
+            json!({
+                "total_jobs": 200, "avg_rating": 5.0, "rating_count": 90, "distinct_buyers": 200, "backing": 200,
+                "weighted_votes": 90.0, "weighted_stars": 450.0,
+            })
         );
         assert!(answer.headers.contains_key("ratelimit-limit"));
 

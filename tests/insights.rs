@@ -477,6 +477,7 @@ fn the_bound_of_a_request_is_said() {
                     token_id: None,
                     provider_cost: None,
                     service_fee: None,
+                    kept: None,
                     judged: Default::default(),
                     quote: None,
                     status: ReceiptStatus::Settled,

@@ -47,8 +47,10 @@
 //! | `finding` | souls: their order, changes, crashes and races, and what a search reads |
 //! | `cost` | requests and capacity units of a call |
 //! | `souls_market` | buying from souls: quotes, workers, files, ratings, deadlines, many at once |
+//! | `souls_costs` | what sold work uses of tools and the model: who pays for it when it fails, budgets over attempts, races |
 //! | `souls_executors` | work by a model, a program, and the example worker with its webhook |
 //! | `souls_registry` | registrations that race, everything a body may have wrong, what sellers change |
+//! | `souls_turns` | the executor's places: souls, buyers and trials that would take them all, and how long work may last |
 //! | `sockets` | jobs followed over WebSockets: strangers, races, dead and slow connections, what a push costs |
 //! | `store` | conditional writes, transactions, queue, blobs, secrets |
 //! | `models` | work by a model: three protocols, hostile texts, budgets, models that fail |
@@ -105,9 +107,11 @@ mod search;
 mod settlement;
 mod simulation;
 mod sockets;
+mod souls_costs;
 mod souls_executors;
 mod souls_market;
 mod souls_registry;
+mod souls_turns;
 mod store;
 mod support;
 mod surface;

@@ -242,10 +242,7 @@ fn a_model_that_obeys_hostile_pages_changes_nothing() {
         };
         let model = Server::start(script).await;
         let url = format!("{}/v1", model.url);
-        let stack = stack(Some(&search), &[&sites], |options| {
-            options.with("MODEL_PROVIDER", "openai").with("MODEL_NAME", "a-model").with("MODEL_URL", url)
-        })
-        .await;
+        let stack = stack(Some(&search), &[&sites], |options| with_model(options, url)).await;
         let payer = Payer::new(&stack).await;
         let topic = "When was the weavers' guild of Lowmarsh founded?";
         let job = bought(&payer, PATH, json!({"topic": topic, "depth": "quick"})).await;
@@ -285,6 +282,34 @@ fn a_model_that_obeys_hostile_pages_changes_nothing() {
     });
 }
 
+/// Settings of a model that the price of research pays for.
+fn with_model(options: Options, url: String) -> Options {
+    with_dear_model(options, url)
+        .with("MODEL_INPUT_USD_PER_MILLION", "0.15")
+        .with("MODEL_OUTPUT_USD_PER_MILLION", "0.6")
+}
+
+/// One at the prices that are taken to be its own where none are told.
+fn with_dear_model(options: Options, url: String) -> Options {
+    options.with("MODEL_PROVIDER", "openai").with("MODEL_NAME", "a-model").with("MODEL_URL", url)
+}
+
+#[test]
+fn a_model_that_costs_more_than_the_research_is_not_asked() {
+    run(async {
+        let sites = Port::sites().await;
+        let search = over(&sites).await;
+        let model = Server::start(|_, _| chat("{\"claims\": []}", &[])).await;
+        let url = format!("{}/v1", model.url);
+        let stack = stack(Some(&search), &[&sites], |options| with_dear_model(options, url)).await;
+        let payer = Payer::new(&stack).await;
+        let job = bought(&payer, PATH, json!({"topic": "Who founded Brightkiln?", "depth": "quick"})).await;
+        let note = job["result"]["note"].as_str().unwrap_or_else(|| panic!("{job}"));
+        assert!(note.contains("costs more than the price"), "{note}");
+        assert!(model.asked().is_empty());
+    });
+}
+
 #[test]
 fn a_model_that_gives_no_answer_in_form_costs_the_writing_and_not_the_research() {
     run(async {
@@ -304,10 +329,7 @@ fn a_model_that_gives_no_answer_in_form_costs_the_writing_and_not_the_research()
         for (script, note, dropped) in cases {
             let model = Server::start(script).await;
             let url = format!("{}/v1", model.url);
-            let stack = stack(Some(&search), &[&sites], |options| {
-                options.with("MODEL_PROVIDER", "openai").with("MODEL_NAME", "a-model").with("MODEL_URL", url)
-            })
-            .await;
+            let stack = stack(Some(&search), &[&sites], |options| with_model(options, url)).await;
             let payer = Payer::new(&stack).await;
             let job = bought(&payer, PATH, json!({"topic": "Who founded Brightkiln?", "depth": "quick"})).await;
             assert_eq!((&job["status"], &job["provider"]), (&json!("completed"), &json!("searxng")), "{job}");
@@ -355,10 +377,7 @@ fn what_a_model_does_not_state_is_quoted_instead() {
         })
         .await;
         let url = format!("{}/v1", model.url);
-        let stack = stack(Some(&search), &[&sites], |options| {
-            options.with("MODEL_PROVIDER", "openai").with("MODEL_NAME", "a-model").with("MODEL_URL", url)
-        })
-        .await;
+        let stack = stack(Some(&search), &[&sites], |options| with_model(options, url)).await;
         let payer = Payer::new(&stack).await;
         let topic = "When was Brightkiln founded, and how many stoves does it build each year?";
         let job = bought(&payer, PATH, json!({"topic": topic, "depth": "quick"})).await;

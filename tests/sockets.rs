@@ -581,8 +581,8 @@ fn a_push_costs_what_its_own_subscribers_cost() {
         // A result that no message can carry is not cut: who is told so polls, and who does not know the message as well.
         let place = Place::Inline(json!("x".repeat(200_000)).to_string());
         let (provider, provider_request_id) = ("test".to_owned(), None);
-        let (mode, tools_cost) = (Mode::Embedded, common::money::Usdc::ZERO);
-        let result = Some(StoredResult { place, provider, provider_request_id, mode, tools_cost });
+        let mode = Mode::Embedded;
+        let result = Some(StoredResult { place, provider, provider_request_id, mode });
         let large = Job { outcome: Some(job::Outcome::Completed), result, ..job.clone() };
         let told: Value = serde_json::from_str(&text_of(&*stack.app.blobs, &large).await.unwrap()).unwrap();
         assert_eq!((&told["type"], &told["requests"], told.get("request_id")), (&json!("poll"), &json!([id]), None));

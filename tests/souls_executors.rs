@@ -3,10 +3,15 @@
 
 use std::process::Stdio;
 
-use common::ledger::account;
+use common::ledger::{account, day};
 use common::marketplace::service::{self, Executor};
-use common::store::Write;
+use common::marketplace::soul::{self, Slug};
+use common::marketplace::trials::{self, TrialMeter};
+use common::money::Usdc;
+use common::store::{Key, Write};
+use common::work::{Meter, Usage};
 use local::{Options, Stack};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
@@ -208,6 +213,46 @@ fn the_test_cases_of_a_registration_are_run() {
             (tests["passed"] == 1 && tests["total"] == 1).then_some(())
         })
         .await;
+    });
+}
+
+/// What the model may cost for a day's trials, which nobody pays for, is bounded: beyond it nothing is tried or said.
+#[test]
+fn trials_use_the_model_within_a_days_bound() {
+    #[derive(Deserialize)]
+    struct Day {
+        #[serde(default)]
+        used: u32,
+    }
+    run(async {
+        let server = Server::start(|_, _| chat("Rivers carry water.", &[])).await;
+        let stack = with_model(&server).await;
+        let slug: &Slug = &"tried-too-often".parse().unwrap();
+        let (db, now) = (&stack.app.db, stack.app.clock.now());
+        let most = trials::MODEL_A_DAY_OF_SOUL.micro();
+        let used = |model| Usage { tools: Usdc::ZERO, model: Usdc::from_micro(model) };
+        let meter = TrialMeter::new(db, slug, &stack.app.clock);
+        meter.record(Usage::NONE, used(most - 1_000)).await.unwrap();
+        assert!(meter.record(used(0), used(1_001)).await.is_err(), "not a millionth beyond it");
+        let checks = json!([{"path": "", "equals": "Rivers carry water."}]);
+        let cases = json!([{"name": "rivers", "input": {"text": "Rivers"}, "checks": checks}]);
+        let shop = Shop::with(&stack, slug.as_str(), json!({"test_cases": cases})).await;
+        eventually("the trial to be put off", || async {
+            let key = Key::new(soul::partition(slug.as_str()), format!("TRIALS#{}", day::name(now)));
+            let day: Option<Day> = db.get_latest(&db.tables.souls, key).await.unwrap();
+            (day.is_some_and(|day| day.used == 1) && stack.souls.is_idle()).then_some(())
+        })
+        .await;
+        let client = Client::new(&stack.base_url);
+        let tests =
+            || async { client.get("/v1/soul/tried-too-often", &[]).await.json()["services"][0]["tests"].clone() };
+        meter.record(used(most - 1_000), Usage::NONE).await.unwrap();
+        let changed = json!({"deadline_seconds": 100});
+        assert_eq!(shop.send("PUT", "/services/summary", &changed).await.status, 200);
+        eventually("the next one", || async { (tests().await["passed"] == 1).then_some(()) }).await;
+        assert_eq!(server.asked().len(), 1, "the first one was not begun");
+        let left = trials::model_left(db, slug, now).await.unwrap().micro();
+        assert!((1..most).contains(&left), "and the second one's use is counted: {left}");
     });
 }
 

@@ -7,10 +7,11 @@ use std::time::Duration;
 use common::clock::Clock;
 use common::encoding::{base64_any, base64_standard, percent_encoded};
 use common::ids::RequestId;
-use common::jobs::job::{Job, LEASE};
+use common::jobs::job::{self, Job, LEASE};
 use common::jobs::store::{self, MoveError};
 use common::ledger::account;
 use common::marketplace::files::{self, FileRow, NotKept};
+use common::store::Write;
 use common::tools::{Output, Source};
 use futures_util::future::join_all;
 use http::{HeaderMap, StatusCode};
@@ -20,7 +21,7 @@ use serde_json::{Value, json};
 
 use crate::support::payer::{bare, header};
 use crate::support::proxy::{Life, Proxy, throttled};
-use crate::support::{Answer, Client, Payer, eventually, run, stack, stack_with};
+use crate::support::{Answer, Client, Payer, VIN, VIN_PATH, eventually, run, stack, stack_with};
 
 /// A seller with a key, and what it does with it.
 pub struct Shop {
@@ -125,7 +126,10 @@ fn a_service_is_bought_done_by_its_worker_and_rated() {
         assert_eq!(request["amount"], "0.500000");
         assert_eq!(
             context["pricing"],
-            json!({"service_price": "0.500000", "platform_fee": "0.100000", "seller_revenue": "0.400000", "total": "0.500000"})
+            json!({
+                "service_price": "0.500000", "platform_fee": "0.100000", "seller_revenue": "0.400000",
+                "kept_if_failed_up_to": "0.000000", "total": "0.500000",
+            })
         );
         assert_eq!((&context["service"]["slug"], &context["seller"]["slug"]), (&json!("summary"), &json!(shop.slug)));
         assert!(context["quote_id"].is_string() && context["expires_at"].is_string());
@@ -1021,5 +1025,86 @@ fn a_proven_rating_takes_the_place_of_an_unproven_one() {
         assert_eq!((&stats["avg_rating"], &stats["rating_count"]), (&json!(2.0), &json!(1)), "{profile}");
         let seen = read(&payer, &job).await.json()["job"].clone();
         assert_eq!((&seen["rating"], seen.get("review")), (&json!(2), None));
+    });
+}
+
+/// Blobs are deleted by their age and rows by theirs, each when its store finds the time: a result or a file that is gone
+/// is said to be gone, and a job past its time is nobody's any more, however long its row is still there.
+#[test]
+fn what_is_no_longer_kept_is_said_to_be_gone() {
+    run(async {
+        let stack = stack().await;
+        let shop = Shop::open(&stack, "forgotten").await;
+        let payer = Payer::new(&stack).await;
+        let id = buy(&shop, &payer, "x").await;
+        let request_id = RequestId::of_soul_job(&id).unwrap();
+        assert_eq!(shop.claim(&id).await.status, 200);
+        let put = shop.raw("PUT", &format!("/jobs/{id}/files/a.txt"), "text/plain", b"hello".to_vec()).await;
+        assert_eq!(put.status, 200, "{}", put.text);
+        let long = json!({"result": "long ".repeat(4_000)});
+        assert_eq!(shop.send("POST", &format!("/jobs/{id}/complete"), &long).await.status, 200);
+        payer.finished(&request_id.to_string()).await;
+
+        let (db, blobs) = (&stack.app.db, &stack.app.blobs);
+        blobs.delete(&format!("results/{request_id}.json")).await.unwrap();
+        let file = files::load(db, request_id, "a.txt").await.unwrap().expect("a file");
+        blobs.delete(&file.blob(request_id)).await.unwrap();
+        let gone = (410, "result_expired".to_owned());
+        assert_eq!(payer.get(&format!("/v1/requests/{request_id}")).await.error(), gone);
+        assert_eq!(read(&payer, &format!("{id}/files/a.txt")).await.error(), gone);
+        for seen in [read(&payer, &id).await, shop.get(&format!("/jobs/{id}")).await] {
+            let job = seen.json()["job"].clone();
+            assert_eq!((seen.status, &job["status"], &job["result_expired"]), (200, &json!("completed"), &json!(true)));
+            assert!(job.get("result").is_none(), "{job}");
+        }
+        let listed = shop.get("/jobs").await;
+        assert_eq!(
+            (listed.status, &listed.json()["jobs"][0]["result_preview"]),
+            (200, &Value::Null),
+            "{}",
+            listed.text
+        );
+        assert_eq!(shop.get("/statement").await.status, 200);
+        let explained = payer.get(&format!("/v1/receipts/{request_id}/explain")).await;
+        assert_eq!((explained.status, &explained.json()["job"]["result_digest"]), (200, &Value::Null));
+
+        let past = stack.app.clock.now().secs() - 1;
+        let write = Write::update(&db.tables.jobs, job::key(request_id), "SET #expires = :past").bind("past", past);
+        db.write(write.unwrap()).await.unwrap();
+        let unknown = (404, "not_found".to_owned());
+        for path in [id.clone(), format!("{id}/files"), format!("{id}/files/a.txt")] {
+            assert_eq!(read(&payer, &path).await.error(), unknown, "{path}");
+        }
+        assert_eq!(rate(&payer, &id, &json!({"rating": 5})).await.error(), unknown);
+        assert_eq!(payer.get(&format!("/v1/requests/{request_id}")).await.error(), unknown);
+        assert_eq!(shop.get(&format!("/jobs/{id}")).await.error(), unknown);
+        for (path, body) in [("claim", json!({})), ("progress", json!({})), ("complete", json!({"result": "x"}))] {
+            let refused = shop.send("POST", &format!("/jobs/{id}/{path}"), &body).await;
+            assert_eq!(refused.error(), unknown, "{path}");
+        }
+        assert_eq!(shop.get("/jobs").await.json()["jobs"], json!([]));
+        assert_eq!(shop.get("/jobs?status=completed").await.json()["jobs"], json!([]));
+    });
+}
+
+/// The same payment again leads to its answer, and to none once that is to be forgotten.
+#[test]
+fn a_forgotten_answer_is_not_given_again() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::new(&stack).await;
+        let (payment, body) = (header(&bare(&payer.authorize(5_000))), json!({"vin": VIN}));
+        let headers = [("x-payment", payment.as_str())];
+        let first = payer.client.post(VIN_PATH, &headers, &body).await;
+        let again = payer.client.post(VIN_PATH, &headers, &body).await;
+        assert_eq!((first.status, again.json()), (200, first.json()));
+        let request_id: RequestId = first.json()["data"]["request_id"].as_str().unwrap().parse().unwrap();
+        let past = stack.app.clock.now().secs() - 1;
+        let db = &stack.app.db;
+        let write = Write::update(&db.tables.jobs, job::key(request_id), "SET #expires = :past").bind("past", past);
+        db.write(write.unwrap()).await.unwrap();
+        let late = payer.client.post(VIN_PATH, &headers, &body).await;
+        assert_eq!(late.error(), (409, "payment_already_used".to_owned()), "and nothing is charged again");
+        assert_eq!(payer.balance(&stack).await, 995_000);
     });
 }

@@ -1,16 +1,23 @@
 //! Becoming a seller: registrations that race, everything a body may have wrong, and what a seller changes afterwards.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::routing::post;
+use common::clock::Clock;
+use common::digest::sha256_parts;
+use common::limits;
 use common::marketplace::{registry, service, soul};
+use common::store::Key;
 use futures_util::future::join_all;
-use local::Stack;
+use local::stack::Background;
+use local::{Options, Stack};
 use serde_json::{Value, json};
 
+use crate::support::proxy::{Life, Proxy};
 use crate::support::{Answer, Client, root, run, stack, stack_with};
 
 const REGISTER: &str = "/v1/soul/register";
@@ -687,5 +694,108 @@ fn a_suspended_soul_is_there_and_sells_nothing() {
         registry::suspend(&stack.app, &"bad-soul".parse().unwrap(), false).await.unwrap();
         assert!(listed().await.is_some());
         assert_eq!(seller.profile().await["services"][0]["slug"], "ser");
+    });
+}
+
+/// What is kept of an answer.
+#[derive(serde::Deserialize)]
+struct Kept {
+    answer: String,
+}
+
+/// Names one registration.
+async fn register_as(client: &Client, name: &str, body: &Value) -> Answer {
+    client.post(REGISTER, &[("idempotency-key", name)], body).await
+}
+
+/// Under its caller's own name a registration is made once and answered with its key again, which is kept nowhere.
+#[test]
+fn a_named_registration_leads_to_its_key_again() {
+    run(async {
+        let stack = stack().await;
+        let client = Client::new(&stack.base_url);
+        let service = json!({
+            "name": "Work", "slug": "work", "price_usd": 1, "executor": "worker", "webhook_url": "https://hooks.example.com/",
+        });
+        let body = with(body("named-soul"), &[("service", service)]);
+        let first = register_as(&client, "first", &body).await;
+        assert_eq!(first.status, 200, "{}", first.text);
+        let (key, webhook) = (first.json()["soul_key"].clone(), first.json()["webhook_secret"].clone());
+        assert!(key.is_string() && webhook.is_string());
+        assert_eq!(register_as(&client, "first", &body).await.json(), first.json(), "the same answer");
+        let copies = join_all((0..10).map(|_| register_as(&client, "first", &body))).await;
+        assert!(copies.iter().all(|copy| copy.json()["soul_key"] == key));
+
+        let other = with(body.clone(), &[("name", json!("Another name"))]);
+        assert_eq!(register_as(&client, "first", &other).await.error(), (422, "idempotency_key_reused".to_owned()));
+        assert_eq!(register_as(&client, "second", &body).await.error(), (409, "slug_taken".to_owned()));
+        assert_eq!(client.post(REGISTER, &[], &body).await.error(), (409, "slug_taken".to_owned()));
+        // A name that came to nothing is free again.
+        let free = with(other, &[("slug", json!("another-soul")), ("soul_md", json!("# Another\n\nIts own text."))]);
+        assert_eq!(register_as(&client, "second", &free).await.status, 200);
+
+        // Neither in its row nor elsewhere: only its hash is stored.
+        let name = sha256_parts(&[
+            limits::Subject::Source(Some("127.0.0.1".parse().unwrap())).to_string().as_bytes(),
+            b"first",
+        ]);
+        let row = Key::new(format!("REGISTRATION#{}", const_hex::encode(name)), "ANSWER");
+        let kept: Option<Kept> = stack.app.db.get_latest(&stack.app.db.tables.agents, row).await.unwrap();
+        let kept = kept.expect("the name's row").answer;
+        assert!(kept.contains("named-soul") && !kept.contains("whsec_"), "{kept}");
+        assert!(!kept.contains(key.as_str().unwrap()), "{kept}");
+
+        // Once it is replaced, the old key is not told any more.
+        let seller =
+            Seller { client: client.clone(), slug: "named-soul".to_owned(), key: key.as_str().unwrap().to_owned() };
+        assert_eq!(seller.send("POST", "/v1/soul/me/rotate-key", &json!({})).await.status, 200);
+        let again = register_as(&client, "first", &body).await;
+        assert_eq!((again.status, &again.json()["soul_key"]), (200, &Value::Null), "{}", again.text);
+    });
+}
+
+/// The process dies at every request of a named registration: the same request leads to one soul and a key that opens it.
+#[test]
+fn a_named_registration_survives_death_at_every_step() {
+    run(async {
+        let clock = Clock::pinned(Clock::system().now());
+        let database = local::database::start(None).await.expect("a database");
+        let life = Life::immortal();
+        let proxy = Proxy::start(&database, life.clone()).await;
+        let stack = stack_with(|options| Options {
+            clock: clock.clone(),
+            background: Background::Worker,
+            ..options.with("AWS_ENDPOINT_URL", &proxy.url)
+        })
+        .await;
+        let client = Client::new(&stack.base_url);
+        for arrives in [false, true] {
+            let mut steps = 0;
+            loop {
+                steps += 1;
+                assert!(steps < 60, "a registration that never ends");
+                let body = body(&format!("dies-{arrives}-{steps}"));
+                let name = format!("{arrives}-{steps}");
+                life.die_at(steps, arrives);
+                let before = client.try_post(REGISTER, &[("idempotency-key", &name)], &body).await;
+                let died = life.is_over();
+                life.die_at(i64::MAX, false);
+                if !died {
+                    assert_eq!(before.map(|answer| answer.status), Some(200));
+                    break;
+                }
+                // Until nobody can be at work any more, the name is taken.
+                clock.advance(Duration::from_secs(31));
+                let after = register_as(&client, &name, &body).await;
+                assert_eq!(after.status, 200, "step {steps}, {arrives}: {} after {before:?}", after.text);
+                let key = format!("Bearer {}", after.json()["soul_key"].as_str().expect("a key"));
+                assert_eq!(
+                    client.get(SERVICES, &[("authorization", &key)]).await.status,
+                    200,
+                    "step {steps}, {arrives}"
+                );
+            }
+            assert!(steps > 5, "a registration has more steps than {steps}");
+        }
     });
 }

@@ -13,7 +13,7 @@ use crate::config::{AwsConfig, Config, Platform, SettlementConfig};
 use crate::gate::Gate;
 use crate::http::{ApiError, headers};
 use crate::ids::AgentId;
-use crate::jobs::Engine;
+use crate::jobs::{Engine, Queues};
 use crate::limits::{self, Class, StopSwitch, Subject};
 use crate::net::{FetchPolicy, PlainHttp};
 use crate::payments::bid::FeeCap;
@@ -24,7 +24,7 @@ use crate::providers::Chain;
 use crate::secrets::{self, ServiceKeys};
 use crate::store::aws::{Aws, SignedHttp};
 use crate::store::blob::S3Blobs;
-use crate::store::queue::SqsQueue;
+use crate::store::queue::{NoQueue, SqsQueue};
 use crate::store::{Blobs, Db, Queue, StoreError};
 use crate::tools::{Runner, Toolbox};
 
@@ -215,12 +215,16 @@ pub async fn engine(
     let config = &app.config;
     let keys = ServiceKeys::load(config, &connections.signed).await?;
     let settler = settler(app, connections, &keys).await?;
-    let queue = job_queue(config, connections)?;
+    let souls: Arc<dyn Queue> = match &config.aws.soul_queue_url {
+        Some(_) => soul_queue(config, connections)?,
+        None => Arc::new(NoQueue("SOUL_QUEUE_URL is not set")),
+    };
+    let queues = Queues { tools: job_queue(config, connections)?, souls };
     let toolbox = app.toolbox(connections, FetchPolicy::default())?;
     let engine = Engine {
         db: app.db.clone(),
         blobs: app.blobs.clone(),
-        queue,
+        queues,
         clock: app.clock.clone(),
         chain: config.chain.clone(),
         settler,
@@ -238,7 +242,7 @@ pub fn job_queue(config: &Config, connections: &Connections) -> Result<Arc<dyn Q
     Ok(Arc::new(SqsQueue::new(connections.aws.sqs(), url)))
 }
 
-/// The deployed queue of what sellers sold, for the function that fills both.
+/// The deployed queue of what the executor does, for functions that fill it.
 pub fn soul_queue(config: &Config, connections: &Connections) -> Result<Arc<dyn Queue>, StoreError> {
     let url = config.aws.soul_queue_url.as_deref().ok_or_else(|| StoreError::new("SOUL_QUEUE_URL is not set"))?;
     Ok(Arc::new(SqsQueue::new(connections.aws.sqs(), url)))

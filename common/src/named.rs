@@ -1,6 +1,7 @@
 //! Requests under a name of the caller's own (`Idempotency-Key`): worked on once, and whoever repeats one gets the first
-//! answer, for two days. Here for what is free and changes something ([`once`]), and for checkout sessions
-//! (`checkout::once`); paid calls keep their names with their jobs (`payments::idempotency`).
+//! answer, for two days. Here for what is free and changes something ([`once`]), for registrations
+//! (`marketplace::registration`) and for checkout sessions (`checkout::once`); paid calls keep their names with their jobs
+//! (`payments::idempotency`).
 //!
 //! The name is taken before the work and the answer kept after it. Whoever dies in between leaves a name that is taken
 //! over once nobody can be at work any more: so what is done under a name may be done twice by a crash, unless it is known
@@ -62,10 +63,15 @@ pub enum Begun {
     InProgress,
 }
 
+/// What a body means: the same for bodies that differ only in how they are written.
+pub fn digest(body: &Map<String, Value>) -> Word {
+    sha256(canonical_json(&meaning(&Value::Object(body.clone()))).as_bytes())
+}
+
 /// Takes the name that this key of the agents table is made of, or finds its answer.
 pub async fn begin(app: &App, key: Key, body: &Map<String, Value>) -> Result<Begun, StoreError> {
     let (table, now) = (&app.db.tables.agents, app.clock.now());
-    let body = sha256(canonical_json(&meaning(&Value::Object(body.clone()))).as_bytes());
+    let body = digest(body);
     let fresh = Named { body, first: now, begun: now, status: None, answer: None, expires: now.secs() + KEEP_SECS };
     let take = Write::put(table, key.clone(), &fresh)?
         .only_if("attribute_not_exists(#pk) OR #expires < :now")

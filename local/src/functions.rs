@@ -13,15 +13,17 @@ use common::checkout::Checkout;
 use common::clock::Clock;
 use common::config::Config;
 use common::gate::Gate;
-use common::jobs::Engine;
+use common::jobs::{self, Engine};
 use common::mail::Mailer;
-use common::marketplace::Market;
+use common::marketplace::workshop::Workshop;
+use common::marketplace::{Market, webhook};
 use common::net::FetchPolicy;
 use common::payments::treasury::Treasury;
 use common::providers::Cards;
 use common::push::{Pusher, Sender};
 use common::search::index::{Limits, Writer};
 use common::secrets::{self, ServiceKeys};
+use common::store::queue::NoQueue;
 use common::store::{Db, Queue};
 use common::tools::{Runner, Toolbox};
 use common::webhooks::Courier;
@@ -55,7 +57,7 @@ pub struct Ground {
 }
 
 /// The queues of the template.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Queues {
     pub jobs: Arc<LocalQueue>,
     /// Jobs of sellers' services.
@@ -64,6 +66,13 @@ pub struct Queues {
     pub deliveries: Arc<LocalQueue>,
     /// Pages on their way into the index.
     pub pages: Arc<LocalQueue>,
+}
+
+impl Default for Queues {
+    fn default() -> Queues {
+        let (jobs, deliveries, pages) = Default::default();
+        Queues { jobs, souls: Arc::new(LocalQueue::of_single_messages()), deliveries, pages }
+    }
 }
 
 impl Queues {
@@ -124,17 +133,17 @@ impl Ground {
         };
 
         let knowledge = open("knowledge").await?;
-        let knowledge = knowledge.gate("JOB_QUEUE_URL", &knowledge::RUNNERS).await?;
+        let knowledge = knowledge.gate(&knowledge::RUNNERS).await?;
         let credits = open("credits").await?;
         let cards = Cards::configured(&credits.config, &credits.connections.http);
-        let credits = credits.gate("JOB_QUEUE_URL", credits::RUNNERS).await?;
+        let credits = credits.gate(credits::RUNNERS).await?;
         let checkout = open("checkout").await?;
         let checkout = Checkout::new(
-            Arc::new(checkout.gate("JOB_QUEUE_URL", checkout::RUNNERS).await?),
-            Arc::new(checkout.market("SOUL_QUEUE_URL", checkout::RUNNERS).await?),
+            Arc::new(checkout.gate(checkout::RUNNERS).await?),
+            Arc::new(checkout.market(checkout::RUNNERS).await?),
         );
-        let souls = open("souls").await?.market("JOB_QUEUE_URL", souls::RUNNERS).await?;
-        let seller = open("seller").await?.market("JOB_QUEUE_URL", seller::RUNNERS).await?;
+        let souls = open("souls").await?.market(souls::RUNNERS).await?;
+        let seller = open("seller").await?.market(seller::RUNNERS).await?;
         let requests = open("requests").await?.app;
         let account = open("account").await?.app;
         let insights = open("insights").await?;
@@ -158,8 +167,8 @@ impl Ground {
         let queues = queues.into_iter().filter_map(|(name, variable)| Some((name, meta.queue(variable).ok()?)));
         let queues = queues.collect();
         let mcp = open("mcp").await?;
-        let gate = Arc::new(mcp.gate("JOB_QUEUE_URL", &mcp::RUNNERS).await?);
-        let market = Arc::new(mcp.market("SOUL_QUEUE_URL", souls::RUNNERS).await?);
+        let gate = Arc::new(mcp.gate(&mcp::RUNNERS).await?);
+        let market = Arc::new(mcp.market(souls::RUNNERS).await?);
         let (quotes, mcp_toolbox) = (gate.quote_key.clone(), gate.engine.toolbox.clone());
         let behind_mcp = mcp::groups(gate, market, mcp.keys().await?.cursors);
         let mut toolboxes = BTreeMap::from([
@@ -183,10 +192,13 @@ impl Ground {
         ]);
 
         let worker = open("worker").await?;
-        let (worker, _) = worker.engine("JOB_QUEUE_URL", &worker::RUNNERS).await?;
+        let (mut engine, keys) = worker.engine(&worker::RUNNERS).await?;
+        let handing_over = Workshop::handing_over(&worker.app, &engine.toolbox, webhook::key(&keys.quotes));
+        engine.sellers = Some(Arc::new(handing_over));
+        let worker = engine;
         let executor = open("executor").await?;
-        let (mut engine, keys) = executor.engine("JOB_QUEUE_URL", &worker::RUNNERS).await?;
-        engine.sellers = Some(Arc::new(executor::workshop(&executor.app, &keys, &engine.toolbox)?));
+        let (mut engine, keys) = executor.engine(&worker::RUNNERS).await?;
+        engine.sellers = Some(Arc::new(executor::workshop(&executor.app, &keys, &engine.toolbox, engine.runners)?));
         let executor = engine;
         toolboxes.extend([("worker", worker.toolbox.clone()), ("executor", executor.toolbox.clone())]);
         let deliveries = open("deliveries").await?;
@@ -322,12 +334,14 @@ impl<'a> Function<'a> {
         Ok(Arc::new(Toolbox { index_queue, ..toolbox }))
     }
 
-    async fn engine(&self, queue: &str, runners: Runners) -> Result<(Engine, ServiceKeys), Error> {
+    async fn engine(&self, runners: Runners) -> Result<(Engine, ServiceKeys), Error> {
         let keys = self.keys().await?;
+        let souls = self.queue("SOUL_QUEUE_URL").unwrap_or_else(|_| Arc::new(NoQueue("SOUL_QUEUE_URL is not set")));
+        let queues = jobs::Queues { tools: self.queue("JOB_QUEUE_URL")?, souls };
         let engine = Engine {
             db: self.app.db.clone(),
             blobs: self.app.blobs.clone(),
-            queue: self.queue(queue)?,
+            queues,
             clock: self.app.clock.clone(),
             chain: self.config.chain.clone(),
             settler: app::settler(&self.app, &self.connections, &keys).await?,
@@ -339,14 +353,14 @@ impl<'a> Function<'a> {
         Ok((engine, keys))
     }
 
-    async fn gate(&self, queue: &str, runners: Runners) -> Result<Gate, Error> {
-        let (engine, keys) = self.engine(queue, runners).await?;
+    async fn gate(&self, runners: Runners) -> Result<Gate, Error> {
+        let (engine, keys) = self.engine(runners).await?;
         let fetch_policy = self.ground.policy.clone();
         Ok(Gate { app: self.app.clone(), engine, quote_key: keys.quotes, fetch_policy, notices: self.notices()? })
     }
 
-    async fn market(&self, queue: &str, runners: Runners) -> Result<Market, Error> {
-        Ok(Market::handing_over(self.gate(queue, runners).await?, &self.connections.http))
+    async fn market(&self, runners: Runners) -> Result<Market, Error> {
+        Ok(Market::handing_over(self.gate(runners).await?, &self.connections.http))
     }
 }
 

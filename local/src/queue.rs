@@ -22,10 +22,16 @@ const MAX_RECEIVES: u32 = 5;
 /// Messages handed over at once, as in the template.
 const BATCH: usize = 5;
 
-#[derive(Default)]
 pub struct LocalQueue {
     state: Mutex<State>,
     arrived: Notify,
+    batch: usize,
+}
+
+impl Default for LocalQueue {
+    fn default() -> LocalQueue {
+        LocalQueue { state: Mutex::default(), arrived: Notify::default(), batch: BATCH }
+    }
 }
 
 #[derive(Default)]
@@ -33,6 +39,8 @@ struct State {
     waiting: VecDeque<Waiting>,
     dead: Vec<String>,
     next_id: u64,
+    /// Messages that are being worked on.
+    busy: usize,
 }
 
 struct Waiting {
@@ -43,6 +51,11 @@ struct Waiting {
 }
 
 impl LocalQueue {
+    /// A queue whose messages are handed over one by one.
+    pub fn of_single_messages() -> LocalQueue {
+        LocalQueue { batch: 1, ..LocalQueue::default() }
+    }
+
     /// Puts a message in, whatever it says.
     pub fn push(&self, body: String) {
         self.push_after(body, Duration::ZERO);
@@ -60,6 +73,12 @@ impl LocalQueue {
     /// Messages that failed too often.
     pub fn dead(&self) -> Vec<String> {
         self.lock().dead.clone()
+    }
+
+    /// Whether nothing waits and nothing is being worked on.
+    pub fn is_idle(&self) -> bool {
+        let state = self.lock();
+        state.waiting.is_empty() && state.busy == 0
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
@@ -89,18 +108,20 @@ impl LocalQueue {
         let now = Instant::now();
         let mut batch = Vec::new();
         let mut index = 0;
-        while batch.len() < BATCH && index < state.waiting.len() {
+        while batch.len() < self.batch && index < state.waiting.len() {
             if state.waiting[index].visible_at <= now {
                 batch.extend(state.waiting.remove(index));
             } else {
                 index += 1;
             }
         }
+        state.busy += batch.len();
         batch
     }
 
     fn give_back(&self, batch: Vec<Waiting>, failed: &[String]) {
         let mut state = self.lock();
+        state.busy -= batch.len();
         for mut message in batch {
             if !failed.contains(&message.id) {
                 continue;

@@ -38,6 +38,8 @@ const SCHEDULE: Duration = Duration::from_secs(2);
 const SEEDS: Duration = Duration::from_secs(24 * 3600);
 /// How many batches are worked on at once.
 const WORKERS: usize = 4;
+/// How many jobs of souls are, as in the template.
+const EXECUTORS: usize = 10;
 
 /// What a stack is started with.
 pub struct Options {
@@ -257,8 +259,10 @@ impl Stack {
         }
         for _ in 0..WORKERS {
             tasks.spawn(work(queues.jobs.clone(), functions.worker.clone()));
-            tasks.spawn(work(queues.souls.clone(), functions.executor.clone()));
             tasks.spawn(deliver(queues.deliveries.clone(), functions.courier.clone()));
+        }
+        for _ in 0..EXECUTORS {
+            tasks.spawn(work(queues.souls.clone(), functions.executor.clone()));
         }
         // One, as one at a time is enough deployed.
         tasks.spawn(index(queues.pages, functions.indexer.clone()));

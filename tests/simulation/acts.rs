@@ -12,6 +12,7 @@ use common::money::Usdc;
 use ring::hmac;
 use serde_json::{Value, json};
 
+use super::sellers;
 use super::world::{Answer, WEBHOOK_SECRET, World};
 use crate::support::payer::{bare, header};
 use crate::support::{Payer, READ_PATH, VIN, VIN_PATH};
@@ -183,10 +184,13 @@ impl Agent {
 }
 
 fn purchase(world: &World, memo: String) -> (&'static str, Value, u64) {
-    if world.fate.dice.percent(50) {
-        (VIN_PATH, json!({"vin": VIN, "memo": memo}), 5_000)
-    } else {
-        (READ_PATH, json!({"url": "http://example.com/", "memo": memo}), 2_000)
+    match world.fate.dice.roll(10) {
+        0..4 => (VIN_PATH, json!({"vin": VIN, "memo": memo}), 5_000),
+        4..7 => (READ_PATH, json!({"url": "http://example.com/", "memo": memo}), 2_000),
+        _ => {
+            let sold = world.fate.dice.pick(&sellers::SOLD).unwrap();
+            (sold.path, json!({"input": {"text": "something"}, "memo": memo}), sellers::PRICE)
+        }
     }
 }
 

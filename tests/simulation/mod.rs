@@ -3,7 +3,8 @@
 //! any two steps and whose clocks disagree.
 //!
 //! Real are the routers, the gate, the engine, the sweeper, the SDK client and the database engine. Modelled is what is
-//! outside of us: the chain ([`chain`]), the queue ([`world`]), time ([`world::World::advance`]). Everything follows
+//! outside of us: the chain ([`chain`]), the queue ([`world`]), time ([`world::World::advance`]), and what sellers' programs
+//! and the model do with the tools they may use ([`sellers`]). Everything follows
 //! from one seed: there are no threads and no sockets within a run, and time only passes where everybody waits.
 //!
 //! A run of so many steps is made of episodes, each with a database and agents of its own. A violation names the
@@ -16,6 +17,7 @@ mod database;
 mod dice;
 mod faults;
 mod last_claim;
+mod sellers;
 mod world;
 
 use std::collections::BTreeMap;
@@ -202,13 +204,14 @@ async fn end(world: &Arc<World>, agents: &[Arc<Agent>]) {
         }
         close_everything(world).await;
     }
-    // What no call came for is released when its quote has expired.
-    world.advance(Duration::from_secs(910));
+    // What no call came for is released when its quote has expired: those of souls live longest, half an hour.
+    world.advance(Duration::from_secs(1_810));
     for agent in agents {
         while hold::release(&world.db, agent.id, false, world.clock.now()).await.unwrap().micro() > 0 {}
         check::at_rest(world, agent).await;
     }
     check::money(world, agents).await;
+    sellers::check(world, agents).await;
 }
 
 /// Sweeps and works until no job is open.
@@ -247,8 +250,10 @@ async fn stuck(world: &World, errors: &BTreeMap<String, StoreError>) -> ! {
 async fn open(world: &World) -> Vec<String> {
     let far = world.clock.now().plus(Duration::from_secs(365 * 24 * 3600));
     let mut open = Vec::new();
-    for shard in 0..job::OPEN_SHARDS {
-        open.extend(store::due(&world.db, Lane::Tools, shard, far, 1_000).await.unwrap().into_iter().map(|job| job.pk));
+    for (lane, shard) in
+        [Lane::Tools, Lane::Souls].iter().flat_map(|lane| (0..job::OPEN_SHARDS).map(move |n| (*lane, n)))
+    {
+        open.extend(store::due(&world.db, lane, shard, far, 1_000).await.unwrap().into_iter().map(|job| job.pk));
     }
     open
 }

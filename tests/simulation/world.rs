@@ -16,8 +16,10 @@ use common::config::Config;
 use common::gate::Gate;
 use common::ids::RequestId;
 use common::jobs::job::Lane;
-use common::jobs::{Engine, sweep};
+use common::jobs::{Engine, Queues, sweep};
 use common::limits::StopSwitch;
+use common::marketplace::workshop::Workshop;
+use common::marketplace::{Market, webhook};
 use common::net::{FetchPolicy, PlainHttp};
 use common::payments::policy::Gauge;
 use common::providers::Cards;
@@ -28,6 +30,7 @@ use common::store::{BoxFuture, Db, Queue, StoreError};
 use common::tools::{
     Output, Runner, Running, Source, ToolError, Unavailable, top_up, vehicle_identification, web_read,
 };
+use common::work::{Desk, Resource};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
@@ -35,6 +38,7 @@ use super::chain::{Chain, Model, Way};
 use super::database;
 use super::dice::Dice;
 use super::faults::Fate;
+use super::sellers::{self, Hands};
 
 const SECRET: &str = "a secret all processes of the simulation share";
 pub const WEBHOOK_SECRET: &str = "a secret of the card processor";
@@ -125,6 +129,9 @@ impl World {
                 "PAYMENT_HOLD_MS" => "100",
                 "OVERLAP_BELOW_USDC" => overlap,
                 "OVERLAP_EXPOSURE_USDC" => "0.012",
+                "MODEL_PROVIDER" => "openai",
+                "MODEL_NAME" => "a-model",
+                "MODEL_INPUT_USD_PER_MILLION" | "MODEL_OUTPUT_USD_PER_MILLION" => "0.01",
                 _ => return None,
             };
             Some(value.to_owned())
@@ -135,6 +142,7 @@ impl World {
         let clock = Clock::pinned(start);
         let db = database::open(fate.clone(), config.tables.clone(), seed);
         local::database::create_tables(&db).await.expect("tables");
+        sellers::open(&db, start).await;
         let chain = Arc::new(Chain::new(clock.clone(), fate.clone()));
         let queue = Arc::new(Messages { fate: fate.clone(), waiting: Mutex::default() });
         let mut world = World {
@@ -174,17 +182,27 @@ impl World {
         let connections = Connections::open(&self.config).expect("connections");
         let toolbox = app.toolbox(&connections, policy.clone()).expect("a toolbox");
         let keys = ServiceKeys::derive(SECRET).expect("keys");
+        let toolbox = Arc::new(toolbox);
+        let hands = |resource| {
+            let desk = Desk { runners: &RUNNERS, toolbox: toolbox.clone() };
+            Arc::new(Hands { fate: self.fate.clone(), desk, resource }) as Arc<dyn common::work::Executor>
+        };
+        let workshop = Workshop {
+            model: Some(hands(Resource::Model)),
+            programs: Some(hands(Resource::Tools)),
+            ..Workshop::handing_over(&app, &toolbox, webhook::key(&keys.quotes))
+        };
         let engine = Engine {
             db: self.db.clone(),
             blobs: app.blobs.clone(),
-            queue: self.queue.clone(),
+            queues: Queues { tools: self.queue.clone(), souls: self.queue.clone() },
             clock,
             chain: self.config.chain.clone(),
             settler: Box::new(settler),
             signer: keys.receipts,
             runners: &RUNNERS,
-            toolbox: Arc::new(toolbox),
-            sellers: None,
+            toolbox,
+            sellers: Some(Arc::new(workshop)),
         };
         let notices = Notices::new(&self.config).expect("notices");
         let gate = Gate { app: app.clone(), engine, quote_key: keys.quotes, fetch_policy: policy, notices };
@@ -194,6 +212,7 @@ impl World {
             (knowledge::GROUP, knowledge::router(gate.clone())),
             ("credits", credits::router(gate.clone(), cards)),
             ("account", account::router(app)),
+            ("souls", souls::router(Arc::new(Market::new(gate.clone(), http)))),
         ]);
         let router = local::gateway::router(Arc::new(groups));
         Node { gate, router }
@@ -217,7 +236,10 @@ impl World {
     }
 
     pub async fn sweep(&self, node: &Node) -> Result<(), StoreError> {
-        sweep::sweep(&self.db, Lane::Tools, &*self.queue, node.gate.app.clock.now()).await.map(drop)
+        for lane in [Lane::Tools, Lane::Souls] {
+            sweep::sweep(&self.db, lane, &*self.queue, node.gate.app.clock.now()).await?;
+        }
+        Ok(())
     }
 
     /// A request to one of the processes.

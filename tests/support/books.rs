@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use common::ids::AgentId;
-use common::jobs::job::{Outcome, Settlement};
+use common::jobs::job::{Job, Outcome, Settlement};
 use common::jobs::store;
 use common::ledger::account::{self, Account};
 use common::ledger::day;
@@ -41,16 +41,19 @@ pub async fn audit(db: &Db, agent: AgentId) -> Account {
         let is_lost = job.settlement == Settlement::Refused || job.settlement == Settlement::Void;
         let back = is_lost || job.outcome == Some(Outcome::Failed);
         let counted = job.charge.counted.micro();
+        let owed = job.outcome == Some(Outcome::Failed) && job.settlement == Settlement::Settled;
+        // Work that failed keeps what it used up of what its buyer was told, and no more.
+        let kept = if owed { job.kept_if_failed().micro() } else { 0 };
         let (committed, in_flight) = days.entry(job.charge.day.clone()).or_default();
-        *committed += if back { 0 } else { counted };
+        *committed += if back { kept.min(counted) } else { counted };
         *in_flight += if job.open.is_some() { counted } else { 0 };
         let refunds: i64 = of_cause(&entries, &receipt, credit::EntryKind::Refund);
-        let owed = job.outcome == Some(Outcome::Failed) && job.settlement == Settlement::Settled;
-        assert_eq!(
-            refunds,
-            if owed { i64::try_from(job.price.micro()).unwrap() } else { 0 },
-            "paid back once: {job:?}"
-        );
+        let credited = if owed { job.price.micro() - kept } else { 0 };
+        assert_eq!(refunds, i64::try_from(credited).unwrap(), "paid back once, less what was used up: {job:?}");
+        assert_eq!(job.credited.map(|amount| amount.micro()), owed.then_some(credited), "the job says so");
+        assert_eq!(job.kept.unwrap_or_default().micro(), kept, "and what was kept");
+        assert_eq!(receipt.kept, job.kept, "and so does its receipt");
+        check_used(&job);
     }
     for (name, (committed, in_flight)) in days {
         let day = day::load(db, agent, &name).await.unwrap();
@@ -58,6 +61,15 @@ pub async fn audit(db: &Db, agent: AgentId) -> Account {
         assert_eq!(counted, (committed, in_flight), "the counters of {name} are the sum of its charges");
     }
     account
+}
+
+/// What work used is within what was quoted: the tools never beyond the seller's share, the model never beyond the fee.
+fn check_used(job: &Job) {
+    let Some(sold) = &job.sold else {
+        return assert!(job.used.is_none(), "only sold work uses anything: {job:?}");
+    };
+    assert!(job.used.tools <= sold.split.revenue && job.used.model <= sold.split.fee, "{job:?}");
+    assert!(job.used.total() <= sold.kept_up_to, "used beyond what its buyer was told: {job:?}");
 }
 
 /// Every receipt of an agent.

@@ -106,6 +106,12 @@ pub fn souls(count: usize, seed: u64) -> impl Iterator<Item = Soul> {
             jobs: jobs.min(1 << 40),
             purchases: 0,
             buyers: jobs.min(1 << 40),
+            standing: Standing {
+                backing: jobs.min(1 << 40),
+                vote_weight: rating_count * 50_000,
+                vote_stars: (rating_count as f64 * stars * 50_000.0) as u64,
+            },
+            text_bytes: None,
             rating_sum: (rating_count as f64 * stars) as u64,
             rating_count,
             services: 0,

@@ -10,6 +10,7 @@ pub mod mailhost;
 pub mod payer;
 pub mod permissions;
 pub mod platform;
+pub mod programs;
 pub mod proxy;
 pub mod ranking;
 pub mod receiver;

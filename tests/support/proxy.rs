@@ -2,7 +2,7 @@
 //! DynamoDB do now and then, and an emulator never.
 
 use std::pin::Pin;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
@@ -23,22 +23,28 @@ use serde_json::{Value, json};
 pub struct Life {
     left: Arc<AtomicI64>,
     /// Whether the last request still reaches the other side, and only its answer is lost.
-    last_one_arrives: bool,
+    last_one_arrives: Arc<AtomicBool>,
 }
 
 impl Life {
     pub fn immortal() -> Life {
-        Life { left: Arc::new(AtomicI64::new(i64::MAX)), last_one_arrives: false }
+        Life::ending_at(i64::MAX, false)
     }
 
     /// Dies at its nth request: before it arrives, or after.
     pub fn ending_at(request: i64, last_one_arrives: bool) -> Life {
-        Life { left: Arc::new(AtomicI64::new(request)), last_one_arrives }
+        Life { left: Arc::new(AtomicI64::new(request)), last_one_arrives: Arc::new(AtomicBool::new(last_one_arrives)) }
     }
 
     /// Begins a life that was immortal so far.
     pub fn end_after(&self, requests: i64) {
         self.left.store(requests, Ordering::SeqCst);
+    }
+
+    /// Begins a life anew, which ends in this way.
+    pub fn die_at(&self, request: i64, last_one_arrives: bool) {
+        self.last_one_arrives.store(last_one_arrives, Ordering::SeqCst);
+        self.end_after(request);
     }
 
     pub fn is_over(&self) -> bool {
@@ -57,7 +63,7 @@ impl Life {
     fn spend(&self) -> Fate {
         match self.left.fetch_sub(1, Ordering::SeqCst) {
             left if left > 1 => Fate::Passes,
-            1 if self.last_one_arrives => Fate::Orphaned,
+            1 if self.last_one_arrives.load(Ordering::SeqCst) => Fate::Orphaned,
             _ => Fate::Lost,
         }
     }

@@ -99,6 +99,7 @@ impl Seller {
                 service: Some(SERVICE.to_owned()),
                 terms: 1,
                 split: Split::of(Usdc::from_micro(price)),
+                kept_up_to: Usdc::ZERO,
             },
             buyer: AgentId::of(wallet),
             tools_cost: Usdc::ZERO,

@@ -8,7 +8,7 @@
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::goods::cents;
+use super::goods::whole_cents;
 use crate::app::App;
 use crate::clock::Timestamp;
 use crate::digest::sha256_parts;
@@ -92,7 +92,9 @@ fn read(old: &Value, new: &Value) -> Option<Vec<OrderEvent>> {
         Some("completed") => tell(EventKind::OrderUpdate, "fulfilled", json!([])),
         Some(_) => {
             let back = new["credited"]["N"].as_str().and_then(|micro| micro.parse().ok()).map(Usdc::from_micro);
-            let back = back.and_then(cents).map(|amount| json!([{"type": "store_credit", "amount": amount}]));
+            // Part of a price may come back in fractions of a cent, which the protocol has not; the credits have them.
+            let back = back.map(whole_cents).filter(|amount| *amount > 0);
+            let back = back.map(|amount| json!([{"type": "store_credit", "amount": amount}]));
             tell(EventKind::OrderUpdate, "canceled", back.unwrap_or_else(|| json!([])));
         }
         None => {}

@@ -12,7 +12,7 @@ use crate::catalog::{self, CATALOG, TOP_UP, ToolSpec};
 use crate::gate::Listing;
 use crate::http::{ApiError, MarketError};
 use crate::marketplace::listing::{self, Cursor};
-use crate::marketplace::{offer, schema, service, soul};
+use crate::marketplace::{offer, service, soul};
 use crate::money::Usdc;
 use crate::store::StoreError;
 use crate::tools::soul::{EXECUTION, PURCHASE};
@@ -55,6 +55,11 @@ pub enum Found {
 /// Whole cents, if it is.
 pub fn cents(amount: Usdc) -> Option<u64> {
     amount.micro().is_multiple_of(CENT).then_some(amount.micro() / CENT)
+}
+
+/// Cents, rounded down.
+pub fn whole_cents(amount: Usdc) -> u64 {
+    amount.micro() / CENT
 }
 
 impl Goods {
@@ -165,7 +170,7 @@ impl Checkout {
         for ((_, name), soul) in splits.into_iter().zip(souls) {
             let Some(soul) = soul.filter(soul::Soul::is_active) else { continue };
             let Some(service) = service::load(db, soul.slug.as_str(), name).await? else { continue };
-            let offer = of_service(&soul, &service);
+            let offer = of_service(&soul, &service, self.market.has_model());
             match offer {
                 Some(_) if found.is_some() => return Ok(Found::Ambiguous),
                 Some(offer) => found = Some(offer),
@@ -187,12 +192,8 @@ impl Checkout {
             Goods::Credits | Goods::Tool(_) => Ok(None),
             Goods::Text(slug) => Ok(Some(offer::text(&self.market, slug, headers).await?.listing)),
             Goods::Service { soul, service } => {
-                let execution = offer::execution(&self.market, soul, service, headers).await?;
-                let input = Value::Object(input.clone());
-                schema::fits(&input).map_err(MarketError::InvalidInput)?;
-                if let Some(asked) = &execution.terms.input_schema {
-                    schema::validate(asked, &input).map_err(MarketError::InvalidInput)?;
-                }
+                let mut execution = offer::execution(&self.market, soul, service, headers).await?;
+                execution.check_input("", &Value::Object(input.clone()))?;
                 Ok(Some(execution.listing))
             }
         }
@@ -220,7 +221,7 @@ impl Checkout {
         let services = try_join_all(page.souls.iter().map(|soul| service::of_soul(db, soul.slug.as_str()))).await?;
         for (soul, services) in page.souls.iter().zip(services) {
             for service in &services {
-                if let Some(offer) = of_service(soul, service) {
+                if let Some(offer) = of_service(soul, service, self.market.has_model()) {
                     let input = service.terms.input_schema.clone().unwrap_or_else(|| json!({"type": "object"}));
                     products.push(product(format!("soul-{}-{}", soul.slug, service.slug), &offer, input));
                 }
@@ -245,12 +246,17 @@ fn of_tool(tool: &'static ToolSpec) -> Offer {
     }
 }
 
-fn of_service(soul: &soul::Soul, service: &service::Service) -> Option<Offer> {
+fn of_service(soul: &soul::Soul, service: &service::Service, has_model: bool) -> Option<Offer> {
     let sold = service.is_offered() && cents(service.terms.price).is_some_and(|cents| cents > 0);
     let title = format!("{} by {}", service.terms.name, soul.name);
+    let kept = service.terms.kept_if_failed_up_to(has_model);
+    let kept = match kept {
+        Usdc::ZERO => String::new(),
+        kept => format!(" (if the work fails, what it used of paid tools and model is kept, at most {kept} USDC)"),
+    };
     sold.then(|| Offer {
         goods: Goods::Service { soul: soul.slug.to_string(), service: service.slug.to_string() },
-        summary: service.description.clone().unwrap_or_else(|| title.clone()),
+        summary: format!("{}{kept}", service.description.as_deref().unwrap_or(&title)),
         title,
         seller: Some(soul.name.clone()),
         unit: service.terms.price,

@@ -42,7 +42,7 @@ use http::HeaderName;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use crate::app::{App, Connections, soul_queue};
+use crate::app::{App, Connections};
 use crate::catalog::input::FieldError;
 use crate::config::Config;
 use crate::gate::basket::Basket;
@@ -109,11 +109,7 @@ impl Checkout {
         let connections = Connections::open(&config)?;
         let config = Arc::new(with_platforms(config, &connections.signed).await?);
         let gate = Gate::open(&connections, config.clone(), runners).await?;
-        let mut market = Market::open(&connections, config.clone(), runners).await?;
-        let souls = soul_queue(&config, &connections)?;
-        if let Some(gate) = Arc::get_mut(&mut market.gate) {
-            gate.engine.queue = souls;
-        }
+        let market = Market::open(&connections, config, runners).await?;
         Ok(Checkout::new(Arc::new(gate), Arc::new(market)))
     }
 

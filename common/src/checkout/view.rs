@@ -227,9 +227,11 @@ impl View<'_> {
             Some(job) if job.outcome == Some(Outcome::Failed) && self.state == State::Completed => {
                 let why = job.error.as_ref().map_or("the work failed", |error| error.message.as_str());
                 let back = job.credited.unwrap_or_default();
+                let kept = job.kept.map(|kept| format!(", less {kept} USDC that the work had used up"));
+                let kept = kept.unwrap_or_default();
                 messages.push(json!({
                     "type": "info", "severity": "high", "content_type": "plain",
-                    "content": format!("{why}; {back} USDC were paid back as credits"),
+                    "content": format!("{why}; {back} USDC were paid back as credits{kept}"),
                 }));
             }
             Some(job) if self.state == State::Completed && job.outcome.is_none() => messages.push(json!({

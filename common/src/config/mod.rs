@@ -4,6 +4,7 @@
 //! start, and all bad values are listed at once.
 
 mod platforms;
+mod prices;
 mod providers;
 
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ use crate::evm::{Address, Word, eip712};
 use crate::money::Usdc;
 
 pub use platforms::{Platform, Platforms};
+pub use prices::{ModelPrices, Tokens};
 pub use providers::{Capability, ProvidersConfig, is_header};
 
 /// The whole configuration of a process.
@@ -159,6 +161,9 @@ pub struct ModelConfig {
     pub max_tokens: u32,
     /// `MODEL_TIMEOUT_SECONDS`: longest wait for one answer. Default 120.
     pub timeout: Duration,
+    /// `MODEL_INPUT_USD_PER_MILLION`, `MODEL_OUTPUT_USD_PER_MILLION`: what a million tokens of questions and of answers
+    /// cost; cached ones count like others. Default: those of a dear model, 3 and 15.
+    pub prices: ModelPrices,
 }
 
 /// A protocol, and where it is spoken.
@@ -206,8 +211,7 @@ pub struct AwsConfig {
     pub ca_bundle: Option<String>,
     /// `JOB_QUEUE_URL`.
     pub queue_url: Option<String>,
-    /// `SOUL_QUEUE_URL`: the queue of what sellers sold, for the function that fills both. Functions of one queue find it
-    /// under `JOB_QUEUE_URL`.
+    /// `SOUL_QUEUE_URL`: the queue of what the executor does.
     pub soul_queue_url: Option<String>,
     /// `SOCKET_ENDPOINT`: where messages to WebSocket connections are posted (API Gateway's management API).
     pub socket_endpoint: Option<String>,
@@ -534,6 +538,10 @@ impl Reader<'_> {
     fn model(&mut self) -> Option<ModelConfig> {
         let max_tokens = self.number("MODEL_MAX_TOKENS", 4096, 16..=200_000);
         let timeout = self.number("MODEL_TIMEOUT_SECONDS", 120, 1..=840);
+        let prices = ModelPrices {
+            input: self.model_price("MODEL_INPUT_USD_PER_MILLION", ModelPrices::DEFAULT.input),
+            output: self.model_price("MODEL_OUTPUT_USD_PER_MILLION", ModelPrices::DEFAULT.output),
+        };
         let (url, name, key) = (self.url("MODEL_URL"), self.text("MODEL_NAME"), self.text("MODEL_KEY").map(Redacted));
         let provider = match self.text("MODEL_PROVIDER")?.as_str() {
             "openai" => ModelProvider::OpenAi,
@@ -558,7 +566,17 @@ impl Reader<'_> {
             key,
             max_tokens: u32::try_from(max_tokens).unwrap_or(u32::MAX),
             timeout: Duration::from_secs(timeout),
+            prices,
         })
+    }
+
+    fn model_price(&mut self, name: &str, default: Usdc) -> Usdc {
+        const MOST: Usdc = Usdc::from_micro(10_000_000_000);
+        let price = self.parsed(name).unwrap_or(default);
+        if price > MOST {
+            self.problem(name, format_args!("must be at most {MOST} (got {price})"));
+        }
+        price
     }
 
     /// A JSON object of texts.
@@ -720,6 +738,8 @@ mod tests {
             ("MODEL_PROVIDER", "anthropic"),
             ("MODEL_KEY", "model secret"),
             ("MODEL_TIMEOUT_SECONDS", "0"),
+            ("MODEL_INPUT_USD_PER_MILLION", "free"),
+            ("MODEL_OUTPUT_USD_PER_MILLION", "10001"),
         ])
         .unwrap_err();
         let text = errors.to_string();
@@ -740,6 +760,8 @@ mod tests {
             "MODEL_NAME",
             "MODEL_KEY",
             "MODEL_TIMEOUT_SECONDS",
+            "MODEL_INPUT_USD_PER_MILLION",
+            "MODEL_OUTPUT_USD_PER_MILLION",
         ] {
             assert!(text.contains(name), "{name} in {text}");
         }

@@ -54,6 +54,12 @@ impl Offer<'_> {
                 self.quote.credits
             );
         }
+        if let Some(kept) = self.listing.map(|listing| listing.kept_up_to).filter(|kept| *kept > Usdc::ZERO) {
+            message.push_str(&format!(
+                "; if the work fails, the price comes back as credits less what it used up of paid tools and model, at most \
+                 {kept}"
+            ));
+        }
         if self.quote.remaining() > CLIENT_DEFAULT_CAP {
             message.push_str("; above 1 USD, x402 clients need their own spending cap raised first");
         }

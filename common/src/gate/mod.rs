@@ -589,7 +589,9 @@ impl Gate {
         let deadline = tokio::time::Instant::now() + self.app.config.payments.hold;
         let mut pause = Duration::from_millis(15);
         loop {
-            let job = store::load_latest(&self.app.db, request_id).await?;
+            let now = self.app.clock.now();
+            // What is to be forgotten is as good as gone: the row's own deletion comes when the database finds the time.
+            let job = store::load_latest(&self.app.db, request_id).await?.filter(|job| !job.is_forgotten(now));
             let done = job.as_ref().is_none_or(|job| !answer::is_worth_waiting(job, answer));
             if done || tokio::time::Instant::now() + pause > deadline {
                 return Ok(job);
@@ -627,7 +629,7 @@ impl Gate {
             }
             (_, Some(Outcome::Completed), Answer::Direct) => {
                 let stored = job.result.as_ref().ok_or_else(|| StoreError::new("a completed job has no result"))?;
-                let result = engine::read_result(&*self.engine.blobs, stored).await?;
+                let result = engine::read_result(&*self.engine.blobs, stored).await?.ok_or(ApiError::ResultExpired)?;
                 match order.listing {
                     Some(_) => private_json(StatusCode::OK, &result),
                     None if order.tool.bare => private_json(StatusCode::OK, &answer::completed_bare(job, result)),

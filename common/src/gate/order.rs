@@ -13,6 +13,7 @@ use crate::evm::Word;
 use crate::http::headers::CallHeaders;
 use crate::http::{ApiError, MarketError, headers};
 use crate::ids::AgentId;
+use crate::jobs::job::Lane;
 use crate::ledger::freeze::SERVICE_PAYEE;
 use crate::ledger::receipt;
 use crate::money::Usdc;
@@ -33,6 +34,10 @@ pub struct Listing {
     pub terms: u32,
     /// micro-USDC
     pub price: Usdc,
+    /// The most of it that is kept if the work fails, in micro-USDC.
+    pub kept_up_to: Usdc,
+    /// Who does it, or sees that it is done.
+    pub lane: Lane,
     pub title: String,
     pub summary: String,
     /// What the 402's context says beside the quote.

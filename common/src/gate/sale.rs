@@ -29,6 +29,7 @@ use crate::payments::quote::Quote;
 use crate::payments::verify::Signer;
 use crate::payments::wire::Payment;
 use crate::store::{StoreError, WriteError, db, queue};
+use crate::work::Usage;
 use axum::response::Response;
 
 /// A queued job whose message was lost is found by the sweeper after this long.
@@ -258,7 +259,7 @@ impl Gate {
         let job = match order.tool.answer {
             Answer::Direct => tokio::join!(self.engine.advance(job, Patience::Caller), warning).0?,
             Answer::Queued => {
-                queue::send_or_log(&*self.engine.queue, request_id, order.trace.clone()).await;
+                queue::send_or_log(self.engine.queues.of(job.lane()), request_id, order.trace.clone()).await;
                 tokio::join!(self.wait(request_id, Answer::Queued), warning).0?.unwrap_or(job)
             }
         };
@@ -359,12 +360,13 @@ impl Gate {
         let direct = order.tool.answer == Answer::Direct;
         let patience = if direct { LEASE } else { QUEUE_PATIENCE };
         let is_paid = sale.paid.is_some() || sale.payment.is_none();
-        let lane = if order.listing.is_some() { Lane::Souls } else { Lane::Tools };
+        let lane = order.listing.map_or(Lane::Tools, |listing| listing.lane);
         let sold = order.listing.map(|listing| Sold {
             soul: listing.soul.clone(),
             service: listing.service.clone(),
             terms: listing.terms,
             split: Split::of(sale.price()),
+            kept_up_to: listing.kept_up_to,
         });
         Job {
             request_id,
@@ -401,8 +403,11 @@ impl Gate {
             result: None,
             error: None,
             credited: None,
+            kept: None,
+            used: Usage::NONE,
             attempt: u32::from(direct),
             settled_in: 0,
+            put_down: 0,
             lease_until: direct.then(|| now.plus(LEASE)),
             holder: None,
             created: now,
@@ -442,6 +447,7 @@ fn new_receipt(sale: &Sale<'_>, job: &Job, judged: Judged) -> Receipt {
         credits: job.charge.credits,
         token_id: job.charge.token,
         provider_cost: None,
+        kept: None,
         service_fee: job.sold.as_ref().map(|sold| sold.split.fee),
         judged,
         quote: sale.quote.map(|quote| Quoted { id: const_hex::encode(quote.uid), expires_at: quote.expires }),

@@ -95,6 +95,7 @@ impl PaymentStatus {
             body["transaction"] = json!(job.transaction);
             body["job_status"] = json!(job.status());
             body["credited_usdc"] = json!(job.credited.map(|credited| credited.to_string()));
+            body["kept_usdc"] = json!(job.credited.map(|_| job.kept.unwrap_or_default().to_string()));
             body["reason"] = json!(job.refusal);
             body["updated_at"] = json!(job.updated.to_string());
         }

@@ -63,6 +63,8 @@ pub enum ApiError {
     IdempotencyKeyReused,
     /// A call of the same name is being worked on.
     RequestInProgress,
+    /// What was bought is known, and its result is no longer kept.
+    ResultExpired,
     /// A cap of the owner's budget has no room for the charge.
     BudgetExceeded(Box<OverBudget>),
     /// The owner froze the agent, the token, the tool or the payee.
@@ -262,6 +264,7 @@ impl ApiError {
             ApiError::Unauthorized => StatusCode::UNAUTHORIZED,
             ApiError::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,
             ApiError::RequestInProgress => StatusCode::CONFLICT,
+            ApiError::ResultExpired => StatusCode::GONE,
             ApiError::ActionDenied { .. } | ApiError::ApprovalRequired { .. } | ApiError::ApprovalInvalid(_) => {
                 StatusCode::FORBIDDEN
             }
@@ -311,6 +314,7 @@ impl ApiError {
             ApiError::Unauthorized => "unauthorized",
             ApiError::IdempotencyKeyReused => "idempotency_key_reused",
             ApiError::RequestInProgress => "request_in_progress",
+            ApiError::ResultExpired => "result_expired",
             ApiError::BudgetExceeded(_) => "budget_exceeded",
             ApiError::Frozen { .. } => "frozen_by_owner",
             ApiError::InsufficientCredits(_) => "insufficient_credits",
@@ -402,6 +406,7 @@ impl ApiError {
             ApiError::RequestInProgress => {
                 "a request with this Idempotency-Key is being worked on; ask again".to_owned()
             }
+            ApiError::ResultExpired => "this result is no longer kept; what was paid for it is not asked again".to_owned(),
             ApiError::BudgetExceeded(over) => format!(
                 "{} USDC more would pass the owner's {} cap of {}: {} are spent",
                 over.charge,

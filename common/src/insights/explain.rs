@@ -110,7 +110,7 @@ async fn released_by(db: &Db, receipt: &Receipt) -> Result<Option<Approval>, Sto
 
 async fn work(blobs: &dyn Blobs, job: &Job) -> Result<Value, StoreError> {
     let digest = match &job.result {
-        Some(result) => Some(result_digest(blobs, result).await?),
+        Some(result) => result_digest(blobs, result).await?,
         None => None,
     };
     Ok(json!({
@@ -131,16 +131,13 @@ async fn work(blobs: &dyn Blobs, job: &Job) -> Result<Value, StoreError> {
     }))
 }
 
-/// SHA-256 hex of the stored JSON, as it is stored.
-async fn result_digest(blobs: &dyn Blobs, result: &StoredResult) -> Result<String, StoreError> {
+/// SHA-256 hex of the stored JSON, as it is stored; none if it is no longer kept.
+async fn result_digest(blobs: &dyn Blobs, result: &StoredResult) -> Result<Option<String>, StoreError> {
     let digest = match &result.place {
-        Place::Inline(json) => sha256(json.as_bytes()),
-        Place::Blob(key) => {
-            let bytes = blobs.get(key).await?;
-            sha256(&bytes.ok_or_else(|| StoreError::new(format_args!("the result {key} is missing")))?)
-        }
+        Place::Inline(json) => Some(sha256(json.as_bytes())),
+        Place::Blob(key) => blobs.get(key).await?.map(|bytes| sha256(&bytes)),
     };
-    Ok(const_hex::encode(digest))
+    Ok(digest.map(const_hex::encode))
 }
 
 /// How it was paid: by a signed payment, by credits, or by both. What the signed payment says is null without one.

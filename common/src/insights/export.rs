@@ -26,7 +26,7 @@ pub enum Format {
 }
 
 /// The cells of a CSV line, which are the members of a row.
-pub const COLUMNS: [&str; 21] = [
+pub const COLUMNS: [&str; 22] = [
     "receipt_id",
     "agent_id",
     "soul_agent_id",
@@ -48,6 +48,7 @@ pub const COLUMNS: [&str; 21] = [
     "receipt_key_id",
     "receipt_alg",
     "receipt_signed",
+    "kept_usdc",
 ];
 /// Columns whose cells are JSON as it is; the others are text.
 const JSON_COLUMNS: [&str; 3] = ["receipt_revision", "metadata", "receipt_signed"];

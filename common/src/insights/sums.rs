@@ -1,7 +1,7 @@
 //! A period added up: what was spent on what, and what it brought.
 //!
-//! Spend is what settled and was not paid back: the work of a charge that counts did not fail. Credits that were bought
-//! are no spend; what they pay for is. Value counts once its owner confirmed it. The return is value divided by spend
+//! Spend is what settled and was not paid back: of work that failed, only what was kept. Credits that were bought are no
+//! spend; what they pay for is. Value counts once its owner confirmed it. The return is value divided by spend
 //! (`rocs`), so 1 means that the purchases brought what they cost.
 
 use std::collections::{BTreeMap, HashMap};
@@ -31,6 +31,9 @@ pub struct Charge {
     pub amount: Usdc,
     pub status: ReceiptStatus,
     pub execution_status: ExecutionStatus,
+    /// Of work that failed, in micro-USDC.
+    #[serde(default)]
+    pub kept: Option<Usdc>,
     #[serde(default)]
     pub goal_id: Option<String>,
     pub created_at: Timestamp,
@@ -59,10 +62,10 @@ pub struct Period {
 impl Charge {
     /// What it adds to the spend.
     fn spend(&self) -> Option<Usdc> {
-        let counts = self.status == ReceiptStatus::Settled
-            && self.execution_status != ExecutionStatus::Failed
-            && self.subcategory != TOP_UP.name;
-        counts.then_some(self.amount)
+        if self.status != ReceiptStatus::Settled || self.subcategory == TOP_UP.name {
+            return None;
+        }
+        if self.execution_status == ExecutionStatus::Failed { self.kept } else { Some(self.amount) }
     }
 }
 
@@ -271,6 +274,7 @@ mod tests {
             amount: Usdc::from_micro(micro),
             status: ReceiptStatus::Settled,
             execution_status: ExecutionStatus::Completed,
+            kept: None,
             goal_id: goal.map(str::to_owned),
             created_at,
             attached: None,

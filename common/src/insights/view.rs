@@ -39,7 +39,10 @@ pub struct ReceiptView {
     pub alg: Option<&'static str>,
     pub created_at: String,
     pub settled_at: Option<String>,
-    /// Beside the contract: the part that was paid with credits, and the access token that paid.
+    /// Beside the contract: what was paid back of work that failed, and what was kept because it had been used up; the part
+    /// that was paid with credits, and the access token that paid.
+    pub credited_usdc: Option<String>,
+    pub kept_usdc: Option<String>,
     pub credits_used_usdc: String,
     pub access_token_id: Option<String>,
 }
@@ -72,6 +75,8 @@ pub struct AuditRow {
     pub receipt_key_id: Option<String>,
     pub receipt_alg: Option<String>,
     pub receipt_signed: bool,
+    /// Of an amount that was paid back in part; part of what is signed where it is there.
+    pub kept_usdc: Option<String>,
 }
 
 pub const ALGORITHM: &str = "Ed25519";
@@ -106,6 +111,8 @@ pub fn receipt(receipt: &Receipt, tag: Option<&Reported>) -> ReceiptView {
         alg: receipt.seal.is_some().then_some(ALGORITHM),
         created_at: row.created_at,
         settled_at: row.settled_at,
+        credited_usdc: receipt.credited().map(|credited| credited.to_string()),
+        kept_usdc: receipt.credited().map(|_| receipt.kept.unwrap_or_default().to_string()),
         credits_used_usdc: receipt.credits.to_string(),
         access_token_id: receipt.token_id.map(|token| token.to_string()),
     }
@@ -136,6 +143,7 @@ pub fn audit_row(receipt: &Receipt) -> AuditRow {
         receipt_key_id: seal.map(|seal| seal.key_id.clone()),
         receipt_alg: seal.map(|_| ALGORITHM.to_owned()),
         receipt_signed: seal.is_some(),
+        kept_usdc: receipt.kept.map(|kept| kept.to_string()),
     }
 }
 
@@ -161,7 +169,9 @@ impl AuditRow {
             ("revision", json!(self.receipt_revision.unwrap_or(1))),
             ("metadata_digest", json!(digest)),
         ];
-        let members: Vec<String> = members.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
+        let kept = self.kept_usdc.as_ref().map(|kept| ("kept_usdc", json!(kept)));
+        let members: Vec<String> =
+            members.iter().chain(&kept).map(|(name, value)| format!("\"{name}\":{value}")).collect();
         format!("{{{}}}", members.join(",")).into_bytes()
     }
 

@@ -14,6 +14,7 @@
 //! | between a raise of the fee, its writing and its broadcast | submitted, one bid known or none | the latest is broadcast; any may be mined (`payments::bid`) |
 //! | during the work | settled, no outcome | the work runs again, at most five times, then is paid back |
 //! | between work and mark | settled, no outcome | as above: tools may run twice, charges never |
+//! | while sold work uses a paid tool or the model | what it uses is on the job | the next attempt has what is left of the budget |
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +23,7 @@ use serde_json::{Map, Value};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::job::{Job, Place, RETENTION, Settlement, Step, StoredResult};
+use super::job::{Job, Lane, Place, RETENTION, Settlement, Step, StoredResult};
 use super::store::{self, MoveError, Refusal};
 use crate::clock::{Clock, Timestamp};
 use crate::config::ChainConfig;
@@ -35,9 +36,10 @@ use crate::ledger::account;
 use crate::ledger::signing::ReceiptSigner;
 use crate::payments::reason::Reason;
 use crate::payments::settle::{Found, JobPayment, Settled, Settler};
-use crate::store::queue;
+use crate::store::queue::{self, Message};
 use crate::store::{Blobs, BoxFuture, Db, Queue, StoreError};
 use crate::tools::{ErrorCode, Output, Reporter, Runner, Task, ToolError, Toolbox, Unavailable};
+use crate::work::Usage;
 
 /// Results up to this size lie in the job's item; a larger item would cost more than a blob.
 const INLINE_RESULT_BYTES: usize = 8 * 1024;
@@ -48,6 +50,11 @@ pub const MAX_RESULT_BYTES: usize = 4 * 1024 * 1024;
 const SETTLEMENT_PAUSE: Duration = Duration::from_secs(15);
 /// A worker that has not taken a job up is told again after so long, then after twice as long, up to an hour.
 const FIRST_REMINDER: Duration = Duration::from_secs(60);
+/// A job that found no place is tried again after so long, then after twice as long, up to the longest.
+const FIRST_PAUSE: Duration = Duration::from_secs(2);
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+/// A job that found no place for so long is paid back.
+pub const MOST_WAIT: Duration = Duration::from_secs(3600);
 /// Work that takes longer has its lease renewed.
 const RENEW_AFTER: Duration = Duration::from_secs(20);
 /// A renewal that the database did not take is tried again after this long.
@@ -61,7 +68,7 @@ const ALLOCATION_RETRIES: u32 = 20;
 pub struct Engine {
     pub db: Db,
     pub blobs: Arc<dyn Blobs>,
-    pub queue: Arc<dyn Queue>,
+    pub queues: Queues,
     pub clock: Clock,
     pub chain: ChainConfig,
     pub settler: Box<dyn Settler>,
@@ -72,10 +79,26 @@ pub struct Engine {
     pub sellers: Option<Arc<dyn SellersWork>>,
 }
 
+/// Where jobs are sent to be brought further.
+#[derive(Clone)]
+pub struct Queues {
+    pub tools: Arc<dyn Queue>,
+    pub souls: Arc<dyn Queue>,
+}
+
+impl Queues {
+    pub fn of(&self, lane: Lane) -> &dyn Queue {
+        match lane {
+            Lane::Tools => &*self.tools,
+            Lane::Souls => &*self.souls,
+        }
+    }
+}
+
 /// Does the work of jobs that were sold for somebody else.
 pub trait SellersWork: Send + Sync {
     /// Does it, or says until when the seller's own worker has it. Never longer than the terms' deadline.
-    fn run<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<Worked, ToolError>>;
+    fn run<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Attempted>;
 
     /// Tells the seller's worker of a job it has not taken up, when it gets it and now and then.
     fn remind<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, ()>;
@@ -90,7 +113,15 @@ pub trait SellersWork: Send + Sync {
     ) -> BoxFuture<'a, Result<(), StoreError>>;
 }
 
-/// What became of a try to do a job's work.
+/// What became of an attempt at a job's work.
+#[derive(Debug)]
+pub struct Attempted {
+    pub outcome: Result<Worked, ToolError>,
+    /// What the work has used by now, with all attempts before.
+    pub used: Usage,
+}
+
+/// How far an attempt came.
 #[derive(Debug)]
 pub enum Worked {
     Done(Output),
@@ -98,6 +129,8 @@ pub enum Worked {
     HandedOver {
         until: Timestamp,
     },
+    /// Its soul or its buyer has as many jobs under way as may be at once: nothing was done, and it is tried later.
+    Busy,
 }
 
 /// Who waits for the job while it is advanced.
@@ -127,7 +160,7 @@ impl Engine {
                 Step::Rest => return Ok(job),
                 Step::Settle if patience == Patience::Caller && job.outcome.is_some() => {
                     let moved = store::postpone(&self.db, &mut job, Duration::ZERO, self.clock.now()).await;
-                    queue::send_or_log(&*self.queue, job.request_id, None).await;
+                    queue::send_or_log(self.queues.of(job.lane()), job.request_id, None).await;
                     moved.map(|()| Progress::Paused)
                 }
                 Step::Settle => self.settle(&mut job, patience).await,
@@ -259,10 +292,27 @@ impl Engine {
                 }
                 return Ok(Progress::Paused);
             }
+            Ok(Worked::Busy) => return self.put_down(job).await,
             Ok(Worked::Done(output)) => self.complete(job, output).await?,
             Err(error) => return self.fail(job, error).await,
         }
         Ok(Progress::Moved)
+    }
+
+    /// Puts a job down that found no place, for ever longer, and asks for it again; for at most [`MOST_WAIT`].
+    async fn put_down(&self, job: &mut Job) -> Result<Progress, MoveError> {
+        let now = self.clock.now();
+        if now >= job.created.plus(MOST_WAIT) {
+            let message = "the soul, or its buyer, had more work under way than is done at once for too long";
+            return self.fail(job, ToolError::unavailable(Unavailable::DeadlineExceeded, message)).await;
+        }
+        let pause = (FIRST_PAUSE * 2u32.pow(job.put_down.min(10))).min(LONGEST_PAUSE);
+        store::put_down(&self.db, job, pause + FIRST_REMINDER, now).await?;
+        let message = Message::Job { request_id: job.request_id, trace: None };
+        if let Err(error) = self.queues.of(job.lane()).send_after(&message, pause).await {
+            log::failure("could not queue a job that was put down; the sweeper will", &error);
+        }
+        Ok(Progress::Paused)
     }
 
     async fn fail(&self, job: &mut Job, error: ToolError) -> Result<Progress, MoveError> {
@@ -275,14 +325,15 @@ impl Engine {
         let sold = job.clone();
         let (reporter, mut reports) = Reporter::new();
         let work = async {
-            match (&self.sellers, &sold.sold) {
-                (Some(sellers), Some(_)) => sellers.run(&sold).await,
+            let outcome = match (&self.sellers, &sold.sold) {
+                (Some(sellers), Some(_)) => return sellers.run(&sold).await,
                 (None, Some(_)) => Err(ToolError::internal("this function does no sellers' work")),
                 (_, None) => self.run_tool(&sold, reporter).await.map(|output| match output.waits_until {
                     Some(until) => Worked::HandedOver { until },
                     None => Worked::Done(output),
                 }),
-            }
+            };
+            Attempted { outcome, used: sold.used }
         };
         tokio::pin!(work);
         let (mut renewed, mut written) = (Instant::now(), job.progress.clone());
@@ -295,7 +346,10 @@ impl Engine {
             };
             tokio::select! {
                 biased;
-                worked = &mut work => return Ok(worked),
+                attempted = &mut work => {
+                    job.used = attempted.used;
+                    return Ok(attempted.outcome);
+                }
                 Some(report) = reports.recv() => {
                     job.progress = Some(report);
                     continue;
@@ -393,20 +447,17 @@ impl Engine {
             provider: output.source.provider.to_owned(),
             provider_request_id: output.source.request_id,
             mode: output.source.mode,
-            tools_cost: output.tools_cost,
         })
     }
 }
 
-/// A stored result as JSON. A blob that is gone is a fault of ours.
-pub async fn read_result(blobs: &dyn Blobs, result: &StoredResult) -> Result<Value, StoreError> {
+/// A stored result as JSON. None if its blob is gone: blobs are deleted by their age, whatever still names them.
+pub async fn read_result(blobs: &dyn Blobs, result: &StoredResult) -> Result<Option<Value>, StoreError> {
     let bytes = match &result.place {
-        Place::Inline(json) => json.clone().into_bytes(),
-        Place::Blob(key) => {
-            blobs.get(key).await?.ok_or_else(|| StoreError::new(format_args!("the result {key} is missing")))?
-        }
+        Place::Inline(json) => Some(json.clone().into_bytes()),
+        Place::Blob(key) => blobs.get(key).await?,
     };
-    serde_json::from_slice(&bytes).map_err(StoreError::new)
+    bytes.map(|bytes| serde_json::from_slice(&bytes).map_err(StoreError::new)).transpose()
 }
 
 /// Only what was signed can be settled; a job paid from credits never asks for it.

@@ -27,6 +27,7 @@ use crate::outcome::{ErrorCode, Mode, ToolError};
 use crate::payments::reason::Reason;
 use crate::payments::settle::Intent;
 use crate::store::Key;
+use crate::work::Usage;
 
 /// A worker that has not come back after this long is taken for dead.
 pub const LEASE: std::time::Duration = std::time::Duration::from_secs(40);
@@ -164,11 +165,20 @@ pub struct Job {
     /// Paid back as credits, in micro-USDC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credited: Option<Usdc>,
+    /// Of a price that was paid back in part: what was kept, in micro-USDC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<Usdc>,
+    /// What the work used, over all attempts. Written before it is used.
+    #[serde(default, skip_serializing_if = "Usage::is_none")]
+    pub used: Usage,
     /// How often the job was taken up. Also the fencing token: who holds an older number may no longer write.
     pub attempt: u32,
     /// The attempt in which the money arrived: the work is tried from there on.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub settled_in: u32,
+    /// How often its work found no place in the executor: attempts that were none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub put_down: u32,
     /// Somebody subscribed to it once: its changes are pushed (see [`crate::push`]).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub watched: bool,
@@ -211,9 +221,6 @@ pub struct StoredResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_request_id: Option<String>,
     pub mode: Mode,
-    /// What tools that the work used cost, of the seller's share, in micro-USDC.
-    #[serde(default, skip_serializing_if = "is_nothing")]
-    pub tools_cost: Usdc,
 }
 
 /// Small results lie in the job's own item; large ones beside it.
@@ -281,10 +288,17 @@ impl Job {
     /// Whether the next step was tried too often.
     pub fn is_worn_out(&self) -> bool {
         let tried = match self.settlement {
-            Settlement::Settled => self.attempt.saturating_sub(self.settled_in),
+            Settlement::Settled => self.attempt.saturating_sub(self.settled_in).saturating_sub(self.put_down),
             _ => self.attempt,
         };
         self.outcome.is_none() && tried > MAX_ATTEMPTS
+    }
+
+    /// What of its price is kept if its work fails now: what was used of paid tools and of the model, as far as its buyer was
+    /// told so before paying.
+    pub fn kept_if_failed(&self) -> Usdc {
+        let agreed = self.sold.as_ref().map(|sold| sold.kept_up_to).unwrap_or_default();
+        self.used.total().min(agreed)
     }
 
     /// Whether it is to be forgotten: the row's own deletion comes whenever the database finds the time.
@@ -298,6 +312,12 @@ impl Job {
 
     pub fn key(&self) -> Key {
         key(self.request_id)
+    }
+
+    /// Who brings it further, while it is open.
+    pub fn lane(&self) -> Lane {
+        let is_souls = self.open.as_deref().is_some_and(|shard| shard.starts_with(SOULS_SHARDS));
+        if is_souls { Lane::Souls } else { Lane::Tools }
     }
 }
 
@@ -335,10 +355,6 @@ pub fn sold_by(soul: &str, outcome: Option<Outcome>) -> String {
     format!("{soul}#{word}")
 }
 
-fn is_nothing(amount: &Usdc) -> bool {
-    *amount == Usdc::ZERO
-}
-
 fn is_zero(number: &u32) -> bool {
     *number == 0
 }
@@ -355,11 +371,13 @@ pub fn request_id_of(pk: &str) -> Option<RequestId> {
 /// Who brings an open job further: each kind has a queue, and shards of the index of open jobs, of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
-    /// The worker.
+    /// The worker: our own tools, and what of souls is only settled and handed over.
     Tools,
-    /// The executor, which runs what sellers wrote.
+    /// The executor, which has models and sellers' programs work for minutes.
     Souls,
 }
+
+const SOULS_SHARDS: &str = "OPEN#SOULS#";
 
 /// The shard of the open index a job is found in.
 pub fn open_shard(request_id: RequestId, lane: Lane) -> String {
@@ -369,7 +387,7 @@ pub fn open_shard(request_id: RequestId, lane: Lane) -> String {
 pub fn shard_name(shard: u8, lane: Lane) -> String {
     match lane {
         Lane::Tools => format!("OPEN#{shard}"),
-        Lane::Souls => format!("OPEN#SOULS#{shard}"),
+        Lane::Souls => format!("{SOULS_SHARDS}{shard}"),
     }
 }
 
@@ -480,8 +498,11 @@ mod tests {
             result: None,
             error: None,
             credited: None,
+            kept: None,
+            used: Usage::NONE,
             attempt: 1,
             settled_in: 0,
+            put_down: 0,
             lease_until: Some(now),
             holder: Some(crate::evm::hex0x(&[0xff; 8])),
             created: now,
@@ -511,5 +532,8 @@ mod tests {
         let request_id = RequestId::bought_with("quote", &[b"q"]);
         assert_eq!(request_id_of(&key(request_id).pk), Some(request_id));
         assert_eq!(request_id_of("PAYMENT#1"), None);
+        let lane_of = |shard: &str| shard.starts_with(SOULS_SHARDS);
+        let shard = |lane| open_shard(request_id, lane);
+        assert_eq!((lane_of(&shard(Lane::Souls)), lane_of(&shard(Lane::Tools))), (true, false));
     }
 }

@@ -13,6 +13,7 @@ use crate::config::ChainConfig;
 use crate::evm::hex0x;
 use crate::ids::RequestId;
 use crate::ledger::account::{Change, plus};
+use crate::ledger::charge::Close;
 use crate::ledger::credit::{self, EntryKind};
 use crate::ledger::earning::{self, Earning, SaleEnd};
 use crate::ledger::receipt::{self, ExecutionStatus, Receipt, ReceiptStatus};
@@ -26,6 +27,7 @@ use crate::store::due::InIndex;
 use crate::store::table::OPEN_INDEX;
 use crate::store::{Db, StoreError, Write, WriteError};
 use crate::tools::{ErrorCode, Mode, ToolError};
+use crate::work::Usage;
 
 /// A move that was not made because another attempt has the job now.
 #[derive(Debug)]
@@ -181,18 +183,17 @@ pub async fn settled(
     };
     let transaction = next.transaction.clone();
     let bind = |write: Write| write.bind("settled", Settlement::Settled)?.bind("transaction", &transaction);
-    let mut writes = Vec::new();
-    if let Some(ended) = job.outcome {
-        close(&mut next);
-        writes.push(bind(ending(db, job, set, ended, now)?)?);
-        writes.push(revised(db, signer, &next, now).await?);
-        writes.extend(job.charge.keep(db, job.purchase())?);
-        if job.vouches && ended == Outcome::Completed {
-            writes.push(Change { settled: signed(job)?, ..Change::default() }.write(db, job.agent)?);
+    let mut writes = match job.outcome {
+        Some(ended) => {
+            let (end, rest) = over(db, signer, job, &mut next, set, job.price, now).await?;
+            let mut writes = [vec![bind(end)?], rest].concat();
+            if job.vouches && ended == Outcome::Completed {
+                writes.push(Change { settled: signed(job)?, ..Change::default() }.write(db, job.agent)?);
+            }
+            writes
         }
-    } else {
-        writes.push(bind(change(db, job, &format!("{set} REMOVE #intent"), now)?)?);
-    }
+        None => vec![bind(change(db, job, &format!("{set} REMOVE #intent"), now)?)?],
+    };
     if job.overlap {
         writes.push(policy::unexpose(db, job.agent, job.price)?);
     }
@@ -275,13 +276,11 @@ pub async fn completed(
 ) -> Result<(), MoveError> {
     let mut next = Job { outcome: Some(Outcome::Completed), result: Some(result), ..job.clone() };
     let set = "SET #outcome = :completed, #result = :result";
-    let bind = |write: Write| write.bind("completed", Outcome::Completed)?.bind("result", &next.result);
+    let result = next.result.clone();
+    let bind = |write: Write| write.bind("completed", Outcome::Completed)?.bind("result", &result);
     if job.settlement == Settlement::Settled {
-        let write = bind(ending(db, job, set, Outcome::Completed, now)?)?;
-        close(&mut next);
-        let mut writes = vec![write, revised(db, signer, &next, now).await?];
-        writes.extend(earned(db, &next, SaleEnd::Completed, now)?);
-        writes.extend(job.charge.keep(db, job.purchase())?);
+        let (end, rest) = over(db, signer, job, &mut next, set, job.price, now).await?;
+        let mut writes = [vec![bind(end)?], rest].concat();
         let settled = if job.vouches { signed(job)? } else { 0 };
         if let Some(bought) = credited {
             let (cause, change) = (job.receipt_id.as_str(), Change { settled, ..credit::add(bought)? });
@@ -297,8 +296,8 @@ pub async fn completed(
     Ok(())
 }
 
-/// The work failed. Money that arrived is paid back as credits, at once; money that was not asked for yet never is,
-/// and the payer may use the payment again.
+/// The work failed. Money that arrived is paid back as credits, at once, less what the work has used up of paid tools and
+/// of the model; money that was not asked for yet never is, and the payer may use the payment again.
 pub async fn failed(
     db: &Db,
     signer: &ReceiptSigner,
@@ -308,18 +307,14 @@ pub async fn failed(
     now: Timestamp,
 ) -> Result<(), MoveError> {
     let mut next = Job { outcome: Some(Outcome::Failed), error: Some(error), ..job.clone() };
-    close(&mut next);
     let set = "SET #outcome = :failed, #error = :error";
-    let bind = |write: Write| write.bind("failed", Outcome::Failed)?.bind("error", &next.error);
-    let mut writes = if job.settlement == Settlement::Settled {
-        next.credited = Some(job.price);
-        let set = format!("{set}, #credited = :credited");
-        let write = bind(ending(db, job, &set, Outcome::Failed, now)?)?.bind("credited", job.price)?;
-        let mut writes = vec![write];
-        writes.extend(earned(db, job, SaleEnd::Failed, now)?);
-        writes.extend(job.charge.refund(db, job.purchase(), job.price, now)?);
-        writes
+    let error = next.error.clone();
+    let bind = |write: Write| write.bind("failed", Outcome::Failed)?.bind("error", &error);
+    let writes = if job.settlement == Settlement::Settled {
+        let (end, rest) = over(db, signer, job, &mut next, set, job.kept_if_failed(), now).await?;
+        [vec![bind(end)?], rest].concat()
     } else {
+        close(&mut next);
         next.settlement = Settlement::Void;
         let set = format!("{set}, #settlement = :void");
         let write = bind(ending(db, job, &set, Outcome::Failed, now)?.only_unsubmitted()?)?;
@@ -331,12 +326,57 @@ pub async fn failed(
         if job.overlap {
             writes.push(policy::unexpose(db, job.agent, job.price)?);
         }
+        writes.push(revised(db, signer, &next, now).await?);
         writes
     };
-    writes.push(revised(db, signer, &next, now).await?);
     db.transact(&writes).await?;
     *job = next;
     Ok(())
+}
+
+/// Ends a job whose money arrived, with the outcome that `next` has: of its price `kept` stays, and the rest is credited.
+/// No other place does. The first write is the job's own, to which its caller binds the values of `set`.
+async fn over(
+    db: &Db,
+    signer: &ReceiptSigner,
+    job: &Job,
+    next: &mut Job,
+    set: &str,
+    kept: Usdc,
+    now: Timestamp,
+) -> Result<(Write, Vec<Write>), StoreError> {
+    close(next);
+    let (ended, sale) = match next.outcome {
+        Some(Outcome::Completed) => (Outcome::Completed, SaleEnd::Completed),
+        _ => (Outcome::Failed, SaleEnd::Failed),
+    };
+    let shared = Close::keeping(job.price, kept);
+    let mut set = set.to_owned();
+    if ended == Outcome::Failed || shared.credited > Usdc::ZERO {
+        next.credited = Some(shared.credited);
+        next.kept = Some(shared.kept).filter(|kept| *kept > Usdc::ZERO);
+        set.push_str(", #credited = :credited");
+    }
+    if next.kept.is_some() {
+        set.push_str(", #kept = :kept");
+    }
+    if !next.used.is_none() {
+        set.push_str(", #used = :used");
+    }
+    let mut end = ending(db, job, &set, ended, now)?;
+    if let Some(credited) = next.credited {
+        end = end.bind("credited", credited)?;
+    }
+    if let Some(kept) = next.kept {
+        end = end.bind("kept", kept)?;
+    }
+    if !next.used.is_none() {
+        end = end.bind("used", next.used)?;
+    }
+    let mut rest = vec![revised(db, signer, next, now).await?];
+    rest.extend(earned(db, next, sale, now)?);
+    rest.extend(job.charge.close(db, job.purchase(), shared, now)?);
+    Ok((end, rest))
 }
 
 /// The change after which neither work nor money is open.
@@ -356,7 +396,7 @@ fn earned(db: &Db, job: &Job, ended: SaleEnd, now: Timestamp) -> Result<Vec<Writ
         receipt_id: job.receipt_id.clone(),
         sold: sold.clone(),
         buyer: job.agent,
-        tools_cost: job.result.as_ref().map(|result| result.tools_cost).unwrap_or_default(),
+        tools_cost: job.used.tools,
         ended,
         bought_at: job.created,
         ended_at: now,
@@ -366,6 +406,12 @@ fn earned(db: &Db, job: &Job, ended: SaleEnd, now: Timestamp) -> Result<Vec<Writ
         writes.push(earning::grant(db, &earning)?);
     }
     Ok(writes)
+}
+
+/// Writes down what a job's work has used so far, before it uses it.
+pub async fn used(db: &Db, job: &Job, used: Usage, now: Timestamp) -> Result<(), MoveError> {
+    db.write(change(db, job, "SET #used = :used", now)?.bind("used", used)?).await?;
+    Ok(())
 }
 
 /// Keeps a job that is being worked on for longer than a lease lasts, and writes down how far it has come.
@@ -406,6 +452,17 @@ pub async fn postpone(db: &Db, job: &mut Job, delay: Duration, now: Timestamp) -
     let due = now.plus(delay);
     db.write(change(db, job, "SET #due = :due REMOVE #lease_until", now)?.bind("due", due)?).await?;
     job.due = Some(due);
+    job.lease_until = None;
+    Ok(())
+}
+
+/// Puts a job down whose work found no place. It is no attempt at the work.
+pub async fn put_down(db: &Db, job: &mut Job, delay: Duration, now: Timestamp) -> Result<(), MoveError> {
+    let (due, times) = (now.plus(delay), job.put_down + 1);
+    let write = change(db, job, "SET #due = :due, #put_down = :times REMOVE #lease_until", now)?;
+    db.write(write.bind("due", due)?.bind("times", times)?).await?;
+    job.due = Some(due);
+    job.put_down = times;
     job.lease_until = None;
     Ok(())
 }
@@ -510,6 +567,7 @@ fn revise(receipt: &mut Receipt, job: &Job, now: Timestamp) {
     if job.result.as_ref().is_some_and(|result| result.mode == Mode::Embedded) {
         receipt.provider_cost = Some(Usdc::ZERO);
     }
+    receipt.kept = job.kept;
     if job.settlement == Settlement::Settled {
         receipt.settlement_tx = job.transaction.clone();
         receipt.settled_at.get_or_insert(now);

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::engine::read_result;
 use super::job::{Job, StoredResult};
+use crate::http::ApiError;
 use crate::store::{Blobs, StoreError};
 use crate::tools::web_read;
 
@@ -15,8 +16,10 @@ pub async fn push(blobs: &dyn Blobs, job: &Job) -> Result<Value, StoreError> {
         "status": job.status(),
         "updated_at": job.updated.to_string(),
     });
-    if let Some(stored) = &job.result {
-        message["result"] = result(blobs, job, stored).await?;
+    if let Some(stored) = &job.result
+        && let Some(result) = result(blobs, job, stored).await?
+    {
+        message["result"] = result;
     }
     if let Some(error) = &job.error {
         message["error"] = json!(error.message);
@@ -30,7 +33,10 @@ pub async fn push(blobs: &dyn Blobs, job: &Job) -> Result<Value, StoreError> {
 
 /// The body of `GET /v1/requests/{id}`. A result is there only when there is one: a falsy one would be taken by a
 /// public client for no result at all.
-pub async fn poll(blobs: &dyn Blobs, job: &Job) -> Result<Value, StoreError> {
+///
+/// # Errors
+/// 410 for a result that is no longer kept.
+pub async fn poll(blobs: &dyn Blobs, job: &Job) -> Result<Value, ApiError> {
     let mut body = json!({
         "request_id": job.request_id,
         "tool": job.tool,
@@ -41,7 +47,7 @@ pub async fn poll(blobs: &dyn Blobs, job: &Job) -> Result<Value, StoreError> {
         "updated_at": job.updated.to_string(),
     });
     if let Some(stored) = &job.result {
-        body["result"] = result(blobs, job, stored).await?;
+        body["result"] = result(blobs, job, stored).await?.ok_or(ApiError::ResultExpired)?;
         body["provider"] = json!(stored.provider);
         body["provider_request_id"] = json!(stored.provider_request_id);
         body["mode"] = json!(stored.mode);
@@ -59,15 +65,16 @@ pub async fn poll(blobs: &dyn Blobs, job: &Job) -> Result<Value, StoreError> {
     }
     if let Some(credited) = job.credited {
         body["credited_usdc"] = json!(credited.to_string());
+        body["kept_usdc"] = json!(job.kept.unwrap_or_default().to_string());
     }
     Ok(body)
 }
 
-/// The result, with links to what is kept beside it.
-async fn result(blobs: &dyn Blobs, job: &Job, stored: &StoredResult) -> Result<Value, StoreError> {
+/// The result, with links to what is kept beside it; none if it is no longer kept.
+async fn result(blobs: &dyn Blobs, job: &Job, stored: &StoredResult) -> Result<Option<Value>, StoreError> {
     let mut result = read_result(blobs, stored).await?;
-    if job.tool == web_read::SPEC.name {
-        web_read::link_picture(blobs, job.request_id, &mut result)?;
+    if let Some(result) = result.as_mut().filter(|_| job.tool == web_read::SPEC.name) {
+        web_read::link_picture(blobs, job.request_id, result)?;
     }
     Ok(result)
 }

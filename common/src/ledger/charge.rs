@@ -1,8 +1,7 @@
 //! A charge: how one job is paid for, and the writes with which it begins and ends.
 //!
 //! ```text
-//! begun ──► kept       the work is done and the money is here
-//!       ├─► refunded   the work failed: the whole price comes back as credits
+//! begun ──► closed     the money is here and the work has ended: a part of the price is kept, the rest is credited
 //!       ├─► undone     the money never came, and nothing was done for it: credits that were part of it come back
 //!       └─► forfeited  the money never came for work that was done
 //! ```
@@ -14,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::account::{Change, minus};
 use super::budget::Budget;
 use super::credit::{self, EntryKind};
-use super::day::{self, Counted, Ended};
+use super::day::{self, Counted};
 use super::hold::{self, HoldId};
 use crate::clock::Timestamp;
 use crate::ids::{AgentId, ReceiptId, RequestId, TokenId};
@@ -46,6 +45,23 @@ pub struct Purchase<'a> {
     pub payee: &'a str,
     pub request_id: RequestId,
     pub receipt_id: &'a ReceiptId,
+}
+
+/// How a price is shared out when a charge is closed: `kept + credited` is the price.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Close {
+    /// micro-USDC
+    pub kept: Usdc,
+    /// Paid back as credits, in micro-USDC.
+    pub credited: Usdc,
+}
+
+impl Close {
+    /// Keeps so much of a price, and never more than all of it.
+    pub fn keeping(price: Usdc, kept: Usdc) -> Close {
+        let kept = kept.min(price);
+        Close { kept, credited: price.checked_sub(kept).unwrap_or_default() }
+    }
 }
 
 impl Charge {
@@ -95,30 +111,21 @@ impl Charge {
         Ok(writes)
     }
 
-    /// The writes after which the charge stands for good.
-    pub fn keep(&self, db: &Db, of: Purchase<'_>) -> Result<Vec<Write>, StoreError> {
-        self.end(db, of, Ended::Kept)
-    }
-
-    /// The writes that pay the whole price back, as credits.
-    pub fn refund(&self, db: &Db, of: Purchase<'_>, price: Usdc, now: Timestamp) -> Result<Vec<Write>, StoreError> {
-        let mut writes = self.end(db, of, Ended::PaidBack)?;
-        let cause = of.receipt_id.as_str();
-        writes.extend(credit::change(
-            db,
-            of.agent,
-            EntryKind::Refund,
-            credit::add(price)?,
-            cause,
-            Some(of.request_id),
-            now,
-        )?);
+    /// The writes that end a charge whose money arrived. What is kept goes on counting against the day's caps, as far as
+    /// it counted at all.
+    pub fn close(&self, db: &Db, of: Purchase<'_>, close: Close, now: Timestamp) -> Result<Vec<Write>, StoreError> {
+        let back = self.counted.checked_sub(close.kept).unwrap_or_default();
+        let mut writes = self.end(db, of, back)?;
+        if close.credited > Usdc::ZERO {
+            let (cause, back) = (of.receipt_id.as_str(), credit::add(close.credited)?);
+            writes.extend(credit::change(db, of.agent, EntryKind::Refund, back, cause, Some(of.request_id), now)?);
+        }
         Ok(writes)
     }
 
     /// The writes that undo a charge whose signed part will not be paid: only the credits come back.
     pub fn undo(&self, db: &Db, of: Purchase<'_>, now: Timestamp) -> Result<Vec<Write>, StoreError> {
-        let mut writes = self.end(db, of, Ended::PaidBack)?;
+        let mut writes = self.end(db, of, self.counted)?;
         if self.credits > Usdc::ZERO {
             let (cause, back) = (of.receipt_id.as_str(), credit::add(self.credits)?);
             writes.extend(credit::change(db, of.agent, EntryKind::Release, back, cause, Some(of.request_id), now)?);
@@ -128,13 +135,13 @@ impl Charge {
 
     /// The writes after which work that was done is known never to be paid: its credits stay taken.
     pub fn forfeit(&self, db: &Db, of: Purchase<'_>) -> Result<Vec<Write>, StoreError> {
-        self.end(db, of, Ended::PaidBack)
+        self.end(db, of, self.counted)
     }
 
-    fn end(&self, db: &Db, of: Purchase<'_>, ended: Ended) -> Result<Vec<Write>, StoreError> {
+    fn end(&self, db: &Db, of: Purchase<'_>, back: Usdc) -> Result<Vec<Write>, StoreError> {
         if self.counted == Usdc::ZERO {
             return Ok(Vec::new());
         }
-        Ok(vec![day::end(db, of.agent, self.counted(of), ended)?])
+        Ok(vec![day::end(db, of.agent, self.counted(of), back)?])
     }
 }

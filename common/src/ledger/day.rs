@@ -50,13 +50,6 @@ pub struct Counted<'a> {
     pub token: Option<TokenId>,
 }
 
-/// How a counted charge ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    Kept,
-    PaidBack,
-}
-
 impl Day {
     /// Whether nobody took care yet of the mail that warns of this day.
     pub fn may_mail(&self, now: Timestamp) -> bool {
@@ -182,21 +175,19 @@ pub fn commit(
     Ok(write)
 }
 
-/// The write that ends a counted charge.
-pub fn end(db: &Db, agent: AgentId, counted: Counted<'_>, ended: Ended) -> Result<Write, StoreError> {
+/// The write that ends a counted charge, of which `back` (micro-USDC) no longer counts.
+pub fn end(db: &Db, agent: AgentId, counted: Counted<'_>, back: Usdc) -> Result<Write, StoreError> {
     let mut adds = "#in_flight :minus".to_owned();
-    if ended == Ended::PaidBack {
-        adds.push_str(&format!(
-            ", #committed :minus, #{} :minus, #{} :minus",
-            tool_part(counted.tool),
-            payee_part(counted.payee)
-        ));
+    if back > Usdc::ZERO {
+        let (tool, payee) = (tool_part(counted.tool), payee_part(counted.payee));
+        adds.push_str(&format!(", #committed :back, #{tool} :back, #{payee} :back"));
         if let Some(token) = counted.token {
-            adds.push_str(&format!(", #{} :minus", token_part(token)));
+            adds.push_str(&format!(", #{} :back", token_part(token)));
         }
     }
-    Write::update(&db.tables.ledger, key(agent, counted.day), &format!("ADD {adds}"))
-        .bind("minus", minus(counted.amount)?)
+    let write = Write::update(&db.tables.ledger, key(agent, counted.day), &format!("ADD {adds}"))
+        .bind("minus", minus(counted.amount)?)?;
+    if back > Usdc::ZERO { write.bind("back", minus(back)?) } else { Ok(write) }
 }
 
 /// A day's counters as the latest write left them.

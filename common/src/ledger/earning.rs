@@ -23,6 +23,14 @@ pub struct Sold {
     /// The version that was quoted: of the service's terms, or of the soul's text.
     pub terms: u32,
     pub split: Split,
+    /// The most of the price that is kept if the work fails, in micro-USDC: what its tools and the model may cost. The buyer
+    /// was told.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub kept_up_to: Usdc,
+}
+
+fn is_zero(amount: &Usdc) -> bool {
+    *amount == Usdc::ZERO
 }
 
 /// How a sale ended.
@@ -31,7 +39,7 @@ pub struct Sold {
 pub enum SaleEnd {
     /// The seller earned its share.
     Completed,
-    /// The buyer was paid back; the seller earned nothing.
+    /// The buyer was paid back what was not used up; the seller earned nothing.
     Failed,
 }
 

@@ -54,6 +54,9 @@ pub struct Receipt {
     /// where no part of it is anybody else's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_fee: Option<Usdc>,
+    /// What was kept of an amount that was paid back in part, in micro-USDC: work that failed had used it up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<Usdc>,
     /// Under which rules of its owner it was made.
     #[serde(default)]
     pub judged: Judged,
@@ -111,7 +114,14 @@ pub struct Seal {
 }
 
 impl Receipt {
-    /// The bytes that are signed: JSON without spaces in the order of contract §22.
+    /// What was paid back: of work that failed after its money arrived, all that was not kept.
+    pub fn credited(&self) -> Option<Usdc> {
+        let is_owed = self.status == ReceiptStatus::Settled && self.execution_status == ExecutionStatus::Failed;
+        is_owed.then(|| self.amount.checked_sub(self.kept.unwrap_or_default()).unwrap_or_default())
+    }
+
+    /// The bytes that are signed: JSON without spaces in the order of docs/RECEIPTS.md. What was kept is a member more, only
+    /// where something was.
     pub fn signed_bytes(&self) -> Vec<u8> {
         let metadata_digest = self.metadata.as_ref().map(|metadata| const_hex::encode(sha256(metadata.as_bytes())));
         let members: [(&str, Value); 16] = [
@@ -133,7 +143,9 @@ impl Receipt {
             ("metadata_digest", json!(metadata_digest)),
         ];
         // serde_json would sort the members of a map; the order is part of what is signed.
-        let members: Vec<String> = members.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
+        let kept = self.kept.map(|kept| ("kept_usdc", json!(kept.to_string())));
+        let members: Vec<String> =
+            members.iter().chain(&kept).map(|(name, value)| format!("\"{name}\":{value}")).collect();
         format!("{{{}}}", members.join(",")).into_bytes()
     }
 
@@ -247,6 +259,7 @@ mod tests {
             token_id: None,
             provider_cost: None,
             service_fee: None,
+            kept: None,
             judged: Judged::default(),
             quote: None,
             status: ReceiptStatus::Settled,
@@ -274,6 +287,9 @@ mod tests {
         let with_fee = Receipt { service_fee: Some(Usdc::from_micro(400)), ..receipt.clone() };
         let expected = expected.replace("\"service_fee\":\"0\"", "\"service_fee\":\"0.000400\"");
         assert_eq!(String::from_utf8(with_fee.signed_bytes()).unwrap(), expected);
+        let in_part = Receipt { kept: Some(Usdc::from_micro(50)), ..receipt.clone() };
+        let signed = String::from_utf8(in_part.signed_bytes()).unwrap();
+        assert!(signed.ends_with(",\"kept_usdc\":\"0.000050\"}") && !signed.contains("kept_usdc\":null"), "{signed}");
         // A receipt that was stored before there was such a member is the same to the byte.
         let mut stored = json!(with_fee);
         stored.as_object_mut().unwrap().remove("service_fee");

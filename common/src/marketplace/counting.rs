@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::index;
 use super::recent;
-use super::reputation::{self, Buyer};
+use super::reputation::{self, Buyer, Reputation};
 use super::service;
 use super::soul;
 use super::totals::{self, Change};
@@ -112,7 +112,7 @@ impl Batch {
         );
         let (soul, mut reputation, mut recent, mut buyers) = (soul?, reputation?, recent?, buyers?);
         let (mut books, mut jobs, mut purchases) = (Books::open(balance), 0, 0);
-        let buyers_before = reputation.buyers;
+        let ranked_before = (reputation.buyers, reputation.backing);
         let mut executions: BTreeMap<&str, u64> = BTreeMap::new();
         for earning in taken {
             let buyer = buyers.entry(earning.buyer).or_default();
@@ -155,14 +155,16 @@ impl Batch {
         if !change.is_empty() {
             writes.push(totals::add(db, slug, &change)?);
         }
-        if let Some(soul) = soul.as_ref().filter(|_| jobs > 0 || reputation.buyers != buyers_before) {
+        if let Some(soul) =
+            soul.as_ref().filter(|_| jobs > 0 || (reputation.buyers, reputation.backing) != ranked_before)
+        {
             // How much a soul did, and for how many, is part of how it is found.
             writes.push(index::pending(db, &soul.slug, now)?);
         }
         let mut counters = Vec::new();
         if soul.is_some() && jobs + purchases > 0 {
             counters.push((writes.len(), String::new()));
-            writes.push(count_soul(db, slug, jobs, purchases, reputation.buyers)?);
+            writes.push(count_soul(db, slug, jobs, purchases, &reputation)?);
         }
         for (service, count) in executions.into_iter().filter(|(service, _)| !absent.contains(*service)) {
             counters.push((writes.len(), service.to_owned()));
@@ -248,14 +250,16 @@ fn book(books: &mut Books, kind: EntryKind, earning: &Earning, now: Timestamp) -
     books.book(kind, earned, about, earning.ended_at, now)
 }
 
-/// The write that counts a soul's jobs and purchases, and says how many bought. Its place in the listing follows by itself.
-fn count_soul(db: &Db, slug: &str, jobs: u64, purchases: u64, buyers: u64) -> Result<Write, StoreError> {
-    let counts = "SET #buyers = :buyers ADD #jobs :jobs, #purchases :purchases";
+/// The write that counts a soul's jobs and purchases, and says how many bought and what they count for. Its place in the
+/// listing follows by itself.
+fn count_soul(db: &Db, slug: &str, jobs: u64, purchases: u64, reputation: &Reputation) -> Result<Write, StoreError> {
+    let counts = "SET #buyers = :buyers, #backing = :backing ADD #jobs :jobs, #purchases :purchases";
     Write::update(&db.tables.souls, soul::key(slug), counts)
         .only_if("attribute_exists(#pk)")
         .bind("jobs", jobs)?
         .bind("purchases", purchases)?
-        .bind("buyers", buyers)
+        .bind("buyers", reputation.buyers)?
+        .bind("backing", reputation.backing)
 }
 
 /// What the buyers of these sales bought before.

@@ -8,6 +8,7 @@ use crate::clock::Timestamp;
 use crate::http::{ApiError, Params};
 use crate::jobs::engine::read_result;
 use crate::jobs::job::{Job, Outcome, Status};
+use crate::money::Usdc;
 use crate::store::{Blobs, Db, StoreError};
 
 /// More of a result is only shown when it is asked for (`full=true`), in characters (contract §19).
@@ -31,11 +32,18 @@ pub fn asks_for_all(query: Option<&str>) -> Result<bool, ApiError> {
     params.check().map(|()| full)
 }
 
+/// The result, if there is one and it is still kept.
 async fn result(blobs: &dyn Blobs, job: &Job) -> Result<Option<Value>, StoreError> {
     match (&job.result, job.outcome) {
-        (Some(stored), Some(Outcome::Completed)) => read_result(blobs, stored).await.map(Some),
+        (Some(stored), Some(Outcome::Completed)) => read_result(blobs, stored).await,
         _ => Ok(None),
     }
+}
+
+/// Whether a job's files are this party's. Their buyer's once the job is completed; what a failed one left is its seller's
+/// only, and nobody's where paid tools were used for it: their answers belong to a buyer who was given a result.
+pub fn may_see_files(job: &Job, party: Party) -> bool {
+    job.outcome == Some(Outcome::Completed) || party == Party::Seller && job.used.tools == Usdc::ZERO
 }
 
 /// The object under `job` (mission document, "Soul job").
@@ -61,10 +69,12 @@ pub async fn view(
             }
         }
     }
-    // What a failed job left belongs to nobody but its seller: it was paid back.
+    if result.is_none() && job.outcome == Some(Outcome::Completed) {
+        view["result_expired"] = json!(true);
+    }
     let count = match &result {
         Some(result) => result["files"].as_array().map_or(0, Vec::len),
-        None if party == Party::Seller => files::of_job(db, job.request_id).await?.len(),
+        None if may_see_files(job, party) => files::of_job(db, job.request_id).await?.len(),
         None => 0,
     };
     if count > 0 {
@@ -122,6 +132,7 @@ fn summary(job: &Job, now: Timestamp) -> Value {
     }
     if let Some(credited) = job.credited {
         view["credited_usdc"] = credited.to_number();
+        view["kept_usdc"] = job.kept.unwrap_or_default().to_number();
     }
     view
 }

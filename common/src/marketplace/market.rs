@@ -5,10 +5,11 @@ use std::sync::Arc;
 use ring::hmac;
 
 use super::moderation::{self, Moderation};
+use super::soul;
 use super::webhook;
 use super::workshop::Workshop;
 use crate::app::{App, Connections};
-use crate::config::Config;
+use crate::config::{Config, ModelPrices};
 use crate::gate::Gate;
 use crate::net::PlainHttp;
 use crate::store::StoreError;
@@ -21,19 +22,25 @@ pub struct Market {
     pub gate: Arc<Gate>,
     /// A second opinion on what sellers write, if one is configured.
     pub moderation: Option<Moderation>,
-    /// Whether services can be run by a model here; where there is none, sellers' workers do the work.
-    pub has_model: bool,
+    /// What the model costs that runs services here; where there is none, sellers' workers do the work.
+    pub model: Option<ModelPrices>,
     /// What webhook secrets are derived from.
     pub webhook_key: hmac::Key,
+    /// What the keys of registrations are derived from that their callers named.
+    pub soul_keys: hmac::Key,
 }
 
 impl Market {
     pub fn new(gate: Arc<Gate>, http: &PlainHttp) -> Market {
         let app = gate.app.clone();
         let moderation = moderation::configured(&app.config, http);
-        // The models' configuration comes with the executor.
-        let has_model = app.config.model.is_some();
-        Market { app, moderation, has_model, webhook_key: webhook::key(&gate.quote_key), gate }
+        let model = app.config.model.as_ref().map(|model| model.prices);
+        let (webhook_key, soul_keys) = (webhook::key(&gate.quote_key), soul::derivation_key(&gate.quote_key));
+        Market { app, moderation, model, webhook_key, soul_keys, gate }
+    }
+
+    pub fn has_model(&self) -> bool {
+        self.model.is_some()
     }
 
     /// The market of a deployed function.
@@ -48,15 +55,8 @@ impl Market {
     /// A market whose gate hands over the texts that are bought; services are the executor's.
     pub fn handing_over(mut gate: Gate, http: &PlainHttp) -> Market {
         let webhook_key = webhook::key(&gate.quote_key);
-        gate.engine.sellers = Some(Arc::new(Workshop {
-            db: gate.app.db.clone(),
-            blobs: gate.app.blobs.clone(),
-            clock: gate.app.clock.clone(),
-            model: None,
-            programs: None,
-            toolbox: gate.engine.toolbox.clone(),
-            webhook_key,
-        }));
+        let workshop = Workshop::handing_over(&gate.app, &gate.engine.toolbox, webhook_key);
+        gate.engine.sellers = Some(Arc::new(workshop));
         Market::new(Arc::new(gate), http)
     }
 }

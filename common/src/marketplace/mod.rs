@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`soul`] | a seller's record, its key, its text's versions |
 //! | [`service`] | what it sells, and the terms of each version |
+//! | [`afford`] | what a price pays for of the model |
 //! | [`counting`] | ended sales, added to everything they add up to |
 //! | [`recent`], [`reputation`] | what is counted of a soul's sales |
 //! | [`wallet`], [`payouts`], [`statement`] | a seller's money on its way out |
@@ -18,15 +19,18 @@
 //! | [`form`], [`service_form`] | what bodies of sellers may say |
 //! | [`schema`] | schemas that sellers write, and inputs judged by them |
 //! | [`safety`], [`moderation`] | what may not be published |
+//! | [`registration`] | registering under a name of one's own |
 //! | [`registry`] | registering, and everything a seller changes of its soul and its services |
 //! | [`seller`] | who is calling a seller's route |
 //! | [`starters`] | service types and templates to begin with |
 //! | [`view`] | the wire shapes of souls and services |
+//! | [`slots`] | how many jobs of one soul, and of one buyer, are done at once |
 //! | [`trials`] | a seller's test cases, run now and then |
 //! | [`webhook`] | secrets that webhooks are signed with |
 //! | [`history`] | which text was published when |
 //! | [`market`] | what the functions of the marketplace share |
 
+pub mod afford;
 pub mod category;
 pub mod counting;
 pub mod files;
@@ -45,6 +49,7 @@ pub mod posting;
 pub mod ranking;
 pub mod rating;
 pub mod recent;
+pub mod registration;
 pub mod registry;
 pub mod reputation;
 pub mod safety;
@@ -53,6 +58,7 @@ pub mod search;
 pub mod seller;
 pub mod service;
 pub mod service_form;
+pub mod slots;
 pub mod sold;
 pub mod soul;
 pub mod starters;

@@ -5,18 +5,42 @@ use http::HeaderMap;
 use serde_json::{Map, Value, json};
 
 use super::Market;
-use super::service::{self, Service, Terms};
+use super::afford::{self, TextOf};
+use super::schema;
+use super::service::{self, Executor, Service, Terms};
 use super::soul::{self, Soul, TextVersion};
+use crate::catalog::input::FieldError;
 use crate::gate::{self, Listing};
 use crate::http::{ApiError, MarketError};
+use crate::jobs::job::Lane;
 use crate::ledger::fee::Split;
 use crate::money::Usdc;
 use crate::store::StoreError;
 
-/// An execution that can be quoted: the listing, and the terms its input is held to.
+/// An execution that can be quoted: the listing, and what its input is held to.
 pub struct Execution {
     pub listing: Listing,
     pub terms: Terms,
+    /// The largest input that is still sold at this price, in bytes of JSON.
+    most_input_bytes: Option<u64>,
+}
+
+impl Execution {
+    /// Refuses an input that is not what the terms ask for, naming the places below `path`. One that only is too large for
+    /// the price is not sold any more; what was bought with it is answered all the same.
+    pub fn check_input(&mut self, path: &str, input: &Value) -> Result<(), ApiError> {
+        let invalid = |errors| MarketError::InvalidInput(schema::under(path, errors));
+        schema::fits(input).map_err(invalid)?;
+        if let Some(asked) = &self.terms.input_schema {
+            schema::validate(asked, input).map_err(invalid)?;
+        }
+        let bytes = u64::try_from(input.to_string().len()).unwrap_or(u64::MAX);
+        if let Some(most) = self.most_input_bytes.filter(|most| bytes > *most) {
+            let message = format!("has {bytes} bytes as JSON; for this price the model reads at most {most}");
+            self.listing.closed.get_or_insert(invalid(vec![FieldError::new("", message)]));
+        }
+        Ok(())
+    }
 }
 
 /// The execution a call asks for. With a quote, at the terms that were quoted, whatever the seller changed since; what was
@@ -42,20 +66,28 @@ pub async fn execution(market: &Market, soul: &str, service: &str, headers: &Hea
         service: Some(found.slug.to_string()),
         terms: terms.version,
         price: terms.price,
+        kept_up_to: terms.kept_if_failed_up_to(market.has_model()),
+        lane: match terms.done_by(market.has_model()) {
+            Executor::Worker => Lane::Tools,
+            Executor::Model | Executor::Program => Lane::Souls,
+        },
         title: format!("{} by {}", terms.name, soul.name),
         summary: found.description.clone().unwrap_or_else(|| format!("{} by {}", terms.name, soul.name)),
-        context: execution_context(&soul, &found, &terms),
+        context: execution_context(market, &soul, &found, &terms),
         accepted: members(json!({
             "service": {"name": terms.name, "seller": soul.name, "price": terms.price.to_string()},
         })),
         quoted: terms.version != found.terms.version,
         closed,
     };
-    Ok(Execution { listing, terms })
+    let description = found.description.as_deref();
+    let most_input_bytes = afford::most_input_bytes(market.model, TextOf::soul(&soul), &terms, description);
+    Ok(Execution { listing, terms, most_input_bytes })
 }
 
-fn execution_context(soul: &Soul, service: &Service, terms: &Terms) -> Map<String, Value> {
+fn execution_context(market: &Market, soul: &Soul, service: &Service, terms: &Terms) -> Map<String, Value> {
     let split = Split::of(terms.price);
+    let kept = terms.kept_if_failed_up_to(market.has_model()).to_string();
     members(json!({
         "service": {"id": service.id(&soul.slug), "name": terms.name, "slug": service.slug, "version": terms.version},
         "seller": {"name": soul.name, "slug": soul.slug},
@@ -63,10 +95,12 @@ fn execution_context(soul: &Soul, service: &Service, terms: &Terms) -> Map<Strin
             "service_price": terms.price.to_string(),
             "platform_fee": split.fee.to_string(),
             "seller_revenue": split.revenue.to_string(),
+            "kept_if_failed_up_to": kept,
             "total": terms.price.to_string(),
         },
         "deadline_seconds": terms.deadline_seconds,
-        "done_by": terms.executor,
+        "done_by": terms.done_by(market.has_model()),
+        "kept_if_failed_up_to": kept,
     }))
 }
 
@@ -109,6 +143,8 @@ pub async fn text(market: &Market, soul: &str, headers: &HeaderMap) -> Result<Te
         service: None,
         terms: text.version,
         price,
+        kept_up_to: Usdc::ZERO,
+        lane: Lane::Tools,
         title: format!("The text of {}", soul.name),
         summary: format!("The soul.md of {}, version {}", soul.name, text.version),
         context: members(json!({

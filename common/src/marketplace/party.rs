@@ -32,7 +32,8 @@ pub async fn job_for(market: &Market, headers: &HeaderMap, id: &str, needed: Sco
         Some(request_id) => store::load_latest(&market.app.db, request_id).await?,
         None => None,
     };
-    let job = job.filter(|job| job.sold.as_ref().is_some_and(|sold| sold.service.is_some()));
+    let now = market.app.clock.now();
+    let job = job.filter(|job| job.sold.as_ref().is_some_and(|sold| sold.service.is_some()) && !job.is_forgotten(now));
     let job = job.ok_or(ApiError::NotFound)?;
     let sold_by = job.sold.as_ref().map(|sold| sold.soul.clone()).unwrap_or_default();
     let party = match asks {

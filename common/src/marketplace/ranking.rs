@@ -1,22 +1,28 @@
 //! In which order a search answers. Everything that decides is a constant here, and [`document`] prints these constants,
-//! so that what is published is what is done (issue: "the ranking formula is public at one URL").
+//! so that what is published is what is done.
 //!
 //! First the tier: how well the words match. Within a tier the fewer typos, then the more words, then the quality.
+//!
+//! Wallets cost nothing, so neither their number nor what they say counts: what counts is what they paid the platform in
+//! fees. A place that is bought by selling to oneself has that price.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::soul::Soul;
+use crate::money::Usdc;
 
 /// A soul that nobody rated is taken as rated so, in hundredths of a star…
 const PRIOR_RATING_HUNDREDTHS: u32 = 350;
-/// …by so many buyers, who stay in the average for ever: one vote moves it by a sixth of the way.
+/// …by so many buyers, who stay in the average for ever: one whole vote moves it by a sixth of the way.
 const PRIOR_VOTES: u32 = 5;
+/// Platform fees that a whole vote, or the first of a buyer's weight, takes.
+const FEE_OF_ONE: Usdc = Usdc::from_micro(50_000);
 /// Parts of the quality, in hundredths.
 const RATING_WEIGHT: u32 = 60;
 const REPUTATION_WEIGHT: u32 = 40;
-/// So many doublings of the different buyers fill their part: about a million.
-const BUYERS_DOUBLINGS: u32 = 20;
+/// So many doublings of what backs a soul fill its part: about a million.
+const BACKING_DOUBLINGS: u32 = 20;
 
 /// Steps of quality that the index knows. A soul is posted anew only when it has clearly left its step.
 pub const LEVELS: u8 = 32;
@@ -54,31 +60,57 @@ const TIERS: [(Tier, &str); 7] = [
 ];
 
 /// What of a soul its quality follows from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standing {
-    /// Different ones that bought something good, without the soul's own wallets: what a seller buys of itself counts among
-    /// its jobs, as the mission has it, and must not be a way to the top. How much was paid back does not count either,
-    /// because a buyer could cause that for nothing.
-    pub buyers: u64,
-    /// Stars, added up.
-    pub rating_sum: u64,
-    pub rating_count: u64,
+    /// The weights of its buyers, added up ([`weight_of_buyer`]), without the soul's own wallets: what a seller buys of itself
+    /// counts among its jobs, as the mission has it, and must not be a way to the top. How much was paid back does not count
+    /// either, because a buyer could cause that for little.
+    #[serde(default)]
+    pub backing: u64,
+    /// The weights of its ratings, added up ([`weight_of_vote`]).
+    #[serde(default)]
+    pub vote_weight: u64,
+    /// Their stars, each times its weight, added up.
+    #[serde(default)]
+    pub vote_stars: u64,
+}
+
+/// What a buyer counts for that paid so much in platform fees at one soul: nothing below [`FEE_OF_ONE`], then 1, and 1 more
+/// for ever larger steps. Two buyers are worth more than one that pays for both, and neither is had for less.
+pub fn weight_of_buyer(fees: Usdc) -> u64 {
+    (fees.micro() / FEE_OF_ONE.micro()).isqrt()
+}
+
+/// What a rating counts for whose job brought the platform this fee, in micro-USDC: a whole vote at [`FEE_OF_ONE`], and
+/// never more.
+pub fn weight_of_vote(fee: Usdc) -> u64 {
+    fee.min(FEE_OF_ONE).micro()
 }
 
 impl From<&Soul> for Standing {
     fn from(soul: &Soul) -> Standing {
-        Standing { buyers: soul.buyers, rating_sum: soul.rating_sum, rating_count: soul.rating_count }
+        soul.standing
     }
 }
 
 impl Standing {
-    /// From 0 to 1. Grows with every good rating and with every doubling of the buyers. [`document`] says the same in
-    /// words, and a test reckons it by those.
+    /// Ratings by weight: how many whole ones they come to.
+    pub fn votes(self) -> f64 {
+        self.vote_weight as f64 / FEE_OF_ONE.micro() as f64
+    }
+
+    /// Their stars.
+    pub fn stars(self) -> f64 {
+        self.vote_stars as f64 / FEE_OF_ONE.micro() as f64
+    }
+
+    /// From 0 to 1. Grows with every good rating and with every doubling of what backs the soul. [`document`] says the same
+    /// in words, and a test reckons it by those.
     pub fn quality(self) -> f64 {
         let prior = f64::from(PRIOR_RATING_HUNDREDTHS) / 100.0 * f64::from(PRIOR_VOTES);
-        let average = (prior + self.rating_sum as f64) / (f64::from(PRIOR_VOTES) + self.rating_count as f64);
+        let average = (prior + self.stars()) / (f64::from(PRIOR_VOTES) + self.votes());
         let rating = ((average - 1.0) / 4.0).clamp(0.0, 1.0);
-        let reputation = ((self.buyers as f64 + 1.0).log2() / f64::from(BUYERS_DOUBLINGS)).min(1.0);
+        let reputation = ((self.backing as f64 + 1.0).log2() / f64::from(BACKING_DOUBLINGS)).min(1.0);
         (rating * f64::from(RATING_WEIGHT) + reputation * f64::from(REPUTATION_WEIGHT)) / 100.0
     }
 
@@ -99,20 +131,25 @@ pub fn document() -> Value {
         "tiers": TIERS.map(|(tier, means)| json!({"tier": tier, "means": means})),
         "quality": {
             "formula": "rating_weight * rating + reputation_weight * reputation",
-            "rating": "((prior_rating * prior_votes + sum_of_ratings) / (prior_votes + rating_count) - 1) / 4",
-            "reputation": "min(1, log2(1 + distinct_buyers) / buyers_doublings)",
+            "rating": "((prior_rating * prior_votes + weighted_stars) / (prior_votes + weighted_votes) - 1) / 4",
+            "reputation": "min(1, log2(1 + backing) / backing_doublings)",
+            "backing": "of each different buyer the whole part of sqrt(platform fees it paid at this soul / fee_of_one), \
+                        added up; the soul's own wallets are left out",
+            "votes": "each rating weighs min(1, platform fee of its job / fee_of_one); weighted_votes adds the weights up, \
+                      weighted_stars the stars times their weights",
             "constants": {
                 "rating_weight": f64::from(RATING_WEIGHT) / 100.0,
                 "reputation_weight": f64::from(REPUTATION_WEIGHT) / 100.0,
                 "prior_rating": f64::from(PRIOR_RATING_HUNDREDTHS) / 100.0,
                 "prior_votes": PRIOR_VOTES,
-                "buyers_doublings": BUYERS_DOUBLINGS,
+                "backing_doublings": BACKING_DOUBLINGS,
+                "fee_of_one": FEE_OF_ONE.to_number(),
             },
             "range": [0, 1],
         },
         "typos": "one in words of 4 to 7 letters, two in longer ones; a letter added, removed, changed or swapped with its neighbour",
-        "what_does_not_count": "prices, payments to us, age; what a soul's own wallets buy of it; how much was paid back, which a \
-                                buyer could cause for nothing",
+        "what_does_not_count": "prices; age; how many buyers or ratings there are, apart from what they paid in fees, because \
+                                wallets cost nothing; what a soul's own wallets buy of it; how much was paid back",
         "list": "GET /v1/soul and /v1/soul/browse are sorted by completed jobs alone",
         "bounds": {
             "items_read_per_search": super::search::MAX_ITEMS,
@@ -126,8 +163,10 @@ pub fn document() -> Value {
 mod tests {
     use super::*;
 
-    fn rated(stars: u64, votes: u64, buyers: u64) -> f64 {
-        Standing { buyers, rating_sum: stars * votes, rating_count: votes }.quality()
+    /// Whole votes of so many stars each.
+    fn rated(stars: u64, votes: u64, backing: u64) -> f64 {
+        let weight = votes * FEE_OF_ONE.micro();
+        Standing { backing, vote_weight: weight, vote_stars: stars * weight }.quality()
     }
 
     #[test]
@@ -141,15 +180,51 @@ mod tests {
     }
 
     #[test]
+    fn weights_follow_fees_and_cannot_be_split_into() {
+        let fee = |micro| weight_of_buyer(Usdc::from_micro(micro));
+        assert_eq!([fee(0), fee(49_999), fee(50_000), fee(199_999), fee(200_000), fee(5_000_000)], [0, 0, 1, 1, 2, 10]);
+        let vote = |micro| weight_of_vote(Usdc::from_micro(micro));
+        assert_eq!([vote(0), vote(2_000), vote(50_000), vote(10_000_000)], [0, 2_000, 50_000, 50_000]);
+    }
+
+    /// What a seller pays that passes a rival of twenty buyers and ten good ratings, all made up.
+    #[test]
+    fn a_place_costs_what_its_buyers_cost() {
+        // Of the cheapest text, for a millionth, nothing is the platform's; of the cheapest service 0.002.
+        let (text_fee, service_fee) = (0u64, 2_000u64);
+        // Before: distinct buyers and ratings by their number.
+        let before = |buyers: f64, votes: f64| {
+            let rating = ((17.5 + 5.0 * votes) / (5.0 + votes) - 1.0) / 4.0;
+            0.6 * rating + 0.4 * (buyers + 1.0).log2() / 20.0
+        };
+        let fakes = (1u32..).find(|fakes| before(f64::from(*fakes), 10.0) > before(20.0, 10.0)).unwrap();
+        let paid_before = u64::from(fakes) * text_fee + 10 * service_fee;
+        assert_eq!((fakes, paid_before), (21, 20_000), "two cents, for ratings alone");
+        // Now: the same rival, whose buyers paid 0.50 each.
+        let rival = rated(5, 10, 20 * weight_of_buyer(Usdc::from_micro(100_000)));
+        let made_up = |fakes: u64, fee: u64| {
+            let (buyer, vote) = (weight_of_buyer(Usdc::from_micro(fee)), weight_of_vote(Usdc::from_micro(fee)));
+            Standing { backing: fakes * buyer, vote_weight: fakes * vote, vote_stars: fakes * 5 * vote }.quality()
+        };
+        assert!(made_up(1_000_000, 0) < rival, "a million buyers of texts for a millionth pass nobody");
+        assert!(made_up(100, service_fee) < rival, "nor do a hundred of the cheapest service");
+        let cheapest = |fee: u64| (1..10_000).find(|fakes| made_up(*fakes, fee) > rival).map(|fakes| fakes * fee);
+        let fees = [2_000, 10_000, 50_000, 200_000, 1_000_000];
+        let (paid_now, fee) = fees.iter().filter_map(|fee| Some((cheapest(*fee)?, *fee))).min().unwrap();
+        println!("a place: {paid_before} micro-USDC before, {paid_now} now, by fees of {fee} each");
+        assert!(paid_now >= 30 * paid_before, "{paid_now} micro-USDC of fees, by {fee} each");
+    }
+
+    #[test]
     fn a_step_is_kept_until_it_is_clearly_left() {
-        let at = |buyers: u64| Standing { buyers, ..Standing::default() };
+        let at = |backing: u64| Standing { backing, ..Standing::default() };
         let level = at(100).level(None);
         assert_eq!(at(110).level(Some(level)), level);
         assert!(at(1_000).level(Some(level)) > level);
         // From the first buyer to the millionth a soul is posted anew a few times, not a million.
         let (mut moves, mut posted) = (0, at(0).level(None));
-        for buyers in 0..1_000_000 {
-            let now = at(buyers).level(Some(posted));
+        for backing in 0..1_000_000 {
+            let now = at(backing).level(Some(posted));
             moves += u32::from(now != posted);
             posted = now;
         }
@@ -244,14 +319,15 @@ mod tests {
     fn the_published_formula_is_the_one_that_ranks() {
         let quality = &document()["quality"];
         let constant = |name: &str| quality["constants"][name].as_f64().unwrap_or_else(|| panic!("{name}?"));
-        for (buyers, rating_sum, rating_count) in
-            [(0, 0, 0), (1, 5, 1), (37, 120, 31), (4_000, 900, 300), (1 << 40, 5, 5)]
+        for (backing, vote_stars, vote_weight) in
+            [(0, 0, 0), (1, 250_000, 50_000), (37, 6_000_000, 1_550_000), (4_000, 900, 300), (1 << 40, 5, 5)]
         {
+            let standing = Standing { backing, vote_weight, vote_stars };
             let part = |name: &str| {
                 Reckoner::reckon(quality[name].as_str().unwrap(), &|name| match name {
-                    "distinct_buyers" => buyers as f64,
-                    "sum_of_ratings" => rating_sum as f64,
-                    "rating_count" => rating_count as f64,
+                    "backing" => backing as f64,
+                    "weighted_stars" => standing.stars(),
+                    "weighted_votes" => standing.votes(),
                     name => constant(name),
                 })
             };
@@ -259,11 +335,8 @@ mod tests {
                 "rating" | "reputation" => part(name),
                 name => constant(name),
             });
-            let done = Standing { buyers, rating_sum, rating_count }.quality();
-            assert!(
-                (published - done).abs() < 1e-12,
-                "{published} is not {done} ({buyers}, {rating_sum}, {rating_count})"
-            );
+            let done = standing.quality();
+            assert!((published - done).abs() < 1e-12, "{published} is not {done} ({standing:?})");
         }
     }
 }

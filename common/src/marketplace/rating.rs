@@ -2,6 +2,7 @@
 //! average is exact however many rate at once.
 
 use super::index;
+use super::ranking;
 use super::reputation;
 use super::soul::{self, Slug};
 use super::totals::{self, Change};
@@ -55,10 +56,15 @@ pub async fn rate(
     if let Some(review) = review {
         mark = mark.bind("review", review)?;
     }
-    let add = Write::update(&db.tables.souls, soul::key(&sold.soul), "ADD #rating_sum :sum, #rating_count :count")
+    // The average of all is shown, and the soul is ranked by what its raters paid.
+    let weight = i64::try_from(ranking::weight_of_vote(sold.split.fee)).map_err(StoreError::new)?;
+    let added = "ADD #rating_sum :sum, #rating_count :count, #vote_stars :stars, #vote_weight :weight";
+    let add = Write::update(&db.tables.souls, soul::key(&sold.soul), added)
         .only_if("attribute_exists(#pk)")
         .bind("sum", sum)?
-        .bind("count", count)?;
+        .bind("count", count)?
+        .bind("stars", sum * weight)?
+        .bind("weight", count * weight)?;
     let counted = Change { rating_sum: sum, rating_count: count, ..Change::default() };
     let slug: Slug = sold.soul.parse().map_err(StoreError::new)?;
     let found = index::pending(db, &slug, now)?;

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use super::afford::{self, TextOf};
 use super::form::SoulForm;
 use super::index;
+use super::ranking::Standing;
 use super::safety;
 use super::service::{self, MAX_SERVICES, Service};
 use super::service_form::{self, Change, Ground};
@@ -26,6 +28,9 @@ use crate::work::program::inspect;
 /// A change that met another is tried again on what that one left, so often.
 const TRIES: u32 = 8;
 
+/// The number of the webhook that a registration brings with its service.
+pub const FIRST_WEBHOOK: u32 = 1;
+
 /// What a registration made. The key is here and nowhere else.
 pub struct Registered {
     pub soul: Soul,
@@ -36,13 +41,19 @@ pub struct Registered {
 /// Registers a soul and perhaps its first service.
 ///
 /// Only a body that is good, and that our own rules let pass, counts against the limit of its source; whether the slug and
-/// the text are free is found out after that, so guessing them counts. Whoever loses the answer has lost the key: the
-/// same registration again is refused, because the slug is taken.
-pub async fn register(market: &Market, body: &Map<String, Value>) -> Result<Registered, ApiError> {
+/// the text are free is found out after that, so guessing them counts. The same registration again is refused, because the
+/// slug is taken, unless it comes with the key that the soul was `named` by.
+pub async fn register(
+    market: &Market,
+    body: &Map<String, Value>,
+    named: Option<String>,
+) -> Result<Registered, ApiError> {
     let now = market.app.clock.now();
     let first = body.get("service").filter(|service| !service.is_null());
+    let text = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default();
+    let ground = market.ground(TextOf { soul: text("slug"), bytes: text("soul_md").len() });
     let service = first.map(|service| match service.as_object() {
-        Some(service) => service_form::create(service, &market.ground(), now),
+        Some(service) => service_form::create(service, &ground, now),
         None => Err(vec![FieldError::new("", "must be an object")]),
     });
     let (form, service) = match (SoulForm::read(body), service.transpose()) {
@@ -59,14 +70,28 @@ pub async fn register(market: &Market, body: &Map<String, Value>) -> Result<Regi
     let mut texts = form.texts();
     texts.extend(described.iter().map(|(path, text)| (path.as_str(), text.as_str())));
     safety::check(&texts)?;
+    let service = service.as_ref().map(|(service, _)| service.clone());
+    if let Some(key) = &named
+        && let Some(there) = soul::load_latest(&market.app.db, form.slug.as_str()).await?
+        && there.key_hash == soul::key_hash(key)
+    {
+        // Made before, and its answer was lost: it does not count again.
+        return Ok(Registered { soul: there, key: key.clone(), service });
+    }
     limits::take(&market.app, Subject::source(), Class::Register).await?;
     safety::moderate(market, &texts).await?;
-    enter(&market.app, form, service.map(|(service, _)| service), now).await
+    drop(texts);
+    enter(&market.app, form, service, named.unwrap_or_else(soul::new_key), now).await
 }
 
-async fn enter(app: &App, form: SoulForm, service: Option<Service>, now: Timestamp) -> Result<Registered, ApiError> {
+async fn enter(
+    app: &App,
+    form: SoulForm,
+    service: Option<Service>,
+    key: String,
+    now: Timestamp,
+) -> Result<Registered, ApiError> {
     let souls = &app.db.tables.souls;
-    let key = soul::new_key();
     let text_hash = const_hex::encode(sha256(form.soul_md.as_bytes()));
     let soul = Soul {
         slug: form.slug,
@@ -78,12 +103,14 @@ async fn enter(app: &App, form: SoulForm, service: Option<Service>, now: Timesta
         price: form.price,
         version: 1,
         text_hash: text_hash.clone(),
+        text_bytes: Some(form.soul_md.len()),
         wallet: None,
         wallet_verified: false,
         ens_name: None,
         jobs: 0,
         purchases: 0,
         buyers: 0,
+        standing: Standing::default(),
         rating_sum: 0,
         rating_count: 0,
         services: service.iter().len().try_into().unwrap_or_default(),
@@ -108,11 +135,20 @@ async fn enter(app: &App, form: SoulForm, service: Option<Service>, now: Timesta
     }
     match commit(app, &soul.slug, writes).await {
         Ok(()) => {}
-        Err(refused) if refused.refused(0).is_some() => return Err(ApiError::SlugTaken),
+        Err(refused) if refused.refused(0).is_some() => return made_before(app, soul, key, service).await,
         Err(refused) if refused.refused(1).is_some() => return Err(ApiError::SoulExists),
         Err(error) => return Err(unavailable(error)),
     }
     Ok(Registered { soul, key, service })
+}
+
+/// The soul of this slug, if this very registration made it and its answer was lost: nobody else has its key.
+async fn made_before(app: &App, asked: Soul, key: String, service: Option<Service>) -> Result<Registered, ApiError> {
+    let there = latest(app, &asked.slug).await?;
+    if there.key_hash != asked.key_hash {
+        return Err(ApiError::SlugTaken);
+    }
+    Ok(Registered { soul: there, key, service })
 }
 
 /// Gives a soul a new text. The same text again keeps the version; another soul's is refused.
@@ -135,17 +171,19 @@ pub async fn change_text(
             return Ok((soul.version, hash));
         }
         if !stored {
+            check_services_afford(market, slug, text.len()).await?;
             limits::take(app, Subject::Soul(soul.id()), Class::Publish).await?;
             let bytes = text.clone().into_bytes();
             app.blobs.put(&soul::text_blob(&hash), "text/markdown; charset=utf-8", bytes).await?;
             stored = true;
         }
         let next = soul.version + 1;
-        let change = "SET #version = :next, #text_hash = :hash, #updated = :now";
+        let change = "SET #version = :next, #text_hash = :hash, #text_bytes = :bytes, #updated = :now";
         let change = Write::update(souls, soul::key(slug.as_str()), change)
             .only_if("#version = :version")
             .bind("next", next)?
             .bind("hash", &hash)?
+            .bind("bytes", text.len())?
             .bind("now", now)?
             .bind("version", soul.version)?;
         // A soul keeps every text it ever had: who bought one may not register it.
@@ -162,6 +200,24 @@ pub async fn change_text(
         }
     }
     Err(ApiError::RequestInProgress)
+}
+
+/// Refuses a text that a service's price does not pay the model to read.
+async fn check_services_afford(market: &Market, slug: &Slug, bytes: usize) -> Result<(), ApiError> {
+    if !market.has_model() {
+        return Ok(());
+    }
+    let text = TextOf { soul: slug.as_str(), bytes };
+    let services = service::of_soul_latest(&market.app.db, slug.as_str()).await?;
+    let wrong: Vec<FieldError> = services
+        .iter()
+        .filter_map(|service| Some((service, afford::too_cheap(market.model, text, service)?)))
+        .map(|(service, least)| {
+            let message = format!("with this text the service {} would have to cost at least {least}", service.slug);
+            FieldError::new("soul_md", message)
+        })
+        .collect();
+    if wrong.is_empty() { Ok(()) } else { Err(ApiError::InvalidRequest(wrong)) }
 }
 
 /// Sets what the text costs: nothing is free, `None` is not for sale.
@@ -210,7 +266,8 @@ pub struct Offered {
 /// Adds a service.
 pub async fn add_service(market: &Market, soul: &Soul, body: &Map<String, Value>) -> Result<Offered, ApiError> {
     let (app, now) = (&market.app, market.app.clock.now());
-    let (service, change) = service_form::create(body, &market.ground(), now).map_err(ApiError::InvalidRequest)?;
+    let ground = market.ground(TextOf::soul(soul));
+    let (service, change) = service_form::create(body, &ground, now).map_err(ApiError::InvalidRequest)?;
     publishable(market, &change).await?;
     let slug = soul.slug.as_str();
     let souls = &app.db.tables.souls;
@@ -236,7 +293,7 @@ pub async fn change_service(
     name: &str,
     body: &Map<String, Value>,
 ) -> Result<Offered, ApiError> {
-    let ground = market.ground();
+    let ground = market.ground(TextOf::soul(soul));
     let change = Change::read(body, &ground).map_err(ApiError::InvalidRequest)?;
     // Whether there is such a service is nobody's secret, and the first thing to say.
     find_service(&market.app, &soul.slug, name).await?;
@@ -366,8 +423,8 @@ async fn update_service(
 
 impl Market {
     /// What forms of services have to know of the deployment.
-    pub fn ground(&self) -> Ground<'_> {
-        Ground { has_model: self.has_model, policy: &self.gate.fetch_policy }
+    pub fn ground<'a>(&'a self, text: TextOf<'a>) -> Ground<'a> {
+        Ground { model: self.model, text, policy: &self.gate.fetch_policy }
     }
 
     /// The secret of a webhook is shown when its address is new.

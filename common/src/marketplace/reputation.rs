@@ -9,9 +9,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::ranking;
 use super::soul::partition;
 use crate::ids::AgentId;
 use crate::ledger::earning::{Earning, SaleEnd};
+use crate::money::Usdc;
 use crate::store::{Db, Key, StoreError, Write};
 
 /// Durations are of the last so many services done.
@@ -28,6 +30,9 @@ pub struct Reputation {
     pub buyers: u64,
     /// Those of them that bought more than once.
     pub repeat_buyers: u64,
+    /// What they count for ([`ranking::weight_of_buyer`]), added up.
+    #[serde(default)]
+    pub backing: u64,
     /// How long the last services took from payment to result, in milliseconds, in the order they were counted.
     pub durations: Vec<u32>,
 }
@@ -39,6 +44,9 @@ pub struct Buyer {
     pub completed: u64,
     #[serde(default)]
     pub refunded: u64,
+    /// Platform fees of the completed ones, in micro-USDC.
+    #[serde(default)]
+    pub fees: Usdc,
     /// Its wallet is or was the soul's own (see [`super::wallet`]).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub linked: bool,
@@ -47,8 +55,12 @@ pub struct Buyer {
 impl Reputation {
     /// Counts an ended sale, unless the buyer is the seller.
     pub fn count(&mut self, earning: &Earning, buyer: &mut Buyer) {
+        let before = ranking::weight_of_buyer(buyer.fees);
         match earning.ended {
-            SaleEnd::Completed => buyer.completed += 1,
+            SaleEnd::Completed => {
+                buyer.completed += 1;
+                buyer.fees = buyer.fees.checked_add(earning.sold.split.fee).unwrap_or(buyer.fees);
+            }
             SaleEnd::Failed => buyer.refunded += 1,
         }
         if buyer.linked {
@@ -58,6 +70,7 @@ impl Reputation {
             SaleEnd::Failed => self.refunded += 1,
             SaleEnd::Completed => {
                 self.completed += 1;
+                self.backing += ranking::weight_of_buyer(buyer.fees) - before;
                 self.buyers += u64::from(buyer.completed == 1);
                 self.repeat_buyers += u64::from(buyer.completed == 2);
                 if earning.sold.service.is_some() {
@@ -77,6 +90,7 @@ impl Reputation {
         }
         self.completed = self.completed.saturating_sub(buyer.completed);
         self.refunded = self.refunded.saturating_sub(buyer.refunded);
+        self.backing = self.backing.saturating_sub(ranking::weight_of_buyer(buyer.fees));
         self.buyers = self.buyers.saturating_sub(u64::from(buyer.completed > 0));
         self.repeat_buyers = self.repeat_buyers.saturating_sub(u64::from(buyer.completed > 1));
     }
@@ -159,10 +173,14 @@ mod tests {
 
     #[test]
     fn a_buyer_that_turns_out_to_be_the_seller_leaves_nothing_behind() {
-        let mut reputation = Reputation { completed: 5, refunded: 2, buyers: 2, repeat_buyers: 1, durations: vec![1] };
-        let mut buyer = Buyer { completed: 3, refunded: 1, linked: false };
+        let durations = vec![1];
+        let mut reputation =
+            Reputation { completed: 5, refunded: 2, buyers: 2, repeat_buyers: 1, backing: 5, durations };
+        let fees = Usdc::from_micro(450_000);
+        let mut buyer = Buyer { completed: 3, refunded: 1, fees, linked: false };
         reputation.take_out(&mut buyer);
-        let after = Reputation { completed: 2, refunded: 1, buyers: 1, repeat_buyers: 0, durations: vec![1] };
+        let durations = vec![1];
+        let after = Reputation { completed: 2, refunded: 1, buyers: 1, repeat_buyers: 0, backing: 2, durations };
         assert_eq!((&reputation, buyer.linked), (&after, true));
         reputation.take_out(&mut buyer);
         assert_eq!(reputation, after, "once");

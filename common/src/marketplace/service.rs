@@ -10,9 +10,11 @@ use super::soul::{Slug, partition};
 use super::trials::Trial;
 use crate::clock::Timestamp;
 use crate::ids;
+use crate::ledger::fee::Split;
 use crate::money::Usdc;
 use crate::store::db::Query;
 use crate::store::{Blobs, Db, Key, StoreError};
+use crate::work::Usage;
 use crate::work::checks::Check;
 
 /// Most services of one soul, those that are disabled included.
@@ -117,6 +119,23 @@ impl Terms {
     pub fn program_blob(&self) -> Option<String> {
         let (hash, copy) = (self.program.as_ref()?, self.program_copy.as_ref());
         Some(copy.map_or_else(|| format!("programs/{hash}.wasm"), |copy| format!("programs/{hash}-{copy}.wasm")))
+    }
+
+    /// What the work may use: its tools, never more than the seller earns with it, and the model, which the platform's fee
+    /// pays for.
+    pub fn budget(&self, has_model: bool) -> Usage {
+        let split = Split::of(self.price);
+        let executor = self.done_by(has_model);
+        let uses_tools = executor != Executor::Worker && !self.tools.is_empty();
+        Usage {
+            tools: if uses_tools { self.tool_budget.min(split.revenue) } else { Usdc::ZERO },
+            model: if executor == Executor::Model { split.fee } else { Usdc::ZERO },
+        }
+    }
+
+    /// The most of the price that is kept if the work fails: what it may use up.
+    pub fn kept_if_failed_up_to(&self, has_model: bool) -> Usdc {
+        self.budget(has_model).total()
     }
 }
 

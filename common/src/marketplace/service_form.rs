@@ -3,14 +3,17 @@
 
 use serde_json::{Map, Value};
 
+use super::afford::{self, TextOf};
 use super::category::Category;
 use super::form::{Reader, Wrong, boolean, dollars, shown, slug, text, whole, wrong};
 use super::schema::{self, under};
 use super::service::{Executor, MAX_TEST_CASES, Service, Terms, TestCase};
 use super::soul::Slug;
+use super::workshop::MOST_EXECUTION;
 use crate::catalog::input::FieldError;
 use crate::catalog::name_of;
 use crate::clock::Timestamp;
+use crate::config::ModelPrices;
 use crate::ledger::fee::Split;
 use crate::money::Usdc;
 use crate::net::FetchPolicy;
@@ -21,6 +24,7 @@ const LEAST_PRICE: Usdc = Usdc::from_micro(10_000);
 const MOST_PRICE: Usdc = Usdc::from_micro(1_000_000_000);
 const LEAST_SANDBOX_PRICE: Usdc = Usdc::from_micro(500_000);
 const DEADLINES: (u32, u32) = (10, 7 * 24 * 3600);
+const MOST_EXECUTION_SECS: u32 = MOST_EXECUTION.as_secs() as u32;
 const MAX_TOOLS: usize = 20;
 const MAX_CHECKS: usize = 20;
 /// All test cases of a service as JSON, in bytes.
@@ -28,8 +32,10 @@ const MAX_TESTS_BYTES: usize = 32 * 1024;
 
 /// What depends on the deployment.
 pub struct Ground<'a> {
-    /// Whether there is a model to run services with.
-    pub has_model: bool,
+    /// What the model costs that runs services, if there is one.
+    pub model: Option<ModelPrices>,
+    /// The text of the soul that offers the service.
+    pub text: TextOf<'a>,
     /// Where webhooks may lead.
     pub policy: &'a FetchPolicy,
 }
@@ -137,7 +143,7 @@ impl Change {
             wrong("price_usd", "must be at least 0.5 with sandbox");
         }
         match terms.executor {
-            Executor::Model if self.executor.is_some() && !ground.has_model => {
+            Executor::Model if self.executor.is_some() && !ground.model.is_some() => {
                 wrong("executor", "this deployment has no model; use worker, or program with sandbox");
             }
             Executor::Worker if terms.sandbox => wrong("sandbox", "a worker runs on your machine; use program"),
@@ -157,6 +163,17 @@ impl Change {
         }
         if terms.tool_budget > Split::of(terms.price).revenue {
             wrong("tool_budget_usd", "must be at most your share of the price");
+        }
+        if terms.executor != Executor::Worker && terms.deadline_seconds > MOST_EXECUTION_SECS {
+            let message = format!("must be at most {MOST_EXECUTION_SECS} for a model or a program");
+            wrong("deadline_seconds", &message);
+        }
+        if let Some(least) = afford::too_cheap(ground.model, ground.text, service) {
+            let message = format!(
+                "must be at least {least}: the platform's part of it pays for the model, which reads the soul's text, \
+                 the schema and the tools before it answers"
+            );
+            wrong("price_usd", &message);
         }
         if let Some(schema) = &terms.input_schema {
             for (index, case) in service.test_cases.iter().enumerate() {
@@ -185,8 +202,11 @@ pub fn create(
     let change = Change::read(&body, ground);
     match (slug, change) {
         (Some(slug), Ok(change)) if errors.is_empty() => {
-            let executor =
-                if change.webhook_url.is_some() || !ground.has_model { Executor::Worker } else { Executor::Model };
+            let executor = if change.webhook_url.is_some() || !ground.model.is_some() {
+                Executor::Worker
+            } else {
+                Executor::Model
+            };
             let service = change.apply(&blank(slug, executor, now), ground)?;
             Ok((service, change))
         }
@@ -231,9 +251,9 @@ fn blank(slug: Slug, executor: Executor, now: Timestamp) -> Service {
 /// Who does the work if nobody says: what does it now, as long as it can.
 fn follow(terms: &Terms, ground: &Ground<'_>) -> Executor {
     match terms.executor {
-        Executor::Worker if terms.sandbox && ground.has_model => Executor::Model,
+        Executor::Worker if terms.sandbox && ground.model.is_some() => Executor::Model,
         Executor::Worker if terms.sandbox => Executor::Program,
-        Executor::Program if !terms.sandbox && ground.has_model => Executor::Model,
+        Executor::Program if !terms.sandbox && ground.model.is_some() => Executor::Model,
         Executor::Program if !terms.sandbox => Executor::Worker,
         executor => executor,
     }

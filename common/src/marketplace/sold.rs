@@ -46,7 +46,7 @@ pub async fn of_soul(db: &Db, soul: &str, page: &Page, now: Timestamp) -> Result
             let wanted = page.offset + page.limit;
             let mut open = Vec::new();
             for rows in rows.chunks(LOADED_AT_ONCE) {
-                open.extend(load(db, rows).await?.into_iter().filter(|job| jobs::status(job, now) == status));
+                open.extend(load(db, rows, now).await?.into_iter().filter(|job| jobs::status(job, now) == status));
                 if open.len() > wanted {
                     break;
                 }
@@ -71,7 +71,7 @@ pub async fn of_soul(db: &Db, soul: &str, page: &Page, now: Timestamp) -> Result
             all.sort_by_key(|row| std::cmp::Reverse(row.created));
             let has_more = all.len() > page.offset + page.limit;
             let shown: Vec<Row> = all.into_iter().skip(page.offset).take(page.limit).collect();
-            Ok(Found { jobs: load(db, &shown).await?, has_more })
+            Ok(Found { jobs: load(db, &shown, now).await?, has_more })
         }
     }
 }
@@ -81,7 +81,9 @@ async fn rows(db: &Db, soul: &str, outcome: Option<Outcome>, limit: usize) -> Re
     db.query(query.bind("sold_by", job::sold_by(soul, outcome))?).await
 }
 
-async fn load(db: &Db, rows: &[Row]) -> Result<Vec<Job>, StoreError> {
+/// The jobs of these rows that are still kept.
+async fn load(db: &Db, rows: &[Row], now: Timestamp) -> Result<Vec<Job>, StoreError> {
     let keys: Vec<Key> = rows.iter().filter_map(|row| job::request_id_of(&row.pk)).map(job::key).collect();
-    Ok(db.batch_get(&db.tables.jobs, &keys, false).await?.into_iter().flatten().collect())
+    let jobs: Vec<Option<Job>> = db.batch_get(&db.tables.jobs, &keys, false).await?;
+    Ok(jobs.into_iter().flatten().filter(|job| !job.is_forgotten(now)).collect())
 }

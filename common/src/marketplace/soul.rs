@@ -4,12 +4,15 @@
 use std::fmt;
 use std::str::FromStr;
 
+use ring::hmac;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::form::MAX_TEXT_BYTES;
+use super::ranking::Standing;
 use crate::clock::Timestamp;
-use crate::digest::{self, sha256};
-use crate::evm::Address;
+use crate::digest::{self, sha256, sha256_parts};
+use crate::evm::{Address, Word};
 use crate::ids;
 use crate::money::Usdc;
 use crate::store::db::Query;
@@ -75,6 +78,9 @@ pub struct Soul {
     pub version: u32,
     /// SHA-256 of the text, in hex: also where it is kept ([`text_blob`]).
     pub text_hash: String,
+    /// Of the text. Unknown of souls that were stored before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text_bytes: Option<usize>,
     /// Where earnings are paid out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wallet: Option<Address>,
@@ -88,10 +94,13 @@ pub struct Soul {
     pub jobs: u64,
     #[serde(default)]
     pub purchases: u64,
-    /// Different buyers of what was sold well, without the soul's own wallets: the reputation's figure, which ranks the
-    /// soul, where a search finds it.
+    /// Different buyers of what was sold well, without the soul's own wallets: the reputation's figure, where a search finds
+    /// it.
     #[serde(default)]
     pub buyers: u64,
+    /// What ranks the soul.
+    #[serde(flatten)]
+    pub standing: Standing,
     #[serde(default)]
     pub rating_sum: u64,
     #[serde(default)]
@@ -114,6 +123,11 @@ impl Soul {
 
     pub fn is_active(&self) -> bool {
         self.status == SoulStatus::Active
+    }
+
+    /// Size of the text, or of the largest there can be.
+    pub fn text_bytes(&self) -> usize {
+        self.text_bytes.unwrap_or(MAX_TEXT_BYTES)
     }
 
     /// The mission's running average.
@@ -183,6 +197,16 @@ pub fn text_blob(hash: &str) -> String {
 /// A fresh soul key, shown once.
 pub fn new_key() -> String {
     format!("{KEY_PREFIX}{}", const_hex::encode(digest::random::<32>()))
+}
+
+/// What keys of named registrations are derived from; `quotes` is [`crate::secrets::ServiceKeys::quotes`].
+pub fn derivation_key(quotes: &hmac::Key) -> hmac::Key {
+    hmac::Key::new(hmac::HMAC_SHA256, &digest::hmac(quotes, b"soul keys"))
+}
+
+/// The key of a registration that its caller named: the same for the same name and body, and kept nowhere.
+pub fn named_key(derivation: &hmac::Key, name: &[u8], body: &Word) -> String {
+    format!("{KEY_PREFIX}{}", const_hex::encode(digest::hmac(derivation, &sha256_parts(&[name, body]))))
 }
 
 /// What is stored of a soul key.

@@ -2,8 +2,9 @@
 //! passed.
 //!
 //! A trial costs its service nothing and is done with neither tools nor a buyer's data, so it is bounded: a soul has at most
-//! [`MOST_A_DAY`] a day, and each case [`CASE_SECS`] seconds. The seller's own worker is not tried: it would be told what
-//! is a trial.
+//! [`MOST_A_DAY`] a day, each case [`CASE_SECS`] seconds and all of them [`MOST_TIME`], and the model's part of a day's trials
+//! costs no more than [`MODEL_A_DAY_OF_SOUL`], and of all souls together [`MODEL_A_DAY`]. The seller's own worker is not
+//! tried: it would be told what is a trial.
 //!
 //! | what dies | what happens |
 //! |---|---|
@@ -20,14 +21,23 @@ use serde::{Deserialize, Serialize};
 
 use super::service::{self, Executor, Service};
 use super::soul::{self, Slug};
-use crate::clock::Timestamp;
+use crate::clock::{Clock, Timestamp};
 use crate::digest::sha256;
-use crate::store::{self, Db, Key, StoreError, Write, WriteError};
+use crate::ledger::account::{minus, plus};
+use crate::ledger::day;
+use crate::money::Usdc;
+use crate::store::{self, BoxFuture, Db, Key, StoreError, Write, WriteError};
+use crate::work::{Meter, Usage};
 
 /// Trials of one soul on a UTC day.
 pub const MOST_A_DAY: u32 = 20;
 /// Longest a case may take, in seconds.
 pub const CASE_SECS: u64 = 60;
+/// Longest all cases of a trial may take.
+pub const MOST_TIME: Duration = Duration::from_secs(240);
+/// What the model may cost on a UTC day for the trials of one soul, and for those of all.
+pub const MODEL_A_DAY_OF_SOUL: Usdc = Usdc::from_micro(100_000);
+pub const MODEL_A_DAY: Usdc = Usdc::from_micro(2_000_000);
 const SHARDS: u8 = 4;
 const EVERY: Duration = Duration::from_secs(24 * 3600);
 /// So soon after a trial, the daily one is not worth another.
@@ -107,16 +117,86 @@ pub async fn due(db: &Db, now: Timestamp) -> Result<Vec<Due>, StoreError> {
     Ok(taken)
 }
 
+/// What a soul's trials used on a day.
+fn day_key(soul: &Slug, now: Timestamp) -> Key {
+    Key::new(soul::partition(soul.as_str()), format!("TRIALS#{}", day::name(now)))
+}
+
 /// Counts a trial against its soul's day. `false` if there were enough.
 pub async fn take_turn(db: &Db, soul: &Slug, now: Timestamp) -> Result<bool, StoreError> {
-    let day: String = now.to_string().chars().take(10).collect();
-    let key = Key::new(soul::partition(soul.as_str()), format!("TRIALS#{day}"));
-    let write = Write::update(&db.tables.souls, key, "ADD #used :one SET #expires = :expires")
+    let write = Write::update(&db.tables.souls, day_key(soul, now), "ADD #used :one SET #expires = :expires")
         .only_if("attribute_not_exists(#used) OR #used < :most")
         .bind("one", 1)?
         .bind("most", MOST_A_DAY)?
         .bind("expires", now.plus(2 * EVERY).secs())?;
     db.write_if(write).await
+}
+
+/// What the trials of a day used of the model.
+#[derive(Default, Deserialize)]
+struct ModelDay {
+    /// micro-USD
+    #[serde(default)]
+    model: i64,
+}
+
+fn all_key(now: Timestamp) -> Key {
+    Key::new("TRIALS#MODEL", day::name(now))
+}
+
+/// What a soul's trials may still use of the model today.
+pub async fn model_left(db: &Db, soul: &Slug, now: Timestamp) -> Result<Usdc, StoreError> {
+    let mut left = MODEL_A_DAY;
+    for (key, most) in [(day_key(soul, now), MODEL_A_DAY_OF_SOUL), (all_key(now), MODEL_A_DAY)] {
+        let used: ModelDay = db.get_latest(&db.tables.souls, key).await?.unwrap_or_default();
+        let used = Usdc::from_micro(u64::try_from(used.model).unwrap_or_default());
+        left = left.min(most.checked_sub(used).unwrap_or_default());
+    }
+    Ok(left)
+}
+
+/// Counts what trials use of the model against the day: of their soul, and of all.
+pub struct TrialMeter {
+    db: Db,
+    soul: Slug,
+    clock: Clock,
+}
+
+impl TrialMeter {
+    pub fn new(db: &Db, soul: &Slug, clock: &Clock) -> TrialMeter {
+        TrialMeter { db: db.clone(), soul: soul.clone(), clock: clock.clone() }
+    }
+}
+
+impl Meter for TrialMeter {
+    fn record<'a>(&'a self, before: Usage, after: Usage) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            let now = self.clock.now();
+            let days = [(day_key(&self.soul, now), MODEL_A_DAY_OF_SOUL), (all_key(now), MODEL_A_DAY)];
+            let more = after.model.checked_sub(before.model);
+            let less = before.model.checked_sub(after.model);
+            let mut writes = Vec::new();
+            for (key, most) in days {
+                let write = Write::update(&self.db.tables.souls, key, "ADD #model :change SET #expires = :expires")
+                    .bind("expires", now.plus(2 * EVERY).secs())?;
+                writes.push(match (more, less) {
+                    (Some(more), _) => {
+                        let room = most.checked_sub(more);
+                        let room = room.ok_or_else(|| StoreError::new("a day's trials have not that much"))?;
+                        write
+                            .only_if("attribute_not_exists(#model) OR #model <= :room")
+                            .bind("change", plus(more)?)?
+                            .bind("room", room)?
+                    }
+                    (None, less) => write.bind("change", minus(less.unwrap_or_default())?)?,
+                });
+            }
+            match self.db.transact(&writes).await {
+                Err(WriteError::Refused(_)) => Err(StoreError::new("the day's trials have used up the model's part")),
+                done => Ok(done?),
+            }
+        })
+    }
 }
 
 /// Keeps how a trial went, unless the terms changed meanwhile, and asks for the next one a day later.

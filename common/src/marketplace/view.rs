@@ -85,6 +85,7 @@ fn promises(offer: &mut Value, terms: &Terms, has_model: bool) {
     offer["sandbox"] = json!(terms.sandbox);
     offer["executor"] = json!(terms.done_by(has_model));
     offer["deadline_seconds"] = json!(terms.deadline_seconds);
+    offer["kept_if_failed_up_to"] = terms.kept_if_failed_up_to(has_model).to_number();
     offer["output_schema"] = json!(terms.output_schema);
 }
 

@@ -43,9 +43,9 @@ pub async fn link(db: &Db, slug: &Slug, wallet: Address, proven: bool, now: Time
         }
         // A link that nobody signed for says nothing of who holds the wallet: it may be an unhappy buyer's.
         let own = if proven { own_purchases(db, soul.slug.as_str(), wallet).await? } else { None };
-        let buyers = own.as_ref().map(|own| own.buyers);
+        let left = own.as_ref().map(|own| own.left);
         let mut writes =
-            vec![claim_it(db, &soul, wallet, other, proven)?, set_it(db, &soul, wallet, proven, buyers, now)?];
+            vec![claim_it(db, &soul, wallet, other, proven)?, set_it(db, &soul, wallet, proven, left, now)?];
         if let Some(own) = own {
             writes.extend(own.writes);
             writes.push(index::pending(db, &soul.slug, now)?);
@@ -75,8 +75,9 @@ pub async fn link(db: &Db, slug: &Slug, wallet: Address, proven: bool, now: Time
 pub async fn is_paid_at(db: &Db, slug: &Slug, wallet: Address, now: Timestamp) -> Result<(), StoreError> {
     for _ in 0..TRIES {
         let Some(mut own) = own_purchases(db, slug.as_str(), wallet).await? else { return Ok(()) };
-        let ranked = Write::update(&db.tables.souls, soul::key(slug.as_str()), "SET #buyers = :buyers");
-        own.writes.push(ranked.only_if("attribute_exists(#pk)").bind("buyers", own.buyers)?);
+        let set = "SET #buyers = :buyers, #backing = :backing";
+        let ranked = Write::update(&db.tables.souls, soul::key(slug.as_str()), set).only_if("attribute_exists(#pk)");
+        own.writes.push(ranked.bind("buyers", own.left.buyers)?.bind("backing", own.left.backing)?);
         own.writes.push(index::pending(db, slug, now)?);
         match db.transact(&own.writes).await {
             Ok(()) => return Ok(()),
@@ -98,18 +99,18 @@ fn claim_it(db: &Db, soul: &Soul, wallet: Address, other: Option<&Claim>, proven
     }
 }
 
-/// `buyers` is how many there are without the wallet, if it was one of them.
+/// `left` are the buyers without the wallet, if it was one of them.
 fn set_it(
     db: &Db,
     soul: &Soul,
     wallet: Address,
     proven: bool,
-    buyers: Option<u64>,
+    left: Option<Left>,
     now: Timestamp,
 ) -> Result<Write, StoreError> {
     let mut set = "SET #wallet = :wallet, #wallet_verified = :proven, #updated = :now".to_owned();
-    if buyers.is_some() {
-        set.push_str(", #buyers = :buyers");
+    if left.is_some() {
+        set.push_str(", #buyers = :buyers, #backing = :backing");
     }
     // A name of the wallet before is not this one's.
     if soul.wallet != Some(wallet) {
@@ -119,8 +120,8 @@ fn set_it(
         .bind("wallet", wallet)?
         .bind("proven", proven)?
         .bind("now", now)?;
-    if let Some(buyers) = buyers {
-        write = write.bind("buyers", buyers)?;
+    if let Some(left) = left {
+        write = write.bind("buyers", left.buyers)?.bind("backing", left.backing)?;
     }
     match soul.wallet {
         Some(before) => write.only_if("#wallet = :before").bind("before", before),
@@ -131,8 +132,15 @@ fn set_it(
 /// What makes a wallet's purchases the soul's own.
 struct Own {
     writes: Vec<Write>,
-    /// Different buyers that are left; for the soul's record, which its callers write.
+    /// For the soul's record, which its callers write.
+    left: Left,
+}
+
+/// The different buyers that are left, and what they count for.
+#[derive(Clone, Copy)]
+struct Left {
     buyers: u64,
+    backing: u64,
 }
 
 /// What the wallet's agent bought of this soul counts for nothing any more, from now on and from before. Nothing, if that is
@@ -150,5 +158,5 @@ async fn own_purchases(db: &Db, slug: &str, wallet: Address) -> Result<Option<Ow
     let mut writes = Books::open(balance).writes(db, slug)?;
     writes.push(reputation.write(db, slug)?);
     writes.push(buyer.write(db, slug, agent)?);
-    Ok(Some(Own { writes, buyers: reputation.buyers }))
+    Ok(Some(Own { writes, left: Left { buyers: reputation.buyers, backing: reputation.backing } }))
 }

@@ -43,7 +43,7 @@ pub async fn job_of(market: &Market, soul: &Soul, id: &str) -> Result<Job, ApiEr
     let request_id = RequestId::of_soul_job(id).ok_or(ApiError::NotFound)?;
     let job = store::load_latest(&market.app.db, request_id).await?.ok_or(ApiError::NotFound)?;
     let is_ours = job.sold.as_ref().is_some_and(|sold| sold.soul == soul.slug.as_str() && sold.service.is_some());
-    if is_ours { Ok(job) } else { Err(ApiError::NotFound) }
+    if is_ours && !job.is_forgotten(market.app.clock.now()) { Ok(job) } else { Err(ApiError::NotFound) }
 }
 
 /// A job that waits for a worker, or has one.

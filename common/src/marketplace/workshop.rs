@@ -7,29 +7,37 @@ use std::time::Duration;
 use ring::hmac;
 use serde_json::{Value, json};
 
+use super::afford::{self, TextOf};
 use super::files::{self, FileRow, NotKept};
 use super::offer;
 use super::service::{self, Executor, Service, Terms};
+use super::slots;
 use super::soul::{self, Soul};
-use super::trials::{self, Due, Trial};
+use super::trials::{self, Due, Trial, TrialMeter};
 use super::{schema, webhook};
+use crate::app::App;
 use crate::clock::{Clock, Timestamp};
 use crate::evm::Address;
 use crate::http::log;
 use crate::ids::{AgentId, RequestId};
-use crate::jobs::engine::{SellersWork, Worked};
+use crate::jobs::engine::{Attempted, SellersWork, Worked};
 use crate::jobs::job::Job;
+use crate::jobs::meter::JobMeter;
 use crate::jobs::store;
 use crate::ledger::earning::Sold;
+use crate::ledger::fee::Split;
 use crate::money::Usdc;
 use crate::net::FetchError;
 use crate::store::{Blobs, BoxFuture, Db, StoreError};
-use crate::tools::{Output, Source, ToolError, Toolbox, Unavailable};
+use crate::tools::{ErrorCode, Output, Source, ToolError, Toolbox, Unavailable};
 use crate::work::checks::run_checks;
-use crate::work::{self, Commission, Report};
+use crate::work::{self, Commission, Report, Spending, Unrecorded, Usage};
 
 /// A worker that does not listen is not waited for: whoever else bought waits in the same queue. It is reminded.
 const TELL_FOR: Duration = Duration::from_secs(3);
+/// Longest that a model or a program works on a job, waiting for tools included: far below what the function may run, so
+/// that every end is written down by the process that saw it.
+pub const MOST_EXECUTION: Duration = Duration::from_secs(300);
 
 /// Does what souls sold.
 #[derive(Clone)]
@@ -47,13 +55,17 @@ pub struct Workshop {
 }
 
 impl SellersWork for Workshop {
-    fn run<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<Worked, ToolError>> {
+    fn run<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Attempted> {
         Box::pin(async move {
-            let Some(sold) = &job.sold else { return Err(ToolError::internal("the job was sold for nobody")) };
-            match &sold.service {
-                None => self.hand_text_over(job, sold).await.map(Worked::Done),
-                Some(service) => self.execute(job, sold, service).await,
-            }
+            let mut used = job.used;
+            let outcome = match &job.sold {
+                None => Err(ToolError::internal("the job was sold for nobody")),
+                Some(sold) => match &sold.service {
+                    None => self.hand_text_over(job, sold).await.map(Worked::Done),
+                    Some(service) => self.execute(job, sold, service, &mut used).await,
+                },
+            };
+            Attempted { outcome: outcome.map_err(|error| without_secrets(error, used)), used }
         })
     }
 
@@ -76,11 +88,20 @@ impl SellersWork for Workshop {
             if trials::is_spare(&taken, offered.trial.as_ref(), now) {
                 return trials::end(&self.db, &taken, None).await;
             }
-            if !trials::take_turn(&self.db, &taken.soul, now).await? {
-                return trials::keep(&self.db, &taken, None, now).await;
-            }
-            let trial = self.run_cases(&found, &offered).await?;
-            trials::keep(&self.db, &taken, trial.as_ref(), self.clock.now()).await
+            let name = format!("{}#{}", taken.soul, taken.service);
+            let Some(slots) = slots::take_for_trial(&self.db, &name, trials::MOST_TIME, now).await? else {
+                // Its row is due again after a while.
+                return Ok(());
+            };
+            let tried = async {
+                if !trials::take_turn(&self.db, &taken.soul, now).await? {
+                    return Ok(None);
+                }
+                self.run_cases(&found, &offered).await
+            };
+            let trial = tried.await;
+            slots.release(&self.db, self.clock.now()).await;
+            trials::keep(&self.db, &taken, trial?.as_ref(), self.clock.now()).await
         })
     }
 
@@ -97,7 +118,20 @@ impl SellersWork for Workshop {
 }
 
 impl Workshop {
-    /// Runs a service's cases one after the other, with neither tools nor a buyer.
+    /// Hands texts over, and services to sellers' workers; it does no work itself.
+    pub fn handing_over(app: &App, toolbox: &Arc<Toolbox>, webhook_key: hmac::Key) -> Workshop {
+        Workshop {
+            db: app.db.clone(),
+            blobs: app.blobs.clone(),
+            clock: app.clock.clone(),
+            model: None,
+            programs: None,
+            toolbox: toolbox.clone(),
+            webhook_key,
+        }
+    }
+
+    /// Runs a service's cases one after the other, with neither tools nor a buyer. None if it cannot be said how they went.
     async fn run_cases(&self, soul: &Soul, service: &Service) -> Result<Option<Trial>, StoreError> {
         let terms = &service.terms;
         let executor = match terms.executor {
@@ -107,6 +141,7 @@ impl Workshop {
         };
         let Some(executor) = executor else { return Ok(None) };
         let (soul_md, program) = self.materials(soul, terms).await?;
+        let end = self.clock.now().plus(trials::MOST_TIME);
         let mut trial = Trial {
             version: terms.version,
             passed: 0,
@@ -126,11 +161,25 @@ impl Workshop {
                 input: case.input.clone(),
                 output_schema: terms.output_schema.clone(),
                 tools: Vec::new(),
-                tool_budget: Usdc::ZERO,
                 program: program.clone(),
-                deadline: self.clock.now().plus(Duration::from_secs(trials::CASE_SECS)),
+                deadline: self.clock.now().plus(Duration::from_secs(trials::CASE_SECS)).min(end),
             };
-            let why = match executor.run(&commission).await.outcome {
+            let mut spending = match terms.executor {
+                Executor::Model => {
+                    // A case may use of the model what a sale would pay for, and what is left of the day.
+                    let left = trials::model_left(&self.db, &soul.slug, self.clock.now()).await?;
+                    let model = Split::of(terms.price).fee.min(left);
+                    if self.least_for_model(soul, service, &case.input).is_none_or(|least| model < least) {
+                        return Ok(None);
+                    }
+                    let meter = TrialMeter::new(&self.db, &soul.slug, &self.clock);
+                    Spending::new(Usage { tools: Usdc::ZERO, model }, Usage::NONE, meter)
+                }
+                Executor::Program | Executor::Worker => Spending::new(Usage::NONE, Usage::NONE, Unrecorded),
+            };
+            let why = match executor.run(&commission, &mut spending).await.outcome {
+                // Ours, or the day's part of the model is used up: it says nothing of the service.
+                Err(error) if error.code == ErrorCode::InternalError => return Ok(None),
                 Err(error) => Some(error.message),
                 Ok(work) => broken_promise(terms, &work.result).or_else(|| {
                     let failed = run_checks(&case.checks, &work.result);
@@ -143,6 +192,13 @@ impl Workshop {
             }
         }
         Ok(Some(trial))
+    }
+
+    /// What the model costs at least to be asked about this input.
+    fn least_for_model(&self, soul: &Soul, service: &Service, input: &Value) -> Option<Usdc> {
+        let prices = self.toolbox.config.model.as_ref()?.prices;
+        let outline = afford::outline(TextOf::soul(soul), &service.terms, service.description.as_deref());
+        Some(outline.least_budget(prices, u64::try_from(input.to_string().len()).ok()?))
     }
 
     /// A soul's text, and the program of these terms.
@@ -176,25 +232,38 @@ impl Workshop {
         soul.ok_or_else(|| StoreError::new(format_args!("the soul {slug} is gone")))
     }
 
-    async fn execute(&self, job: &Job, sold: &Sold, service: &str) -> Result<Worked, ToolError> {
+    async fn execute(&self, job: &Job, sold: &Sold, service: &str, used: &mut Usage) -> Result<Worked, ToolError> {
         let fault = |error: StoreError| {
             log::failure("a service's terms could not be read", &error);
             ToolError::internal("the service's terms could not be read")
         };
         let terms = service::load_terms(&self.db, &sold.soul, service, sold.terms).await.map_err(fault)?;
         let terms = terms.ok_or_else(|| ToolError::internal("the service's terms are gone"))?;
-        let until = self.clock.now().plus(Duration::from_secs(terms.deadline_seconds.into()));
         let executor = match terms.done_by(self.model.is_some()) {
             Executor::Model => self.model.as_ref(),
             Executor::Program => Some(self.programs.as_ref().ok_or_else(work::not_configured)?),
             Executor::Worker => None,
         };
+        let (now, promised) = (self.clock.now(), Duration::from_secs(terms.deadline_seconds.into()));
         let Some(executor) = executor else {
-            return Ok(Worked::HandedOver { until });
+            return Ok(Worked::HandedOver { until: now.plus(promised) });
         };
-        let commission = self.commission(job, sold, &terms, until).await.map_err(fault)?;
-        let report = executor.run(&commission).await;
-        self.keep(job, &terms, report).await.map(Worked::Done)
+        let Some(slots) = slots::take(&self.db, &sold.soul, job.agent, job.request_id, now).await.map_err(fault)?
+        else {
+            return Ok(Worked::Busy);
+        };
+        let work = async {
+            let until = self.clock.now().plus(promised.min(MOST_EXECUTION));
+            let commission = self.commission(job, sold, &terms, until).await.map_err(fault)?;
+            let budget = terms.budget(self.model.is_some());
+            let mut spending = Spending::new(budget, job.used, JobMeter::new(&self.db, &self.clock, job));
+            let report = executor.run(&commission, &mut spending).await;
+            *used = spending.used();
+            self.keep(job, &terms, report).await.map(Worked::Done)
+        };
+        let worked = work.await;
+        slots.release(&self.db, self.clock.now()).await;
+        worked
     }
 
     async fn commission(
@@ -221,8 +290,6 @@ impl Workshop {
             input: input["input"].clone(),
             output_schema: terms.output_schema.clone(),
             tools: terms.tools.clone(),
-            // Never more than the seller earns with the job.
-            tool_budget: terms.tool_budget.min(sold.split.revenue),
             program,
             deadline,
         })
@@ -230,7 +297,6 @@ impl Workshop {
 
     /// Keeps what was made, if it is what was promised.
     async fn keep(&self, job: &Job, terms: &Terms, report: Report) -> Result<Output, ToolError> {
-        let spent = report.tools_used.iter().map(|used| used.cost.micro()).sum::<u64>();
         let work = report.outcome?;
         if let Some(broken) = broken_promise(terms, &work.result) {
             return Err(ToolError::unavailable(Unavailable::SellerFailed, broken));
@@ -266,7 +332,7 @@ impl Workshop {
             result["tools_used"] = json!(report.tools_used);
         }
         let source = Source { provider: work.provider, request_id: work.provider_request_id, mode: work.mode };
-        Ok(Output { tools_cost: Usdc::from_micro(spent), ..Output::new(result, source) })
+        Ok(Output::new(result, source))
     }
 
     /// Tells a seller's worker that there is work, if it wants to be told. Losing this loses nothing: the job waits to be
@@ -299,6 +365,17 @@ impl Workshop {
 /// The result of an execution as it is stored: what `GET /v1/requests/{id}` shows as `result`.
 pub fn result_of(job: &Job, text: &str) -> Value {
     json!({"result": text, "soul_job_id": job.request_id.soul_job()})
+}
+
+/// What buyer and seller are told of work that failed. What a paid tool answered is the buyer's, and only as part of a
+/// result: once one has, nothing is told that a program or a model could have put it into.
+fn without_secrets(error: ToolError, used: Usage) -> ToolError {
+    let by_seller = error.reason.as_deref() == Some(Unavailable::SellerFailed.as_str());
+    if by_seller && used.tools > Usdc::ZERO {
+        let message = "the work failed after it had used paid tools; what went wrong in it is not shown";
+        return ToolError { message: message.to_owned(), ..error };
+    }
+    error
 }
 
 /// What is wrong with a result, if it is not what was promised.

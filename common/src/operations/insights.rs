@@ -77,6 +77,9 @@ pub static RECEIPT: Named = Named {
         has("alg", Shape::OrNull(&Shape::Text)),
         has("created_at", Shape::Time),
         has("settled_at", Shape::OrNull(&Shape::Time)),
+        has("credited_usdc", Shape::OrNull(&Shape::Usdc)).about("Paid back because the work failed; null otherwise"),
+        has("kept_usdc", Shape::OrNull(&Shape::Usdc))
+            .about("What work that failed had used up of paid tools and model; null where nothing was paid back"),
         has("credits_used_usdc", Shape::Usdc),
         has("access_token_id", Shape::OrNull(&Shape::Uuid)),
     ]),
@@ -108,6 +111,8 @@ pub static AUDIT_ROW: Named = Named {
         has("receipt_key_id", Shape::OrNull(&Shape::Text)),
         has("receipt_alg", Shape::OrNull(&Shape::Text)),
         has("receipt_signed", Shape::Bool),
+        has("kept_usdc", Shape::OrNull(&Shape::Usdc))
+            .about("Of an amount that was paid back in part. The last member of what is signed, where it is not null"),
     ]),
 };
 

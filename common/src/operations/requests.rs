@@ -48,7 +48,9 @@ pub static REQUEST: Named = Named {
         may("error_reason", Shape::OrNull(&Shape::Text)),
         may("error_category", Shape::Text),
         may("error_status", Shape::Integer),
-        may("credited_usdc", Shape::Usdc).about("Paid back as credits"),
+        may("credited_usdc", Shape::Usdc).about("Paid back as credits, because the work failed"),
+        may("kept_usdc", Shape::Usdc)
+            .about("Not paid back: what the work had used up of paid tools and model. With credited_usdc the price"),
         may("progress", Shape::Object(PROGRESS)).about("How far long work has come"),
     ]),
 };
@@ -66,6 +68,7 @@ static PAYMENT: &[Member] = &[
     may("transaction", Shape::OrNull(&Shape::Hash)),
     may("job_status", Shape::Choice(&["pending", "processing", "completed", "failed"])),
     may("credited_usdc", Shape::OrNull(&Shape::Usdc)),
+    may("kept_usdc", Shape::OrNull(&Shape::Usdc)),
     may("reason", Shape::OrNull(&Shape::Text)),
     may("updated_at", Shape::Time),
 ];
@@ -80,7 +83,7 @@ pub static OPERATIONS: &[Operation] = &[
             false,
             "x402 v2 settlement, base64 of JSON",
         )])])
-        .refuses(&[(404, "not_found")]),
+        .refuses(&[(404, "not_found"), (410, "result_expired")]),
     Operation::get("/v1/payments/{reference}", "getPayment", "What became of a payment")
         .about("By its nonce or by its transaction's hash. Nothing is shown that the chain does not show.")
         .answers(&[Answer::ok(

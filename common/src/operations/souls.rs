@@ -5,7 +5,7 @@ use crate::marketplace::{listing, search};
 
 use super::shape::{Member, Named, Shape, has, may};
 use super::shared::OK;
-use super::{Answer, Auth, Body, FLAG, Link, Operation, schemas};
+use super::{Answer, Auth, Body, FLAG, IDEMPOTENCY_KEY, Link, Operation, schemas};
 
 /// Body of `POST /v1/soul/jobs/{id}/rate`.
 pub static RATING: &[Field] = &[
@@ -47,6 +47,9 @@ static FOUND_STATS: &[Member] = &[
     has("avg_rating", Shape::Number),
     has("rating_count", Shape::Integer),
     has("distinct_buyers", Shape::Integer).about("That bought something good, without the soul's own wallets"),
+    has("backing", Shape::Integer).about("What its buyers count for, by the fees they paid: see /v1/soul/ranking"),
+    has("weighted_votes", Shape::Number).about("Its ratings, each by the fee of its job"),
+    has("weighted_stars", Shape::Number),
 ];
 static FOUND: &[Member] = &[
     has("id", Shape::Uuid),
@@ -76,6 +79,8 @@ pub static OFFER: &[Member] = &[
     has("sandbox", Shape::Bool),
     has("executor", EXECUTOR),
     has("deadline_seconds", Shape::Integer),
+    has("kept_if_failed_up_to", Shape::Number)
+        .about("The most of the price that is kept if the work fails: what it used up of paid tools and model. The rest is credited"),
     has("tests", Shape::OrNull(&Shape::Object(TESTS))).about("What its test cases came to, of these very terms"),
 ];
 
@@ -170,6 +175,8 @@ static QUALITY: &[Member] = &[
     has("formula", Shape::Text),
     has("rating", Shape::Text),
     has("reputation", Shape::Text),
+    has("backing", Shape::Text),
+    has("votes", Shape::Text),
     has("constants", Shape::Map(&Shape::Number)),
     has("range", Shape::List(&Shape::Number)),
 ];
@@ -233,7 +240,8 @@ pub static JOB: &[Member] = &[
     may("progress", Shape::Object(PROGRESS)),
     may("deadline", Shape::Time),
     may("error", Shape::Object(JOB_ERROR)),
-    may("credited_usdc", Shape::Number),
+    may("credited_usdc", Shape::Number).about("Paid back as credits, because the work failed"),
+    may("kept_usdc", Shape::Number).about("Not paid back: what the work had used up of paid tools and model"),
 ];
 
 static RESULT: &[Member] = &[
@@ -243,6 +251,7 @@ static RESULT: &[Member] = &[
     may("model_used", Shape::OrNull(&Shape::Text)),
     may("tokens_used", Shape::OrNull(&Shape::Integer)),
     may("tools_used", Shape::Any),
+    may("result_expired", Shape::Is(true)).about("It was delivered, and is no longer kept"),
     may("output", Shape::Object(&[has("files", Shape::Object(FILES))])),
     may("input", Shape::Any).about("For its seller: what the service is to work on"),
 ];
@@ -323,20 +332,27 @@ pub static OPERATIONS: &[Operation] = &[
     Operation::get("/v1/soul/ranking", "getRanking", "How results are ordered, with the constants")
         .answers(&[Answer::ok("The order", Shape::Object(RANKING))]),
     Operation::post("/v1/soul/register", "registerSoul", "Becomes a seller")
-        .about("The soul key is in this answer and nowhere else. Whoever loses it has lost the soul.")
+        .about(
+            "The soul key is in this answer. With an Idempotency-Key the same registration from the same address is answered \
+             with it again until the key is replaced; without one, whoever loses it has lost the soul.",
+        )
+        .headers(&[IDEMPOTENCY_KEY])
         .body(Body::Json { schema: schemas::registration, required: true })
         .answers(&[Answer::ok(
             "Registered",
             Shape::Object(&[
                 OK,
-                has("soul_key", Shape::Text).about("Shown once: send it as Authorization: Bearer"),
+                has("soul_key", Shape::OrNull(&Shape::Text))
+                    .about("Send it as Authorization: Bearer. Null in the answer to a repeat, once it was replaced"),
                 has("soul_agent", Shape::Object(REGISTERED)),
                 may("service", Shape::Object(FIRST)),
-                may("webhook_secret", Shape::Text).about("Shown once"),
+                may("webhook_secret", Shape::OrNull(&Shape::Text)).about("As the soul key"),
             ]),
         )])
         .refuses(&[
             (400, "content_blocked"),
+            (409, "request_in_progress"),
+            (422, "idempotency_key_reused"),
             (409, "slug_taken"),
             (409, "soul_exists"),
             (429, "rate_limited"),
@@ -414,7 +430,7 @@ pub static OPERATIONS: &[Operation] = &[
                 ..Answer::json(307, "A large file", Shape::Object(&[has("download_url", Shape::Uri)]))
             },
         ])
-        .refuses(&[(404, "not_found"), (416, "range_not_satisfiable")]),
+        .refuses(&[(404, "not_found"), (410, "result_expired"), (416, "range_not_satisfiable")]),
     Operation::post("/v1/soul/jobs/{id}/rate", "rateSoulJob", "Rates a completed job, once")
         .auth(Auth::Party)
         .body(Body::Fields(RATING))

@@ -42,7 +42,7 @@ static HEADERS: &[Field] = &[
 ];
 
 /// Refusals of a paid call beside those that follow from who may call.
-const PAID: [(u16, &str); 18] = [
+const PAID: [(u16, &str); 19] = [
     (400, "invalid_quote"),
     (400, "quote_mismatch"),
     (400, "exceeds_caller_budget"),
@@ -55,6 +55,7 @@ const PAID: [(u16, &str); 18] = [
     (403, "budget_exceeded"),
     (403, "frozen_by_owner"),
     (409, "payment_already_used"),
+    (410, "result_expired"),
     (409, "request_in_progress"),
     (409, "too_many_pending_approvals"),
     (422, "idempotency_key_reused"),

@@ -79,6 +79,15 @@ pub async fn send_or_log(queue: &dyn Queue, request_id: RequestId, trace: Option
     }
 }
 
+/// No queue at all, and why: in functions that send nothing there.
+pub struct NoQueue(pub &'static str);
+
+impl Queue for NoQueue {
+    fn send_after<'a>(&'a self, _: &'a Message, _: Duration) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async { Err(StoreError::new(self.0)) })
+    }
+}
+
 /// Amazon SQS.
 pub struct SqsQueue {
     client: Client,

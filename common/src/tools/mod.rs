@@ -177,16 +177,14 @@ pub struct Output {
     pub source: Source,
     /// Credits that were bought, in micro-USDC: where credits themselves are what is sold.
     pub credited: Option<Usdc>,
-    /// What tools that the work used cost, of a seller's share, in micro-USDC.
-    pub tools_cost: Usdc,
     /// No result yet: somebody outside is at it. The tool is run again when there is news, now and then, and at this time.
     pub waits_until: Option<Timestamp>,
 }
 
 impl Output {
-    /// A result that credited nothing and used no priced tool.
+    /// A result that credited nothing.
     pub fn new(result: Value, source: Source) -> Output {
-        Output { result, source, credited: None, tools_cost: Usdc::ZERO, waits_until: None }
+        Output { result, source, credited: None, waits_until: None }
     }
 
     /// No result yet, and none before somebody outside did their part: whoever learns of it sends the job to the queue.

@@ -1,14 +1,17 @@
 //! The tools a commission may use. Each call is looked up in the commission's own list, checked like a paid call of the
-//! same tool, and counted against the budget before it runs; what is refused is told to whoever asked and never runs.
+//! same tool, and its price is taken from the job's budget before it runs; what is refused is told to whoever asked and
+//! never runs.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tokio::task::JoinSet;
 
-use super::Commission;
+use super::{Commission, NotTaken, Resource, Spending};
 use crate::catalog::{ToolSpec, input};
 use crate::clock::Clock;
+use crate::http::log;
 use crate::ids::{AgentId, RequestId};
 use crate::money::Usdc;
 use crate::tools::{Reporter, Runner, Task, Toolbox};
@@ -35,18 +38,18 @@ pub struct ToolUse {
 }
 
 /// What one commission may still do.
-pub struct Allowance {
+pub struct Allowance<'a> {
     desk: Desk,
     request_id: RequestId,
     agent: AgentId,
     allowed: Vec<&'static Runner>,
-    left: Usdc,
+    spending: &'a mut Spending,
     calls: usize,
     used: Vec<ToolUse>,
 }
 
-impl Allowance {
-    pub fn of(commission: &Commission, desk: &Desk) -> Allowance {
+impl<'a> Allowance<'a> {
+    pub fn of(commission: &Commission, desk: &Desk, spending: &'a mut Spending) -> Allowance<'a> {
         let is_allowed = |runner: &&Runner| {
             // What is sold as credits is money and no tool, whatever a service lists.
             !runner.spec.sells_credits && commission.tools.iter().any(|name| name == runner.spec.name)
@@ -56,7 +59,7 @@ impl Allowance {
             request_id: commission.request_id,
             agent: commission.agent,
             allowed: desk.runners.iter().copied().filter(|runner| is_allowed(runner)).collect(),
-            left: commission.tool_budget,
+            spending,
             calls: 0,
             used: Vec::new(),
         }
@@ -71,7 +74,12 @@ impl Allowance {
         &self.desk.toolbox.clock
     }
 
-    /// What was used, once the work is over.
+    /// What the commission may use, and has used: the model's part is taken by whoever asks it.
+    pub fn spending(&mut self) -> &mut Spending {
+        self.spending
+    }
+
+    /// The calls that ran, once the work is over.
     pub fn into_used(self) -> Vec<ToolUse> {
         self.used
     }
@@ -88,8 +96,10 @@ impl Allowance {
         let arguments = arguments.as_object().ok_or("the arguments must be an object")?;
         let arguments = self.valid(runner.spec, arguments)?;
         let price = runner.spec.price.of(&arguments);
-        let left = self.left.checked_sub(price);
-        self.left = left.ok_or_else(|| format!("it costs {price} USDC, and {} are left of the budget", self.left))?;
+        self.spending.take(Resource::Tools, price).await.map_err(|refused| match refused {
+            NotTaken::OverBudget { left } => format!("it costs {price} USDC, and {left} are left of the budget"),
+            NotTaken::NotRecorded => "no tool can be called at the moment".to_owned(),
+        })?;
         let task = Task {
             tool: runner.spec,
             input: arguments,
@@ -99,17 +109,24 @@ impl Allowance {
             deadline: self.clock().now().plus(runner.spec.deadline),
             reporter: Reporter::default(),
         };
-        let running = (runner.run)(self.desk.toolbox.clone(), task);
-        let ended = tokio::time::timeout(runner.spec.deadline, running).await;
+        // A task of its own: a panic in a tool is its own failure, and not that of the work that called it.
+        let mut running = JoinSet::new();
+        running.spawn((runner.run)(self.desk.toolbox.clone(), task));
+        let ended = tokio::time::timeout(runner.spec.deadline, running.join_next()).await;
         let result = match ended {
-            Ok(Ok(output)) if output.waits_until.is_some() => Err("waits for somebody outside".to_owned()),
-            Ok(Ok(output)) => Ok(output.result),
-            Ok(Err(error)) => Err(error.message),
+            Ok(Some(Ok(Ok(output)))) if output.waits_until.is_some() => Err("waits for somebody outside".to_owned()),
+            Ok(Some(Ok(Ok(output)))) => Ok(output.result),
+            Ok(Some(Ok(Err(error)))) => Err(error.message),
+            Ok(Some(Err(panic))) => {
+                log::failure("a tool panicked", &panic);
+                Err("failed unexpectedly".to_owned())
+            }
+            Ok(None) => Err("did not begin".to_owned()),
             Err(_) => Err("took too long".to_owned()),
         };
         if result.is_err() {
             // As for everybody: work that failed is paid back.
-            self.left = self.left.checked_add(price).unwrap_or(self.left);
+            self.spending.give_back(Resource::Tools, price).await;
         }
         let cost = if result.is_ok() { price } else { Usdc::ZERO };
         self.used.push(ToolUse { tool: name.to_owned(), cost, ok: result.is_ok() });

@@ -2,7 +2,8 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`allowance`] | the tools a commission may use, and what they may cost |
+//! | [`usage`] | what work uses of what is paid for, written down before it is used |
+//! | [`allowance`] | the tools a commission may use |
 //! | [`model`] | an executor: a language model with the soul's text as its instructions |
 //! | [`program`] | what a seller's program may be; the `executor` function runs it, which alone links the engine |
 //! | [`checks`] | a seller's test cases, judged |
@@ -17,18 +18,19 @@ pub mod allowance;
 pub mod checks;
 pub mod model;
 pub mod program;
+pub mod usage;
 
 use serde_json::Value;
 
 use crate::clock::Timestamp;
 use crate::ids::{AgentId, RequestId};
 use crate::material::is_invisible;
-use crate::money::Usdc;
 use crate::store::BoxFuture;
 use crate::tools::{Mode, ToolError, Unavailable};
 
 pub use allowance::{Allowance, Desk, ToolUse};
 pub use model::ModelExecutor;
+pub use usage::{Meter, NotTaken, Resource, Spending, Unrecorded, Usage};
 
 /// Largest result, in bytes. More is a failure, never cut.
 pub const MAX_RESULT_BYTES: usize = 1024 * 1024;
@@ -55,15 +57,13 @@ pub struct Commission {
     pub output_schema: Option<Value>,
     /// Wire names of the tools it may use.
     pub tools: Vec<String>,
-    /// The most their calls may cost together, in micro-USDC.
-    pub tool_budget: Usdc,
     /// The seller's program, where a program does the work.
     pub program: Option<Vec<u8>>,
     /// The work ends by then or has failed.
     pub deadline: Timestamp,
 }
 
-/// How it went, and what was used on the way, whether it succeeded or not.
+/// How it went, and which tools ran on the way, whether it succeeded or not.
 #[derive(Clone, Debug)]
 pub struct Report {
     pub outcome: Result<Work, ToolError>,
@@ -99,9 +99,9 @@ pub struct FileMade {
 
 /// Does commissions.
 pub trait Executor: Send + Sync {
-    /// Ends by the commission's deadline. Dropping the future ends the work, at the latest after the slice of it that is
-    /// being computed.
-    fn run<'a>(&'a self, commission: &'a Commission) -> BoxFuture<'a, Report>;
+    /// Ends by the commission's deadline, and uses no more than the spending lets it. Dropping the future ends the work, at
+    /// the latest after the slice of it that is being computed.
+    fn run<'a>(&'a self, commission: &'a Commission, spending: &'a mut Spending) -> BoxFuture<'a, Report>;
 }
 
 /// The error of work for which this deployment has nobody.

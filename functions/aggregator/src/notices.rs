@@ -34,6 +34,8 @@ struct Ended<'a> {
     completed: bool,
     error: Option<(&'a str, &'a str)>,
     credited: Option<Usdc>,
+    /// What work that failed had used up, and was not paid back.
+    kept: Option<Usdc>,
     at: Timestamp,
 }
 
@@ -44,6 +46,7 @@ impl Ended<'_> {
         if !text("pk")?.starts_with("JOB#") || old["outcome"]["S"].is_string() {
             return None;
         }
+        let amount = |name: &str| number(name).and_then(|micro| u64::try_from(micro).ok()).map(Usdc::from_micro);
         let error = &new["error"]["M"];
         Some(Ended {
             agent: text("agent")?.parse().ok()?,
@@ -52,7 +55,9 @@ impl Ended<'_> {
             tool: text("tool")?,
             completed: text("outcome")? == "completed",
             error: error["code"]["S"].as_str().zip(error["message"]["S"].as_str()),
-            credited: number("credited").and_then(|micro| u64::try_from(micro).ok()).map(Usdc::from_micro),
+            // Where all of it was used up there is no credit to tell of.
+            credited: amount("credited").filter(|credited| *credited > Usdc::ZERO),
+            kept: amount("kept"),
             at: Timestamp::from_millis(number("updated")?),
         })
     }
@@ -90,6 +95,7 @@ impl Ended<'_> {
         if let Some(amount) = self.credited {
             let mut data = about;
             data["amount_usdc"] = json!(amount.to_string());
+            data["kept_usdc"] = json!(self.kept.unwrap_or_default().to_string());
             events.push(event(EventKind::CreditIssued, data));
         }
         events
@@ -119,9 +125,17 @@ impl Ended<'_> {
         Notification {
             kind: NotificationKind::CreditIssued,
             title: format!("{amount} USDC paid back as credits"),
-            body: Some(format!("{} failed; its price is on your credit balance.", self.tool)),
+            body: Some(match self.kept {
+                None => format!("{} failed; its price is on your credit balance.", self.tool),
+                Some(kept) => format!(
+                    "{} failed; its price is on your credit balance, less {kept} USDC that it had used up of paid tools and \
+                     model.",
+                    self.tool
+                ),
+            }),
             payload: Some(json!({
                 "amount_usdc": amount.to_string(),
+                "kept_usdc": self.kept.unwrap_or_default().to_string(),
                 "request_id": self.request_id,
                 "tool": self.tool,
                 "receipt_id": self.receipt_id,

@@ -8,9 +8,8 @@ use common::app::{App, Connections};
 use common::clock::Clock;
 use common::config::Config;
 use common::ids::RequestId;
-use common::money::Usdc;
 use common::net::FetchPolicy;
-use common::work::{Commission, Desk, Executor};
+use common::work::{Commission, Desk, Executor, Spending, Unrecorded, Usage};
 use executor::program::{ProgramExecutor, check_program};
 
 type Failed = Box<dyn std::error::Error>;
@@ -38,12 +37,12 @@ async fn main() -> Result<(), Failed> {
         input,
         output_schema: None,
         tools: Vec::new(),
-        tool_budget: Usdc::ZERO,
         program: Some(program),
         deadline: clock.now().plus(Duration::from_secs(60)),
     };
     let begun = Instant::now();
-    let report = ProgramExecutor::new(Desk { runners: &[], toolbox: Arc::new(toolbox) }).run(&commission).await;
+    let executor = ProgramExecutor::new(Desk { runners: &[], toolbox: Arc::new(toolbox) });
+    let report = executor.run(&commission, &mut Spending::new(Usage::NONE, Usage::NONE, Unrecorded)).await;
     eprintln!("took {:?}; log:\n{}", begun.elapsed(), report.log);
     let work = report.outcome.map_err(|error| error.message)?;
     for file in &work.files {

@@ -8,24 +8,25 @@ use common::app::App;
 use common::marketplace::{webhook, workshop::Workshop};
 use common::secrets::ServiceKeys;
 use common::store::StoreError;
-use common::tools::Toolbox;
+use common::tools::{Runner, Toolbox};
 use common::work::Desk;
 use common::work::model::ModelExecutor;
 
-/// Everything that sold work is done with: the configured model, programs, and the seller's own worker.
-pub fn workshop(app: &App, keys: &ServiceKeys, toolbox: &Arc<Toolbox>) -> Result<Workshop, StoreError> {
-    let desk = Desk { runners: &worker::RUNNERS, toolbox: toolbox.clone() };
+/// Everything that sold work is done with: the configured model, programs, and the tools that both may call.
+pub fn workshop(
+    app: &App,
+    keys: &ServiceKeys,
+    toolbox: &Arc<Toolbox>,
+    runners: &'static [&'static Runner],
+) -> Result<Workshop, StoreError> {
+    let desk = Desk { runners, toolbox: toolbox.clone() };
     let model = ModelExecutor::configured(desk.clone());
     if model.is_none() && app.config.model.is_some() {
         return Err(StoreError::new("MODEL_KEY is required with MODEL_PROVIDER=anthropic"));
     }
     Ok(Workshop {
-        db: app.db.clone(),
-        blobs: app.blobs.clone(),
-        clock: app.clock.clone(),
         model: model.map(|model| Arc::new(model) as _),
         programs: Some(Arc::new(program::ProgramExecutor::new(desk))),
-        toolbox: toolbox.clone(),
-        webhook_key: webhook::key(&keys.quotes),
+        ..Workshop::handing_over(app, toolbox, webhook::key(&keys.quotes))
     })
 }

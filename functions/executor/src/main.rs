@@ -10,7 +10,7 @@ async fn main() -> Result<(), Error> {
     let connections = Connections::open(&config)?;
     let app = App::new(config, &connections);
     let (mut engine, keys) = app::engine(&app, &connections, &worker::RUNNERS).await?;
-    let workshop = executor::workshop(&app, &keys, &engine.toolbox)?;
+    let workshop = executor::workshop(&app, &keys, &engine.toolbox, &worker::RUNNERS)?;
     engine.sellers = Some(Arc::new(workshop));
     app.db.warm(&app.config.tables.jobs).await;
     let engine = &engine;

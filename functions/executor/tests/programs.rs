@@ -11,7 +11,7 @@ use common::money::Usdc;
 use common::net::FetchPolicy;
 use common::tools::{Runner, vehicle_identification};
 use common::work::program::{OFFERED, OURS, WASI, inspect};
-use common::work::{Commission, Desk, Executor, FileMade, Report};
+use common::work::{Commission, Desk, Executor, FileMade, Report, Spending, Unrecorded, Usage};
 use executor::program::{ProgramExecutor, check_program};
 use serde_json::{Value, json};
 
@@ -50,7 +50,7 @@ fn program(extra: &str, body: &str) -> Vec<u8> {
     wat::parse_str(text).unwrap()
 }
 
-fn commission(program: Vec<u8>, tools: &[&str], budget: u64) -> Commission {
+fn commission(program: Vec<u8>, tools: &[&str]) -> Commission {
     Commission {
         request_id: RequestId::random(),
         agent: common::ids::AgentId::of(common::evm::Address::ZERO),
@@ -61,19 +61,27 @@ fn commission(program: Vec<u8>, tools: &[&str], budget: u64) -> Commission {
         input: json!({"vin": "1HGCM82633A004352"}),
         output_schema: None,
         tools: tools.iter().map(|tool| (*tool).to_owned()).collect(),
-        tool_budget: Usdc::from_micro(budget),
         program: Some(program),
         deadline: Clock::system().now().plus(Duration::from_secs(30)),
     }
 }
 
+/// So much for tools, in micro-USDC.
+fn spending(tools: u64) -> Spending {
+    Spending::new(Usage { tools: Usdc::from_micro(tools), model: Usdc::ZERO }, Usage::NONE, Unrecorded)
+}
+
 fn run(commission: &Commission) -> Report {
+    run_within(commission, 0)
+}
+
+fn run_within(commission: &Commission, tools: u64) -> Report {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(ProgramExecutor::new(desk()).run(commission))
+    runtime.block_on(ProgramExecutor::new(desk()).run(commission, &mut spending(tools)))
 }
 
 fn run_program(program: Vec<u8>) -> Report {
-    run(&commission(program, &[], 0))
+    run(&commission(program, &[]))
 }
 
 fn failure(report: &Report) -> String {
@@ -164,7 +172,7 @@ fn tools_are_called_inside_the_list_and_the_budget() {
         good,
     ];
     // Enough for two calls at 0.005, and a little.
-    let report = run(&commission(caller(&calls), &["vin_decode", "credits_top_up"], 14_999));
+    let report = run_within(&commission(caller(&calls), &["vin_decode", "credits_top_up"]), 14_999);
     let result = report.outcome.unwrap().result;
     let answers: Vec<Value> = result.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(answers[0]["result"]["model"], "Accord");
@@ -178,7 +186,7 @@ fn tools_are_called_inside_the_list_and_the_budget() {
     assert_eq!((report.tools_used.len(), spent), (2, 10_000));
     // Asking for ever is cut off, too.
     let calls = vec![good; 20];
-    let report = run(&commission(caller(&calls), &["vin_decode"], 1_000_000));
+    let report = run_within(&commission(caller(&calls), &["vin_decode"]), 1_000_000);
     assert_eq!(report.tools_used.len(), 16);
     assert!(report.outcome.unwrap().result.ends_with("no more than 16 calls\",\"ok\":false}\n"));
 }
@@ -187,7 +195,7 @@ fn tools_are_called_inside_the_list_and_the_budget() {
 fn programs_that_do_not_end_are_ended() {
     let begun = Instant::now();
     let mut endless =
-        commission(program("", "(call $print (i32.const 2) (i32.const 0) (i32.const 4)) (loop $l (br $l))"), &[], 0);
+        commission(program("", "(call $print (i32.const 2) (i32.const 0) (i32.const 4)) (loop $l (br $l))"), &[]);
     endless.deadline = Clock::system().now().plus(Duration::from_millis(300));
     let report = run(&endless);
     let error = report.outcome.unwrap_err();
@@ -197,7 +205,7 @@ fn programs_that_do_not_end_are_ended() {
     // And by what it computes, whatever the clock says.
     endless.deadline = Clock::system().now().plus(Duration::from_secs(30));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let report = runtime.block_on(ProgramExecutor::with_fuel(desk(), 50_000_000).run(&endless));
+    let report = runtime.block_on(ProgramExecutor::with_fuel(desk(), 50_000_000).run(&endless, &mut spending(0)));
     assert!(failure(&report).contains("computed for too long"));
     endless.deadline = Clock::system().now();
     assert_eq!(run(&endless).outcome.unwrap_err().reason.as_deref(), Some("deadline_exceeded"));
@@ -214,7 +222,7 @@ fn bulk_operations_and_host_calls_are_paid_for_by_size() {
     for body in [fill, copy, draw, table, "(call $print (i32.const 2) (i32.const 0) (i32.const 58000000))"] {
         let begun = Instant::now();
         let program = program("(table $t 20000 funcref)", &format!("{grown} (loop $l {body} (br $l))"));
-        let mut commission = commission(program, &[], 0);
+        let mut commission = commission(program, &[]);
         commission.deadline = Clock::system().now().plus(Duration::from_millis(500));
         let error = run(&commission).outcome.unwrap_err();
         // A slice that is under way when the deadline comes may end; no slice is long.
@@ -351,7 +359,7 @@ fn damaged_programs_do_no_harm() {
             damaged[at] = u8::try_from(next(256)).unwrap();
         }
         damaged.truncate(damaged.len() - next(2) * next(40));
-        let report = runtime.block_on(executor.run(&commission(damaged, &["vin_decode"], 5_000)));
+        let report = runtime.block_on(executor.run(&commission(damaged, &["vin_decode"]), &mut spending(5_000)));
         match report.outcome {
             Ok(_) => ran += 1,
             Err(error) => assert_eq!(error.reason.as_deref(), Some("seller_failed"), "{error:?}"),
@@ -375,7 +383,7 @@ fn the_example_is_built_from_its_text() {
         (json!({"text": "one two  three"}), r#"{"words":3,"bytes":25}"#.to_owned()),
         (json!({"text": "a ".repeat(50_000)}), r#"{"words":50001,"bytes":100011}"#.to_owned()),
     ] {
-        let report = run(&Commission { input, ..commission(program.clone(), &[], 0) });
+        let report = run(&Commission { input, ..commission(program.clone(), &[]) });
         assert_eq!(report.outcome.unwrap().result, expected);
     }
 }

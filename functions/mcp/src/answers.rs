@@ -73,7 +73,7 @@ impl Answered {
         }
         let todo = match body["credited_usdc"].is_string() {
             true => {
-                "The work failed and its price is on your credits. To try again, buy again: with a new key or payment."
+                "The work failed and credited_usdc is on your credits. To try again, buy again: with a new key or payment."
             }
             false if body["reason"] == "provider_not_configured" => {
                 "This deployment cannot do that, now or in a minute: use another tool. Nothing was charged."

@@ -287,7 +287,7 @@ fn request_schema() -> Value {
             "receipt_id": {"type": "string"},
             "poll_key": {"type": "string", "description": "Give it to get_request, if you have no access token"},
             "result": {"description": "What the tool found, once status is completed"},
-            "error": {"type": "string", "description": "Why it failed, if status is failed; the price was credited back"},
+            "error": {"type": "string", "description": "Why it failed, if status is failed; credited_usdc of the price was credited back"},
         },
         "required": ["request_id", "status", "tool"],
     })

@@ -9,7 +9,6 @@ use common::auth::Scope;
 use common::catalog::input;
 use common::gate::parse_body;
 use common::http::{ApiError, MarketError, Segment, private_json, read_body};
-use common::jobs::job::{Job, Outcome};
 use common::marketplace::files::{self, FileRow, Part};
 use common::marketplace::party::{self, Party};
 use common::marketplace::{Market, jobs, rating, respond};
@@ -39,21 +38,13 @@ pub async fn show(
     respond(answer.await)
 }
 
-/// Files are their buyer's once the job is completed; what a failed one left is its seller's only.
-fn check_files(job: &Job, party: Party) -> Result<(), ApiError> {
-    if party == Party::Seller || job.outcome == Some(Outcome::Completed) {
-        return Ok(());
-    }
-    Err(ApiError::NotFound)
-}
-
 /// `GET /v1/soul/jobs/{id}/files`
 pub async fn list_files(State(market): State<Arc<Market>>, Segment(id): Segment, headers: HeaderMap) -> Response {
     let answer = async {
         let (job, party) = party::job_for(&market, &headers, &id, Scope::Read).await?;
-        let files = match check_files(&job, party) {
-            Ok(()) => files::of_job(&market.app.db, job.request_id).await?,
-            Err(_) => Vec::new(),
+        let files = match jobs::may_see_files(&job, party) {
+            true => files::of_job(&market.app.db, job.request_id).await?,
+            false => Vec::new(),
         };
         let listed: Vec<_> = files.iter().map(|file| file.to_json(job.request_id)).collect();
         let body = json!({"job_id": job.request_id.soul_job(), "file_count": listed.len(), "files": listed});
@@ -72,7 +63,9 @@ pub async fn file(
     let answer = async {
         let Path((id, path)) = path.map_err(|_| ApiError::NotFound)?;
         let (job, party) = party::job_for(&market, &headers, &id, Scope::Read).await?;
-        check_files(&job, party)?;
+        if !jobs::may_see_files(&job, party) {
+            return Err(ApiError::NotFound);
+        }
         let file = files::load(&market.app.db, job.request_id, &path).await?.ok_or(ApiError::NotFound)?;
         let key = file.blob(job.request_id);
         let is_large = file.size > files::MAX_SERVED_BYTES;
@@ -98,8 +91,7 @@ pub async fn file(
             response.headers_mut().insert(header::LOCATION, location);
             return Ok(response);
         }
-        let bytes = market.app.blobs.get(&key).await?;
-        let bytes = bytes.ok_or_else(|| StoreError::new(format_args!("the file {key} is missing")))?;
+        let bytes = market.app.blobs.get(&key).await?.ok_or(ApiError::ResultExpired)?;
         Ok(download(&file, bytes, part))
     };
     respond(answer.await)

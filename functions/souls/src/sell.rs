@@ -12,7 +12,7 @@ use common::gate::{self, Call, parse_body};
 use common::http::{ApiError, MarketError, headers, private_json, read_body};
 use common::ledger::earning;
 use common::marketplace::offer::Execution;
-use common::marketplace::{Market, offer, party, respond, schema, soul};
+use common::marketplace::{Market, offer, party, respond, soul};
 use common::money::Usdc;
 use common::tools::soul::{EXECUTION, PURCHASE};
 use http::{HeaderMap, StatusCode};
@@ -100,9 +100,9 @@ pub async fn execute(
     let answer = async {
         let resource = market.app.resource_url(&parts);
         let body = read_body(body, gate::MAX_BODY_BYTES).await?;
-        let execution = offer::execution(&market, &slug, &service, &parts.headers).await?;
+        let mut execution = offer::execution(&market, &slug, &service, &parts.headers).await?;
         if !gate::is_probe(&parts.headers, &body) {
-            check_input(&execution, &parse_body(&parts.headers, &body)?)?;
+            check_input(&mut execution, &parse_body(&parts.headers, &body)?)?;
         }
         let call = Call {
             tool: &EXECUTION,
@@ -117,17 +117,12 @@ pub async fn execute(
 }
 
 /// The input of an execution, held to the terms it is bought at.
-fn check_input(execution: &Execution, members: &Map<String, Value>) -> Result<(), ApiError> {
+fn check_input(execution: &mut Execution, members: &Map<String, Value>) -> Result<(), ApiError> {
     let input = members.get("input").ok_or_else(|| wrong("input", "is required"))?;
     if !input.is_object() {
         return Err(wrong("input", "must be an object"));
     }
-    let invalid = |errors| MarketError::InvalidInput(schema::under("input", errors));
-    schema::fits(input).map_err(invalid)?;
-    if let Some(asked) = &execution.terms.input_schema {
-        schema::validate(asked, input).map_err(invalid)?;
-    }
-    Ok(())
+    execution.check_input("input", input)
 }
 
 fn wrong(path: &str, message: &str) -> ApiError {

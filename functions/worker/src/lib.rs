@@ -1,4 +1,4 @@
-//! The worker: takes jobs off the queue and brings them to their end.
+//! The worker: takes jobs off the queue and brings them to their end, or hands them over to sellers' workers.
 
 use std::sync::LazyLock;
 

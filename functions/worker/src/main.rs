@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use common::app::{self, App, Connections};
 use common::config::Config;
+use common::marketplace::{webhook, workshop::Workshop};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 
 #[tokio::main(flavor = "current_thread")]
@@ -9,7 +10,9 @@ async fn main() -> Result<(), Error> {
     let config = Arc::new(Config::from_env()?);
     let connections = Connections::open(&config)?;
     let app = App::new(config, &connections);
-    let (engine, _) = app::engine(&app, &connections, &worker::RUNNERS).await?;
+    let (mut engine, keys) = app::engine(&app, &connections, &worker::RUNNERS).await?;
+    let workshop = Workshop::handing_over(&app, &engine.toolbox, webhook::key(&keys.quotes));
+    engine.sellers = Some(Arc::new(workshop));
     app.db.warm(&app.config.tables.jobs).await;
     let engine = &engine;
     let handler = |event: LambdaEvent<worker::SqsEvent>| async move {

@@ -79,9 +79,13 @@ pub fn validate(schema: &Value, value: &Value) -> Result<(), Vec<FieldError>> {
     Err(errors)
 }
 
-/// The errors of a value that is itself a member: `path` in front of each.
+/// The errors of a value that is itself a member: `path` in front of each. Of a value that is no member it is empty.
 pub fn under(path: &str, errors: Vec<FieldError>) -> Vec<FieldError> {
-    let place = |below: String| if below.is_empty() { path.to_owned() } else { format!("{path}.{below}") };
+    let place = |below: String| match (path.is_empty(), below.is_empty()) {
+        (true, _) => below,
+        (false, true) => path.to_owned(),
+        (false, false) => format!("{path}.{below}"),
+    };
     errors.into_iter().map(|error| FieldError { path: place(error.path), ..error }).collect()
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::wire::{Answer, Message, Question, Stop, call, name};
-use crate::config::ModelConfig;
+use crate::config::{ModelConfig, Tokens};
 
 /// The protocol's version, sent with every request.
 pub const VERSION: &str = "2023-06-01";
@@ -25,7 +25,7 @@ pub fn body(config: &ModelConfig, ask: &Question<'_>) -> Value {
     });
     let messages: Value = messages.collect();
     let mut body =
-        json!({"model": config.name, "max_tokens": config.max_tokens, "system": ask.system, "messages": messages});
+        json!({"model": config.name, "max_tokens": ask.max_tokens, "system": ask.system, "messages": messages});
     if !ask.tools.is_empty() {
         let tools = ask
             .tools
@@ -50,10 +50,11 @@ pub fn answer(body: &Value) -> Option<Answer> {
         _ => Stop::Refused,
     };
     let usage = &body["usage"];
-    let tokens = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"]
-        .iter()
-        .filter_map(|part| usage[*part].as_u64())
-        .reduce(u64::saturating_add);
+    let count = |name: &str| usage[name].as_u64();
+    let tokens = count("input_tokens").zip(count("output_tokens")).map(|(input, output)| {
+        let cached = ["cache_creation_input_tokens", "cache_read_input_tokens"].into_iter().filter_map(count);
+        Tokens { input: cached.fold(input, u64::saturating_add), output }
+    });
     let (model, id) = (name(&body["model"]), name(&body["id"]));
     Some(Answer { text, calls: calls?, stop, tokens, model, id, echo: body["content"].clone() })
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::wire::{Answer, Message, Question, Stop, call};
-use crate::config::ModelConfig;
+use crate::config::{ModelConfig, Tokens};
 use crate::encoding::percent_encoded;
 
 pub fn path(config: &ModelConfig) -> String {
@@ -11,7 +11,7 @@ pub fn path(config: &ModelConfig) -> String {
     format!("/model/{}/converse", percent_encoded(&config.name))
 }
 
-pub fn body(config: &ModelConfig, ask: &Question<'_>) -> Value {
+pub fn body(ask: &Question<'_>) -> Value {
     let messages = ask.messages.iter().map(|message| match message {
         Message::Asked(text) => json!({"role": "user", "content": [{"text": text}]}),
         Message::Answered(echo) => echo.clone(),
@@ -25,7 +25,7 @@ pub fn body(config: &ModelConfig, ask: &Question<'_>) -> Value {
         }
     });
     let messages: Value = messages.collect();
-    let inference = json!({"maxTokens": config.max_tokens});
+    let inference = json!({"maxTokens": ask.max_tokens});
     let mut body = json!({"system": [{"text": ask.system}], "messages": messages, "inferenceConfig": inference});
     if !ask.tools.is_empty() {
         let tools = ask.tools.iter().map(|tool| {
@@ -54,7 +54,8 @@ pub fn answer(config: &ModelConfig, body: &Value) -> Option<Answer> {
         // `guardrail_intervened`, `content_filtered`, `malformed_…`, and what is not known yet.
         _ => Stop::Refused,
     };
-    let tokens = body["usage"]["totalTokens"].as_u64();
+    let count = |name: &str| body["usage"][name].as_u64();
+    let tokens = count("inputTokens").zip(count("outputTokens")).map(|(input, output)| Tokens { input, output });
     let model = Some(config.name.clone());
     Some(Answer { text, calls: calls?, stop, tokens, model, id: None, echo: message.clone() })
 }

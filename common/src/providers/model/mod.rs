@@ -17,9 +17,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-pub use self::wire::{Answer, Call, Message, Question, Reply, Stop};
+pub use self::wire::{Answer, Call, Message, Question, Reply, Stop, most_tokens_of_frame};
 use crate::clock::{Clock, Timestamp};
-use crate::config::{Config, ModelConfig, ModelProvider};
+use crate::config::{Config, ModelConfig, ModelPrices, ModelProvider};
 use crate::http::log;
 use crate::net::{PlainAnswer, PlainError, PlainHttp};
 use crate::outcome::{ToolError, Unavailable};
@@ -32,6 +32,14 @@ const ATTEMPTS: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(500);
 /// Longest pause that is waited for.
 const MAX_PAUSE: Duration = Duration::from_secs(30);
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub struct Unanswered {
+    pub error: ToolError,
+    /// The provider may have worked on the question, and asks to be paid for it.
+    pub may_cost: bool,
+}
 
 /// A language model, and how it is asked.
 #[derive(Clone)]
@@ -63,28 +71,44 @@ impl Model {
         &self.config.name
     }
 
+    pub fn prices(&self) -> ModelPrices {
+        self.config.prices
+    }
+
+    /// Most tokens of one answer.
+    pub fn max_tokens(&self) -> u32 {
+        self.config.max_tokens
+    }
+
     /// Puts a question, again if the peer is busy or was not reached and the deadline leaves time for it.
-    pub async fn ask(&self, ask: &Question<'_>, deadline: Timestamp, clock: &Clock) -> Result<Answer, ToolError> {
+    pub async fn ask(&self, ask: &Question<'_>, deadline: Timestamp, clock: &Clock) -> Result<Answer, Unanswered> {
         let body = self.body(ask).to_string().into_bytes();
         let mut attempt = 1;
         loop {
             let request = self.request(body.clone()).map_err(|error| {
                 log::failure("the model's request could not be made", &error);
-                unavailable(Unavailable::ProviderNotConfigured, "the model is not configured rightly")
+                let error = unavailable(Unavailable::ProviderNotConfigured, "the model is not configured rightly");
+                Unanswered { error, may_cost: false }
             })?;
-            let (error, pause) = match self.http.send(request).await {
-                Ok(answer) if answer.status == 200 => return self.read(&answer.body),
-                Ok(answer) => self.refused(&answer),
+            let (error, pause, may_cost) = match self.http.send(request).await {
+                Ok(answer) if answer.status == 200 => {
+                    return self.read(&answer.body).map_err(|error| Unanswered { error, may_cost: true });
+                }
+                Ok(answer) => {
+                    let (error, pause) = self.refused(&answer);
+                    (error, pause, false)
+                }
                 Err(error) => {
                     log::failure("the model did not answer", &error);
                     let again = matches!(error, PlainError::NotSent(_)).then_some(PAUSE);
-                    (unavailable(Unavailable::SourceUnavailable, "the model could not be reached"), again)
+                    let told = unavailable(Unavailable::SourceUnavailable, "the model could not be reached");
+                    (told, again, again.is_none())
                 }
             };
-            let Some(pause) = pause.filter(|_| attempt < ATTEMPTS) else { return Err(error) };
+            let Some(pause) = pause.filter(|_| attempt < ATTEMPTS) else { return Err(Unanswered { error, may_cost }) };
             let pause = pause.max(PAUSE * 2u32.pow(attempt - 1));
             if pause > MAX_PAUSE || clock.now().plus(pause) >= deadline {
-                return Err(error);
+                return Err(Unanswered { error, may_cost });
             }
             tokio::time::sleep(pause).await;
             attempt += 1;
@@ -95,7 +119,7 @@ impl Model {
         match self.config.provider {
             ModelProvider::OpenAi => openai::body(&self.config, ask),
             ModelProvider::Anthropic => anthropic::body(&self.config, ask),
-            ModelProvider::Bedrock => bedrock::body(&self.config, ask),
+            ModelProvider::Bedrock => bedrock::body(ask),
         }
     }
 

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::wire::{Answer, Message, Question, Stop, call, name};
-use crate::config::ModelConfig;
+use crate::config::{ModelConfig, Tokens};
 
 pub fn path() -> String {
     "/chat/completions".to_owned()
@@ -24,7 +24,7 @@ pub fn body(config: &ModelConfig, ask: &Question<'_>) -> Value {
     let mut body = json!({"model": config.name, "messages": messages});
     // OpenAI's newer models refuse the old name, and many other servers do not know the new one.
     let limit = if config.url.is_none() { "max_completion_tokens" } else { "max_tokens" };
-    body[limit] = json!(config.max_tokens);
+    body[limit] = json!(ask.max_tokens);
     if !ask.tools.is_empty() {
         let tools = ask.tools.iter().map(|tool| {
             let function = json!({"name": tool.name, "description": tool.summary, "parameters": tool.input_schema()});
@@ -72,9 +72,17 @@ pub fn answer(body: &Value) -> Option<Answer> {
         text,
         calls,
         stop,
-        tokens: body["usage"]["total_tokens"].as_u64(),
+        tokens: tokens(&body["usage"]),
         model: name(&body["model"]),
         id: name(&body["id"]),
         echo: Value::Object(echo),
     })
+}
+
+/// Some servers count what a model thinks in the sum only: what is no question is answer, which costs more.
+fn tokens(usage: &Value) -> Option<Tokens> {
+    let count = |name: &str| usage[name].as_u64();
+    let input = count("prompt_tokens").unwrap_or_default();
+    let rest = count("total_tokens").map(|total| total.saturating_sub(input));
+    Some(Tokens { input, output: count("completion_tokens").max(rest)? })
 }

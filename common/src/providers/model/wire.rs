@@ -3,12 +3,37 @@
 use serde_json::Value;
 
 use crate::catalog::ToolSpec;
+use crate::config::Tokens;
+
+/// What a provider adds to a question by itself, in tokens: for each message, and where there are tools.
+const PER_MESSAGE: u64 = 16;
+const FOR_TOOLS: u64 = 1_000;
 
 /// One question: everything, each time, for models remember nothing.
 pub struct Question<'a> {
     pub system: &'a str,
     pub messages: &'a [Message],
     pub tools: &'a [&'static ToolSpec],
+    /// Most tokens of the answer.
+    pub max_tokens: u32,
+}
+
+impl Question<'_> {
+    /// More tokens than this the question has not: a token is at least a byte.
+    pub fn most_tokens(&self) -> u64 {
+        let messages: u64 = self.messages.iter().map(Message::most_tokens).sum();
+        most_tokens_of_frame(self.system.len(), self.tools.iter().copied()) + messages
+    }
+}
+
+/// The same of everything but the messages.
+pub fn most_tokens_of_frame(system_bytes: usize, tools: impl Iterator<Item = &'static ToolSpec>) -> u64 {
+    let tools: u64 = tools.map(|tool| count(tool.summary.len() + tool.input_schema().to_string().len() + 64)).sum();
+    count(system_bytes) + PER_MESSAGE + if tools > 0 { tools + FOR_TOOLS } else { 0 }
+}
+
+fn count(bytes: usize) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
 /// What was said so far.
@@ -19,6 +44,18 @@ pub enum Message {
     Answered(Value),
     /// By us, to each call of the last answer.
     Replied(Vec<Reply>),
+}
+
+impl Message {
+    /// More tokens than this it has not.
+    pub fn most_tokens(&self) -> u64 {
+        let bytes = match self {
+            Message::Asked(text) => text.len(),
+            Message::Answered(echo) => echo.to_string().len(),
+            Message::Replied(replies) => replies.iter().map(|reply| reply.id.len() + reply.text.len() + 32).sum(),
+        };
+        count(bytes) + PER_MESSAGE
+    }
 }
 
 /// What came of a call.
@@ -35,8 +72,8 @@ pub struct Answer {
     pub text: String,
     pub calls: Vec<Call>,
     pub stop: Stop,
-    /// Of question and answer together.
-    pub tokens: Option<u64>,
+    /// As the provider counts them.
+    pub tokens: Option<Tokens>,
     pub model: Option<String>,
     pub id: Option<String>,
     /// For [`Message::Answered`].

@@ -17,6 +17,7 @@ use super::written::Written;
 use crate::catalog::input::{Field, Kind};
 use crate::catalog::{Price, ToolSpec};
 use crate::clock::Timestamp;
+use crate::config::Tokens;
 use crate::http::log;
 use crate::material::visible;
 use crate::money::Usdc;
@@ -58,12 +59,10 @@ pub struct Depth {
     at_once: usize,
     /// Statements to each question.
     pub claims: usize,
-    /// Of the pages' sentences those nearest to the questions are shown to a model, up to so many characters. At four
-    /// characters a token, with the frame and an answer of 4,096, deep research takes about 16,000 tokens, and quick 9,000:
-    /// at the price of the tool there is no room for whole pages.
+    /// Of the pages' sentences those nearest to the questions are shown to a model, up to so many characters, and no more
+    /// than the tool's price pays for: at four characters a token, with the frame and an answer of 4,096, deep research
+    /// takes about 16,000 tokens, and quick 9,000.
     pub model_chars: usize,
-    /// Tokens of all questions to the model together; what the model itself counts. With none left, nothing more is asked.
-    pub model_tokens: u64,
     /// From the beginning to the end. The tool's deadline is longer, so that what there is by then is still told.
     time: Duration,
 }
@@ -76,7 +75,6 @@ const QUICK: Depth = Depth {
     at_once: 4,
     claims: 3,
     model_chars: 16_000,
-    model_tokens: 20_000,
     time: Duration::from_secs(40),
 };
 const DEEP: Depth = Depth {
@@ -87,7 +85,6 @@ const DEEP: Depth = Depth {
     at_once: 6,
     claims: 5,
     model_chars: 40_000,
-    model_tokens: 50_000,
     time: Duration::from_secs(104),
 };
 
@@ -118,7 +115,7 @@ async fn research(toolbox: Arc<Toolbox>, task: Task) -> Result<Output, ToolError
     let depth = if task.text("depth") == "quick" { &QUICK } else { &DEEP };
     let topic = task.text("topic").to_owned();
     let times = Times::of(&toolbox, &task, depth);
-    let mut written = Written::default();
+    let mut written = Written::within(task.tool.price.of(&task.input));
 
     task.reporter.say(2, "planning");
     let questions = written.plan(&toolbox, &topic, depth, times.search).await;
@@ -188,7 +185,7 @@ async fn research(toolbox: Arc<Toolbox>, task: Task) -> Result<Output, ToolError
         "searched_with": found.names(),
         "index": found.index.map(|index| json!({"pages": index.pages, "updated_at": index.updated_at.to_string()})),
         "model": written.model,
-        "tokens_used": written.tokens,
+        "tokens_used": written.tokens.map(Tokens::total),
         "note": written.note,
     });
     let source = match (&toolbox.model, &written.model) {

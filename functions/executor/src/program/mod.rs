@@ -21,7 +21,7 @@ use std::time::Duration;
 use common::store::BoxFuture;
 use common::tools::{Mode, ToolError, Unavailable};
 use common::work::program::{ProgramInfo, inspect};
-use common::work::{Allowance, Commission, Desk, Executor, MAX_LOG_BYTES, Report, Work, out_of_time};
+use common::work::{Allowance, Commission, Desk, Executor, MAX_LOG_BYTES, Report, Spending, Work, out_of_time};
 use serde_json::{Value, json};
 use wasmi::{CompilationMode, Config, EnforcedLimits, Engine, Module};
 
@@ -51,7 +51,7 @@ impl ProgramExecutor {
         ProgramExecutor { engine: engine(), desk, total_fuel }
     }
 
-    async fn work(&self, commission: &Commission, allowance: &mut Allowance, log: &Log) -> Result<Work, ToolError> {
+    async fn work(&self, commission: &Commission, allowance: &mut Allowance<'_>, log: &Log) -> Result<Work, ToolError> {
         let program = commission.program.clone().ok_or_else(|| seller_failed("the service has no program"))?;
         let (engine, input, log) = (self.engine.clone(), commission.input.to_string().into_bytes(), log.clone());
         let mut machine =
@@ -90,9 +90,9 @@ impl ProgramExecutor {
 }
 
 impl Executor for ProgramExecutor {
-    fn run<'a>(&'a self, commission: &'a Commission) -> BoxFuture<'a, Report> {
+    fn run<'a>(&'a self, commission: &'a Commission, spending: &'a mut Spending) -> BoxFuture<'a, Report> {
         Box::pin(async move {
-            let mut allowance = Allowance::of(commission, &self.desk);
+            let mut allowance = Allowance::of(commission, &self.desk, spending);
             let log = Log::default();
             let left = commission.deadline.millis() - allowance.clock().now().millis();
             let left = Duration::from_millis(u64::try_from(left).unwrap_or(0));
@@ -132,7 +132,7 @@ fn engine() -> Engine {
 }
 
 /// A tool, asked for in JSON, answered in JSON.
-async fn call(allowance: &mut Allowance, asked: &[u8]) -> Value {
+async fn call(allowance: &mut Allowance<'_>, asked: &[u8]) -> Value {
     let asked: Value = serde_json::from_slice(asked).unwrap_or_default();
     let arguments = asked.get("arguments").cloned().unwrap_or_else(|| json!({}));
     match allowance.call(asked["tool"].as_str().unwrap_or_default(), &arguments).await {
