@@ -38,6 +38,7 @@
 //! | `notifications` | what is raised twice, read, and not one's own |
 //! | `insights` | receipts, value, the audit while rows are added, an export and its check |
 //! | `approvals` | the action policy, held calls, the decision page |
+//! | `idle` | a minute without work, and writers that race the scheduler |
 //! | `finding` | souls: their order, changes, crashes and races, and what a search reads |
 //! | `cost` | requests and capacity units of a call |
 //! | `souls_market` | buying from souls: quotes, workers, files, ratings, deadlines, many at once |
@@ -73,6 +74,7 @@ mod faults;
 mod fees;
 mod finding;
 mod front_run;
+mod idle;
 mod insights;
 mod kill;
 mod limits;

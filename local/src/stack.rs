@@ -15,6 +15,7 @@ use common::gate::Gate;
 use common::insights::audit::CursorKey;
 use common::jobs::engine::SellersWork;
 use common::jobs::{Engine, job, store};
+use common::ledger::signing;
 use common::marketplace::Market;
 use common::marketplace::workshop::Workshop;
 use common::net::{FetchPolicy, PlainHttp};
@@ -380,9 +381,12 @@ async fn schedule(
     deliveries: Arc<LocalQueue>,
     receipt_key: common::ledger::signing::PublicKey,
 ) {
+    if let Err(error) = signing::publish(&app.db, &receipt_key).await {
+        common::http::log::failure("the receipt key could not be made known", &error);
+    }
     loop {
         let queues = scheduler::Queues { tools: &*tools, souls: &*souls, deliveries: &*deliveries };
-        if let Err(error) = scheduler::run(&app.db, queues, &app.clock, &receipt_key).await {
+        if let Err(error) = scheduler::run(&app.db, queues, &app.clock).await {
             common::http::log::failure("the scheduler failed", &error);
         }
         tokio::time::sleep(SCHEDULE).await;

@@ -27,6 +27,7 @@ use crate::outcome::{ErrorCode, Mode, ToolError};
 use crate::payments::reason::Reason;
 use crate::payments::settle::Intent;
 use crate::store::Key;
+use crate::store::lists::List;
 
 /// A worker that has not come back after this long is taken for dead.
 pub const LEASE: std::time::Duration = std::time::Duration::from_secs(40);
@@ -363,10 +364,27 @@ pub fn open_shard(request_id: RequestId, lane: Lane) -> String {
     shard_name(request_id.bytes()[0] % OPEN_SHARDS, lane)
 }
 
+const SOULS_SHARDS: &str = "OPEN#SOULS#";
+
+impl Lane {
+    /// Whose shard of the open index this is.
+    pub fn of_shard(shard: &str) -> Lane {
+        if shard.starts_with(SOULS_SHARDS) { Lane::Souls } else { Lane::Tools }
+    }
+
+    /// The list of its open jobs.
+    pub const fn list(self) -> List {
+        match self {
+            Lane::Tools => List::Tools,
+            Lane::Souls => List::Souls,
+        }
+    }
+}
+
 pub fn shard_name(shard: u8, lane: Lane) -> String {
     match lane {
         Lane::Tools => format!("OPEN#{shard}"),
-        Lane::Souls => format!("OPEN#SOULS#{shard}"),
+        Lane::Souls => format!("{SOULS_SHARDS}{shard}"),
     }
 }
 

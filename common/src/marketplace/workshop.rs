@@ -69,11 +69,11 @@ impl SellersWork for Workshop {
             let found = soul::load_latest(&self.db, taken.soul.as_str()).await?.filter(Soul::is_active);
             let offered = service::load_latest(&self.db, taken.soul.as_str(), taken.service.as_str()).await?;
             let (Some(found), Some(offered)) = (found, offered.filter(trials::can_be_tried)) else {
-                return trials::end(&self.db, &taken, None).await;
+                return trials::end(&self.db, &taken).await;
             };
             let now = self.clock.now();
             if trials::is_spare(&taken, offered.trial.as_ref(), now) {
-                return trials::end(&self.db, &taken, None).await;
+                return trials::end(&self.db, &taken).await;
             }
             if !trials::take_turn(&self.db, &taken.soul, now).await? {
                 return trials::keep(&self.db, &taken, None, now).await;
