@@ -164,6 +164,7 @@ impl World {
             blobs: Arc::new(Nowhere),
             chain: common::providers::Chain::new(http.clone(), &self.config.chain),
             stop: StopSwitch::default(),
+            forms: Default::default(),
         };
         let (db, fate) = (self.db.clone(), self.fate.clone());
         let settler = Model { way: self.way, chain: self.chain.clone(), fate, db, clock: clock.clone() };
