@@ -1,7 +1,7 @@
 # The commands of this project. `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help run reset read spend tour opt-out verify doctor import-snapshot test test-aws rehearse conformance simulate schemathesis lint bench
+.PHONY: help run reset read spend tour opt-out verify doctor import-snapshot test test-aws rehearse conformance simulate schemathesis lint bench load
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -37,7 +37,7 @@ doctor: ## Compare how the local stack (or, with TABLE_PREFIX set, a deployment)
 
 # The tests record which permissions they use; the last command lists those that nobody used.
 test: ## Everything a newcomer needs to trust the build
-	cargo build --package local
+	cargo build --workspace --bins --tests
 	@rm -rf "$$(local/target-dir.sh)/tmp/permissions"
 	cargo test --workspace
 	cargo test --quiet --workspace --test integration -- --ignored --exact permissions::every_permission_is_used_or_explained
@@ -66,6 +66,9 @@ lint: ## Formatting, and clippy with warnings denied
 
 bench: ## Costs as ratios: verification, the 402 answer, cold start, finding one of a million souls, reading pages, database units
 	@local/bench.sh
+
+load: ## Paid calls of every kind against the release build: what each costs, as ratios to a free one (SECONDS=60, AGENTS=8)
+	@LOAD_SECONDS=$(SECONDS) LOAD_AGENTS=$(AGENTS) local/load.sh
 
 # The AWS side. `make sam` validates template.yaml, builds every function as it is deployed, and tries the sample events
 # on what was built; `make deploy` deploys by hand, the workflow in .github/ by itself.

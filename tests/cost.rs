@@ -1,11 +1,13 @@
 //! What a call costs, counted on the wire: requests to the database and the units they consume.
 
+use common::store::lists::List;
+use common::store::{Key, Write};
 use serde_json::json;
 
 use crate::souls_market::Shop;
 use crate::support::payer::{bare, header};
 use crate::support::proxy::{Life, Proxy, Seen};
-use crate::support::{Payer, READ_PATH, VIN, VIN_PATH, look_at_the_switch, run, stack_with};
+use crate::support::{GATES, Payer, READ_PATH, VIN, VIN_PATH, look_at_the_switch, run, stack_with};
 use local::Options;
 use local::stack::Background;
 
@@ -24,6 +26,15 @@ async fn counted() -> Counted {
     .await;
     // The operator's switch is read every five seconds by each process, not by each call.
     look_at_the_switch(&stack).await;
+    // And what a process may put into the lists that are swept it announces twice an hour.
+    for function in GATES {
+        let app = &stack.functions[function];
+        for list in List::ALL {
+            let key = Key::new("NOTHING", "NOTHING");
+            let write = Write::update(&app.db.tables.ledger, key, "SET #nothing = :nothing");
+            app.db.write(write.bind("nothing", 0).unwrap().into_list(list, app.clock.now())).await.unwrap();
+        }
+    }
     database.take_seen();
     Counted { stack, database }
 }

@@ -53,13 +53,11 @@ async fn answer(stack: &Stack, function: &str, event: Value) -> Value {
             Indexer { writer, toolbox, queue: stack.pages.clone() }.handle(event).await.unwrap()
         }
         "scheduler" => {
-            let key = stack.keys.receipts.public();
             json!(
                 scheduler::run(
                     &app.db,
                     scheduler::Queues { tools: &*stack.queue, souls: &*stack.souls, deliveries: &*stack.deliveries },
                     &app.clock,
-                    &key
                 )
                 .await
                 .unwrap()

@@ -44,6 +44,7 @@
 //! | `insights` | receipts, value, the audit while rows are added, an export and its check |
 //! | `approvals` | the action policy, held calls, the decision page |
 //! | `gateway` | requests and answers as API Gateway and Lambda pass them on, and their limits |
+//! | `idle` | a minute without work, and writers that race the scheduler |
 //! | `finding` | souls: their order, changes, crashes and races, and what a search reads |
 //! | `cost` | requests and capacity units of a call |
 //! | `souls_market` | buying from souls: quotes, workers, files, ratings, deadlines, many at once |
@@ -84,6 +85,7 @@ mod fees;
 mod finding;
 mod front_run;
 mod gateway;
+mod idle;
 mod insights;
 mod kill;
 mod limits;

@@ -155,16 +155,17 @@ fn the_index_of_open_jobs_is_sparse_and_in_order() {
 fn messages_go_through_sqs() {
     let Some(endpoint) = other_aws() else { return };
     run(async {
-        let client = Connections::open(&config(&endpoint)).expect("connections").aws.sqs();
+        let aws = Connections::open(&config(&endpoint)).expect("connections").aws;
+        let client = aws.sqs();
         let url = client.create_queue().queue_name(format!("q{}", unique())).send().await.unwrap().queue_url.unwrap();
-        let queue = SqsQueue::new(client.clone(), &url);
+        let queue = SqsQueue::new(&aws, &url);
         let message =
             Message::Job { request_id: RequestId::bought_with("quote", &[b"q"]), trace: Some("t".to_owned()) };
         queue.send(&message).await.unwrap();
         let received = client.receive_message().queue_url(&url).wait_time_seconds(5).send().await.unwrap();
         let body = received.messages()[0].body().unwrap();
         assert_eq!(Message::parse(body).unwrap(), message);
-        let broken = SqsQueue::new(client, &format!("{url}-gone"));
+        let broken = SqsQueue::new(&aws, &format!("{url}-gone"));
         assert!(broken.send(&message).await.is_err());
     });
 }

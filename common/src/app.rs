@@ -11,6 +11,7 @@ use crate::auth::{AgentName, Caller, Session, nonce};
 use crate::clock::Clock;
 use crate::config::{AwsConfig, Config, Platform, SettlementConfig};
 use crate::gate::Gate;
+use crate::gate::challenge::Forms;
 use crate::http::{ApiError, headers};
 use crate::ids::AgentId;
 use crate::jobs::{Engine, Queues};
@@ -22,7 +23,7 @@ use crate::payments::settle::{Evidence, Facilitator, Relayer, Settler};
 use crate::payments::treasury::Treasury;
 use crate::providers::Chain;
 use crate::secrets::{self, ServiceKeys};
-use crate::store::aws::{Aws, SignedHttp};
+use crate::store::aws::{self, Aws, SignedHttp};
 use crate::store::blob::S3Blobs;
 use crate::store::queue::{NoQueue, SqsQueue};
 use crate::store::{Blobs, Db, Queue, StoreError};
@@ -38,6 +39,8 @@ pub struct App {
     pub chain: Chain,
     pub stop: StopSwitch,
     pub exposure: Gauge,
+    /// Of the 402 answers of this process.
+    pub forms: Forms,
 }
 
 /// The connections an [`App`] is made of, for functions that need more than it.
@@ -49,21 +52,17 @@ pub struct Connections {
 
 impl Connections {
     pub fn open(config: &Config) -> Result<Connections, StoreError> {
-        let roots = match &config.aws.ca_bundle {
-            Some(path) => Some(
-                std::fs::read(path).map_err(|error| StoreError::new(format_args!("AWS_CA_BUNDLE {path}: {error}")))?,
-            ),
-            None => None,
-        };
-        let http = PlainHttp::new(roots);
-        let signed = SignedHttp::new(http.clone(), &config.aws);
-        Ok(Connections { aws: Aws::new(&config.aws)?, http, signed })
+        let aws = aws::http(&config.aws)?;
+        // A stand-in for AWS may stand in for others, too.
+        let roots = config.aws.ca_bundle.as_ref().and_then(|path| std::fs::read(path).ok());
+        let signed = SignedHttp::new(aws.clone(), &config.aws);
+        Ok(Connections { aws: Aws::over(&config.aws, aws), http: PlainHttp::new(roots), signed })
     }
 
     /// The same sockets under the credentials of another configuration, for a process that stands in for several
     /// functions.
     pub fn acting_as(&self, config: &AwsConfig) -> Connections {
-        let signed = SignedHttp::new(self.http.clone(), config);
+        let signed = self.signed.acting_as(config);
         Connections { aws: self.aws.acting_as(config), http: self.http.clone(), signed }
     }
 }
@@ -82,6 +81,7 @@ impl App {
             chain: Chain::new(connections.http.clone(), &config.chain),
             stop: StopSwitch::default(),
             exposure: Gauge::default(),
+            forms: Forms::default(),
             config,
         }
     }
@@ -92,7 +92,7 @@ impl App {
         let (http, signed) = (&connections.http, &connections.signed);
         let toolbox = Toolbox::new(self.config.clone(), self.clock.clone(), db, blobs, http, signed, policy)?;
         let queue = self.config.aws.index_queue_url.as_deref();
-        let index_queue = queue.map(|url| Arc::new(SqsQueue::new(connections.aws.sqs(), url)) as Arc<dyn Queue>);
+        let index_queue = queue.map(|url| Arc::new(SqsQueue::new(&connections.aws, url)) as Arc<dyn Queue>);
         Ok(Toolbox { index_queue, ..toolbox })
     }
 
@@ -239,26 +239,26 @@ pub async fn engine(
 /// The deployed job queue.
 pub fn job_queue(config: &Config, connections: &Connections) -> Result<Arc<dyn Queue>, StoreError> {
     let url = config.aws.queue_url.as_deref().ok_or_else(|| StoreError::new("JOB_QUEUE_URL is not set"))?;
-    Ok(Arc::new(SqsQueue::new(connections.aws.sqs(), url)))
+    Ok(Arc::new(SqsQueue::new(&connections.aws, url)))
 }
 
 /// The deployed queue of what the executor does, for functions that fill it.
 pub fn soul_queue(config: &Config, connections: &Connections) -> Result<Arc<dyn Queue>, StoreError> {
     let url = config.aws.soul_queue_url.as_deref().ok_or_else(|| StoreError::new("SOUL_QUEUE_URL is not set"))?;
-    Ok(Arc::new(SqsQueue::new(connections.aws.sqs(), url)))
+    Ok(Arc::new(SqsQueue::new(&connections.aws, url)))
 }
 
 /// The deployed queue of events on their way to webhooks.
 pub fn delivery_queue(config: &Config, connections: &Connections) -> Result<Arc<dyn Queue>, StoreError> {
     let url = config.aws.delivery_queue_url.as_deref();
     let url = url.ok_or_else(|| StoreError::new("DELIVERY_QUEUE_URL is not set"))?;
-    Ok(Arc::new(SqsQueue::new(connections.aws.sqs(), url)))
+    Ok(Arc::new(SqsQueue::new(&connections.aws, url)))
 }
 
 /// The deployed queue of pages on their way into the index.
 pub fn index_queue(config: &Config, connections: &Connections) -> Result<Arc<dyn Queue>, StoreError> {
     let url = config.aws.index_queue_url.as_deref().ok_or_else(|| StoreError::new("INDEX_QUEUE_URL is not set"))?;
-    Ok(Arc::new(SqsQueue::new(connections.aws.sqs(), url)))
+    Ok(Arc::new(SqsQueue::new(&connections.aws, url)))
 }
 
 /// The configured way to put payments on chain.

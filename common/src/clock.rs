@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use chrono::{Datelike, Timelike};
 use serde::{Deserialize, Serialize};
 
 /// A moment, in milliseconds since 1970-01-01T00:00:00Z. Stored as an integer, printed as ISO 8601 in UTC.
@@ -32,7 +33,6 @@ impl Timestamp {
 
     /// The calendar year in UTC.
     pub fn year(self) -> u16 {
-        use chrono::Datelike;
         chrono::DateTime::from_timestamp_millis(self.0).and_then(|time| u16::try_from(time.year()).ok()).unwrap_or(1970)
     }
 
@@ -48,10 +48,28 @@ impl Timestamp {
 /// `2026-11-21T08:15:30.250Z`
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match chrono::DateTime::from_timestamp_millis(self.0) {
-            Some(time) => write!(f, "{}", time.format("%Y-%m-%dT%H:%M:%S%.3fZ")),
-            None => write!(f, "{} ms", self.0),
+        let Some(time) = chrono::DateTime::from_timestamp_millis(self.0) else { return write!(f, "{} ms", self.0) };
+        let Ok(year @ 0..=9999) = u32::try_from(time.year()) else {
+            return write!(f, "{}", time.format("%Y-%m-%dT%H:%M:%S%.3fZ"));
+        };
+        // By hand, because every log line and every price has a time: chrono reads its own format string each time.
+        let mut text = *b"0000-00-00T00:00:00.000Z";
+        let parts = [
+            (0, 4, year),
+            (5, 2, time.month()),
+            (8, 2, time.day()),
+            (11, 2, time.hour()),
+            (14, 2, time.minute()),
+            (17, 2, time.second()),
+            (20, 3, time.timestamp_subsec_millis()),
+        ];
+        for (begin, digits, mut number) in parts {
+            for place in text[begin..begin + digits].iter_mut().rev() {
+                *place = b'0' + (number % 10) as u8;
+                number /= 10;
+            }
         }
+        f.write_str(str::from_utf8(&text).map_err(|_| fmt::Error)?)
     }
 }
 
@@ -120,6 +138,11 @@ mod tests {
     fn prints_iso_8601_with_milliseconds() {
         assert_eq!(Timestamp::from_millis(1_795_249_530_250).to_string(), "2026-11-21T08:25:30.250Z");
         assert_eq!(Timestamp::from_secs(0).to_string(), "1970-01-01T00:00:00.000Z");
+        for millis in [-1, 951_782_400_001, 253_402_300_799_999, 253_402_300_800_000, -62_167_219_200_001, i64::MAX] {
+            let chrono = chrono::DateTime::from_timestamp_millis(millis)
+                .map_or(format!("{millis} ms"), |time| time.format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string());
+            assert_eq!(Timestamp::from_millis(millis).to_string(), chrono);
+        }
     }
 
     #[test]

@@ -23,6 +23,11 @@ pub fn base64_standard(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
+/// The same, behind what a text has already.
+pub fn push_base64(bytes: &[u8], text: &mut String) {
+    STANDARD.encode_string(bytes, text);
+}
+
 /// URL-safe base64 without padding, for ids, keys and signatures.
 pub fn base64_url(bytes: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(bytes)

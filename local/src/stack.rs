@@ -12,6 +12,7 @@ use common::approvals::Notices;
 use common::clock::{Clock, Timestamp};
 use common::config::Config;
 use common::jobs::{Engine, job, store};
+use common::ledger::signing;
 use common::net::FetchPolicy;
 use common::payments::treasury::Treasury;
 use common::secrets::ServiceKeys;
@@ -347,9 +348,12 @@ async fn look_at_seeds(indexer: Arc<Indexer>) {
 }
 
 async fn schedule(Scheduler { app, tools, souls, deliveries, receipt_key }: Scheduler) {
+    if let Err(error) = signing::publish(&app.db, &receipt_key).await {
+        common::http::log::failure("the receipt key could not be made known", &error);
+    }
     loop {
         let queues = scheduler::Queues { tools: &*tools, souls: &*souls, deliveries: &*deliveries };
-        if let Err(error) = scheduler::run(&app.db, queues, &app.clock, &receipt_key).await {
+        if let Err(error) = scheduler::run(&app.db, queues, &app.clock).await {
             common::http::log::failure("the scheduler failed", &error);
         }
         tokio::time::sleep(SCHEDULE).await;

@@ -175,6 +175,7 @@ impl World {
             chain: common::providers::Chain::new(http.clone(), &self.config.chain),
             stop: StopSwitch::default(),
             exposure: Gauge::default(),
+            forms: Default::default(),
         };
         let (db, fate) = (self.db.clone(), self.fate.clone());
         let settler = Model { way: self.way, chain: self.chain.clone(), fate, db, clock: clock.clone() };

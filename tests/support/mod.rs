@@ -125,9 +125,12 @@ pub async fn start(options: Options) -> Stack {
     stack
 }
 
+/// The functions that sell.
+pub const GATES: [&str; 6] = ["knowledge", "credits", "checkout", "souls", "seller", "mcp"];
+
 /// Lets each function that sells read the operator's switch, so that no call does it for the next five seconds.
 pub async fn look_at_the_switch(stack: &Stack) {
-    for function in ["knowledge", "credits", "checkout", "souls", "seller", "mcp"] {
+    for function in GATES {
         let stopped = common::limits::stopped(&stack.functions[function]).await.expect("a database");
         assert_eq!(stopped, None, "{function}");
     }

@@ -1,7 +1,9 @@
 //! ECDSA over secp256k1: recovering the signer of a digest, and signing with an own key.
 
 use std::fmt;
+use std::sync::{Arc, OnceLock};
 
+use k256::NonZeroScalar;
 use k256::ecdsa::{RecoveryId, Signature, SigningKey, VerifyingKey};
 
 use super::{Address, Word, keccak256};
@@ -85,16 +87,24 @@ fn address_of(key: &VerifyingKey) -> Address {
 /// A private key of ours (relayer, treasury) or of a test payer. Never printed.
 #[derive(Clone)]
 pub struct PrivateKey {
-    key: SigningKey,
-    address: Address,
+    secret: NonZeroScalar,
+    /// Made at the first use: the public key behind it costs more than all the rest of a function's start.
+    key: Arc<OnceLock<(SigningKey, Address)>>,
 }
 
 impl PrivateKey {
     /// From 32 bytes; `None` if they are zero or not below the curve order.
     pub fn from_bytes(bytes: &Word) -> Option<PrivateKey> {
-        let key = SigningKey::from_slice(bytes).ok()?;
-        let address = address_of(key.verifying_key());
-        Some(PrivateKey { key, address })
+        let secret = NonZeroScalar::try_from(bytes.as_slice()).ok()?;
+        Some(PrivateKey { secret, key: Arc::default() })
+    }
+
+    fn key(&self) -> &(SigningKey, Address) {
+        self.key.get_or_init(|| {
+            let key = SigningKey::from(self.secret);
+            let address = address_of(key.verifying_key());
+            (key, address)
+        })
     }
 
     /// From `0x` and 64 hex digits (the prefix may be missing).
@@ -104,18 +114,18 @@ impl PrivateKey {
     }
 
     pub fn address(&self) -> Address {
-        self.address
+        self.key().1
     }
 
     pub fn sign(&self, digest: &Word) -> RecoverableSignature {
-        let (signature, recovery_id) = self.key.sign_prehash_recoverable(digest);
+        let (signature, recovery_id) = self.key().0.sign_prehash_recoverable(digest);
         RecoverableSignature { signature, recovery_id }
     }
 }
 
 impl fmt::Debug for PrivateKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PrivateKey(of {})", self.address)
+        write!(f, "PrivateKey(of {})", self.address())
     }
 }
 

@@ -179,9 +179,9 @@ impl Gate {
         let (now, validity) = (self.app.clock.now(), self.app.config.payments.quote_ttl);
         let quote = Quote::offer(purchase, None, price, now, validity);
         let token = quote.to_token(&self.quote_key);
-        let (config, resource) = (&self.app.config, call.resource);
+        let (config, forms, resource) = (&self.app.config, &self.app.forms, call.resource);
         let (tool, listing) = (call.tool, call.listing);
-        Ok(Offer { config, tool, listing, resource, quote, quote_id: &token, credits_balance: None }.unpaid())
+        Ok(Offer { config, forms, tool, listing, resource, quote, quote_id: &token, credits_balance: None }.unpaid())
     }
 
     /// Refuses a call that names a quote for something else, where it is the quote that says what is sold: otherwise any
@@ -287,10 +287,10 @@ impl Gate {
         credits_balance: Option<Usdc>,
         show: impl Fn(Offer<'_>) -> Response,
     ) -> Response {
-        let config = &self.app.config;
+        let (config, forms) = (&self.app.config, &self.app.forms);
         let token = quote.to_token(&self.quote_key);
         let (tool, listing, resource) = (order.tool, order.listing, order.resource);
-        show(Offer { config, tool, listing, resource, quote, quote_id: &token, credits_balance })
+        show(Offer { config, forms, tool, listing, resource, quote, quote_id: &token, credits_balance })
     }
 
     /// 402 for a payment that is no good, with a fresh offer.

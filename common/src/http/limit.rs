@@ -1,6 +1,6 @@
 //! What a request's answer says of its rate limit, and what a limit has to know of the request.
 //!
-//! A middleware on every router ([`headers`]) keeps both for as long as the request is worked on, so that a handler
+//! What is around every router ([`headers`]) keeps both for as long as the request is worked on, so that a handler
 //! which asks who is calling is limited, and its answer marked, without a word of its own. The rules are in
 //! [`crate::limits`].
 
@@ -9,7 +9,6 @@ use std::net::IpAddr;
 use std::sync::OnceLock;
 
 use axum::extract::Request;
-use axum::middleware::Next;
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, Method};
 use lambda_http::request::RequestContext;
@@ -61,13 +60,13 @@ tokio::task_local! {
     static HERE: Here;
 }
 
-/// Middleware: answers whose request was counted say what is left.
-pub async fn headers(request: Request, next: Next) -> Response {
+/// Answers whose request was counted say what is left.
+pub async fn headers(request: Request, next: impl AsyncFnOnce(Request) -> Response) -> Response {
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
     let marketplace = request.uri().path().starts_with("/v1/soul");
     let here = Here { reads, marketplace, source: source_of(&request), taken: Cell::new(None) };
     let answer = async {
-        let response = next.run(request).await;
+        let response = next(request).await;
         match HERE.try_with(|here| here.taken.get()) {
             Ok(Some(taken)) => taken.mark(response),
             _ => response,

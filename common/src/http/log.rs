@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request};
-use axum::middleware::Next;
 use axum::response::Response;
 use serde_json::{Value, json};
 
@@ -53,15 +52,20 @@ pub fn metric(namespace: &str, name: &str, unit: &str, value: u64) {
     println!("{}", json!({"_aws": {"Timestamp": at, "CloudWatchMetrics": definition}, name: value}));
 }
 
-/// Middleware: one line a request.
-pub async fn requests(request: Request, next: Next) -> Response {
+/// The pattern of the route that answered, as an extension of the answer, where a router does not match paths itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Route(pub &'static str);
+
+/// One line a request.
+pub async fn requests(request: Request, next: impl AsyncFnOnce(Request) -> Response) -> Response {
     let started = Instant::now();
     let method = request.method().clone();
     // The route's pattern and not the path: ids in paths would make every line its own kind.
-    let matched = request.extensions().get::<MatchedPath>();
-    let route = matched.map_or("(no route)".to_owned(), |path| path.as_str().to_owned());
+    let matched = request.extensions().get::<MatchedPath>().cloned();
     let trace = request.headers().get("x-amzn-trace-id").and_then(|trace| trace.to_str().ok()).map(str::to_owned);
-    let response = next.run(request).await;
+    let response = next(request).await;
+    let answered = response.extensions().get::<Route>().map(|route| route.0);
+    let route = answered.or(matched.as_ref().map(MatchedPath::as_str)).unwrap_or("(no route)");
     let ms = started.elapsed().as_millis() as u64;
     event(
         "request",

@@ -62,7 +62,11 @@ impl<S: Send + Sync> FromRequestParts<S> for Segment {
 
 /// A JSON answer.
 pub fn json(status: StatusCode, body: &Value) -> Response {
-    let mut response = Response::new(Body::from(body.to_string()));
+    text(status, body.to_string())
+}
+
+fn text(status: StatusCode, json: String) -> Response {
+    let mut response = Response::new(Body::from(json));
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
@@ -70,17 +74,19 @@ pub fn json(status: StatusCode, body: &Value) -> Response {
 
 /// A JSON answer that no cache may keep: prices, paid results, anything of one agent.
 pub fn private_json(status: StatusCode, body: &Value) -> Response {
-    let mut response = json(status, body);
+    private_text(status, body.to_string())
+}
+
+/// The same of JSON that is a text already.
+pub fn private_text(status: StatusCode, json: String) -> Response {
+    let mut response = text(status, json);
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
 
 /// The same from a record, whose members keep their order and their own form.
 pub fn private_body(body: &impl Serialize) -> Result<Response, ApiError> {
-    let text = serde_json::to_string(body).map_err(StoreError::new)?;
-    let mut response = private_json(StatusCode::OK, &Value::Null);
-    *response.body_mut() = Body::from(text);
-    Ok(response)
+    Ok(private_text(StatusCode::OK, serde_json::to_string(body).map_err(StoreError::new)?))
 }
 
 /// A JSON answer that may be kept for a while by everybody.

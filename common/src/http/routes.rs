@@ -191,9 +191,18 @@ fn spelled_out(pattern: &str) -> Vec<bool> {
 /// Finishes a group's router: JSON for what it does not answer, no change by a dry run, what is left of a counted
 /// request's limit, what browsers want to know, and one log line a request.
 pub fn finish(router: Router) -> Router {
-    let router = router.fallback(unrouted).method_not_allowed_fallback(unrouted);
-    let router = router.layer(middleware::from_fn(dry_runs)).layer(middleware::from_fn(limit::headers));
-    router.layer(middleware::from_fn(cross_origin)).layer(middleware::from_fn(log::requests))
+    with_middleware(router.fallback(unrouted).method_not_allowed_fallback(unrouted))
+}
+
+/// The same for a router that answers every path itself.
+pub fn with_middleware(router: Router) -> Router {
+    // One layer for all: each is made anew for every route when a function starts, and boxed for every request.
+    router.layer(middleware::from_fn(around))
+}
+
+async fn around(request: Request, next: Next) -> Response {
+    let limited = async |request| limit::headers(request, async |request| dry_runs(request, next).await).await;
+    log::requests(request, async |request| cross_origin(request, limited).await).await
 }
 
 /// For so many seconds browsers need not ask again; none keeps it longer.
@@ -202,10 +211,10 @@ const ANYBODY: HeaderValue = HeaderValue::from_static("*");
 /// `*` stands for all but this one, which has to be named.
 const ANY_HEADER: HeaderValue = HeaderValue::from_static("*, authorization");
 
-/// Middleware: `OPTIONS`, and pages of any origin that call us from a browser (CORS). Nothing here goes by cookies or by what
+/// `OPTIONS`, and pages of any origin that call us from a browser (CORS). Nothing here goes by cookies or by what
 /// else a browser sends by itself: who asks says so in headers of its own, or in the URL. So a page can do what its reader's
 /// keys let it do and no more, and every origin is as good as none. The pages on which people decide are only their own.
-async fn cross_origin(request: Request, next: Next) -> Response {
+async fn cross_origin(request: Request, next: impl AsyncFnOnce(Request) -> Response) -> Response {
     let path = request.uri().path();
     let is_open = !["/approve/", "/identity/"].iter().any(|pages| path.starts_with(pages));
     let preflight = (request.method() == Method::OPTIONS).then(|| allowed(path)).flatten();
@@ -216,7 +225,7 @@ async fn cross_origin(request: Request, next: Next) -> Response {
             response.headers_mut().insert(header::ALLOW, allow.clone());
             response
         }
-        None => next.run(request).await,
+        None => next(request).await,
     };
     if is_open {
         let headers = response.headers_mut();
@@ -233,7 +242,7 @@ async fn cross_origin(request: Request, next: Next) -> Response {
     response
 }
 
-/// Middleware: whoever sends `X-Dry-Run` to a free route that changes something must not be surprised by the change.
+/// Whoever sends `X-Dry-Run` to a free route that changes something must not be surprised by the change.
 /// Only priced calls can be rehearsed, by the gate; what reads does the same either way.
 async fn dry_runs(request: Request, next: Next) -> Response {
     let refusal = match is_dry_run(request.headers()) {
@@ -247,7 +256,7 @@ async fn dry_runs(request: Request, next: Next) -> Response {
 }
 
 /// The answer to a request that no route takes.
-async fn unrouted(request: Request) -> Response {
+pub async fn unrouted(request: Request) -> Response {
     let path = request.uri().path();
     refused(path, allowed(path).map_or(ApiError::NotFound, |allow| ApiError::MethodNotAllowed { allow }))
 }

@@ -27,6 +27,7 @@ use crate::outcome::{ErrorCode, Mode, ToolError};
 use crate::payments::reason::Reason;
 use crate::payments::settle::Intent;
 use crate::store::Key;
+use crate::store::lists::List;
 use crate::work::Usage;
 
 /// A worker that has not come back after this long is taken for dead.
@@ -382,6 +383,23 @@ const SOULS_SHARDS: &str = "OPEN#SOULS#";
 /// The shard of the open index a job is found in.
 pub fn open_shard(request_id: RequestId, lane: Lane) -> String {
     shard_name(request_id.bytes()[0] % OPEN_SHARDS, lane)
+}
+
+const SOULS_SHARDS: &str = "OPEN#SOULS#";
+
+impl Lane {
+    /// Whose shard of the open index this is.
+    pub fn of_shard(shard: &str) -> Lane {
+        if shard.starts_with(SOULS_SHARDS) { Lane::Souls } else { Lane::Tools }
+    }
+
+    /// The list of its open jobs.
+    pub const fn list(self) -> List {
+        match self {
+            Lane::Tools => List::Tools,
+            Lane::Souls => List::Souls,
+        }
+    }
 }
 
 pub fn shard_name(shard: u8, lane: Lane) -> String {

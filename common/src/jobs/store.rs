@@ -63,8 +63,12 @@ pub async fn load_latest(db: &Db, request_id: RequestId) -> Result<Option<Job>, 
 
 /// The write that makes a job. Refused if the id exists, unless what is there ended before it cost or did anything.
 pub fn create(db: &Db, job: &Job) -> Result<Write, StoreError> {
-    Write::put(&db.tables.jobs, job.key(), job)?
-        .only_if("attribute_not_exists(#pk) OR #settlement = :void OR (#settlement = :refused AND #outcome = :failed)")
+    let put = Write::put(&db.tables.jobs, job.key(), job)?;
+    let put = match &job.open {
+        Some(shard) => put.into_list(Lane::of_shard(shard).list(), job.created),
+        None => put,
+    };
+    put.only_if("attribute_not_exists(#pk) OR #settlement = :void OR (#settlement = :refused AND #outcome = :failed)")
         .bind("void", Settlement::Void)?
         .bind("refused", Settlement::Refused)?
         .bind("failed", Outcome::Failed)

@@ -9,6 +9,7 @@ use super::job::{self, Lane, OPEN_SHARDS};
 use super::store;
 use crate::clock::Timestamp;
 use crate::http::log;
+use crate::store::due::FAR;
 use crate::store::queue::{self, Queue};
 use crate::store::{Db, Key, StoreError, Write};
 
@@ -65,6 +66,16 @@ pub async fn sweep(db: &Db, lane: Lane, queue: &dyn Queue, now: Timestamp) -> Re
         log::event("swept", serde_json::json!({"sent": swept.sent, "oldest_secs": swept.oldest_secs}));
     }
     failed.map_or(Ok(swept), Err)
+}
+
+/// Whether no job of a lane is open, due or not.
+pub async fn is_over(db: &Db, lane: Lane) -> Result<bool, StoreError> {
+    for shard in 0..OPEN_SHARDS {
+        if !store::due(db, lane, shard, FAR, 1).await?.is_empty() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 async fn sweep_shard(

@@ -26,6 +26,7 @@ use crate::clock::Timestamp;
 use crate::digest::{random, sha256};
 use crate::http::log;
 use crate::store::db::Query;
+use crate::store::lists::List;
 use crate::store::{Db, Key, StoreError, Write, WriteError};
 
 const SHARDS: u8 = 4;
@@ -76,7 +77,7 @@ fn pending_key(slug: &str) -> Key {
 /// The mark that a soul is about to change, for the transaction that changes it: its record, its counters or its services.
 pub fn pending(db: &Db, slug: &Slug, now: Timestamp) -> Result<Write, StoreError> {
     let pending = Pending { slug: slug.clone(), at: now, token: const_hex::encode(random::<8>()) };
-    Write::put(&db.tables.souls, pending_key(slug.as_str()), &pending)
+    Ok(Write::put(&db.tables.souls, pending_key(slug.as_str()), &pending)?.into_list(List::Index, now))
 }
 
 /// Posts a soul as its record now is, and takes away what it no longer is. Does nothing if nothing changed.
@@ -218,6 +219,17 @@ async fn unmark(db: &Db, slug: &str, mark: Option<Pending>) -> Result<bool, Stor
         match db.write(delete.only_if("#token = :token").bind("token", mark.token)?).await {
             Err(WriteError::Failed(error)) => return Err(error),
             Ok(_) | Err(WriteError::Refused(_)) => {}
+        }
+    }
+    Ok(true)
+}
+
+/// Whether every soul is found as it is.
+pub async fn is_finished(db: &Db) -> Result<bool, StoreError> {
+    for shard in 0..SHARDS {
+        let query = Query::new(&db.tables.souls, "#pk = :pk", 1).bind("pk", pending_partition(shard))?;
+        if !db.query::<Pending>(query).await?.is_empty() {
+            return Ok(false);
         }
     }
     Ok(true)

@@ -26,6 +26,7 @@ use crate::digest::sha256;
 use crate::ledger::account::{minus, plus};
 use crate::ledger::day;
 use crate::money::Usdc;
+use crate::store::lists::List;
 use crate::store::{self, BoxFuture, Db, Key, StoreError, Write, WriteError};
 use crate::work::{Meter, Usage};
 
@@ -80,8 +81,8 @@ impl Due {
         Key::new(partition(sha256(name.as_bytes())[0] % SHARDS), store::due::row(self.due, name))
     }
 
-    fn put(&self, db: &Db) -> Result<Write, StoreError> {
-        Write::put(&db.tables.souls, self.key(), self)
+    fn put(&self, db: &Db, now: Timestamp) -> Result<Write, StoreError> {
+        Ok(Write::put(&db.tables.souls, self.key(), self)?.into_list(List::Trials, now))
     }
 }
 
@@ -95,7 +96,18 @@ pub fn ask(db: &Db, soul: &Slug, service: &Service, now: Timestamp) -> Result<Op
     if !can_be_tried(service) {
         return Ok(None);
     }
-    Due { soul: soul.clone(), service: service.slug.clone(), due: now, daily: false }.put(db).map(Some)
+    Due { soul: soul.clone(), service: service.slug.clone(), due: now, daily: false }.put(db, now).map(Some)
+}
+
+/// Whether no service has test cases to be run, today or later.
+pub async fn are_none(db: &Db) -> Result<bool, StoreError> {
+    for shard in 0..SHARDS {
+        let rows = store::due::rows(&db.tables.souls, &partition(shard), store::due::FAR, 1)?;
+        if !db.query::<Due>(rows).await?.is_empty() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Trials that are due, each handed to one caller only: it comes again after a while if nothing becomes of it.
@@ -106,7 +118,7 @@ pub async fn due(db: &Db, now: Timestamp) -> Result<Vec<Due>, StoreError> {
         for row in rows {
             let later = Due { due: now.plus(LEASE), ..row.clone() };
             let gone = Write::delete(&db.tables.souls, row.key()).only_if("attribute_exists(#pk)");
-            match db.transact(&[gone, later.put(db)?]).await {
+            match db.transact(&[gone, later.put(db, now)?]).await {
                 Ok(()) => taken.push(later),
                 // Another scheduler was faster.
                 Err(WriteError::Refused(_)) => {}
@@ -212,7 +224,9 @@ pub async fn keep(db: &Db, taken: &Due, trial: Option<&Trial>, now: Timestamp) -
             Err(WriteError::Failed(error)) => return Err(error),
         }
     }
-    end(db, taken, Some(now.plus(EVERY))).await
+    let next = Due { due: now.plus(EVERY), daily: true, ..taken.clone() };
+    let writes = vec![Write::delete(&db.tables.souls, taken.key()), next.put(db, now)?];
+    db.apply(writes).await.map_err(StoreError::from)
 }
 
 /// Whether a run can be left out, and its row with it: a change had the service tried meanwhile.
@@ -220,13 +234,9 @@ pub fn is_spare(taken: &Due, last: Option<&Trial>, now: Timestamp) -> bool {
     taken.daily && last.is_some_and(|trial| trial.at.plus(LATELY) > now)
 }
 
-/// Takes a trial off the list, or puts it farther back.
-pub async fn end(db: &Db, taken: &Due, next: Option<Timestamp>) -> Result<(), StoreError> {
-    let mut writes = vec![Write::delete(&db.tables.souls, taken.key())];
-    if let Some(due) = next {
-        writes.push(Due { due, daily: true, ..taken.clone() }.put(db)?);
-    }
-    db.apply(writes).await.map_err(StoreError::from)
+/// Takes a trial off the list.
+pub async fn end(db: &Db, taken: &Due) -> Result<(), StoreError> {
+    db.apply(vec![Write::delete(&db.tables.souls, taken.key())]).await.map_err(StoreError::from)
 }
 
 #[cfg(test)]

@@ -82,11 +82,11 @@ impl SellersWork for Workshop {
             let found = soul::load_latest(&self.db, taken.soul.as_str()).await?.filter(Soul::is_active);
             let offered = service::load_latest(&self.db, taken.soul.as_str(), taken.service.as_str()).await?;
             let (Some(found), Some(offered)) = (found, offered.filter(trials::can_be_tried)) else {
-                return trials::end(&self.db, &taken, None).await;
+                return trials::end(&self.db, &taken).await;
             };
             let now = self.clock.now();
             if trials::is_spare(&taken, offered.trial.as_ref(), now) {
-                return trials::end(&self.db, &taken, None).await;
+                return trials::end(&self.db, &taken).await;
             }
             let name = format!("{}#{}", taken.soul, taken.service);
             let Some(slots) = slots::take_for_trial(&self.db, &name, trials::MOST_TIME, now).await? else {

@@ -18,6 +18,11 @@ use super::tls;
 /// Longest an operator-configured peer may take, connection and whole answer included, if nothing else is said.
 const TIMEOUT: Duration = Duration::from_secs(20);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// A connection that nobody used for so long is closed.
+const IDLE: Duration = Duration::from_secs(30);
+/// The same of AWS, which is near and asked all the time.
+const AWS_CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+const AWS_IDLE: Duration = Duration::from_secs(90);
 /// Largest answer read from such a peer.
 const MAX_ANSWER_BYTES: usize = 8 * 1024 * 1024;
 
@@ -28,9 +33,19 @@ type HyperClient = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 #[derive(Clone)]
 pub struct PlainHttp {
     client: Arc<OnceLock<HyperClient>>,
-    /// PEM certificates to trust besides the web's.
-    extra_roots: Option<Arc<[u8]>>,
+    trust: Trust,
     timeout: Duration,
+    connect_timeout: Duration,
+    idle: Duration,
+}
+
+/// Whose certificates are good.
+#[derive(Clone)]
+enum Trust {
+    /// The web's roots, and perhaps these in PEM.
+    Web(Option<Arc<[u8]>>),
+    /// These in PEM, and no other.
+    Only(Arc<[u8]>),
 }
 
 /// An answer, read whole.
@@ -75,7 +90,23 @@ impl fmt::Debug for PlainHttp {
 impl PlainHttp {
     /// `extra_roots`: PEM certificates to trust besides the web's.
     pub fn new(extra_roots: Option<Vec<u8>>) -> PlainHttp {
-        PlainHttp { client: Arc::default(), extra_roots: extra_roots.map(Arc::from), timeout: TIMEOUT }
+        PlainHttp {
+            client: Arc::default(),
+            trust: Trust::Web(extra_roots.map(Arc::from)),
+            timeout: TIMEOUT,
+            connect_timeout: CONNECT_TIMEOUT,
+            idle: IDLE,
+        }
+    }
+
+    /// The client for AWS, whose endpoints are signed under these roots (PEM) and no others.
+    pub fn of_aws(roots: Vec<u8>) -> PlainHttp {
+        PlainHttp {
+            trust: Trust::Only(roots.into()),
+            connect_timeout: AWS_CONNECT_TIMEOUT,
+            idle: AWS_IDLE,
+            ..PlainHttp::new(None)
+        }
     }
 
     /// The same connections, for peers that may take so long for a whole answer.
@@ -87,11 +118,15 @@ impl PlainHttp {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
-        let tls = tls::client_config(self.extra_roots.as_deref()).map_err(PlainError::NotSent)?;
+        let tls = match &self.trust {
+            Trust::Web(extra) => tls::client_config(extra.as_deref()),
+            Trust::Only(roots) => tls::client_config_of(roots),
+        };
+        let tls = tls.map_err(PlainError::NotSent)?;
         let mut http = HttpConnector::new();
         http.enforce_http(false);
         http.set_nodelay(true);
-        http.set_connect_timeout(Some(CONNECT_TIMEOUT));
+        http.set_connect_timeout(Some(self.connect_timeout));
         let https = hyper_rustls::HttpsConnectorBuilder::new()
             .with_tls_config(tls)
             .https_or_http()
@@ -99,26 +134,34 @@ impl PlainHttp {
             .wrap_connector(http);
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(Duration::from_secs(30))
+            .pool_idle_timeout(self.idle)
             .build(https);
         Ok(self.client.get_or_init(|| client))
     }
 
+    /// The answer, with what little of its headers anybody reads.
     pub async fn send(&self, request: http::Request<Vec<u8>>) -> Result<PlainAnswer, PlainError> {
+        let answer = self.exchange(request).await?;
+        let header = |name: &str| answer.headers().get(name).and_then(|value| value.to_str().ok());
+        Ok(PlainAnswer {
+            status: answer.status().as_u16(),
+            content_range_total: header("content-range").and_then(|range| range.rsplit('/').next()?.parse().ok()),
+            retry_after: header("retry-after").and_then(|text| text.trim().parse().ok()).map(Duration::from_secs),
+            request_id: header("x-request-id").or_else(|| header("request-id")).map(str::to_owned),
+            body: answer.into_body().to_vec(),
+        })
+    }
+
+    /// The answer as it comes, its body read whole.
+    pub async fn exchange(&self, request: http::Request<Vec<u8>>) -> Result<http::Response<Bytes>, PlainError> {
         let client = self.client()?;
         let exchange = async {
             let answer = client.request(request.map(|body| Full::new(Bytes::from(body)))).await.map_err(|error| {
                 let cause = full_cause(&error);
                 if error.is_connect() { PlainError::NotSent(cause) } else { PlainError::Lost(cause) }
             })?;
-            let status = answer.status().as_u16();
-            let range = answer.headers().get(http::header::CONTENT_RANGE).and_then(|range| range.to_str().ok());
-            let content_range_total = range.and_then(|range| range.rsplit('/').next()?.parse().ok());
-            let retry_after = answer.headers().get(http::header::RETRY_AFTER).and_then(|value| value.to_str().ok());
-            let retry_after = retry_after.and_then(|text| text.trim().parse().ok()).map(Duration::from_secs);
-            let named = ["x-request-id", "request-id"].iter().find_map(|name| answer.headers().get(*name));
-            let request_id = named.and_then(|value| value.to_str().ok()).map(str::to_owned);
-            let body = Limited::new(answer.into_body(), MAX_ANSWER_BYTES).collect().await.map_err(|error| {
+            let (head, body) = answer.into_parts();
+            let body = Limited::new(body, MAX_ANSWER_BYTES).collect().await.map_err(|error| {
                 let too_long = error.downcast_ref::<LengthLimitError>().is_some();
                 PlainError::Lost(if too_long {
                     format!("the answer is larger than {MAX_ANSWER_BYTES} bytes")
@@ -126,7 +169,7 @@ impl PlainHttp {
                     error.to_string()
                 })
             })?;
-            Ok(PlainAnswer { status, content_range_total, retry_after, request_id, body: body.to_bytes().to_vec() })
+            Ok(http::Response::from_parts(head, body.to_bytes()))
         };
         tokio::time::timeout(self.timeout, exchange)
             .await

@@ -1,4 +1,4 @@
-//! TLS for the clients that are not the AWS SDK's: rustls over `ring`, with compiled-in roots.
+//! TLS: rustls over `ring`, with compiled-in roots.
 //!
 //! No certificate is read from disk unless `AWS_CA_BUNDLE` names a file: reading the system's store costs hundreds of
 //! system calls at start.
@@ -12,11 +12,23 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
 /// The client configuration, trusting the web's roots and those of `extra_pem`.
 pub fn client_config(extra_pem: Option<&[u8]>) -> Result<ClientConfig, String> {
     let mut roots = web_roots();
-    for certificate in CertificateDer::pem_slice_iter(extra_pem.unwrap_or_default()) {
+    add(&mut roots, extra_pem.unwrap_or_default())?;
+    Ok(with_roots(roots))
+}
+
+/// The same, trusting these roots and no others.
+pub fn client_config_of(pem: &[u8]) -> Result<ClientConfig, String> {
+    let mut roots = RootCertStore::empty();
+    add(&mut roots, pem)?;
+    Ok(with_roots(roots))
+}
+
+fn add(roots: &mut RootCertStore, pem: &[u8]) -> Result<(), String> {
+    for certificate in CertificateDer::pem_slice_iter(pem) {
         let certificate = certificate.map_err(|error| format!("not a PEM certificate: {error}"))?;
         roots.add(certificate).map_err(|error| format!("not a root certificate: {error}"))?;
     }
-    Ok(with_roots(roots))
+    Ok(())
 }
 
 /// The roots browsers trust, compiled in.

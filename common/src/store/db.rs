@@ -20,7 +20,9 @@ use aws_sdk_dynamodb::types::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::StoreError;
+use super::lists::{self, Announced, List};
+use super::{BoxFuture, StoreError};
+use crate::clock::Timestamp;
 use crate::config::Tables;
 use crate::digest;
 
@@ -41,6 +43,7 @@ const MAX_BATCH_WRITE: usize = 25;
 pub struct Db {
     client: Client,
     pub tables: Tables,
+    announced: Announced,
 }
 
 /// The primary key of an item.
@@ -117,6 +120,8 @@ pub struct Write {
     condition: Option<String>,
     names: HashMap<String, String>,
     values: Item,
+    /// The list that it puts something into, and when.
+    list: Option<(List, Timestamp)>,
 }
 
 #[derive(Clone, Debug)]
@@ -162,7 +167,14 @@ impl Write {
     }
 
     fn new(table: &str, kind: WriteKind) -> Write {
-        Write { table: table.to_owned(), kind, condition: None, names: HashMap::new(), values: HashMap::new() }
+        let (condition, names, values, list) = (None, HashMap::new(), HashMap::new(), None);
+        Write { table: table.to_owned(), kind, condition, names, values, list }
+    }
+
+    /// It puts something into a list that is swept: that is announced first.
+    pub fn into_list(mut self, list: List, now: Timestamp) -> Write {
+        self.list = Some((list, now));
+        self
     }
 
     /// The condition without which nothing is written.
@@ -265,7 +277,20 @@ impl Write {
 
 impl Db {
     pub fn new(client: Client, tables: Tables) -> Db {
-        Db { client, tables }
+        Db { client, tables, announced: Announced::default() }
+    }
+
+    /// Announces what writes put into lists, unless this process did lately. Boxed: it is a write inside every write.
+    fn announce<'a>(&'a self, writes: &'a [Write]) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            for (list, now) in writes.iter().filter_map(|write| write.list) {
+                let Some(until) = self.announced.due(list, now) else { continue };
+                // Refused if another process announced as much.
+                self.write_if(lists::announce(self, list, until)?).await?;
+                self.announced.note(list, until);
+            }
+            Ok(())
+        })
     }
 
     /// The client itself, for what only one place needs (creating tables locally, reading a stream).
@@ -371,6 +396,9 @@ impl Db {
 
     /// Puts and deletes without conditions, each on its own: twenty-five in each request. Their keys must differ.
     pub async fn batch_write(&self, writes: Vec<Write>) -> Result<(), StoreError> {
+        if writes.iter().any(|write| write.list.is_some()) {
+            self.announce(&writes).await?;
+        }
         for writes in writes.chunks(MAX_BATCH_WRITE) {
             let mut left: HashMap<String, Vec<WriteRequest>> = HashMap::new();
             for write in writes {
@@ -397,6 +425,9 @@ impl Db {
 
     /// One write on its own. Of an update, the item as it now is.
     pub async fn write(&self, write: Write) -> Result<Item, WriteError> {
+        if write.list.is_some() {
+            self.announce(std::slice::from_ref(&write)).await.map_err(WriteError::Failed)?;
+        }
         let (names, values, condition) = (write.names(), write.values(), write.condition.clone());
         let all_old = ReturnValuesOnConditionCheckFailure::AllOld;
         match write.kind {
@@ -459,6 +490,9 @@ impl Db {
 
     /// All of the writes or none of them.
     pub async fn transact(&self, writes: &[Write]) -> Result<(), WriteError> {
+        if writes.iter().any(|write| write.list.is_some()) {
+            self.announce(writes).await.map_err(WriteError::Failed)?;
+        }
         let actions: Vec<TransactWriteItem> =
             writes.iter().map(Write::action).collect::<Result<_, _>>().map_err(WriteError::Failed)?;
         // One token for all tries: a try whose answer was lost may have been applied, and then the next must not meet

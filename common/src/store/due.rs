@@ -8,6 +8,9 @@ use super::db::Query;
 use super::{Db, Key, StoreError, Write};
 use crate::clock::Timestamp;
 
+/// Nothing is due later.
+pub const FAR: Timestamp = Timestamp::from_secs(253_402_300_799);
+
 /// The sort key of a row: by its time, then by its name.
 pub fn row(due: Timestamp, name: impl std::fmt::Display) -> String {
     format!("{:015}#{name}", due.millis().max(0))

@@ -8,6 +8,7 @@ pub mod aws;
 pub mod blob;
 pub mod db;
 pub mod due;
+pub mod lists;
 pub mod queue;
 pub mod stream;
 pub mod table;

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::DisplayErrorContext;
 use aws_sdk_sqs::types::QueueAttributeName;
 use serde::{Deserialize, Serialize};
 
+use super::aws::Aws;
 use super::{BoxFuture, StoreError};
 use crate::clock::Timestamp;
 use crate::ids::{AgentId, RequestId};
@@ -90,20 +90,20 @@ impl Queue for NoQueue {
 
 /// Amazon SQS.
 pub struct SqsQueue {
-    client: Client,
+    aws: Aws,
     url: String,
 }
 
 impl SqsQueue {
-    pub fn new(client: Client, url: &str) -> SqsQueue {
-        SqsQueue { client, url: url.to_owned() }
+    pub fn new(aws: &Aws, url: &str) -> SqsQueue {
+        SqsQueue { aws: aws.clone(), url: url.to_owned() }
     }
 }
 
 impl Queue for SqsQueue {
     fn send_after<'a>(&'a self, message: &'a Message, delay: Duration) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            let request = self.client.send_message().queue_url(&self.url).message_body(message.to_json());
+            let request = self.aws.sqs().send_message().queue_url(&self.url).message_body(message.to_json());
             // Rounded up: a message that comes early finds its delivery not yet due.
             let secs = delay.min(MAX_DELAY).as_millis().div_ceil(1000);
             let secs = i32::try_from(secs).ok().filter(|secs| *secs > 0);
@@ -116,7 +116,7 @@ impl Queue for SqsQueue {
     fn waiting(&self) -> BoxFuture<'_, Result<Option<u64>, StoreError>> {
         Box::pin(async move {
             let wanted = QueueAttributeName::ApproximateNumberOfMessages;
-            let request = self.client.get_queue_attributes().queue_url(&self.url).attribute_names(wanted.clone());
+            let request = self.aws.sqs().get_queue_attributes().queue_url(&self.url).attribute_names(wanted.clone());
             let answer = request.send().await.map_err(|error| StoreError::new(DisplayErrorContext(&error)))?;
             Ok(answer.attributes().and_then(|attributes| attributes.get(&wanted)?.parse().ok()))
         })

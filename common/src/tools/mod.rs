@@ -3,6 +3,22 @@
 //! A tool's entry ([`crate::catalog::ToolSpec`]) says what is sold; its [`Runner`] does it. A function links only the
 //! runners it names.
 
+/// The two lists of a family of tools, made of one: what is sold, and what does it. A function that only sells links nothing
+/// of the work.
+macro_rules! family {
+    ($($tool:ident),+ $(,)?) => {
+        /// What is sold.
+        pub fn specs() -> Vec<&'static crate::catalog::ToolSpec> {
+            vec![$(&$tool::SPEC),+]
+        }
+
+        /// What does it.
+        pub fn runners() -> Vec<&'static super::Runner> {
+            vec![$(&$tool::RUNNER),+]
+        }
+    };
+}
+
 pub mod enrichment;
 pub mod local;
 pub mod lookups;
@@ -153,7 +169,7 @@ fn check_names(providers: &ProvidersConfig) -> Result<(), StoreError> {
     let known = |capability: Capability| -> Vec<&str> {
         match capability {
             Capability::Search => search::vendors::ALL.iter().map(|vendor| vendor.name).collect(),
-            Capability::People => people::VENDORS.iter().map(|vendor| vendor.name()).collect(),
+            Capability::People => people::VENDORS.to_vec(),
             Capability::EmailCheck => vec!["hunter"],
             Capability::Identity => vec!["stripe"],
             Capability::Places => vec!["google_places", "overpass"],

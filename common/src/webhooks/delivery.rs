@@ -22,6 +22,7 @@ use crate::clock::Timestamp;
 use crate::digest;
 use crate::ids::AgentId;
 use crate::store::db::{Query, parse};
+use crate::store::lists::List;
 use crate::store::{Db, Key, StoreError, Write, WriteError};
 
 /// The waits behind a failed attempt, in minutes (contract §28); after the last, the delivery is dead.
@@ -168,7 +169,8 @@ impl Delivery {
 
     /// The write that puts it into the outbox. Refused if it is there already.
     pub(super) fn put(&self, db: &Db) -> Result<Write, StoreError> {
-        Ok(Write::put(&db.tables.agents, key(self.agent, self.endpoint, self.event), self)?.only_if_new())
+        let put = Write::put(&db.tables.agents, key(self.agent, self.endpoint, self.event), self)?;
+        Ok(put.into_list(List::Outbox, self.queued).only_if_new())
     }
 }
 
@@ -248,6 +250,7 @@ impl Delivery {
             ..self.clone()
         };
         Write::put(&db.tables.agents, key(self.agent, self.endpoint, self.event), &next)?
+            .into_list(List::Outbox, now)
             .only_if("#state = :state AND #queued = :queued")
             .bind("state", self.state)?
             .bind("queued", self.queued)

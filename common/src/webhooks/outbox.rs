@@ -12,7 +12,7 @@ use super::{EndpointId, Event, EventId, endpoint};
 use crate::clock::Timestamp;
 use crate::http::log;
 use crate::ids::AgentId;
-use crate::store::due::InIndex;
+use crate::store::due::{FAR, InIndex};
 use crate::store::queue::{Message, Queue};
 use crate::store::table::OUTBOX_INDEX;
 use crate::store::{Db, StoreError, Write, WriteError};
@@ -134,14 +134,28 @@ struct Open {
     due: Timestamp,
 }
 
-/// Sends every delivery that is due again: how many.
-pub async fn sweep(db: &Db, queue: &dyn Queue, now: Timestamp) -> Result<u32, StoreError> {
-    let outbox = InIndex {
+fn outbox(db: &Db) -> InIndex<'_> {
+    InIndex {
         table: &db.tables.agents,
         index: OUTBOX_INDEX.name,
         shard: OUTBOX_INDEX.partition,
         is_due: "#outbox = :shard AND #due <= :now",
-    };
+    }
+}
+
+/// Whether no delivery is open, due or not.
+pub async fn is_empty(db: &Db) -> Result<bool, StoreError> {
+    for shard in 0..OUTBOX_SHARDS {
+        if !db.query::<Open>(outbox(db).items(&delivery::outbox_shard(shard), FAR, 1)?).await?.is_empty() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Sends every delivery that is due again: how many.
+pub async fn sweep(db: &Db, queue: &dyn Queue, now: Timestamp) -> Result<u32, StoreError> {
+    let outbox = outbox(db);
     let mut sent = 0;
     for shard in 0..OUTBOX_SHARDS {
         for open in db.query::<Open>(outbox.items(&delivery::outbox_shard(shard), now, PER_SHARD)?).await? {

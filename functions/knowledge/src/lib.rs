@@ -1,17 +1,18 @@
-//! Knowledge tools: web read and lookups. Every path comes from the catalog.
+//! Knowledge tools: web read, research, enrichment, verification and lookups. Every path comes from the catalog.
 
+use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use axum::Router;
-use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use axum::routing::post;
 use common::catalog::{CATALOG, ToolSpec};
 use common::gate::{self, Call, Gate};
-use common::http::ApiError;
+use common::http::log::Route;
+use common::http::{ApiError, routes};
 use common::tools::verification::identity;
 use common::tools::{Runner, lookups, vehicle_identification, web_search};
+use http::Method;
 
 /// The group's name in the catalog and in the table of routes.
 pub const GROUP: &str = "knowledge";
@@ -20,19 +21,33 @@ pub const GROUP: &str = "knowledge";
 pub static RUNNERS: LazyLock<Vec<&'static Runner>> =
     LazyLock::new(|| [vec![&vehicle_identification::RUNNER, &web_search::RUNNER], lookups::runners()].concat());
 
-/// One route for each path of each tool of the group.
-pub fn router(gate: Arc<Gate>) -> Router {
-    let mut router = Router::new();
-    for tool in CATALOG.iter().copied().filter(|tool| tool.group == GROUP) {
-        for path in tool.paths {
-            let handler = move |State(gate): State<Arc<Gate>>, request: Request| call(gate, tool, request);
-            router = router.route(path, post(handler));
-        }
-    }
-    common::http::routes::finish(router.with_state(gate))
+/// What the handler works with.
+#[derive(Clone)]
+struct Shop {
+    gate: Arc<Gate>,
+    /// By the paths they are posted to. A router of more than a hundred routes takes longer to make than all the rest of an
+    /// unpaid call.
+    tools: Arc<HashMap<&'static str, &'static ToolSpec>>,
 }
 
-async fn call(gate: Arc<Gate>, tool: &'static ToolSpec, request: Request<Body>) -> Response {
+pub fn router(gate: Arc<Gate>) -> Router {
+    let tools = CATALOG.iter().filter(|tool| tool.group == GROUP);
+    let tools = Arc::new(tools.flat_map(|tool| tool.paths.iter().map(|path| (*path, *tool))).collect());
+    routes::with_middleware(Router::new().fallback(answer).with_state(Shop { gate, tools }))
+}
+
+async fn answer(State(Shop { gate, tools }): State<Shop>, request: Request) -> Response {
+    match tools.get_key_value(request.uri().path()) {
+        Some((path, tool)) if request.method() == Method::POST => {
+            let mut response = call(&gate, tool, request).await;
+            response.extensions_mut().insert(Route(path));
+            response
+        }
+        _ => routes::unrouted(request).await,
+    }
+}
+
+async fn call(gate: &Gate, tool: &'static ToolSpec, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let resource = gate.app.resource_url(&parts);
     let answer = async {

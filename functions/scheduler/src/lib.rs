@@ -1,12 +1,13 @@
-//! The scheduler: once a minute, sends again what was left lying, makes the receipt key known, and finishes what souls are
-//! found by.
+//! The scheduler: once a minute, sends again what was left lying, and finishes what souls are found by.
+//!
+//! Lists that are known to be empty are not looked at (`store::lists`), so that a minute without work is two requests.
 
-use common::clock::Clock;
+use common::clock::{Clock, Timestamp};
 use common::http::log;
 use common::jobs::job::Lane;
 use common::jobs::sweep::{self, Swept};
-use common::ledger::signing::{self, PublicKey};
 use common::marketplace::{index, trials};
+use common::store::lists::{self, Known, List};
 use common::store::queue::Message;
 use common::store::{Db, Queue, StoreError};
 use common::webhooks::outbox;
@@ -21,16 +22,21 @@ pub struct Queues<'a> {
 }
 
 /// One run.
-pub async fn run(db: &Db, queues: Queues<'_>, clock: &Clock, receipt_key: &PublicKey) -> Result<Swept, StoreError> {
-    signing::publish(db, receipt_key).await?;
-    let tools = sweep::sweep(db, Lane::Tools, queues.tools, clock.now()).await;
-    let souls = sweep::sweep(db, Lane::Souls, queues.souls, clock.now()).await;
-    let deliveries = outbox::sweep(db, queues.deliveries, clock.now()).await;
+pub async fn run(db: &Db, queues: Queues<'_>, clock: &Clock) -> Result<Swept, StoreError> {
+    let known = Known::load(db).await.unwrap_or_else(|error| {
+        log::failure("it is not known which lists are empty; all are swept", &error);
+        Known::default()
+    });
+    let now = clock.now();
+    let lists = Lists { db, known, now };
+    let tools = lists.sweep(List::Tools, sweep::sweep(db, Lane::Tools, queues.tools, now)).await;
+    let souls = lists.sweep(List::Souls, sweep::sweep(db, Lane::Souls, queues.souls, now)).await;
+    let deliveries = lists.sweep(List::Outbox, outbox::sweep(db, queues.deliveries, now)).await;
     // A marketplace that cannot be searched is no reason to leave jobs lying.
-    if let Err(error) = index::finish(db, clock.now()).await {
+    if let Err(error) = lists.sweep(List::Index, index::finish(db, now)).await {
         log::failure("what souls are found by could not be finished", &error);
     }
-    for trial in trials::due(db, clock.now()).await? {
+    for trial in lists.sweep(List::Trials, trials::due(db, now)).await? {
         let (soul, service) = (trial.soul.to_string(), trial.service.to_string());
         queues.souls.send(&Message::Trial { soul, service, due: trial.due, daily: trial.daily }).await?;
     }
@@ -39,4 +45,40 @@ pub async fn run(db: &Db, queues: Queues<'_>, clock: &Clock, receipt_key: &Publi
     let swept = Swept { sent: tools.sent + souls.sent, oldest_secs: tools.oldest_secs.max(souls.oldest_secs) };
     sweep::note(db, swept, clock.now()).await?;
     Ok(swept)
+}
+
+/// The lists, and what is known of them.
+struct Lists<'a> {
+    db: &'a Db,
+    known: Known,
+    now: Timestamp,
+}
+
+impl Lists<'_> {
+    /// Sweeps a list that may hold something.
+    async fn sweep<T: Default>(
+        &self,
+        list: List,
+        sweep: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        if self.known.is_empty(list, self.now) {
+            return Ok(T::default());
+        }
+        if !self.known.is_announced(list, self.now) && self.holds_nothing(list).await? {
+            lists::found_empty(self.db, list, self.now).await?;
+            return Ok(T::default());
+        }
+        sweep.await
+    }
+
+    /// Whether there is nothing at all in a list, also nothing that is due later.
+    async fn holds_nothing(&self, list: List) -> Result<bool, StoreError> {
+        match list {
+            List::Tools => sweep::is_over(self.db, Lane::Tools).await,
+            List::Souls => sweep::is_over(self.db, Lane::Souls).await,
+            List::Outbox => outbox::is_empty(self.db).await,
+            List::Index => index::is_finished(self.db).await,
+            List::Trials => trials::are_none(self.db).await,
+        }
+    }
 }

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use common::app::{self, App, Connections};
 use common::config::Config;
 use common::http::log;
+use common::ledger::signing;
 use common::secrets::ServiceKeys;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde_json::Value;
@@ -16,10 +17,12 @@ async fn main() -> Result<(), Error> {
     let souls = app::soul_queue(&config, &connections)?;
     let deliveries = app::delivery_queue(&config, &connections)?;
     let app = App::new(config, &connections);
-    let (app, receipt_key) = (&app, &receipt_key);
+    // Functions that serve keys have no access to secrets: it is told here, once by each process.
+    signing::publish(&app.db, &receipt_key).await?;
+    let app = &app;
     let queues = scheduler::Queues { tools: &*queue, souls: &*souls, deliveries: &*deliveries };
     let handler = |_: LambdaEvent<Value>| async move {
-        let swept = scheduler::run(&app.db, queues, &app.clock, receipt_key).await?;
+        let swept = scheduler::run(&app.db, queues, &app.clock).await?;
         let namespace = &app.config.metric_namespace;
         log::metric(namespace, "OldestOpenJobSeconds", "Seconds", swept.oldest_secs);
         log::metric(namespace, "JobsSentAgain", "Count", u64::from(swept.sent));

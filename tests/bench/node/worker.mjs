@@ -42,8 +42,8 @@ async function settle(job) {
   const data = encodeFunctionData({
     abi,
     args: [
-      payment.from.S,
-      payment.to.S,
+      bytes("from"),
+      bytes("to"),
       BigInt(bytes("value")),
       BigInt(bytes("valid_after")),
       BigInt(bytes("valid_before")),

@@ -20,33 +20,43 @@ use http_body_util::BodyExt;
 use tokio::runtime::Runtime;
 use tower::ServiceExt;
 
-use crate::Error;
 use crate::machine;
 use crate::start::{HEALTH, Kept, UNPAID, World};
 use crate::stubs::aws;
 use crate::stubs::http::{self, Answer, Request};
 use crate::table::{Row, Verdict};
 use crate::turns::{Turns, micros, per_cpu_second, take_turns};
+use crate::{Error, Extent};
 
 /// The arguments with which this program starts itself: its own output must not be the routers' log.
 pub const IN_PROCESS: &str = "in-process";
 pub const SERVER: &str = "server";
 
-const ROUNDS: usize = 30;
-/// Requests of one kind in a round.
-const REQUESTS: u32 = 1000;
-/// The same for the deployed functions, each of which is a little slower.
-const EVENTS: u32 = 500;
+impl Extent {
+    fn rounds(self) -> usize {
+        self.pick(30, 1)
+    }
+
+    /// Requests of one kind in a round.
+    fn requests(self) -> u32 {
+        self.pick(1000, 5)
+    }
+
+    /// The same for the deployed functions, each of which is a little slower.
+    fn events(self) -> u32 {
+        self.pick(500, 5)
+    }
+}
 
 /// What the best published peer takes: an axum server with the payment middleware of the leading Rust implementation
 /// (x402.md §7).
 const PEER: &str = "peer 2.7";
 
-pub fn rows(world: &World) -> Result<Vec<Row>, Error> {
+pub fn rows(world: &World, extent: Extent) -> Result<Vec<Row>, Error> {
     Ok(vec![
-        row("in process", &ask_child()?),
-        row("HTTP on loopback", &over_http()?),
-        row("as deployed", &deployed(world)?),
+        row("in process", &ask_child(extent)?),
+        row("HTTP on loopback", &over_http(extent)?),
+        row("as deployed", &deployed(world, extent)?),
     ])
 }
 
@@ -121,11 +131,11 @@ fn questions() -> [Question; 2] {
 }
 
 /// Measures the routers in this process. Its standard output is the routers' log, the figures go to standard error.
-pub fn in_process() -> Result<(), Error> {
+pub fn in_process(extent: Extent) -> Result<(), Error> {
     let server = Server::start()?;
     let ask = |question: &Question| -> Result<Duration, Error> {
         let started = ThreadTime::now();
-        for _ in 0..REQUESTS {
+        for _ in 0..extent.requests() {
             let request = ::http::Request::builder()
                 .method(question.method)
                 .uri(question.path)
@@ -137,16 +147,16 @@ pub fn in_process() -> Result<(), Error> {
                 return Err(format!("{} answered {status}: {}", question.path, String::from_utf8_lossy(&body)).into());
             }
         }
-        Ok(started.elapsed() / REQUESTS)
+        Ok(started.elapsed() / extent.requests())
     };
     let [unpaid, health] = questions();
-    let Turns { a, b, ratio } = take_turns(ROUNDS, || ask(&unpaid), || ask(&health))?;
+    let Turns { a, b, ratio } = take_turns(extent.rounds(), || ask(&unpaid), || ask(&health))?;
     eprintln!("{} {} {ratio}", a.as_nanos(), b.as_nanos());
     Ok(())
 }
 
-fn ask_child() -> Result<Turns, Error> {
-    let output = this_program(IN_PROCESS)?.wait_with_output()?;
+fn ask_child(extent: Extent) -> Result<Turns, Error> {
+    let output = this_program(extent.pick(&[IN_PROCESS], &["quick", IN_PROCESS]))?.wait_with_output()?;
     let text = String::from_utf8_lossy(&output.stderr);
     let mut figures = text.split_whitespace();
     let mut nanos = || figures.next().and_then(|nanos| nanos.parse().ok()).map(Duration::from_nanos);
@@ -180,8 +190,8 @@ fn relay(server: &Server, request: Request) -> Result<Answer, Error> {
     Ok(Answer { status, headers: headers.collect::<Result<_, Error>>()?, body })
 }
 
-fn over_http() -> Result<Turns, Error> {
-    let mut server = Ended(this_program(SERVER)?);
+fn over_http(extent: Extent) -> Result<Turns, Error> {
+    let mut server = Ended(this_program(&[SERVER])?);
     let errors = server.0.stderr.take().ok_or("the server has no standard error")?;
     let mut port = String::new();
     BufReader::new(errors).read_line(&mut port)?;
@@ -200,7 +210,7 @@ fn over_http() -> Result<Turns, Error> {
         );
         machine::wait_until_asleep(pid)?;
         let before = machine::cpu_of(pid)?;
-        for _ in 0..REQUESTS {
+        for _ in 0..extent.requests() {
             stream.get_mut().write_all(bytes.as_bytes())?;
             let answer = http::read_answer(&mut stream)?;
             if answer.status != question.status {
@@ -208,22 +218,22 @@ fn over_http() -> Result<Turns, Error> {
             }
         }
         machine::wait_until_asleep(pid)?;
-        Ok((machine::cpu_of(pid)? - before) / REQUESTS)
+        Ok((machine::cpu_of(pid)? - before) / extent.requests())
     };
     let [unpaid, health] = questions();
     // Both sides need the one connection.
     let ask = std::cell::RefCell::new(&mut ask);
-    take_turns(ROUNDS, || (ask.borrow_mut())(&unpaid), || (ask.borrow_mut())(&health))
+    take_turns(extent.rounds(), || (ask.borrow_mut())(&unpaid), || (ask.borrow_mut())(&health))
 }
 
-fn deployed(world: &World) -> Result<Turns, Error> {
+fn deployed(world: &World, extent: Extent) -> Result<Turns, Error> {
     let (mut knowledge, mut meta) = (Kept::start(world, &UNPAID)?, Kept::start(world, &HEALTH)?);
-    take_turns(ROUNDS, || knowledge.answer(EVENTS), || meta.answer(EVENTS))
+    take_turns(extent.rounds(), || knowledge.answer(extent.events()), || meta.answer(extent.events()))
 }
 
-fn this_program(argument: &str) -> Result<Child, Error> {
+fn this_program(arguments: &[&str]) -> Result<Child, Error> {
     let mut command = Command::new(std::env::current_exe()?);
-    Ok(command.arg(argument).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?)
+    Ok(command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?)
 }
 
 /// A child that is ended when it is no longer needed.

@@ -12,10 +12,10 @@ use common::marketplace::listing::{self, Cursor};
 use common::marketplace::search::{self, MAX_ITEMS};
 use dynoxide::Database;
 
-use crate::Error;
 use crate::crowd::{self, Reads};
 use crate::table::Verdict;
 use crate::turns::{median, micros};
+use crate::{Error, Extent};
 
 const SIZES: [usize; 3] = [1_000, 100_000, 1_000_000];
 const SEED: u64 = 20_261_121;
@@ -35,11 +35,13 @@ struct Cost {
     results: f64,
 }
 
-pub fn measure() -> Result<(), Error> {
+pub fn measure(extent: Extent) -> Result<(), Error> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     // A smaller top, for a quick look: FIND_SOULS=100000.
     let top: usize = std::env::var("FIND_SOULS").ok().and_then(|top| top.parse().ok()).unwrap_or(usize::MAX);
+    let top = extent.pick(top, SIZES[0]);
     let sizes: Vec<usize> = SIZES.into_iter().filter(|size| *size <= top).collect();
+    let questions = extent.pick(60, 2);
     let mut table: Vec<(&str, Vec<Cost>)> = Vec::new();
     for size in &sizes {
         let database = kept(&file(*size)?, *size, SEED)?;
@@ -59,7 +61,7 @@ pub fn measure() -> Result<(), Error> {
             }
         };
         let mut costs = Vec::new();
-        for round in 0..60 {
+        for round in 0..questions {
             let begun = Instant::now();
             let page = runtime.block_on(listing::page(&db, &Cursor::start(None), 0, 50))?;
             if round > 0 {
@@ -71,7 +73,7 @@ pub fn measure() -> Result<(), Error> {
         note("list, first page", costs);
         for (kind, queries) in crowd::questions(SIZES[0], SEED) {
             let mut costs = Vec::new();
-            for query in &queries {
+            for query in queries.iter().take(questions) {
                 // Once unmeasured: what is measured is the work, not the disk.
                 runtime.block_on(search::search(&db, query, None, 20))?;
                 counted.take();

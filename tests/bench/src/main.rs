@@ -16,7 +16,8 @@
 //! | [`start`] | every function from its spawn to its first answer, against hello-world and against Node |
 //!
 //! Benches never assert: a figure beyond its target is printed as `over`, and the exit code is 0. It is 1 only if
-//! something could not be measured at all.
+//! something could not be measured at all. `quick` in front of the names runs each as shortly as it can, also
+//! unoptimised: its figures say nothing, but it ends with 1 where the long form would (`tests/quick.rs`).
 
 mod challenge;
 #[path = "../../support/crowd.rs"]
@@ -41,21 +42,31 @@ use std::process::ExitCode;
 
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
+/// How long is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    Full,
+    /// Only as long as it takes to see that it works.
+    Quick,
+}
+
+impl Extent {
+    pub fn pick<T>(self, full: T, quick: T) -> T {
+        match self {
+            Extent::Full => full,
+            Extent::Quick => quick,
+        }
+    }
+}
+
 /// All of them, in the order they run.
 const BENCHES: [&str; 7] = ["verify", "challenge", "start", "find", "read", "search", "research"];
 /// What counts results instead of time, and so may run unoptimised.
 const COUNTING: [&str; 4] = ["find", "read", "search", "research"];
 
 fn main() -> ExitCode {
-    let outcome = match std::env::args().nth(1).as_deref() {
-        None => run(&BENCHES),
-        // What `challenge` starts beside itself.
-        Some(challenge::IN_PROCESS) => challenge::in_process(),
-        Some(challenge::SERVER) => challenge::server(),
-        Some(one) if BENCHES.contains(&one) => run(&[one]),
-        Some(other) => Err(format!("there is no bench {other:?}: {}", BENCHES.join(", ")).into()),
-    };
-    match outcome {
+    let asked: Vec<String> = std::env::args().skip(1).collect();
+    match begin(&asked.iter().map(String::as_str).collect::<Vec<_>>()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("bench: {error}");
@@ -64,35 +75,52 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(benches: &[&str]) -> Result<(), Error> {
-    if cfg!(debug_assertions) && !benches.iter().all(|bench| COUNTING.contains(bench)) {
+fn begin(asked: &[&str]) -> Result<(), Error> {
+    let (extent, benches) = match asked {
+        ["quick", benches @ ..] => (Extent::Quick, benches),
+        benches => (Extent::Full, benches),
+    };
+    match benches {
+        [] => run(&BENCHES, extent),
+        // What `challenge` starts beside itself.
+        [challenge::IN_PROCESS] => challenge::in_process(extent),
+        [challenge::SERVER] => challenge::server(),
+        benches => match benches.iter().find(|bench| !BENCHES.contains(bench)) {
+            None => run(benches, extent),
+            Some(other) => Err(format!("there is no bench {other:?}: {}", BENCHES.join(", ")).into()),
+        },
+    }
+}
+
+fn run(benches: &[&str], extent: Extent) -> Result<(), Error> {
+    if cfg!(debug_assertions) && extent == Extent::Full && !benches.iter().all(|bench| COUNTING.contains(bench)) {
         return Err("an unoptimised build says nothing: cargo run -p bench --release".into());
     }
     let asked = |bench: &str| benches.contains(&bench);
     println!("{}", machine::facts());
     if asked("verify") {
-        table::ratios(&verify::rows());
+        table::ratios(&verify::rows(extent));
     }
     if asked("challenge") || asked("start") {
-        let world = start::World::start(start::Functions::build()?)?;
+        let world = start::World::start(start::Functions::build(extent)?)?;
         if asked("challenge") {
-            table::ratios(&challenge::rows(&world)?);
+            table::ratios(&challenge::rows(&world, extent)?);
         }
         if asked("start") {
-            start::measure(&world)?;
+            start::measure(&world, extent)?;
         }
     }
     if asked("find") {
-        find::measure()?;
+        find::measure(extent)?;
     }
     if asked("read") {
-        read::measure()?;
+        read::measure(extent)?;
     }
     if asked("search") {
-        search::measure()?;
+        search::measure(extent)?;
     }
     if asked("research") {
-        research::measure()?;
+        research::measure(extent)?;
     }
     Ok(())
 }

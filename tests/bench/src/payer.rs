@@ -20,7 +20,8 @@ pub struct Terms<'a> {
     pub chain_id: u64,
     pub pay_to: Address,
     pub amount: Usdc,
-    pub quote_id: &'a str,
+    /// Of the quote that is redeemed, if one is.
+    pub quote_id: Option<&'a str>,
 }
 
 impl Payer {
@@ -67,6 +68,10 @@ impl Payer {
 /// The `PAYMENT-SIGNATURE` header a stock x402 v2 client sends: the requirement it accepted, echoed whole, and the
 /// signed authorization.
 pub fn payment_header(authorization: &Authorization, terms: &Terms<'_>) -> String {
+    let mut extra = json!({"name": terms.token.name, "version": terms.token.version});
+    if let Some(quote_id) = terms.quote_id {
+        extra["quoteId"] = json!(quote_id);
+    }
     let number = |word: &Word| word_to_u64(word).unwrap_or_default().to_string();
     base64_of(&json!({
         "x402Version": 2,
@@ -82,7 +87,7 @@ pub fn payment_header(authorization: &Authorization, terms: &Terms<'_>) -> Strin
             "asset": terms.token.address.to_string(),
             "payTo": terms.pay_to.to_string(),
             "maxTimeoutSeconds": 300,
-            "extra": {"name": terms.token.name, "version": terms.token.version, "quoteId": terms.quote_id},
+            "extra": extra,
         },
         "payload": {
             "signature": hex0x(&authorization.signature),

@@ -1,19 +1,25 @@
 //! How much of what the sites for tests say extractive research finds, and whether what it quotes stands there.
 
-use crate::Error;
 use crate::findings::{self, Findings};
 use crate::ranking::Sites;
+use sites::Question;
 
-pub fn measure() -> Result<(), Error> {
+use crate::{Error, Extent};
+
+pub fn measure(extent: Extent) -> Result<(), Error> {
     let sites = Sites::read();
-    let found = findings::measure(&sites::questions(), |query| sites.ours(query));
+    let few = |mut questions: Vec<Question>| {
+        questions.truncate(extent.pick(usize::MAX, 2));
+        questions
+    };
+    let found = findings::measure(&few(sites::questions()), |query| sites.ours(query));
     println!(
         "\nresearch, extractive: {} questions over {} pages",
         found.answerable + found.unanswerable,
         sites.count()
     );
     show(&found);
-    let trial = findings::measure(&sites::trial_questions(), |query| sites.ours(query));
+    let trial = findings::measure(&few(sites::trial_questions()), |query| sites.ours(query));
     println!("\nthe same, on the {} questions it was tried out on", trial.answerable + trial.unanswerable);
     show(&trial);
     for miss in &found.misses {

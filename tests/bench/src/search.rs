@@ -1,12 +1,13 @@
 //! How well the own index ranks: the judged queries over the sites for tests, against plain BM25.
 
-use crate::Error;
 use crate::ranking::{Plain, Quality, Sites, judge};
+use crate::{Error, Extent};
 
-pub fn measure() -> Result<(), Error> {
+pub fn measure(extent: Extent) -> Result<(), Error> {
     let sites = Sites::read();
     let plain = Plain::of(&sites);
-    let queries = sites::queries();
+    let mut queries = sites::queries();
+    queries.truncate(extent.pick(usize::MAX, 2));
     println!();
     println!(
         "search: {} judged queries over {} pages; index of {} KB, made in {:.1} ms a page",

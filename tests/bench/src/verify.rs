@@ -15,6 +15,7 @@ use cpu_time::ThreadTime;
 use http::{HeaderMap, HeaderValue};
 use k256::ecdsa::{RecoveryId, Signature, VerifyingKey};
 
+use crate::Extent;
 use crate::payer::{Payer, Terms, payment_header};
 use crate::table::{Row, Verdict};
 use crate::turns::{micros, per_cpu_second, take_turns};
@@ -23,7 +24,6 @@ use crate::turns::{micros, per_cpu_second, take_turns};
 const TARGET: f64 = 1.15;
 /// Payments of as many payers, so that nothing is measured that only one signature has.
 const PAYMENTS: usize = 64;
-const ROUNDS: usize = 60;
 const NOW: Timestamp = Timestamp::from_secs(1_795_000_000);
 /// As long as a real one, and never looked into here.
 const QUOTE_ID: &str = "quote_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEfGhIj";
@@ -36,12 +36,12 @@ struct Sample {
     recovery_id: RecoveryId,
 }
 
-pub fn rows() -> Vec<Row> {
+pub fn rows(extent: Extent) -> Vec<Row> {
     let usdc: Address = "0x036CbD53842c5426634e7929541eC2318f3dCF7e".parse().expect("an address");
     let token = Token::new(84532, usdc, "USDC", "2");
     let chain = ChainConfig { chain_id: 84532, rpc_url: String::new(), token };
     let terms = verify::Terms { amount: Usdc::from_micro(5_000), pay_to: Address::from_bytes([8; 20]) };
-    let samples: Vec<Sample> = (0..PAYMENTS).map(|_| sample(&chain, terms)).collect();
+    let samples: Vec<Sample> = (0..extent.pick(PAYMENTS, 2)).map(|_| sample(&chain, terms)).collect();
 
     let whole = || {
         each(&samples, |sample| {
@@ -57,7 +57,7 @@ pub fn rows() -> Vec<Row> {
             assert!(black_box(key).is_ok());
         })
     };
-    let Ok(turns) = take_turns(ROUNDS, whole, bare);
+    let Ok(turns) = take_turns(extent.pick(60, 1), whole, bare);
     vec![Row {
         what: "verify a payment / bare k256 recovery".to_owned(),
         measured: format!("{:.3}", turns.ratio),
@@ -87,7 +87,7 @@ fn sample(chain: &ChainConfig, terms: verify::Terms) -> Sample {
         chain_id: chain.chain_id,
         pay_to: terms.pay_to,
         amount: terms.amount,
-        quote_id: QUOTE_ID,
+        quote_id: Some(QUOTE_ID),
     };
     let authorization = Payer::random().authorize(&terms, NOW);
     let header = HeaderValue::from_str(&payment_header(&authorization, &terms)).expect("base64");

@@ -19,8 +19,13 @@ use crate::store::BoxFuture;
 pub use about::{is_about, is_at, is_of, keep_companies, keep_people};
 pub use read::{clean, domain_of, email_of, plain_email, profile_name, profile_url};
 
-/// Every vendor there is an adapter for.
-pub static VENDORS: [&dyn PeopleSource; 3] = [&pdl::PeopleDataLabs, &apollo::Apollo, &hunter::Hunter];
+/// Every vendor there is an adapter for, by name: who only checks a name links no adapter.
+pub const VENDORS: [&str; 3] = ["peopledatalabs", "apollo", "hunter"];
+
+fn adapter(name: &str) -> Option<&'static dyn PeopleSource> {
+    let adapters: [&dyn PeopleSource; VENDORS.len()] = [&pdl::PeopleDataLabs, &apollo::Apollo, &hunter::Hunter];
+    adapters.into_iter().find(|vendor| vendor.name() == name)
+}
 
 /// A person, as the contract shows one (§5). What is not known is null or empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -238,8 +243,8 @@ pub async fn ask<'a, T>(
 ) -> Result<Asked<T>, ToolError> {
     let (mut asked, mut failed) = (None, None);
     // A name without a vendor stopped the start.
-    for vendor in order.iter().filter_map(|name| VENDORS.iter().find(|vendor| vendor.name() == name)) {
-        let Some(reply) = question(*vendor, ask) else { continue };
+    for vendor in order.iter().filter_map(|name| adapter(name)) {
+        let Some(reply) = question(vendor, ask) else { continue };
         match reply.await {
             Ok(Reply::Found(mut found)) => {
                 if is_answer(&mut found) {
@@ -262,4 +267,14 @@ pub async fn ask<'a, T>(
 /// Whom the call is about asked not to be found, us or a vendor.
 pub fn objected() -> ToolError {
     ToolError::unavailable(Unavailable::OptedOut, "whom this is about asked not to be found")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_vendor_that_may_be_named_has_an_adapter() {
+        assert_eq!(VENDORS.map(|name| adapter(name).map(|vendor| vendor.name())), VENDORS.map(Some));
+    }
 }

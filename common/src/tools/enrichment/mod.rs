@@ -28,8 +28,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{Output, Runner, Source, Task, ToolError, Toolbox, Unavailable};
-use crate::catalog::ToolSpec;
+use super::{Output, Source, Task, ToolError, Toolbox, Unavailable};
 use crate::config::Capability;
 use crate::opt_out::{self, Marks};
 use crate::providers::people::{self, Answer, Asked, Asking, Page, PeopleSource};
@@ -40,22 +39,7 @@ pub const RETENTION: Duration = Duration::from_secs(7 * 24 * 3600);
 /// What is kept of a deadline for writing the answer.
 const RESERVE: Duration = Duration::from_secs(3);
 
-/// What is sold.
-pub fn specs() -> Vec<&'static ToolSpec> {
-    vec![&people_search::SPEC, &company_search::SPEC, &dossier::SPEC, &profile::SPEC, &email::SPEC, &company::SPEC]
-}
-
-/// What does it.
-pub fn runners() -> Vec<&'static Runner> {
-    vec![
-        &people_search::RUNNER,
-        &company_search::RUNNER,
-        &dossier::RUNNER,
-        &profile::RUNNER,
-        &email::RUNNER,
-        &company::RUNNER,
-    ]
-}
+family!(people_search, company_search, dossier, profile, email, company);
 
 /// Where a value is from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

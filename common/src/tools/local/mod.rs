@@ -8,15 +8,4 @@ mod resolve;
 mod search;
 mod solicitations;
 
-use super::Runner;
-use crate::catalog::ToolSpec;
-
-/// What is sold.
-pub fn specs() -> Vec<&'static ToolSpec> {
-    vec![&search::SPEC, &resolve::SPEC, &solicitations::SPEC]
-}
-
-/// What does it.
-pub fn runners() -> Vec<&'static Runner> {
-    vec![&search::RUNNER, &resolve::RUNNER, &solicitations::RUNNER]
-}
+family!(search, resolve, solicitations);

@@ -24,22 +24,4 @@ pub mod subject;
 pub mod topic;
 pub mod written;
 
-use super::Runner;
-use crate::catalog::ToolSpec;
-
-/// What is sold.
-pub fn specs() -> Vec<&'static ToolSpec> {
-    runners().iter().map(|runner| runner.spec).collect()
-}
-
-/// What does it.
-pub fn runners() -> Vec<&'static Runner> {
-    vec![
-        &topic::RUNNER,
-        &articles::RUNNER,
-        &newsfeed::RUNNER,
-        &interests::RUNNER,
-        &interactions::RUNNER,
-        &social::RUNNER,
-    ]
-}
+family!(topic, articles, newsfeed, interests, interactions, social);

@@ -12,15 +12,4 @@ pub mod session;
 mod smtp;
 pub mod verdict;
 
-use super::Runner;
-use crate::catalog::ToolSpec;
-
-/// What is sold.
-pub fn specs() -> Vec<&'static ToolSpec> {
-    vec![&email::SPEC, &identity::SPEC]
-}
-
-/// What does it.
-pub fn runners() -> Vec<&'static Runner> {
-    vec![&email::RUNNER, &identity::RUNNER]
-}
+family!(email, identity);

@@ -9,7 +9,7 @@ use flate2::Compression;
 use flate2::write::DeflateEncoder;
 
 use super::cases;
-use crate::Error;
+use crate::{Error, Extent};
 
 /// Where the built functions lie.
 pub struct Functions {
@@ -24,17 +24,26 @@ pub struct Program {
 
 impl Functions {
     /// Builds what is not fresh. Cargo shows its own progress.
-    pub fn build() -> Result<Functions, Error> {
-        // Beside this very program: <target>/release.
+    pub fn build(extent: Extent) -> Result<Functions, Error> {
+        // Beside this very program: <target>/release, or <target>/debug.
         let folder = std::env::current_exe()?.parent().ok_or("this program lies nowhere")?.to_owned();
         let target = folder.parent().ok_or("this program lies in no target folder")?;
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
-        command.args(["build", "--release", "--target-dir"]).arg(target).current_dir(workspace());
-        for function in cases::functions() {
-            command.args(["-p", function]);
+        command.args(["build", "--target-dir"]).arg(target).current_dir(workspace());
+        if cfg!(not(debug_assertions)) {
+            command.arg("--release");
         }
-        eprintln!("bench: building the functions (link-time optimisation takes about a minute each)");
+        match extent {
+            Extent::Full => {
+                for function in cases::functions() {
+                    command.args(["-p", function]);
+                }
+                eprintln!("bench: building the functions (optimised, each takes about a minute)");
+            }
+            // As `make test` builds them, with the features of the tests, so that nothing is compiled twice.
+            Extent::Quick => drop(command.args(["--workspace", "--bins", "--tests"])),
+        }
         let started = Instant::now();
         if !command.status()?.success() {
             return Err("the functions do not build".into());

@@ -1,24 +1,20 @@
-//! What each function is asked, and the world in which it answers.
+//! What each function is asked: at least one thing of every function that is deployed.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
 
 use common::catalog::ToolSpec;
 use common::clock::Clock;
-use common::config::{Config, ConfigErrors};
 use common::digest::{canonical_json, sha256};
-use common::evm::hex0x;
+use common::money::Usdc;
 use common::payments::quote::{Purchase, Quote};
-use common::secrets::ServiceKeys;
+use common::store::queue::Message;
 use common::tools::vehicle_identification;
 use serde_json::{Value, json};
 
-use super::build::Functions;
-use super::process;
-use crate::Error;
-use crate::payer::{Payer, Terms, payment_header};
-use crate::stubs::aws::{self, Aws};
-use crate::stubs::chain::Chain;
-use crate::stubs::runtime::RuntimeApi;
+use super::events;
+use super::world::{CONNECTION, World};
+use crate::payer::{Terms, payment_header};
+use crate::stubs::aws::PLATFORM_TOKEN;
 
 /// One event for one function.
 pub struct Case {
@@ -31,14 +27,14 @@ pub struct Case {
     pub node: Option<&'static str>,
 }
 
-/// The function that does nothing.
+/// The function that does nothing. It is not deployed.
 pub const HELLO: &str = "hello";
 
 /// A priced call without a payment.
 pub static UNPAID: Case = Case {
     function: "knowledge",
     what: "402 to an unpaid call",
-    event: |_| http_event("POST", VIN_PATH, &[], Some(vin())),
+    event: |_| events::http("POST", VIN_PATH, &[], Some(vin())),
     is_good: |answer| answer["statusCode"] == 402,
     node: Some("knowledge"),
 };
@@ -47,16 +43,49 @@ pub static UNPAID: Case = Case {
 pub static HEALTH: Case = Case {
     function: "meta",
     what: "health",
-    event: |_| http_event("GET", "/health", &[], None),
+    event: |_| events::http("GET", "/health", &[], None),
     is_good: |answer| answer["statusCode"] == 200,
     node: None,
 };
 
-static PAID: Case = Case {
+pub static PAID: Case = Case {
     function: "knowledge",
     what: "paid call, settled",
     event: paid_call,
     is_good: |answer| answer["statusCode"] == 200,
+    node: None,
+};
+
+/// A soul with a service that its seller's own worker does.
+pub static REGISTER: Case = Case {
+    function: "souls",
+    what: "a registration",
+    event: |_| {
+        let service = json!({
+            "name": "Word statistics", "slug": "statistics", "price_usd": 0.5, "executor": "worker",
+            "input_schema": {"type": "object", "required": ["text"]},
+        });
+        let soul = json!({
+            "name": "Counter", "slug": "counter", "soul_md": "# Counter\n\nYou count words.", "soul_price": 15,
+            "service": service,
+        });
+        events::http("POST", "/v1/soul/register", &[], Some(soul))
+    },
+    is_good: |answer| answer["statusCode"] == 200,
+    node: None,
+};
+
+/// A paid execution of that service, which is then another function's to do.
+pub static EXECUTION: Case = Case {
+    function: "souls",
+    what: "paid execution, queued",
+    event: |world| {
+        let price = Usdc::from_micro(500_000);
+        let payment = payment(world, price, None);
+        let body = json!({"input": {"text": "some words"}});
+        events::http("POST", EXECUTION_PATH, &[("payment-signature", &payment)], Some(body))
+    },
+    is_good: |answer| answer["statusCode"] == 202,
     node: None,
 };
 
@@ -65,7 +94,7 @@ pub static ALL: &[&Case] = &[
     &Case {
         function: HELLO,
         what: "nothing",
-        event: |_| http_event("GET", "/", &[], None),
+        event: |_| events::http("GET", "/", &[], None),
         is_good: |answer| answer["statusCode"] == 200,
         node: None,
     },
@@ -74,36 +103,97 @@ pub static ALL: &[&Case] = &[
     &Case {
         function: "requests",
         what: "payment status",
-        event: |world| http_event("GET", &format!("/v1/payments/{}", world.job.nonce), &[], None),
+        event: |world| events::http("GET", &format!("/v1/payments/{}", world.job.nonce), &[], None),
         is_good: |answer| answer["statusCode"] == 200 && has(answer, "\"state\":\"claimed\""),
         node: Some("requests"),
     },
     &Case {
         function: "requests",
         what: "poll with proof",
-        event: |world| {
-            let proof = world.payer.proof(&world.config.service_name);
-            let path = format!("/v1/requests/{}", world.job.request_id);
-            http_event("GET", &path, &[("x-agent-proof", &proof)], None)
-        },
+        event: |world| proven(world, &format!("/v1/requests/{}", world.job.request_id)),
         is_good: |answer| answer["statusCode"] == 200 && has(answer, "\"status\":\"processing\""),
         node: None,
     },
     &Case {
         function: "account",
         what: "balance with proof",
-        event: |world| {
-            let proof = world.payer.proof(&world.config.service_name);
-            http_event("GET", "/v1/tools/balance", &[("x-agent-proof", &proof)], None)
-        },
+        event: |world| proven(world, "/v1/tools/balance"),
         is_good: |answer| answer["statusCode"] == 200 && has(answer, "\"on_chain_balance\":\"5.000000\""),
         node: Some("account"),
     },
     &Case {
         function: "credits",
         what: "402 to an unpaid top-up",
-        event: |_| http_event("POST", "/v1/credits/top-up", &[], Some(json!({"amount": "5.00"}))),
+        event: |_| events::http("POST", "/v1/credits/top-up", &[], Some(json!({"amount": "5.00"}))),
         is_good: |answer| answer["statusCode"] == 402,
+        node: None,
+    },
+    &Case {
+        function: "checkout",
+        what: "a session is opened",
+        event: |_| {
+            let body = json!({
+                "line_items": [{"id": "agora-credits"}], "currency": "usd",
+                "capabilities": {"interventions": {"supported": []}},
+            });
+            let token = format!("Bearer {PLATFORM_TOKEN}");
+            let headers =
+                [("authorization", token.as_str()), ("api-version", "2026-01-30"), ("idempotency-key", "one")];
+            events::http("POST", "/acp/checkout_sessions", &headers, Some(body))
+        },
+        is_good: |answer| answer["statusCode"] == 201,
+        node: None,
+    },
+    &Case {
+        function: "souls",
+        what: "402 to an unpaid execution",
+        event: |_| events::http("POST", EXECUTION_PATH, &[], Some(json!({"input": {"text": "some words"}}))),
+        is_good: |answer| answer["statusCode"] == 402,
+        node: None,
+    },
+    &Case {
+        function: "souls",
+        what: "first page of the list",
+        event: |_| events::http("GET", "/v1/soul", &[], None),
+        is_good: |answer| answer["statusCode"] == 200,
+        node: None,
+    },
+    &EXECUTION,
+    &Case {
+        function: "seller",
+        what: "jobs to be done",
+        event: |world| {
+            let key = format!("Bearer {}", world.soul_key);
+            events::http("GET", "/v1/soul/me/jobs", &[("authorization", &key)], None)
+        },
+        is_good: |answer| answer["statusCode"] == 200,
+        node: None,
+    },
+    &Case {
+        function: "executor",
+        what: "settle, hand over",
+        event: |world| job_message(&world.sold.request_id),
+        is_good: |answer| answer["batchItemFailures"] == json!([]),
+        node: None,
+    },
+    &Case {
+        function: "mcp",
+        what: "an unpaid tool call",
+        event: |_| {
+            let headers = [
+                ("accept", "application/json, text/event-stream"),
+                ("mcp-protocol-version", MCP_VERSION),
+                ("mcp-method", "tools/call"),
+                ("mcp-name", "agora_vin_decode"),
+            ];
+            let meta = json!({
+                "io.modelcontextprotocol/protocolVersion": MCP_VERSION, "io.modelcontextprotocol/clientCapabilities": {},
+            });
+            let params = json!({"name": "agora_vin_decode", "arguments": vin(), "_meta": meta});
+            let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+            events::http("POST", "/mcp", &headers, Some(body))
+        },
+        is_good: |answer| answer["statusCode"] == 200 && has(answer, "quoteId"),
         node: None,
     },
     &Case {
@@ -121,242 +211,136 @@ pub static ALL: &[&Case] = &[
         node: None,
     },
     &Case {
+        function: "webhooks",
+        what: "endpoints with proof",
+        event: |world| proven(world, "/v1/webhooks"),
+        is_good: |answer| answer["statusCode"] == 200 && has(answer, "https://127.0.0.1/hook"),
+        node: None,
+    },
+    &Case {
         function: "meta",
         what: "statistics",
-        event: |_| http_event("GET", "/v1/stats", &[], None),
+        event: |_| events::http("GET", "/v1/stats", &[], None),
         is_good: |answer| answer["statusCode"] == 200,
         node: Some("meta"),
     },
     &Case {
         function: "worker",
         what: "settle, work, finish",
-        event: |world| {
-            let message = json!({"kind": "job", "request_id": world.job.request_id}).to_string();
-            json!({"Records": [{
-                "messageId": "059f36b4-87a3-44ab-83d2-661975830a7d", "receiptHandle": "AQEBwJnKyrHigUMZj6rYigCgxlaS3SLy0a",
-                "body": message, "attributes": {"ApproximateReceiveCount": "1"}, "messageAttributes": {},
-                "md5OfBody": "", "eventSource": "aws:sqs", "awsRegion": "us-east-1",
-                "eventSourceARN": "arn:aws:sqs:us-east-1:123456789012:jobs",
-            }]})
-        },
+        event: |world| job_message(&world.job.request_id),
         is_good: |answer| answer["batchItemFailures"] == json!([]),
         node: Some("worker"),
     },
     &Case {
+        function: "deliveries",
+        what: "an address that is refused",
+        event: |world| events::message(world.delivery.as_ref()),
+        is_good: |answer| answer["batchItemFailures"] == json!([]),
+        node: None,
+    },
+    &Case {
+        function: "indexer",
+        what: "a page",
+        event: |world| events::message(world.page.as_ref()),
+        is_good: |answer| answer["batchItemFailures"] == json!([]),
+        node: None,
+    },
+    &Case {
         function: "scheduler",
         what: "a minute without work",
-        event: |_| {
-            json!({
-                "version": "0", "id": "53dc4d37-cffa-4f76-80c9-8b7d4a4d2eaa", "detail-type": "Scheduled Event",
-                "source": "aws.events", "account": "123456789012", "time": "2026-11-21T04:00:00Z", "region": "us-east-1",
-                "resources": ["arn:aws:events:us-east-1:123456789012:rule/every-minute"], "detail": {},
-            })
-        },
+        event: |_| events::minute(),
         is_good: |answer| answer["sent"] == 0,
         node: Some("scheduler"),
     },
     &Case {
+        function: "payouts",
+        what: "a minute without work",
+        event: |_| events::minute(),
+        is_good: |answer| answer["failed"] == 0,
+        node: None,
+    },
+    &Case {
         function: "aggregator",
         what: "a finished job",
-        event: |world| {
-            let mut new = world.job.item.clone();
-            new["settlement"] = json!({"S": "settled"});
-            new["outcome"] = json!({"S": "completed"});
-            json!({"Records": [{
-                "eventID": "c4ca4238a0b923820dcc509a6f75849b", "eventName": "MODIFY", "eventVersion": "1.1",
-                "eventSource": "aws:dynamodb", "awsRegion": "us-east-1",
-                "eventSourceARN": "arn:aws:dynamodb:us-east-1:123456789012:table/agora-jobs/stream/2026",
-                "dynamodb": {
-                    "ApproximateCreationDateTime": 1795000000, "SequenceNumber": "4421584500000000017450439091",
-                    "SizeBytes": 1800, "StreamViewType": "NEW_AND_OLD_IMAGES",
-                    "Keys": {"pk": new["pk"], "sk": new["sk"]}, "NewImage": new, "OldImage": world.job.item,
-                },
-            }]})
-        },
+        event: |world| finished(world, |_| {}),
         is_good: |answer| !has(answer, "error"),
         node: Some("aggregator"),
     },
+    &Case {
+        function: "socket",
+        what: "an upgrade with proof",
+        event: |world| {
+            events::connect(&[("x-agent-proof", &world.payer.proof(&world.config.service_name))], CONNECTION)
+        },
+        is_good: |answer| answer["statusCode"] == 200,
+        node: None,
+    },
+    &Case {
+        function: "pusher",
+        what: "a finished job that is followed",
+        event: |world| finished(world, |job| job["watched"] = json!({"BOOL": true})),
+        is_good: |answer| !has(answer, "error"),
+        node: None,
+    },
 ];
 
-/// A question about the agent's own.
-fn proven(world: &World, path: &str) -> Value {
-    let proof = world.payer.proof(&world.config.service_name);
-    http_event("GET", path, &[("x-agent-proof", &proof)], None)
-}
-
 /// Every function that is built, each once.
-pub fn functions() -> Vec<&'static str> {
-    let mut functions: Vec<_> = ALL.iter().map(|case| case.function).collect();
-    functions.dedup();
-    functions
-}
-
-/// What the functions find when they start: AWS, a chain, an environment, and a job that somebody paid for.
-pub struct World {
-    pub functions: Functions,
-    pub runtime: RuntimeApi,
-    aws: Aws,
-    chain: Chain,
-    pub config: Config,
-    keys: ServiceKeys,
-    payer: Payer,
-    /// File with the certificate that AWS is to be trusted by.
-    pub root_file: PathBuf,
-    job: LeftBehind,
-}
-
-/// A paid job whose function died before it did anything for it.
-#[derive(Default)]
-struct LeftBehind {
-    request_id: String,
-    nonce: String,
-    item: Value,
-}
-
-impl World {
-    pub fn start(functions: Functions) -> Result<World, Error> {
-        let config = config()?;
-        let aws = Aws::start()?;
-        let root_file = functions.scratch()?.join("root.pem");
-        std::fs::write(&root_file, &aws.root)?;
-        let mut world = World {
-            functions,
-            runtime: RuntimeApi::start()?,
-            chain: Chain::start(config.chain.token.address)?,
-            aws,
-            config,
-            keys: ServiceKeys::derive(aws::SECRET)?,
-            payer: Payer::random(),
-            root_file,
-            job: LeftBehind::default(),
-        };
-        world.job = world.leave_a_job()?;
-        Ok(world)
-    }
-
-    /// Buys something once. The stub keeps what is put and ignores what is updated, so the job stays as it was claimed.
-    fn leave_a_job(&self) -> Result<LeftBehind, Error> {
-        process::first_answer(self, &self.functions.program(PAID.function), &PAID)?;
-        let kept = |partition: &str| {
-            self.aws.item_of(&self.config.tables.jobs, partition).ok_or("the paid call put no claim or no job")
-        };
-        let (item, claim) = (kept("JOB#")?, kept("PAYMENT#")?);
-        let key = |item: &Value, prefix: &str| {
-            item["pk"]["S"].as_str().and_then(|pk| pk.strip_prefix(prefix)).unwrap_or_default().to_owned()
-        };
-        Ok(LeftBehind { request_id: key(&item, "JOB#"), nonce: key(&claim, "PAYMENT#"), item })
-    }
-
-    /// Requests that were made of AWS and the chain.
-    pub fn calls(&self) -> u64 {
-        self.aws.requests() + self.chain.requests()
-    }
-
-    /// What Lambda and the template put into a function's environment.
-    pub fn environment(&self, case: &Case, runtime: &RuntimeApi) -> Vec<(&'static str, String)> {
-        let mut environment: Vec<(&str, String)> = vec![
-            ("AWS_LAMBDA_RUNTIME_API", runtime.address.to_string()),
-            ("AWS_LAMBDA_FUNCTION_NAME", case.function.to_owned()),
-            ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "128".to_owned()),
-            ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST".to_owned()),
-            ("AWS_LAMBDA_LOG_GROUP_NAME", format!("/aws/lambda/{}", case.function)),
-            ("AWS_LAMBDA_LOG_STREAM_NAME", "2026/11/21/[$LATEST]0123456789abcdef".to_owned()),
-            ("AWS_LAMBDA_INITIALIZATION_TYPE", "on-demand".to_owned()),
-            ("AWS_REGION", "us-east-1".to_owned()),
-            ("AWS_ACCESS_KEY_ID", "ASIAIOSFODNN7EXAMPLE".to_owned()),
-            ("AWS_SECRET_ACCESS_KEY", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY".to_owned()),
-            ("AWS_SESSION_TOKEN", "IQoJb3JpZ2luX2VjEJr".repeat(40)),
-            ("AWS_ENDPOINT_URL", self.aws.endpoint.clone()),
-            ("AWS_CA_BUNDLE", self.root_file.display().to_string()),
-            ("TZ", ":UTC".to_owned()),
-            ("LANG", "en_US.UTF-8".to_owned()),
-        ];
-        environment.push(("CHAIN_RPC_URL", self.chain.url.clone()));
-        environment
-            .push(("SERVICE_SECRET_ARN", "arn:aws:secretsmanager:us-east-1:123456789012:secret:service".to_owned()));
-        environment
-            .push(("RELAYER_SECRET_ARN", "arn:aws:secretsmanager:us-east-1:123456789012:secret:relayer".to_owned()));
-        environment.push(("JOB_QUEUE_URL", format!("{}/123456789012/jobs", self.aws.endpoint)));
-        environment.push(("BLOB_BUCKET", "agora-blobs".to_owned()));
-        environment.extend(OWN_VARIABLES.map(|(name, value)| (name, value.to_owned())));
-        environment
-    }
-}
-
-/// What the functions and this process must agree on.
-const OWN_VARIABLES: [(&str, &str); 2] =
-    [("PAY_TO", "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"), ("CHAIN_ID", "84532")];
-
-fn config() -> Result<Config, ConfigErrors> {
-    // A relayer's key is required where no secret is named; this process relays nothing.
-    let unused_key = ("RELAYER_PRIVATE_KEY", "0x0000000000000000000000000000000000000000000000000000000000000001");
-    let variables = [OWN_VARIABLES[0], OWN_VARIABLES[1], unused_key];
-    Config::read(|name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
+pub fn functions() -> BTreeSet<&'static str> {
+    ALL.iter().map(|case| case.function).collect()
 }
 
 const TOOL: &ToolSpec = &vehicle_identification::SPEC;
 const VIN_PATH: &str = "/v1/tools/lookup/vehicle-identification";
+const EXECUTION_PATH: &str = "/v1/soul/counter/services/statistics/execute";
+const MCP_VERSION: &str = "2026-07-28";
 
 fn vin() -> Value {
     (TOOL.example)()
+}
+
+/// A question about the agent's own.
+fn proven(world: &World, path: &str) -> Value {
+    let proof = world.payer.proof(&world.config.service_name);
+    events::http("GET", path, &[("x-agent-proof", &proof)], None)
+}
+
+fn job_message(request_id: &str) -> Value {
+    let message = request_id.parse().ok().map(|request_id| Message::Job { request_id, trace: None });
+    events::message(message.as_ref())
+}
+
+/// The end of a job on the stream; `also` changes both of its images.
+fn finished(world: &World, also: fn(&mut Value)) -> Value {
+    let mut old = world.job.item.clone();
+    also(&mut old);
+    let mut new = old.clone();
+    new["settlement"] = json!({"S": "settled"});
+    new["outcome"] = json!({"S": "completed"});
+    new["result"] = json!({"M": {
+        "place": {"M": {"inline": {"S": "{}"}}}, "provider": {"S": "embedded"}, "mode": {"S": "live"},
+    }});
+    events::change(&old, &new)
 }
 
 /// The call a stock client makes after its 402: the quote redeemed, the payment signed.
 fn paid_call(world: &World) -> Value {
     let body = vin();
     let purchase = Purchase { tool: TOOL.name, body: &sha256(canonical_json(&body).as_bytes()) };
-    let now = Clock::system().now();
-    let quote = Quote::offer(purchase, None, TOOL.price.usual(), now, world.config.payments.quote_ttl);
+    let price = TOOL.price.usual();
+    let quote = Quote::offer(purchase, None, price, Clock::system().now(), world.config.payments.quote_ttl);
+    let payment = payment(world, price, Some(&quote.to_token(&world.keys.quotes)));
+    events::http("POST", VIN_PATH, &[("payment-signature", &payment)], Some(body))
+}
+
+fn payment(world: &World, amount: Usdc, quote_id: Option<&str>) -> String {
     let terms = Terms {
         token: &world.config.chain.token,
         chain_id: world.config.chain.chain_id,
         pay_to: world.config.payments.pay_to,
-        amount: TOOL.price.usual(),
-        quote_id: &quote.to_token(&world.keys.quotes),
+        amount,
+        quote_id,
     };
-    let payment = payment_header(&world.payer.authorize(&terms, now), &terms);
-    http_event("POST", VIN_PATH, &[("payment-signature", &payment)], Some(body))
-}
-
-/// A request as an HTTP API hands it over (payload format 2.0).
-fn http_event(method: &str, path: &str, headers: &[(&str, &str)], body: Option<Value>) -> Value {
-    let mut event = json!({
-        "version": "2.0",
-        "routeKey": format!("{method} {path}"),
-        "rawPath": path,
-        "rawQueryString": "",
-        "headers": {
-            "accept": "*/*",
-            "accept-encoding": "gzip, deflate, br",
-            "content-type": "application/json",
-            "host": "abcdefghij.execute-api.us-east-1.amazonaws.com",
-            "user-agent": "x402-fetch/2.27",
-            "x-amzn-trace-id": "Root=1-5bef4de7-ad49b0e87f6ef6c87fc2e700",
-            "x-forwarded-for": "203.0.113.7",
-            "x-forwarded-port": "443",
-            "x-forwarded-proto": "https",
-        },
-        "requestContext": {
-            "accountId": "123456789012",
-            "apiId": "abcdefghij",
-            "domainName": "abcdefghij.execute-api.us-east-1.amazonaws.com",
-            "domainPrefix": "abcdefghij",
-            "http": {"method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": "203.0.113.7", "userAgent": "x402-fetch/2.27"},
-            "requestId": hex0x(&[7; 8]),
-            "routeKey": format!("{method} {path}"),
-            "stage": "$default",
-            "time": "21/Nov/2026:04:00:00 +0000",
-            "timeEpoch": 1795000000000_u64,
-        },
-        "isBase64Encoded": false,
-    });
-    for (name, value) in headers {
-        event["headers"][name] = json!(value);
-    }
-    if let Some(body) = body {
-        event["body"] = json!(body.to_string());
-    }
-    event
+    payment_header(&world.payer.authorize(&terms, Clock::system().now()), &terms)
 }
 
 /// Whether an answer's body, or an answer that has none, holds a text.

@@ -4,20 +4,24 @@
 //! The figure is CPU time of all threads from the spawn until the function waits for its second event; wall time is
 //! shown beside it. Page caches are warm, so what a binary's size costs Lambda (download, unpack) is not in it.
 //!
-//! [`cases`] says what each function is asked, [`process`] starts and measures one, [`build`] and [`node`] make what
-//! is started.
+//! [`cases`] says what each function is asked, as [`events`]; [`world`] what it finds, with the environment that
+//! [`template`] gives it; [`process`] starts and measures one, [`build`] and [`node`] make what is started.
 
 mod build;
 mod cases;
+mod events;
 mod node;
 mod process;
+mod template;
+mod world;
 
 pub use build::Functions;
-pub use cases::{HEALTH, UNPAID, World};
+pub use cases::{HEALTH, UNPAID};
 pub use process::Kept;
+pub use world::World;
 
-use crate::Error;
 use crate::turns::median;
+use crate::{Error, Extent};
 use build::Program;
 use cases::Case;
 use process::Sample;
@@ -43,12 +47,14 @@ struct Entry {
 }
 
 /// Starts everything in turns and prints what it took.
-pub fn measure(world: &World) -> Result<(), Error> {
+pub fn measure(world: &World, extent: Extent) -> Result<(), Error> {
     let mut entries = Vec::new();
     for case in cases::ALL {
         entries.push(Entry::new(case, world.functions.program(case.function))?);
     }
     match node::bundle(&world.functions) {
+        // A comparison may be missing, but not where it is only tried whether all works.
+        Err(error) if extent == Extent::Quick => return Err(error),
         Err(error) => println!("\nno comparison with Node: {error}"),
         Ok(bundles) => {
             for case in cases::ALL {
@@ -58,19 +64,19 @@ pub fn measure(world: &World) -> Result<(), Error> {
             }
         }
     }
-    eprintln!("bench: starting {} programs {} times each", entries.len(), SPAWNS + DISCARDED);
-    for round in 0..SPAWNS + DISCARDED {
-        let counts = round >= DISCARDED;
+    let (spawns, discarded) = extent.pick((SPAWNS, DISCARDED), (1, 0));
+    eprintln!("bench: starting {} programs {} times each", entries.len(), spawns + discarded);
+    for round in 0..spawns + discarded {
+        let counts = round >= discarded;
         let failed =
             entries.iter_mut().find_map(|entry| Some((entry.program.is_node(), entry.spawn(world, counts).err()?)));
         match failed {
             None => {}
-            // A comparison may be missing, a function may not.
-            Some((true, error)) => {
+            Some((true, error)) if extent == Extent::Full => {
                 println!("\nno comparison with Node: {error}");
                 entries.retain(|entry| !entry.program.is_node());
             }
-            Some((false, error)) => return Err(error),
+            Some((_, error)) => return Err(error),
         }
     }
     print(&entries);

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::build::Program;
-use super::cases::{Case, World};
+use super::cases::Case;
+use super::world::World;
 use crate::Error;
 use crate::machine;
 use crate::stubs::runtime::{Report, RuntimeApi};
@@ -24,6 +25,7 @@ pub struct Sample {
     pub peak_rss: u64,
     /// Requests to AWS and to the chain.
     pub calls: u64,
+    pub answer: Value,
 }
 
 /// Spawns a program, gives it one event, and ends it.
@@ -33,13 +35,14 @@ pub fn first_answer(world: &World, program: &Program, case: &Case) -> Result<Sam
     world.runtime.begin();
     world.runtime.hand_out([event]);
     let mut process = Process::spawn(world, program, case, &world.runtime)?;
-    let answered = process.answer(case, &world.runtime)?;
+    let (answered, answer) = process.answer(case, &world.runtime)?;
     process.idle(&world.runtime)?;
     Ok(Sample {
         cpu: machine::cpu_of(process.pid())?,
         wall: answered.duration_since(process.spawned),
         peak_rss: machine::peak_rss(process.pid())?,
         calls: world.calls() - calls_before,
+        answer,
     })
 }
 
@@ -93,11 +96,11 @@ impl Process {
         let log = world.functions.scratch()?.join(format!("{}.log", case.function));
         let output = File::create(&log)?;
         let mut command = program.command();
-        command.env_clear().envs(world.environment(case, runtime)).stdin(Stdio::null());
+        command.env_clear().envs(world.environment(case.function, runtime)?).stdin(Stdio::null());
         command.stdout(output.try_clone()?).stderr(output);
         if program.is_node() {
             command.envs(std::env::vars_os().filter(|(name, _)| name == "PATH"));
-            command.env("NODE_EXTRA_CA_CERTS", &world.root_file).env("NODE_ENV", "production");
+            command.env("NODE_EXTRA_CA_CERTS", &world.root_file()).env("NODE_ENV", "production");
             command.env("AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED", "true");
         }
         let spawned = Instant::now();
@@ -108,13 +111,17 @@ impl Process {
         self.child.id()
     }
 
-    /// Waits for the answer to an event, and returns when it came.
-    fn answer(&mut self, case: &Case, runtime: &RuntimeApi) -> Result<Instant, Error> {
+    /// Waits for the answer to an event, and returns when it came, and the answer.
+    fn answer(&mut self, case: &Case, runtime: &RuntimeApi) -> Result<(Instant, Value), Error> {
         match self.report(runtime)? {
             Report::Answered(body) => {
                 let answered = Instant::now();
                 let answer: Value = serde_json::from_slice(&body)?;
-                if (case.is_good)(&answer) { Ok(answered) } else { Err(self.fault(&format!("answered {answer}"))) }
+                if (case.is_good)(&answer) {
+                    Ok((answered, answer))
+                } else {
+                    Err(self.fault(&format!("answered {answer}")))
+                }
             }
             Report::Failed(body) => Err(self.fault(&format!("failed: {}", String::from_utf8_lossy(&body)))),
             Report::Idle => Err(self.fault("asked for another event before it answered this one")),

@@ -1,4 +1,5 @@
-//! DynamoDB, SQS and Secrets Manager behind one endpoint, over TLS 1.3 with a P-256 certificate made for the run.
+//! DynamoDB, SQS, S3, Secrets Manager and the management of WebSockets behind one endpoint, over TLS 1.3 with a P-256
+//! certificate made for the run.
 //!
 //! Puts are kept and can be read back; conditions are not judged and updates change nothing: what a function *does*
 //! with an answer is tested elsewhere, here only the road there and back counts.
@@ -20,6 +21,10 @@ use crate::Error;
 /// What every secret holds.
 pub const SECRET: &str = "a generated secret as long as they usually are: 0123456789abcdefghijklmnopqrstuvwxyz";
 
+/// How the ARN of the secret ends that lists agent platforms, and the token of the only one.
+pub const PLATFORMS_SECRET: &str = ":secret:platforms";
+pub const PLATFORM_TOKEN: &str = "bench-platform-token";
+
 pub struct Aws {
     /// A name and not an address, so that names are resolved as they are in production.
     pub endpoint: String,
@@ -32,6 +37,10 @@ pub struct Aws {
 struct State {
     /// Items by table, partition and sort key.
     items: Mutex<BTreeMap<(String, String, String), Value>>,
+    /// Every item that was put, in order, with its table.
+    puts: Mutex<Vec<(String, Value)>>,
+    /// Blobs by path.
+    blobs: Mutex<BTreeMap<String, Vec<u8>>>,
     requests: AtomicU64,
 }
 
@@ -58,31 +67,51 @@ impl Aws {
         self.state.requests.load(Ordering::Relaxed)
     }
 
-    /// The item a function put last whose partition key begins so.
-    pub fn item_of(&self, table: &str, partition: &str) -> Option<Value> {
-        let items = self.state.lock();
-        let mut found = items.iter().filter(|((of, pk, _), _)| of == table && pk.starts_with(partition));
-        found.next_back().map(|(_, item)| item.clone())
+    pub fn put(&self, table: &str, item: Value) {
+        self.state.put(table, item);
+    }
+
+    /// The item that was put last whose partition key begins so.
+    pub fn last_put(&self, table: &str, partition: &str) -> Option<Value> {
+        let puts = lock(&self.state.puts);
+        let is_of = |(of, item): &&(String, Value)| {
+            of == table && item["pk"]["S"].as_str().is_some_and(|pk| pk.starts_with(partition))
+        };
+        puts.iter().rev().find(is_of).map(|(_, item)| item.clone())
     }
 }
 
 impl State {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<(String, String, String), Value>> {
-        self.items.lock().unwrap_or_else(PoisonError::into_inner)
+    fn put(&self, table: &str, item: Value) {
+        lock(&self.puts).push((table.to_owned(), item.clone()));
+        lock(&self.items).insert(key(table, &item), item);
     }
 
-    fn put(&self, table: &str, item: Value) {
-        let key = key(table, &item);
-        self.lock().insert(key, item);
+    fn delete(&self, table: &str, key_of: &Value) {
+        lock(&self.items).remove(&key(table, key_of));
     }
 
     fn answer(&self, request: &Request) -> Answer {
         self.requests.fetch_add(1, Ordering::Relaxed);
+        let path = request.path.split('?').next().unwrap_or_default();
+        match request.method.as_str() {
+            "POST" if path.contains("/@connections/") => return Answer::json(200, &json!({})),
+            "PUT" => {
+                lock(&self.blobs).insert(path.to_owned(), request.body.clone());
+                return Answer::json(200, &Value::Null);
+            }
+            "GET" => {
+                let blob = lock(&self.blobs).get(path).cloned();
+                let status = if blob.is_some() { 200 } else { 404 };
+                return Answer { status, headers: Vec::new(), body: blob.unwrap_or_default() };
+            }
+            _ => {}
+        }
         let asked: Value = serde_json::from_slice(&request.body).unwrap_or_default();
         let table = asked["TableName"].as_str().unwrap_or_default();
         let action = request.header("x-amz-target").and_then(|target| target.split('.').nth(1)).unwrap_or_default();
         let answer = match action {
-            "GetItem" => match self.lock().get(&key(table, &asked["Key"])) {
+            "GetItem" => match lock(&self.items).get(&key(table, &asked["Key"])) {
                 Some(item) => json!({"Item": item}),
                 None => json!({}),
             },
@@ -96,7 +125,7 @@ impl State {
                         && from.is_none_or(|from| sk >= from)
                         && to.is_none_or(|to| sk <= to)
                 };
-                let items = self.lock();
+                let items = lock(&self.items);
                 let found: Vec<&Value> = items
                     .iter()
                     .filter(|((of, pk, sk), _)| of == table && Some(pk.as_str()) == partition && asked_for(sk))
@@ -108,22 +137,54 @@ impl State {
                 self.put(table, asked["Item"].clone());
                 json!({})
             }
-            "UpdateItem" => match self.lock().get(&key(table, &asked["Key"])) {
+            "UpdateItem" => match lock(&self.items).get(&key(table, &asked["Key"])) {
                 Some(item) => json!({"Attributes": taken_up(item)}),
                 // The first request counted in its window.
                 None => json!({"Attributes": {"used": {"N": "1"}}}),
             },
-            "DeleteItem" => json!({}),
+            "DeleteItem" => {
+                self.delete(table, &asked["Key"]);
+                json!({})
+            }
             "TransactWriteItems" => {
                 for write in asked["TransactItems"].as_array().into_iter().flatten() {
-                    let put = &write["Put"];
+                    let (put, delete) = (&write["Put"], &write["Delete"]);
                     if let Some(table) = put["TableName"].as_str() {
                         self.put(table, put["Item"].clone());
+                    }
+                    if let Some(table) = delete["TableName"].as_str() {
+                        self.delete(table, &delete["Key"]);
                     }
                 }
                 json!({})
             }
-            "GetSecretValue" => json!({"ARN": asked["SecretId"], "Name": "secret", "SecretString": SECRET}),
+            "BatchWriteItem" => {
+                for (table, writes) in asked["RequestItems"].as_object().into_iter().flatten() {
+                    for write in writes.as_array().into_iter().flatten() {
+                        match &write["PutRequest"]["Item"] {
+                            Value::Null => self.delete(table, &write["DeleteRequest"]["Key"]),
+                            item => self.put(table, item.clone()),
+                        }
+                    }
+                }
+                json!({"UnprocessedItems": {}})
+            }
+            "BatchGetItem" => {
+                let items = lock(&self.items);
+                let found = |table: &str, keys: &Value| {
+                    let keys = keys["Keys"].as_array().into_iter().flatten();
+                    keys.filter_map(|asked| items.get(&key(table, asked)).cloned()).collect::<Vec<_>>()
+                };
+                let tables = asked["RequestItems"].as_object().into_iter().flatten();
+                let responses = tables.map(|(table, keys)| (table.clone(), json!(found(table, keys))));
+                json!({"Responses": responses.collect::<serde_json::Map<_, _>>(), "UnprocessedKeys": {}})
+            }
+            "GetSecretValue" => {
+                let is_of_platforms = asked["SecretId"].as_str().is_some_and(|arn| arn.ends_with(PLATFORMS_SECRET));
+                let platforms = json!({"bearer_tokens": PLATFORM_TOKEN, "webhooks": ""}).to_string();
+                let text = if is_of_platforms { platforms.as_str() } else { SECRET };
+                json!({"ARN": asked["SecretId"], "Name": "secret", "SecretString": text})
+            }
             "SendMessage" => json!({"MessageId": "5fea7756-0ea4-451a-a703-a558b933e274", "MD5OfMessageBody": ""}),
             unknown => {
                 return Answer::json(400, &json!({"__type": "UnknownOperationException", "message": unknown}));
@@ -139,6 +200,10 @@ impl State {
         .into();
         answer
     }
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn key(table: &str, attributes: &Value) -> (String, String, String) {

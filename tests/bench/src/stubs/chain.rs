@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use common::evm::{Address, hex0x, keccak256, word_from_u64};
+use common::evm::{hex0x, keccak256, word_from_u64};
 use serde_json::{Value, json};
 
 use super::http::{self, Answer, Request};
@@ -15,18 +15,25 @@ pub struct Chain {
     state: Arc<State>,
 }
 
+#[derive(Default)]
 struct State {
-    token: Address,
-    /// Call data of the transfer that was asked about last.
-    transfer: Mutex<String>,
+    /// The transfer that was asked about last.
+    transfer: Mutex<Transfer>,
     requests: AtomicU64,
 }
 
+#[derive(Default)]
+struct Transfer {
+    token: String,
+    /// Call data.
+    data: String,
+}
+
 impl Chain {
-    pub fn start(token: Address) -> Result<Chain, Error> {
+    pub fn start() -> Result<Chain, Error> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let url = format!("http://localhost:{}", listener.local_addr()?.port());
-        let state = Arc::new(State { token, transfer: Mutex::default(), requests: AtomicU64::new(0) });
+        let state = Arc::new(State::default());
         let serving = state.clone();
         http::serve(listener, move |stream| {
             let _ = http::answer_all(stream, |request| Some(serving.answer(&request)));
@@ -75,8 +82,9 @@ impl State {
     }
 
     fn remember(&self, call: &Value) {
-        if let Some(data) = call["data"].as_str() {
-            data.clone_into(&mut self.transfer.lock().unwrap_or_else(PoisonError::into_inner));
+        if let (Some(token), Some(data)) = (call["to"].as_str(), call["data"].as_str()) {
+            *self.transfer.lock().unwrap_or_else(PoisonError::into_inner) =
+                Transfer { token: token.to_lowercase(), data: data.to_owned() };
         }
     }
 
@@ -84,9 +92,10 @@ impl State {
     fn receipt(&self, hash: &str) -> Value {
         let transfer = self.transfer.lock().unwrap_or_else(PoisonError::into_inner);
         // 0x, a selector of 8 digits, then from, to, value, validAfter, validBefore, nonce.
-        let word = |index: usize| transfer.get(10 + 64 * index..74 + 64 * index).map(|digits| format!("0x{digits}"));
+        let word =
+            |index: usize| transfer.data.get(10 + 64 * index..74 + 64 * index).map(|digits| format!("0x{digits}"));
         let event = |signature: &str| hex0x(&keccak256(signature.as_bytes()));
-        let log = |index: &str, topics: Value, data: Value| json!({"address": self.token.lower(), "topics": topics, "data": data, "logIndex": index, "transactionHash": hash});
+        let log = |index: &str, topics: Value, data: Value| json!({"address": transfer.token, "topics": topics, "data": data, "logIndex": index, "transactionHash": hash});
         json!({
             "status": "0x1",
             "transactionHash": hash,

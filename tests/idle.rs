@@ -1,0 +1,161 @@
+//! A minute without work costs next to nothing, and nothing is overlooked for it.
+
+use std::time::Duration;
+
+use common::app::Connections;
+use common::clock::Clock;
+use common::config::Config;
+use common::marketplace::index;
+use common::store::Db;
+use local::queue::LocalQueue;
+use serde_json::json;
+
+use crate::support::proxy::{Life, Proxy};
+use crate::support::run;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// A database, the scheduler, which reaches it through a proxy, and a writer, which does not.
+struct Stage {
+    proxy: Proxy,
+    scheduler: Db,
+    /// Each process knows only what it announced itself.
+    writer: Db,
+    clock: Clock,
+    queue: LocalQueue,
+}
+
+fn db(endpoint: &str) -> Db {
+    let config = Config::read(|name| match name {
+        "AWS_ENDPOINT_URL" => Some(endpoint.to_owned()),
+        "AWS_ACCESS_KEY_ID" | "AWS_SECRET_ACCESS_KEY" => Some("local".to_owned()),
+        "PAY_TO" => Some("0x70997970C51812dc3A010C7d01b50e0d17dc79C8".to_owned()),
+        _ => None,
+    })
+    .expect("a configuration");
+    let connections = Connections::open(&config).expect("connections");
+    Db::new(connections.aws.dynamodb(), config.tables.clone())
+}
+
+impl Stage {
+    async fn open() -> Stage {
+        let database = local::database::start(None).await.expect("a database");
+        let proxy = Proxy::start(&database, Life::immortal()).await;
+        let (scheduler, writer) = (db(&proxy.url), db(&database));
+        local::database::create_tables(&writer).await.expect("tables");
+        let clock = Clock::pinned(common::clock::Timestamp::from_secs(1_795_000_000));
+        Stage { proxy, scheduler, writer, clock, queue: LocalQueue::default() }
+    }
+
+    /// A run of the scheduler: the requests it made.
+    async fn sweep(&self) -> Vec<String> {
+        self.proxy.take_seen();
+        let queue = &self.queue;
+        let queues = scheduler::Queues { tools: queue, souls: queue, deliveries: queue };
+        scheduler::run(&self.scheduler, queues, &self.clock).await.expect("a run");
+        self.proxy.take_seen().into_iter().map(|seen| seen.operation).collect()
+    }
+
+    /// What a writer does that dies right after it: a mark is left that the scheduler takes away within two minutes.
+    async fn leave_a_mark(writer: &Db, clock: &Clock) {
+        let slug = "nobody".parse().expect("a slug");
+        let mark = index::pending(writer, &slug, clock.now()).expect("a write");
+        writer.write(mark).await.expect("a mark");
+    }
+
+    async fn is_done(&self) -> bool {
+        index::is_finished(&self.writer).await.expect("an answer")
+    }
+}
+
+#[test]
+fn a_minute_without_work_is_two_requests() {
+    run(async {
+        let stage = Stage::open().await;
+        assert!(stage.sweep().await.len() > 30, "nobody knows that there is nothing");
+        for _ in 0..9 {
+            stage.clock.advance(MINUTE);
+            assert_eq!(stage.sweep().await, ["GetItem", "PutItem"]);
+        }
+        stage.clock.advance(MINUTE);
+        assert!(stage.sweep().await.len() > 30, "now and then it looks all the same");
+
+        // Only what may hold something is looked at, until it is known to be empty again.
+        Stage::leave_a_mark(&stage.writer, &stage.clock).await;
+        stage.clock.advance(MINUTE);
+        let seen = stage.sweep().await;
+        assert_eq!(seen.iter().filter(|operation| *operation == "Query").count(), 4 + 1, "{seen:?}");
+        assert!(stage.is_done().await);
+        stage.clock.advance(31 * MINUTE);
+        stage.sweep().await;
+        stage.clock.advance(MINUTE);
+        assert_eq!(stage.sweep().await, ["GetItem", "PutItem"]);
+    });
+}
+
+#[test]
+fn a_list_is_swept_where_nobody_can_say_whether_it_is_empty() {
+    run(async {
+        let stage = Stage::open().await;
+        stage.sweep().await;
+        Stage::leave_a_mark(&stage.writer, &stage.clock).await;
+        stage.clock.advance(MINUTE);
+        let broken = json!({"__type": "com.amazon.coral.validate#ValidationException", "message": "broken"});
+        let mut is_first = true;
+        stage.proxy.inject(move |operation| {
+            (operation == "GetItem" && std::mem::take(&mut is_first)).then(|| (400, broken.clone()))
+        });
+        stage.sweep().await;
+        assert!(stage.is_done().await);
+    });
+}
+
+/// Somebody puts something into a list between any two requests of a run that finds it empty, that knows it to be empty, or
+/// that comes right after the writer's last announcement ran out: it is found within the two minutes that are promised.
+#[test]
+fn what_is_put_in_while_the_scheduler_looks_is_found() {
+    #[derive(Clone, Copy, Debug)]
+    enum Before {
+        Unknown,
+        Empty,
+        JustOver,
+    }
+    run(async {
+        for before in [Before::Unknown, Before::Empty, Before::JustOver] {
+            for request in 1.. {
+                let stage = Stage::open().await;
+                match before {
+                    Before::Unknown => {}
+                    Before::Empty => drop(stage.sweep().await),
+                    Before::JustOver => {
+                        Stage::leave_a_mark(&stage.writer, &stage.clock).await;
+                        stage.clock.advance(30 * MINUTE);
+                        stage.sweep().await;
+                        stage.clock.advance(Duration::from_millis(1));
+                    }
+                }
+                let (writer, clock) = (stage.writer.clone(), stage.clock.clone());
+                let mut seen = 0;
+                stage.proxy.inject(move |_| {
+                    seen += 1;
+                    if seen == request {
+                        let put = Stage::leave_a_mark(&writer, &clock);
+                        tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(put));
+                    }
+                    None
+                });
+                let made = stage.sweep().await.len();
+                stage.proxy.heal();
+                if made < request {
+                    assert!(request > 1, "{before:?}: nothing was tried");
+                    break;
+                }
+                for _ in 0..2 {
+                    stage.clock.advance(MINUTE);
+                    stage.sweep().await;
+                }
+                assert!(stage.is_done().await, "{before:?}, before request {request} of {made}");
+            }
+        }
+    });
+}
