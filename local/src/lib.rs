@@ -16,6 +16,7 @@ pub mod settings;
 pub mod site;
 pub mod sockets;
 pub mod stack;
+pub mod state;
 pub mod stream;
 
 pub use devchain as chain;
