@@ -388,7 +388,7 @@ async fn schedule(
 ) {
     loop {
         let queues = scheduler::Queues { tools: &*tools, souls: &*souls, deliveries: &*deliveries };
-        if let Err(error) = scheduler::run(&app.db, queues, &app.clock, &receipt_key).await {
+        if let Err(error) = scheduler::run(&app.db, &app.chain, queues, &app.clock, &receipt_key).await {
             common::http::log::failure("the scheduler failed", &error);
         }
         tokio::time::sleep(SCHEDULE).await;

@@ -45,7 +45,7 @@ pub async fn audit(db: &Db, agent: AgentId) -> Account {
         *committed += if back { 0 } else { counted };
         *in_flight += if job.open.is_some() { counted } else { 0 };
         let refunds: i64 = of_cause(&entries, &receipt, credit::EntryKind::Refund);
-        let owed = job.outcome == Some(Outcome::Failed) && job.settlement == Settlement::Settled;
+        let owed = job.outcome == Some(Outcome::Failed) && job.credited.is_some();
         assert_eq!(
             refunds,
             if owed { i64::try_from(job.price.micro()).unwrap() } else { 0 },

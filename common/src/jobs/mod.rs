@@ -1,10 +1,11 @@
 //! Jobs: every paid call is one, whether its answer is direct or queued.
 //!
 //! [`job`] holds the record and the rule of what comes next; [`store`] writes each move as one conditional write or one
-//! transaction; [`engine`] makes the moves; [`sweep`] finds what was left lying;
+//! transaction; [`engine`] makes the moves; [`sweep`] finds what was left lying; [`finality`] looks at settled payments again;
 //! [`view`] is what the owner sees.
 
 pub mod engine;
+pub mod finality;
 pub mod job;
 pub mod store;
 pub mod sweep;

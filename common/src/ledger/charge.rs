@@ -131,6 +131,14 @@ impl Charge {
         self.end(db, of, Ended::PaidBack)
     }
 
+    /// The writes after which a charge that stood is in flight again: its signed part is gone.
+    pub fn resume(&self, db: &Db, of: Purchase<'_>) -> Result<Vec<Write>, StoreError> {
+        if self.counted == Usdc::ZERO {
+            return Ok(Vec::new());
+        }
+        Ok(vec![day::resume(db, of.agent, self.counted(of))?])
+    }
+
     fn end(&self, db: &Db, of: Purchase<'_>, ended: Ended) -> Result<Vec<Write>, StoreError> {
         if self.counted == Usdc::ZERO {
             return Ok(Vec::new());

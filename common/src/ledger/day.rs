@@ -199,6 +199,12 @@ pub fn end(db: &Db, agent: AgentId, counted: Counted<'_>, ended: Ended) -> Resul
         .bind("minus", minus(counted.amount)?)
 }
 
+/// The write after which a charge that had ended is in flight again.
+pub fn resume(db: &Db, agent: AgentId, counted: Counted<'_>) -> Result<Write, StoreError> {
+    Write::update(&db.tables.ledger, key(agent, counted.day), "ADD #in_flight :plus")
+        .bind("plus", plus(counted.amount)?)
+}
+
 /// A day's counters as the latest write left them.
 pub async fn load(db: &Db, agent: AgentId, day: &str) -> Result<Day, StoreError> {
     Ok(db.get_latest(&db.tables.ledger, key(agent, day)).await?.unwrap_or_default())

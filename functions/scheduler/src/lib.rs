@@ -1,15 +1,18 @@
-//! The scheduler: once a minute, sends again what was left lying, makes the receipt key known, and finishes what souls are
-//! found by.
+//! The scheduler: once a minute, sends again what was left lying, looks at settled payments again, makes the receipt key known,
+//! and finishes what souls are found by.
 
 use common::clock::Clock;
 use common::http::log;
+use common::jobs::finality::{self, Looked};
 use common::jobs::job::Lane;
 use common::jobs::sweep::{self, Swept};
 use common::ledger::signing::{self, PublicKey};
 use common::marketplace::{index, trials};
+use common::providers::Chain;
 use common::store::queue::Message;
 use common::store::{Db, Queue, StoreError};
 use common::webhooks::outbox;
+use serde::Serialize;
 
 /// Where each lane's jobs are sent.
 #[derive(Clone, Copy)]
@@ -20,9 +23,29 @@ pub struct Queues<'a> {
     pub deliveries: &'a dyn Queue,
 }
 
+/// What a run did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Ran {
+    #[serde(flatten)]
+    pub swept: Swept,
+    #[serde(flatten)]
+    pub looked: Looked,
+}
+
 /// One run.
-pub async fn run(db: &Db, queues: Queues<'_>, clock: &Clock, receipt_key: &PublicKey) -> Result<Swept, StoreError> {
+pub async fn run(
+    db: &Db,
+    chain: &Chain,
+    queues: Queues<'_>,
+    clock: &Clock,
+    receipt_key: &PublicKey,
+) -> Result<Ran, StoreError> {
     signing::publish(db, receipt_key).await?;
+    // A chain that cannot be asked is no reason to leave jobs lying.
+    let looked = finality::look(db, chain, clock.now()).await.unwrap_or_else(|error| {
+        log::failure("settled payments could not be looked at again", &error);
+        Looked::default()
+    });
     let tools = sweep::sweep(db, Lane::Tools, queues.tools, clock.now()).await;
     let souls = sweep::sweep(db, Lane::Souls, queues.souls, clock.now()).await;
     let deliveries = outbox::sweep(db, queues.deliveries, clock.now()).await;
@@ -38,5 +61,5 @@ pub async fn run(db: &Db, queues: Queues<'_>, clock: &Clock, receipt_key: &Publi
     deliveries?;
     let swept = Swept { sent: tools.sent + souls.sent, oldest_secs: tools.oldest_secs.max(souls.oldest_secs) };
     sweep::note(db, swept, clock.now()).await?;
-    Ok(swept)
+    Ok(Ran { swept, looked })
 }
