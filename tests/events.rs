@@ -56,6 +56,7 @@ async fn answer(stack: &Stack, function: &str, event: Value) -> Value {
             json!(
                 scheduler::run(
                     &app.db,
+                    &app.chain,
                     scheduler::Queues { tools: &*stack.queue, souls: &*stack.souls, deliveries: &*stack.deliveries },
                     &app.clock,
                 )

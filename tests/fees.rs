@@ -31,21 +31,21 @@ const AMPLE: &str = "10000000";
 
 /// A chain of this test's own, whose blocks are made, and whose fees are set, by hand.
 #[derive(Clone)]
-struct Blocks(Arc<DevChain>);
+pub struct Blocks(pub Arc<DevChain>);
 
 impl Blocks {
-    async fn start() -> Blocks {
+    pub async fn start() -> Blocks {
         let binary = devchain::install::ensure(&root().join(".tools/anvil"), &|line| eprintln!("{line}")).await;
         let options = devchain::Options::new(binary.expect("anvil can be installed with npm"));
         let chain = tokio::spawn(DevChain::start(options)).await.expect("starting the chain");
         Blocks(Arc::new(chain.expect("the chain starts")))
     }
 
-    async fn call(&self, method: &str, params: Value) -> Value {
+    pub async fn call(&self, method: &str, params: Value) -> Value {
         self.0.rpc().call(method, params).await.expect(method)
     }
 
-    async fn fund(&self, key: &PrivateKey, usdc: u64) {
+    pub async fn fund(&self, key: &PrivateKey, usdc: u64) {
         let address = key.address().to_string();
         self.call("anvil_setBalance", json!([address, "0x8ac7230489e80000"])).await;
         if usdc > 0 {
@@ -79,7 +79,7 @@ impl Blocks {
         self.0.balance_of(&wallet.to_string()).await.expect("a balance")
     }
 
-    async fn stack(&self, change: impl FnOnce(Options) -> Options) -> Stack {
+    pub async fn stack(&self, change: impl FnOnce(Options) -> Options) -> Stack {
         let secret: common::evm::Word = common::digest::random();
         self.fund(&PrivateKey::from_bytes(&secret).expect("a key"), 0).await;
         let options = Options::in_memory(self.0.clone()).with("RELAYER_PRIVATE_KEY", hex0x(&secret));

@@ -6,6 +6,8 @@ use common::app::Connections;
 use common::clock::Clock;
 use common::config::Config;
 use common::marketplace::index;
+use common::net::PlainHttp;
+use common::providers::Chain;
 use common::store::Db;
 use local::queue::LocalQueue;
 use serde_json::json;
@@ -23,16 +25,22 @@ struct Stage {
     writer: Db,
     clock: Clock,
     queue: LocalQueue,
+    /// Nobody settles anything here: it is never asked.
+    chain: Chain,
 }
 
-fn db(endpoint: &str) -> Db {
-    let config = Config::read(|name| match name {
+fn config(endpoint: &str) -> Config {
+    Config::read(|name| match name {
         "AWS_ENDPOINT_URL" => Some(endpoint.to_owned()),
         "AWS_ACCESS_KEY_ID" | "AWS_SECRET_ACCESS_KEY" => Some("local".to_owned()),
         "PAY_TO" => Some("0x70997970C51812dc3A010C7d01b50e0d17dc79C8".to_owned()),
         _ => None,
     })
-    .expect("a configuration");
+    .expect("a configuration")
+}
+
+fn db(endpoint: &str) -> Db {
+    let config = config(endpoint);
     let connections = Connections::open(&config).expect("connections");
     Db::new(connections.aws.dynamodb(), config.tables.clone())
 }
@@ -44,7 +52,8 @@ impl Stage {
         let (scheduler, writer) = (db(&proxy.url), db(&database));
         local::database::create_tables(&writer).await.expect("tables");
         let clock = Clock::pinned(common::clock::Timestamp::from_secs(1_795_000_000));
-        Stage { proxy, scheduler, writer, clock, queue: LocalQueue::default() }
+        let chain = Chain::new(PlainHttp::new(None), &config(&database).chain);
+        Stage { proxy, scheduler, writer, clock, queue: LocalQueue::default(), chain }
     }
 
     /// A run of the scheduler: the requests it made.
@@ -52,7 +61,7 @@ impl Stage {
         self.proxy.take_seen();
         let queue = &self.queue;
         let queues = scheduler::Queues { tools: queue, souls: queue, deliveries: queue };
-        scheduler::run(&self.scheduler, queues, &self.clock).await.expect("a run");
+        scheduler::run(&self.scheduler, &self.chain, queues, &self.clock).await.expect("a run");
         self.proxy.take_seen().into_iter().map(|seen| seen.operation).collect()
     }
 

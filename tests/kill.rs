@@ -167,3 +167,58 @@ async fn at_rest(client: &Client, authorization: &Authorization, claimed: bool) 
     })
     .await;
 }
+
+/// A state that nobody can migrate: the runner says who wrote it and how to begin anew, and touches nothing.
+#[test]
+fn the_state_of_another_build_stops_the_start() {
+    run(async {
+        let folder = std::env::temp_dir().join(format!("agora-old-{}", hex0x(&digest::random::<6>())));
+        let state = folder.join(".local");
+        std::fs::create_dir_all(&state).expect("a folder");
+        let written = r#"{"format":0,"tables":"x","build":"agora-local 0.0.9 (abc1234)"}"#;
+        std::fs::write(state.join("version.json"), written).expect("a file");
+        let refused = Command::new(binary()).current_dir(&folder).env("PORT", "0").output();
+        let refused = refused.unwrap_or_else(|error| panic!("{error}; run cargo build -p local first"));
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(!refused.status.success());
+        for part in ["agora-local 0.0.9 (abc1234), in format 0", "cannot migrate it", "\n    make reset\n"] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        assert_eq!(std::fs::read_to_string(state.join("version.json")).expect("the file"), written);
+
+        // A build from before versions were kept: its tables say whether it is ours.
+        std::fs::remove_file(state.join("version.json")).expect("no version");
+        let stack = crate::support::stack().await;
+        let start = || {
+            let options = local::Options::in_memory(stack.chain.clone().unwrap());
+            local::Stack::start(local::Options { state: Some(state.clone()), ..options })
+        };
+        let mark = state.join("version.json");
+        start().await.expect("a new state is ours").kill().await;
+        let version = std::fs::read_to_string(&mark).expect("it is marked");
+        std::fs::remove_file(&mark).expect("no version");
+        let ours = start().await.expect("tables as ours");
+        assert_eq!(std::fs::read_to_string(&mark).expect("it is marked again"), version);
+        make_anew_without_indexes(&ours.app.db).await;
+        ours.kill().await;
+        std::fs::remove_file(&mark).expect("no version");
+        let refused = start().await.err().expect("other tables").to_string();
+        assert!(refused.contains("whose table agora-jobs is another") && refused.contains("make reset"), "{refused}");
+        assert!(!mark.exists());
+        std::fs::remove_dir_all(&folder).expect("an end");
+    });
+}
+
+/// The jobs table as no build has it.
+async fn make_anew_without_indexes(db: &common::store::Db) {
+    use aws_sdk_dynamodb::types::{AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType};
+    let (client, name) = (db.client(), &db.tables.jobs);
+    client.delete_table().table_name(name).send().await.expect("no table");
+    let mut request = client.create_table().table_name(name).billing_mode(BillingMode::PayPerRequest);
+    for (part, kind) in [("pk", KeyType::Hash), ("sk", KeyType::Range)] {
+        let attribute = AttributeDefinition::builder().attribute_name(part).attribute_type(ScalarAttributeType::S);
+        let key = KeySchemaElement::builder().attribute_name(part).key_type(kind);
+        request = request.attribute_definitions(attribute.build().unwrap()).key_schema(key.build().unwrap());
+    }
+    request.send().await.expect("a table");
+}

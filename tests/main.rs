@@ -7,6 +7,7 @@
 //! | `read` | web read over the invented sites: pages, PDF, feeds, robots.txt, pages that need scripts |
 //! | `browser` | pages of scripts, through a real Chromium that can reach nothing by itself |
 //! | `refusals` | bad payments and bad input: refused by name, nothing lost, nothing charged |
+//! | `reorg` | a chain that forgets what was settled and paid |
 //! | `repeats` | one payment many times, at once and later |
 //! | `exposure` | cheap work whose money never comes: crowds of wallets, and where it ends |
 //! | `front_run` | authorizations that a stranger broadcasts first |
@@ -103,6 +104,7 @@ mod proofs;
 mod quotas;
 mod read;
 mod refusals;
+mod reorg;
 mod repeats;
 mod research;
 mod search;

@@ -72,6 +72,10 @@ impl RequestId {
         self.0.as_bytes()
     }
 
+    pub fn from_bytes(bytes: [u8; 16]) -> RequestId {
+        RequestId(Uuid::from_bytes(bytes))
+    }
+
     /// The id of the same job on the marketplace: `job_` and 32 hex digits.
     pub fn soul_job(&self) -> String {
         format!("job_{}", self.0.simple())

@@ -45,6 +45,8 @@ pub struct JobState<'a> {
     pub agent: &'a str,
     /// Its work does not wait for its money.
     pub overlap: bool,
+    /// It was settled before.
+    pub reorganized: bool,
     pub created: Timestamp,
 }
 
@@ -82,7 +84,7 @@ impl Batch {
                 _ => {}
             }
         }
-        if !settled_before && new.settlement == Settlement::Settled {
+        if !settled_before && new.settlement == Settlement::Settled && !new.reorganized {
             self.stats.volume += new.price;
         }
         self.exposure.add(new.created, new.unsettled() - old.as_ref().map_or(0, JobState::unsettled));
@@ -168,7 +170,7 @@ mod tests {
 
     fn state(outcome: Option<Outcome>, settlement: Settlement) -> JobState<'static> {
         let created = Timestamp::from_secs(1_795_000_000);
-        JobState { outcome, settlement, price: 5_000, agent: "a", overlap: false, created }
+        JobState { outcome, settlement, price: 5_000, agent: "a", overlap: false, reorganized: false, created }
     }
 
     #[test]

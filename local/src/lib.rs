@@ -20,6 +20,7 @@ pub mod settings;
 pub mod site;
 pub mod sockets;
 pub mod stack;
+pub mod state;
 pub mod stream;
 pub mod template;
 

@@ -38,6 +38,7 @@ async fn run() -> Result<(), Error> {
     std::fs::create_dir_all(&state)?;
     let lock = std::fs::File::create(state.join("lock"))?;
     lock.try_lock().map_err(|_| format!("another stack is running on {STATE}; stop it first"))?;
+    local::state::check(&state)?;
     let announcement = state.join("stack.json");
     let _ = std::fs::remove_file(&announcement);
 

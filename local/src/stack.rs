@@ -31,7 +31,7 @@ use crate::gateway::{self, Groups};
 use crate::iam::{Guard, Roles};
 use crate::queue::LocalQueue;
 use crate::settings::Settings;
-use crate::{Error, database, report, site, sockets, stream};
+use crate::{Error, database, report, site, sockets, state, stream};
 
 /// How often the scheduler runs here; deployed, every minute.
 const SCHEDULE: Duration = Duration::from_secs(2);
@@ -159,11 +159,14 @@ impl Stack {
         let open_to_pages = settings.open_to_pages;
         let site_listener = site_listener(options.state.as_deref()).await?;
         let site_address = site_listener.local_addr()?;
-        let file = options.state.as_ref().map(|state| state.join("dynamodb.sqlite"));
-        let endpoint = match options.environment.get("AWS_ENDPOINT_URL") {
-            Some(endpoint) => endpoint.clone(),
-            None => database::start(file.as_deref()).await?,
+        let given = options.environment.get("AWS_ENDPOINT_URL");
+        let endpoint = match (given, &options.state) {
+            (Some(endpoint), _) => endpoint.clone(),
+            (None, Some(folder)) => state::open(folder).await?,
+            (None, None) => database::start(None).await?,
         };
+        // Where the database is ours to keep.
+        let kept = options.state.as_ref().filter(|_| given.is_none());
         let environment = options.completed(&endpoint, &secret(&options)?);
         let listener = settings.listen().await?;
         let base_url = format!("http://{}", listener.local_addr()?);
@@ -177,6 +180,9 @@ impl Stack {
         // The operator's own: it may do everything.
         let connections = Connections::open(&config)?;
         let db = Db::new(connections.aws.dynamodb(), config.tables.clone());
+        if let Some(folder) = kept {
+            state::claim(folder, &db).await?;
+        }
         database::create_tables(&db).await?;
         if options.state.is_some() {
             release_leases(&db, options.clock.now()).await?;
@@ -353,7 +359,7 @@ async fn schedule(Scheduler { app, tools, souls, deliveries, receipt_key }: Sche
     }
     loop {
         let queues = scheduler::Queues { tools: &*tools, souls: &*souls, deliveries: &*deliveries };
-        if let Err(error) = scheduler::run(&app.db, queues, &app.clock).await {
+        if let Err(error) = scheduler::run(&app.db, &app.chain, queues, &app.clock).await {
             common::http::log::failure("the scheduler failed", &error);
         }
         tokio::time::sleep(SCHEDULE).await;

@@ -287,10 +287,28 @@ pub async fn perform(act: Act, world: &World, agent: &Agent, node: usize) {
                 notes.sessions += u64::from(notes.sessions == 0 || world.fate.dice.percent(60));
                 notes.sessions
             };
-            let object = json!({"id": format!("cs_{}_{session}", agent.id), "client_reference_id": agent.id,
-                "amount_total": 1 + session % 3, "currency": "usd", "payment_status": "paid"});
-            let body = json!({"type": "checkout.session.completed", "data": {"object": object}}).to_string();
-            let at = world.clock.now().secs();
+            let (at, cents) = (world.clock.now().secs(), 1 + session % 3);
+            let payment = format!("pi_{}_{session}", agent.id);
+            // Paid; or taken back, or given back, perhaps before it was told as paid.
+            let taken_back = |kind: &'static str, id: &str, amount: u64, status: &str| {
+                let id = format!("{id}_{session}");
+                (
+                    kind,
+                    json!({"id": id, "payment_intent": payment, "amount": amount, "currency": "usd", "status": status}),
+                )
+            };
+            let (kind, object) = match world.fate.dice.roll(10) {
+                0 => taken_back("charge.dispute.created", "du", cents, "needs_response"),
+                1 => taken_back("charge.dispute.closed", "du", cents, "won"),
+                2 => taken_back("refund.created", "re", 1, "pending"),
+                3 => taken_back("refund.failed", "re", 1, "failed"),
+                _ => {
+                    let object = json!({"id": format!("cs_{}_{session}", agent.id), "client_reference_id": agent.id,
+                        "amount_total": cents, "currency": "usd", "payment_status": "paid", "payment_intent": payment});
+                    ("checkout.session.completed", object)
+                }
+            };
+            let body = json!({"type": kind, "created": at, "data": {"object": object}}).to_string();
             let key = hmac::Key::new(hmac::HMAC_SHA256, WEBHOOK_SECRET.as_bytes());
             let tag = hmac::sign(&key, format!("{at}.{body}").as_bytes());
             let tag: String = tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();

@@ -41,7 +41,7 @@ pub async fn audit(db: &Db, agent: AgentId) -> Account {
         let is_lost = job.settlement == Settlement::Refused || job.settlement == Settlement::Void;
         let back = is_lost || job.outcome == Some(Outcome::Failed);
         let counted = job.charge.counted.micro();
-        let owed = job.outcome == Some(Outcome::Failed) && job.settlement == Settlement::Settled;
+        let owed = job.outcome == Some(Outcome::Failed) && job.credited.is_some();
         // Work that failed keeps what it used up of what its buyer was told, and no more.
         let kept = if owed { job.kept_if_failed().micro() } else { 0 };
         let (committed, in_flight) = days.entry(job.charge.day.clone()).or_default();

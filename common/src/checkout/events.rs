@@ -65,6 +65,10 @@ pub fn of_change(old: &Value, new: &Value) -> Vec<OrderEvent> {
 
 fn read(old: &Value, new: &Value) -> Option<Vec<OrderEvent>> {
     let text = |image: &Value, name: &str| image[name]["S"].as_str().map(str::to_owned);
+    // An order whose payment the chain forgot is no new one when it is settled again.
+    if new["reorganized"]["BOOL"] == true {
+        return None;
+    }
     let ordered = &new["ordered"]["M"];
     let session = ordered["session"]["S"].as_str()?;
     let hook = ordered["hook"]["S"].as_str().and_then(|hook| hook.parse().ok());

@@ -396,6 +396,7 @@ impl Gate {
             settlement: if is_paid { Settlement::Settled } else { Settlement::Claimed },
             overlap,
             vouches,
+            reorganized: false,
             intent: None,
             transaction: sale.paid.clone(),
             refusal: None,

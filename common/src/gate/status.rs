@@ -18,6 +18,7 @@ use crate::store::{Db, StoreError};
 const LOOK_BACK_RANGES: u64 = 9;
 
 /// A claimed payment and its state, one of `claimed`, `pending`, `settled`, `credited_back`, `refused`, `released`,
+/// `reversed` (it was settled, a reorganisation took it back, and it could not be sent again),
 /// or `received`: the call was refused, but the money arrived all the same, and repeating the call will serve it.
 pub struct PaymentStatus {
     pub state: &'static str,
@@ -71,6 +72,8 @@ async fn of_nonce(
 fn state(job: Option<&Job>) -> &'static str {
     let Some(job) = job else { return "settled" };
     match (job.settlement, job.credited) {
+        (Settlement::Refused, _) if job.reorganized => "reversed",
+        (Settlement::Claimed | Settlement::Submitted, _) if job.reorganized => "pending",
         (_, Some(_)) => "credited_back",
         (Settlement::Settled, None) => "settled",
         (Settlement::Claimed, _) => "claimed",

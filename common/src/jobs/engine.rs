@@ -12,6 +12,7 @@
 //! | between intent and broadcast | submitted, unknown on chain | the same bytes are broadcast |
 //! | between broadcast and mark | submitted, known on chain | read off the chain |
 //! | between a raise of the fee, its writing and its broadcast | submitted, one bid known or none | the latest is broadcast; any may be mined (`payments::bid`) |
+//! | a reorganisation after the mark | settled, gone from the chain | claimed again and sent again (`super::finality`) |
 //! | during the work | settled, no outcome | the work runs again, at most five times, then is paid back |
 //! | between work and mark | settled, no outcome | as above: tools may run twice, charges never |
 //! | while sold work uses a paid tool or the model | what it uses is on the job | the next attempt has what is left of the budget |
@@ -223,6 +224,10 @@ impl Engine {
         match settled {
             Settled::Yes { transaction } => store::settled(&self.db, &self.signer, job, transaction, now).await?,
             Settled::No(reason) => {
+                if job.outcome.is_some() {
+                    let lost = format_args!("job {}, {} USDC: {reason}", job.request_id, job.price);
+                    log::failure("work was done and will not be paid", &lost);
+                }
                 store::refused(&self.db, &self.signer, &self.chain, job, Refusal::of(reason), now).await?;
             }
             Settled::ForAnother { transaction } => {

@@ -7,7 +7,8 @@
 //! work   (none) ──────────────► completed | failed
 //! money  claimed ─► submitted ─► settled | refused
 //!           │           └─► claimed (the transaction can no longer land)
-//!           └─► void (given up before anything was broadcast)
+//!           ├─► void (given up before anything was broadcast)
+//!           └─◄ settled (a reorganisation of the chain took the transaction back)
 //! ```
 
 use std::str::FromStr;
@@ -147,6 +148,9 @@ pub struct Job {
     /// Its payer has not settled much yet: once it is done and paid, that counts (see `payments::policy`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub vouches: bool,
+    /// It was settled once, and then the chain forgot its payment (see [`super::finality`]).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reorganized: bool,
     /// What may be on chain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent: Option<Intent>,
@@ -329,10 +333,8 @@ pub fn next_step(outcome: Option<Outcome>, settlement: Settlement, overlap: bool
         (None, Settlement::Claimed) if overlap => Step::Work,
         (None, Settlement::Claimed) => Step::Settle,
         (None, Settlement::Settled) => Step::Work,
-        // Done with the work, and only then with the money.
-        (Some(Outcome::Completed), Settlement::Claimed) => Step::Settle,
-        // Failed before it was settled: it never will be.
-        (Some(Outcome::Failed), Settlement::Claimed) => Step::Rest,
+        // Done with the work, and only then with the money; or the chain forgot the money, and it is sent again.
+        (Some(_), Settlement::Claimed) => Step::Settle,
         (Some(_), Settlement::Settled) | (_, Settlement::Refused | Settlement::Void) => Step::Rest,
     }
 }
@@ -342,7 +344,10 @@ pub fn may_move(from: Settlement, to: Settlement) -> bool {
     use Settlement::{Claimed, Refused, Settled, Submitted, Void};
     matches!(
         (from, to),
-        (Claimed, Submitted | Settled | Refused | Void) | (Submitted, Settled | Refused | Claimed | Submitted)
+        (Claimed, Submitted | Settled | Refused | Void)
+            | (Submitted, Settled | Refused | Claimed | Submitted)
+            // The chain forgot it.
+            | (Settled, Claimed)
     )
 }
 
@@ -427,8 +432,7 @@ mod tests {
             for settlement in SETTLEMENTS {
                 for overlap in [false, true] {
                     let step = next_step(outcome, settlement, overlap);
-                    let money_is_open = settlement == Settlement::Submitted
-                        || settlement == Settlement::Claimed && outcome != Some(Outcome::Failed);
+                    let money_is_open = matches!(settlement, Settlement::Submitted | Settlement::Claimed);
                     let work_is_open = outcome.is_none() && settlement == Settlement::Settled;
                     assert_eq!(
                         step == Step::Rest,
@@ -501,6 +505,7 @@ mod tests {
             settlement: Settlement::Submitted,
             overlap: false,
             vouches: true,
+            reorganized: false,
             intent: Some(Intent {
                 relayer: wallet,
                 account_nonce: 1_000_000,
@@ -539,7 +544,8 @@ mod tests {
     fn final_settlements_never_move() {
         for from in [Settlement::Settled, Settlement::Refused, Settlement::Void] {
             for to in SETTLEMENTS {
-                assert!(!may_move(from, to), "{from:?} -> {to:?}");
+                let is_forgotten = (from, to) == (Settlement::Settled, Settlement::Claimed);
+                assert_eq!(may_move(from, to), is_forgotten, "{from:?} -> {to:?}");
             }
         }
         assert!(!may_move(Settlement::Submitted, Settlement::Void), "what may be on chain is not given up");

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::job::{self, Job, LEASE, Lane, Outcome, Settlement, StoredResult};
+use crate::catalog::TOP_UP;
 use crate::clock::Timestamp;
 use crate::config::ChainConfig;
 use crate::evm::hex0x;
@@ -15,6 +16,7 @@ use crate::ids::RequestId;
 use crate::ledger::account::{Change, plus};
 use crate::ledger::charge::Close;
 use crate::ledger::credit::{self, EntryKind};
+use crate::ledger::debt;
 use crate::ledger::earning::{self, Earning, SaleEnd};
 use crate::ledger::receipt::{self, ExecutionStatus, Receipt, ReceiptStatus};
 use crate::ledger::signing::ReceiptSigner;
@@ -188,11 +190,18 @@ pub async fn settled(
     let transaction = next.transaction.clone();
     let bind = |write: Write| write.bind("settled", Settlement::Settled)?.bind("transaction", &transaction);
     let mut writes = match job.outcome {
+        // What its end brought, it brought before the chain forgot the payment.
+        Some(ended) if job.reorganized => {
+            close(&mut next);
+            let mut writes = vec![bind(ending(db, job, set, ended, now)?)?, revised(db, signer, &next, now).await?];
+            writes.extend(job.charge.stand(db, job.purchase())?);
+            writes
+        }
         Some(ended) => {
             let (end, rest) = over(db, signer, job, &mut next, set, job.price, now).await?;
             let mut writes = [vec![bind(end)?], rest].concat();
             if job.vouches && ended == Outcome::Completed {
-                writes.push(Change { settled: signed(job)?, ..Change::default() }.write(db, job.agent)?);
+                writes.push(Change { settled: plus(signed_part(job))?, ..Change::default() }.write(db, job.agent)?);
             }
             writes
         }
@@ -255,13 +264,22 @@ pub async fn refused(
     let mut writes = vec![write, revised(db, signer, &next, now).await?];
     writes.extend(match job.outcome {
         None => job.charge.undo(db, job.purchase(), now)?,
-        Some(_) => job.charge.forfeit(db, job.purchase())?,
+        Some(Outcome::Completed) => job.charge.forfeit(db, job.purchase())?,
+        // It was settled once, failed, and was paid back.
+        Some(Outcome::Failed) => job.charge.stand(db, job.purchase())?,
     });
+    // What was given for the money that is gone is owed, and so no exposure any more.
+    let given = job.reorganized && (job.credited.is_some() || job.tool == TOP_UP.name);
+    if given {
+        let (cause, amount) = (job.receipt_id.as_str(), signed_part(job));
+        let (kind, id) = (EntryKind::Reversal, Some(job.request_id));
+        writes.extend(debt::owe(db, job.agent, kind, amount, cause, id, now)?);
+    }
     if let (None, Some(payment)) = (job.outcome, &job.payment) {
         writes.push(claim::reopen(db, payment, chain, job.request_id)?);
     }
     // Work that was done and will never be paid stays on its payer's exposure.
-    if job.overlap && job.outcome.is_none() {
+    if job.overlap && (job.outcome.is_none() || given) {
         writes.push(policy::unexpose(db, job.agent, job.price)?);
     }
     db.transact(&writes).await?;
@@ -285,7 +303,7 @@ pub async fn completed(
     if job.settlement == Settlement::Settled {
         let (end, rest) = over(db, signer, job, &mut next, set, job.price, now).await?;
         let mut writes = [vec![bind(end)?], rest].concat();
-        let settled = if job.vouches { signed(job)? } else { 0 };
+        let settled = if job.vouches { plus(signed_part(job))? } else { 0 };
         if let Some(bought) = credited {
             let (cause, change) = (job.receipt_id.as_str(), Change { settled, ..credit::add(bought)? });
             writes.extend(credit::change(db, job.agent, EntryKind::TopUp, change, cause, Some(job.request_id), now)?);
@@ -381,6 +399,35 @@ async fn over(
     rest.extend(earned(db, next, sale, now)?);
     rest.extend(job.charge.close(db, job.purchase(), shared, now)?);
     Ok((end, rest))
+}
+
+/// The chain forgot the payment of a job that has ended: it is to be sent again, and is on its payer's exposure until it is
+/// here. `false` if that is known already.
+pub async fn reopen(db: &Db, job: &Job, now: Timestamp) -> Result<bool, StoreError> {
+    // Its work has ended: only the settlement is left to do, which is the job queue's.
+    let lane = Lane::Tools;
+    let next = Job { settlement: Settlement::Claimed, ..job.clone() };
+    let set = "SET #settlement = :claimed, #overlap = :yes, #reorganized = :yes, #open = :open, #due = :now, #updated = :now \
+               REMOVE #vouches";
+    let write = Write::update(&db.tables.jobs, job.key(), set)
+        .only_if("#settlement = :settled AND #transaction = :transaction AND #created = :created AND attribute_not_exists(#open)")
+        .bind("claimed", Settlement::Claimed)?
+        .bind("settled", Settlement::Settled)?
+        .bind("transaction", &job.transaction)?
+        .bind("created", job.created)?
+        .bind("open", job::open_shard(job.request_id, lane))?
+        .bind("yes", true)?
+        .bind("now", now)?
+        .into_list(lane.list(), now);
+    let mut receipt = receipt_of(db, job).await?;
+    revise(&mut receipt, &next, now);
+    let mut writes = vec![write, receipt::revise(db, &receipt)?, policy::expose_anyway(db, job.agent, job.price)?];
+    writes.extend(job.charge.resume(db, job.purchase())?);
+    match db.transact(&writes).await {
+        Ok(()) => Ok(true),
+        Err(WriteError::Refused(_)) => Ok(false),
+        Err(WriteError::Failed(error)) => Err(error),
+    }
 }
 
 /// The change after which neither work nor money is open.
@@ -521,9 +568,9 @@ pub async fn look_again_at(
     open(db).look_again_at(db, job::key(request_id), was_due, due).await
 }
 
-/// What of a job's price was signed for, as something to add.
-fn signed(job: &Job) -> Result<i64, StoreError> {
-    plus(job.price.checked_sub(job.charge.credits).unwrap_or_default())
+/// What of a job's price was signed for.
+fn signed_part(job: &Job) -> Usdc {
+    job.price.checked_sub(job.charge.credits).unwrap_or_default()
 }
 
 fn close(job: &mut Job) {
@@ -547,8 +594,7 @@ fn payment_failed(refusal: &Refusal) -> ToolError {
 
 /// The next revision of a job's receipt, saying what the job says; signed once it is terminal.
 async fn revised(db: &Db, signer: &ReceiptSigner, job: &Job, now: Timestamp) -> Result<Write, StoreError> {
-    let receipt = receipt::load(db, job.agent, &job.receipt_id).await?;
-    let mut receipt = receipt.ok_or_else(|| StoreError::new(format_args!("job {} has no receipt", job.request_id)))?;
+    let mut receipt = receipt_of(db, job).await?;
     revise(&mut receipt, job, now);
     if receipt.is_terminal() {
         receipt.seal(signer);
@@ -556,8 +602,14 @@ async fn revised(db: &Db, signer: &ReceiptSigner, job: &Job, now: Timestamp) -> 
     receipt::revise(db, &receipt)
 }
 
+async fn receipt_of(db: &Db, job: &Job) -> Result<Receipt, StoreError> {
+    let receipt = receipt::load(db, job.agent, &job.receipt_id).await?;
+    receipt.ok_or_else(|| StoreError::new(format_args!("job {} has no receipt", job.request_id)))
+}
+
 fn revise(receipt: &mut Receipt, job: &Job, now: Timestamp) {
     receipt.revision += 1;
+    receipt.seal = None;
     receipt.status = match job.settlement {
         Settlement::Claimed | Settlement::Submitted => ReceiptStatus::Pending,
         Settlement::Settled => ReceiptStatus::Settled,

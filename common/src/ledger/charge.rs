@@ -138,6 +138,19 @@ impl Charge {
         self.end(db, of, self.counted)
     }
 
+    /// The writes after which a charge that stood is in flight again: its signed part is gone.
+    pub fn resume(&self, db: &Db, of: Purchase<'_>) -> Result<Vec<Write>, StoreError> {
+        if self.counted == Usdc::ZERO {
+            return Ok(Vec::new());
+        }
+        Ok(vec![day::resume(db, of.agent, self.counted(of))?])
+    }
+
+    /// The writes after which a charge that was in flight again stands as it did before.
+    pub fn stand(&self, db: &Db, of: Purchase<'_>) -> Result<Vec<Write>, StoreError> {
+        self.end(db, of, Usdc::ZERO)
+    }
+
     fn end(&self, db: &Db, of: Purchase<'_>, back: Usdc) -> Result<Vec<Write>, StoreError> {
         if self.counted == Usdc::ZERO {
             return Ok(Vec::new());

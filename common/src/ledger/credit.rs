@@ -33,6 +33,8 @@ pub enum EntryKind {
     CardReversal,
     /// It is the service's again.
     CardReinstated,
+    /// Credits came from a signed payment that the chain forgot, and that did not come again: owed from now on.
+    Reversal,
     /// Owed credits, paid.
     DebtPaid,
 }
@@ -48,6 +50,7 @@ impl EntryKind {
             EntryKind::Refund => "refund",
             EntryKind::CardReversal => "card_reversal",
             EntryKind::CardReinstated => "card_reinstated",
+            EntryKind::Reversal => "reversal",
             EntryKind::DebtPaid => "debt_paid",
         }
     }

@@ -190,6 +190,12 @@ pub fn end(db: &Db, agent: AgentId, counted: Counted<'_>, back: Usdc) -> Result<
     if back > Usdc::ZERO { write.bind("back", minus(back)?) } else { Ok(write) }
 }
 
+/// The write after which a charge that had ended is in flight again.
+pub fn resume(db: &Db, agent: AgentId, counted: Counted<'_>) -> Result<Write, StoreError> {
+    Write::update(&db.tables.ledger, key(agent, counted.day), "ADD #in_flight :plus")
+        .bind("plus", plus(counted.amount)?)
+}
+
 /// A day's counters as the latest write left them.
 pub async fn load(db: &Db, agent: AgentId, day: &str) -> Result<Day, StoreError> {
     Ok(db.get_latest(&db.tables.ledger, key(agent, day)).await?.unwrap_or_default())

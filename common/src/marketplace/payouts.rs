@@ -25,6 +25,10 @@ const PER_SHARD: usize = 50;
 const RUN_FOR: Duration = Duration::from_secs(40);
 /// What may be on chain is looked at again after this long.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
+/// What is paid, and not final on chain, is looked at again after this long.
+const LOOK_WHETHER_FINAL: Duration = Duration::from_secs(10 * 60);
+/// A chain that calls nothing final is not waited for any longer.
+const FINAL_AT_LAST: Duration = Duration::from_secs(24 * 3600);
 /// What waits for money or for the chain is looked at again after this long.
 const TRY_AGAIN: Duration = Duration::from_secs(60);
 /// What waits for an operator's decision is looked at again after this long.
@@ -73,6 +77,8 @@ pub struct Ran {
     pub raised: u32,
     pub completed: u32,
     pub failed: u32,
+    /// Paid, then taken back by a reorganisation of the chain, and sent again.
+    pub reopened: u32,
     /// Looked at, and left where they were.
     pub waiting: u32,
     /// Age of the oldest open payout that nobody holds back on purpose, in seconds.
@@ -86,7 +92,7 @@ pub async fn run(db: &Db, treasury: &Treasury, now: Timestamp) -> Result<Ran, St
     for shard in 0..SHARDS {
         for Due { soul, id } in payout::due(db, shard, now, PER_SHARD).await? {
             match payout::load(db, &soul, &id).await {
-                Ok(found) => open.extend(found.filter(Payout::is_open)),
+                Ok(found) => open.extend(found.filter(Payout::is_watched)),
                 // One that cannot be read does not keep the others waiting.
                 Err(error) => log::failure("a payout could not be read", &format_args!("{id}: {error}")),
             }
@@ -110,13 +116,15 @@ pub async fn run(db: &Db, treasury: &Treasury, now: Timestamp) -> Result<Ran, St
             Moved::Raised => ran.raised += 1,
             Moved::Completed => ran.completed += 1,
             Moved::Failed => ran.failed += 1,
+            Moved::Reopened => ran.reopened += 1,
             Moved::Waits | Moved::Held => ran.waiting += 1,
+            Moved::Confirmed => {}
         }
         let is_under_way = payout.status == PayoutStatus::Processing && matches!(moved, Moved::Waits | Moved::Raised);
         if is_under_way || moved == Moved::Sent {
             on_its_way = on_its_way.checked_add(payout.amount).unwrap_or(on_its_way);
         }
-        if matches!(moved, Moved::Sent | Moved::Raised | Moved::Waits) {
+        if payout.is_open() && matches!(moved, Moved::Sent | Moved::Raised | Moved::Waits) {
             let age = now.secs().saturating_sub(payout.created.secs()).unsigned_abs();
             ran.oldest_secs = ran.oldest_secs.max(age);
         }
@@ -134,9 +142,13 @@ enum Moved {
     Raised,
     Completed,
     Failed,
+    /// Sent again, though it was paid.
+    Reopened,
     Waits,
     /// On purpose.
     Held,
+    /// Paid, and still there.
+    Confirmed,
 }
 
 /// Sends a pending payout, or says why not yet.
@@ -195,6 +207,23 @@ async fn send(treasury: &Treasury, payout: &Payout, sending: &payout::Sending) {
     }
 }
 
+/// A completed payout is where it was: until its block is final it is looked at again.
+async fn confirm(
+    db: &Db,
+    treasury: &Treasury,
+    payout: &Payout,
+    transaction: String,
+    now: Timestamp,
+) -> Result<Moved, StoreError> {
+    let paid_at = payout.processed.unwrap_or(payout.created);
+    let is_final = treasury.is_final(&transaction).await.map_err(StoreError::new)?;
+    let is_final = is_final || paid_at.plus(FINAL_AT_LAST) <= now;
+    let due = now.plus(LOOK_WHETHER_FINAL);
+    let next = Payout { is_final, due, tx_hash: Some(transaction), in_doubt: None, waiting: None, ..payout.clone() };
+    move_to(db, payout, next).await?;
+    Ok(Moved::Confirmed)
+}
+
 /// Finds out what became of a payout that may be on chain.
 async fn follow(db: &Db, treasury: &Treasury, payout: &Payout, now: Timestamp) -> Result<Moved, StoreError> {
     let Some(sending) = &payout.sending else {
@@ -203,6 +232,9 @@ async fn follow(db: &Db, treasury: &Treasury, payout: &Payout, now: Timestamp) -
     let seen = treasury.look(payout, sending, now).await.map_err(StoreError::new)?;
     let looked = Payout { in_doubt: None, waiting: None, ..payout.clone() };
     match seen {
+        Seen::Paid { transaction } if payout.status == PayoutStatus::Completed => {
+            confirm(db, treasury, payout, transaction, now).await
+        }
         Seen::Paid { transaction } => {
             let told = told(db, payout, &transaction, now).await?;
             let ended = payout::end(db, payout, &End::Paid { transaction }, &told, now).await?;
@@ -232,7 +264,12 @@ async fn follow(db: &Db, treasury: &Treasury, payout: &Payout, now: Timestamp) -
         }
         Seen::Lost => {
             send(treasury, payout, sending).await;
-            look_again(db, looked, payout, now).await
+            let moved = look_again(db, looked, payout, now).await?;
+            if payout.status != PayoutStatus::Completed {
+                return Ok(moved);
+            }
+            log::failure("a payout is no longer on chain, and was sent again", &payout.id);
+            Ok(Moved::Reopened)
         }
         Seen::Unclear(why) => {
             log::failure("a payout needs a person", &format_args!("{}: {why}", payout.id));

@@ -90,7 +90,7 @@ pub static OPERATIONS: &[Operation] = &[
             "The payments; `never_seen` if there is none",
             Shape::Object(&[
                 has("reference", Shape::Hash),
-                has("state", STATE).about("never_seen, received, settled, refused, credited_back, …"),
+                has("state", STATE).about("never_seen, received, settled, refused, credited_back, reversed, …"),
                 has("payments", Shape::List(&Shape::Object(PAYMENT))),
             ]),
         )])

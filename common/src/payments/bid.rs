@@ -21,7 +21,7 @@
 //! | fees go beyond the cap | the highest bid within the cap | it waits, the alarm rings, and it is mined when fees have come down |
 //! | fees come down again | a bid that is too high | only what a block asks for is paid; nothing is lowered |
 //! | a block is exchanged for another before the mark | no receipt, nodes have the transactions back | as if it had never been mined |
-//! | a block is exchanged after the mark | nobody looks any more; nodes put it back into their pools | it is mined again, or its account nonce is spent on nothing once something waits behind it (`payments::nonces`), and an operator has to send it |
+//! | a block is exchanged after the mark | nodes put it back into their pools, or have lost it | it is mined again; or the next look finds it gone: a payment is begun anew (`jobs::finality`), a payout sent again as the same bytes |
 
 use crate::config::Config;
 use crate::http::log;

@@ -1,8 +1,8 @@
 //! Account nonces of the service's wallets: handed out by one item in the database, in the same transaction that writes
 //! down what is sent with them. So a nonce is never taken without a transaction that can be signed and broadcast again.
 //!
-//! A gap can still come to be: a chain that forgets a block forgets what was settled in it, and who was told that it is
-//! settled looks no more; or the chain was set back, as a local one is that dies before it has saved. Then everything behind
+//! A gap can still come to be: a chain that forgets a block forgets what was settled in it, which is noticed a minute later
+//! (`jobs::finality`); or the chain was set back, as a local one is that dies before it has saved. Then everything behind
 //! the gap waits in the nodes' pools for ever. So whoever waits behind one for two minutes closes it, with transactions that move
 //! nothing ([`close_gap`]). If what belongs there turns up after all, the chain has taken its place: a payment is begun anew, and a
 //! payout given back, as for any transaction that lost its account nonce.

@@ -60,6 +60,11 @@ pub fn expose(db: &Db, agent: AgentId, price: Usdc, room: Usdc) -> Result<Write,
         .bind("left", left)
 }
 
+/// The write that adds a call whose settlement is gone, whatever room there is.
+pub fn expose_anyway(db: &Db, agent: AgentId, price: Usdc) -> Result<Write, StoreError> {
+    Write::update(&db.tables.ledger, key(agent), "ADD #unsettled :price").bind("price", price)
+}
+
 /// The write that takes a settled (or never started) call off again. A call that was worked for and never paid stays
 /// on: its payer pays first from then on.
 pub fn unexpose(db: &Db, agent: AgentId, price: Usdc) -> Result<Write, StoreError> {

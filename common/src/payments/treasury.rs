@@ -166,6 +166,15 @@ impl Treasury {
         self.chain.broadcast(&self.sign(payout, sending).raw).await
     }
 
+    /// Whether the chain can no longer take a mined transaction back.
+    pub async fn is_final(&self, transaction: &str) -> Result<bool, ChainError> {
+        let receipt = self.chain.receipt(transaction).await?;
+        Ok(match receipt {
+            Some(receipt) => receipt.block <= self.chain.last_final_block().await?,
+            None => false,
+        })
+    }
+
     /// Asks the chain what became of a payout's transaction.
     pub async fn look(&self, payout: &Payout, sending: &Sending, now: Timestamp) -> Result<Seen, ChainError> {
         if (sending.chain_id, sending.token) != (self.chain.chain_id, self.chain.token()) {

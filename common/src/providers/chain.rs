@@ -11,6 +11,10 @@ use crate::net::PlainHttp;
 
 /// Public endpoints answer logs for a limited range of blocks at a time.
 const LOG_RANGE_BLOCKS: u64 = 5_000;
+/// Questions asked in one round trip.
+const BATCH: usize = 20;
+/// Where a node calls no block final, those below so many others are.
+const DEEP_BLOCKS: u64 = 64;
 /// The most gas that a call may take.
 pub const CALL_GAS: u64 = 500_000;
 
@@ -63,6 +67,8 @@ pub enum NonceUse {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransactionReceipt {
     pub succeeded: bool,
+    /// The number of its block.
+    pub block: u64,
     pub logs: Vec<Log>,
 }
 
@@ -285,12 +291,29 @@ impl Chain {
 
     /// `None` while the transaction is not in a block.
     pub async fn receipt(&self, hash: &str) -> Result<Option<TransactionReceipt>, ChainError> {
-        let receipt = self.request("eth_getTransactionReceipt", json!([hash])).await?;
-        if receipt.is_null() {
-            return Ok(None);
+        receipt(&self.request("eth_getTransactionReceipt", json!([hash])).await?)
+    }
+
+    /// The same of several transactions, in few round trips.
+    pub async fn receipts(&self, hashes: &[String]) -> Result<Vec<Option<TransactionReceipt>>, ChainError> {
+        let mut receipts = Vec::with_capacity(hashes.len());
+        for hashes in hashes.chunks(BATCH) {
+            let asked: Vec<_> = hashes.iter().map(|hash| ("eth_getTransactionReceipt", json!([hash]))).collect();
+            for answer in self.batch(&asked).await? {
+                receipts.push(receipt(&answer?)?);
+            }
         }
-        let succeeded = receipt["status"].as_str() == Some("0x1");
-        Ok(Some(TransactionReceipt { succeeded, logs: logs(&receipt["logs"])? }))
+        Ok(receipts)
+    }
+
+    /// The last block that is not exchanged any more: what the node calls final, or what lies deep.
+    pub async fn last_final_block(&self) -> Result<u64, ChainError> {
+        match self.request("eth_getBlockByNumber", json!(["finalized", false])).await {
+            Ok(block) if !block.is_null() => quantity(&block["number"]),
+            // It does not know the tag.
+            Ok(_) | Err(ChainError::Rejected { .. }) => Ok(self.block_number().await?.saturating_sub(DEEP_BLOCKS)),
+            Err(error) => Err(error),
+        }
     }
 
     /// The first of these transactions that is in a block, and its receipt. Of those that share an account nonce it is
@@ -539,6 +562,14 @@ fn market(block: &Value, priority_fee: &Value) -> Result<Market, ChainError> {
     Ok(Market { base_fee: quantity(&block["baseFeePerGas"])?, priority_fee: quantity(priority_fee)? })
 }
 
+fn receipt(receipt: &Value) -> Result<Option<TransactionReceipt>, ChainError> {
+    if receipt.is_null() {
+        return Ok(None);
+    }
+    let (succeeded, block) = (receipt["status"].as_str() == Some("0x1"), quantity(&receipt["blockNumber"])?);
+    Ok(Some(TransactionReceipt { succeeded, block, logs: logs(&receipt["logs"])? }))
+}
+
 fn logs(value: &Value) -> Result<Vec<Log>, ChainError> {
     let log = |log: &Value| -> Option<Log> {
         Some(Log {
@@ -590,7 +621,7 @@ mod tests {
             let topics = vec![abi::event(TRANSFER), payment.from.word(), payment.to.word()];
             log(index, topics, word_from_u64(value).to_vec())
         };
-        let carries = |succeeded, logs| chain().carries(&TransactionReceipt { succeeded, logs }, &payment);
+        let carries = |succeeded, logs| chain().carries(&TransactionReceipt { succeeded, block: 1, logs }, &payment);
         assert!(carries(true, vec![used(payment.nonce, 3), moved(2_000, 4)]));
         assert!(carries(true, vec![used([9; 32], 0), moved(2_000, 1), used(payment.nonce, 2), moved(2_000, 3)]));
         assert!(!carries(false, vec![used(payment.nonce, 3), moved(2_000, 4)]), "reverted");

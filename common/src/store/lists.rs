@@ -42,10 +42,13 @@ pub enum List {
     Index,
     /// Services whose test cases are to be run.
     Trials,
+    /// Settled payments that are looked at again.
+    Settled,
 }
 
 impl List {
-    pub const ALL: [List; 5] = [List::Tools, List::Souls, List::Outbox, List::Index, List::Trials];
+    pub const ALL: [List; 6] =
+        [List::Tools, List::Souls, List::Outbox, List::Index, List::Trials, List::Settled];
 
     pub const fn name(self) -> &'static str {
         match self {
@@ -54,6 +57,7 @@ impl List {
             List::Outbox => "outbox",
             List::Index => "index",
             List::Trials => "trials",
+            List::Settled => "settled",
         }
     }
 }
@@ -104,6 +108,8 @@ pub struct Known {
     index_empty: Option<Timestamp>,
     trials_until: Option<Timestamp>,
     trials_empty: Option<Timestamp>,
+    settled_until: Option<Timestamp>,
+    settled_empty: Option<Timestamp>,
 }
 
 impl Known {
@@ -120,6 +126,7 @@ impl Known {
             List::Outbox => (self.outbox_until, self.outbox_empty),
             List::Index => (self.index_until, self.index_empty),
             List::Trials => (self.trials_until, self.trials_empty),
+            List::Settled => (self.settled_until, self.settled_empty),
         }
     }
 

@@ -11,6 +11,8 @@ use std::collections::BTreeSet;
 use common::checkout;
 use common::clock::Timestamp;
 use common::http::log;
+use common::ids::RequestId;
+use common::jobs::{finality, job};
 use common::mail::Mailer;
 use common::notifications;
 use common::stats::{self, Batch, JobState};
@@ -34,11 +36,13 @@ pub async fn handle(
     let id = format!("{}-{}", first.dynamodb.sequence_number, last.dynamodb.sequence_number);
     let (mut batch, mut notes, mut charged) = (Batch::default(), Vec::new(), BTreeSet::new());
     let (mut sellers, mut events, mut orders) = (BTreeSet::new(), Vec::new(), Vec::new());
+    let mut settled = Vec::new();
     for record in &event.records {
         let change = &record.dynamodb;
         let [old, new] = [&change.old_image, &change.new_image].map(|image| image.as_ref().unwrap_or(&Value::Null));
         sellers.extend(sales::seller_of_ended(old, new));
         charged.extend(surges::charged(old, new));
+        settled.extend(settled_on_chain(old, new));
         events.extend(notices::events(old, new));
         orders.extend(checkout::events::of_change(old, new));
         notes.extend(notices::of_change(db, old, new, now)?);
@@ -47,6 +51,8 @@ pub async fn handle(
             batch.count(job_state(old), state);
         }
     }
+    let noted = finality::note(db, &id, &settled, now).await;
+    let noted = noted.inspect_err(|error| log::failure("settlements could not be noted", error));
     let counted = stats::add(db, &id, &batch, now.secs()).await;
     let counted = counted.inspect_err(|error| log::failure("a batch could not be counted", error));
     let told = async {
@@ -64,7 +70,15 @@ pub async fn handle(
     // Last, because a mail relay may take its time.
     let warned = warnings::send(db, mailer, &charged, now).await;
     let warned = warned.inspect_err(|error| log::failure("owners could not be warned of a batch", error));
-    counted.and(told).and(warned)
+    noted.and(counted).and(told).and(warned)
+}
+
+/// The job whose signed payment was settled with this change.
+fn settled_on_chain(old: &Value, new: &Value) -> Option<RequestId> {
+    let is_settled = |image: &Value| image["settlement"]["S"] == "settled";
+    let is_paid = new["payment"]["M"].is_object() && new["transaction"]["S"].is_string();
+    let is_new = is_settled(new) && !is_settled(old) && is_paid;
+    is_new.then(|| job::request_id_of(new["pk"]["S"].as_str()?)).flatten()
 }
 
 /// Reads a job's state out of an image in DynamoDB's JSON.
@@ -83,6 +97,7 @@ fn job_state(image: &Value) -> Option<JobState<'_>> {
         price: number("price")?.parse().ok()?,
         agent: text("agent")?,
         overlap: image["overlap"]["BOOL"].as_bool().unwrap_or_default(),
+        reorganized: image["reorganized"]["BOOL"].as_bool().unwrap_or_default(),
         created: Timestamp::from_millis(number("created")?.parse().ok()?),
     })
 }

@@ -19,6 +19,10 @@ async fn main() -> Result<(), Error> {
         let namespace = &app.config.metric_namespace;
         log::metric(namespace, "OldestPayoutSeconds", "Seconds", ran.oldest_secs);
         log::metric(namespace, "PayoutsFailed", "Count", u64::from(ran.failed));
+        // Written only when there is one: a metric that is never written costs nothing.
+        if ran.reopened > 0 {
+            log::metric(namespace, "PayoutsReopened", "Count", u64::from(ran.reopened));
+        }
         Ok::<_, Error>(ran)
     };
     lambda_runtime::run(service_fn(handler)).await

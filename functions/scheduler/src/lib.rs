@@ -1,16 +1,20 @@
-//! The scheduler: once a minute, sends again what was left lying, and finishes what souls are found by.
+//! The scheduler: once a minute, sends again what was left lying, looks at settled payments again, and finishes what souls
+//! are found by.
 //!
 //! Lists that are known to be empty are not looked at (`store::lists`), so that a minute without work is two requests.
 
 use common::clock::{Clock, Timestamp};
 use common::http::log;
+use common::jobs::finality::{self, Looked};
 use common::jobs::job::Lane;
 use common::jobs::sweep::{self, Swept};
 use common::marketplace::{index, trials};
+use common::providers::Chain;
 use common::store::lists::{self, Known, List};
 use common::store::queue::Message;
 use common::store::{Db, Queue, StoreError};
 use common::webhooks::outbox;
+use serde::Serialize;
 
 /// Where each lane's jobs are sent.
 #[derive(Clone, Copy)]
@@ -21,14 +25,28 @@ pub struct Queues<'a> {
     pub deliveries: &'a dyn Queue,
 }
 
+/// What a run did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Ran {
+    #[serde(flatten)]
+    pub swept: Swept,
+    #[serde(flatten)]
+    pub looked: Looked,
+}
+
 /// One run.
-pub async fn run(db: &Db, queues: Queues<'_>, clock: &Clock) -> Result<Swept, StoreError> {
+pub async fn run(db: &Db, chain: &Chain, queues: Queues<'_>, clock: &Clock) -> Result<Ran, StoreError> {
     let known = Known::load(db).await.unwrap_or_else(|error| {
         log::failure("it is not known which lists are empty; all are swept", &error);
         Known::default()
     });
     let now = clock.now();
     let lists = Lists { db, known, now };
+    // A chain that cannot be asked is no reason to leave jobs lying.
+    let looked = lists.sweep(List::Settled, finality::look(db, chain, now)).await.unwrap_or_else(|error| {
+        log::failure("settled payments could not be looked at again", &error);
+        Looked::default()
+    });
     let tools = lists.sweep(List::Tools, sweep::sweep(db, Lane::Tools, queues.tools, now)).await;
     let souls = lists.sweep(List::Souls, sweep::sweep(db, Lane::Souls, queues.souls, now)).await;
     let deliveries = lists.sweep(List::Outbox, outbox::sweep(db, queues.deliveries, now)).await;
@@ -44,7 +62,7 @@ pub async fn run(db: &Db, queues: Queues<'_>, clock: &Clock) -> Result<Swept, St
     deliveries?;
     let swept = Swept { sent: tools.sent + souls.sent, oldest_secs: tools.oldest_secs.max(souls.oldest_secs) };
     sweep::note(db, swept, clock.now()).await?;
-    Ok(swept)
+    Ok(Ran { swept, looked })
 }
 
 /// The lists, and what is known of them.
@@ -79,6 +97,7 @@ impl Lists<'_> {
             List::Outbox => outbox::is_empty(self.db).await,
             List::Index => index::is_finished(self.db).await,
             List::Trials => trials::are_none(self.db).await,
+            List::Settled => finality::is_over(self.db).await,
         }
     }
 }

@@ -22,11 +22,15 @@ async fn main() -> Result<(), Error> {
     let app = &app;
     let queues = scheduler::Queues { tools: &*queue, souls: &*souls, deliveries: &*deliveries };
     let handler = |_: LambdaEvent<Value>| async move {
-        let swept = scheduler::run(&app.db, queues, &app.clock).await?;
-        let namespace = &app.config.metric_namespace;
+        let ran = scheduler::run(&app.db, &app.chain, queues, &app.clock).await?;
+        let (namespace, swept) = (&app.config.metric_namespace, ran.swept);
         log::metric(namespace, "OldestOpenJobSeconds", "Seconds", swept.oldest_secs);
         log::metric(namespace, "JobsSentAgain", "Count", u64::from(swept.sent));
-        Ok::<_, Error>(swept)
+        // Written only when there is one: a metric that is never written costs nothing.
+        if ran.looked.reopened > 0 {
+            log::metric(namespace, "SettlementsReopened", "Count", u64::from(ran.looked.reopened));
+        }
+        Ok::<_, Error>(ran)
     };
     lambda_runtime::run(service_fn(handler)).await
 }

@@ -1,8 +1,8 @@
 //! Payouts: a seller's earnings on their way to its wallet. The record, its states, and the writes of each move.
 //!
 //! ```text
-//! pending ─► processing ─► completed
-//!    └──────────┴────────► failed: the amount is on the balance again
+//! pending ─► processing ─► completed ─► completed, and final on chain
+//!    └──────────┴────────────┴─► failed: the amount is on the balance again
 //! ```
 //!
 //! The amount leaves the balance when the payout is asked for. Each move is one transaction, made from the move before,
@@ -18,6 +18,9 @@
 //! | after the broadcast | processing, the node knows it | the next run asks for its receipt |
 //! | between the receipt and the mark | processing, mined | the next run asks again and marks it, once |
 //! | in any transaction whose answer is lost | all of it or nothing | the next run reads what is there |
+//!
+//! A completed payout is looked at until its block is final: a reorganisation of the chain may take it back. Then the same
+//! bytes are sent again; it fails only if its account nonce was used for something else meanwhile.
 //!
 //! Paid twice it cannot be: an intent fixes the treasury's account nonce, the chain takes one transaction for each, and
 //! a payout gets no second nonce. Its amount is only given back once the chain shows that its transaction moved
@@ -183,11 +186,19 @@ pub struct Payout {
     /// When it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processed: Option<Timestamp>,
+    /// Completed, and the chain can no longer take it back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_final: bool,
 }
 
 impl Payout {
     pub fn is_open(&self) -> bool {
         matches!(self.status, PayoutStatus::Pending | PayoutStatus::Processing)
+    }
+
+    /// Whether somebody has to look at it when it is due.
+    pub fn is_watched(&self) -> bool {
+        self.is_open() || self.status == PayoutStatus::Completed && !self.is_final
     }
 
     /// The writes from this record to the next, the record first. Refused if somebody else moved it.
@@ -202,11 +213,11 @@ impl Payout {
                 .only_if("#moves = :moves")
                 .bind("moves", self.moves)?,
         ];
-        if next.is_open() && next.due == self.due {
+        if next.is_watched() && next.due == self.due {
             return Ok(writes);
         }
         writes.push(Write::delete(table, due_key(self.due, &self.id)));
-        if next.is_open() {
+        if next.is_watched() {
             writes.push(next.waits(db)?);
         }
         Ok(writes)
@@ -222,10 +233,15 @@ impl Payout {
 /// Moves a payout may make. A test walks the whole table.
 pub fn may_move(from: PayoutStatus, to: PayoutStatus) -> bool {
     use PayoutStatus::{Completed, Failed, Pending, Processing};
-    matches!((from, to), (Pending, Pending | Processing | Failed) | (Processing, Processing | Completed | Failed))
+    matches!(
+        (from, to),
+        (Pending, Pending | Processing | Failed)
+            | (Processing, Processing | Completed | Failed)
+            | (Completed, Completed | Failed)
+    )
 }
 
-/// A row that leads to an open payout.
+/// A row that leads to a payout that is watched.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Due {
     pub soul: String,
@@ -259,7 +275,7 @@ pub async fn list(db: &Db, soul: &str, before: Option<&PayoutId>, limit: usize) 
     Ok(found)
 }
 
-/// Open payouts of a shard that are due, the longest due first.
+/// Payouts of a shard that are due, the longest due first.
 pub async fn due(db: &Db, shard: u8, now: Timestamp, limit: usize) -> Result<Vec<Due>, StoreError> {
     db.query(store::due::rows(&db.tables.ledger, &due_partition(shard), now, limit)?.latest()).await
 }
@@ -272,13 +288,14 @@ mod tests {
         [PayoutStatus::Pending, PayoutStatus::Processing, PayoutStatus::Completed, PayoutStatus::Failed];
 
     #[test]
-    fn ended_payouts_never_move_and_nothing_is_sent_twice() {
+    fn failed_payouts_never_move_and_nothing_is_sent_twice() {
         for from in ALL {
             for to in ALL {
-                let is_open = matches!(from, PayoutStatus::Pending | PayoutStatus::Processing);
-                let backwards = from == PayoutStatus::Processing && to == PayoutStatus::Pending;
+                let backwards = from != PayoutStatus::Pending && to == PayoutStatus::Pending
+                    || from == PayoutStatus::Completed && to == PayoutStatus::Processing;
                 let unsent = from == PayoutStatus::Pending && to == PayoutStatus::Completed;
-                assert_eq!(may_move(from, to), is_open && !backwards && !unsent, "{from:?} -> {to:?}");
+                let may = from != PayoutStatus::Failed && !backwards && !unsent;
+                assert_eq!(may_move(from, to), may, "{from:?} -> {to:?}");
             }
         }
     }

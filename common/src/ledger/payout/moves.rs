@@ -117,6 +117,7 @@ pub async fn request(
             created: now,
             due: now,
             processed: None,
+            is_final: false,
         };
         let mut books = Books::open(balance);
         books.balance.in_flight = Some(payout.id.clone());
@@ -151,14 +152,19 @@ pub enum End {
     Failed(Failure),
 }
 
-/// Ends an open payout, once: the record, the balance, where it failed the entry that gives the amount back, and what
-/// else belongs to it. `false` if somebody else moved it.
+/// A completed payout is looked at again after so long.
+const LOOK_AGAIN: Duration = Duration::from_secs(60);
+
+/// Ends a payout, once: the record, the balance, where it failed the entry that gives the amount back, and what else belongs
+/// to it. A completed one can only fail. `false` if somebody else moved it.
 pub async fn end(db: &Db, payout: &Payout, end: &End, with: &[Write], now: Timestamp) -> Result<bool, StoreError> {
+    let was_paid = payout.status == PayoutStatus::Completed;
     let mut next = Payout { processed: Some(now), waiting: None, in_doubt: None, ..payout.clone() };
     match end {
         End::Paid { transaction } => {
             next.status = PayoutStatus::Completed;
             next.tx_hash = Some(transaction.clone());
+            next.due = now.plus(LOOK_AGAIN);
         }
         End::Failed(failure) => {
             next.status = PayoutStatus::Failed;
@@ -168,7 +174,13 @@ pub async fn end(db: &Db, payout: &Payout, end: &End, with: &[Write], now: Times
     let record = payout.moved(db, next)?;
     for _ in 0..TRIES {
         let mut books = Books::open(seller::load(db, &payout.soul).await?);
-        books.balance.in_flight = None;
+        if was_paid {
+            // Another one may be under way by now.
+            let left = books.balance.paid_out.checked_sub(payout.amount);
+            books.balance.paid_out = left.ok_or_else(|| StoreError::new("less was paid out than is taken back"))?;
+        } else {
+            books.balance.in_flight = None;
+        }
         match end {
             End::Paid { .. } => {
                 let sum = books.balance.paid_out.checked_add(payout.amount);
