@@ -22,9 +22,10 @@ pub mod sockets;
 pub mod stack;
 pub mod state;
 pub mod stream;
-pub mod template;
+
 
 pub use devchain as chain;
+pub use sam_template as template;
 pub use stack::{Options, Stack};
 
 /// Writes a file so that nobody, not even after a crash, finds half of it. Only this user may read it.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use granit_parser::{Event, Parser, ScalarStyle, Tag};
 use serde_json::{Map, Value, json};
 
-use crate::Error;
+pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
 pub const ACCOUNT: &str = "000000000000";
 pub const REGION: &str = "us-east-1";
@@ -24,7 +24,7 @@ pub struct Template {
 impl Template {
     /// The template of this project.
     pub fn of_project() -> Result<Template, Error> {
-        Template::read(&std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../template.yaml"))?)
+        Template::read(&std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../template.yaml"))?)
     }
 
     /// A template with the defaults of its parameters, for a stack with the name `agora`.
@@ -253,11 +253,13 @@ impl Template {
     }
 }
 
-pub(crate) fn members(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
+/// The members of an object; none of anything else.
+pub fn members(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
     value.as_object().into_iter().flatten()
 }
 
-pub(crate) fn text(value: &Value) -> Result<&str, Error> {
+/// A text, or an error that shows what is there instead.
+pub fn text(value: &Value) -> Result<&str, Error> {
     value.as_str().ok_or_else(|| format!("{value} is no text").into())
 }
 
