@@ -126,7 +126,7 @@ pub async fn start(options: Options) -> Stack {
 
 /// Lets each function that sells read the operator's switch, so that no call does it for the next five seconds.
 pub async fn look_at_the_switch(stack: &Stack) {
-    for function in ["knowledge", "credits", "checkout", "souls", "seller", "mcp"] {
+    for function in ["knowledge", "credits", "checkout", "souls", "mcp"] {
         let stopped = common::limits::stopped(&stack.functions[function]).await.expect("a database");
         assert_eq!(stopped, None, "{function}");
     }
