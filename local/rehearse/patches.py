@@ -31,7 +31,9 @@ def apply(invoked):
     found = importlib.metadata.version("ministack")
     if found != VERSION:
         raise Gone(f"these changes are for ministack {VERSION}, and this is {found}")
-    for change in (alarms, composite_alarms, routes, hosts, schedules, secrets, pollers, encrypted, sockets, missing_objects):
+    for change in (
+        alarms, composite_alarms, buckets, routes, hosts, schedules, secrets, pollers, encrypted, sockets, missing_objects,
+    ):
         change()
     permissions()
     invocations(invoked)
@@ -92,6 +94,14 @@ def composite_alarms():
         "update": lambda _physical_id, _old_props, new_props, stack_name: create(None, new_props, stack_name),
         "delete": lambda physical_id, _props: stored.pop(physical_id, None),
     }
+
+
+def buckets():
+    """Whatever changes of a bucket, a change set says that it may be replaced. On AWS only its name does that."""
+    kind, replacing = "AWS::S3::Bucket", original(provisioners, "_REPLACING_PROPERTIES")
+    if kind in replacing:
+        raise Gone(f"ministack {VERSION} knows what replaces a bucket")
+    replacing[kind] = ("BucketName",)
 
 
 def routes():

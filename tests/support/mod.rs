@@ -126,7 +126,7 @@ pub async fn start(options: Options) -> Stack {
 }
 
 /// The functions that sell.
-pub const GATES: [&str; 6] = ["knowledge", "credits", "checkout", "souls", "seller", "mcp"];
+pub const GATES: [&str; 5] = ["knowledge", "credits", "checkout", "souls", "mcp"];
 
 /// Lets each function that sells read the operator's switch, so that no call does it for the next five seconds.
 pub async fn look_at_the_switch(stack: &Stack) {
