@@ -143,7 +143,7 @@ impl Change {
             wrong("price_usd", "must be at least 0.5 with sandbox");
         }
         match terms.executor {
-            Executor::Model if self.executor.is_some() && !ground.model.is_some() => {
+            Executor::Model if self.executor.is_some() && ground.model.is_none() => {
                 wrong("executor", "this deployment has no model; use worker, or program with sandbox");
             }
             Executor::Worker if terms.sandbox => wrong("sandbox", "a worker runs on your machine; use program"),
@@ -202,11 +202,8 @@ pub fn create(
     let change = Change::read(&body, ground);
     match (slug, change) {
         (Some(slug), Ok(change)) if errors.is_empty() => {
-            let executor = if change.webhook_url.is_some() || !ground.model.is_some() {
-                Executor::Worker
-            } else {
-                Executor::Model
-            };
+            let executor =
+                if change.webhook_url.is_some() || ground.model.is_none() { Executor::Worker } else { Executor::Model };
             let service = change.apply(&blank(slug, executor, now), ground)?;
             Ok((service, change))
         }
