@@ -210,7 +210,7 @@ fn a_look_survives_death_at_every_step() {
             shaky.noted(&answer, 1).await;
             shaky.forget_since(&snapshot).await;
             let (app, now) = (&connection.stack.app, shaky.stack.app.clock.now().plus(Duration::from_secs(SOON)));
-            life.end_after(i64::try_from(step).unwrap());
+            life.end_after(step);
             let first = finality::look(&app.db, &app.chain, now).await;
             let died = life.is_over();
             life.end_after(i64::MAX);

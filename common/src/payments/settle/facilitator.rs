@@ -156,7 +156,8 @@ impl Facilitator {
                 Use::Untraceable => Settled::Pending { transaction: None },
             })
         };
-        why.await.unwrap_or_else(|_: ChainError| Settled::Pending { transaction: None })
+        let known: Result<Settled, ChainError> = why.await;
+        known.unwrap_or(Settled::Pending { transaction: None })
     }
 }
 
