@@ -119,7 +119,7 @@ impl Answer {
 pub async fn open_soul(base_url: &str) -> Result<String, Error> {
     let client = Client::new(base_url);
     let service = json!({
-        "name": "Words", "slug": "words", "description": "Counts words", "price_usd": 0.02, "executor": "program",
+        "name": "Words", "slug": "words", "description": "Counts words", "price_usd": 0.5, "executor": "program", "sandbox": true,
         "input_schema": {"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}}},
     });
     let soul = json!({

@@ -317,7 +317,7 @@ fn finished(world: &World, also: fn(&mut Value)) -> Value {
     new["settlement"] = json!({"S": "settled"});
     new["outcome"] = json!({"S": "completed"});
     new["result"] = json!({"M": {
-        "place": {"M": {"inline": {"S": "{}"}}}, "provider": {"S": "embedded"}, "mode": {"S": "live"},
+        "place": {"M": {"inline": {"S": "{}"}}}, "provider": {"S": "embedded"}, "mode": {"S": "embedded"},
     }});
     events::change(&old, &new)
 }

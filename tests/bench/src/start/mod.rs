@@ -50,7 +50,7 @@ struct Entry {
 pub fn measure(world: &World, extent: Extent) -> Result<(), Error> {
     let mut entries = Vec::new();
     for case in cases::ALL {
-        entries.push(Entry::new(case, world.functions.program(case.function))?);
+        entries.push(Entry::new(case, world.functions.program(case.function), extent)?);
     }
     match node::bundle(&world.functions) {
         // A comparison may be missing, but not where it is only tried whether all works.
@@ -59,7 +59,7 @@ pub fn measure(world: &World, extent: Extent) -> Result<(), Error> {
         Ok(bundles) => {
             for case in cases::ALL {
                 if let Some(handler) = case.node {
-                    entries.push(Entry::new(case, bundles.program(handler))?);
+                    entries.push(Entry::new(case, bundles.program(handler), extent)?);
                 }
             }
         }
@@ -84,13 +84,16 @@ pub fn measure(world: &World, extent: Extent) -> Result<(), Error> {
 }
 
 impl Entry {
-    fn new(case: &'static Case, program: Program) -> Result<Entry, Error> {
-        let bytes = build::sizes(program.file())?;
+    fn new(case: &'static Case, program: Program, extent: Extent) -> Result<Entry, Error> {
+        let bytes = build::sizes(program.file(), extent)?;
         Ok(Entry { case, program, bytes, samples: Vec::new() })
     }
 
     fn spawn(&mut self, world: &World, counts: bool) -> Result<(), Error> {
         let sample = process::first_answer(world, &self.program, self.case)?;
+        if sample.calls == 0 && self.case.function != cases::HELLO {
+            return Err(format!("{}, {}: it asked nobody anything", self.case.function, self.case.what).into());
+        }
         if counts {
             self.samples.push(sample);
         }
