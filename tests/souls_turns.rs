@@ -263,10 +263,8 @@ fn work_ends_before_its_function_does() {
         let job = ended(&stack, order(&stack, &shop, &payer, 1).await[0]).await;
         assert_eq!(job.sold.as_ref().map(|sold| sold.terms), Some(2));
         let (idle, before) = (Arc::new(Idle::default()), stack.app.clock.now());
-        let engine = &stack.market.gate.engine;
-        let key = webhook::key(&stack.market.gate.quote_key);
-        let workshop =
-            Workshop { programs: Some(idle.clone()), ..Workshop::handing_over(&stack.app, &engine.toolbox, key) };
+        let (toolbox, key) = (&stack.executor.toolbox, webhook::key(&stack.keys.quotes));
+        let workshop = Workshop { programs: Some(idle.clone()), ..Workshop::handing_over(&stack.app, toolbox, key) };
         workshop.run(&job).await.outcome.unwrap_err();
         let deadline = idle.0.lock().unwrap().expect("a deadline");
         assert!(deadline <= stack.app.clock.now().plus(MOST_EXECUTION) && deadline > before, "{deadline}");

@@ -23,7 +23,6 @@ pub mod stack;
 pub mod state;
 pub mod stream;
 
-
 pub use devchain as chain;
 pub use sam_template as template;
 pub use stack::{Options, Stack};

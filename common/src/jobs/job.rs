@@ -321,8 +321,7 @@ impl Job {
 
     /// Who brings it further, while it is open.
     pub fn lane(&self) -> Lane {
-        let is_souls = self.open.as_deref().is_some_and(|shard| shard.starts_with(SOULS_SHARDS));
-        if is_souls { Lane::Souls } else { Lane::Tools }
+        self.open.as_deref().map_or(Lane::Tools, Lane::of_shard)
     }
 }
 
@@ -389,8 +388,6 @@ const SOULS_SHARDS: &str = "OPEN#SOULS#";
 pub fn open_shard(request_id: RequestId, lane: Lane) -> String {
     shard_name(request_id.bytes()[0] % OPEN_SHARDS, lane)
 }
-
-const SOULS_SHARDS: &str = "OPEN#SOULS#";
 
 impl Lane {
     /// Whose shard of the open index this is.
@@ -556,8 +553,8 @@ mod tests {
         let request_id = RequestId::bought_with("quote", &[b"q"]);
         assert_eq!(request_id_of(&key(request_id).pk), Some(request_id));
         assert_eq!(request_id_of("PAYMENT#1"), None);
-        let lane_of = |shard: &str| shard.starts_with(SOULS_SHARDS);
-        let shard = |lane| open_shard(request_id, lane);
-        assert_eq!((lane_of(&shard(Lane::Souls)), lane_of(&shard(Lane::Tools))), (true, false));
+        for lane in [Lane::Souls, Lane::Tools] {
+            assert_eq!(Lane::of_shard(&open_shard(request_id, lane)), lane);
+        }
     }
 }

@@ -47,8 +47,7 @@ pub enum List {
 }
 
 impl List {
-    pub const ALL: [List; 6] =
-        [List::Tools, List::Souls, List::Outbox, List::Index, List::Trials, List::Settled];
+    pub const ALL: [List; 6] = [List::Tools, List::Souls, List::Outbox, List::Index, List::Trials, List::Settled];
 
     pub const fn name(self) -> &'static str {
         match self {
