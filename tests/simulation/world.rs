@@ -16,7 +16,7 @@ use common::gate::Gate;
 use common::ids::RequestId;
 use common::jobs::job::Lane;
 use common::jobs::{Engine, sweep};
-use common::limits::StopSwitch;
+use common::limits::{Exhausted, StopSwitch};
 use common::marketplace::Market;
 use common::net::{FetchPolicy, PlainHttp};
 use common::payments::policy::Gauge;
@@ -165,6 +165,7 @@ impl World {
             blobs: Arc::new(Nowhere),
             chain: common::providers::Chain::new(http.clone(), &self.config.chain),
             stop: StopSwitch::default(),
+            exhausted: Exhausted::default(),
             exposure: Gauge::default(),
         };
         let (db, fate) = (self.db.clone(), self.fate.clone());

@@ -5,7 +5,7 @@
 //! [`crate::limits`].
 
 use std::cell::Cell;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::OnceLock;
 
 use axum::extract::Request;
@@ -96,8 +96,22 @@ fn viewer(headers: &HeaderMap, secret: Option<&str>) -> Option<IpAddr> {
 /// the event's context, and our own distribution. `X-Forwarded-For` begins with whatever the caller wrote into it.
 fn source_of(request: &Request) -> Option<IpAddr> {
     let Some(RequestContext::ApiGatewayV2(context)) = request.extensions().get() else { return None };
-    viewer(request.headers(), EDGE.get().map(String::as_str))
-        .or_else(|| context.http.source_ip.as_deref()?.parse().ok())
+    peer_or_viewer(request.headers(), context.http.source_ip.as_deref())
+}
+
+/// Where something came from, by its headers and the peer that the gateway saw.
+pub fn peer_or_viewer(headers: &HeaderMap, peer: Option<&str>) -> Option<IpAddr> {
+    viewer(headers, EDGE.get().map(String::as_str)).or_else(|| peer?.parse().ok())
+}
+
+/// What a source is called where it is counted.
+pub fn name_of(source: Option<IpAddr>) -> String {
+    match source.map(|address| address.to_canonical()) {
+        None => "source:unknown".to_owned(),
+        Some(IpAddr::V4(address)) => format!("source:{address}"),
+        // Whoever has one address of a /64 has all of them.
+        Some(IpAddr::V6(address)) => format!("source:{}/64", Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
+    }
 }
 
 /// Remembers what was taken, for the answer's headers. The last one counts.
