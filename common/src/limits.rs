@@ -11,6 +11,7 @@
 //! | `publish` | new texts and programs, which are kept | soul |
 //! | `checkout` | requests about checkout sessions | agent platform |
 //! | `public` | large answers that anybody may read, in KiB ([`weigh`]) | source address |
+//! | `export` | audits and exports of receipts, in KiB | agent |
 //! | `result` | large results that are read again, in KiB ([`take_result`]) | job |
 //! | `chain` | questions to the chain that came to nothing ([`may_ask_chain`]) | source address; wallets that have paid apart |
 //! | `connect` | new WebSockets | source address |
@@ -80,6 +81,8 @@ pub enum Class {
     Checkout,
     /// Large answers that anybody may read, in KiB.
     Public,
+    /// Audits and exports of receipts, in KiB.
+    Export,
     /// Large results of jobs, in KiB.
     Result,
     /// Questions to the chain for payments and proofs that were no good.
@@ -115,9 +118,10 @@ impl Class {
             Class::Publish => Limit { name: "publish", count: 50, window: DAY },
             Class::Checkout => Limit { name: "checkout", count: 600, window: MINUTE },
             Class::Public => Limit { name: "public", count: 6 * 1024, window: MINUTE },
+            Class::Export => Limit { name: "export", count: 1024 * 1024, window: DAY },
             Class::Result => Limit { name: "result", count: 20 * 1024, window: DAY },
             Class::Chain => Limit { name: "chain", count: 20, window: MINUTE },
-            Class::Connect => Limit { name: "connect", count: 30, window: MINUTE },
+            Class::Connect => Limit { name: "connect", count: 15, window: MINUTE },
         }
     }
 
@@ -192,7 +196,7 @@ pub const SMALL_ANSWER: usize = 16 * 1024;
 
 /// Counts the bytes of an answer; whoever goes over the limit with it still gets it. A limit that cannot be written lets it
 /// pass: these answers need no database, and the gateway's throttle holds.
-async fn take_bytes(app: &App, subject: Subject, class: Class, bytes: usize) -> Result<(), ApiError> {
+pub async fn take_bytes(app: &App, subject: Subject, class: Class, bytes: usize) -> Result<(), ApiError> {
     let turn = Turn::now(app, subject, class);
     match app.db.write(turn.count_many(app, bytes.div_ceil(1024))?).await {
         Ok(_) => Ok(()),

@@ -13,7 +13,7 @@ use crate::clock::Timestamp;
 use crate::config::Config;
 use crate::digest::sha256;
 use crate::http::{limit, log};
-use crate::store::{Db, Key, StoreError, Write};
+use crate::store::{Db, StoreError, daily};
 
 /// A relay has this long to take a mail.
 pub const PATIENCE: Duration = Duration::from_secs(5);
@@ -195,15 +195,7 @@ pub async fn may_send(db: &Db, now: Timestamp) -> Result<bool, StoreError> {
 }
 
 async fn count(db: &Db, of: &str, most: u32, now: Timestamp) -> Result<bool, StoreError> {
-    const DAY_SECS: i64 = 24 * 3600;
-    let day = now.secs().div_euclid(DAY_SECS);
-    let key = Key::new(format!("MAILS#{of}"), day.to_string());
-    let write = Write::update(&db.tables.agents, key, "SET #expires = :expires ADD #sent :one")
-        .only_if("attribute_not_exists(#sent) OR #sent < :most")
-        .bind("one", 1)?
-        .bind("most", most)?
-        .bind("expires", (day + 2) * DAY_SECS)?;
-    db.write_if(write).await
+    daily::take(db, format!("MAILS#{of}"), most, now).await
 }
 
 #[cfg(test)]
