@@ -121,7 +121,7 @@ impl Class {
             Class::Export => Limit { name: "export", count: 1024 * 1024, window: DAY },
             Class::Result => Limit { name: "result", count: 20 * 1024, window: DAY },
             Class::Chain => Limit { name: "chain", count: 20, window: MINUTE },
-            Class::Connect => Limit { name: "connect", count: 15, window: MINUTE },
+            Class::Connect => Limit { name: "connect", count: 10, window: MINUTE },
         }
     }
 
@@ -210,11 +210,11 @@ pub async fn take_bytes(app: &App, subject: Subject, class: Class, bytes: usize)
 
 /// Middleware: large answers that anybody may read are counted by their bytes, for the address they go to.
 pub async fn weigh(State(app): State<App>, request: Request, next: Next) -> Response {
-    let reads = request.method() == Method::GET;
+    let has_body = request.method() != Method::HEAD;
     let response = next.run(request).await;
     let bytes = response.body().size_hint().exact().unwrap_or_default();
     match usize::try_from(bytes) {
-        Ok(bytes) if reads && bytes > SMALL_ANSWER => {
+        Ok(bytes) if has_body && bytes > SMALL_ANSWER => {
             let taken = take_bytes(&app, Subject::source(), Class::Public, bytes).await;
             taken.map_or_else(IntoResponse::into_response, |()| response)
         }

@@ -14,7 +14,7 @@ use crate::money::Usdc;
 
 const MAX_RULES: usize = 25;
 const MAX_DOMAINS: usize = 100;
-pub const MAX_POLICY_BYTES: usize = 16 * 1024;
+pub const MAX_POLICY_BYTES: usize = 8 * 1024;
 /// Bounds of the time an approver has, in seconds (contract §27).
 const MIN_SECONDS: i64 = 60;
 const MAX_SECONDS: i64 = 604_800;
