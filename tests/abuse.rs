@@ -637,7 +637,7 @@ fn a_provider_is_asked_so_often_a_day_by_all_processes() {
             axum::response::IntoResponse::into_response(axum::Json(body))
         });
         let clock = Clock::pinned(Clock::system().now());
-        let urls = json!({"searxng": receiver.url.trim_end_matches('/')}).to_string();
+        let urls = json!({"searxng": format!("http://127.0.0.1:{}", receiver.host.1)}).to_string();
         let stack = stack_with(|options| {
             let options = options.with("SEARCH_PROVIDERS", "searxng").with("PROVIDER_URLS", urls);
             Options { clock: clock.clone(), ..options.with("PROVIDER_CALLS_PER_DAY", "brave=1, searxng=2") }
