@@ -657,3 +657,30 @@ fn a_provider_is_asked_so_often_a_day_by_all_processes() {
         assert_eq!(search("four").await, Ok(()));
     });
 }
+
+/// An approval shows its person the whole input, so each keeps it.
+#[test]
+fn a_held_call_keeps_its_input_once() {
+    run(async {
+        let it = deployed().await;
+        let text = json!({"type": "object", "properties": {"text": {"type": "string", "maxLength": 65_000}}});
+        let shop = Shop::with(&it.stack, "held", json!({"executor": "worker", "input_schema": text})).await;
+        let payer = Payer::with(&it.stack, 0).await;
+        let policy = json!({
+            "rules": [{"id": "all", "tool": "*", "action": "require_approval", "when": {"always": true}}],
+            "approver": {"email": "held@example.com"},
+        });
+        let proof = it.proof(&payer, "write");
+        let headers = [("content-type", "application/json"), ("x-agent-proof", proof.as_str())];
+        let put = payer.client.send("PUT", "/v1/agents/me/action-policy", &headers, policy.to_string()).await.unwrap();
+        assert_eq!(put.status, 200, "{}", put.text);
+        it.database.take_seen();
+        let input = json!({"input": {"text": "a".repeat(64_000)}});
+        let proof = it.proof(&payer, "write");
+        let held = payer.client.post(&shop.execute_path(), &[("x-agent-proof", &proof)], &input).await;
+        assert_eq!(held.error(), (403, "approval_required".to_owned()), "{}", held.text);
+        let units = write_units(&it.database.take_seen());
+        println!("an approval of 64 KB takes {units} write units");
+        assert!(units > 64.0 && 2.0 * units <= most::APPROVAL, "{units}");
+    });
+}

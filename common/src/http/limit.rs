@@ -20,7 +20,7 @@ use subtle::ConstantTimeEq;
 pub struct Taken {
     /// The limit's name.
     pub policy: &'static str,
-    /// Requests in a window.
+    /// Requests in a window, or KiB.
     pub limit: u64,
     pub window_secs: u64,
     /// Requests left in this window.
@@ -34,6 +34,14 @@ impl Taken {
     pub fn mark(&self, mut response: Response) -> Response {
         self.write(response.headers_mut());
         response
+    }
+
+    /// What is counted.
+    pub(super) fn unit(&self) -> &'static str {
+        match self.policy {
+            "public" | "result" | "export" => "KiB of answers of this kind",
+            _ => "requests of this kind",
+        }
     }
 
     pub(super) fn write(&self, headers: &mut HeaderMap) {
