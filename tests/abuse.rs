@@ -42,6 +42,8 @@ mod price {
     pub const MESSAGE: f64 = 1.0e-6;
     /// A GB of a function's memory for a second, on arm64.
     pub const GB_SECOND: f64 = 13.3334e-6;
+    /// A gas at 0.02 gwei, which is much on Base, and 3,000 USD for an ETH.
+    pub const GAS: f64 = 0.02e-9 * 3_000.0;
 }
 
 /// Most that one of a kind takes, as counted by the tests below.
@@ -60,6 +62,8 @@ mod most {
     pub const REGISTRATION: f64 = 60.0;
     /// Read units of a search.
     pub const SEARCH: f64 = 100.0;
+    /// Gas of a transfer, its tag included.
+    pub const GAS: f64 = 90_000.0;
     /// Bytes of one public answer: the script of `/docs`, to who does not take it packed.
     pub const PUBLIC: f64 = 2048.0 * 1024.0;
 }
@@ -256,6 +260,14 @@ fn rows() -> Vec<String> {
             "`WorkerConcurrency`",
             None,
             Some(workers * DAY_SECS * GB_SECOND / 8.0),
+        ),
+        row(
+            "the gas of a payment",
+            "payer",
+            most::GAS * price::GAS,
+            "`TRANSACTION_FEE_CAP_GWEI` a payment, and what is in the fee wallet",
+            None,
+            None,
         ),
         row(
             "1 USDC of cheap work whose payment does not come",
@@ -682,5 +694,22 @@ fn a_held_call_keeps_its_input_once() {
         let units = write_units(&it.database.take_seen());
         println!("an approval of 64 KB takes {units} write units");
         assert!(units > 64.0 && 2.0 * units <= most::APPROVAL, "{units}");
+    });
+}
+
+/// We pay for the gas, whatever the price is.
+#[test]
+fn a_payment_takes_no_more_gas_than_is_said() {
+    run(async {
+        let it = deployed().await;
+        let payer = Payer::new(&it.stack).await;
+        let bought = payer.buy(VIN_PATH, &json!({"vin": VIN})).await;
+        assert_eq!(bought.status, 200, "{}", bought.text);
+        let transaction = bought.base64_header("payment-response")["transaction"].clone();
+        let receipt = chain().await.rpc().call("eth_getTransactionReceipt", json!([transaction])).await.unwrap();
+        let gas =
+            receipt["gasUsed"].as_str().and_then(|gas| u64::from_str_radix(gas.trim_start_matches("0x"), 16).ok());
+        println!("a payment takes {gas:?} gas");
+        assert!(gas.is_some_and(|gas| gas as f64 <= most::GAS), "{receipt}");
     });
 }
