@@ -3,6 +3,7 @@
 //!
 //! | file | what it tries to break |
 //! |---|---|
+//! | `abuse` | ways to make the operator pay: each until its limit, with what it cost |
 //! | `paid_call` | every dialect of payment on both tools, answers, receipts, polling |
 //! | `read` | web read over the invented sites: pages, PDF, feeds, robots.txt, pages that need scripts |
 //! | `browser` | pages of scripts, through a real Chromium that can reach nothing by itself |
@@ -64,6 +65,7 @@
 //! | `template` | `template.yaml` says what the code says |
 //! | `events` | the sample events through the Lambda adapter |
 
+mod abuse;
 mod approvals;
 mod browser;
 mod budgets;

@@ -596,7 +596,7 @@ fn a_push_costs_what_its_own_subscribers_cost() {
             "units (read, write): connect {connect:?}, subscribe to one {subscribe:?}, push {alone:?}, beside 10,000 \
              others {beside:?} in {took:?}, last push {end:?}"
         );
-        assert!(connect.1 <= 4.0, "proof, rate limit, slot, connection: {connect:?}");
+        assert!(connect.1 <= 5.0, "source, proof, rate limit, slot, connection: {connect:?}");
         assert!(subscribe.1 <= 5.0 && subscribe.0 <= 2.0, "rate limit, connection, subscription, mark: {subscribe:?}");
         assert_eq!(end, (1.0, 2.0), "the subscription, and its place on the connection");
     });

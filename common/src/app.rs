@@ -15,7 +15,7 @@ use crate::gate::challenge::Forms;
 use crate::http::{ApiError, headers};
 use crate::ids::AgentId;
 use crate::jobs::{Engine, Queues};
-use crate::limits::{self, Class, StopSwitch, Subject};
+use crate::limits::{self, Class, Exhausted, StopSwitch, Subject};
 use crate::net::{FetchPolicy, PlainHttp};
 use crate::payments::bid::FeeCap;
 use crate::payments::policy::Gauge;
@@ -38,6 +38,7 @@ pub struct App {
     pub blobs: Arc<dyn Blobs>,
     pub chain: Chain,
     pub stop: StopSwitch,
+    pub exhausted: Exhausted,
     pub exposure: Gauge,
     /// Of the 402 answers of this process.
     pub forms: Forms,
@@ -80,6 +81,7 @@ impl App {
             blobs: Arc::new(S3Blobs::new(connections.signed.clone(), bucket)),
             chain: Chain::new(connections.http.clone(), &config.chain),
             stop: StopSwitch::default(),
+            exhausted: Exhausted::default(),
             exposure: Gauge::default(),
             forms: Forms::default(),
             config,
@@ -191,13 +193,19 @@ impl App {
             return Ok(true);
         }
         // A contract wallet signs in its own way, and only the chain can tell.
+        let source = Subject::source();
+        limits::may_ask_chain(self, source)?;
         let asked = async {
             Ok::<bool, crate::providers::chain::ChainError>(
                 self.chain.has_code(proof.agent).await?
                     && self.chain.is_valid_signature(proof.agent, &proof.digest(service), &proof.signature).await?,
             )
         };
-        asked.await.map_err(|error| ApiError::Unavailable(StoreError::new(error)))
+        let asked = asked.await.map_err(|error| ApiError::Unavailable(StoreError::new(error)));
+        if !matches!(asked, Ok(true)) {
+            limits::asked_chain_in_vain(self, source).await;
+        }
+        asked
     }
 }
 

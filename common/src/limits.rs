@@ -10,33 +10,48 @@
 //! | `register` | registrations of souls whose body is good | source address |
 //! | `publish` | new texts and programs, which are kept | soul |
 //! | `checkout` | requests about checkout sessions | agent platform |
+//! | `public` | large answers that anybody may read, in KiB ([`weigh`]) | source address |
+//! | `export` | audits and exports of receipts, in KiB | agent |
+//! | `result` | large results that are read again, in KiB ([`take_result`]) | job |
+//! | `chain` | questions to the chain that came to nothing ([`may_ask_chain`]) | source address; wallets that have paid apart |
+//! | `connect` | new WebSockets | source address |
 //!
 //! An agent is a wallet, whoever calls for it: its access tokens count against its own limits, so that minting more of
 //! them multiplies nothing. Only their writes are a limit of their own, one for all tokens of an agent together: a stolen
 //! token must not be able to keep its owner from revoking it.
 //!
 //! A request is counted once it is proven who makes it, so that nobody can use up another's limit, and before any work.
-//! What nobody proves (prices, public pages) is never counted: it writes nothing, and API Gateway throttles it.
+//! What nobody proves (prices, small public pages) is not counted: it writes nothing, and API Gateway throttles it. Counted is
+//! what costs far more than the write: traffic and questions to the chain. docs/ABUSE.md has what each may cost.
 //!
 //! Windows are fixed, aligned to the clock, and counted in one item each: a conditional `ADD` is exact whatever runs at
 //! once, in however many processes, for one write unit. A request over the limit changes nothing (its proof, which
 //! showed whose it is, is used up all the same). With fixed windows, two windows' worth may come around a boundary.
 
+use std::collections::HashMap;
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use axum::body::HttpBody;
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use http::Method;
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::app::App;
 use crate::auth::{Caller, Scope};
 use crate::clock::{Lately, Timestamp};
-use crate::http::{ApiError, limit};
-use crate::ids::AgentId;
+use crate::http::{ApiError, limit, log};
+use crate::ids::{AgentId, RequestId};
+use crate::jobs::Job;
+use crate::jobs::job::Place;
 use crate::store::db::parse;
 use crate::store::{Key, StoreError, Write, WriteError};
 
@@ -64,9 +79,19 @@ pub enum Class {
     Publish,
     /// Checkout sessions of a platform, for all its buyers.
     Checkout,
+    /// Large answers that anybody may read, in KiB.
+    Public,
+    /// Audits and exports of receipts, in KiB.
+    Export,
+    /// Large results of jobs, in KiB.
+    Result,
+    /// Questions to the chain for payments and proofs that were no good.
+    Chain,
+    /// New WebSockets.
+    Connect,
 }
 
-/// So many requests in a window.
+/// So many requests, or KiB, in a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
     pub name: &'static str,
@@ -92,6 +117,11 @@ impl Class {
             Class::Register => Limit { name: "register", count: 5, window: DAY },
             Class::Publish => Limit { name: "publish", count: 50, window: DAY },
             Class::Checkout => Limit { name: "checkout", count: 600, window: MINUTE },
+            Class::Public => Limit { name: "public", count: 6 * 1024, window: MINUTE },
+            Class::Export => Limit { name: "export", count: 1024 * 1024, window: DAY },
+            Class::Result => Limit { name: "result", count: 20 * 1024, window: DAY },
+            Class::Chain => Limit { name: "chain", count: 20, window: MINUTE },
+            Class::Connect => Limit { name: "connect", count: 10, window: MINUTE },
         }
     }
 
@@ -113,6 +143,8 @@ pub enum Subject {
     Platform(Uuid),
     /// Where the request came from; whoever comes from nowhere shares one limit.
     Source(Option<IpAddr>),
+    /// Everybody who reads a job.
+    Job(RequestId),
 }
 
 impl Subject {
@@ -137,14 +169,8 @@ impl fmt::Display for Subject {
             Subject::Tokens(agent) => write!(f, "tokens:{agent}"),
             Subject::Soul(soul) => write!(f, "soul:{soul}"),
             Subject::Platform(platform) => write!(f, "platform:{platform}"),
-            Subject::Source(None) => f.write_str("source:unknown"),
-            Subject::Source(Some(address)) => match address.to_canonical() {
-                IpAddr::V4(address) => write!(f, "source:{address}"),
-                // Whoever has one address of a /64 has all of them.
-                IpAddr::V6(address) => {
-                    write!(f, "source:{}/64", Ipv6Addr::from_bits(address.to_bits() >> 64 << 64))
-                }
-            },
+            Subject::Job(job) => write!(f, "job:{job}"),
+            Subject::Source(address) => f.write_str(&limit::name_of(*address)),
         }
     }
 }
@@ -165,6 +191,90 @@ pub async fn take(app: &App, subject: Subject, class: Class) -> Result<Taken, Ap
     }
 }
 
+/// Public answers and results up to this size, in bytes, are not counted.
+pub const SMALL_ANSWER: usize = 16 * 1024;
+
+/// Counts the bytes of an answer; whoever goes over the limit with it still gets it. A limit that cannot be written lets it
+/// pass: these answers need no database, and the gateway's throttle holds.
+pub async fn take_bytes(app: &App, subject: Subject, class: Class, bytes: usize) -> Result<(), ApiError> {
+    let turn = Turn::now(app, subject, class);
+    match app.db.write(turn.count_many(app, bytes.div_ceil(1024))?).await {
+        Ok(_) => Ok(()),
+        Err(WriteError::Refused(_)) => Err(turn.refusal()),
+        Err(WriteError::Failed(error)) => {
+            log::failure("an answer's bytes could not be counted", &error);
+            Ok(())
+        }
+    }
+}
+
+/// Middleware: large answers that anybody may read are counted by their bytes, for the address they go to.
+pub async fn weigh(State(app): State<App>, request: Request, next: Next) -> Response {
+    let has_body = request.method() != Method::HEAD;
+    let response = next.run(request).await;
+    let bytes = response.body().size_hint().exact().unwrap_or_default();
+    match usize::try_from(bytes) {
+        Ok(bytes) if has_body && bytes > SMALL_ANSWER => {
+            let taken = take_bytes(&app, Subject::source(), Class::Public, bytes).await;
+            taken.map_or_else(IntoResponse::into_response, |()| response)
+        }
+        _ => response,
+    }
+}
+
+/// Counts a result that is read for an answer, if it is one that is kept in a blob: a call costs less than traffic without end.
+pub async fn take_result(app: &App, job: &Job, result: &Value) -> Result<(), ApiError> {
+    let is_large = job.result.as_ref().is_some_and(|stored| matches!(stored.place, Place::Blob(_)));
+    if !is_large {
+        return Ok(());
+    }
+    take_bytes(app, Subject::Job(job.request_id), Class::Result, result.to_string().len()).await
+}
+
+/// Who came to the end of the limit of questions to the chain, and in which window, as far as this process knows.
+///
+/// Whose payment is good is never counted: that would be a write for each paid call. Who asks for nothing is, after the
+/// question; and once the limit is used up, each process refuses it without a question. So at most a few more questions are
+/// put than the limit has, one for each process.
+#[derive(Clone, Debug, Default)]
+pub struct Exhausted(Arc<Mutex<HashMap<String, i64>>>);
+
+impl Exhausted {
+    fn is_in(&self, turn: &Turn) -> bool {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(&turn.subject.to_string()) == Some(&turn.window.start)
+    }
+
+    fn insert(&self, turn: &Turn) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|_, start| *start == turn.window.start);
+        known.insert(turn.subject.to_string(), turn.window.start);
+    }
+}
+
+/// Whether the chain may be asked for this subject: not once that came to nothing too often. Reads nothing.
+pub fn may_ask_chain(app: &App, subject: Subject) -> Result<(), ApiError> {
+    let turn = Turn::now(app, subject, Class::Chain);
+    if app.exhausted.is_in(&turn) { Err(turn.refusal()) } else { Ok(()) }
+}
+
+/// Counts that the chain was asked for nothing.
+pub async fn asked_chain_in_vain(app: &App, subject: Subject) {
+    let turn = Turn::now(app, subject, Class::Chain);
+    let counted = async {
+        match app.db.write(turn.count(app)?).await {
+            Ok(item) => Ok(turn.is_over(parse::<Used>(item)?.used)),
+            Err(WriteError::Refused(_)) => Ok(true),
+            Err(WriteError::Failed(error)) => Err(error),
+        }
+    };
+    match counted.await {
+        Ok(true) => app.exhausted.insert(&turn),
+        Ok(false) => {}
+        Err(error) => log::failure("a question to the chain could not be counted", &error),
+    }
+}
+
 /// A request's place in the limit it counts against. A paid call is counted in the transaction of its claim, which makes
 /// that exact for no request of its own; only what is bought is counted.
 #[derive(Clone, Copy, Debug)]
@@ -180,10 +290,14 @@ impl Turn {
 
     /// The write that counts it. Refused over the limit.
     pub fn count(&self, app: &App) -> Result<Write, StoreError> {
+        self.count_many(app, 1)
+    }
+
+    fn count_many(&self, app: &App, many: usize) -> Result<Write, StoreError> {
         let key = self.window.key(self.subject);
-        Write::update(&app.db.tables.agents, key, "ADD #used :one SET #expires = :expires")
+        Write::update(&app.db.tables.agents, key, "ADD #used :many SET #expires = :expires")
             .only_if("attribute_not_exists(#used) OR #used < :limit")
-            .bind("one", 1)?
+            .bind("many", many)?
             .bind("limit", self.window.limit)?
             // A window longer than it lasts, for clocks that differ.
             .bind("expires", self.window.start.saturating_add(2 * i64::try_from(self.window.secs).unwrap_or_default()))

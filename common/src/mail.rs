@@ -12,12 +12,17 @@ use lettre::{AsyncSmtpTransport, AsyncTransport, Tokio1Executor};
 use crate::clock::Timestamp;
 use crate::config::Config;
 use crate::digest::sha256;
-use crate::store::{Db, Key, StoreError, Write};
+use crate::http::{limit, log};
+use crate::store::{Db, StoreError, daily};
 
 /// A relay has this long to take a mail.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 /// Most mails to one address a day (UTC), whoever asks.
 pub const MAX_MAILS_A_DAY: u32 = 100;
+/// Most mails a day that requests from one source address cause, to whomever. Wallets and addresses cost nothing.
+pub const MAX_OF_SOURCE_A_DAY: u32 = 500;
+/// Most mails of the deployment a day.
+pub const MAX_IN_ALL_A_DAY: u32 = 10_000;
 
 /// How mails leave.
 #[derive(Clone)]
@@ -51,7 +56,7 @@ pub struct Letter {
 pub enum MailError {
     /// There is no relay.
     NotConfigured,
-    /// The address got its most for this day.
+    /// The address, whoever asks, or the deployment got its most for this day.
     TooMany,
     /// The relay will not take it, also later.
     Refused(String),
@@ -65,7 +70,7 @@ impl fmt::Display for MailError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             MailError::NotConfigured => f.write_str("there is no mail relay"),
-            MailError::TooMany => f.write_str("the address got its most for this day"),
+            MailError::TooMany => f.write_str("there were too many mails this day"),
             MailError::Refused(cause) | MailError::NotNow(cause) => f.write_str(cause),
             MailError::Silent => f.write_str("the relay took too long"),
         }
@@ -111,7 +116,12 @@ impl Mailer {
         if !self.is_configured() {
             return Err(MailError::NotConfigured);
         }
-        if !may_mail(db, &letter.to, now).await.map_err(|error| MailError::NotNow(error.to_string()))? {
+        let counted = async {
+            Ok::<bool, StoreError>(
+                may_ask(db, now).await? && may_mail(db, &letter.to, now).await? && may_send(db, now).await?,
+            )
+        };
+        if !counted.await.map_err(|error| MailError::NotNow(error.to_string()))? {
             return Err(MailError::TooMany);
         }
         let mail = self.written(letter, now);
@@ -135,7 +145,7 @@ impl Mailer {
                 written.map_err(|error| MailError::NotNow(error.to_string()))?;
                 // The file and not what is in it: links are in no log.
                 let file = serde_json::json!({"file": path.display().to_string()});
-                crate::http::log::event("there is mail", file);
+                log::event("there is mail", file);
                 Ok(())
             }
         }
@@ -163,16 +173,29 @@ impl Mailer {
 /// Counts a mail to an address. False if the address got its most for this day: agents choose whom to ask, and wallets
 /// are free.
 pub async fn may_mail(db: &Db, address: &str, now: Timestamp) -> Result<bool, StoreError> {
-    const DAY_SECS: i64 = 24 * 3600;
-    let day = now.secs().div_euclid(DAY_SECS);
     let address = const_hex::encode(sha256(address.to_ascii_lowercase().as_bytes()));
-    let key = Key::new(format!("MAILS#{address}"), day.to_string());
-    let write = Write::update(&db.tables.agents, key, "SET #expires = :expires ADD #sent :one")
-        .only_if("attribute_not_exists(#sent) OR #sent < :most")
-        .bind("one", 1)?
-        .bind("most", MAX_MAILS_A_DAY)?
-        .bind("expires", (day + 2) * DAY_SECS)?;
-    db.write_if(write).await
+    count(db, &address, MAX_MAILS_A_DAY, now).await
+}
+
+/// Counts a mail of the address the request being worked on came from, if one is.
+async fn may_ask(db: &Db, now: Timestamp) -> Result<bool, StoreError> {
+    match limit::source() {
+        None => Ok(true),
+        source => count(db, &limit::name_of(source), MAX_OF_SOURCE_A_DAY, now).await,
+    }
+}
+
+/// Counts a mail of the deployment.
+pub async fn may_send(db: &Db, now: Timestamp) -> Result<bool, StoreError> {
+    let may = count(db, "all", MAX_IN_ALL_A_DAY, now).await?;
+    if !may {
+        log::failure("no mail leaves any more today", &format_args!("{MAX_IN_ALL_A_DAY} did"));
+    }
+    Ok(may)
+}
+
+async fn count(db: &Db, of: &str, most: u32, now: Timestamp) -> Result<bool, StoreError> {
+    daily::take(db, format!("MAILS#{of}"), most, now).await
 }
 
 #[cfg(test)]

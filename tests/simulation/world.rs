@@ -17,7 +17,7 @@ use common::gate::Gate;
 use common::ids::RequestId;
 use common::jobs::job::Lane;
 use common::jobs::{Engine, Queues, sweep};
-use common::limits::StopSwitch;
+use common::limits::{Exhausted, StopSwitch};
 use common::marketplace::workshop::Workshop;
 use common::marketplace::{Market, webhook};
 use common::net::{FetchPolicy, PlainHttp};
@@ -174,6 +174,7 @@ impl World {
             blobs: Arc::new(Nowhere),
             chain: common::providers::Chain::new(http.clone(), &self.config.chain),
             stop: StopSwitch::default(),
+            exhausted: Exhausted::default(),
             exposure: Gauge::default(),
             forms: Default::default(),
         };

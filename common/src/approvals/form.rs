@@ -14,6 +14,7 @@ use crate::money::Usdc;
 
 const MAX_RULES: usize = 25;
 const MAX_DOMAINS: usize = 100;
+pub const MAX_POLICY_BYTES: usize = 8 * 1024;
 /// Bounds of the time an approver has, in seconds (contract §27).
 const MIN_SECONDS: i64 = 60;
 const MAX_SECONDS: i64 = 604_800;
@@ -55,7 +56,15 @@ pub fn policy(body: &Object, now: Timestamp) -> Result<Policy, Vec<FieldError>> 
         None => Approver::default(),
     };
     let timeout_seconds = form.seconds(body, "timeout_seconds");
-    form.done(Policy { enabled, rules, approver, timeout_seconds, updated_at: now })
+    let policy = Policy { enabled, rules, approver, timeout_seconds, updated_at: now };
+    // It is read with every call of the agent's, and written whole.
+    if serde_json::to_string(&policy).map_or(true, |text| text.len() > MAX_POLICY_BYTES) {
+        form.wrong::<()>(
+            "rules",
+            format!("may have at most {MAX_POLICY_BYTES} bytes as JSON, with the rest of the policy"),
+        );
+    }
+    form.done(policy)
 }
 
 /// The body of `POST /v1/approvals`.

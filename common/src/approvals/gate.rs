@@ -125,6 +125,7 @@ async fn hold(
             Ok(required(&approval, call.now))
         }
         Err(CreateError::TooManyPending) => Err(ApiError::TooManyPendingApprovals),
+        Err(CreateError::TooManyToday(taken)) => Err(ApiError::RateLimited(taken)),
         Err(CreateError::Store(error)) => Err(ApiError::Unavailable(error)),
     }
 }

@@ -18,13 +18,16 @@ use super::policy::Policy;
 use crate::clock::Timestamp;
 use crate::digest::{self, sha256, sha256_parts};
 use crate::encoding::base64_url;
+use crate::http::limit::{self, Taken};
 use crate::ids::AgentId;
 use crate::ledger::account;
 use crate::store::db::{Query, parse};
-use crate::store::{Db, Key, StoreError, Write, WriteError};
+use crate::store::{Db, Key, StoreError, Write, WriteError, daily};
 
 /// Most pending approvals of one agent.
 pub const MAX_PENDING: usize = 20;
+/// Most approvals a day that requests from one source address ask for: each keeps up to 128 KB, and wallets cost nothing.
+pub const MAX_OF_SOURCE_A_DAY: u32 = 500;
 /// Characters of a link's token: base64url of 32 random bytes.
 const TOKEN_CHARS: usize = 43;
 /// A filtered list looks at this many approvals.
@@ -85,6 +88,8 @@ struct Shown {
 #[derive(Debug)]
 pub enum CreateError {
     TooManyPending,
+    /// So many were asked for from the same source address today.
+    TooManyToday(Taken),
     /// Another approval for the same call was made at the same time.
     Exists(ApprovalId),
     Store(StoreError),
@@ -194,6 +199,12 @@ pub async fn create(
     call: Option<Call<'_>>,
     now: Timestamp,
 ) -> Result<LinkToken, CreateError> {
+    let source = limit::name_of(limit::source());
+    if !daily::take(db, format!("RATE#{source}#approval"), MAX_OF_SOURCE_A_DAY, now).await? {
+        let (limit, reset_secs) = (MAX_OF_SOURCE_A_DAY.into(), daily::secs_left(now));
+        let taken = Taken { policy: "approval", limit, window_secs: 24 * 3600, remaining: 0, reset_secs };
+        return Err(CreateError::TooManyToday(taken));
+    }
     let table = &db.tables.agents;
     let agent = approval.agent_id;
     let token = LinkToken::random();

@@ -48,6 +48,9 @@ pub struct ProvidersConfig {
     pub keys: BTreeMap<String, Redacted>,
     /// `PROVIDER_KEYS_SECRET_ARN`: the secret that holds the same object.
     pub keys_secret_arn: Option<String>,
+    /// `PROVIDER_CALLS_PER_DAY`: comma-separated `name=number`, how often a provider is asked on a UTC day at most, by all
+    /// functions together; then it counts as busy. Default: no end.
+    pub calls_a_day: BTreeMap<String, u32>,
     /// `BROWSER_URL`: the browser that runs pages' scripts: its DevTools WebSocket (`ws`, `wss`), or the `http` address of
     /// its debugging port. `{key}` in it stands for the key `browser` of `PROVIDER_KEYS`. Default: none, and such pages are
     /// not read.
@@ -78,6 +81,17 @@ impl ProvidersConfig {
             }
             url.truncate(url.trim_end_matches('/').len());
         }
+        let mut calls_a_day = BTreeMap::new();
+        let most = env.text("PROVIDER_CALLS_PER_DAY").unwrap_or_default();
+        for entry in most.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
+            match entry.split_once('=').map(|(name, most)| (name.trim(), most.trim().parse())) {
+                Some((name, Ok(most))) => drop(calls_a_day.insert(name.to_owned(), most)),
+                _ => env.problem(
+                    "PROVIDER_CALLS_PER_DAY",
+                    format_args!("{entry} must be a provider's name, = and a number"),
+                ),
+            }
+        }
         let seeds: Vec<String> = env
             .text("SEARCH_SEEDS")
             .unwrap_or_default()
@@ -105,6 +119,7 @@ impl ProvidersConfig {
             order,
             urls,
             keys: keys.into_iter().map(|(name, key)| (name, Redacted::new(key))).collect(),
+            calls_a_day,
             browser_url,
             keys_secret_arn: env.text("PROVIDER_KEYS_SECRET_ARN"),
             seeds,

@@ -62,6 +62,7 @@ use crate::money::Usdc;
 use crate::net::FetchPolicy;
 use crate::payments::claim::{self, Claim, HONOUR_FOR};
 use crate::payments::idempotency::{self, CallName};
+use crate::payments::policy;
 use crate::payments::quote::{Purchase, Quote, QuoteError};
 use crate::payments::reason::Reason;
 use crate::payments::settle::{JobPayment, Verdict};
@@ -326,8 +327,38 @@ impl Gate {
         Quote::redeem(token, &self.quote_key, order.purchase(), payer, self.app.clock.now()).map_err(ApiError::from)
     }
 
-    /// A call with a signed payment.
+    /// A call with a signed payment. If the chain is asked and nothing is bought, that is counted.
     async fn redeem(&self, order: &Order<'_>, payment: &Payment) -> Result<Response, ApiError> {
+        let mut asks = None;
+        let answer = self.redeem_asking(order, payment, &mut asks).await;
+        if let Some(subject) = asks {
+            limits::asked_chain_in_vain(&self.app, subject).await;
+        }
+        answer
+    }
+
+    /// Whose limit it counts against if the chain is asked about a payment for nothing: its source's, or, once that is used
+    /// up, the payer's own, if it has paid enough before. Where many share an address, one of them does not stop the others.
+    async fn may_ask_chain(&self, payer: AgentId, signer: Signer) -> Result<Subject, ApiError> {
+        let source = Subject::source();
+        let Err(refusal) = limits::may_ask_chain(&self.app, source) else { return Ok(source) };
+        if signer != Signer::Key {
+            return Err(refusal);
+        }
+        let account = account::load(&self.app.db, payer).await?;
+        if account.settled == Usdc::ZERO || policy::counts(&account, &self.app.config.payments) {
+            return Err(refusal);
+        }
+        limits::may_ask_chain(&self.app, Subject::Agent(payer)).map(|()| Subject::Agent(payer))
+    }
+
+    /// `asks` is who asks the chain, as long as nothing came of it.
+    async fn redeem_asking(
+        &self,
+        order: &Order<'_>,
+        payment: &Payment,
+        asks: &mut Option<Subject>,
+    ) -> Result<Response, ApiError> {
         let authorization = &payment.authorization;
         let judged = self.judge(order, payment);
         let signer = verify::signer(authorization, &self.app.config.chain);
@@ -345,6 +376,11 @@ impl Gate {
             }
         };
         let amount = quote.map_or(order.price, |quote| quote.remaining());
+        match self.may_ask_chain(AgentId::of(authorization.from), signer).await {
+            Ok(subject) => *asks = Some(subject),
+            // What was bought is told without a question.
+            Err(refusal) => return self.answer_known(order, payment, signer).await?.ok_or(refusal),
+        }
         if signer == Signer::Unknown {
             match self.app.chain.has_code(authorization.from).await {
                 Ok(true) => {}
@@ -363,7 +399,13 @@ impl Gate {
         let job = self.request_id(&sale);
         let checked = self.engine.settler.check(JobPayment { authorization, job }, quote.map(|quote| quote.given));
         let refusal = match (checked.await, terms) {
-            (Verdict::Good, Ok(())) => return self.claim(sale).await,
+            (Verdict::Good, Ok(())) => {
+                let answer = self.claim(sale).await;
+                if answer.as_ref().is_ok_and(|answer| answer.status().is_success()) {
+                    *asks = None;
+                }
+                return answer;
+            }
             (Verdict::Unknown(cause), _) => return Err(self.could_not_check(order, payment, amount, &cause)),
             (Verdict::AlreadyPaid { transaction }, _) => {
                 if let Some(answer) = self.answer_known(order, payment, signer).await? {
@@ -630,6 +672,9 @@ impl Gate {
             (_, Some(Outcome::Completed), Answer::Direct) => {
                 let stored = job.result.as_ref().ok_or_else(|| StoreError::new("a completed job has no result"))?;
                 let result = engine::read_result(&*self.engine.blobs, stored).await?.ok_or(ApiError::ResultExpired)?;
+                if again {
+                    limits::take_result(&self.app, job, &result).await?;
+                }
                 match order.listing {
                     Some(_) => private_json(StatusCode::OK, &result),
                     None if order.tool.bare => private_json(StatusCode::OK, &answer::completed_bare(job, result)),

@@ -84,6 +84,11 @@ fn state(job: Option<&Job>) -> &'static str {
 }
 
 impl PaymentStatus {
+    /// Whether the database alone told it, by this nonce.
+    pub fn is_known_by(&self, reference: &Word) -> bool {
+        self.nonce == *reference && !self.claim.reopened
+    }
+
     pub fn to_json(&self) -> Value {
         let mut body = json!({
             "nonce": hex0x(&self.nonce),

@@ -475,8 +475,11 @@ impl ApiError {
                 "this route needs Authorization: Bearer and the soul key from the registration".to_owned()
             }
             ApiError::RateLimited(taken) => format!(
-                "at most {} requests of this kind in {} s; try again in {} s",
-                taken.limit, taken.window_secs, taken.reset_secs
+                "at most {} {} in {} s; try again in {} s",
+                taken.limit,
+                taken.unit(),
+                taken.window_secs,
+                taken.reset_secs
             ),
             ApiError::ServicePaused(reason) if reason.is_empty() => {
                 "paid calls are paused; nothing was charged".to_owned()

@@ -5,7 +5,7 @@
 //! [`crate::limits`].
 
 use std::cell::Cell;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::OnceLock;
 
 use axum::extract::Request;
@@ -19,7 +19,7 @@ use subtle::ConstantTimeEq;
 pub struct Taken {
     /// The limit's name.
     pub policy: &'static str,
-    /// Requests in a window.
+    /// Requests in a window, or KiB.
     pub limit: u64,
     pub window_secs: u64,
     /// Requests left in this window.
@@ -33,6 +33,14 @@ impl Taken {
     pub fn mark(&self, mut response: Response) -> Response {
         self.write(response.headers_mut());
         response
+    }
+
+    /// What is counted.
+    pub(super) fn unit(&self) -> &'static str {
+        match self.policy {
+            "public" | "result" | "export" => "KiB of answers of this kind",
+            _ => "requests of this kind",
+        }
     }
 
     pub(super) fn write(&self, headers: &mut HeaderMap) {
@@ -95,8 +103,22 @@ fn viewer(headers: &HeaderMap, secret: Option<&str>) -> Option<IpAddr> {
 /// the event's context, and our own distribution. `X-Forwarded-For` begins with whatever the caller wrote into it.
 fn source_of(request: &Request) -> Option<IpAddr> {
     let Some(RequestContext::ApiGatewayV2(context)) = request.extensions().get() else { return None };
-    viewer(request.headers(), EDGE.get().map(String::as_str))
-        .or_else(|| context.http.source_ip.as_deref()?.parse().ok())
+    peer_or_viewer(request.headers(), context.http.source_ip.as_deref())
+}
+
+/// Where something came from, by its headers and the peer that the gateway saw.
+pub fn peer_or_viewer(headers: &HeaderMap, peer: Option<&str>) -> Option<IpAddr> {
+    viewer(headers, EDGE.get().map(String::as_str)).or_else(|| peer?.parse().ok())
+}
+
+/// What a source is called where it is counted.
+pub fn name_of(source: Option<IpAddr>) -> String {
+    match source.map(|address| address.to_canonical()) {
+        None => "source:unknown".to_owned(),
+        Some(IpAddr::V4(address)) => format!("source:{address}"),
+        // Whoever has one address of a /64 has all of them.
+        Some(IpAddr::V6(address)) => format!("source:{}/64", Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
+    }
 }
 
 /// Remembers what was taken, for the answer's headers. The last one counts.

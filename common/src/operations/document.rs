@@ -372,6 +372,11 @@ pub fn refusals(operation: &Operation) -> Vec<(u16, &'static str)> {
         refusals.push((404, "not_found"));
     }
     let changes = operation.method != "GET";
+    // Large answers to anybody are counted by their bytes (`limits::weigh`).
+    let is_public = matches!(operation.auth, Auth::Nobody) && !changes;
+    if is_public && matches!(routes::group_of(operation.method, operation.path), "meta" | "souls") {
+        refusals.push((429, if is_marketplace { "rate_limited" } else { "rate_limit_exceeded" }));
+    }
     let is_form = matches!(operation.body, Body::Form(_));
     if changes || !operation.query.is_empty() || !operation.headers.is_empty() {
         refusals.push((400, "invalid_request"));

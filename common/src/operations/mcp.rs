@@ -64,5 +64,6 @@ pub static OPERATIONS: &[Operation] = &[Operation::post(
     refused(406, "Neither JSON nor an event stream is accepted"),
     refused(413, "Too large"),
     refused(415, "Not application/json"),
+    Answer::json(429, "Too many bytes went to this address within a minute", Shape::Ref(&ERROR)),
     refused(500, "It failed"),
 ])];

@@ -10,7 +10,8 @@
 //! - An answer is read to 8 MB and no further. Keys show in no error and no log.
 //! - Callers are told who it was and a plain word ([`OutboundError`]'s text); what went wrong underneath is for the log.
 //!
-//! Limits are per process: deployed, as many processes run as the function's concurrency allows.
+//! Limits are per process: deployed, as many processes run as the function's concurrency allows. Only what an operator set for
+//! a day (`PROVIDER_CALLS_PER_DAY`) holds over all of them: what a provider charges may be more than the tool's price.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -22,12 +23,13 @@ use serde_json::Value;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
+use crate::clock::Clock;
 use crate::config::{ProvidersConfig, Redacted};
 use crate::http::log;
 use crate::net::{PlainAnswer, PlainError, PlainHttp};
 use crate::outcome::{ErrorCode, ToolError, Unavailable};
-use crate::store::StoreError;
 use crate::store::aws::SignedHttp;
+use crate::store::{Db, StoreError, daily};
 
 /// How often one question is put.
 const ATTEMPTS: u32 = 3;
@@ -47,6 +49,8 @@ pub struct Outbound {
     user_agent: String,
     hosts: Mutex<HashMap<String, Host>>,
     keys: OnceCell<HashMap<String, Redacted>>,
+    /// Where the calls of a day are counted.
+    counters: Option<(Db, Clock)>,
 }
 
 /// One question to a provider.
@@ -176,6 +180,33 @@ impl Outbound {
             user_agent: user_agent.to_owned(),
             hosts: Mutex::default(),
             keys: OnceCell::new(),
+            counters: None,
+        }
+    }
+
+    /// The same, which asks a provider no more often a day than the operator lets it.
+    pub fn counted(self, db: Db, clock: Clock) -> Outbound {
+        Outbound { counters: Some((db, clock)), ..self }
+    }
+
+    /// Counts a call of a provider that has a number a day.
+    async fn count(&self, provider: &str) -> Result<(), OutboundError> {
+        let (Some(most), Some((db, clock))) = (self.config.calls_a_day.get(provider), &self.counters) else {
+            return Ok(());
+        };
+        match daily::take(db, format!("RATE#provider:{provider}#calls"), *most, clock.now()).await {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                log::failure(
+                    &format!("{provider} is not asked any more today"),
+                    &format_args!("{most} calls were made"),
+                );
+                Err(OutboundError::TooMany)
+            }
+            Err(error) => {
+                log::failure("a provider's calls could not be counted", &error);
+                Err(OutboundError::NotAsked("its calls could not be counted".to_owned()))
+            }
         }
     }
 
@@ -215,6 +246,7 @@ impl Outbound {
         let origin = self.config.urls.get(provider).map_or(own_origin, String::as_str);
         let mut attempt = 1;
         loop {
+            self.count(provider).await?;
             self.take_turn(origin, ask.per_second, deadline).await?;
             let exchange = tokio::time::timeout_at(deadline, self.http.send(self.request(origin, ask)?)).await;
             let (error, named) = match exchange {

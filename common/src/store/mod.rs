@@ -6,6 +6,7 @@
 
 pub mod aws;
 pub mod blob;
+pub mod daily;
 pub mod db;
 pub mod due;
 pub mod lists;

@@ -150,7 +150,8 @@ impl Toolbox {
         let user_agent = format!("{}/{} (+{contact})", config.service_name, env!("CARGO_PKG_VERSION"));
         Ok(Toolbox {
             fetcher: Fetcher::new(policy, &user_agent).map_err(StoreError::new)?,
-            outbound: Outbound::new(http.clone(), signed.clone(), &config.providers, &user_agent),
+            outbound: Outbound::new(http.clone(), signed.clone(), &config.providers, &user_agent)
+                .counted(db.clone(), clock.clone()),
             dns: Dns::new(config.dns_server),
             browser: config.providers.browser_url.clone().map(|url| Browser::new(url, http)),
             model: Model::configured(&config, http, signed),

@@ -219,6 +219,7 @@ impl Desk {
         let token = match store::create(&self.app.db, &approval, None, now).await {
             Ok(token) => token,
             Err(CreateError::TooManyPending) => return Err(ApiError::TooManyPendingApprovals),
+            Err(CreateError::TooManyToday(taken)) => return Err(ApiError::RateLimited(taken)),
             Err(CreateError::Exists(id)) => return Err(StoreError::new(format_args!("{id} is there already")).into()),
             Err(CreateError::Store(error)) => return Err(error.into()),
         };

@@ -1,7 +1,7 @@
 //! What the agent's money did: receipts, sums and returns, the audit and its export, and one charge explained.
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use axum::routing::{get, patch, post};
@@ -18,6 +18,7 @@ use common::insights::span::period;
 use common::insights::sums::Period;
 use common::insights::{explain, view};
 use common::ledger::value::{self, DecideError, Report, Reported, Status, Subject};
+use common::limits::{self, Class};
 use common::operations::insights::{DECISION, OUTCOME, VALUE};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use serde_json::{Map, Value, json};
@@ -203,7 +204,11 @@ async fn audit_receipts(State(audit): State<Audit>, RawQuery(query): RawQuery, h
         }
         let page = pages::page(&audit.app.db, caller.agent, cursor.as_ref().map(|cursor| &cursor.after), limit).await?;
         let next = audit.next_cursor(&page, &caller, None);
-        private_body(&page.body(next))
+        let response = private_body(&page.body(next))?;
+        let bytes = response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
+        limits::take_bytes(&audit.app, limits::Subject::Agent(caller.agent), Class::Export, bytes.unwrap_or_default())
+            .await?;
+        Ok(response)
     };
     respond(answer.await)
 }
@@ -230,6 +235,7 @@ async fn audit_export(State(audit): State<Audit>, RawQuery(query): RawQuery, hea
             (line, hash) = export::write_line(format, row, &hash)?;
             text.push_str(&line);
         }
+        limits::take_bytes(&audit.app, limits::Subject::Agent(caller.agent), Class::Export, text.len()).await?;
         let mut response = Response::new(Body::from(text));
         let filename = format!("attachment; filename=\"receipts.{}\"", format.as_str());
         let next = audit.next_cursor(&page, &caller, Some((format, hash.clone())));

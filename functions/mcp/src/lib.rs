@@ -18,9 +18,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use axum::Router;
+use axum::middleware::from_fn_with_state;
 use common::app::App;
 use common::gate::Gate;
 use common::insights::audit::CursorKey;
+use common::limits;
 use common::marketplace::Market;
 use common::tools::Runner;
 use ring::hmac;
@@ -69,5 +71,7 @@ pub fn server(app: App, groups: HashMap<&'static str, Router>, quotes: &hmac::Ke
 /// `POST /mcp`
 pub fn router(app: App, groups: HashMap<&'static str, Router>, quotes: &hmac::Key) -> Router {
     let guard = Guard::configured(&app.config);
-    common::http::routes::finish(frame(server(app, groups, quotes), guard))
+    // The list of tools is anybody's, and proofs stand in messages: every large answer counts.
+    let weigh = from_fn_with_state(app.clone(), limits::weigh);
+    common::http::routes::finish(frame(server(app, groups, quotes), guard).route_layer(weigh))
 }

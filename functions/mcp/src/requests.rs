@@ -113,6 +113,7 @@ impl Shop {
             }
         };
         let body = view::poll(&*self.app.blobs, &job).await?;
+        limits::take_result(&self.app, &job, &body).await?;
         Ok((job, body))
     }
 

@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use axum::Router;
 use axum::extract::{RawQuery, State};
+use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use common::app::App;
@@ -16,6 +17,7 @@ use common::discovery::{Documents, Library, search};
 use common::gate::respond;
 use common::http::{ApiError, Kept, Segment, json, public_json};
 use common::ledger::signing;
+use common::limits;
 use common::stats;
 use common::store::StoreError;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -62,6 +64,7 @@ pub fn router(app: App, queues: Queues) -> Router {
         .route("/docs", get(docs))
         .route("/docs/{asset}", get(docs_asset))
         .route("/.well-known/{document}", get(well_known));
+    let router = router.route_layer(from_fn_with_state(app.clone(), limits::weigh));
     let meta = Meta { app, library: Arc::default(), watch: Arc::new(Watch::new(queues)), openapi: Arc::default() };
     common::http::routes::finish(router.with_state(meta))
 }

@@ -47,6 +47,7 @@ async fn request(State(app): State<App>, Segment(id): Segment, headers: HeaderMa
         });
         let job = job.ok_or(ApiError::NotFound)?;
         let body = view::poll(&*app.blobs, &job).await?;
+        limits::take_result(&app, &job, &body).await?;
         Ok(common::gate::answer::with_settlement(private_json(StatusCode::OK, &body), &job, &app.config.chain))
     };
     respond(answer.await)
@@ -59,7 +60,13 @@ async fn payment(State(app): State<App>, Segment(reference): Segment) -> Respons
         let reference = common::evm::parse_word(&reference).ok_or_else(|| {
             ApiError::field("reference", "must be a nonce or a transaction hash: 0x and 64 hex digits")
         })?;
-        let payments = status::find(&app.db, &app.chain, &app.config.chain, &reference).await?;
+        // Whoever asks, the chain may have to be asked too.
+        limits::may_ask_chain(&app, Subject::source())?;
+        let found = status::find(&app.db, &app.chain, &app.config.chain, &reference).await;
+        if !found.as_ref().is_ok_and(|payments| payments.iter().any(|payment| payment.is_known_by(&reference))) {
+            limits::asked_chain_in_vain(&app, Subject::source()).await;
+        }
+        let payments = found?;
         let state = payments.first().map_or("never_seen", |payment| payment.state);
         let payments: Vec<_> = payments.iter().map(|payment| payment.to_json()).collect();
         Ok(private_json(

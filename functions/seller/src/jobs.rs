@@ -10,6 +10,7 @@ use common::catalog::input::{self, Field};
 use common::gate::parse_body;
 use common::http::{ApiError, Params, Segment, private_json, read_body};
 use common::jobs::job::{Job, Progress};
+use common::limits;
 use common::marketplace::files::{self, FileRow};
 use common::marketplace::party::Party;
 use common::marketplace::sold::{self, Page};
@@ -65,6 +66,9 @@ pub async fn show(
         let job = worker::job_of(&market, &soul, &id).await?;
         let (app, now) = (&market.app, market.app.clock.now());
         let mut view = jobs::view(&app.db, &*app.blobs, &job, Party::Seller, full, now).await?;
+        if full {
+            limits::take_result(app, &job, &view).await?;
+        }
         let asked: Value = serde_json::from_str(&job.input).unwrap_or_default();
         view["input"] = asked["input"].clone();
         Ok(private_json(StatusCode::OK, &json!({"job": view})))

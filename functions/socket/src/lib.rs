@@ -12,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use common::app::App;
 use common::auth::token;
 use common::auth::{AgentName, Scope};
-use common::http::{ApiError, headers, log};
+use common::http::{ApiError, headers, limit, log};
 use common::ids::RequestId;
 use common::limits::{self, Class, Subject};
 use common::push::message::{self, Said};
@@ -52,6 +52,10 @@ impl Socket {
     }
 
     async fn connect(&self, id: &str, event: &ApiGatewayWebsocketProxyRequest) -> Result<(), ApiError> {
+        // A connection costs by the minute, and wallets cost nothing.
+        let peer = event.request_context.identity.source_ip.as_deref();
+        let source = Subject::Source(limit::peer_or_viewer(&event.headers, peer));
+        limits::take(&self.app, source, Class::Connect).await?;
         let headers = identity(event)?;
         let caller = self.app.caller(&headers, Scope::Read).await?;
         let mark = headers::bearer(&headers)?.map(|secret| token::mark_of(caller.agent, secret));

@@ -9,6 +9,7 @@ use common::auth::Scope;
 use common::catalog::input;
 use common::gate::parse_body;
 use common::http::{ApiError, MarketError, Segment, private_json, read_body};
+use common::limits;
 use common::marketplace::files::{self, FileRow, Part};
 use common::marketplace::party::{self, Party};
 use common::marketplace::{Market, jobs, rating, respond};
@@ -33,6 +34,9 @@ pub async fn show(
         let (job, party) = party::job_for(&market, &headers, &id, Scope::Read).await?;
         let (app, now) = (&market.app, market.app.clock.now());
         let view = jobs::view(&app.db, &*app.blobs, &job, party, full, now).await?;
+        if full {
+            limits::take_result(app, &job, &view).await?;
+        }
         Ok(private_json(StatusCode::OK, &json!({"job": view})))
     };
     respond(answer.await)

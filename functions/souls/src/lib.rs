@@ -9,7 +9,9 @@ mod sell;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
+use common::limits;
 use common::marketplace::Market;
 use common::tools::Runner;
 
@@ -19,16 +21,18 @@ pub const RUNNERS: &[&Runner] = &[];
 pub fn router(market: Arc<Market>) -> Router {
     let router = Router::new()
         .route("/v1/soul/register", post(register::register))
-        .route("/v1/soul/service-types", get(public::service_types))
-        .route("/v1/soul/templates", get(public::templates))
         .route("/v1/soul/{slug}/purchase", post(sell::purchase))
         .route("/v1/soul/{slug}/services/{service}/execute", post(sell::execute))
         .route("/v1/soul/jobs/{id}", get(jobs::show))
         .route("/v1/soul/jobs/{id}/files", get(jobs::list_files))
         .route("/v1/soul/jobs/{id}/files/{*path}", get(jobs::file))
-        .route("/v1/soul/jobs/{id}/rate", post(jobs::rate))
+        .route("/v1/soul/jobs/{id}/rate", post(jobs::rate));
+    let public = Router::new()
+        .route("/v1/soul/service-types", get(public::service_types))
+        .route("/v1/soul/templates", get(public::templates))
         .route("/v1/soul/{slug}", get(public::profile))
         .route("/v1/soul/{slug}/versions", get(public::versions));
-    let router = router.merge(find::routes());
-    common::http::routes::finish(router.with_state(market))
+    let public = public.merge(find::routes());
+    let public = public.route_layer(from_fn_with_state(market.app.clone(), limits::weigh));
+    common::http::routes::finish(router.merge(public).with_state(market))
 }

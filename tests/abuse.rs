@@ -1,0 +1,715 @@
+//! What strangers can make the operator pay: each way is gone until its limit stops it, what was done is counted, and the
+//! figures of `docs/ABUSE.md` are held to the limits in the code, the template and these counts.
+
+use common::app::Connections;
+use common::approvals::form::MAX_POLICY_BYTES;
+use common::approvals::store as approvals;
+use common::clock::{Clock, Timestamp};
+use common::evm::hex0x;
+use common::ids::RequestId;
+use common::limits::{Class, SMALL_ANSWER};
+use common::net::FetchPolicy;
+use common::providers::outbound::{Ask, OutboundError};
+use common::push::LIFETIME;
+use common::store::{Key, Write};
+use common::{digest, mail};
+use local::{Options, Stack};
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::Error;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+
+use crate::souls_market::{Shop, buy};
+use crate::support::payer::{bare, header};
+use crate::support::proxy::{Life, Proxy, Seen};
+use crate::support::receiver::Receiver;
+use crate::support::{Answer, Payer, VIN, VIN_PATH, chain, root, run, stack_with};
+
+/// List prices in USD, of `docs/ABUSE.md`.
+mod price {
+    /// A request: the HTTP API 1.00 a million, a function 0.20, its 10 ms of 256 MB 0.03, 0.7 KB of log lines 0.34.
+    pub const REQUEST: f64 = 1.6e-6;
+    /// DynamoDB, a unit.
+    pub const WRITE: f64 = 0.625e-6;
+    pub const READ: f64 = 0.125e-6;
+    /// To the internet.
+    pub const GIB: f64 = 0.09;
+    /// A question to a paid node.
+    pub const QUESTION: f64 = 11.7e-6;
+    pub const MAIL: f64 = 0.1e-3;
+    /// WebSockets.
+    pub const CONNECTION_MINUTE: f64 = 0.25e-6;
+    pub const MESSAGE: f64 = 1.0e-6;
+    /// A GB of a function's memory for a second, on arm64.
+    pub const GB_SECOND: f64 = 13.3334e-6;
+    /// A gas at 0.02 gwei, which is much on Base, and 3,000 USD for an ETH.
+    pub const GAS: f64 = 0.02e-9 * 3_000.0;
+}
+
+/// Most that one of a kind takes, as counted by the tests below.
+mod most {
+    /// Bytes of an answer that nobody counts.
+    pub const SMALL: f64 = 16.0 * 1024.0;
+    /// Questions for a payment that is refused.
+    pub const QUESTIONS: f64 = 3.0;
+    /// Write units of a proven request that buys nothing: its proof, its count.
+    pub const PROVEN: f64 = 2.0;
+    /// Of a free route that writes: the largest policy.
+    pub const WRITTEN: f64 = 16.0;
+    /// Of an approval that keeps 128 KB.
+    pub const APPROVAL: f64 = 300.0;
+    /// Of a registration.
+    pub const REGISTRATION: f64 = 60.0;
+    /// Read units of a search.
+    pub const SEARCH: f64 = 100.0;
+    /// Gas of a transfer, its tag included.
+    pub const GAS: f64 = 90_000.0;
+    /// Bytes of one public answer: the script of `/docs`, to who does not take it packed.
+    pub const PUBLIC: f64 = 2048.0 * 1024.0;
+}
+
+const DAY_SECS: f64 = 86_400.0;
+/// Bytes of a GiB.
+const BYTES: f64 = 1024.0 * 1024.0 * 1024.0;
+
+/// How often a limit lets something happen in a day.
+fn a_day(class: Class) -> f64 {
+    let limit = class.limit();
+    f64::from(limit.count) * DAY_SECS / limit.window.as_secs_f64()
+}
+
+fn kib_a_day(class: Class) -> f64 {
+    a_day(class) * 1024.0 / BYTES
+}
+
+/// A number of the template's defaults.
+fn parameter(name: &str) -> f64 {
+    let template = std::fs::read_to_string(root().join("template.yaml")).unwrap();
+    let block = template.split(&format!("\n  {name}:\n")).nth(1).unwrap_or_else(|| panic!("no parameter {name}"));
+    let default = block.lines().find_map(|line| line.trim().strip_prefix("Default: ")).expect("a default");
+    default.trim_matches('\'').parse().unwrap_or_else(|_| panic!("{name}: {default}"))
+}
+
+fn usd(amount: f64) -> String {
+    match amount {
+        0.0..0.0001 => format!("{:.1} a million", amount * 1e6),
+        0.0001..0.01 => format!("{amount:.4}"),
+        _ => format!("{amount:.2}"),
+    }
+}
+
+/// A row of the table: the way, one of it in USD, its limit, and what comes to it in a day of one source, wallet, job or so,
+/// and of all.
+fn row(way: &str, who: &str, one: f64, limit: &str, each: Option<f64>, all: Option<f64>) -> String {
+    let cell = |amount: Option<f64>| amount.map_or("no limit".to_owned(), usd);
+    format!("| {way} | {who} | {} | {limit} | {} | {} |", usd(one), cell(each), cell(all))
+}
+
+fn window(class: Class) -> String {
+    let limit = class.limit();
+    let window = match limit.window.as_secs() {
+        60 => "a minute",
+        3600 => "an hour",
+        _ => "a day",
+    };
+    let unit = match class {
+        Class::Public | Class::Result | Class::Export => " KiB",
+        _ => "",
+    };
+    format!("`{}`: {}{unit} {window}", limit.name, limit.count)
+}
+
+fn rows() -> Vec<String> {
+    use price::*;
+    let requests = parameter("RequestsPerSecond") * DAY_SECS;
+    let workers = parameter("WorkerConcurrency");
+    let price = REQUEST + most::SMALL / 2.0 / BYTES * price::GIB;
+    let proven = REQUEST + most::PROVEN * WRITE + 2.0 * READ;
+    let refused = REQUEST + most::QUESTIONS * QUESTION + WRITE + 2.0 * READ;
+    let written = proven + (most::WRITTEN - most::PROVEN) * WRITE;
+    let approval = proven + most::APPROVAL * WRITE;
+    let registration = REQUEST + most::REGISTRATION * WRITE + 5e-6;
+    let search = REQUEST + most::SEARCH * READ + WRITE + most::SMALL / BYTES * price::GIB;
+    let life = LIFETIME.as_secs_f64() / 60.0;
+    // A message every nine minutes keeps it open.
+    let socket = 3.0 * MESSAGE + 6.0 * WRITE + life * CONNECTION_MINUTE + life / 9.0 * (MESSAGE + REQUEST);
+    let sockets = 10.0 * DAY_SECS;
+    let kib = 1024.0 / BYTES * price::GIB;
+    vec![
+        row(
+            "a request that asks for nothing but a price, or finds nothing",
+            "anybody",
+            price,
+            "`RequestsPerSecond`; alarm `ManyRequests`",
+            None,
+            Some(requests * price),
+        ),
+        row(
+            "1 KiB of a large public answer",
+            "anybody",
+            kib,
+            &window(Class::Public),
+            Some(kib_a_day(Class::Public) * price::GIB),
+            Some(requests * most::PUBLIC / BYTES * price::GIB),
+        ),
+        row(
+            "a payment, proof or transaction about which the chain is asked for nothing",
+            "anybody",
+            refused,
+            &window(Class::Chain),
+            Some(a_day(Class::Chain) * refused),
+            Some(requests * refused),
+        ),
+        row(
+            "a price or a dry run for a proven wallet",
+            "wallet",
+            proven,
+            &window(Class::Quote),
+            Some(a_day(Class::Quote) * proven),
+            Some(requests * proven),
+        ),
+        row(
+            "a free read",
+            "wallet",
+            proven,
+            &window(Class::Read),
+            Some(a_day(Class::Read) * proven),
+            Some(requests * proven),
+        ),
+        row(
+            "a free write, the largest",
+            "wallet",
+            written,
+            &window(Class::Write),
+            Some(a_day(Class::Write) * written),
+            Some(requests * written),
+        ),
+        row(
+            "an approval with 128 KB",
+            "source",
+            approval,
+            &format!("`approval`: {} a day", approvals::MAX_OF_SOURCE_A_DAY),
+            Some(f64::from(approvals::MAX_OF_SOURCE_A_DAY) * approval),
+            None,
+        ),
+        row(
+            "a mail",
+            "source",
+            MAIL,
+            &format!(
+                "{} a day, {} to an address, {} in all",
+                mail::MAX_OF_SOURCE_A_DAY,
+                mail::MAX_MAILS_A_DAY,
+                mail::MAX_IN_ALL_A_DAY
+            ),
+            Some(f64::from(mail::MAX_OF_SOURCE_A_DAY) * MAIL),
+            Some(f64::from(mail::MAX_IN_ALL_A_DAY) * MAIL),
+        ),
+        row(
+            "a registration",
+            "source",
+            registration,
+            &window(Class::Register),
+            Some(a_day(Class::Register) * registration),
+            None,
+        ),
+        row(
+            "a search of the marketplace",
+            "source",
+            search,
+            &window(Class::Search),
+            Some(a_day(Class::Search) * search),
+            Some(requests * search),
+        ),
+        row(
+            "a WebSocket, for two hours",
+            "source",
+            socket,
+            &format!("{}; `$connect`: 10 a second", window(Class::Connect)),
+            Some(a_day(Class::Connect) * socket),
+            Some(sockets * socket),
+        ),
+        row(
+            "1 KiB of a large result that is read again",
+            "job",
+            kib,
+            &window(Class::Result),
+            Some(kib_a_day(Class::Result) * price::GIB),
+            None,
+        ),
+        row(
+            "1 KiB of an audit or export",
+            "wallet",
+            kib,
+            &window(Class::Export),
+            Some(kib_a_day(Class::Export) * price::GIB),
+            None,
+        ),
+        row(
+            "a second of a worker (1 GB), for tools that fail and are paid back",
+            "all",
+            GB_SECOND,
+            "`WorkerConcurrency`",
+            None,
+            Some(workers * DAY_SECS * GB_SECOND),
+        ),
+        row(
+            "a second of the function that posts webhooks (128 MB)",
+            "all",
+            GB_SECOND / 8.0,
+            "`WorkerConcurrency`",
+            None,
+            Some(workers * DAY_SECS * GB_SECOND / 8.0),
+        ),
+        row(
+            "the gas of a payment",
+            "payer",
+            most::GAS * price::GAS,
+            "`TRANSACTION_FEE_CAP_GWEI` a payment, and what is in the fee wallet",
+            None,
+            None,
+        ),
+        row(
+            "1 USDC of cheap work whose payment does not come",
+            "all",
+            1.0,
+            "`OVERLAP_TOTAL_USDC` an hour",
+            None,
+            Some(24.0 * parameter("OverlapTotalUsdc")),
+        ),
+    ]
+}
+
+/// The table cannot say anything else than what limits and prices come to. `PRINT_ABUSE=1` prints it.
+#[test]
+fn the_docs_have_the_figures_of_the_limits() {
+    let rows = rows();
+    if std::env::var_os("PRINT_ABUSE").is_some() {
+        println!("{}", rows.join("\n"));
+    }
+    let docs = std::fs::read_to_string(root().join("docs/ABUSE.md")).unwrap();
+    let missing: Vec<_> = rows.iter().filter(|row| !docs.contains(row.as_str())).collect();
+    assert!(missing.is_empty(), "docs/ABUSE.md lacks (PRINT_ABUSE=1 prints all):\n{missing:#?}");
+    let template = std::fs::read_to_string(root().join("template.yaml")).unwrap();
+    assert!(template.contains("$connect: {ThrottlingRateLimit: 10,"));
+    assert_eq!(most::SMALL, SMALL_ANSWER as f64);
+    // Nobody without money makes one source cost more than about a dollar a day, beyond its requests themselves.
+    for class in [Class::Public, Class::Export] {
+        assert!(kib_a_day(class) * price::GIB < 1.0, "{class:?}");
+    }
+}
+
+/// Units that the stack may use by itself meanwhile.
+const NOISE: f64 = 10.0;
+
+struct Deployed {
+    stack: Stack,
+    database: Proxy,
+    node: Proxy,
+}
+
+/// A stack with the published limits at the beginning of a minute, its database and its node watched.
+async fn deployed() -> Deployed {
+    let database = local::database::start(None).await.expect("a database");
+    let database = Proxy::start(&database, Life::immortal()).await;
+    let node = Proxy::start(chain().await.rpc_url(), Life::immortal()).await;
+    let now = Clock::system().now().secs();
+    let clock = Clock::pinned(Timestamp::from_secs(now - now % 60));
+    let stack = stack_with(|options| {
+        let options = options.with("AWS_ENDPOINT_URL", &database.url).with("CHAIN_RPC_URL", &node.url);
+        Options { clock, ..options.with("RATE_LIMIT_SCALE", "1") }
+    })
+    .await;
+    database.take_seen();
+    node.take_seen();
+    Deployed { stack, database, node }
+}
+
+impl Deployed {
+    /// What a wallet sends, at the stack's time.
+    fn proof(&self, payer: &Payer, scope: &str) -> String {
+        payer.proof_at(scope, self.stack.app.clock.now().secs())
+    }
+
+    /// Takes all but so many of a limit that is counted a day.
+    async fn use_up(&self, partition: &str, most: u64, but: u64) {
+        let (db, now) = (&self.stack.app.db, self.stack.app.clock.now().secs());
+        for day in [now.div_euclid(86_400), now - now.rem_euclid(86_400)] {
+            let key = Key::new(partition.to_owned(), day.to_string());
+            db.write(Write::put(&db.tables.agents, key, &json!({"used": most - but})).unwrap()).await.unwrap();
+        }
+    }
+}
+
+fn write_units(seen: &[Seen]) -> f64 {
+    seen.iter().map(|seen| seen.write_units).sum()
+}
+
+fn read_units(seen: &[Seen]) -> f64 {
+    seen.iter().map(|seen| seen.read_units).sum()
+}
+
+/// Does something until it is refused for its number; what was let through.
+async fn until_limited<F: Future<Output = Answer>>(most: usize, mut ask: impl FnMut(usize) -> F) -> Vec<Answer> {
+    let mut through = Vec::new();
+    for call in 0..most {
+        let answer = ask(call).await;
+        if answer.status == 429 {
+            let error = answer.json()["error"].clone();
+            assert!(error == "rate_limit_exceeded" || error == "rate_limited", "{}", answer.text);
+            assert!(answer.header("retry-after").is_some());
+            return through;
+        }
+        through.push(answer);
+    }
+    panic!("{most} came through, the last with {}", through.last().map_or(0, |last| last.status));
+}
+
+#[test]
+fn large_public_answers_end_at_six_mib_a_minute() {
+    run(async {
+        let it = deployed().await;
+        let stranger = Payer::with(&it.stack, 0).await.client;
+        let mut sizes = Vec::new();
+        for path in
+            ["/", "/llms.txt", "/skill.md", "/pricing", "/v1/tools/discover", "/.well-known/x402", "/v1/soul/templates"]
+        {
+            let answer = stranger.get(path, &[]).await;
+            sizes.push((path, answer.text.len()));
+        }
+        for path in ["/llms-full.txt", "/openapi.json", "/docs/swagger-ui-bundle.js"] {
+            sizes.push((path, bytes(&stranger.get(path, &[]).await)));
+        }
+        let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+        let accept = [("accept", "application/json, text/event-stream")];
+        sizes.push(("tools/list", stranger.post("/mcp", &accept, &list).await.text.len()));
+        println!("{sizes:?}");
+        assert!(sizes.iter().all(|(_, bytes)| (*bytes as f64) < most::PUBLIC), "{sizes:?}");
+
+        it.stack.app.clock.advance(std::time::Duration::from_secs(60));
+        it.database.take_seen();
+        let through = until_limited(200, |_| stranger.get("/docs/swagger-ui-bundle.js", &[])).await;
+        let sent: usize = through.iter().map(bytes).sum();
+        let limit = Class::Public.limit().count as usize * 1024;
+        assert!((limit..limit + most::PUBLIC as usize).contains(&sent), "{sent} bytes of {limit}");
+        assert!(write_units(&it.database.take_seen()) <= through.len() as f64 + 1.0, "one each");
+        assert_eq!(stranger.get("/openapi.json", &[]).await.status, 429, "all of them together");
+        assert_eq!(stranger.post("/mcp", &accept, &list).await.status, 429);
+        assert_eq!(stranger.get("/health", &[]).await.status, 200, "what is small is not counted");
+        it.stack.app.clock.advance(std::time::Duration::from_secs(60));
+        assert_eq!(stranger.get("/openapi.json", &[]).await.status, 200);
+    });
+}
+
+fn bytes(answer: &Answer) -> usize {
+    answer.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(answer.text.len())
+}
+
+/// Wallets and signatures cost nothing, questions to a node do.
+#[test]
+fn payments_that_come_to_nothing_ask_the_chain_twenty_times_a_minute() {
+    run(async {
+        let it = deployed().await;
+        let vin = json!({"vin": VIN});
+        let pay = async |payer: &Payer| {
+            let payment = header(&bare(&payer.authorize(5_000)));
+            payer.client.post(VIN_PATH, &[("x-payment", &payment)], &vin).await
+        };
+        let known = Payer::new(&it.stack).await;
+        known.has_settled(&it.stack, 50_000).await;
+        it.node.take_seen();
+        it.database.take_seen();
+        let refused = until_limited(100, async |_| pay(&Payer::with(&it.stack, 0).await).await).await;
+        assert!(refused.iter().all(|answer| answer.status == 402), "{}", refused[0].text);
+        let limit = Class::Chain.limit().count as usize;
+        assert_eq!(refused.len(), limit);
+        let questions = it.node.take_seen().len();
+        assert_eq!(questions as f64, limit as f64 * most::QUESTIONS);
+        let seen = it.database.take_seen();
+        println!("{questions} questions, {} write and {} read units", write_units(&seen), read_units(&seen));
+        assert!(write_units(&seen) <= limit as f64 + NOISE);
+
+        // Nothing else of this source asks for nothing any more.
+        let nonce = hex0x(&digest::random::<32>());
+        assert_eq!(known.client.get(&format!("/v1/payments/{nonce}"), &[]).await.status, 429);
+        let mut odd: Value =
+            serde_json::from_slice(&common::encoding::base64_any(&it.proof(&known, "read")).unwrap()).unwrap();
+        odd["signature"] = json!(hex0x(&[1; 64]));
+        let odd = common::encoding::base64_standard(odd.to_string().as_bytes());
+        assert_eq!(known.client.get("/v1/agents/me", &[("x-agent-proof", &odd)]).await.status, 429);
+        assert_eq!(it.node.take_seen(), []);
+        // Who has paid before goes on, from the same address.
+        let answer = pay(&known).await;
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        it.stack.app.clock.advance(std::time::Duration::from_secs(60));
+        assert_eq!(pay(&Payer::with(&it.stack, 0).await).await.status, 402, "a new minute");
+    });
+}
+
+#[test]
+fn odd_proofs_and_unknown_payments_ask_the_chain_twenty_times_a_minute() {
+    run(async {
+        let it = deployed().await;
+        let client = Payer::with(&it.stack, 0).await.client;
+        let asked = until_limited(100, async |_| {
+            let nonce = hex0x(&digest::random::<32>());
+            client.get(&format!("/v1/payments/{nonce}"), &[]).await
+        })
+        .await;
+        assert_eq!(asked.len(), Class::Chain.limit().count as usize);
+        assert!(it.node.take_seen().len() as f64 <= asked.len() as f64 * most::QUESTIONS);
+        it.stack.app.clock.advance(std::time::Duration::from_secs(60));
+        let asked = until_limited(100, async |_| {
+            let payer = Payer::with(&it.stack, 0).await;
+            let proof = common::encoding::base64_any(&it.proof(&payer, "read")).unwrap();
+            let mut proof: Value = serde_json::from_slice(&proof).unwrap();
+            proof["signature"] = json!(hex0x(&[1; 64]));
+            let proof = common::encoding::base64_standard(proof.to_string().as_bytes());
+            payer.client.get("/v1/agents/me", &[("x-agent-proof", &proof)]).await
+        })
+        .await;
+        assert!(asked.iter().all(|answer| answer.status == 401));
+        assert_eq!(asked.len(), Class::Chain.limit().count as usize);
+        assert!(it.node.take_seen().len() as f64 <= asked.len() as f64 * most::QUESTIONS);
+    });
+}
+
+#[test]
+fn a_new_wallet_writes_little_and_so_often() {
+    run(async {
+        let it = deployed().await;
+        let payer = Payer::with(&it.stack, 0).await;
+        let vin = json!({"vin": VIN});
+        let prices = until_limited(500, async |_| {
+            payer.client.post(VIN_PATH, &[("x-agent-proof", &it.proof(&payer, "write"))], &vin).await
+        })
+        .await;
+        assert_eq!(prices.len(), Class::Quote.limit().count as usize);
+        let seen = it.database.take_seen();
+        // The one that was refused used up its proof, and asked for its count.
+        assert!(write_units(&seen) <= most::PROVEN * (prices.len() + 1) as f64 + NOISE, "{}", write_units(&seen));
+        assert!(read_units(&seen) <= 2.0 * prices.len() as f64 + NOISE, "{}", read_units(&seen));
+        let size = prices[0].text.len() + prices[0].header("payment-required").unwrap().len();
+        println!("a price is {size} bytes");
+        assert!((size as f64) < most::SMALL / 2.0);
+
+        // The dearest of the free writes.
+        let policy = |domains: usize| {
+            let names: Vec<String> = (0..100).map(|name| format!("{}{name:02}.example.com", "x".repeat(60))).collect();
+            let rule = |id: usize| json!({"id": format!("r{id}"), "tool": "email", "action": "deny", "when": {"recipient_domain_not_in": names}});
+            json!({"rules": (0..domains).map(rule).collect::<Vec<_>>(), "approver": {"email": "a@example.com"}})
+        };
+        let put = async |policy: &Value| {
+            let proof = it.proof(&payer, "write");
+            let headers = [("content-type", "application/json"), ("x-agent-proof", proof.as_str())];
+            payer.client.send("PUT", "/v1/agents/me/action-policy", &headers, policy.to_string()).await.unwrap()
+        };
+        let refused = put(&policy(25)).await;
+        assert_eq!(refused.status, 400, "{}", refused.text);
+        it.database.take_seen();
+        let largest =
+            (1..25).map(policy).take_while(|policy| policy.to_string().len() < MAX_POLICY_BYTES).last().unwrap();
+        let kept = put(&largest).await;
+        assert_eq!(kept.status, 200, "{}", kept.text);
+        let units = write_units(&it.database.take_seen());
+        println!("a policy of {} bytes takes {units} write units", largest.to_string().len());
+        assert!(units <= most::WRITTEN, "{units}");
+    });
+}
+
+#[test]
+fn approvals_and_mails_of_a_source_end_for_the_day() {
+    run(async {
+        let it = deployed().await;
+        let source = common::http::limit::name_of("127.0.0.1".parse().ok());
+        let ask = async |body: &Value| {
+            let payer = Payer::with(&it.stack, 0).await;
+            let proof = it.proof(&payer, "write");
+            let headers = [("content-type", "application/json"), ("x-agent-proof", proof.as_str())];
+            payer.client.send("POST", "/v1/approvals", &headers, body.to_string()).await.unwrap()
+        };
+        let body =
+            |name: &str| json!({"action_summary": "to buy", "approver": {"email": format!("{name}@example.com")}});
+        let told = |answer: &Answer| answer.json()["data"]["notified"].as_bool().unwrap_or_default();
+        it.use_up(&format!("MAILS#{source}"), mail::MAX_OF_SOURCE_A_DAY.into(), 1).await;
+        assert!(told(&ask(&body("one")).await));
+        assert!(!told(&ask(&body("two")).await), "whoever asks whomever");
+        it.use_up(&format!("MAILS#{source}"), 10, 10).await;
+        it.use_up("MAILS#all", mail::MAX_IN_ALL_A_DAY.into(), 1).await;
+        assert!(told(&ask(&body("three")).await));
+        assert!(!told(&ask(&body("four")).await), "the deployment's");
+        it.use_up(&format!("RATE#{source}#approval"), approvals::MAX_OF_SOURCE_A_DAY.into(), 1).await;
+        assert_eq!(ask(&body("five")).await.status, 201);
+        assert_eq!(ask(&body("six")).await.error(), (429, "rate_limit_exceeded".to_owned()));
+        let mails = std::fs::read_dir(&it.stack.outbox).map_or(0, |files| files.count());
+        assert_eq!(mails, 2);
+    });
+}
+
+#[test]
+fn registrations_and_searches_of_a_source_end() {
+    run(async {
+        let it = deployed().await;
+        let client = Payer::with(&it.stack, 0).await.client;
+        it.database.take_seen();
+        let registered = until_limited(20, async |call| {
+            let body = json!({
+                "name": "A soul", "slug": format!("abuse-{call}"), "bio": "words ".repeat(40).trim(),
+                "soul_md": format!("# {call}\n\n{}", "It writes many words about many things. ".repeat(400)), "soul_price": 2,
+                "service": {"name": "Many words", "slug": "words", "price_usd": 0.5, "executor": "worker"},
+            });
+            client.post("/v1/soul/register", &[], &body).await
+        })
+        .await;
+        assert!(registered.iter().all(|answer| answer.status == 200), "{}", registered[0].text);
+        assert_eq!(registered.len(), Class::Register.limit().count as usize);
+        let units = write_units(&it.database.take_seen()) / registered.len() as f64;
+        println!("a registration takes {units} write units");
+        assert!(units <= most::REGISTRATION, "{units}");
+        let searched = until_limited(500, |_| client.get("/v1/soul/search?q=many+words", &[])).await;
+        assert_eq!(searched.len(), Class::Search.limit().count as usize);
+        let seen = it.database.take_seen();
+        let reads = read_units(&seen) / searched.len() as f64;
+        println!("a search takes {reads} read units");
+        assert!(reads <= most::SEARCH, "{reads}");
+    });
+}
+
+#[test]
+fn websockets_of_a_source_end_whichever_wallets_open_them() {
+    run(async {
+        let it = deployed().await;
+        let host = it.stack.base_url.strip_prefix("http://").unwrap();
+        let mut open = Vec::new();
+        let refused = loop {
+            let payer = Payer::with(&it.stack, 0).await;
+            let mut request = format!("ws://{host}/v1/requests/subscribe").into_client_request().unwrap();
+            request.headers_mut().append("x-agent-proof", it.proof(&payer, "read").parse().unwrap());
+            let stream = TcpStream::connect(host).await.unwrap();
+            match tokio_tungstenite::client_async(request, stream).await {
+                Ok((stream, _)) => open.push(stream),
+                Err(Error::Http(answer)) => break answer.status().as_u16(),
+                Err(error) => panic!("{error}"),
+            }
+            assert!(open.len() < 100);
+        };
+        assert_eq!((open.len(), refused), (Class::Connect.limit().count as usize, 429));
+    });
+}
+
+/// A cent buys a megabyte, and not traffic without end.
+#[test]
+fn a_large_result_is_read_again_until_its_limit() {
+    run(async {
+        let it = deployed().await;
+        let shop = Shop::open(&it.stack, "large-result").await;
+        let payer = Payer::new(&it.stack).await;
+        let job = buy(&shop, &payer, "words").await;
+        assert_eq!(shop.claim(&job).await.status, 200);
+        let result = json!({"result": "a".repeat(1_000_000)});
+        assert_eq!(shop.send("POST", &format!("/jobs/{job}/complete"), &result).await.status, 200);
+        let address = payer.address().to_string();
+        let path = format!("/v1/soul/jobs/{job}?full=true");
+        let read = until_limited(200, async |_| payer.client.get(&path, &[("x-agent-id", &address)]).await).await;
+        let sent: usize = read.iter().map(|answer| answer.text.len()).sum();
+        let limit = Class::Result.limit().count as usize * 1024;
+        assert!((limit..limit + 1_200_000).contains(&sent), "{sent} of {limit}");
+        // Of the job, however it is read.
+        let request = RequestId::of_soul_job(&job).unwrap();
+        let proof = it.proof(&payer, "read");
+        let polled = payer.client.get(&format!("/v1/requests/{request}"), &[("x-agent-proof", &proof)]).await;
+        assert_eq!(polled.error().0, 429, "{}", &polled.text[..polled.text.len().min(200)]);
+        let short = payer.client.get(&format!("/v1/soul/jobs/{job}"), &[("x-agent-id", &address)]).await;
+        assert_eq!(short.status, 200, "what is short is still told");
+    });
+}
+
+#[test]
+fn exports_of_a_wallet_end_for_the_day() {
+    run(async {
+        let it = deployed().await;
+        let payer = Payer::with(&it.stack, 0).await;
+        let limit = Class::Export.limit();
+        it.use_up(&format!("RATE#agent:{}#{}", payer.agent(), limit.name), limit.count.into(), 1).await;
+        let export = async || {
+            let proof = it.proof(&payer, "read");
+            payer.client.get("/v1/audit/export?format=csv", &[("x-agent-proof", &proof)]).await.status
+        };
+        assert_eq!((export().await, export().await), (200, 429));
+    });
+}
+
+/// What a provider charges may be more than the tool's price.
+#[test]
+fn a_provider_is_asked_so_often_a_day_by_all_processes() {
+    run(async {
+        let receiver = Receiver::start().await;
+        receiver.answer(|| {
+            let body = json!({"results": [{"url": "https://example.com/", "title": "A page", "content": "words"}]});
+            axum::response::IntoResponse::into_response(axum::Json(body))
+        });
+        let clock = Clock::pinned(Clock::system().now());
+        let urls = json!({"searxng": format!("http://127.0.0.1:{}", receiver.host.1)}).to_string();
+        let stack = stack_with(|options| {
+            let options = options.with("SEARCH_PROVIDERS", "searxng").with("PROVIDER_URLS", urls);
+            Options { clock: clock.clone(), ..options.with("PROVIDER_CALLS_PER_DAY", "brave=1, searxng=2") }
+        })
+        .await;
+        let search = async |words: &str| {
+            let end = tokio::time::Instant::now() + std::time::Duration::from_secs(10);
+            let ask = Ask::get(format!("/search?q={words}&format=json"));
+            let app = stack.app.toolbox(&Connections::open(&stack.config).unwrap(), FetchPolicy::default()).unwrap();
+            app.outbound.json("searxng", "", &ask, &[], end).await.map(drop)
+        };
+        assert_eq!(search("one").await, Ok(()));
+        assert_eq!(search("two").await, Ok(()));
+        assert_eq!(search("three").await, Err(OutboundError::TooMany));
+        assert_eq!(receiver.count(), 2);
+        clock.advance(std::time::Duration::from_secs(86_400));
+        assert_eq!(search("four").await, Ok(()));
+    });
+}
+
+/// An approval shows its person the whole input, so each keeps it.
+#[test]
+fn a_held_call_keeps_its_input_once() {
+    run(async {
+        let it = deployed().await;
+        let text = json!({"type": "object", "properties": {"text": {"type": "string", "maxLength": 65_000}}});
+        let shop = Shop::with(&it.stack, "held", json!({"executor": "worker", "input_schema": text})).await;
+        let payer = Payer::with(&it.stack, 0).await;
+        let policy = json!({
+            "rules": [{"id": "all", "tool": "*", "action": "require_approval", "when": {"always": true}}],
+            "approver": {"email": "held@example.com"},
+        });
+        let proof = it.proof(&payer, "write");
+        let headers = [("content-type", "application/json"), ("x-agent-proof", proof.as_str())];
+        let put = payer.client.send("PUT", "/v1/agents/me/action-policy", &headers, policy.to_string()).await.unwrap();
+        assert_eq!(put.status, 200, "{}", put.text);
+        it.database.take_seen();
+        let input = json!({"input": {"text": "a".repeat(64_000)}});
+        let proof = it.proof(&payer, "write");
+        let held = payer.client.post(&shop.execute_path(), &[("x-agent-proof", &proof)], &input).await;
+        assert_eq!(held.error(), (403, "approval_required".to_owned()), "{}", held.text);
+        let units = write_units(&it.database.take_seen());
+        println!("an approval of 64 KB takes {units} write units");
+        assert!(units > 64.0 && 2.0 * units <= most::APPROVAL, "{units}");
+    });
+}
+
+/// We pay for the gas, whatever the price is.
+#[test]
+fn a_payment_takes_no_more_gas_than_is_said() {
+    run(async {
+        let it = deployed().await;
+        let payer = Payer::new(&it.stack).await;
+        let bought = payer.buy(VIN_PATH, &json!({"vin": VIN})).await;
+        assert_eq!(bought.status, 200, "{}", bought.text);
+        let transaction = bought.base64_header("payment-response")["transaction"].clone();
+        let receipt = chain().await.rpc().call("eth_getTransactionReceipt", json!([transaction])).await.unwrap();
+        let gas =
+            receipt["gasUsed"].as_str().and_then(|gas| u64::from_str_radix(gas.trim_start_matches("0x"), 16).ok());
+        println!("a payment takes {gas:?} gas");
+        assert!(gas.is_some_and(|gas| gas as f64 <= most::GAS), "{receipt}");
+    });
+}
