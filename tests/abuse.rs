@@ -147,7 +147,7 @@ fn rows() -> Vec<String> {
         ),
         row(
             "1 KiB of a large public answer",
-            "anybody",
+            "source",
             kib,
             &window(Class::Public),
             Some(kib_a_day(Class::Public) * price::GIB),
@@ -155,7 +155,7 @@ fn rows() -> Vec<String> {
         ),
         row(
             "a payment, proof or transaction about which the chain is asked for nothing",
-            "anybody",
+            "source",
             refused,
             &window(Class::Chain),
             Some(a_day(Class::Chain) * refused),

@@ -318,6 +318,7 @@ fn what_was_read_is_found_and_an_empty_index_pays_back() {
     run(async {
         let stack = stack_with(|options| options).await;
         let payer = Payer::new(&stack).await;
+        payer.has_settled(&stack, 50_000).await;
         let answer = payer.buy(SEARCH_PATH, &json!({"query": "lighthouse"})).await;
         let body = answer.json();
         assert_eq!((answer.status, &body["reason"]), (503, &json!("not_in_local_index")), "{body}");

@@ -152,6 +152,7 @@ fn what_cannot_be_found_out_is_paid_back() {
         // Work this cheap need not wait for its payment: what fails at once is never settled, and told as what fails later.
         let stack = stack_with(|options| town.known_to(options)).await;
         let payer = Payer::new(&stack).await;
+        payer.has_settled(&stack, 50_000).await;
         let body = json!({"email": "ada@broken.org"});
         let authorization = payer.authorize(1_000);
         let payment = header(&v1(&authorization));

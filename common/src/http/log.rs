@@ -12,6 +12,9 @@ use serde_json::{Value, json};
 
 use crate::clock::Clock;
 
+/// Longest trace id that a log line repeats.
+const MAX_TRACE_BYTES: usize = 256;
+
 static FOR_PEOPLE: AtomicBool = AtomicBool::new(false);
 
 /// From now on, lines are for people to read.
@@ -60,7 +63,9 @@ pub async fn requests(request: Request, next: Next) -> Response {
     // The route's pattern and not the path: ids in paths would make every line its own kind.
     let matched = request.extensions().get::<MatchedPath>();
     let route = matched.map_or("(no route)".to_owned(), |path| path.as_str().to_owned());
-    let trace = request.headers().get("x-amzn-trace-id").and_then(|trace| trace.to_str().ok()).map(str::to_owned);
+    let trace = request.headers().get("x-amzn-trace-id").and_then(|trace| trace.to_str().ok());
+    // A caller may have written it, and log lines cost by the byte.
+    let trace = trace.filter(|trace| trace.len() <= MAX_TRACE_BYTES).map(str::to_owned);
     let response = next.run(request).await;
     let ms = started.elapsed().as_millis() as u64;
     event(
