@@ -13,11 +13,12 @@ use common::providers::outbound::{Ask, OutboundError};
 use common::push::LIFETIME;
 use common::store::{Key, Write};
 use common::{digest, mail};
+use futures_util::{SinkExt, StreamExt};
 use local::{Options, Stack};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
-use tokio_tungstenite::tungstenite::Error;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::{Error, Message};
 
 use crate::souls_market::{Shop, buy};
 use crate::support::payer::{bare, header};
@@ -146,7 +147,7 @@ fn rows() -> Vec<String> {
         ),
         row(
             "1 KiB of a large public answer",
-            "anybody",
+            "source",
             kib,
             &window(Class::Public),
             Some(kib_a_day(Class::Public) * price::GIB),
@@ -154,7 +155,7 @@ fn rows() -> Vec<String> {
         ),
         row(
             "a payment, proof or transaction about which the chain is asked for nothing",
-            "anybody",
+            "source",
             refused,
             &window(Class::Chain),
             Some(a_day(Class::Chain) * refused),
@@ -621,6 +622,38 @@ fn a_large_result_is_read_again_until_its_limit() {
         assert_eq!(polled.error().0, 429, "{}", &polled.text[..polled.text.len().min(200)]);
         let short = payer.client.get(&format!("/v1/soul/jobs/{job}"), &[("x-agent-id", &address)]).await;
         assert_eq!(short.status, 200, "what is short is still told");
+    });
+}
+
+#[test]
+fn a_result_told_over_a_websocket_counts_too() {
+    run(async {
+        let it = deployed().await;
+        let shop = Shop::open(&it.stack, "told-result").await;
+        let payer = Payer::new(&it.stack).await;
+        let job = buy(&shop, &payer, "words").await;
+        assert_eq!(shop.claim(&job).await.status, 200);
+        let result = json!({"result": "a".repeat(100_000)});
+        assert_eq!(shop.send("POST", &format!("/jobs/{job}/complete"), &result).await.status, 200);
+        let request = RequestId::of_soul_job(&job).unwrap();
+        let host = it.stack.base_url.strip_prefix("http://").unwrap();
+        let mut upgrade = format!("ws://{host}/v1/requests/subscribe").into_client_request().unwrap();
+        upgrade.headers_mut().append("x-agent-proof", it.proof(&payer, "read").parse().unwrap());
+        let stream = TcpStream::connect(host).await.unwrap();
+        let (mut socket, _) = tokio_tungstenite::client_async(upgrade, stream).await.unwrap();
+        let mut told = async || {
+            socket.send(Message::text(json!({"subscribe": [request]}).to_string())).await.unwrap();
+            let mut last = Value::Null;
+            for _ in 0..2 {
+                let message = socket.next().await.expect("a message").unwrap();
+                last = serde_json::from_str(message.to_text().unwrap()).unwrap();
+            }
+            last
+        };
+        assert_eq!(told().await["status"], "completed");
+        let limit = Class::Result.limit();
+        it.use_up(&format!("RATE#job:{request}#{}", limit.name), limit.count.into(), 0).await;
+        assert_eq!(told().await["type"], "poll");
     });
 }
 

@@ -42,7 +42,7 @@ use http::Method;
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use uuid::Uuid;
 
 use crate::app::App;
@@ -223,12 +223,12 @@ pub async fn weigh(State(app): State<App>, request: Request, next: Next) -> Resp
 }
 
 /// Counts a result that is read for an answer, if it is one that is kept in a blob: a call costs less than traffic without end.
-pub async fn take_result(app: &App, job: &Job, result: &Value) -> Result<(), ApiError> {
+pub async fn take_result(app: &App, job: &Job, bytes: impl FnOnce() -> usize) -> Result<(), ApiError> {
     let is_large = job.result.as_ref().is_some_and(|stored| matches!(stored.place, Place::Blob(_)));
     if !is_large {
         return Ok(());
     }
-    take_bytes(app, Subject::Job(job.request_id), Class::Result, result.to_string().len()).await
+    take_bytes(app, Subject::Job(job.request_id), Class::Result, bytes()).await
 }
 
 /// Who came to the end of the limit of questions to the chain, and in which window, as far as this process knows.

@@ -673,7 +673,7 @@ impl Gate {
                 let stored = job.result.as_ref().ok_or_else(|| StoreError::new("a completed job has no result"))?;
                 let result = engine::read_result(&*self.engine.blobs, stored).await?.ok_or(ApiError::ResultExpired)?;
                 if again {
-                    limits::take_result(&self.app, job, &result).await?;
+                    limits::take_result(&self.app, job, || result.to_string().len()).await?;
                 }
                 match order.listing {
                     Some(_) => private_json(StatusCode::OK, &result),

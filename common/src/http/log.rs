@@ -11,6 +11,9 @@ use serde_json::{Value, json};
 
 use crate::clock::Clock;
 
+/// Longest trace id that a log line repeats.
+const MAX_TRACE_BYTES: usize = 256;
+
 static FOR_PEOPLE: AtomicBool = AtomicBool::new(false);
 
 /// From now on, lines are for people to read.
@@ -62,7 +65,9 @@ pub async fn requests(request: Request, next: impl AsyncFnOnce(Request) -> Respo
     let method = request.method().clone();
     // The route's pattern and not the path: ids in paths would make every line its own kind.
     let matched = request.extensions().get::<MatchedPath>().cloned();
-    let trace = request.headers().get("x-amzn-trace-id").and_then(|trace| trace.to_str().ok()).map(str::to_owned);
+    let trace = request.headers().get("x-amzn-trace-id").and_then(|trace| trace.to_str().ok());
+    // A caller may have written it, and log lines cost by the byte.
+    let trace = trace.filter(|trace| trace.len() <= MAX_TRACE_BYTES).map(str::to_owned);
     let response = next(request).await;
     let answered = response.extensions().get::<Route>().map(|route| route.0);
     let route = answered.or(matched.as_ref().map(MatchedPath::as_str)).unwrap_or("(no route)");

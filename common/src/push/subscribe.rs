@@ -11,6 +11,7 @@ use crate::app::App;
 use crate::http::ApiError;
 use crate::ids::RequestId;
 use crate::jobs::{Job, job};
+use crate::limits;
 use crate::store::{Db, StoreError, Write, WriteError, db};
 
 /// So many jobs are marked at the same time.
@@ -63,9 +64,18 @@ pub async fn subscribe(
     let over: Vec<RequestId> = found.iter().filter(|job| job.outcome.is_some()).map(|job| job.request_id).collect();
     rows::unwatch(&app.db, id, &over).await?;
     jobs.extend(found.into_iter().map(|job| (job.request_id, job)));
-    let states: Vec<_> = requests.iter().map(|id| text_of(&*app.blobs, &jobs[id])).collect();
+    let states: Vec<_> = requests.iter().map(|id| state(app, &jobs[id])).collect();
     let states = stream::iter(states).buffered(AT_ONCE).try_collect().await?;
     Ok(Subscribed { ack: message::subscribed(&requests, &rejected), states })
+}
+
+/// How a job is. A result that was read too often is left to polling, which says so.
+async fn state(app: &App, job: &Job) -> Result<String, StoreError> {
+    let text = text_of(&*app.blobs, job).await?;
+    match limits::take_result(app, job, || text.len()).await {
+        Ok(()) => Ok(text),
+        Err(_) => Ok(message::poll(job.request_id)),
+    }
 }
 
 /// Those of the jobs that are the caller's, as the latest writes left them.

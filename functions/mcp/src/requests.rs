@@ -113,7 +113,7 @@ impl Shop {
             }
         };
         let body = view::poll(&*self.app.blobs, &job).await?;
-        limits::take_result(&self.app, &job, &body).await?;
+        limits::take_result(&self.app, &job, || body.to_string().len()).await?;
         Ok((job, body))
     }
 

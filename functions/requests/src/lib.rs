@@ -47,7 +47,7 @@ async fn request(State(app): State<App>, Segment(id): Segment, headers: HeaderMa
         });
         let job = job.ok_or(ApiError::NotFound)?;
         let body = view::poll(&*app.blobs, &job).await?;
-        limits::take_result(&app, &job, &body).await?;
+        limits::take_result(&app, &job, || body.to_string().len()).await?;
         Ok(common::gate::answer::with_settlement(private_json(StatusCode::OK, &body), &job, &app.config.chain))
     };
     respond(answer.await)

@@ -35,7 +35,7 @@ pub async fn show(
         let (app, now) = (&market.app, market.app.clock.now());
         let view = jobs::view(&app.db, &*app.blobs, &job, party, full, now).await?;
         if full {
-            limits::take_result(app, &job, &view).await?;
+            limits::take_result(app, &job, || view.to_string().len()).await?;
         }
         Ok(private_json(StatusCode::OK, &json!({"job": view})))
     };
