@@ -128,8 +128,8 @@ impl Gate {
         match payment {
             Some(payment) => {
                 let answer = match payment.authorization.is_zero_cost() {
-                    true => self.redeem_credits(&order, &payment).await?,
-                    false => self.redeem(&order, &payment).await?,
+                    true => Box::pin(self.redeem_credits(&order, &payment)).await?,
+                    false => Box::pin(self.redeem(&order, &payment)).await?,
                 };
                 match &order.caller {
                     // A fresh offer in place of an answer.
@@ -400,7 +400,7 @@ impl Gate {
         let checked = self.engine.settler.check(JobPayment { authorization, job }, quote.map(|quote| quote.given));
         let refusal = match (checked.await, terms) {
             (Verdict::Good, Ok(())) => {
-                let answer = self.claim(sale).await;
+                let answer = Box::pin(self.claim(sale)).await;
                 if answer.as_ref().is_ok_and(|answer| answer.status().is_success()) {
                     *asks = None;
                 }
@@ -413,7 +413,7 @@ impl Gate {
                 }
                 // A stranger broadcast it, and the money is here: it is honoured, once, while it is fresh.
                 if self.may_honour(payment, signer).await? {
-                    return self.claim(sale.paid_in(transaction)).await;
+                    return Box::pin(self.claim(sale.paid_in(transaction))).await;
                 }
                 Refusal::Reason(Reason::NonceUsed)
             }
@@ -483,7 +483,7 @@ impl Gate {
             return Err(ApiError::InvalidQuote);
         }
         order.check_cap(quote.amount)?;
-        self.claim(Sale::from_credits(order, caller, Some(quote))).await
+        Box::pin(self.claim(Sale::from_credits(order, caller, Some(quote)))).await
     }
 
     /// A call of an access token: paid from credits, at once.
@@ -502,7 +502,7 @@ impl Gate {
             }
         };
         order.check_cap(quote.map_or(order.price, |quote| quote.amount))?;
-        self.claim(Sale::from_credits(order, caller, quote)).await
+        Box::pin(self.claim(Sale::from_credits(order, caller, quote))).await
     }
 
     /// The answer to what was bought with this quote, if anything was.

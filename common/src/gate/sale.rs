@@ -157,7 +157,7 @@ impl Gate {
                     if let Some(used) = used {
                         turn.note(used);
                     }
-                    return self.claimed(&sale, job, &account).await;
+                    return Box::pin(self.claimed(&sale, job, &account)).await;
                 }
                 Err(WriteError::Failed(error)) => return Err(ApiError::Unavailable(error)),
                 Err(refusal) => refusal,
@@ -257,7 +257,7 @@ impl Gate {
         let (agent, charge) = (job.agent, job.charge.clone());
         let warning = self.warn_of_budget(agent, &charge, account);
         let job = match order.tool.answer {
-            Answer::Direct => tokio::join!(self.engine.advance(job, Patience::Caller), warning).0?,
+            Answer::Direct => tokio::join!(Box::pin(self.engine.advance(job, Patience::Caller)), warning).0?,
             Answer::Queued => {
                 queue::send_or_log(self.engine.queues.of(job.lane()), request_id, order.trace.clone()).await;
                 tokio::join!(self.wait(request_id, Answer::Queued), warning).0?.unwrap_or(job)

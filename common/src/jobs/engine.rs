@@ -164,9 +164,10 @@ impl Engine {
                     queue::send_or_log(self.queues.of(job.lane()), job.request_id, None).await;
                     moved.map(|()| Progress::Paused)
                 }
-                Step::Settle => self.settle(&mut job, patience).await,
-                Step::Reconcile => self.reconcile(&mut job).await,
-                Step::Work => self.work(&mut job, patience).await,
+                // Each step on the heap: nested, unoptimised, they outgrow a thread's stack.
+                Step::Settle => Box::pin(self.settle(&mut job, patience)).await,
+                Step::Reconcile => Box::pin(self.reconcile(&mut job)).await,
+                Step::Work => Box::pin(self.work(&mut job, patience)).await,
             };
             match moved {
                 Ok(Progress::Moved) => {}
