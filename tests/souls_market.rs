@@ -7,7 +7,7 @@ use std::time::Duration;
 use common::clock::Clock;
 use common::encoding::{base64_any, base64_standard, percent_encoded};
 use common::ids::RequestId;
-use common::jobs::job::{self, Job, LEASE};
+use common::jobs::job::{self, Job, LEASE, Place};
 use common::jobs::store::{self, MoveError};
 use common::ledger::account;
 use common::marketplace::files::{self, FileRow, NotKept};
@@ -1046,7 +1046,9 @@ fn what_is_no_longer_kept_is_said_to_be_gone() {
         payer.finished(&request_id.to_string()).await;
 
         let (db, blobs) = (&stack.app.db, &stack.app.blobs);
-        blobs.delete(&format!("results/{request_id}.json")).await.unwrap();
+        let kept = store::load_latest(db, request_id).await.unwrap().and_then(|job| job.result).expect("a result");
+        let Place::Blob(result) = kept.place else { panic!("it lies in the row") };
+        blobs.delete(&result).await.unwrap();
         let file = files::load(db, request_id, "a.txt").await.unwrap().expect("a file");
         blobs.delete(&file.blob(request_id)).await.unwrap();
         let gone = (410, "result_expired".to_owned());
