@@ -256,8 +256,10 @@ mod tests {
             {"ConditionCheck": {"TableName": "mine-agents", "Key": key("AGENT#1"), "ConditionExpression": "x = :x"}},
         ]});
         let all = ["AGENT#1", "CHECKOUT#1", "RATE#1"];
+        let mut asked_for = asked("TransactWriteItems", &write);
+        asked_for.sort();
         assert_eq!(
-            asked("TransactWriteItems", &write),
+            asked_for,
             [
                 row("ConditionCheckItem", "agora-agents", &["AGENT#1"]),
                 row("ConditionCheckItem", "agora-agents", &all),
