@@ -264,9 +264,9 @@ mod tests {
                 row("ConditionCheckItem", "agora-agents", &["AGENT#1"]),
                 row("ConditionCheckItem", "agora-agents", &all),
                 row("PutItem", "agora-jobs", &["JOB#1"]),
+                row("UpdateItem", "agora-agents", &all),
                 row("UpdateItem", "agora-agents", &["CHECKOUT#1"]),
                 row("UpdateItem", "agora-agents", &["RATE#1"]),
-                row("UpdateItem", "agora-agents", &all),
             ]
         );
         let get = json!({"TransactItems": [{"Get": {"TableName": "mine-jobs", "Key": key("JOB#1")}}]});
