@@ -329,14 +329,13 @@ pub async fn revoke(db: &Db, agent: AgentId, id: TokenId, now: Timestamp) -> Res
         match db.transact(&[token, active.replaced(db, agent)?, lead]).await {
             Ok(()) => return Ok(Some(now)),
             Err(WriteError::Failed(error)) => return Err(error),
-            Err(refused) => match refused.refused(0) {
+            Err(refused) => {
                 // Revoked already, or gone meanwhile.
-                Some(refused) => {
+                if let Some(refused) = refused.refused(0) {
                     let old: Option<AccessToken> = refused.old.clone().map(crate::store::db::parse).transpose()?;
                     return Ok(old.and_then(|token| token.revoked_at));
                 }
-                None => {}
-            },
+            }
         }
     }
 }
