@@ -436,6 +436,11 @@ fn a_chain_that_cannot_be_asked_is_no_reason_to_charge_or_to_lose() {
         reconcile_now(&stack).await;
         assert_eq!(payer.finished(&id_of(&answer)).await["status"], "completed");
         assert_eq!(payer.balance(&stack).await, 995_000);
+
+        // What was bought is told also while nothing can be asked.
+        proxy.inject(|_| Some((503, json!("down"))));
+        let again = payer.client.post(VIN_PATH, &[("x-payment", &payment)], &body).await;
+        assert_eq!((again.status, id_of(&again)), (200, id_of(&answer)), "{}", again.text);
     });
 }
 

@@ -443,8 +443,11 @@ fn no_end_falls_between_the_look_and_the_subscription() {
         .await;
         let direct = Pipe::new(&stack, &database);
         let http = common::store::aws::SignedHttp::new(PlainHttp::new(None), &direct.config.aws);
-        let consumer =
-            local::stream::Consumer::Pusher(pusher(&stack, &direct.db, stack.config.aws.socket_endpoint.clone()));
+        let consumer = local::stream::Consumer::Pusher(Box::new(pusher(
+            &stack,
+            &direct.db,
+            stack.config.aws.socket_endpoint.clone(),
+        )));
         tokio::spawn(local::stream::follow(stack.app.clone(), consumer, http, database.clone()));
         let payer = Payer::with(&stack, 10_000_000).await;
         let shop = Shop::open(&stack, "just-then").await;

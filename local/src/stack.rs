@@ -284,7 +284,7 @@ impl Stack {
             let Aggregator { app, mailer, deliveries } = functions.aggregator;
             let aggregator = stream::Consumer::Aggregator { mailer, deliveries, place };
             tasks.spawn(stream::follow(app.clone(), aggregator, http.clone(), endpoint.clone()));
-            let pusher = stream::Consumer::Pusher(functions.pusher);
+            let pusher = stream::Consumer::Pusher(Box::new(functions.pusher));
             tasks.spawn(stream::follow(app, pusher, http, endpoint));
         }
         Ok(stack)

@@ -23,7 +23,7 @@ pub enum Consumer {
     /// With all there is, or behind the number in this file, which keeps how far reading came.
     Aggregator { mailer: Mailer, deliveries: Arc<dyn Queue>, place: Option<PathBuf> },
     /// With what happens from now on and its filter in `template.yaml` lets through.
-    Pusher(Pusher),
+    Pusher(Box<Pusher>),
 }
 
 impl Consumer {

@@ -406,7 +406,11 @@ impl Gate {
                 }
                 return answer;
             }
-            (Verdict::Unknown(cause), _) => return Err(self.could_not_check(order, payment, amount, &cause)),
+            (Verdict::Unknown(cause), _) => {
+                // What was bought is told while nobody can say more of the payment.
+                let answer = self.answer_known(order, payment, signer).await?;
+                return answer.ok_or_else(|| self.could_not_check(order, payment, amount, &cause));
+            }
             (Verdict::AlreadyPaid { transaction }, _) => {
                 if let Some(answer) = self.answer_known(order, payment, signer).await? {
                     return Ok(answer);

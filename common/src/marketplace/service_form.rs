@@ -11,13 +11,14 @@ use super::service::{Executor, MAX_TEST_CASES, Service, Terms, TestCase};
 use super::soul::Slug;
 use super::workshop::MOST_EXECUTION;
 use crate::catalog::input::FieldError;
-use crate::catalog::name_of;
+use crate::catalog::{self, name_of};
 use crate::clock::Timestamp;
 use crate::config::ModelPrices;
 use crate::ledger::fee::Split;
 use crate::money::Usdc;
 use crate::net::FetchPolicy;
 use crate::webhooks::form::check_address;
+use crate::work::allowance::may_be_used;
 use crate::work::checks::{self, Case, Check};
 
 const LEAST_PRICE: Usdc = Usdc::from_micro(10_000);
@@ -297,6 +298,9 @@ fn tools(value: &Value) -> Result<Vec<String>, Wrong> {
     let mut errors = Vec::new();
     for (index, name) in names.iter().enumerate() {
         match name_of(name.as_str().unwrap_or_default()) {
+            Some(name) if catalog::find(name).is_some_and(|tool| !may_be_used(tool)) => {
+                errors.push(FieldError::new(index.to_string(), "is no tool for sold work"));
+            }
             Some(name) if found.iter().any(|known| known == name) => {}
             Some(name) => found.push(name.to_owned()),
             None => errors.push(FieldError::new(index.to_string(), "is no tool of this service")),

@@ -14,6 +14,7 @@ use crate::clock::Clock;
 use crate::http::log;
 use crate::ids::{AgentId, RequestId};
 use crate::money::Usdc;
+use crate::tools::verification::identity;
 use crate::tools::{Reporter, Runner, Task, Toolbox};
 
 /// Most calls of one commission, refused ones included.
@@ -48,12 +49,16 @@ pub struct Allowance<'a> {
     used: Vec<ToolUse>,
 }
 
+/// Whether sold work may use a tool, whatever a service lists. Credits are money and no tool. What waits for somebody outside
+/// would still be waiting when the work has ended, and come for nothing.
+pub fn may_be_used(tool: &ToolSpec) -> bool {
+    !tool.sells_credits && tool.name != identity::SPEC.name
+}
+
 impl<'a> Allowance<'a> {
     pub fn of(commission: &Commission, desk: &Desk, spending: &'a mut Spending) -> Allowance<'a> {
-        let is_allowed = |runner: &&Runner| {
-            // What is sold as credits is money and no tool, whatever a service lists.
-            !runner.spec.sells_credits && commission.tools.iter().any(|name| name == runner.spec.name)
-        };
+        let is_allowed =
+            |runner: &&Runner| may_be_used(runner.spec) && commission.tools.iter().any(|name| name == runner.spec.name);
         Allowance {
             desk: desk.clone(),
             request_id: commission.request_id,
