@@ -417,7 +417,9 @@ fn large_public_answers_end_at_six_mib_a_minute() {
         assert!((limit..limit + most::PUBLIC as usize).contains(&sent), "{sent} bytes of {limit}");
         assert!(write_units(&it.database.take_seen()) <= through.len() as f64 + 1.0, "one each");
         assert_eq!(stranger.get("/openapi.json", &[]).await.status, 429, "all of them together");
-        assert_eq!(stranger.post("/mcp", &accept, &list).await.status, 429);
+        // This one may have been paid for: it is given, and the next is refused before anything is done.
+        let lists = until_limited(100, async |_| stranger.post("/mcp", &accept, &list).await).await;
+        assert_eq!(lists.len(), 1);
         assert_eq!(stranger.get("/health", &[]).await.status, 200, "what is small is not counted");
         it.stack.app.clock.advance(std::time::Duration::from_secs(60));
         assert_eq!(stranger.get("/openapi.json", &[]).await.status, 200);

@@ -187,7 +187,7 @@ fn functions_that_ask_a_model_may_ask_bedrock() {
     for function in asking {
         for model in [
             format!("arn:aws:bedrock:{REGION}::foundation-model/anthropic.claude-sonnet-4-5-20250929-v1:0"),
-            format!("arn:aws:bedrock:us-west-2::foundation-model/anthropic.claude-sonnet-4-5-20250929-v1:0"),
+            "arn:aws:bedrock:us-west-2::foundation-model/anthropic.claude-sonnet-4-5-20250929-v1:0".to_owned(),
             format!(
                 "arn:aws:bedrock:{REGION}:{ACCOUNT}:inference-profile/us.anthropic.claude-sonnet-4-5-20250929-v1:0"
             ),

@@ -396,22 +396,22 @@ fn sizes_and_times_of_the_code_are_those_of_aws() {
             "{bytes} bytes do not arrive"
         );
     }
-    assert!(MAX_RESULT_BYTES < lambda::PAYLOAD_BYTES);
+    const { assert!(MAX_RESULT_BYTES < lambda::PAYLOAD_BYTES) }
     assert!(MAX_DELAY.as_secs() <= sqs::DELAY_SECS);
     // A message names a job, a delivery, a blob or an address; nothing of what it is about is in it.
     let visit = common::store::queue::Message::Visit { url: "x".repeat(2048) };
     assert!(visit.to_json().len() < sqs::MESSAGE_BYTES);
-    assert!(push::MAX_MESSAGE_BYTES <= gateway::SOCKET_MESSAGE_BYTES);
+    const { assert!(push::MAX_MESSAGE_BYTES <= gateway::SOCKET_MESSAGE_BYTES) }
     assert!(push::LIFETIME.as_secs() <= gateway::SOCKET_LIFETIME_SECS);
     assert!(push::IDLE.as_secs() <= gateway::SOCKET_IDLE_SECS);
     // Each sale of a batch is deleted, and adds to some counters of its soul.
-    assert!(counting::BATCH < dynamodb::TRANSACTION_ITEMS);
+    const { assert!(counting::BATCH < dynamodb::TRANSACTION_ITEMS) }
     // A batch of the stream is one transaction: its mark and the totals, and at most an agent and an hour for each record.
     let template = template();
     let aggregator = &template.unresolved()["Resources"]["AggregatorFunction"]["Properties"]["Events"];
     let batch = number(&aggregator["JobChanges"]["Properties"]["BatchSize"]);
     assert!(2 * batch + 2 <= dynamodb::TRANSACTION_ITEMS as u64);
-    assert!(common::marketplace::form::MAX_TEXT_BYTES < dynamodb::ITEM_BYTES);
+    const { assert!(common::marketplace::form::MAX_TEXT_BYTES < dynamodb::ITEM_BYTES) }
     // A presigned URL ends with the credentials that signed it (Amazon S3 User Guide, "Download and upload objects with
     // presigned URLs"). Those of a role last for an hour at least (AWS STS API Reference, "AssumeRole").
     assert!(files::SEND_VALID.max(files::FETCH_VALID).as_secs() <= 3600 / 2);

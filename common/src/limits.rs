@@ -222,6 +222,21 @@ pub async fn weigh(State(app): State<App>, request: Request, next: Next) -> Resp
     }
 }
 
+/// As [`weigh`], where an answer may have been paid for: that one is given, and what comes after the limit is refused before
+/// anything is done for it.
+pub async fn weigh_ahead(State(app): State<App>, request: Request, next: Next) -> Response {
+    let turn = Turn::now(&app, Subject::source(), Class::Public);
+    if app.exhausted.is_in(&turn) {
+        return turn.refusal().into_response();
+    }
+    let response = next.run(request).await;
+    let bytes = usize::try_from(response.body().size_hint().exact().unwrap_or_default()).unwrap_or(usize::MAX);
+    if bytes > SMALL_ANSWER && take_bytes(&app, turn.subject, Class::Public, bytes).await.is_err() {
+        app.exhausted.insert(&turn);
+    }
+    response
+}
+
 /// Counts a result that is read for an answer, if it is one that is kept in a blob: a call costs less than traffic without end.
 pub async fn take_result(app: &App, job: &Job, bytes: impl FnOnce() -> usize) -> Result<(), ApiError> {
     let is_large = job.result.as_ref().is_some_and(|stored| matches!(stored.place, Place::Blob(_)));
@@ -231,7 +246,8 @@ pub async fn take_result(app: &App, job: &Job, bytes: impl FnOnce() -> usize) ->
     take_bytes(app, Subject::Job(job.request_id), Class::Result, bytes()).await
 }
 
-/// Who came to the end of the limit of questions to the chain, and in which window, as far as this process knows.
+/// Who came to the end of a limit that is counted afterwards, and in which window, as far as this process knows. So it is with
+/// questions to the chain, and with the bytes of answers that may have been paid for.
 ///
 /// Whose payment is good is never counted: that would be a write for each paid call. Who asks for nothing is, after the
 /// question; and once the limit is used up, each process refuses it without a question. So at most a few more questions are
@@ -242,13 +258,13 @@ pub struct Exhausted(Arc<Mutex<HashMap<String, i64>>>);
 impl Exhausted {
     fn is_in(&self, turn: &Turn) -> bool {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get(&turn.subject.to_string()) == Some(&turn.window.start)
+        known.get(&turn.name()) == Some(&turn.window.start)
     }
 
     fn insert(&self, turn: &Turn) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|_, start| *start == turn.window.start);
-        known.insert(turn.subject.to_string(), turn.window.start);
+        known.insert(turn.name(), turn.window.start);
     }
 }
 
@@ -286,6 +302,10 @@ pub struct Turn {
 impl Turn {
     pub fn now(app: &App, subject: Subject, class: Class) -> Turn {
         Turn { subject, window: Window::at(app.clock.now(), class.limit(), app.config.rate_limit_scale) }
+    }
+
+    fn name(&self) -> String {
+        format!("{}#{}", self.window.name, self.subject)
     }
 
     /// The write that counts it. Refused over the limit.

@@ -30,7 +30,7 @@ import urllib.request
 
 import judge
 import peers
-from stack import ARCHITECTURE, KEPT, REGION, ROOT, Deployment, Failed, clients, package, without
+from stack import ARCHITECTURE, KEPT, REGION, ROOT, Deployment, Failed, clients, package, parsed, without
 
 TOOLS = ROOT / ".tools"
 ARCHIVES = TOOLS / "rehearsal-code"
@@ -204,14 +204,18 @@ def give_keys(client, outputs, chain):
 
 
 def previous_template(present):
-    """The newest committed template that is not this one, and its commit; nothing in a clone without history."""
+    """The newest committed template that makes other resources than this one, and its commit; nothing in a clone without
+    history. A template with nothing but other bounds of its parameters would be no update: CloudFormation refuses it."""
+    def made_by(template):
+        return {part: what for part, what in parsed(template).items() if part not in ("Parameters", "Metadata", "Description")}
+
     def git(*arguments):
         done = subprocess.run(["git", "-C", ROOT, *arguments], capture_output=True, text=True, check=False)
         return done.stdout if done.returncode == 0 else ""
 
     for commit in git("log", "-n", "50", "--format=%H", "--", "template.yaml").split():
         template = git("show", f"{commit}:template.yaml")
-        if template and template != present:
+        if template and made_by(template) != made_by(present):
             return commit[:7], template
     return None
 

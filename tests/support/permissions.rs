@@ -72,7 +72,8 @@ pub fn folder() -> PathBuf {
 /// Appends uses to the record of this process. Only a run of all tests is recorded: one with a filter says nothing about
 /// permissions that are never used.
 pub fn keep(uses: &BTreeSet<Use>) {
-    static RECORD: OnceLock<Option<Mutex<(File, BTreeSet<Use>)>>> = OnceLock::new();
+    type Record = Mutex<(File, BTreeSet<Use>)>;
+    static RECORD: OnceLock<Option<Record>> = OnceLock::new();
     let record = RECORD.get_or_init(|| {
         std::fs::create_dir_all(folder()).expect("a folder");
         let file = folder().join(format!("{}.jsonl", std::process::id()));

@@ -21,6 +21,14 @@ pub fn text<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, A
     Ok((!value.is_empty()).then_some(value))
 }
 
+/// As [`text`], where saying nothing is not the same as not being there.
+fn not_empty<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, ApiError> {
+    match text(headers, name)? {
+        None if headers.contains_key(name) => Err(ApiError::field(name, "is empty")),
+        value => Ok(value),
+    }
+}
+
 /// Who the caller says it is (`X-Agent-ID`).
 pub fn agent_name(headers: &HeaderMap) -> Result<Option<AgentName>, ApiError> {
     let Some(value) = text(headers, "x-agent-id")? else { return Ok(None) };
@@ -30,7 +38,8 @@ pub fn agent_name(headers: &HeaderMap) -> Result<Option<AgentName>, ApiError> {
 /// The most the caller wants to pay for this call (`X-Max-Cost-USDC`), also in exponent form, or
 /// with all the digits of a float.
 pub fn max_cost(headers: &HeaderMap) -> Result<Option<Usdc>, ApiError> {
-    let Some(value) = text(headers, "x-max-cost-usdc")? else { return Ok(None) };
+    // An empty cap is a caller's mistake, and no leave to charge anything.
+    let Some(value) = not_empty(headers, "x-max-cost-usdc")? else { return Ok(None) };
     if value.len() > MAX_COST_BYTES {
         return Err(ApiError::field("X-Max-Cost-USDC", format!("must have at most {MAX_COST_BYTES} characters")));
     }
@@ -73,7 +82,7 @@ pub fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
 
 /// Whether the caller only wants to know what would happen (`X-Dry-Run: true`).
 pub fn is_dry_run(headers: &HeaderMap) -> Result<bool, ApiError> {
-    match text(headers, "x-dry-run")?.map(str::to_ascii_lowercase).as_deref() {
+    match not_empty(headers, "x-dry-run")?.map(str::to_ascii_lowercase).as_deref() {
         None | Some("false" | "0") => Ok(false),
         Some("true" | "1") => Ok(true),
         // Whoever asks for a rehearsal and misspells it must not be charged.

@@ -72,6 +72,6 @@ pub fn server(app: App, groups: HashMap<&'static str, Router>, quotes: &hmac::Ke
 pub fn router(app: App, groups: HashMap<&'static str, Router>, quotes: &hmac::Key) -> Router {
     let guard = Guard::configured(&app.config);
     // The list of tools is anybody's, and proofs stand in messages: every large answer counts.
-    let weigh = from_fn_with_state(app.clone(), limits::weigh);
+    let weigh = from_fn_with_state(app.clone(), limits::weigh_ahead);
     common::http::routes::finish(frame(server(app, groups, quotes), guard).route_layer(weigh))
 }

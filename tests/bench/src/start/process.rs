@@ -100,7 +100,7 @@ impl Process {
         command.stdout(output.try_clone()?).stderr(output);
         if program.is_node() {
             command.envs(std::env::vars_os().filter(|(name, _)| name == "PATH"));
-            command.env("NODE_EXTRA_CA_CERTS", &world.root_file()).env("NODE_ENV", "production");
+            command.env("NODE_EXTRA_CA_CERTS", world.root_file()).env("NODE_ENV", "production");
             command.env("AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED", "true");
         }
         let spawned = Instant::now();
