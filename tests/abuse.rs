@@ -66,7 +66,7 @@ mod most {
     /// Read units of a search.
     pub const SEARCH: f64 = 100.0;
     /// Gas of a transfer, its tag included.
-    pub const GAS: f64 = 90_000.0;
+    pub const GAS: f64 = 95_000.0;
     /// Bytes of one public answer: the script of `/docs`, to who does not take it packed.
     pub const PUBLIC: f64 = 2048.0 * 1024.0;
 }
