@@ -114,7 +114,7 @@ pub fn print(idle: &Section, sections: &[(&'static Kind, Section)], agents: usiz
         );
     }
     println!(
-        "\n{:34}{:>9}{:>7}{:>7}{:>7}  {:>8}{:>9}{:>7}{:>8}  {}",
+        "\n{:34}{:>9}{:>7}{:>7}{:>7}  {:>8}{:>9}{:>7}{:>8}  more calls are kept back by",
         "a call: requests, units; CPU %",
         "database",
         "read",
@@ -123,8 +123,7 @@ pub fn print(idle: &Section, sections: &[(&'static Kind, Section)], agents: usiz
         "service",
         "database",
         "chain",
-        "agents",
-        "more calls are kept back by"
+        "agents"
     );
     for (kind, section) in sections {
         let all: f64 = section.cpu.iter().sum();
