@@ -232,7 +232,8 @@ fn deployed(world: &World, extent: Extent) -> Result<Turns, Error> {
 }
 
 fn this_program(arguments: &[&str]) -> Result<Child, Error> {
-    let mut command = Command::new(std::env::current_exe()?);
+    // By this link and not by its path: the build of the functions may have replaced the file.
+    let mut command = Command::new("/proc/self/exe");
     Ok(command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?)
 }
 
