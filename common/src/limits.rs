@@ -6,19 +6,21 @@
 //! | `quote` | prices, dry runs and refusals of payments, for proven callers | agent |
 //! | `search` | searches of the marketplace | source address |
 //! | `read`, `write` | free routes of an agent or a seller, by method | agent, or soul; writes of tokens apart |
+//! | `stop` | writes that stop spending: freezes, caps, revoked tokens, cancelled approvals | agent; those of tokens apart |
 //! | `open` | routes without identity that write or guess | source address |
 //! | `register` | registrations of souls whose body is good | source address |
 //! | `publish` | new texts and programs, which are kept | soul |
 //! | `checkout` | requests about checkout sessions | agent platform |
 //! | `public` | large answers that anybody may read, in KiB ([`weigh`]) | source address |
-//! | `export` | audits and exports of receipts, in KiB | agent |
-//! | `result` | large results that are read again, in KiB ([`take_result`]) | job |
+//! | `export` | audits, exports and long lists, in KiB | agent, or soul |
+//! | `result` | large results that are read again and lists of files, in KiB ([`take_result`]) | job and reader ([`Reader`]) |
 //! | `chain` | questions to the chain that came to nothing ([`may_ask_chain`]) | source address; wallets that have paid apart |
 //! | `connect` | new WebSockets | source address |
 //!
 //! An agent is a wallet, whoever calls for it: its access tokens count against its own limits, so that minting more of
 //! them multiplies nothing. Only their writes are a limit of their own, one for all tokens of an agent together: a stolen
-//! token must not be able to keep its owner from revoking it.
+//! token must not be able to keep its owner from revoking it. Nor must the owner's other writes: what stops spending has a
+//! limit of its own.
 //!
 //! A request is counted once it is proven who makes it, so that nobody can use up another's limit, and before any work.
 //! What nobody proves (prices, small public pages) is not counted: it writes nothing, and API Gateway throttles it. Counted is
@@ -69,6 +71,8 @@ pub enum Class {
     Quote,
     Read,
     Write,
+    /// Writes that stop spending, and nothing else.
+    Stop,
     /// Routes without identity that write or guess.
     Open,
     /// Searches of the marketplace.
@@ -81,9 +85,9 @@ pub enum Class {
     Checkout,
     /// Large answers that anybody may read, in KiB.
     Public,
-    /// Audits and exports of receipts, in KiB.
+    /// Audits, exports and long lists of receipts and sold jobs, in KiB.
     Export,
-    /// Large results of jobs, in KiB.
+    /// Large results of jobs and lists of their files, in KiB.
     Result,
     /// Questions to the chain for payments and proofs that were no good.
     Chain,
@@ -112,6 +116,7 @@ impl Class {
             Class::Quote => Limit { name: "quote", count: 120, window: MINUTE },
             Class::Read => Limit { name: "read", count: 120, window: MINUTE },
             Class::Write => Limit { name: "write", count: 60, window: MINUTE },
+            Class::Stop => Limit { name: "stop", count: 60, window: MINUTE },
             Class::Open => Limit { name: "open", count: 30, window: MINUTE },
             Class::Search => Limit { name: "search", count: 100, window: HOUR },
             Class::Register => Limit { name: "register", count: 5, window: DAY },
@@ -143,15 +148,27 @@ pub enum Subject {
     Platform(Uuid),
     /// Where the request came from; whoever comes from nowhere shares one limit.
     Source(Option<IpAddr>),
-    /// Everybody who reads a job.
-    Job(RequestId),
+    /// A reader of a job.
+    Job(RequestId, Reader),
+}
+
+/// Who reads a job. Each has a limit of its own: a seller, or a stranger who only names the buyer's address, must not be able
+/// to use up what the buyer paid for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reader {
+    /// The buyer, proven.
+    Buyer,
+    /// The seller, proven.
+    Seller,
+    /// Everybody who names one of them without a proof.
+    Named,
 }
 
 impl Subject {
     /// Whose limit of this class a proven caller uses.
     pub fn of(caller: &Caller, class: Class) -> Subject {
         match (class, caller.token()) {
-            (Class::Write, Some(_)) => Subject::Tokens(caller.agent),
+            (Class::Write | Class::Stop, Some(_)) => Subject::Tokens(caller.agent),
             _ => Subject::Agent(caller.agent),
         }
     }
@@ -169,7 +186,9 @@ impl fmt::Display for Subject {
             Subject::Tokens(agent) => write!(f, "tokens:{agent}"),
             Subject::Soul(soul) => write!(f, "soul:{soul}"),
             Subject::Platform(platform) => write!(f, "platform:{platform}"),
-            Subject::Job(job) => write!(f, "job:{job}"),
+            Subject::Job(job, Reader::Buyer) => write!(f, "job:{job}"),
+            Subject::Job(job, Reader::Seller) => write!(f, "job:{job}:seller"),
+            Subject::Job(job, Reader::Named) => write!(f, "job:{job}:named"),
             Subject::Source(address) => f.write_str(&limit::name_of(*address)),
         }
     }
@@ -238,12 +257,20 @@ pub async fn weigh_ahead(State(app): State<App>, request: Request, next: Next) -
 }
 
 /// Counts a result that is read for an answer, if it is one that is kept in a blob: a call costs less than traffic without end.
-pub async fn take_result(app: &App, job: &Job, bytes: impl FnOnce() -> usize) -> Result<(), ApiError> {
+pub async fn take_result(app: &App, job: &Job, reader: Reader, bytes: impl FnOnce() -> usize) -> Result<(), ApiError> {
     let is_large = job.result.as_ref().is_some_and(|stored| matches!(stored.place, Place::Blob(_)));
     if !is_large {
         return Ok(());
     }
-    take_bytes(app, Subject::Job(job.request_id), Class::Result, bytes()).await
+    take_bytes(app, Subject::Job(job.request_id, reader), Class::Result, bytes()).await
+}
+
+/// Counts the bytes of a list, if it is long. A short one costs less than counting it.
+pub async fn take_list(app: &App, subject: Subject, class: Class, bytes: usize) -> Result<(), ApiError> {
+    if bytes <= SMALL_ANSWER {
+        return Ok(());
+    }
+    take_bytes(app, subject, class, bytes).await
 }
 
 /// Who came to the end of a limit that is counted afterwards, and in which window, as far as this process knows. So it is with

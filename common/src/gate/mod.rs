@@ -57,7 +57,7 @@ use crate::jobs::job::{Job, Outcome, Settlement};
 use crate::jobs::store;
 use crate::ledger::account::{self, Account};
 use crate::ledger::{debt, hold};
-use crate::limits::{self, Class, Subject};
+use crate::limits::{self, Class, Reader, Subject};
 use crate::money::Usdc;
 use crate::net::FetchPolicy;
 use crate::payments::claim::{self, Claim, HONOUR_FOR};
@@ -550,8 +550,12 @@ impl Gate {
     ) -> Result<Option<Response>, ApiError> {
         let Some(request_id) = self.named(order, payment, caller).await? else { return Ok(None) };
         match self.wait(request_id, order.tool.answer).await? {
+            // The job was written with the name: it is forgotten by now, or deleted.
+            None => match store::load_latest(&self.app.db, request_id).await? {
+                Some(job) if came_to_nothing(&job) => Ok(None),
+                _ => Err(ApiError::ResultExpired),
+            },
             // It came to nothing: the name is free again.
-            None => Ok(None),
             Some(job) if came_to_nothing(&job) => Ok(None),
             Some(job) if answer::is_worth_waiting(&job, order.tool.answer) && order.tool.answer == Answer::Direct => {
                 Err(ApiError::RequestInProgress)
@@ -589,7 +593,8 @@ impl Gate {
         if !claim.is_same_payment(authorization, &self.app.config.chain) || claim.purchase != order.purchase_digest() {
             return Err(ApiError::PaymentAlreadyUsed);
         }
-        let job = self.wait(claim.request_id, order.tool.answer).await?.ok_or(ApiError::PaymentAlreadyUsed)?;
+        // The job was written with the claim: it is forgotten by now.
+        let job = self.wait(claim.request_id, order.tool.answer).await?.ok_or(ApiError::ResultExpired)?;
         if !self.may_have_again(order, payment, &job) {
             return Err(ApiError::PaymentAlreadyUsed);
         }
@@ -677,7 +682,7 @@ impl Gate {
                 let stored = job.result.as_ref().ok_or_else(|| StoreError::new("a completed job has no result"))?;
                 let result = engine::read_result(&*self.engine.blobs, stored).await?.ok_or(ApiError::ResultExpired)?;
                 if again {
-                    limits::take_result(&self.app, job, || result.to_string().len()).await?;
+                    limits::take_result(&self.app, job, Reader::Buyer, || result.to_string().len()).await?;
                 }
                 match order.listing {
                     Some(_) => private_json(StatusCode::OK, &result),

@@ -19,6 +19,10 @@ use crate::store::{Db, StoreError};
 pub const CATEGORIES: [&str; 6] =
     ["data", "verification", "communication", "commerce", "infrastructure", "agent_to_agent"];
 const MAX_LIMIT: usize = 100;
+/// A page ends before it is larger than this, in bytes: what callers attach to a receipt may be long, and is in it twice.
+const MAX_PAGE_BYTES: usize = 256 * 1024;
+/// About what a receipt has beside that.
+const ROW_BYTES: usize = 1024;
 /// So many receipts are held at once while those of a category are looked for.
 const BATCH: usize = 500;
 
@@ -35,7 +39,7 @@ pub struct Filter {
 #[derive(Debug, Serialize)]
 pub struct Listed {
     pub receipts: Vec<ReceiptView>,
-    /// Of this page.
+    /// Of this page, which has fewer than were asked for where they are long: the next one begins behind so many.
     pub count: usize,
     pub has_more: bool,
     /// The search ended at the bound of one request, before the page was full or the receipts were at their end.
@@ -88,8 +92,9 @@ pub async fn list(db: &Db, agent: AgentId, filter: Filter) -> Result<Listed, Sto
             }
         }
     }
-    let has_more = found.len() > filter.limit;
-    found.truncate(filter.limit);
+    let shown = fitting(&found).min(filter.limit);
+    let has_more = found.len() > shown;
+    found.truncate(shown);
     let tags = tags_of(db, agent, &found).await?;
     let receipts: Vec<ReceiptView> = found
         .iter()
@@ -99,6 +104,16 @@ pub async fn list(db: &Db, agent: AgentId, filter: Filter) -> Result<Listed, Sto
         })
         .collect();
     Ok(Listed { count: receipts.len(), receipts, has_more, truncated: !has_more && !at_end })
+}
+
+/// How many of the first receipts fit into a page: one at least.
+fn fitting(receipts: &[Receipt]) -> usize {
+    let mut bytes = 0;
+    let fit = receipts.iter().take_while(|receipt| {
+        bytes += ROW_BYTES + 2 * receipt.metadata.as_ref().map_or(0, String::len);
+        bytes <= MAX_PAGE_BYTES
+    });
+    fit.count().max(1)
 }
 
 /// The tags reported of these receipts, which are newest first, by their ids.

@@ -2,7 +2,7 @@
 //! made of the path's digest, and a path never reaches a file system.
 //!
 //! Storage and downloads cost the operator money, and a seller who buys from themselves pays only the fee. So both limits
-//! follow from the job's price ([`room`], [`FETCHED_TIMES`]). They are counted in a row of the job (`FILES`) by conditional
+//! follow from the job's price ([`room`], [`fetched_times`]). They are counted in a row of the job (`FILES`) by conditional
 //! writes, and the cost of a job's files stays below its fee.
 
 use std::time::Duration;
@@ -16,13 +16,14 @@ use crate::encoding::percent_encoded;
 use crate::http::log;
 use crate::ids::RequestId;
 use crate::jobs::job::{self, Job, RETENTION};
+use crate::limits::Reader;
 use crate::money::Usdc;
 use crate::store::db::{Query, parse};
 use crate::store::{Blobs, Db, Key, StoreError, Write, WriteError};
 
 /// Most files of one job.
 pub const MAX_FILES: usize = 100;
-/// Most files that are sent or announced for one job, those that were replaced included.
+/// Most files that are sent for one job, those that were replaced included, but not announcements that were replaced unsent.
 const MAX_SENT: usize = 200;
 /// Largest file that is sent as a body; larger ones are sent to a URL of the blob store.
 pub const MAX_BODY_BYTES: usize = 1024 * 1024;
@@ -34,10 +35,16 @@ pub const MAX_FILE_BYTES: u64 = 100 * MIB;
 pub const SEND_VALID: Duration = Duration::from_secs(15 * 60);
 /// A URL to fetch a file from is good for so long: nobody can count how often it is used meanwhile.
 pub const FETCH_VALID: Duration = Duration::from_secs(30);
-/// All that was ever sent or announced for a job may be so many times what it may have: for what is replaced.
+/// All that was ever sent for a job, or is announced, may be so many times what it may have: for what is replaced.
 const SENT_TIMES: u64 = 3;
-/// All that is fetched of a job's files may be so many times what it may have.
-const FETCHED_TIMES: u64 = 10;
+/// All that is fetched of a job's files may be so many times what it may have, by this reader.
+const fn fetched_times(reader: Reader) -> u64 {
+    match reader {
+        Reader::Buyer => 5,
+        Reader::Named => 3,
+        Reader::Seller => 2,
+    }
+}
 const MIB: u64 = 1024 * 1024;
 /// A change that met another is tried again, so often.
 const TRIES: u32 = 8;
@@ -121,7 +128,7 @@ struct Used {
     /// Files there are. (Beside them the row has their `bytes`.)
     #[serde(default)]
     files: usize,
-    /// Files that were ever sent or announced, and their bytes.
+    /// Files that were ever sent, or are announced, and their bytes.
     #[serde(default)]
     sent: usize,
     #[serde(default)]
@@ -159,8 +166,12 @@ pub async fn keep(
         blobs.put(&blob, &row.content_type, content).await?;
         row.sent = Some(blob);
     }
-    let kept = replace(db, job, &still, &row).await;
+    let kept = replace(db, blobs, job, &still, &row).await;
     let (outcome, unused) = match kept {
+        Ok(Ok(Some(old))) if old.uploaded.is_some() => {
+            close(blobs, &old, request_id).await;
+            (Ok(Ok(())), None)
+        }
         Ok(Ok(old)) => (Ok(Ok(())), old.map(|old| old.blob(request_id))),
         Ok(Err(refused)) => (Ok(Err(refused)), row.sent),
         // It may have been written all the same.
@@ -174,19 +185,40 @@ pub async fn keep(
     outcome
 }
 
+/// Takes the content of a replaced announcement away, and its URL too, which cannot be revoked: it writes only where nothing
+/// is yet. So what can ever be stored is what is counted.
+async fn close(blobs: &dyn Blobs, old: &FileRow, request_id: RequestId) {
+    if let Err(error) = blobs.put(&old.blob(request_id), &old.content_type, Vec::new()).await {
+        log::failure("the URL of a replaced file was not closed", &error);
+    }
+}
+
+/// Whether a file is only announced: nothing was sent to its URL.
+async fn is_outstanding(blobs: &dyn Blobs, row: &FileRow, request_id: RequestId) -> Result<bool, StoreError> {
+    Ok(row.uploaded.is_some() && blobs.size(&row.blob(request_id)).await?.is_none())
+}
+
 /// Writes the row, and counts it; the row that it replaced.
 async fn replace(
     db: &Db,
+    blobs: &dyn Blobs,
     job: &Job,
     still: &Write,
     row: &FileRow,
 ) -> Result<Result<Option<FileRow>, NotKept>, StoreError> {
     let table = &db.tables.jobs;
     if row.size > room(job.price) {
-        return Ok(Err(full_of(&Used::default(), job.price, row, None)));
+        return Ok(Err(full_of(&Used::default(), job.price, row, &Replaced::default())));
     }
     for _ in 0..TRIES {
         let old = load_latest(db, job.request_id, &row.path).await?;
+        let replaced = match &old {
+            None => Replaced::default(),
+            Some(old) => Replaced {
+                size: Some(old.size),
+                withdrawn: is_outstanding(blobs, old, job.request_id).await?.then_some(old.size),
+            },
+        };
         let put = Write::put(table, key(job.request_id, &row.path), row)?;
         let put = match &old {
             None => put.only_if_new(),
@@ -198,14 +230,14 @@ async fn replace(
                 ),
             },
         };
-        match db.transact(&[still.clone(), count(db, job, row, old.as_ref())?, put]).await {
+        match db.transact(&[still.clone(), count(db, job, row, &replaced)?, put]).await {
             Ok(()) => return Ok(Ok(old)),
             Err(WriteError::Failed(error)) => return Err(error),
             Err(refused) if refused.refused(0).is_some() => return Ok(Err(NotKept::Lost)),
             Err(refused) => {
                 if let Some(full) = refused.refused(1) {
                     let used: Used = full.old.clone().map(parse).transpose()?.unwrap_or_default();
-                    return Ok(Err(full_of(&used, job.price, row, old.as_ref())));
+                    return Ok(Err(full_of(&used, job.price, row, &replaced)));
                 }
             }
         }
@@ -213,33 +245,46 @@ async fn replace(
     Ok(Err(NotKept::Busy))
 }
 
-/// The write that counts a file, no larger than all the job may have; refused if that is too much.
-fn count(db: &Db, job: &Job, row: &FileRow, old: Option<&FileRow>) -> Result<Write, StoreError> {
-    let (room, size) = (signed(room(job.price)), signed(row.size));
-    let more = size - old.map_or(0, |old| signed(old.size));
-    let within = |name: &str| format!("(attribute_not_exists(#{name}) OR #{name} <= :{name}_left)");
-    let condition = ["files", "bytes", "sent", "sent_bytes"].map(within).join(" AND ");
-    let add = "ADD #files :new, #bytes :more, #sent :one, #sent_bytes :size SET #expires = :expires";
-    Write::update(&db.tables.jobs, used_key(job.request_id), add)
-        .only_if(&condition)
-        .bind("new", i64::from(old.is_none()))?
-        .bind("more", more)?
-        .bind("one", 1)?
-        .bind("size", size)?
-        .bind("expires", row.expires)?
-        .bind("files_left", MAX_FILES - usize::from(old.is_none()))?
-        .bind("bytes_left", room - more)?
-        .bind("sent_left", MAX_SENT - 1)?
-        .bind("sent_bytes_left", room * signed(SENT_TIMES) - size)
+/// What a file takes the place of.
+#[derive(Clone, Copy, Debug, Default)]
+struct Replaced {
+    /// Of the file there was.
+    size: Option<u64>,
+    /// Of an announcement to which nothing was sent: it is not counted among what was sent any more. Otherwise a job whose
+    /// worker announced one file a few times could take nothing else, and not be delivered.
+    withdrawn: Option<u64>,
 }
 
-fn full_of(used: &Used, price: Usdc, row: &FileRow, old: Option<&FileRow>) -> NotKept {
+/// The write that counts a file, no larger than all the job may have; refused if that is too much.
+fn count(db: &Db, job: &Job, row: &FileRow, replaced: &Replaced) -> Result<Write, StoreError> {
+    let (room, size) = (signed(room(job.price)), signed(row.size));
+    let more = size - replaced.size.map_or(0, signed);
+    let new = i64::from(replaced.size.is_none());
+    let sent = i64::from(replaced.withdrawn.is_none());
+    let sent_bytes = size - replaced.withdrawn.map_or(0, signed);
+    let within = |name: &str| format!("(attribute_not_exists(#{name}) OR #{name} <= :{name}_left)");
+    let condition = ["files", "bytes", "sent", "sent_bytes"].map(within).join(" AND ");
+    let add = "ADD #files :new, #bytes :more, #sent :sent, #sent_bytes :sent_bytes SET #expires = :expires";
+    Write::update(&db.tables.jobs, used_key(job.request_id), add)
+        .only_if(&condition)
+        .bind("new", new)?
+        .bind("more", more)?
+        .bind("sent", sent)?
+        .bind("sent_bytes", sent_bytes)?
+        .bind("expires", row.expires)?
+        .bind("files_left", MAX_FILES as i64 - new)?
+        .bind("bytes_left", room - more)?
+        .bind("sent_left", MAX_SENT as i64 - sent)?
+        .bind("sent_bytes_left", room * signed(SENT_TIMES) - sent_bytes)
+}
+
+fn full_of(used: &Used, price: Usdc, row: &FileRow, replaced: &Replaced) -> NotKept {
     let room = room(price);
-    let (field, why) = if used.files + usize::from(old.is_none()) > MAX_FILES {
+    let (field, why) = if used.files + usize::from(replaced.size.is_none()) > MAX_FILES {
         ("path", format!("a job may have at most {MAX_FILES} files"))
-    } else if used.sent >= MAX_SENT {
+    } else if used.sent + usize::from(replaced.withdrawn.is_none()) > MAX_SENT {
         ("path", format!("a job takes at most {MAX_SENT} files, replaced ones included"))
-    } else if used.sent_bytes + row.size > room * SENT_TIMES {
+    } else if used.sent_bytes + row.size > room * SENT_TIMES + replaced.withdrawn.unwrap_or_default() {
         ("size", format!("a job of this price takes at most {} bytes, replaced ones included", room * SENT_TIMES))
     } else {
         ("size", format!("the files of a job of this price may have at most {room} bytes together"))
@@ -252,12 +297,17 @@ fn signed(bytes: u64) -> i64 {
 }
 
 /// Counts what is about to be fetched of a job's files; `false` if that would be more than its price pays for.
-pub async fn count_fetch(db: &Db, job: &Job, bytes: u64, now: Timestamp) -> Result<bool, StoreError> {
-    let most = room(job.price) * FETCHED_TIMES;
+pub async fn count_fetch(db: &Db, job: &Job, reader: Reader, bytes: u64, now: Timestamp) -> Result<bool, StoreError> {
+    let most = room(job.price) * fetched_times(reader);
     let Some(left) = most.checked_sub(bytes) else { return Ok(false) };
-    let add = "ADD #fetched :bytes SET #expires = if_not_exists(#expires, :expires)";
-    let write = Write::update(&db.tables.jobs, used_key(job.request_id), add)
-        .only_if("attribute_not_exists(#fetched) OR #fetched <= :left")
+    let fetched = match reader {
+        Reader::Buyer => "fetched",
+        Reader::Named => "fetched_named",
+        Reader::Seller => "fetched_seller",
+    };
+    let add = format!("ADD #{fetched} :bytes SET #expires = if_not_exists(#expires, :expires)");
+    let write = Write::update(&db.tables.jobs, used_key(job.request_id), &add)
+        .only_if(&format!("attribute_not_exists(#{fetched}) OR #{fetched} <= :left"))
         .bind("bytes", bytes)?
         .bind("left", left)?
         .bind("expires", now.plus(RETENTION).secs())?;
@@ -344,8 +394,9 @@ mod tests {
         let (kept, fetched) = (0.023 * 31.0 / 30.0, 0.09);
         for micro in [10_000u64, 20_000, 100_000, 500_000, 1_000_000, 10_240_000, 100_000_000] {
             let gib = room(Usdc::from_micro(micro)) as f64 / GIB;
-            // A replaced file is deleted, but its upload URL could be used again while it lasts.
-            let cost = gib * (kept * SENT_TIMES as f64 + fetched * FETCHED_TIMES as f64);
+            // A replaced file is deleted and the URL of one that was announced is closed; each counts as if it stayed.
+            let times: u64 = [Reader::Buyer, Reader::Named, Reader::Seller].map(fetched_times).iter().sum();
+            let cost = gib * (kept * SENT_TIMES as f64 + fetched * times as f64);
             assert!(cost < 0.2 * micro as f64 / 1_000_000.0, "{micro}: {cost}");
         }
     }

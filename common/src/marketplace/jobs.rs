@@ -4,17 +4,35 @@ use serde_json::{Value, json};
 
 use super::files;
 use super::party::Party;
+use crate::app::App;
 use crate::clock::Timestamp;
 use crate::http::{ApiError, Params};
 use crate::jobs::engine::read_result;
 use crate::jobs::job::{Job, Outcome, Status};
+use crate::limits::{self, Reader};
 use crate::money::Usdc;
 use crate::store::{Blobs, Db, StoreError};
 
-/// More of a result is only shown when it is asked for (`full=true`), in characters (contract §19).
-pub const SHOWN_CHARS: usize = 50_000;
-/// So much of a result is shown in a list, in characters.
-const PREVIEW_CHARS: usize = 200;
+/// How much of a result is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// All of it (`full=true`).
+    All,
+    Beginning,
+    /// As in a list.
+    Preview,
+}
+
+impl Shown {
+    /// In characters, and in bytes as they are sent: in JSON a control character takes six.
+    fn most(self) -> (usize, usize) {
+        match self {
+            Shown::All => (usize::MAX, usize::MAX),
+            Shown::Beginning => (50_000, 64 * 1024),
+            Shown::Preview => (200, 800),
+        }
+    }
+}
 
 /// Where a job is, in the marketplace's words.
 pub fn status(job: &Job, now: Timestamp) -> Status {
@@ -52,14 +70,14 @@ pub async fn view(
     blobs: &dyn Blobs,
     job: &Job,
     party: Party,
-    full: bool,
+    shown: Shown,
     now: Timestamp,
 ) -> Result<Value, ApiError> {
     let mut view = summary(job, now);
     let result = result(blobs, job).await?;
     if let Some(result) = &result {
         let text = result["result"].as_str().unwrap_or_default();
-        let shown = cut(text, if full { usize::MAX } else { SHOWN_CHARS });
+        let shown = cut(text, shown.most());
         view["result_truncated"] = json!(shown.len() < text.len());
         view["has_full_result"] = json!(shown.len() < text.len());
         view["result"] = json!(shown);
@@ -84,12 +102,27 @@ pub async fn view(
     Ok(view)
 }
 
+/// The object under `job`, counted for its reader. Who has read as much as a day allows is still told how the job is, with
+/// the preview of its result.
+///
+/// # Errors
+/// 429 for who asks for the whole result then.
+pub async fn told(app: &App, job: &Job, party: Party, reader: Reader, full: bool) -> Result<Value, ApiError> {
+    let (db, blobs, now) = (&app.db, &*app.blobs, app.clock.now());
+    let told = view(db, blobs, job, party, if full { Shown::All } else { Shown::Beginning }, now).await?;
+    match limits::take_result(app, job, reader, || told.to_string().len()).await {
+        Ok(()) => Ok(told),
+        Err(refused) if full => Err(refused),
+        Err(_) => view(db, blobs, job, party, Shown::Preview, now).await,
+    }
+}
+
 /// What a job's row in a seller's list says (contract §19.19).
 pub async fn row(blobs: &dyn Blobs, job: &Job, now: Timestamp) -> Result<Value, StoreError> {
     let mut row = summary(job, now);
     let result = result(blobs, job).await?;
     let text = result.as_ref().and_then(|result| result["result"].as_str());
-    let preview = text.map(|text| cut(text, PREVIEW_CHARS));
+    let preview = text.map(|text| cut(text, Shown::Preview.most()));
     row["has_full_result"] = json!(preview.zip(text).is_some_and(|(preview, text)| preview.len() < text.len()));
     row["result_preview"] = json!(preview);
     for name in ["model_used", "tokens_used"] {
@@ -137,9 +170,23 @@ fn summary(job: &Job, now: Timestamp) -> Value {
     view
 }
 
-/// At most so many characters of a text.
-fn cut(text: &str, chars: usize) -> &str {
-    text.char_indices().nth(chars).map_or(text, |(end, _)| &text[..end])
+/// At most so many characters of a text, and bytes of it in JSON.
+fn cut(text: &str, (chars, mut bytes): (usize, usize)) -> &str {
+    let too_much = text.char_indices().enumerate().find(|(count, (_, letter))| {
+        let left = bytes.checked_sub(in_json(*letter));
+        bytes = left.unwrap_or_default();
+        *count == chars || left.is_none()
+    });
+    too_much.map_or(text, |(_, (end, _))| &text[..end])
+}
+
+/// How many bytes a character takes in a JSON string, as `serde_json` writes it.
+fn in_json(letter: char) -> usize {
+    match letter {
+        '"' | '\\' | '\u{8}' | '\u{c}' | '\n' | '\r' | '\t' => 2,
+        '\0'..'\u{20}' => 6,
+        _ => letter.len_utf8(),
+    }
 }
 
 #[cfg(test)]
@@ -148,8 +195,18 @@ mod tests {
 
     #[test]
     fn texts_are_cut_between_characters() {
-        assert_eq!(cut("äöü", 2), "äö");
-        assert_eq!(cut("äöü", 3), "äöü");
-        assert_eq!(cut("", 3), "");
+        assert_eq!(cut("äöü", (2, 99)), "äö");
+        assert_eq!(cut("äöü", (3, 99)), "äöü");
+        assert_eq!(cut("äöü", (9, 5)), "äö");
+        assert_eq!(cut("", (3, 9)), "");
+    }
+
+    #[test]
+    fn a_preview_is_bounded_as_it_is_sent() {
+        for letter in ('\0'..'\u{a0}').chain(['ä', '€', '🦀', '\u{2028}']) {
+            assert_eq!(json!(letter.to_string()).to_string().len() - 2, in_json(letter), "{letter:?}");
+        }
+        let sent = |shown: Shown| json!(cut(&"\u{1}".repeat(100_000), shown.most())).to_string().len();
+        assert_eq!((sent(Shown::Beginning), sent(Shown::Preview)), (65_534, 800));
     }
 }

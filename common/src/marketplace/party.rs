@@ -13,7 +13,7 @@ use crate::http::{ApiError, MarketError, headers};
 use crate::ids::{AgentId, RequestId};
 use crate::jobs::job::Job;
 use crate::jobs::store;
-use crate::limits::{self, Class, Subject};
+use crate::limits::{self, Class, Reader, Subject};
 
 /// What somebody is to a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,12 +22,18 @@ pub enum Party {
     Seller,
 }
 
-/// A job of the marketplace, for somebody who may see it.
+/// A job of the marketplace, for somebody who may see it: what they are to it, and whose limits they read by.
 ///
 /// # Errors
 /// 401 without anything that says who asks; 404 for an unknown id; 403 for a stranger.
-pub async fn job_for(market: &Market, headers: &HeaderMap, id: &str, needed: Scope) -> Result<(Job, Party), ApiError> {
+pub async fn job_for(
+    market: &Market,
+    headers: &HeaderMap,
+    id: &str,
+    needed: Scope,
+) -> Result<(Job, Party, Reader), ApiError> {
     let asks = asker(market, headers, needed).await?;
+    let is_named = matches!(asks, Asker::Named(_));
     let job = match RequestId::of_soul_job(id) {
         Some(request_id) => store::load_latest(&market.app.db, request_id).await?,
         None => None,
@@ -39,18 +45,25 @@ pub async fn job_for(market: &Market, headers: &HeaderMap, id: &str, needed: Sco
     let party = match asks {
         Asker::Soul(slug) if slug == sold_by => Some(Party::Seller),
         Asker::Soul(_) => None,
-        Asker::Agent(agent) if agent == job.agent => Some(Party::Buyer),
-        Asker::Agent(agent) => {
+        Asker::Agent(agent) | Asker::Named(agent) if agent == job.agent => Some(Party::Buyer),
+        Asker::Agent(agent) | Asker::Named(agent) => {
             let seller = soul::load(&market.app.db, &sold_by).await?.and_then(|soul| soul.wallet);
             seller.is_some_and(|wallet| AgentId::of(wallet) == agent).then_some(Party::Seller)
         }
     };
     let party = party.ok_or(MarketError::Forbidden("only the job's buyer and its seller may see it"))?;
-    Ok((job, party))
+    let reader = match party {
+        _ if is_named => Reader::Named,
+        Party::Buyer => Reader::Buyer,
+        Party::Seller => Reader::Seller,
+    };
+    Ok((job, party, reader))
 }
 
 enum Asker {
     Agent(AgentId),
+    /// Without a proof.
+    Named(AgentId),
     /// By its key.
     Soul(String),
 }
@@ -67,7 +80,7 @@ async fn asker(market: &Market, headers: &HeaderMap, needed: Scope) -> Result<As
     let named = headers::agent_name(headers)?.ok_or(ApiError::ProofRequired)?;
     // Nothing is proven: a stranger's requests are not to use up the limit of who is named.
     limits::take(&market.app, Subject::source(), Class::of_free(needed)).await?;
-    Ok(Asker::Agent(named.agent()))
+    Ok(Asker::Named(named.agent()))
 }
 
 /// Who a request says it is from, before anything is proven.

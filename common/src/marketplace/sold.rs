@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::jobs;
 use crate::clock::Timestamp;
-use crate::jobs::job::{self, Job, Outcome, Status};
+use crate::jobs::job::{self, Job, Outcome, RETENTION, Status};
 use crate::store::db::Query;
 use crate::store::table::SOLD_INDEX;
 use crate::store::{Db, Key, StoreError};
@@ -42,7 +42,7 @@ struct Row {
 pub async fn of_soul(db: &Db, soul: &str, page: &Page, now: Timestamp) -> Result<Found, StoreError> {
     match page.status {
         Some(status @ (Status::Pending | Status::Processing)) => {
-            let rows = rows(db, soul, None, OPEN_READ).await?;
+            let rows = rows(db, soul, None, OPEN_READ, now).await?;
             let wanted = page.offset + page.limit;
             let mut open = Vec::new();
             for rows in rows.chunks(LOADED_AT_ONCE) {
@@ -63,7 +63,7 @@ pub async fn of_soul(db: &Db, soul: &str, page: &Page, now: Timestamp) -> Result
             };
             let mut all = Vec::new();
             for outcome in wanted {
-                all.extend(rows(db, soul, *outcome, page.offset + page.limit + 1).await?);
+                all.extend(rows(db, soul, *outcome, page.offset + page.limit + 1, now).await?);
             }
             // A job that ends between two of the queries is in both.
             let mut seen = HashSet::new();
@@ -76,9 +76,19 @@ pub async fn of_soul(db: &Db, soul: &str, page: &Page, now: Timestamp) -> Result
     }
 }
 
-async fn rows(db: &Db, soul: &str, outcome: Option<Outcome>, limit: usize) -> Result<Vec<Row>, StoreError> {
-    let query = Query::new(&db.tables.jobs, "#sold_by = :sold_by", limit).index(SOLD_INDEX.name).newest_first();
-    db.query(query.bind("sold_by", job::sold_by(soul, outcome))?).await
+/// Without those that are to be forgotten, so that there is never more to come than can be shown.
+async fn rows(
+    db: &Db,
+    soul: &str,
+    outcome: Option<Outcome>,
+    limit: usize,
+    now: Timestamp,
+) -> Result<Vec<Row>, StoreError> {
+    let kept = "#sold_by = :sold_by AND #created >= :since";
+    let query = Query::new(&db.tables.jobs, kept, limit).index(SOLD_INDEX.name).newest_first();
+    // In whole seconds, as `Job::is_forgotten` reckons.
+    let since = Timestamp::from_secs(now.secs() + 1).minus(RETENTION);
+    db.query(query.bind("sold_by", job::sold_by(soul, outcome))?.bind("since", since)?).await
 }
 
 /// The jobs of these rows that are still kept.

@@ -12,8 +12,9 @@ use crate::evm::Word;
 use crate::ids::{AgentId, RequestId};
 use crate::store::{Db, Key, StoreError, Write};
 
-/// A name is remembered as long as its job can be read.
-const KEEP_SECS: i64 = 30 * 24 * 3600;
+/// A name is remembered for longer than any job can be read, so that a call that is sent again late is told that its result is
+/// no longer kept, and does not buy anew.
+const KEEP_SECS: i64 = 60 * 24 * 3600;
 
 /// What a name stands for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

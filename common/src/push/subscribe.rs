@@ -11,7 +11,7 @@ use crate::app::App;
 use crate::http::ApiError;
 use crate::ids::RequestId;
 use crate::jobs::{Job, job};
-use crate::limits;
+use crate::limits::{self, Reader};
 use crate::store::{Db, StoreError, Write, WriteError, db};
 
 /// So many jobs are marked at the same time.
@@ -72,7 +72,7 @@ pub async fn subscribe(
 /// How a job is. A result that was read too often is left to polling, which says so.
 async fn state(app: &App, job: &Job) -> Result<String, StoreError> {
     let text = text_of(&*app.blobs, job).await?;
-    match limits::take_result(app, job, || text.len()).await {
+    match limits::take_result(app, job, Reader::Buyer, || text.len()).await {
         Ok(()) => Ok(text),
         Err(_) => Ok(message::poll(job.request_id)),
     }

@@ -63,9 +63,15 @@ async fn receipts(State(app): State<App>, RawQuery(query): RawQuery, headers: He
         let caller = app.caller(&headers, Scope::Read).await?;
         let filter = Filter::read(query.as_deref(), app.clock.now())?;
         let listed = list::list(&app.db, caller.agent, filter).await?;
-        private_body(&listed)
+        let response = private_body(&listed)?;
+        limits::take_list(&app, limits::Subject::Agent(caller.agent), Class::Export, size_of(&response)).await?;
+        Ok(response)
     };
     respond(answer.await)
+}
+
+fn size_of(response: &Response) -> usize {
+    response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or_default()
 }
 
 /// `PATCH /v1/analytics/receipts/{id}/value`: says what a purchase brought. Pending until the owner confirms it.
@@ -205,9 +211,8 @@ async fn audit_receipts(State(audit): State<Audit>, RawQuery(query): RawQuery, h
         let page = pages::page(&audit.app.db, caller.agent, cursor.as_ref().map(|cursor| &cursor.after), limit).await?;
         let next = audit.next_cursor(&page, &caller, None);
         let response = private_body(&page.body(next))?;
-        let bytes = response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
-        limits::take_bytes(&audit.app, limits::Subject::Agent(caller.agent), Class::Export, bytes.unwrap_or_default())
-            .await?;
+        let subject = limits::Subject::Agent(caller.agent);
+        limits::take_bytes(&audit.app, subject, Class::Export, size_of(&response)).await?;
         Ok(response)
     };
     respond(answer.await)

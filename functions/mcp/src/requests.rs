@@ -11,7 +11,7 @@ use common::http::ApiError;
 use common::ids::RequestId;
 use common::jobs::job::{Job, Status};
 use common::jobs::{store, view};
-use common::limits::{self, Class, Subject};
+use common::limits::{self, Class, Reader, Subject};
 use common::{catalog, digest};
 use http::request::Parts;
 use ring::hmac;
@@ -113,7 +113,7 @@ impl Shop {
             }
         };
         let body = view::poll(&*self.app.blobs, &job).await?;
-        limits::take_result(&self.app, &job, || body.to_string().len()).await?;
+        limits::take_result(&self.app, &job, Reader::Buyer, || body.to_string().len()).await?;
         Ok((job, body))
     }
 

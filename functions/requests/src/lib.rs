@@ -12,7 +12,7 @@ use common::http::headers::MAX_KEY_BYTES;
 use common::http::{ApiError, Params, Segment, private_json};
 use common::ids::RequestId;
 use common::jobs::{Job, store, view};
-use common::limits::{self, Class, Subject};
+use common::limits::{self, Class, Reader, Subject};
 use common::operations::requests::DURABLE;
 use common::operations::shared::VISIBLE;
 use common::payments::idempotency::{self, CallName};
@@ -47,7 +47,7 @@ async fn request(State(app): State<App>, Segment(id): Segment, headers: HeaderMa
         });
         let job = job.ok_or(ApiError::NotFound)?;
         let body = view::poll(&*app.blobs, &job).await?;
-        limits::take_result(&app, &job, || body.to_string().len()).await?;
+        limits::take_result(&app, &job, Reader::Buyer, || body.to_string().len()).await?;
         Ok(common::gate::answer::with_settlement(private_json(StatusCode::OK, &body), &job, &app.config.chain))
     };
     respond(answer.await)

@@ -10,8 +10,9 @@ use common::catalog::input::{self, Field};
 use common::gate::parse_body;
 use common::http::{ApiError, Params, Segment, private_json, read_body};
 use common::jobs::job::{Job, Progress};
-use common::limits;
+use common::limits::{self, Class, Reader, Subject};
 use common::marketplace::files::{self, FileRow};
+use common::marketplace::jobs::Shown;
 use common::marketplace::party::Party;
 use common::marketplace::sold::{self, Page};
 use common::marketplace::{Market, jobs, respond, seller, worker};
@@ -40,7 +41,9 @@ pub async fn list(State(market): State<Arc<Market>>, RawQuery(query): RawQuery, 
             rows.push(jobs::row(&*app.blobs, job, now).await?);
         }
         let pagination = json!({"limit": page.limit, "offset": page.offset, "has_more": found.has_more});
-        Ok(private_json(StatusCode::OK, &json!({"jobs": rows, "pagination": pagination})))
+        let body = json!({"jobs": rows, "pagination": pagination});
+        limits::take_list(app, Subject::Soul(soul.id()), Class::Export, body.to_string().len()).await?;
+        Ok(private_json(StatusCode::OK, &body))
     };
     respond(answer.await)
 }
@@ -64,16 +67,19 @@ pub async fn show(
         let full = jobs::asks_for_all(query.as_deref())?;
         let soul = seller::caller(&market.app, &headers).await?;
         let job = worker::job_of(&market, &soul, &id).await?;
-        let (app, now) = (&market.app, market.app.clock.now());
-        let mut view = jobs::view(&app.db, &*app.blobs, &job, Party::Seller, full, now).await?;
-        if full {
-            limits::take_result(app, &job, || view.to_string().len()).await?;
-        }
+        let mut view = jobs::told(&market.app, &job, Party::Seller, Reader::Seller, full).await?;
         let asked: Value = serde_json::from_str(&job.input).unwrap_or_default();
         view["input"] = asked["input"].clone();
         Ok(private_json(StatusCode::OK, &json!({"job": view})))
     };
     respond(answer.await)
+}
+
+/// Whether a body is as it was sent. API Gateway reads what is text by its content type as UTF-8, and hands over something
+/// else in place of the rest.
+fn is_whole(headers: &HeaderMap, body: &[u8]) -> bool {
+    let sent = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    sent.is_none_or(|sent: usize| sent == body.len())
 }
 
 /// The job that a seller's request is about, and the request's body.
@@ -85,7 +91,11 @@ async fn asked(
     fields: &[Field],
     limit: usize,
 ) -> Result<(Job, Map<String, Value>), ApiError> {
-    let body = parse_body(headers, &read_body(body, limit).await?)?;
+    let body = read_body(body, limit).await?;
+    if !is_whole(headers, &body) {
+        return Err(ApiError::field("", "the body is not UTF-8"));
+    }
+    let body = parse_body(headers, &body)?;
     let soul = seller::by_key(&market.app, headers).await?;
     let job = worker::job_of(market, &soul, id).await?;
     let fields = input::validate(fields, &body).map_err(ApiError::InvalidRequest)?;
@@ -141,9 +151,7 @@ pub async fn put_file(
     let answer = async {
         let Path((id, path)) = path.map_err(|_| ApiError::NotFound)?;
         let body = read_body(body, files::MAX_BODY_BYTES).await?;
-        // API Gateway reads what is text by its content type as UTF-8, and hands over something else in place of the rest.
-        let sent = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-        if sent.is_some_and(|sent: usize| sent != body.len()) {
+        if !is_whole(&headers, &body) {
             return Err(ApiError::field(
                 "Content-Type",
                 "is text, and the body is not UTF-8: use application/octet-stream",
@@ -225,6 +233,6 @@ pub async fn fail(State(market): State<Arc<Market>>, Segment(id): Segment, heade
 
 async fn ended(market: &Market, job: &Job) -> Result<Response, ApiError> {
     let (app, now) = (&market.app, market.app.clock.now());
-    let view = jobs::view(&app.db, &*app.blobs, job, Party::Seller, false, now).await?;
+    let view = jobs::view(&app.db, &*app.blobs, job, Party::Seller, Shown::Beginning, now).await?;
     Ok(private_json(StatusCode::OK, &json!({"success": true, "job": view})))
 }

@@ -9,7 +9,7 @@ use common::auth::Scope;
 use common::catalog::input;
 use common::gate::parse_body;
 use common::http::{ApiError, MarketError, Segment, private_json, read_body};
-use common::limits;
+use common::limits::{self, Class, Subject};
 use common::marketplace::files::{self, FileRow, Part};
 use common::marketplace::party::{self, Party};
 use common::marketplace::{Market, jobs, rating, respond};
@@ -31,12 +31,8 @@ pub async fn show(
 ) -> Response {
     let answer = async {
         let full = jobs::asks_for_all(query.as_deref())?;
-        let (job, party) = party::job_for(&market, &headers, &id, Scope::Read).await?;
-        let (app, now) = (&market.app, market.app.clock.now());
-        let view = jobs::view(&app.db, &*app.blobs, &job, party, full, now).await?;
-        if full {
-            limits::take_result(app, &job, || view.to_string().len()).await?;
-        }
+        let (job, party, reader) = party::job_for(&market, &headers, &id, Scope::Read).await?;
+        let view = jobs::told(&market.app, &job, party, reader, full).await?;
         Ok(private_json(StatusCode::OK, &json!({"job": view})))
     };
     respond(answer.await)
@@ -45,13 +41,15 @@ pub async fn show(
 /// `GET /v1/soul/jobs/{id}/files`
 pub async fn list_files(State(market): State<Arc<Market>>, Segment(id): Segment, headers: HeaderMap) -> Response {
     let answer = async {
-        let (job, party) = party::job_for(&market, &headers, &id, Scope::Read).await?;
+        let (job, party, reader) = party::job_for(&market, &headers, &id, Scope::Read).await?;
         let files = match jobs::may_see_files(&job, party) {
             true => files::of_job(&market.app.db, job.request_id).await?,
             false => Vec::new(),
         };
         let listed: Vec<_> = files.iter().map(|file| file.to_json(job.request_id)).collect();
         let body = json!({"job_id": job.request_id.soul_job(), "file_count": listed.len(), "files": listed});
+        let (subject, bytes) = (Subject::Job(job.request_id, reader), body.to_string().len());
+        limits::take_list(&market.app, subject, Class::Result, bytes).await?;
         Ok(private_json(StatusCode::OK, &body))
     };
     respond(answer.await)
@@ -66,7 +64,7 @@ pub async fn file(
 ) -> Response {
     let answer = async {
         let Path((id, path)) = path.map_err(|_| ApiError::NotFound)?;
-        let (job, party) = party::job_for(&market, &headers, &id, Scope::Read).await?;
+        let (job, party, reader) = party::job_for(&market, &headers, &id, Scope::Read).await?;
         if !jobs::may_see_files(&job, party) {
             return Err(ApiError::NotFound);
         }
@@ -83,7 +81,7 @@ pub async fn file(
             Part::Bytes(first, last) => (last - first + 1) as u64,
             Part::None => 0,
         };
-        if !files::count_fetch(&market.app.db, &job, bytes, market.app.clock.now()).await? {
+        if !files::count_fetch(&market.app.db, &job, reader, bytes, market.app.clock.now()).await? {
             let why = "the files of this job were fetched as often as its price pays for";
             return Err(MarketError::Forbidden(why).into());
         }
@@ -143,7 +141,7 @@ pub async fn rate(State(market): State<Arc<Market>>, Segment(id): Segment, heade
     let answer = async {
         let body = parse_body(&headers, &read_body(body, MAX_BODY_BYTES).await?)?;
         let fields = input::validate(RATING, &body).map_err(ApiError::InvalidRequest)?;
-        let (job, party) = party::job_for(&market, &headers, &id, Scope::Write).await?;
+        let (job, party, _) = party::job_for(&market, &headers, &id, Scope::Write).await?;
         if party != Party::Buyer {
             return Err(MarketError::Forbidden("only the job's buyer may rate it").into());
         }
