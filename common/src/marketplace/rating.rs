@@ -1,6 +1,8 @@
 //! Ratings: once, by the buyer, of a completed job. The job's mark and the soul's sum change in one transaction, so the
 //! average is exact however many rate at once.
 
+use serde::{Deserialize, Serialize};
+
 use super::index;
 use super::ranking;
 use super::reputation;
@@ -8,8 +10,53 @@ use super::soul::{self, Slug};
 use super::totals::{self, Change};
 use crate::clock::Timestamp;
 use crate::http::{ApiError, MarketError};
+use crate::ids::AgentId;
 use crate::jobs::job::{Job, Outcome};
-use crate::store::{Db, StoreError, Write, WriteError};
+use crate::store::{Db, Key, StoreError, Write, WriteError};
+
+const OWN: &str = "a soul's own wallet does not rate it";
+
+/// What one buyer's ratings of a soul come to, added up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Votes {
+    rating_sum: i64,
+    rating_count: i64,
+    vote_stars: i64,
+    vote_weight: i64,
+    /// The buyer's wallet is the soul's own: no more ratings.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    closed: bool,
+}
+
+fn votes_key(soul: &str, agent: AgentId) -> Key {
+    Key::new(soul::partition(soul), format!("VOTES#{agent}"))
+}
+
+impl Votes {
+    /// The members of a soul's record that hold ratings, for an update's `ADD`.
+    pub const ADDED: &'static str = "#rating_sum :sum, #rating_count :count, #vote_stars :stars, #vote_weight :weight";
+
+    /// Binds what takes these ratings out of a soul's record.
+    pub fn taken_out(self, write: Write) -> Result<Write, StoreError> {
+        let write = write.bind("sum", -self.rating_sum)?.bind("count", -self.rating_count)?;
+        write.bind("stars", -self.vote_stars)?.bind("weight", -self.vote_weight)
+    }
+}
+
+/// What a buyer's ratings of a soul come to, and the writes that take them out of all but the soul's record and let no more
+/// come. Refused if they change meanwhile.
+pub async fn close(db: &Db, soul: &str, agent: AgentId) -> Result<(Votes, Vec<Write>), StoreError> {
+    let found: Option<Votes> = db.get_latest(&db.tables.souls, votes_key(soul, agent)).await?;
+    let closed = Write::put(&db.tables.souls, votes_key(soul, agent), &Votes { closed: true, ..Votes::default() })?;
+    let Some(votes) = found else { return Ok((Votes::default(), vec![closed.only_if_new()])) };
+    let same = closed.only_if("#rating_sum = :sum AND #rating_count = :count");
+    let mut writes = vec![same.bind("sum", votes.rating_sum)?.bind("count", votes.rating_count)?];
+    let change = Change { rating_sum: -votes.rating_sum, rating_count: -votes.rating_count, ..Change::default() };
+    if !change.is_empty() {
+        writes.push(totals::add(db, soul, &change)?);
+    }
+    Ok((votes, writes))
+}
 
 /// Rates a job, 1 to 5. A bare address may rate, as the mission has it, and anybody can write one: so a rating that is
 /// proven to be the buyer's takes the place of one that is not, once.
@@ -26,7 +73,7 @@ pub async fn rate(
 ) -> Result<(), ApiError> {
     let Some(sold) = &job.sold else { return Err(ApiError::NotFound) };
     if reputation::buyer(db, &sold.soul, job.agent).await?.linked {
-        return Err(MarketError::Forbidden("a soul's own wallet does not rate it").into());
+        return Err(MarketError::Forbidden(OWN).into());
     }
     if job.outcome != Some(Outcome::Completed) {
         return Err(MarketError::JobNotCompleted.into());
@@ -58,22 +105,30 @@ pub async fn rate(
     }
     // The average of all is shown, and the soul is ranked by what its raters paid.
     let weight = i64::try_from(ranking::weight_of_vote(sold.split.fee)).map_err(StoreError::new)?;
-    let added = "ADD #rating_sum :sum, #rating_count :count, #vote_stars :stars, #vote_weight :weight";
-    let add = Write::update(&db.tables.souls, soul::key(&sold.soul), added)
+    let added = format!("ADD {}", Votes::ADDED);
+    let add = Write::update(&db.tables.souls, soul::key(&sold.soul), &added)
         .only_if("attribute_exists(#pk)")
         .bind("sum", sum)?
         .bind("count", count)?
         .bind("stars", sum * weight)?
         .bind("weight", count * weight)?;
+    // What this buyer's ratings come to, in case its wallet turns out to be the soul's own. Refused if it has.
+    let votes = Write::update(&db.tables.souls, votes_key(&sold.soul, job.agent), &added)
+        .bind("sum", sum)?
+        .bind("count", count)?
+        .bind("stars", sum * weight)?
+        .bind("weight", count * weight)?
+        .only_if("attribute_not_exists(#closed)");
     let counted = Change { rating_sum: sum, rating_count: count, ..Change::default() };
     let slug: Slug = sold.soul.parse().map_err(StoreError::new)?;
     let found = index::pending(db, &slug, now)?;
-    let mut writes = vec![mark, add, found];
+    let mut writes = vec![mark, add, found, votes];
     if !counted.is_empty() {
         writes.push(totals::add(db, &sold.soul, &counted)?);
     }
     match db.transact(&writes).await {
         Ok(()) => Ok(()),
+        Err(refused) if refused.refused(3).is_some() => Err(MarketError::Forbidden(OWN).into()),
         Err(WriteError::Refused(_)) => Err(MarketError::AlreadyRated.into()),
         Err(WriteError::Failed(error)) => Err(ApiError::Unavailable(error)),
     }

@@ -9,6 +9,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::index;
+use super::rating::{self, Votes};
 use super::reputation;
 use super::soul::{self, Slug, Soul};
 use crate::clock::Timestamp;
@@ -75,9 +76,9 @@ pub async fn link(db: &Db, slug: &Slug, wallet: Address, proven: bool, now: Time
 pub async fn is_paid_at(db: &Db, slug: &Slug, wallet: Address, now: Timestamp) -> Result<(), StoreError> {
     for _ in 0..TRIES {
         let Some(mut own) = own_purchases(db, slug.as_str(), wallet).await? else { return Ok(()) };
-        let set = "SET #buyers = :buyers, #backing = :backing";
-        let ranked = Write::update(&db.tables.souls, soul::key(slug.as_str()), set).only_if("attribute_exists(#pk)");
-        own.writes.push(ranked.bind("buyers", own.left.buyers)?.bind("backing", own.left.backing)?);
+        let set = format!("SET #buyers = :buyers, #backing = :backing ADD {}", Votes::ADDED);
+        let ranked = Write::update(&db.tables.souls, soul::key(slug.as_str()), &set).only_if("attribute_exists(#pk)");
+        own.writes.push(own.left.bind(ranked)?);
         own.writes.push(index::pending(db, slug, now)?);
         match db.transact(&own.writes).await {
             Ok(()) => return Ok(()),
@@ -116,12 +117,16 @@ fn set_it(
     if soul.wallet != Some(wallet) {
         set.push_str(" REMOVE #ens_name");
     }
+    if left.is_some() {
+        set.push_str(" ADD ");
+        set.push_str(Votes::ADDED);
+    }
     let mut write = Write::update(&db.tables.souls, soul::key(soul.slug.as_str()), &set)
         .bind("wallet", wallet)?
         .bind("proven", proven)?
         .bind("now", now)?;
     if let Some(left) = left {
-        write = write.bind("buyers", left.buyers)?.bind("backing", left.backing)?;
+        write = left.bind(write)?;
     }
     match soul.wallet {
         Some(before) => write.only_if("#wallet = :before").bind("before", before),
@@ -136,14 +141,21 @@ struct Own {
     left: Left,
 }
 
-/// The different buyers that are left, and what they count for.
+/// The different buyers that are left, and what they count for; and the ratings that count no more.
 #[derive(Clone, Copy)]
 struct Left {
     buyers: u64,
     backing: u64,
+    votes: Votes,
 }
 
-/// What the wallet's agent bought of this soul counts for nothing any more, from now on and from before. Nothing, if that is
+impl Left {
+    fn bind(self, write: Write) -> Result<Write, StoreError> {
+        self.votes.taken_out(write.bind("buyers", self.buyers)?.bind("backing", self.backing)?)
+    }
+}
+
+/// What the wallet's agent bought of this soul, and how it rated that, counts for nothing any more, from now on and from before. Nothing, if that is
 /// so already.
 async fn own_purchases(db: &Db, slug: &str, wallet: Address) -> Result<Option<Own>, StoreError> {
     let agent = AgentId::of(wallet);
@@ -158,5 +170,7 @@ async fn own_purchases(db: &Db, slug: &str, wallet: Address) -> Result<Option<Ow
     let mut writes = Books::open(balance).writes(db, slug)?;
     writes.push(reputation.write(db, slug)?);
     writes.push(buyer.write(db, slug, agent)?);
-    Ok(Some(Own { writes, left: Left { buyers: reputation.buyers, backing: reputation.backing } }))
+    let (votes, closed) = rating::close(db, slug, agent).await?;
+    writes.extend(closed);
+    Ok(Some(Own { writes, left: Left { buyers: reputation.buyers, backing: reputation.backing, votes } }))
 }
