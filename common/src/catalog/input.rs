@@ -103,6 +103,26 @@ pub fn not_json(body: &[u8]) -> FieldError {
     FieldError::new(names.collect::<Vec<_>>().join("."), format!("the body is not JSON: {error}"))
 }
 
+/// Deepest nesting of a body. Readers of JSON stop at 128, and what callers attach is told again inside of other answers.
+pub const MAX_BODY_DEPTH: usize = 64;
+
+/// Refuses a body that is nested too deep, naming the members that are.
+pub fn check_depth(body: &Map<String, Value>) -> Result<(), Vec<FieldError>> {
+    let deep = body.iter().filter(|(_, value)| depth(value) >= MAX_BODY_DEPTH);
+    let wrong: Vec<_> =
+        deep.map(|(name, _)| FieldError::new(name, format!("is nested deeper than {MAX_BODY_DEPTH}"))).collect();
+    if wrong.is_empty() { Ok(()) } else { Err(wrong) }
+}
+
+/// How deep a value is nested: a number or a text is 1.
+pub fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or_default(),
+        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or_default(),
+        _ => 1,
+    }
+}
+
 /// Keeps the members the fields name and drops the rest. Every problem is reported, not only the first.
 pub fn validate(fields: &[Field], body: &Map<String, Value>) -> Result<Map<String, Value>, Vec<FieldError>> {
     let mut errors = Vec::new();

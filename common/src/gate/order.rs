@@ -36,6 +36,8 @@ pub struct Listing {
     pub price: Usdc,
     /// The most of it that is kept if the work fails, in micro-USDC.
     pub kept_up_to: Usdc,
+    /// The same for a purchase that names no quote: less for a while after the seller raised it.
+    pub kept_up_to_without_quote: Usdc,
     /// Who does it, or sees that it is done.
     pub lane: Lane,
     pub title: String,
@@ -218,7 +220,10 @@ pub fn parse_body(headers: &HeaderMap, body: &[u8]) -> Result<Map<String, Value>
         return Err(ApiError::UnsupportedMediaType);
     }
     match serde_json::from_slice(body) {
-        Ok(Value::Object(body)) => Ok(body),
+        Ok(Value::Object(body)) => match input::check_depth(&body) {
+            Ok(()) => Ok(body),
+            Err(wrong) => Err(ApiError::InvalidRequest(wrong)),
+        },
         Ok(_) => Err(ApiError::InvalidRequest(vec![FieldError::new("", "the body must be a JSON object")])),
         Err(_) => Err(ApiError::InvalidRequest(vec![input::not_json(body)])),
     }

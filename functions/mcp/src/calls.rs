@@ -3,6 +3,7 @@
 
 use axum::body::{Body, Bytes};
 use axum::response::Response;
+use common::availability::Lacking;
 use common::catalog::input::{self, FieldError};
 use common::catalog::{CATALOG, MARKET, TOP_UP, ToolSpec};
 use common::encoding::base64_standard;
@@ -178,8 +179,18 @@ impl Shop {
             let response: Response = router.oneshot(request).await.unwrap_or_else(|never| match never {});
             let (parts, body) = response.into_parts();
             let body = read_body(body, usize::MAX).await.unwrap_or_default();
-            let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
-            Answered { status: parts.status, headers: parts.headers, body }
+            match serde_json::from_slice(&body) {
+                Ok(body) => Answered { status: parts.status, headers: parts.headers, body },
+                Err(_) if body.is_empty() => {
+                    Answered { status: parts.status, headers: parts.headers, body: Value::Null }
+                }
+                // Our own answer. Whatever was bought with it is kept, and can be read over HTTP.
+                Err(error) => {
+                    common::http::log::failure("an answer could not be told over MCP", &error);
+                    let body = json!({"error": "internal_error", "message": "the answer cannot be told over MCP; read it over HTTP"});
+                    Answered { status: StatusCode::INTERNAL_SERVER_ERROR, headers: parts.headers, body }
+                }
+            }
         });
         answer.await.unwrap_or_else(|panicked| {
             common::http::log::failure("a tool call did not come to its end", &panicked);
@@ -188,13 +199,14 @@ impl Shop {
         })
     }
 
-    /// The price list: the catalog, as it is.
-    pub fn prices(&self) -> Value {
+    /// The price list: the catalog without what cannot be done here.
+    pub fn prices(&self, lacking: &Lacking) -> Value {
         let config = &self.app.config;
         let tools: Vec<Value> = CATALOG
             .iter()
             .chain(MARKET)
             .chain([&TOP_UP])
+            .filter(|spec| lacking.can(spec))
             .map(|spec| {
                 let entry = self.tools.iter().find(|entry| matches!(entry.kind, Call::Paid(other) if std::ptr::eq(other, *spec)));
                 json!({

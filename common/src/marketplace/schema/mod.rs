@@ -21,7 +21,7 @@ use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
-use crate::catalog::input::FieldError;
+use crate::catalog::input::{FieldError, depth};
 use crate::digest::{canonical_json, sha256};
 use crate::evm::Word;
 
@@ -140,14 +140,6 @@ pub fn fits(value: &Value) -> Result<(), Vec<FieldError>> {
         return Err(vec![FieldError::new("", format!("may be at most {MAX_VALUE_DEPTH} deep"))]);
     }
     Ok(())
-}
-
-fn depth(value: &Value) -> usize {
-    match value {
-        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or_default(),
-        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or_default(),
-        _ => 1,
-    }
 }
 
 fn values(value: &Value) -> usize {
