@@ -85,6 +85,7 @@ async fn offer(db: &Db, soul: &Soul, category: Category, active: bool) {
         program_copy: None,
         webhook_url: None,
         webhook_number: 0,
+        raised: None,
     };
     let (created, updated, description) = (soul.created, soul.updated, None);
     let name = slug("work");

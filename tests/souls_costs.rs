@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use common::clock::Clock;
 use common::ids::RequestId;
 use common::insights::verify::{self, Keys};
 use common::jobs::{job, store};
@@ -17,9 +18,9 @@ use serde_json::{Value, json};
 
 use crate::models::{Server, chat};
 use crate::souls_market::{Shop, buy, read, text};
-use crate::support::payer::{bare, header};
+use crate::support::payer::{bare, header, v1, v2};
 use crate::support::programs::{DONE_IF_ANSWERED, FAILS_AND_TELLS, caller};
-use crate::support::{Client, Payer, VIN, books, eventually, run, stack, stack_with};
+use crate::support::{Answer, Client, Payer, VIN, books, eventually, run, stack, stack_with};
 
 /// What a program asks of the tool.
 fn request() -> String {
@@ -118,6 +119,57 @@ fn failed_work_keeps_what_its_tools_cost_and_tells_nothing() {
         for told in [seller_sees, read(&payer, id).await.text, polled.to_string()] {
             assert!(!told.contains("Accord") && !told.contains("exit code") && !told.contains("1HGCM"), "{told}");
         }
+    });
+}
+
+/// A seller who raises the tools' budget between the price and the payment gains nothing by it: a payment that names no quote
+/// keeps, and its work uses, what was said before, as long as a quote of then would be good. A quote and a lowering count at
+/// once.
+#[test]
+fn a_raise_counts_for_payments_without_a_quote_once_old_quotes_have_expired() {
+    run(async {
+        let clock = Clock::pinned(Clock::system().now());
+        let stack = stack_with(|options| Options { clock, ..options }).await;
+        let twice_and_fails = "(drop (call $call)) (drop (call $call)) (unreachable)";
+        let shop = shop(&stack, "raises-its-budget", 0.005, twice_and_fails).await;
+        let payer = Payer::with(&stack, 2_000_000).await;
+        payer.give_credits(&stack, 5_000_000).await;
+        let (client, path) = (&payer.client, shop.execute_path());
+        let token = payer.token(&stack).await;
+        // What is used of tools, and what is kept, in micro-USDC.
+        let amounts = async |bought: Answer| {
+            assert_eq!(bought.status, 202, "{}", bought.text);
+            let request_id = RequestId::of_soul_job(bought.json()["soul_job_id"].as_str().unwrap()).unwrap();
+            let ended = || async {
+                let job = store::load_latest(&stack.app.db, request_id).await.unwrap().unwrap();
+                job.outcome.map(|_| (job.used.tools.micro(), job.kept.unwrap_or_default().micro()))
+            };
+            eventually("the job to end", ended).await
+        };
+        let by_token =
+            async |words: &str| amounts(client.post(&path, &[("authorization", &token)], &text(words)).await).await;
+        let set_budget = async |budget: f64| {
+            let changed = shop.send("PUT", "/services/summary", &json!({"tool_budget_usd": budget})).await;
+            assert_eq!(changed.status, 200, "{}", changed.text);
+        };
+        let unpaid = client.post(&path, &[], &text("one")).await.json();
+        assert_eq!(unpaid["context"]["kept_if_failed_up_to"], "0.005000");
+
+        set_budget(0.2).await;
+        let signed = header(&v1(&payer.authorize(500_000)));
+        let paid = client.post(&path, &[("x-payment", &signed)], &text("one")).await;
+        assert_eq!(amounts(paid).await, (5_000, 5_000), "as the price said");
+        assert_eq!(by_token("two").await, (5_000, 5_000));
+        let quoted = client.post(&path, &[], &text("three")).await;
+        assert_eq!(quoted.json()["context"]["kept_if_failed_up_to"], "0.200000");
+        let signed = header(&v2(&payer.authorize(500_000), &quoted.base64_header("payment-required")["accepts"][0]));
+        let paid = client.post(&path, &[("payment-signature", &signed)], &text("three")).await;
+        assert_eq!(amounts(paid).await, (10_000, 10_000), "its quote said so");
+
+        stack.app.clock.advance(stack.config.payments.soul_quote_ttl);
+        assert_eq!(by_token("four").await, (10_000, 10_000));
+        set_budget(0.005).await;
+        assert_eq!(by_token("five").await, (5_000, 5_000));
     });
 }
 

@@ -440,6 +440,7 @@ mod tests {
             terms: 3,
             price: Usdc::from_micro(500_000),
             kept_up_to: Usdc::from_micro(summary.len() as u64 % 2),
+            kept_up_to_without_quote: Usdc::ZERO,
             lane: Lane::Souls,
             title: format!("\"{summary:.20}\""),
             summary: summary.to_owned(),

@@ -366,7 +366,10 @@ impl Gate {
             service: listing.service.clone(),
             terms: listing.terms,
             split: Split::of(sale.price()),
-            kept_up_to: listing.kept_up_to,
+            kept_up_to: match sale.quote {
+                Some(_) => listing.kept_up_to,
+                None => listing.kept_up_to_without_quote,
+            },
         });
         Job {
             request_id,

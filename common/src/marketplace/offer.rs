@@ -61,12 +61,14 @@ pub async fn execution(market: &Market, soul: &str, service: &str, headers: &Hea
     };
     // Whether the quote is for this at all is the gate's to judge, by what it is bound to.
     let terms = terms.unwrap_or_else(|| found.terms.clone());
+    let (now, quote_ttl) = (market.app.clock.now(), market.app.config.payments.soul_quote_ttl);
     let listing = Listing {
         soul: soul.slug.to_string(),
         service: Some(found.slug.to_string()),
         terms: terms.version,
         price: terms.price,
         kept_up_to: terms.kept_if_failed_up_to(market.has_model()),
+        kept_up_to_without_quote: terms.budget_without_quote(market.has_model(), now, quote_ttl).total(),
         lane: match terms.done_by(market.has_model()) {
             Executor::Worker => Lane::Tools,
             Executor::Model | Executor::Program => Lane::Souls,
@@ -144,6 +146,7 @@ pub async fn text(market: &Market, soul: &str, headers: &HeaderMap) -> Result<Te
         terms: text.version,
         price,
         kept_up_to: Usdc::ZERO,
+        kept_up_to_without_quote: Usdc::ZERO,
         lane: Lane::Tools,
         title: format!("The text of {}", soul.name),
         summary: format!("The soul.md of {}, version {}", soul.name, text.version),

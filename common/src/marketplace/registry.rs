@@ -366,6 +366,8 @@ async fn update_service(
         let new_terms = after.terms != before.terms;
         if new_terms {
             after.terms.version = before.terms.version + 1;
+            let quote_ttl = app.config.payments.soul_quote_ttl;
+            after.terms = after.terms.noting_raise(&before.terms, market.has_model(), after.updated, quote_ttl);
         }
         let described = if after.description.is_some() { ", #description = :description" } else { "" };
         let tested = if after.test_cases.is_empty() { "" } else { ", #test_cases = :test_cases" };

@@ -1,6 +1,8 @@
 //! A service: one thing a soul does for money. What a buyer is quoted are its *terms*; each change of them is a new
 //! version, kept for ever, so that a quote means what it meant when it was given.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
@@ -71,6 +73,19 @@ pub struct Terms {
     /// Counts the addresses the webhook had: what its secret is derived with ([`super::webhook::secret`]).
     #[serde(default)]
     pub webhook_number: u32,
+    /// What the work could use before that was last raised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raised: Option<Raise>,
+}
+
+/// A raise of what the work may use, and of what is kept if it fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Raise {
+    pub at: Timestamp,
+    /// What the tools could cost before, in micro-USDC.
+    pub tools: Usdc,
+    /// Whether the model was used before.
+    pub model: bool,
 }
 
 /// An input, and what has to hold of the result: run when a service is listed, and now and then after.
@@ -131,6 +146,33 @@ impl Terms {
             tools: if uses_tools { self.tool_budget.min(split.revenue) } else { Usdc::ZERO },
             model: if executor == Executor::Model { split.fee } else { Usdc::ZERO },
         }
+    }
+
+    /// What the work may use that is bought without a quote. Such a payment does not say which terms its buyer was shown, so
+    /// a raise counts only after the lifetime of a quote. The model's part is a part of the price, which the payment says.
+    pub fn budget_without_quote(&self, has_model: bool, now: Timestamp, quote_ttl: Duration) -> Usage {
+        let budget = self.budget(has_model);
+        match self.raised.filter(|raise| now < raise.at.plus(quote_ttl)) {
+            Some(raise) => Usage {
+                tools: budget.tools.min(raise.tools),
+                model: if raise.model { budget.model } else { Usdc::ZERO },
+            },
+            None => budget,
+        }
+    }
+
+    /// These terms as what follows `before`: a raise is noted with what counted until now.
+    pub fn noting_raise(self, before: &Terms, has_model: bool, now: Timestamp, quote_ttl: Duration) -> Terms {
+        let exceeds =
+            |new: Usage, old: Usage| new.tools > old.tools || new.model > Usdc::ZERO && old.model == Usdc::ZERO;
+        let (new, old) = (self.budget(has_model), before.budget(has_model));
+        let counted = before.budget_without_quote(has_model, now, quote_ttl);
+        let at = match before.raised {
+            Some(raise) if !exceeds(new, old) => raise.at,
+            _ => now,
+        };
+        let raise = Raise { at, tools: counted.tools, model: counted.model > Usdc::ZERO };
+        Terms { raised: exceeds(new, counted).then_some(raise), ..self }
     }
 
     /// The most of the price that is kept if the work fails: what it may use up.
@@ -229,4 +271,63 @@ pub async fn of_soul(db: &Db, soul: &str) -> Result<Vec<Service>, StoreError> {
 /// The same as the latest writes left them.
 pub async fn of_soul_latest(db: &Db, soul: &str) -> Result<Vec<Service>, StoreError> {
     db.query(Query::prefixed(&db.tables.souls, &partition(soul), "SERVICE#", MAX_SERVICES)?.latest()).await
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const TTL: Duration = Duration::from_secs(1800);
+
+    fn terms(executor: &str, price: u64, tool_budget: u64) -> Terms {
+        let terms = json!({
+            "version": 1, "name": "Work", "price": price, "deadline_seconds": 60, "sandbox": false, "executor": executor,
+            "tools": ["web_read"], "tool_budget": tool_budget,
+        });
+        serde_json::from_value(terms).unwrap()
+    }
+
+    /// The terms after a change at this second, and what the work may use at that moment without a quote.
+    fn changed(before: &Terms, terms: Terms, second: i64) -> (Terms, (u64, u64)) {
+        let now = Timestamp::from_secs(second);
+        let after = Terms { raised: before.raised, ..terms }.noting_raise(before, true, now, TTL);
+        let used = after.budget_without_quote(true, now, TTL);
+        (after, (used.tools.micro(), used.model.micro()))
+    }
+
+    #[test]
+    fn of_many_raises_the_least_counts_and_a_quiet_one_ends() {
+        let first = terms("program", 500_000, 5_000);
+        let (second, used) = changed(&first, terms("program", 500_000, 20_000), 1_000);
+        assert_eq!(used, (5_000, 0));
+        let (third, used) = changed(&second, terms("program", 500_000, 300_000), 2_000);
+        assert_eq!(used, (5_000, 0), "the first is still shown by open quotes");
+        let later = |second: i64| third.budget_without_quote(true, Timestamp::from_secs(second), TTL).tools.micro();
+        assert_eq!((later(3_799), later(3_800)), (5_000, 300_000));
+        // Lowered and raised again, or made dearer and cheaper again: nothing is forgotten.
+        let (lowered, used) = changed(&third, terms("program", 500_000, 10_000), 2_100);
+        assert_eq!(used, (5_000, 0));
+        let (dearer, _) = changed(&lowered, terms("program", 900_000, 10_000), 2_200);
+        let (back, used) = changed(&dearer, terms("program", 500_000, 300_000), 2_300);
+        assert_eq!(used, (5_000, 0));
+        // A change of something else does not begin the time anew.
+        let (named, _) =
+            changed(&back, Terms { name: "Other".to_owned(), ..terms("program", 500_000, 300_000) }, 4_000);
+        assert_eq!(named.budget_without_quote(true, Timestamp::from_secs(4_100), TTL).tools.micro(), 300_000);
+        let (plain, used) = changed(&named, terms("program", 500_000, 1_000), 4_200);
+        assert_eq!((used, plain.raised), ((1_000, 0), None), "a lowering counts at once");
+    }
+
+    #[test]
+    fn a_model_in_place_of_a_worker_is_a_raise_and_a_dearer_one_is_not() {
+        let worker = terms("worker", 500_000, 5_000);
+        let (model, used) = changed(&worker, terms("model", 500_000, 5_000), 1_000);
+        assert_eq!(used, (0, 0));
+        let after = model.budget_without_quote(true, Timestamp::from_secs(2_800), TTL);
+        assert_eq!((after.tools.micro(), after.model.micro()), (5_000, 100_000));
+        let (_, used) = changed(&model, terms("model", 1_000_000, 5_000), 3_000);
+        assert_eq!(used, (5_000, 200_000), "who pays that price was shown it");
+    }
 }

@@ -231,6 +231,7 @@ fn blank(slug: Slug, executor: Executor, now: Timestamp) -> Service {
         program_copy: None,
         webhook_url: None,
         webhook_number: 0,
+        raised: None,
     };
     Service {
         slug,

@@ -255,7 +255,7 @@ impl Workshop {
         let work = async {
             let until = self.clock.now().plus(promised.min(MOST_EXECUTION));
             let commission = self.commission(job, sold, &terms, until).await.map_err(fault)?;
-            let budget = terms.budget(self.model.is_some());
+            let budget = terms.budget(self.model.is_some()).at_most(sold.kept_up_to);
             let mut spending = Spending::new(budget, job.used, JobMeter::new(&self.db, &self.clock, job));
             let report = executor.run(&commission, &mut spending).await;
             *used = spending.used();

@@ -30,6 +30,12 @@ impl Usage {
         self.tools.checked_add(self.model).unwrap_or(Usdc::from_micro(u64::MAX))
     }
 
+    /// The part of it that stays within `most` in all: first of the model, without which there is no work.
+    pub fn at_most(self, most: Usdc) -> Usage {
+        let model = self.model.min(most);
+        Usage { tools: self.tools.min(most.checked_sub(model).unwrap_or_default()), model }
+    }
+
     pub fn is_none(&self) -> bool {
         *self == Usage::NONE
     }
