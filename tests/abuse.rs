@@ -192,6 +192,14 @@ fn rows() -> Vec<String> {
             Some(requests * written),
         ),
         row(
+            "a freeze, a cap, a revoked token, a cancelled approval",
+            "wallet",
+            written,
+            &window(Class::Stop),
+            Some(a_day(Class::Stop) * written),
+            Some(requests * written),
+        ),
+        row(
             "an approval with 128 KB",
             "source",
             approval,
@@ -541,6 +549,13 @@ fn a_new_wallet_writes_little_and_so_often() {
         assert_eq!(kept.status, 200, "{}", kept.text);
         let units = write_units(&it.database.take_seen());
         println!("a policy of {} bytes takes {units} write units", largest.to_string().len());
+        assert!(units <= most::WRITTEN, "{units}");
+        let proof = it.proof(&payer, "write");
+        let frozen =
+            payer.client.post("/v1/agents/me/freezes", &[("x-agent-proof", &proof)], &json!({"what": "agent"}));
+        assert_eq!(frozen.await.status, 200);
+        let units = write_units(&it.database.take_seen());
+        println!("a freeze takes {units} write units");
         assert!(units <= most::WRITTEN, "{units}");
     });
 }

@@ -160,6 +160,56 @@ fn tokens_count_against_their_wallet_but_for_their_writes() {
     });
 }
 
+/// Whoever floods the wallet's writes keeps nobody from stopping its spending; and what lets it spend again is a write.
+#[test]
+fn spending_is_stopped_when_all_writes_are_used_up() {
+    run(async {
+        let stack = limited().await;
+        let payer = Payer::with(&stack, 0).await;
+        let (app, now) = (&stack.app, stack.app.clock.now().secs());
+        let minted =
+            token::mint(&app.db, "agent_", payer.address(), None, None, app.clock.now()).await.unwrap().unwrap();
+        let token = format!("/v1/agents/me/access-tokens/{}", minted.token.id);
+        while limits::take(app, Subject::Agent(payer.agent()), Class::Write).await.is_ok() {}
+        let write = async |method: &str, path: &str, body: Value| {
+            let proof = payer.proof_at("write", now);
+            let headers = [("content-type", "application/json"), ("x-agent-proof", proof.as_str())];
+            let answer = payer.client.send(method, path, &headers, body.to_string()).await.unwrap();
+            (answer.status, answer.header("ratelimit").unwrap_or_default().to_owned())
+        };
+        let bearer = format!("Bearer {}", minted.secret);
+        let by_token = payer.client.send("DELETE", &token, &[("authorization", &bearer)], "").await.unwrap();
+        assert_eq!(by_token.status, 403, "{}", by_token.text);
+        let agent = json!({"what": "agent"});
+        let stopped = |left: u32| (200, format!("\"stop\";r={left};t=60"));
+        assert_eq!(write("POST", "/v1/agents/me/freezes", agent.clone()).await, stopped(59), "the token's is its own");
+        assert_eq!(write("DELETE", &token, json!({})).await, stopped(58));
+        assert_eq!(write("PUT", "/v1/agents/me/budgets", json!({"daily": 1})).await, stopped(57));
+        let refused = (429, "\"write\";r=0;t=60".to_owned());
+        assert_eq!(write("PUT", "/v1/agents/me/budgets", json!({"daily": null})).await, refused);
+        assert_eq!(write("POST", "/v1/agents/me/freezes/lift", agent).await, refused);
+    });
+}
+
+/// The routes of a job take a bare address for who it says it is: such a request counts for where it came from.
+#[test]
+fn who_only_names_a_wallet_uses_up_nothing_of_it() {
+    run(async {
+        let stack = limited().await;
+        let payer = Payer::with(&stack, 0).await;
+        let path = format!("/v1/soul/jobs/job_{}", "0".repeat(32));
+        let address = payer.address().to_string();
+        for left_over in (0..120).rev() {
+            let answer = payer.client.get(&path, &[("x-agent-id", &address)]).await;
+            assert_eq!((answer.status, left(&answer)), (404, left_over.to_string().as_str()), "{}", answer.text);
+        }
+        assert_eq!(payer.client.get(&path, &[("x-agent-id", &address)]).await.status, 429);
+        let proof = payer.proof_at("read", stack.app.clock.now().secs());
+        let proven = payer.client.get(&path, &[("x-agent-proof", &proof)]).await;
+        assert_eq!((proven.status, left(&proven)), (404, "119"));
+    });
+}
+
 /// The answers to paid calls say what is left of their limit, and so do prices told to proven callers.
 #[test]
 fn bought_answers_and_proven_prices_are_counted() {

@@ -43,6 +43,11 @@ impl Caller {
             Session::Token(token) => Some(token),
         }
     }
+
+    /// Refuses an access token.
+    pub fn wallet_only<E>(self, refusal: E) -> Result<Caller, E> {
+        if self.token().is_some() { Err(refusal) } else { Ok(self) }
+    }
 }
 
 /// What `X-Agent-ID` says: a wallet, or the agent id that follows from one.

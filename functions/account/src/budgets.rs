@@ -55,7 +55,11 @@ pub async fn change(State(app): State<App>, headers: HeaderMap, body: Body) -> R
         let body = parse_body(&headers, &read_body(body, MAX_BODY_BYTES).await?)?;
         let change = Change::read(&body).map_err(ApiError::InvalidRequest)?;
         change.check_payees(&app).await?;
-        let caller = app.wallet_caller(&headers, Scope::Write, ApiError::BudgetsReadOnly).await?;
+        let caller = match change.only_caps() {
+            true => app.stopping_caller(&headers, Scope::Write).await?,
+            false => app.caller(&headers, Scope::Write).await?,
+        };
+        let caller = caller.wallet_only(ApiError::BudgetsReadOnly)?;
         let set = async {
             let account = account::change_rules(&app.db, caller.agent, |account| {
                 let budget = account.budget.get_or_insert_default();
@@ -110,6 +114,15 @@ impl Change {
             }
         }
         if wrong.is_empty() { Ok(()) } else { Err(ApiError::InvalidRequest(wrong)) }
+    }
+
+    /// Whether it sets caps and clears none: what an owner does to stop spending.
+    fn only_caps(&self) -> bool {
+        let Change { daily, per_transaction, pause_at, alert_at, alert_email, tools, payees } = self;
+        let is_other = alert_at.is_some() || alert_email.is_some() || tools.is_some() || payees.is_some();
+        let clears = *daily == Some(None) || *per_transaction == Some(None) || *pause_at == Some(WHOLE);
+        let sets = daily.is_some() || per_transaction.is_some() || pause_at.is_some();
+        sets && !clears && !is_other
     }
 
     fn apply(&self, budget: &mut Budget) {

@@ -53,7 +53,11 @@ pub async fn lift(State(app): State<App>, headers: HeaderMap, body: Body) -> Res
 async fn set(app: &App, headers: &HeaderMap, body: Body, frozen: bool) -> Result<Response, ApiError> {
     let body = parse_body(headers, &read_body(body, MAX_BODY_BYTES).await?)?;
     let target = target(&input::validate(FREEZE, &body).map_err(ApiError::InvalidRequest)?)?;
-    let caller = app.wallet_caller(headers, Scope::Write, ApiError::WalletOnly).await?;
+    let caller = match frozen {
+        true => app.stopping_caller(headers, Scope::Write).await?,
+        false => app.caller(headers, Scope::Write).await?,
+    };
+    let caller = caller.wallet_only(ApiError::WalletOnly)?;
     // A freeze can be lifted after its token is gone.
     if let (Target::Token(token), true) = (&target, frozen)
         && !token::exists(&app.db, caller.agent, *token).await?

@@ -95,7 +95,7 @@ pub async fn list(State(app): State<App>, RawQuery(query): RawQuery, headers: He
 /// `DELETE /v1/agents/me/access-tokens/{id}`: from the next request on it opens nothing.
 pub async fn revoke(State(app): State<App>, Segment(id): Segment, headers: HeaderMap) -> Response {
     let answer = async {
-        let caller = app.wallet_caller(&headers, Scope::Write, ApiError::WalletOnly).await?;
+        let caller = app.stopping_caller(&headers, Scope::Write).await?.wallet_only(ApiError::WalletOnly)?;
         let id = id.parse().map_err(|_| ApiError::AccessTokenNotFound)?;
         let revoked = token::revoke(&app.db, caller.agent, id, app.clock.now()).await?;
         let revoked = revoked.ok_or(ApiError::AccessTokenNotFound)?;

@@ -149,7 +149,7 @@ async fn read(State(desk): State<Desk>, headers: HeaderMap, Segment(id): Segment
 /// `POST /v1/approvals/{id}/cancel`: takes a pending approval back; again is the same as once.
 async fn cancel(State(desk): State<Desk>, headers: HeaderMap, Segment(id): Segment) -> Response {
     let answer = async {
-        let caller = desk.owner(&headers).await?;
+        let caller = desk.app.stopping_caller(&headers, Scope::Write).await?.wallet_only(ApiError::WalletOnly)?;
         let approval = desk.approval(&caller, &id).await?;
         let now = desk.app.clock.now();
         let approval = match moves::cancel(&desk.app.db, &approval, now).await? {
