@@ -2,10 +2,13 @@
 //! that caches and clients go by.
 
 use std::process::Stdio;
+use std::time::Duration;
 
 use axum::response::IntoResponse;
 use common::app::App;
-use common::catalog::{CATALOG, MARKET, Need, TOP_UP, ToolSpec, bazaar};
+use common::availability::{self, Lacking};
+use common::catalog::{CATALOG, MARKET, TOP_UP, ToolSpec, bazaar};
+use common::clock::Clock;
 use common::config::ChainConfig;
 use common::discovery::PAGES;
 use common::http::limit::Taken;
@@ -13,13 +16,15 @@ use common::http::{ApiError, routes};
 use common::net::PlainHttp;
 use common::providers::Chain;
 use common::store::StoreError;
+use common::tools::lookups::snapshot;
 use http::{HeaderMap, header};
-use local::Stack;
-use serde_json::{Map, Value, json};
+use local::{Options, Stack};
+use serde_json::{Value, json};
 use tokio::process::Command;
 use tower::ServiceExt;
 
 use crate::clients::{installed, lines};
+use crate::mcp_calls;
 use crate::souls_market::Shop;
 use crate::support::{Answer, Payer, equipped_stack, eventually, run, stack, stack_with};
 
@@ -77,7 +82,8 @@ fn the_price_list_comes_as_asked_for_and_loads_nothing() {
         let policy = page.header("content-security-policy").unwrap();
         assert!(policy.starts_with("default-src 'none'; style-src 'sha256-"), "{policy}");
         assert!(!page.text.contains("http://") && !page.text.contains("<script") && !page.text.contains(" style="));
-        for tool in CATALOG.iter() {
+        let lacking = published(&stack).await;
+        for tool in CATALOG.iter().filter(|tool| lacking.can(tool)) {
             assert!(
                 page.text.contains(tool.title) && page.text.contains(&tool.price.usual().to_string()),
                 "{}",
@@ -87,14 +93,83 @@ fn the_price_list_comes_as_asked_for_and_loads_nothing() {
     });
 }
 
+/// What this deployment cannot do, once it is published. Whatever lists tools is asked for after it: lists are kept for a
+/// minute.
+async fn published(stack: &Stack) -> Lacking {
+    eventually("what cannot be done", || async { availability::load(&stack.app.db).await.unwrap() }).await
+}
+
+/// Each list leaves out what cannot be done here; what gets its key, or its copy, is listed.
+#[test]
+fn what_cannot_be_done_is_listed_nowhere() {
+    run(async {
+        let key = |options: Options| options.with("PROVIDER_KEYS", r#"{"courtlistener":"none"}"#);
+        let clock = Clock::pinned(Clock::system().now());
+        let stack = stack_with(|options| Options { clock: clock.clone(), ..key(options) }).await;
+        let lacking = published(&stack).await;
+        let lists = async |stack: &Stack| {
+            let payer = Payer::with(stack, 0).await;
+            let mut lists = Vec::new();
+            for path in ["/", "/llms.txt", "/skill.md", "/pricing", "/pricing.md", "/.well-known/x402"] {
+                lists.push((path, payer.client.get(path, &[]).await.text));
+            }
+            let mut found = String::new();
+            let mut next = Some(String::new());
+            while let Some(cursor) = next {
+                let page = payer.client.get(&format!("/v1/tools/discover?limit=50&cursor={cursor}"), &[]).await;
+                next = page.json()["nextCursor"].as_str().map(str::to_owned);
+                found.push_str(&page.text);
+            }
+            lists.push(("/v1/tools/discover", found));
+            let prices = mcp_calls::call(&payer.client, &[], "agora_price_list", json!({}), json!({})).await;
+            lists.push(("agora_price_list", prices.to_string()));
+            lists
+        };
+        let is_in = |text: &str, tool: &ToolSpec| {
+            text.match_indices(tool.path()).any(|(at, path)| {
+                let after = text[at + path.len()..].chars().next();
+                !after.is_some_and(|next| next.is_alphanumeric() || matches!(next, '-' | '/'))
+            })
+        };
+        let court = CATALOG.iter().find(|tool| tool.name == "record_court_cases_find").unwrap();
+        let sanctions = CATALOG.iter().find(|tool| tool.name == "company_sanctions").unwrap();
+        assert!(lacking.can(court) && !lacking.can(sanctions), "{lacking:?}");
+        for (path, text) in lists(&stack).await {
+            for tool in CATALOG.iter() {
+                assert_eq!(is_in(&text, tool), lacking.can(tool), "{path}: {}", tool.name);
+            }
+        }
+        let client = Payer::with(&stack, 0).await.client;
+        let over_mcp = mcp_calls::tool_names(&client).await.concat();
+        let document = client.get("/openapi.json", &[]).await.json();
+        for tool in CATALOG.iter() {
+            assert_eq!(over_mcp.contains(&tool.mcp_name("Agora")), lacking.can(tool), "MCP: {}", tool.name);
+            let operation = &document["paths"][tool.path()]["post"];
+            let priced = (operation["x-payment-info"].is_object(), operation["x-unavailable"].is_string());
+            assert_eq!(priced, (lacking.can(tool), !lacking.can(tool)), "{}", tool.name);
+        }
+
+        // A copy that is imported is found when the scheduler asks again, and shown when lists are read again.
+        snapshot::publish(&*stack.app.blobs, "ofac", "2026-11-20", Vec::new()).await.unwrap();
+        clock.advance(Duration::from_secs(5 * 60));
+        eventually("the copy", || async { published(&stack).await.can(sanctions).then_some(()) }).await;
+        clock.advance(Duration::from_secs(60));
+        for (path, text) in lists(&stack).await {
+            assert!(is_in(&text, sanctions), "{path}");
+        }
+    });
+}
+
 #[test]
 fn what_is_found_is_what_is_sold() {
     run(async {
         let stack = stack().await;
         let client = Payer::with(&stack, 0).await.client;
+        let lacking = published(&stack).await;
         let (mut tools, mut cursor) = (Vec::new(), String::new());
         loop {
-            let found = client.get(&format!("/v1/tools/discover?limit=50&cursor={cursor}"), &[]).await.json();
+            let path = format!("/v1/tools/discover?include=unavailable&limit=50&cursor={cursor}");
+            let found = client.get(&path, &[]).await.json();
             tools.extend(found["tools"].as_array().unwrap().clone());
             match found["nextCursor"].as_str() {
                 Some(next) => cursor = next.to_owned(),
@@ -105,14 +180,10 @@ fn what_is_found_is_what_is_sold() {
         assert_eq!(tools.iter().map(|tool| tool["name"].clone()).collect::<Vec<_>>(), sold);
         for (tool, shown) in CATALOG.iter().zip(&tools) {
             let unpaid = client.post(shown["path"].as_str().unwrap(), &[], &shown["example"]).await;
-            match shown["needs"].as_array().map(Vec::len) {
-                Some(0) => {}
-                // Nothing that a deployment may lack is configured here, but a way to send mail.
-                _ if (tool.needs)(tool, &Map::new()).contains(&Need::Mail) => {}
-                _ => {
-                    assert_eq!(unpaid.error(), (503, "provider_unavailable".to_owned()), "{}", tool.name);
-                    continue;
-                }
+            assert_eq!(shown["lacks"].as_str(), lacking.of(tool), "{}", tool.name);
+            if !lacking.can(tool) {
+                assert_eq!(unpaid.error(), (503, "provider_unavailable".to_owned()), "{}", tool.name);
+                continue;
             }
             assert_eq!((unpaid.status, &unpaid.json()["amount_usdc"]), (402, &shown["price_usdc"]), "{}", tool.name);
             assert_eq!(
@@ -138,9 +209,8 @@ fn what_is_found_is_what_is_sold() {
             assert_eq!(resource.as_object().unwrap().len(), 3, "bare pointers: {resource}");
             let path = resource["url"].as_str().unwrap().strip_prefix(&stack.base_url).unwrap();
             assert_eq!(client.post(path, &[], &Value::Null).await.status, 400, "{path}");
-            let may_lack = |tool: &&ToolSpec| tool.paths.contains(&path) && !(tool.needs)(tool, &Map::new()).is_empty();
             let probed = client.send("POST", path, &[], "").await.unwrap().status;
-            assert!(probed == 402 || probed == 503 && CATALOG.iter().any(may_lack), "{path}: {probed}");
+            assert_eq!(probed, 402, "{path}");
         }
     });
 }
@@ -157,7 +227,7 @@ fn the_links_for_models_lead_somewhere() {
         for link in links {
             let path = link.strip_prefix(&stack.base_url).unwrap_or_else(|| panic!("{link} leads away"));
             let status = client.get(path, &[]).await.status;
-            assert!(matches!(status, 200 | 405 | 503), "{link}: {status}");
+            assert!(matches!(status, 200 | 405), "{link}: {status}");
         }
     });
 }
@@ -419,12 +489,12 @@ fn the_doctor_finds_what_is_wrong_and_says_what_to_do() {
             ("PUBLIC_BASE_URL", "http://127.0.0.1:1", Level::Fail, "service", "correct PUBLIC_BASE_URL"),
             ("FACILITATOR_URL", "http://127.0.0.1:1", Level::Fail, "facilitator", "set FACILITATOR_URL to one"),
             ("CHAIN_RPC_ULR", "http://x", Level::Warn, "variable CHAIN_RPC_ULR", "CHAIN_RPC_URL?"),
-            ("PROVIDER_KEYS", "{}", Level::Warn, "lookups", "set PROVIDER_KEYS='{\"courtlistener\""),
+            ("PROVIDER_KEYS", "{}", Level::Warn, "tools", "set PROVIDER_KEYS='{\"courtlistener\""),
             (
                 "PROVIDER_KEYS",
                 r#"{"courtlistener":"k","fmcsa":"k","sam":"k"}"#,
                 Level::Warn,
-                "lookups",
+                "tools",
                 "set BLOB_BUCKET (or, of a local stack, BLOB_FOLDER)",
             ),
         ] {

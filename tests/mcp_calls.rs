@@ -7,7 +7,7 @@ use local::Stack;
 use serde_json::{Value, json};
 
 use crate::souls_market::{Shop, text};
-use crate::support::{Answer, Client, Payer, VIN, VIN_PATH, payer, run, stack, stack_with};
+use crate::support::{Answer, Client, Payer, VIN, VIN_PATH, equipped_stack, payer, run, stack, stack_with};
 
 const NOW: &str = "2026-07-28";
 const BUY: &str = "agora_vin_decode";
@@ -40,6 +40,18 @@ pub async fn call(client: &Client, headers: &[(&str, &str)], tool: &str, argumen
     let answer = ask(client, headers, "tools/call", params, json!({})).await;
     assert_eq!(answer.status, 200, "{}", answer.text);
     answer.json()["result"].clone()
+}
+
+/// The names of all tools, page by page.
+pub async fn tool_names(client: &Client) -> Vec<Vec<String>> {
+    let (mut names, mut next) = (Vec::new(), Some(json!({})));
+    while let Some(asked) = next {
+        let list = ask(client, &[], "tools/list", asked, json!({})).await.json()["result"].clone();
+        let page = list["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap().to_owned());
+        names.push(page.collect());
+        next = list.get("nextCursor").map(|cursor| json!({"cursor": cursor}));
+    }
+    names
 }
 
 /// The payment that the terms of an unpaid call ask for, as `_meta` carries it.
@@ -382,6 +394,31 @@ fn long_work_is_a_task_for_clients_that_know_tasks_and_its_owners_only() {
     });
 }
 
+/// What a caller attaches is told again inside of other answers, so it is bounded at the door.
+#[test]
+fn a_deep_context_is_refused_and_a_shallower_one_is_told() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::with(&stack, 0).await;
+        payer.give_credits(&stack, 1_000_000).await;
+        let token = payer.token(&stack).await;
+        let headers = [("authorization", token.as_str()), ("content-type", "application/json")];
+        let bought = async |depth: usize| {
+            let (open, close) = ("{\"a\":".repeat(depth), "}".repeat(depth));
+            let body = format!("{{\"vin\":\"{VIN}\",\"decisionContext\":{open}1{close}}}");
+            payer.client.send("POST", VIN_PATH, &headers, body).await.unwrap()
+        };
+        for depth in [63, 100, 124, 126] {
+            let refused = bought(depth).await;
+            assert_eq!(refused.error(), (400, "invalid_request".to_owned()), "{depth}");
+            assert_eq!(refused.json()["details"][0]["path"], "decisionContext", "{depth}");
+        }
+        assert_eq!(bought(62).await.status, 200);
+        let told = call(&payer.client, &headers[..1], "agora_receipts", json!({"limit": 1}), json!({})).await;
+        assert_eq!(told["structuredContent"]["count"], 1, "{told}");
+    });
+}
+
 #[test]
 fn souls_sell_over_mcp() {
     run(async {
@@ -432,22 +469,11 @@ fn searches_are_limited_by_the_callers_address() {
 #[test]
 fn every_lookup_is_a_tool_and_one_tool_is_every_lookup() {
     run(async {
-        let stack = stack().await;
+        let stack = equipped_stack().await;
         let payer = Payer::new(&stack).await;
         let client = &payer.client;
-        let (mut names, mut cursor, mut pages) = (Vec::new(), None, 0);
-        loop {
-            let asked = cursor.map_or_else(|| json!({}), |cursor: Value| json!({"cursor": cursor}));
-            let list = ask(client, &[], "tools/list", asked, json!({})).await.json()["result"].clone();
-            let page = list["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap().to_owned());
-            names.push(page.collect::<Vec<_>>());
-            pages += 1;
-            cursor = list.get("nextCursor").cloned();
-            if cursor.is_none() {
-                break;
-            }
-        }
-        assert!(pages > 1 && names[0].contains(&"agora_lookup".to_owned()), "{names:?}");
+        let names = tool_names(client).await;
+        assert!(names.len() > 1 && names[0].contains(&"agora_lookup".to_owned()), "{names:?}");
         let all: Vec<&String> = names.iter().flatten().collect();
         for row in lookups::ROWS.iter() {
             assert!(all.contains(&&row.spec.mcp_name("Agora")), "{}", row.spec.name);

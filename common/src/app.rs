@@ -8,6 +8,7 @@ use crate::approvals::Notices;
 use crate::auth::proof::{Proof, ProofError, Scope};
 use crate::auth::token::{self, AccessToken, TokenError};
 use crate::auth::{AgentName, Caller, Session, nonce};
+use crate::availability::{self, Lacking};
 use crate::clock::Clock;
 use crate::config::{AwsConfig, Config, Platform, SettlementConfig};
 use crate::gate::Gate;
@@ -42,6 +43,7 @@ pub struct App {
     pub exposure: Gauge,
     /// Of the 402 answers of this process.
     pub forms: Forms,
+    pub availability: availability::Known,
 }
 
 /// The connections an [`App`] is made of, for functions that need more than it.
@@ -84,6 +86,7 @@ impl App {
             exhausted: Exhausted::default(),
             exposure: Gauge::default(),
             forms: Forms::default(),
+            availability: availability::Known::default(),
             config,
         }
     }
@@ -96,6 +99,11 @@ impl App {
         let queue = self.config.aws.index_queue_url.as_deref();
         let index_queue = queue.map(|url| Arc::new(SqsQueue::new(&connections.aws, url)) as Arc<dyn Queue>);
         Ok(Toolbox { index_queue, ..toolbox })
+    }
+
+    /// What this deployment cannot do, as it was last published.
+    pub async fn lacking(&self) -> Arc<Lacking> {
+        self.availability.get(&self.db, &self.clock).await
     }
 
     /// The full URL of a request, as its caller sees it.
@@ -115,7 +123,15 @@ impl App {
     /// Who is calling a free route that reads or changes what belongs to an agent: a wallet by its proof, or an access
     /// token. The request counts against the caller's limit.
     pub async fn caller(&self, headers: &HeaderMap, needed: Scope) -> Result<Caller, ApiError> {
-        let class = Class::of_free(needed);
+        self.caller_counted(headers, needed, Class::of_free(needed)).await
+    }
+
+    /// Who is calling a route that stops spending: a flood of other writes must not keep an owner from it.
+    pub async fn stopping_caller(&self, headers: &HeaderMap, needed: Scope) -> Result<Caller, ApiError> {
+        self.caller_counted(headers, needed, Class::Stop).await
+    }
+
+    async fn caller_counted(&self, headers: &HeaderMap, needed: Scope, class: Class) -> Result<Caller, ApiError> {
         if let Some(secret) = headers::bearer(headers)? {
             let (caller, token) = self.token_caller(headers, secret).await?;
             limits::take(self, Subject::of(&caller, class), class).await?;
@@ -134,8 +150,7 @@ impl App {
         needed: Scope,
         refusal: ApiError,
     ) -> Result<Caller, ApiError> {
-        let caller = self.caller(headers, needed).await?;
-        if caller.token().is_some() { Err(refusal) } else { Ok(caller) }
+        self.caller(headers, needed).await?.wallet_only(refusal)
     }
 
     /// Who is calling, if anything proves it; counted against no limit yet. A bad proof or token is an error wherever it is sent.

@@ -1,7 +1,7 @@
 //! Everything with meaning, in layers that only look down.
 //!
 //! ```text
-//! operations, discovery, checkout -> app, marketplace, push -> gate, insights, limits, named -> approvals, jobs, notifications, webhooks -> work -> tools, payments -> search, opt_out -> mail, ledger, auth, providers -> http, store -> catalog, config -> research -> read -> net, vin, outcome, material, names -> words, encoding, evm, money, ids, clock, digest
+//! operations, discovery, checkout -> app, marketplace, push -> gate, insights, limits, named -> approvals, jobs, notifications, webhooks -> work -> tools, payments -> search, opt_out -> availability, mail, ledger, auth, providers -> http, store -> catalog, config -> research -> read -> net, vin, outcome, material, names -> words, encoding, evm, money, ids, clock, digest
 //! ```
 //!
 //! The functions under `functions/` are thin: they name the routes of their group and call in here.
@@ -9,6 +9,7 @@
 pub mod app;
 pub mod approvals;
 pub mod auth;
+pub mod availability;
 pub mod catalog;
 pub mod checkout;
 pub mod clock;

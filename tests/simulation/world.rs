@@ -177,6 +177,7 @@ impl World {
             exhausted: Exhausted::default(),
             exposure: Gauge::default(),
             forms: Default::default(),
+            availability: Default::default(),
         };
         let (db, fate) = (self.db.clone(), self.fate.clone());
         let settler = Model { way: self.way, chain: self.chain.clone(), fate, db, clock: clock.clone() };

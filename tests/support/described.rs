@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex};
 
+use common::availability::Lacking;
 use common::http::routes;
 use common::operations::document::{Facts, document};
 use jsonschema::Validator;
@@ -18,6 +19,7 @@ pub static DESCRIPTION: LazyLock<Value> = LazyLock::new(|| {
         base_url: None,
         network: "eip155:84532",
         version: env!("CARGO_PKG_VERSION"),
+        lacking: &Lacking::default(),
     })
 });
 

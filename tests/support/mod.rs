@@ -25,9 +25,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
+use common::availability::{self, Lacking};
 use common::catalog::{CATALOG, Need};
 use common::evm::hex0x;
 use common::evm::signature::PrivateKey;
+use common::search::index::Pointer;
+use common::store::{Key, Write};
 use common::tools::lookups::snapshot;
 use devchain::DevChain;
 use local::{Options, Stack};
@@ -94,11 +97,29 @@ pub async fn equipped_stack() -> Stack {
     let stack =
         stack_with(|options| options.with("PROVIDER_KEYS", keys).with("PLACES_PROVIDERS", "google_places")).await;
     for need in &needs {
-        if let Need::Copy(name) = need {
-            snapshot::publish(&*stack.app.blobs, name, "2026-11-20", Vec::new()).await.expect("a copy");
+        match need {
+            Need::Copy(name) => {
+                snapshot::publish(&*stack.app.blobs, name, "2026-11-20", Vec::new()).await.expect("a copy");
+            }
+            Need::Pages => has_pages(&stack).await,
+            _ => {}
         }
     }
+    // The worker may have looked before all of it was there.
+    let db = &stack.app.db;
+    eventually("what cannot be done", || async { availability::load(db).await.expect("the list") }).await;
+    availability::publish(db, &Lacking::default()).await.expect("the list");
     stack
+}
+
+/// Says that the index has a page, which it has not: what looks for pages then has a price.
+pub async fn has_pages(stack: &Stack) {
+    let pointer = Write::put(
+        &stack.app.db.tables.agents,
+        Key::new("INDEX", "pages"),
+        &Pointer { pages: 1, ..Pointer::default() },
+    );
+    stack.app.db.write(pointer.expect("an item")).await.expect("an index");
 }
 
 /// A stack with something changed. Each has a fee wallet of its own, as each deployment has.

@@ -102,6 +102,8 @@ pub enum Need {
     Browser,
     /// The operator's own copy of the register of this name.
     Copy(&'static str),
+    /// Pages that this service has read.
+    Pages,
     /// What no deployment has yet, in words that follow "this deployment has no".
     Nobody(&'static str),
 }
@@ -115,6 +117,7 @@ impl fmt::Display for Need {
             Need::Mail => f.write_str("mail relay (SMTP_URL)"),
             Need::Browser => f.write_str("browser (BROWSER_URL)"),
             Need::Copy(name) => write!(f, "copy of the register (import-snapshot {name})"),
+            Need::Pages => f.write_str("page in its own index yet"),
             Need::Nobody(what) => f.write_str(what),
         }
     }

@@ -213,7 +213,8 @@ impl Checkout {
         };
         let nothing = || json!({"type": "object", "additionalProperties": false});
         let mut products = vec![product("credits".to_owned(), &self.credits(), nothing())];
-        for tool in self.tools() {
+        let lacking = self.app.lacking().await;
+        for tool in self.tools().filter(|tool| lacking.can(tool)) {
             products.push(product(tool.name.replace('_', "-"), &of_tool(tool), tool.input_schema()));
         }
         let db = &self.app.db;

@@ -1,6 +1,7 @@
 //! What agents find us by: documents about what is sold and how to buy it. All of them are made of the catalog and of the
 //! configuration, once for each origin and not before they are asked for, so that none can say something else than the gate
-//! does, and a start pays for none of them.
+//! does, and a start pays for none of them. Tools that this deployment cannot do ([`crate::availability`])
+//! are left out.
 //!
 //! | path | for |
 //! |---|---|
@@ -19,6 +20,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::json;
 
+use crate::availability::Lacking;
 use crate::catalog::{CATALOG, TOP_UP, ToolSpec, UPDATED};
 use crate::config::Config;
 use crate::http::Kept;
@@ -31,8 +33,8 @@ const KEPT_SECS: u32 = 300;
 const LLMS: &str = include_str!("texts/llms.md");
 const SKILL: &str = include_str!("texts/skill.md");
 
-/// Where the service is, and what it is called.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Where the service is, what it is called, and what it can do.
+#[derive(Clone, Debug)]
 pub struct Site {
     pub service: String,
     /// Without a trailing slash.
@@ -40,16 +42,29 @@ pub struct Site {
     /// CAIP-2.
     pub network: String,
     pub token: String,
+    /// What is left out.
+    pub lacking: Arc<Lacking>,
 }
 
 impl Site {
-    pub fn new(config: &Config, origin: &str) -> Site {
+    pub fn new(config: &Config, origin: &str, lacking: Arc<Lacking>) -> Site {
         Site {
             service: config.service_name.clone(),
             origin: origin.to_owned(),
             network: config.chain.caip2(),
             token: config.chain.token.address.to_string(),
+            lacking,
         }
+    }
+
+    /// The tools that can be done here.
+    fn tools(&self) -> impl Iterator<Item = &'static ToolSpec> {
+        CATALOG.iter().copied().filter(|tool| self.lacking.can(tool))
+    }
+
+    /// What has one address and one price: tools, and credits. What souls sell has its own list.
+    fn listed(&self) -> impl Iterator<Item = &'static ToolSpec> {
+        self.tools().chain([TOP_UP])
     }
 
     /// A text with its `{{names}}` replaced.
@@ -127,17 +142,20 @@ impl Documents {
     }
 }
 
-/// The documents of the origin last asked for. Most deployments have one; who asks by another host gets that host's.
+/// The documents of the origin last asked for. Most deployments have one; who asks by another host gets that host's. They
+/// are made anew when this deployment can do more or less than before.
 #[derive(Default)]
 pub struct Library(Mutex<Option<Arc<Documents>>>);
 
 impl Library {
-    pub fn of(&self, config: &Config, origin: &str) -> Arc<Documents> {
+    pub fn of(&self, config: &Config, origin: &str, lacking: Arc<Lacking>) -> Arc<Documents> {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &*last {
-            Some(documents) if documents.site.origin == origin => documents.clone(),
+            Some(documents) if documents.site.origin == origin && documents.site.lacking == lacking => {
+                documents.clone()
+            }
             _ => {
-                let documents = Arc::new(Documents::new(Site::new(config, origin)));
+                let documents = Arc::new(Documents::new(Site::new(config, origin, lacking)));
                 *last = Some(documents.clone());
                 documents
             }
@@ -145,15 +163,10 @@ impl Library {
     }
 }
 
-/// What has one address and one price: tools, and credits. What souls sell has its own list.
-fn listed() -> impl Iterator<Item = &'static ToolSpec> {
-    CATALOG.iter().copied().chain([TOP_UP])
-}
-
 fn llms(site: &Site) -> String {
     let mut tools = String::new();
     let mut examples = String::new();
-    for tool in listed() {
+    for tool in site.listed() {
         let (path, price) = (tool.path(), prices::words(tool));
         tools.push_str(&format!(
             "- [{}]({}{path}): {}. POST, {price}, {}\n",
@@ -168,8 +181,9 @@ fn llms(site: &Site) -> String {
 }
 
 fn skill(site: &Site) -> String {
-    let titles: Vec<String> = CATALOG.iter().map(|tool| tool.title.to_lowercase()).collect();
-    let (first, name) = (CATALOG[0], format!("{}-tools", site.service.to_ascii_lowercase()));
+    let titles: Vec<String> = site.tools().map(|tool| tool.title.to_lowercase()).collect();
+    let first = site.tools().next().unwrap_or(CATALOG[0]);
+    let name = format!("{}-tools", site.service.to_ascii_lowercase());
     site.fill(
         SKILL,
         &[
@@ -195,7 +209,8 @@ fn curl(site: &Site, tool: &ToolSpec) -> String {
 
 /// `/.well-known/x402`: bare pointers, because what a call costs is what its 402 says.
 fn x402(site: &Site) -> serde_json::Value {
-    let resources: Vec<_> = listed()
+    let resources: Vec<_> = site
+        .listed()
         .flat_map(|tool| tool.paths.iter().map(move |path| (tool, path)))
         .map(|(tool, path)| json!({"url": format!("{}{path}", site.origin), "method": "POST", "description": tool.summary}))
         .collect();
@@ -218,6 +233,30 @@ mod tests {
             origin: "https://a.example".to_owned(),
             network: "eip155:8453".to_owned(),
             token: "0xT".to_owned(),
+            lacking: Arc::default(),
+        }
+    }
+
+    /// A tool that cannot be done here is in no document, and everything else is.
+    #[test]
+    fn what_cannot_be_done_is_left_out() {
+        let left_out = CATALOG[0];
+        let lacking = Arc::new(Lacking::new([(left_out.name.to_owned(), "key of somebody".to_owned())]));
+        let documents = Documents::new(Site { lacking, ..site() });
+        let all = [
+            documents.llms(),
+            documents.skill(),
+            documents.pricing_markdown(),
+            documents.pricing_page(),
+            documents.x402(),
+        ];
+        for kept in all {
+            let text = String::from_utf8(kept.body().to_vec()).unwrap();
+            assert!(
+                !text.contains(&format!("{}\"", left_out.path())) && !text.contains(&format!("{} ", left_out.path())),
+                "{text}"
+            );
+            assert!(CATALOG[1..].iter().all(|tool| text.contains(tool.path())), "{text}");
         }
     }
 
@@ -256,7 +295,7 @@ mod tests {
         let said = |tool: &ToolSpec| {
             format!("{}|{}|{}|{}", tool.name, tool.paths.join(","), tool.summary, prices::words(tool))
         };
-        let all: Vec<String> = listed().map(said).collect();
+        let all: Vec<String> = site().listed().map(said).collect();
         let digest = const_hex::encode(&crate::digest::sha256(all.join("\n").as_bytes())[..6]);
         let wanted = ("2026-11-21T00:00:00Z", "b7b9d239b65a");
         assert_eq!(

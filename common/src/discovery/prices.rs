@@ -1,6 +1,6 @@
 //! The price list: for people as a page, for everybody else as Markdown. What souls sell is the sellers' to price.
 
-use super::{Site, listed};
+use super::Site;
 use crate::catalog::{Answer, MARKET, Price, ToolSpec};
 use crate::digest::sha256;
 use crate::encoding::base64_standard;
@@ -31,8 +31,8 @@ pub(super) fn answer(tool: &ToolSpec) -> &'static str {
     }
 }
 
-/// Everything that is sold: title, price, path, what it is, how it is answered.
-fn rows() -> impl Iterator<Item = [String; 5]> {
+/// Everything that is sold here: title, price, path, what it is, how it is answered.
+fn rows(site: &Site) -> impl Iterator<Item = [String; 5]> {
     let row = |tool: &ToolSpec, price: String| {
         [
             tool.title.to_owned(),
@@ -44,13 +44,13 @@ fn rows() -> impl Iterator<Item = [String; 5]> {
     };
     let market =
         MARKET.iter().map(move |tool| row(tool, format!("the seller's price, at least {} USDC", tool.price.usual())));
-    listed().map(move |tool| row(tool, words(tool))).chain(market)
+    site.listed().map(move |tool| row(tool, words(tool))).chain(market)
 }
 
 /// The list as a table of Markdown.
 pub(super) fn table(site: &Site) -> String {
     let mut table = "| tool | price | call | what it does | answer |\n|---|---|---|---|---|\n".to_owned();
-    for [title, price, call, summary, answer] in rows() {
+    for [title, price, call, summary, answer] in rows(site) {
         let call = call.replacen(" /", &format!(" {}/", site.origin), 1);
         table.push_str(&format!("| {title} | {price} | `{call}` | {summary} | {answer} |\n"));
     }
@@ -73,7 +73,7 @@ pub(super) fn markdown(site: &Site) -> String {
 /// The page, and the policy that lets its style in and nothing else.
 pub(super) fn page(site: &Site) -> (String, String) {
     let mut table = String::new();
-    for [title, price, call, summary, answer] in rows() {
+    for [title, price, call, summary, answer] in rows(site) {
         let [title, price, call, summary] = [title, price, call, summary].map(|text| escaped(&text));
         table.push_str(&format!(
             "<tr><td><b>{title}</b><br>{summary}<br><code>{call}</code></td><td class=price>{price}</td><td>{answer}</td></tr>"

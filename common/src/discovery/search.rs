@@ -5,11 +5,14 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::availability::Lacking;
 use crate::catalog::{Answer, CATALOG, MARKET, Price, TOP_UP, ToolSpec};
 use crate::digest::sha256_parts;
 use crate::encoding::{base64_any, base64_url};
 use crate::http::{ApiError, Params};
 
+/// The value of `include` that also finds what cannot be done here.
+pub const UNAVAILABLE: &str = "unavailable";
 const USUAL_PAGE: usize = 20;
 pub const LARGEST_PAGE: usize = 50;
 pub const MAX_QUERY: usize = 200;
@@ -40,6 +43,9 @@ pub struct Found {
     pub output_schema: Value,
     /// What not every deployment has and this wants, any one of it: without, the call is refused before it has a price.
     pub needs: Vec<String>,
+    /// What is missing for it here, where it cannot be done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lacks: Option<String>,
     pub example: Value,
 }
 
@@ -51,29 +57,33 @@ pub struct Page {
     pub next_cursor: Option<String>,
 }
 
-/// Answers a query string.
-pub fn discover(service: &str, query: Option<&str>) -> Result<Page, ApiError> {
+/// Answers a query string. What cannot be done here is found only if `include=unavailable` asks for it.
+pub fn discover(service: &str, query: Option<&str>, lacking: &Lacking) -> Result<Page, ApiError> {
     let mut params = Params::of(query);
     let limit = params.integer("limit", 1, LARGEST_PAGE).unwrap_or(USUAL_PAGE);
     let asked = params.short_text("query", MAX_QUERY).unwrap_or_default().to_lowercase();
     let category = params.short_text("category", MAX_CATEGORY);
     let cursor = params.text("cursor").map(str::to_owned);
+    let include = params.choice("include", &[UNAVAILABLE]);
     params.check()?;
-    let mark = mark(&asked, category.as_deref());
+    let mark = mark(&asked, category.as_deref(), include, lacking);
     let offset = match &cursor {
         Some(cursor) => offset_of(cursor, &mark).ok_or(ApiError::InvalidCursor)?,
         None => 0,
     };
-    let found = matching(&asked, category.as_deref());
+    let mut found = matching(&asked, category.as_deref());
+    found.retain(|tool| include.is_some() || lacking.can(tool));
     let next_cursor =
         (offset + limit < found.len()).then(|| base64_url(format!("{}.{mark}", offset + limit).as_bytes()));
-    let tools = found.into_iter().skip(offset).take(limit).map(|tool| describe(tool, service)).collect();
+    let tools = found.into_iter().skip(offset).take(limit).map(|tool| describe(tool, service, lacking)).collect();
     Ok(Page { tools, next_cursor })
 }
 
-/// What a cursor goes on with: it is of no use for another search.
-fn mark(asked: &str, category: Option<&str>) -> String {
-    base64_url(&sha256_parts(&[asked.as_bytes(), category.unwrap_or_default().as_bytes()])[..6])
+/// What a cursor goes on with: it is of no use for another search, nor after this deployment can do more or less.
+fn mark(asked: &str, category: Option<&str>, include: Option<&str>, lacking: &Lacking) -> String {
+    let (category, include) = (category.unwrap_or_default(), include.unwrap_or_default());
+    let left_out: String = lacking.names().collect::<Vec<_>>().join(",");
+    base64_url(&sha256_parts(&[asked, category, include, &left_out].map(str::as_bytes))[..6])
 }
 
 fn offset_of(cursor: &str, mark: &str) -> Option<usize> {
@@ -125,7 +135,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty())
 }
 
-fn describe(tool: &'static ToolSpec, service: &str) -> Found {
+fn describe(tool: &'static ToolSpec, service: &str, lacking: &Lacking) -> Found {
     let is_sellers = MARKET.iter().any(|sold| sold.name == tool.name);
     Found {
         name: tool.name,
@@ -149,6 +159,7 @@ fn describe(tool: &'static ToolSpec, service: &str) -> Found {
         input_schema: tool.input_schema(),
         output_schema: tool.output_schema(),
         needs: (tool.needs)(tool, &Map::new()).iter().map(ToString::to_string).collect(),
+        lacks: lacking.of(tool).map(str::to_owned),
         example: (tool.example)(),
     }
 }
@@ -157,8 +168,25 @@ fn describe(tool: &'static ToolSpec, service: &str) -> Found {
 mod tests {
     use super::*;
 
+    fn everything(query: &str) -> Result<Page, ApiError> {
+        discover("Agora", Some(query), &Lacking::default())
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_found_only_if_asked_for() {
+        let lacking = Lacking::new([("vin_decode".to_owned(), "key of somebody".to_owned())]);
+        let found = |query: &str| discover("Agora", Some(query), &lacking).unwrap();
+        assert!(found("query=vin").tools.is_empty());
+        let shown = found("query=vin&include=unavailable").tools;
+        assert_eq!(shown.iter().map(|tool| tool.lacks.as_deref()).collect::<Vec<_>>(), [Some("key of somebody")]);
+        // A cursor of the list as it was would skip or repeat something.
+        let cursor = everything("limit=1").unwrap().next_cursor.unwrap();
+        let other = discover("Agora", Some(&format!("limit=1&cursor={cursor}")), &lacking);
+        assert_eq!(other.err().map(|error| error.code()), Some("invalid_cursor"));
+    }
+
     fn names(query: &str) -> Vec<&'static str> {
-        discover("Agora", Some(query)).unwrap().tools.into_iter().map(|tool| tool.name).collect()
+        discover("Agora", Some(query), &Lacking::default()).unwrap().tools.into_iter().map(|tool| tool.name).collect()
     }
 
     #[test]
@@ -182,7 +210,7 @@ mod tests {
         let mut paged = Vec::new();
         let mut cursor = String::new();
         loop {
-            let page = discover("Agora", Some(&format!("limit=2&cursor={cursor}"))).unwrap();
+            let page = everything(&format!("limit=2&cursor={cursor}")).unwrap();
             paged.extend(page.tools.iter().map(|tool| tool.name));
             match page.next_cursor {
                 Some(next) => cursor = next,
@@ -190,22 +218,14 @@ mod tests {
             }
         }
         assert_eq!(paged, whole);
-        let cursor = discover("Agora", Some("limit=1")).unwrap().next_cursor.unwrap();
+        let cursor = everything("limit=1").unwrap().next_cursor.unwrap();
         for wrong in
             [format!("query=web&cursor={cursor}"), "cursor=x".to_owned(), format!("cursor={}", "A".repeat(900))]
         {
-            assert_eq!(
-                discover("Agora", Some(&wrong)).err().map(|error| error.code()),
-                Some("invalid_cursor"),
-                "{wrong}"
-            );
+            assert_eq!(everything(&wrong).err().map(|error| error.code()), Some("invalid_cursor"), "{wrong}");
         }
-        for wrong in ["limit=0", "limit=51", "limit=x", &format!("query={}", "a".repeat(201))] {
-            assert_eq!(
-                discover("Agora", Some(wrong)).err().map(|error| error.code()),
-                Some("invalid_request"),
-                "{wrong}"
-            );
+        for wrong in ["limit=0", "limit=51", "limit=x", "include=all", &format!("query={}", "a".repeat(201))] {
+            assert_eq!(everything(wrong).err().map(|error| error.code()), Some("invalid_request"), "{wrong}");
         }
     }
 }

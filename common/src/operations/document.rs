@@ -8,6 +8,7 @@ use super::checkout::ACP_ERROR;
 use super::shape::{Shape, Writer};
 use super::shared::{ERROR, INSUFFICIENT_CREDITS, PAYMENT_REQUIRED, refusals_of};
 use super::{Answer, Auth, Body, Content, Link, Operation};
+use crate::availability::Lacking;
 use crate::catalog::input::{self, Field, kind_schema};
 use crate::catalog::{MARKET, Price, RECEIPT_FIELDS, ToolSpec};
 use crate::checkout::handlers::{CREDITS, X402};
@@ -24,6 +25,8 @@ pub struct Facts<'a> {
     /// CAIP-2.
     pub network: &'a str,
     pub version: &'a str,
+    /// Tools that cannot be done here are described all the same, and marked.
+    pub lacking: &'a Lacking,
 }
 
 /// Groups as readers see them, in this order.
@@ -69,7 +72,8 @@ pub fn document(facts: &Facts<'_>) -> Value {
     for operation in super::all() {
         let group = groups.get(&(operation.method, operation.path)).copied().unwrap_or("meta");
         let item = paths.entry(operation.path.replace("+}", "}")).or_insert_with(|| json!({}));
-        item[operation.method.to_ascii_lowercase()] = describe(&operation, group, &mut common);
+        let described = describe(&operation, group, facts.lacking, &mut common);
+        item[operation.method.to_ascii_lowercase()] = described;
     }
     let tags = TAGS.map(|(_, name, about)| json!({"name": name, "description": about}));
     json!({
@@ -101,7 +105,8 @@ fn about(facts: &Facts<'_>) -> String {
          Calls that cost more than your client's own cap need that cap raised first. `X-Dry-Run: true` says what a paid call \
          would cost, for nothing.\n\n\
          Every refusal is JSON with `error` and `message` (on ACP's paths with `code` and `message`). What no path takes is 404, another method of a path 405 with \
-         `Allow`. `x-error-codes` lists the codes of each status, `x-also-checked` what no schema can say of the input.",
+         `Allow`. `x-error-codes` lists the codes of each status, `x-also-checked` what no schema can say of the input, and \
+         `x-unavailable` says why a tool cannot be called here.",
         facts.service_name, facts.network
     )
 }
@@ -157,7 +162,7 @@ fn security(auth: Auth) -> Value {
     }
 }
 
-fn describe(operation: &Operation, group: &str, common: &mut Common) -> Value {
+fn describe(operation: &Operation, group: &str, lacking: &Lacking, common: &mut Common) -> Value {
     let tag = TAGS.iter().find(|(known, ..)| *known == group).map_or("Service", |(_, name, _)| name);
     let mut described = json!({
         "operationId": operation.id,
@@ -180,7 +185,11 @@ fn describe(operation: &Operation, group: &str, common: &mut Common) -> Value {
         described["x-also-checked"] = json!(operation.beyond_schema);
     }
     if let Some(tool) = operation.sells {
-        described["x-payment-info"] = json!({"price": price(tool), "protocols": [{"x402": {}}]});
+        match lacking.of(tool) {
+            // Directories list what has a price.
+            None => described["x-payment-info"] = json!({"price": price(tool), "protocols": [{"x402": {}}]}),
+            Some(what) => described["x-unavailable"] = json!(format!("this deployment has no {what}")),
+        }
     }
     described
 }

@@ -3,7 +3,7 @@
 use super::shape::{Member, Named, Shape, has, may};
 use super::{Answer, Content, Operation};
 use crate::catalog::input::{Field, Kind};
-use crate::discovery::search::{LARGEST_PAGE, MAX_CATEGORY, MAX_CURSOR, MAX_QUERY};
+use crate::discovery::search::{LARGEST_PAGE, MAX_CATEGORY, MAX_CURSOR, MAX_QUERY, UNAVAILABLE};
 
 static TOOL: &[Member] = &[
     has("tool", Shape::Text),
@@ -78,6 +78,7 @@ static FOUND: &[Member] = &[
     has("needs", Shape::List(&Shape::Text)).about(
         "Any one of these is wanted, and not every deployment has it: where none is there, 503 in place of a price",
     ),
+    may("lacks", Shape::Text).about("What is missing for it here: it cannot be done"),
     has("example", Shape::Map(&Shape::Any)),
 ];
 
@@ -156,7 +157,12 @@ pub static OPERATIONS: &[Operation] = &[
             Field::optional(
                 "cursor",
                 Kind::Text { min: 0, max: MAX_CURSOR, format: None },
-                "A page's nextCursor, with the same query and category",
+                "A page's nextCursor, with the same query, category and include",
+            ),
+            Field::optional(
+                "include",
+                Kind::Choice(&[UNAVAILABLE]),
+                "Also what this deployment cannot do, with what it lacks",
             ),
         ])
         .answers(&[kept("A page of tools", Shape::Ref(&TOOLS)), KNOWN])

@@ -29,6 +29,9 @@ const SLACK: Duration = Duration::from_secs(5 * 60);
 /// A list that was found empty is looked at again after so long, whatever was announced.
 const LOOK_ANYWAY: Duration = Duration::from_secs(10 * 60);
 
+/// How often it is asked what this deployment cannot do ([`crate::availability`]).
+const AVAILABILITY_EVERY: Duration = Duration::from_secs(5 * 60);
+
 /// A list that the scheduler sweeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum List {
@@ -109,6 +112,7 @@ pub struct Known {
     trials_empty: Option<Timestamp>,
     settled_until: Option<Timestamp>,
     settled_empty: Option<Timestamp>,
+    availability_asked: Option<Timestamp>,
 }
 
 impl Known {
@@ -134,6 +138,11 @@ impl Known {
         self.of(list).0.is_some_and(|until| now <= until)
     }
 
+    /// Whether it is time to ask again what this deployment cannot do.
+    pub fn is_availability_due(&self, now: Timestamp) -> bool {
+        self.availability_asked.is_none_or(|asked| asked.plus(AVAILABILITY_EVERY) <= now)
+    }
+
     /// Whether there is nothing in the list, and nothing will be before it is announced.
     pub fn is_empty(&self, list: List, now: Timestamp) -> bool {
         let (until, empty) = self.of(list);
@@ -143,8 +152,17 @@ impl Known {
 
 /// Writes down that a look which began then found nothing in a list.
 pub async fn found_empty(db: &Db, list: List, began: Timestamp) -> Result<(), StoreError> {
-    let set = format!("SET #{}_empty = :began", list.name());
-    match db.write(Write::update(&db.tables.ledger, key(), &set).bind("began", began)?).await {
+    note(db, &format!("{}_empty", list.name()), began).await
+}
+
+/// Writes down when it was asked what this deployment cannot do.
+pub async fn availability_asked(db: &Db, now: Timestamp) -> Result<(), StoreError> {
+    note(db, "availability_asked", now).await
+}
+
+async fn note(db: &Db, attribute: &str, at: Timestamp) -> Result<(), StoreError> {
+    let set = format!("SET #{attribute} = :at");
+    match db.write(Write::update(&db.tables.ledger, key(), &set).bind("at", at)?).await {
         Ok(_) | Err(WriteError::Refused(_)) => Ok(()),
         Err(WriteError::Failed(error)) => Err(error),
     }

@@ -32,6 +32,8 @@ pub enum Message {
         #[serde(default)]
         daily: bool,
     },
+    /// Publish what this deployment cannot do (the queue of our own tools).
+    Availability {},
     /// Bring an event further on its way to an endpoint (the queue of deliveries).
     Delivery { agent: AgentId, endpoint: EndpointId, event: EventId },
     /// Index the page that lies in this blob (the queue of the index).

@@ -3,7 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::{Toolbox, lookups};
-use crate::catalog::{Need, ToolSpec};
+use crate::availability::Lacking;
+use crate::catalog::{CATALOG, Need, ToolSpec};
 use crate::store::StoreError;
 
 impl Toolbox {
@@ -19,6 +20,17 @@ impl Toolbox {
         Ok((!missing.is_empty()).then(|| missing.join(", and no ")))
     }
 
+    /// What is missing for the tools that cannot be done at all, whatever their input.
+    pub async fn lacking(&self) -> Result<Lacking, StoreError> {
+        let mut lacking = Vec::new();
+        for tool in CATALOG.iter() {
+            if let Some(what) = self.lacks(tool, &Map::new()).await? {
+                lacking.push((tool.name.to_owned(), what));
+            }
+        }
+        Ok(Lacking::new(lacking))
+    }
+
     async fn has(&self, need: Need) -> Result<bool, StoreError> {
         match need {
             Need::Key(name) => Ok(self.outbound.key(name).await?.is_some()),
@@ -26,6 +38,7 @@ impl Toolbox {
             Need::Mail => Ok(self.config.mail.smtp_url.is_some() || cfg!(feature = "local-outbox")),
             Need::Browser => Ok(self.browser.is_some()),
             Need::Copy(name) => Ok(lookups::snapshot::in_force(&*self.blobs, name).await?.is_some()),
+            Need::Pages => self.index.has_pages(&self.db).await,
             Need::Nobody(_) => Ok(false),
         }
     }

@@ -66,7 +66,10 @@ impl Server {
         let (shop, parts, meta) = (&*self.0, parts_of(context)?, &context.meta.0);
         let aside = Aside::of(parts);
         let answered = match entry.kind {
-            Call::Prices => return Ok(CallToolResult::structured(shop.prices()).into()),
+            Call::Prices => {
+                let prices = shop.prices(&*shop.app.lacking().await);
+                return Ok(CallToolResult::structured(prices).into());
+            }
             Call::Lookup => match self.lookup(arguments) {
                 Ok((row, arguments)) => return Box::pin(self.call(row, arguments, context)).await,
                 Err(error) => Answered::from(error),
@@ -154,7 +157,10 @@ impl ServerHandler for Server {
                 (start, tools.len().min(start + PAGE))
             }
         };
-        let page = tools[start..end].iter().map(|entry| entry.shown(prefix).clone());
+        // What cannot be done here is left out of its page: a cursor of the list as it was stays good.
+        let lacking = self.0.app.lacking().await;
+        let can = |entry: &&Entry| !matches!(entry.kind, Call::Paid(spec) if !lacking.can(spec));
+        let page = tools[start..end].iter().filter(can).map(|entry| entry.shown(prefix).clone());
         let mut list = ListToolsResult::with_all_items(page.collect());
         list.next_cursor = (end < tools.len()).then(|| page_cursor(end));
         list.ttl_ms = Some(KEPT_MS);

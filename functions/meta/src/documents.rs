@@ -7,6 +7,7 @@
 use std::io::Write;
 
 use common::app::App;
+use common::availability::Lacking;
 use common::http::{ApiError, Kept};
 use common::operations::document::{self, Facts};
 use flate2::Compression;
@@ -20,13 +21,14 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
 
 /// The API description of this deployment.
-pub fn openapi(app: &App) -> Result<Kept, ApiError> {
+pub fn openapi(app: &App, lacking: &Lacking) -> Result<Kept, ApiError> {
     let network = app.config.chain.caip2();
     let facts = Facts {
         service_name: &app.config.service_name,
         base_url: app.config.base_url.as_deref(),
         network: &network,
         version: env!("CARGO_PKG_VERSION"),
+        lacking,
     };
     let text = document::document(&facts).to_string();
     let mut packer = GzEncoder::new(Vec::new(), Compression::default());

@@ -4,7 +4,7 @@
 mod documents;
 mod status;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Router;
 use axum::extract::{RawQuery, State};
@@ -12,6 +12,7 @@ use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use common::app::App;
+use common::availability::Lacking;
 use common::catalog::CATALOG;
 use common::discovery::{Documents, Library, search};
 use common::gate::respond;
@@ -33,13 +34,28 @@ struct Meta {
     library: Arc<Library>,
     watch: Arc<Watch>,
     /// Made when it is first asked for.
-    openapi: Arc<OnceLock<Kept>>,
+    openapi: Arc<Mutex<Option<(Arc<Lacking>, Kept)>>>,
 }
 
 impl Meta {
     /// The documents, as of the origin that a request was sent to.
-    fn documents(&self, headers: &HeaderMap) -> Arc<Documents> {
-        self.library.of(&self.app.config, &self.app.origin(headers))
+    async fn documents(&self, headers: &HeaderMap) -> Arc<Documents> {
+        let lacking = self.app.lacking().await;
+        self.library.of(&self.app.config, &self.app.origin(headers), lacking)
+    }
+
+    /// The API description, made anew when this deployment can do more or less than before.
+    async fn openapi(&self) -> Result<Kept, ApiError> {
+        let lacking = self.app.lacking().await;
+        let mut made = self.openapi.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*made {
+            Some((of, document)) if *of == lacking => Ok(document.clone()),
+            _ => {
+                let document = documents::openapi(&self.app, &lacking)?;
+                *made = Some((lacking, document.clone()));
+                Ok(document)
+            }
+        }
     }
 }
 
@@ -72,8 +88,10 @@ pub fn router(app: App, queues: Queues) -> Router {
 /// `GET /`: what this is and where to go.
 async fn index(State(meta): State<Meta>, headers: HeaderMap) -> Response {
     let config = &meta.app.config;
+    let lacking = meta.app.lacking().await;
     let tools: Vec<_> = CATALOG
         .iter()
+        .filter(|tool| lacking.can(tool))
         .map(|tool| json!({"tool": tool.name, "method": "POST", "path": tool.path(), "price_usdc": tool.price.usual().to_string(), "summary": tool.summary}))
         .collect();
     let body = json!({
@@ -112,28 +130,28 @@ async fn service_status(State(meta): State<Meta>) -> Response {
 
 /// `GET /llms.txt`: what is here, for models.
 async fn llms(State(meta): State<Meta>, headers: HeaderMap) -> Response {
-    meta.documents(&headers).llms().answer(&headers)
+    meta.documents(&headers).await.llms().answer(&headers)
 }
 
 /// `GET /llms-full.txt`: the same with all guides, in one file.
 async fn llms_full(State(meta): State<Meta>, headers: HeaderMap) -> Response {
-    meta.documents(&headers).llms_full().answer(&headers)
+    meta.documents(&headers).await.llms_full().answer(&headers)
 }
 
 /// `GET /skill.md`: how to use the service, as an agent's skill.
 async fn skill(State(meta): State<Meta>, headers: HeaderMap) -> Response {
-    meta.documents(&headers).skill().answer(&headers)
+    meta.documents(&headers).await.skill().answer(&headers)
 }
 
 /// `GET /guides/{page}`: a guide, as Markdown.
 async fn guide(State(meta): State<Meta>, Segment(page): Segment, headers: HeaderMap) -> Response {
-    let documents = meta.documents(&headers);
+    let documents = meta.documents(&headers).await;
     documents.guide(&page).map_or_else(|| ApiError::NotFound.into_response(), |guide| guide.answer(&headers))
 }
 
 /// `GET /pricing`: the price list, as a page; as Markdown or JSON for who would rather have that.
 async fn pricing(State(meta): State<Meta>, headers: HeaderMap) -> Response {
-    let documents = meta.documents(&headers);
+    let documents = meta.documents(&headers).await;
     let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let wants =
         |kind: &str| accepted.split(',').any(|given| given.split(';').next().unwrap_or_default().trim() == kind);
@@ -142,7 +160,7 @@ async fn pricing(State(meta): State<Meta>, headers: HeaderMap) -> Response {
     } else if wants("text/markdown") || wants("text/plain") {
         documents.pricing_markdown().answer(&headers)
     } else if wants("application/json") {
-        found(&meta, None).map_or_else(IntoResponse::into_response, |list| list.by("accept").answer(&headers))
+        found(&meta, None).await.map_or_else(IntoResponse::into_response, |list| list.by("accept").answer(&headers))
     } else {
         documents.pricing_page().answer(&headers)
     }
@@ -150,22 +168,22 @@ async fn pricing(State(meta): State<Meta>, headers: HeaderMap) -> Response {
 
 /// `GET /pricing.md`
 async fn pricing_markdown(State(meta): State<Meta>, headers: HeaderMap) -> Response {
-    meta.documents(&headers).pricing_markdown().answer(&headers)
+    meta.documents(&headers).await.pricing_markdown().answer(&headers)
 }
 
 /// `GET /v1/tools/discover`: tools by words, with their schemas.
 async fn discover(State(meta): State<Meta>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
-    respond(found(&meta, query.as_deref()).map(|list| list.answer(&headers)))
+    respond(found(&meta, query.as_deref()).await.map(|list| list.answer(&headers)))
 }
 
-fn found(meta: &Meta, query: Option<&str>) -> Result<Kept, ApiError> {
-    let page = search::discover(&meta.app.config.service_name, query)?;
+async fn found(meta: &Meta, query: Option<&str>) -> Result<Kept, ApiError> {
+    let page = search::discover(&meta.app.config.service_name, query, &*meta.app.lacking().await)?;
     Ok(Kept::json(&serde_json::to_value(&page).map_err(StoreError::new)?, 300))
 }
 
 /// `GET /.well-known/x402`: the paid resources, for directories.
 async fn x402(State(meta): State<Meta>, headers: HeaderMap) -> Response {
-    meta.documents(&headers).x402().answer(&headers)
+    meta.documents(&headers).await.x402().answer(&headers)
 }
 
 /// `GET /v1/stats`: what the service has done so far. A few seconds behind.
@@ -202,11 +220,7 @@ async fn keys(app: &App, headers: &HeaderMap) -> Result<Response, ApiError> {
 
 /// `GET /openapi.json`: every operation, for machines.
 async fn openapi(State(meta): State<Meta>, headers: HeaderMap) -> Response {
-    let document = match meta.openapi.get() {
-        Some(document) => Ok(document),
-        None => documents::openapi(&meta.app).map(|document| meta.openapi.get_or_init(|| document)),
-    };
-    respond(document.map(|document| document.answer(&headers)))
+    respond(meta.openapi().await.map(|document| document.answer(&headers)))
 }
 
 /// `GET /docs`: the same for people.

@@ -41,6 +41,7 @@ pub async fn run(db: &Db, chain: &Chain, queues: Queues<'_>, clock: &Clock) -> R
         Known::default()
     });
     let now = clock.now();
+    let asks = known.is_availability_due(now);
     let lists = Lists { db, known, now };
     // A chain that cannot be asked is no reason to leave jobs lying.
     let looked = lists.sweep(List::Settled, finality::look(db, chain, now)).await.unwrap_or_else(|error| {
@@ -58,11 +59,21 @@ pub async fn run(db: &Db, chain: &Chain, queues: Queues<'_>, clock: &Clock) -> R
         let (soul, service) = (trial.soul.to_string(), trial.service.to_string());
         queues.souls.send(&Message::Trial { soul, service, due: trial.due, daily: trial.daily }).await?;
     }
+    // Lists that say too much are no reason to leave jobs lying.
+    if asks && let Err(error) = ask_availability(db, queues.tools, now).await {
+        log::failure("the worker could not be asked what this deployment cannot do", &error);
+    }
     let (tools, souls) = (tools?, souls?);
     deliveries?;
     let swept = Swept { sent: tools.sent + souls.sent, oldest_secs: tools.oldest_secs.max(souls.oldest_secs) };
     sweep::note(db, swept, clock.now()).await?;
     Ok(Ran { swept, looked })
+}
+
+/// Asks the worker, which has the providers' keys, to publish what this deployment cannot do.
+async fn ask_availability(db: &Db, worker: &dyn Queue, now: Timestamp) -> Result<(), StoreError> {
+    worker.send(&Message::Availability {}).await?;
+    lists::availability_asked(db, now).await
 }
 
 /// The lists, and what is known of them.

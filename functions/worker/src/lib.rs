@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use common::availability;
 use common::http::log;
 use common::jobs::Engine;
 use common::store::StoreError;
@@ -92,6 +93,12 @@ async fn work_on(engine: &Engine, message: Message) -> Result<(), StoreError> {
                 sellers.try_out(&soul, &service, due, daily).await?;
             }
             log::event("trial", json!({"soul": soul, "service": service, "ms": since()}));
+        }
+        Message::Availability {} => {
+            let lacking = engine.toolbox.lacking().await?;
+            if availability::publish(&engine.db, &lacking).await? {
+                log::event("availability", json!({"lacking": lacking}));
+            }
         }
         Message::Delivery { .. } => return Err(StoreError::new("deliveries have a queue of their own")),
         Message::Page { .. } | Message::Unlist { .. } | Message::Visit { .. } => {

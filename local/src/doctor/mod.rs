@@ -7,9 +7,9 @@
 mod chain;
 mod cloud;
 mod functions;
-mod lookups;
 mod service;
 mod settings;
+mod tools;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -112,7 +112,7 @@ pub async fn examine(environment: &HashMap<String, String>) -> Report {
     chain::check(&app, &wallets, &mut report).await;
     cloud::check(&app, &connections, &mut report).await;
     service::check(&app, &connections, &mut report).await;
-    lookups::check(&app, &connections, blobs(environment, &app), &mut report).await;
+    tools::check(&app, &connections, blobs(environment, &app), &mut report).await;
     report
 }
 

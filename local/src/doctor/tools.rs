@@ -1,20 +1,22 @@
-//! Which lookups this deployment cannot answer, and what each of them lacks: a key, or the operator's copy of a register.
+//! Which tools this deployment cannot do, and what each of them lacks: a provider, a key, or the operator's copy of a
+//! register.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use common::app::{App, Connections};
-use common::catalog::Need;
+use common::catalog::{CATALOG, Need};
 use common::clock::Clock;
 use common::net::FetchPolicy;
 use common::store::Blobs;
-use common::tools::lookups::{ROWS, needs, snapshot};
+use common::tools::lookups::snapshot;
+use serde_json::Map;
 
 use super::Report;
 
 /// Registers change each week, and some each day.
 const OLD_DAYS: i64 = 30;
-const CHECK: &str = "lookups";
+const CHECK: &str = "tools";
 
 /// `blobs` is where copies are kept, if that is known.
 pub async fn check(app: &App, connections: &Connections, blobs: Option<Arc<dyn Blobs>>, report: &mut Report) {
@@ -27,14 +29,24 @@ pub async fn check(app: &App, connections: &Connections, blobs: Option<Arc<dyn B
     };
     let mut keyless: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let mut copyless: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for row in ROWS.iter() {
-        match needs::of(row) {
-            Some(Need::Key(name)) => keyless.entry(name).or_default().push(row.spec.name),
-            Some(Need::Copy(name)) => copyless.entry(name).or_default().push(row.spec.name),
+    let mut nobodys: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for tool in CATALOG.iter() {
+        // Where several would do, mail or a provider of people, the checks of those speak of it.
+        match (tool.needs)(tool, &Map::new())[..] {
+            [Need::Key(name)] => keyless.entry(name).or_default().push(tool.name),
+            [Need::Copy(name)] => copyless.entry(name).or_default().push(tool.name),
+            [Need::Provider(capability)] if app.config.providers.order(capability).is_empty() => {
+                nobodys.entry(capability.variable()).or_default().push(tool.name);
+            }
             _ => {}
         }
     }
     let mut lacking = 0;
+    for (variable, tools) in nobodys {
+        lacking += tools.len();
+        let found = format!("{variable} names nobody, and without it nobody answers {}", tools.join(", "));
+        report.warn(CHECK, found, format!("set {variable} to a provider you have a key of (README, Settings)"));
+    }
     for (provider, rows) in keyless {
         let what = match toolbox.outbound.key(provider).await {
             Ok(Some(_)) => continue,
@@ -70,7 +82,7 @@ pub async fn check(app: &App, connections: &Connections, blobs: Option<Arc<dyn B
             }
         }
     }
-    report.ok(CHECK, format!("{} of {} have what they need", ROWS.len() - lacking, ROWS.len()));
+    report.ok(CHECK, format!("{} of {} have what they need", CATALOG.len() - lacking, CATALOG.len()));
 }
 
 fn age(name: &str, copy: &snapshot::Pointer, report: &mut Report) {
