@@ -5,10 +5,11 @@ use std::time::Duration;
 use common::clock::Clock;
 use common::evm::signature::PrivateKey;
 use local::Options;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::front_run::broadcast;
 use crate::support::payer::{bare, header, v2};
+use crate::support::proxy::{Life, Proxy};
 use crate::support::{Answer, Payer, READ_PATH, VIN, VIN_PATH, books, chain, run, stack, stack_with};
 
 /// The refusal of a payment that bought elsewhere, and the transaction it names.
@@ -69,10 +70,7 @@ fn paid_at_both_at_the_same_moment_it_buys_at_one() {
             assert_eq!(served.len(), 1, "round {round}: {answers:?}");
             let (won, lost) = (&answers[served[0]], 1 - served[0]);
             let transaction = won.base64_header("payment-response")["transaction"].clone();
-            // A node that has the new state and not yet its logs knows no transaction to name: the payment may be sent again.
-            if answers[lost].error() != (500, "payment_processing_error".to_owned()) {
-                assert_spent(&answers[lost], transaction.as_str().unwrap());
-            }
+            assert_spent(&answers[lost], transaction.as_str().unwrap());
             assert_eq!(payer.balance(&here).await, 995_000, "round {round}: paid once");
             for (payer, stack) in both.iter().zip([&here, &there]) {
                 books::audit(&stack.app.db, payer.agent()).await;
@@ -83,12 +81,46 @@ fn paid_at_both_at_the_same_moment_it_buys_at_one() {
     });
 }
 
+/// It is put on chain elsewhere after it was judged to be good, and the node has the new state before its logs: they are
+/// waited for, because only they say where the payment went.
+#[test]
+fn the_loser_of_a_race_is_told_where_the_payment_went_by_a_node_whose_logs_are_late() {
+    run(async {
+        let proxy = Proxy::start(chain().await.rpc_url(), Life::immortal()).await;
+        let here = stack().await;
+        let there = stack_with(|options| options.with("CHAIN_RPC_URL", &proxy.url)).await;
+        let payer = Payer::new(&here).await;
+        let payment = header(&bare(&payer.authorize(5_000)));
+        let body = json!({"vin": VIN});
+        let won = payer.client.post(VIN_PATH, &[("x-payment", &payment)], &body).await;
+        assert_eq!(won.status, 200, "{}", won.text);
+        let transaction = won.base64_header("payment-response")["transaction"].clone();
+        let answer = |result: Value| Some((200, json!({"jsonrpc": "2.0", "id": 0, "result": result})));
+        let (mut good, mut late) = (1, 2);
+        proxy.inject(move |method| match method {
+            // The question whether the payment would go through: as if it was put before.
+            "eth_call" if good > 0 => {
+                good -= 1;
+                answer(json!("0x"))
+            }
+            "eth_getLogs" if late > 0 => {
+                late -= 1;
+                answer(json!([]))
+            }
+            _ => None,
+        });
+        let lost = payer.at(&there).client.post(VIN_PATH, &[("x-payment", &payment)], &body).await;
+        assert_spent(&lost, transaction.as_str().unwrap());
+        books::audit(&there.app.db, payer.agent()).await;
+    });
+}
+
 /// The work is queued, and its caller has gone: the job says why it failed.
 #[test]
 fn a_job_whose_payment_went_elsewhere_fails_and_names_the_transaction() {
     run(async {
         let chain = chain().await;
-        let proxy = crate::support::proxy::Proxy::start(chain.rpc_url(), crate::support::proxy::Life::immortal()).await;
+        let proxy = Proxy::start(chain.rpc_url(), Life::immortal()).await;
         let here = stack().await;
         let there = stack_with(|options| options.with("CHAIN_RPC_URL", &proxy.url).with("PAYMENT_HOLD_MS", "0")).await;
         let payer = Payer::new(&here).await;

@@ -146,6 +146,10 @@ const JUST_NOW: u64 = 1;
 /// What was claimed may have waited, and is looked for over so many: more than two days on an L2.
 const LOOK_BACK_RANGES: u64 = 20;
 
+/// After these pauses, logs that a node did not have yet are asked for again.
+const LOGS_LATE_BY: [Duration; 4] =
+    [Duration::from_millis(100), Duration::from_millis(300), Duration::from_millis(700), Duration::from_millis(1500)];
+
 /// How far a block's clock may be behind ours, where a transfer is compared with the quote that it pays.
 const BLOCK_LAG: Duration = Duration::from_secs(10);
 
@@ -202,6 +206,20 @@ impl Evidence {
             (BroadcastFor::Unsaid, None) => true,
         };
         Ok(if is_for_this { Use::ForThisJob { transaction } } else { Use::ForAnother { transaction } })
+    }
+
+    /// The same of a payment that was good a moment ago: a node may have the state of a new block before its logs, which are
+    /// waited for a little.
+    async fn used_perhaps_just_now(&self, payment: JobPayment<'_>) -> Result<Use, ChainError> {
+        let mut found = self.used(payment, None, LOOK_BACK_RANGES).await?;
+        for pause in LOGS_LATE_BY {
+            if !matches!(found, Use::Untraceable) {
+                break;
+            }
+            tokio::time::sleep(pause).await;
+            found = self.used(payment, None, JUST_NOW).await?;
+        }
+        Ok(found)
     }
 
     /// Why a payment that was not used does not go through.

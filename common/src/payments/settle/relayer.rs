@@ -113,7 +113,7 @@ impl Relayer {
     /// The transfer would revert. Why, and did the money come another way?
     async fn refused(&self, payment: JobPayment<'_>) -> Settled {
         let why = async {
-            Ok(match self.evidence.used(payment, None, LOOK_BACK_RANGES).await? {
+            Ok(match self.evidence.used_perhaps_just_now(payment).await? {
                 Use::ForThisJob { transaction } => Settled::Yes { transaction },
                 Use::ForAnother { transaction } => Settled::ForAnother { transaction },
                 Use::Otherwise => Settled::No(Reason::NonceUsed),
