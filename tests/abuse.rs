@@ -7,7 +7,9 @@ use common::approvals::store as approvals;
 use common::clock::{Clock, Timestamp};
 use common::evm::hex0x;
 use common::ids::RequestId;
+use common::jobs::store;
 use common::limits::{Class, SMALL_ANSWER};
+use common::marketplace::files::{self, FileRow};
 use common::marketplace::{slots, trials};
 use common::money::Usdc;
 use common::net::FetchPolicy;
@@ -245,16 +247,16 @@ fn rows() -> Vec<String> {
             Some(sockets * socket),
         ),
         row(
-            "1 KiB of a large result that is read again",
-            "job",
+            "1 KiB of a large result that is read again, or of a long list of files",
+            "job and reader",
             kib,
             &window(Class::Result),
             Some(kib_a_day(Class::Result) * price::GIB),
             None,
         ),
         row(
-            "1 KiB of an audit or export",
-            "wallet",
+            "1 KiB of an audit, an export, or a long list of receipts or sold jobs",
+            "wallet or soul",
             kib,
             &window(Class::Export),
             Some(kib_a_day(Class::Export) * price::GIB),
@@ -550,10 +552,9 @@ fn a_new_wallet_writes_little_and_so_often() {
         let units = write_units(&it.database.take_seen());
         println!("a policy of {} bytes takes {units} write units", largest.to_string().len());
         assert!(units <= most::WRITTEN, "{units}");
-        let proof = it.proof(&payer, "write");
-        let frozen =
-            payer.client.post("/v1/agents/me/freezes", &[("x-agent-proof", &proof)], &json!({"what": "agent"}));
-        assert_eq!(frozen.await.status, 200);
+        let (proof, agent) = (it.proof(&payer, "write"), json!({"what": "agent"}));
+        let frozen = payer.client.post("/v1/agents/me/freezes", &[("x-agent-proof", &proof)], &agent).await;
+        assert_eq!(frozen.status, 200, "{}", frozen.text);
         let units = write_units(&it.database.take_seen());
         println!("a freeze takes {units} write units");
         assert!(units <= most::WRITTEN, "{units}");
@@ -631,7 +632,10 @@ fn websockets_of_a_source_end_whichever_wallets_open_them() {
             let stream = TcpStream::connect(host).await.unwrap();
             match tokio_tungstenite::client_async(request, stream).await {
                 Ok((stream, _)) => open.push(stream),
-                Err(Error::Http(answer)) => break answer.status().as_u16(),
+                Err(Error::Http(answer)) => {
+                    assert_eq!(answer.headers()["retry-after"], "60");
+                    break answer.status().as_u16();
+                }
                 Err(error) => panic!("{error}"),
             }
             assert!(open.len() < 100);
@@ -657,13 +661,58 @@ fn a_large_result_is_read_again_until_its_limit() {
         let sent: usize = read.iter().map(|answer| answer.text.len()).sum();
         let limit = Class::Result.limit().count as usize * 1024;
         assert!((limit..limit + 1_200_000).contains(&sent), "{sent} of {limit}");
-        // Of the job, however it is read.
-        let request = RequestId::of_soul_job(&job).unwrap();
-        let proof = it.proof(&payer, "read");
-        let polled = payer.client.get(&format!("/v1/requests/{request}"), &[("x-agent-proof", &proof)]).await;
-        assert_eq!(polled.error().0, 429, "{}", &polled.text[..polled.text.len().min(200)]);
         let short = payer.client.get(&format!("/v1/soul/jobs/{job}"), &[("x-agent-id", &address)]).await;
-        assert_eq!(short.status, 200, "what is short is still told");
+        assert_eq!(
+            (short.status, short.json()["job"]["status"] == "completed"),
+            (200, true),
+            "how it is, is still told"
+        );
+        assert!(short.text.len() < 2_000, "with a preview of {} bytes", short.text.len());
+        // Neither they nor the seller used up anything of the buyer, who has the same, however it is read.
+        let limit = Class::Result.limit();
+        let request = RequestId::of_soul_job(&job).unwrap();
+        it.use_up(&format!("RATE#job:{request}:seller#{}", limit.name), limit.count.into(), 0).await;
+        assert_eq!(shop.get(&format!("/jobs/{job}?full=true")).await.status, 429);
+        let poll = async || {
+            let proof = it.proof(&payer, "read");
+            payer.client.get(&format!("/v1/requests/{request}"), &[("x-agent-proof", &proof)]).await.status
+        };
+        assert_eq!(poll().await, 200);
+        it.use_up(&format!("RATE#job:{request}#{}", limit.name), limit.count.into(), 0).await;
+        assert_eq!(poll().await, 429);
+    });
+}
+
+/// A preview is counted and bounded as it is sent, and so are lists that are long.
+#[test]
+fn previews_and_lists_of_files_count() {
+    run(async {
+        let it = deployed().await;
+        let shop = Shop::open(&it.stack, "long-lists").await;
+        let payer = Payer::new(&it.stack).await;
+        let job = buy(&shop, &payer, "words").await;
+        assert_eq!(shop.claim(&job).await.status, 200);
+        let id = RequestId::of_soul_job(&job).unwrap();
+        let bought = store::load_latest(&it.stack.app.db, id).await.unwrap().unwrap();
+        let (db, blobs, now) = (&it.stack.app.db, &*it.stack.app.blobs, it.stack.app.clock.now());
+        for number in 0..40 {
+            let row = FileRow::of(&format!("{number:02}{}", "€".repeat(80)), "text/plain", 1, now);
+            let open = Write::check(&db.tables.jobs, bought.key()).only_if("attribute_exists(#pk)");
+            files::keep(db, blobs, &bought, open, row, Some(vec![b'x'])).await.unwrap().unwrap();
+        }
+        let result = json!({"result": "\u{1}".repeat(100_000)});
+        assert_eq!(shop.send("POST", &format!("/jobs/{job}/complete"), &result).await.status, 200);
+        let address = payer.address().to_string();
+        let limit = Class::Result.limit();
+        for (path, most, then) in [("", 70_000, 200), ("/files", 50_000, 429)] {
+            it.use_up(&format!("RATE#job:{id}:named#{}", limit.name), limit.count.into(), 1).await;
+            let read =
+                async || payer.client.get(&format!("/v1/soul/jobs/{job}{path}"), &[("x-agent-id", &address)]).await;
+            let (first, second) = (read().await, read().await);
+            assert_eq!((first.status, second.status), (200, then), "{path}");
+            assert!((16_384..most).contains(&first.text.len()), "{path}: {} bytes", first.text.len());
+            assert!(second.text.len() < 3_000, "{path}: {} bytes", second.text.len());
+        }
     });
 }
 

@@ -42,6 +42,21 @@ fn ask(method: &str, path: &str) -> http::request::Builder {
     http::Request::builder().method(method).uri(path)
 }
 
+/// No API has such a name, and the name becomes a part of the function's URL.
+#[test]
+fn a_host_that_is_none_is_a_bad_request() {
+    run(async {
+        for host in ["\"", "<", "a b", "x:99999", "x:abc", "[::1", "{}", "|", "%00"] {
+            let request = ask("GET", "/f/a").header("Host", host).body(Body::empty()).unwrap();
+            assert_eq!(through(echo(), request).await.0, StatusCode::BAD_REQUEST, "{host}");
+        }
+        for host in ["x.example:8402", "127.0.0.1:8402", "[::1]:8402"] {
+            let request = ask("GET", "/f/a").header("Host", host).body(Body::empty()).unwrap();
+            assert_eq!(through(echo(), request).await.0, StatusCode::OK, "{host}");
+        }
+    });
+}
+
 #[test]
 fn a_request_reaches_its_function_as_it_was_sent() {
     run(async {
@@ -299,6 +314,11 @@ fn a_text_that_is_not_utf8_is_refused_as_text() {
             refused.text
         );
         assert_eq!(shop.raw("PUT", &path, "application/octet-stream", b"t\xe4glich".to_vec()).await.status, 200);
+        let path = format!("/jobs/{job}/complete");
+        let refused = shop.raw("POST", &path, "application/json", b"{\"result\": \"t\xe4glich\"}".to_vec()).await;
+        assert_eq!(refused.error(), (400, "invalid_request".to_owned()), "what was not sent is not delivered");
+        let sent = "{\"result\": \"täglich\"}";
+        assert_eq!(shop.raw("POST", &path, "application/json", sent.as_bytes().to_vec()).await.status, 200);
     });
 }
 

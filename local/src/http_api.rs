@@ -49,6 +49,10 @@ pub async fn handle(request: Request, find: impl FnOnce(&str, &str) -> Option<Ro
     if line + parts.headers.values().map(HeaderValue::len).sum::<usize>() > MAX_HEADER_BYTES {
         return said(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "Request Header Fields Too Large");
     }
+    // The gateway knows no API of such a name. It would be a part of the function's URL.
+    if parts.headers.get(header::HOST).is_some_and(|host| !is_host(host)) {
+        return said(StatusCode::BAD_REQUEST, "Bad Request");
+    }
     let Some(body) = whole(body).await else {
         // Seen with both limits of 413: <https://github.com/koki-develop/lgtm-generator/issues/10>.
         return said(StatusCode::PAYLOAD_TOO_LARGE, "HTTP content length exceeded 10485760 bytes.");
@@ -73,6 +77,11 @@ pub async fn handle(request: Request, find: impl FnOnce(&str, &str) -> Option<Ro
             said(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error")
         }
     }
+}
+
+fn is_host(host: &HeaderValue) -> bool {
+    let url = host.to_str().ok().and_then(|host| url::Url::parse(&format!("https://{host}/")).ok());
+    url.is_some_and(|url| url.as_str().parse::<http::Uri>().is_ok())
 }
 
 /// The function's answer, as Lambda passes it on.

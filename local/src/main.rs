@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use common::clock::Clock;
+use common::http::log;
 use local::browser::Chromium;
 use local::chain::{self, DevChain};
 use local::stack::Background;
@@ -64,8 +65,8 @@ async fn run() -> Result<(), Error> {
         announcement: Some(announcement.clone()),
     };
     let mut stack = Stack::start(options).await?;
-    println!("{}", report::json(&stack));
-    println!("{}", report::human(&stack));
+    log::print(format_args!("{}", report::json(&stack)));
+    log::print(format_args!("{}", report::human(&stack)));
 
     tokio::select! {
         () = stopped() => eprintln!("stopping"),

@@ -69,18 +69,15 @@ impl Hub {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands an event to the function; the status it answers with and the text.
-    async fn tell(&self, event: Value) -> (u16, String) {
-        let event = match serde_json::from_value(event) {
-            Ok(event) => event,
+    /// Hands an event to the function; what it answers.
+    async fn tell(&self, event: Value) -> Value {
+        match serde_json::from_value(event) {
+            Ok(event) => self.function.handle(event).await,
             Err(error) => {
                 log::failure("an event of a connection cannot be read", &error);
-                return (500, String::new());
+                json!({"statusCode": 500})
             }
-        };
-        let answer = self.function.handle(event).await;
-        let status = answer["statusCode"].as_u64().and_then(|status| u16::try_from(status).ok());
-        (status.unwrap_or(500), answer["body"].as_str().unwrap_or_default().to_owned())
+        }
     }
 }
 
@@ -103,9 +100,17 @@ async fn connect(State((hub, groups)): State<(Arc<Hub>, Groups)>, mut request: R
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip().to_string());
     let id = STANDARD.encode(common::digest::random::<11>());
     let about = About::new(&id, peer.unwrap_or_default());
-    let (status, body) = hub.tell(about.connect(&request)).await;
-    if !(200..300).contains(&status) {
-        return plain(StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), body);
+    let answer = hub.tell(about.connect(&request)).await;
+    let status = answer["statusCode"].as_u64().and_then(|status| u16::try_from(status).ok());
+    let status = status.and_then(|status| StatusCode::from_u16(status).ok());
+    let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    if !status.is_success() {
+        let mut refusal = plain(status, answer["body"].as_str().unwrap_or_default().to_owned());
+        let retry_after = answer["headers"]["retry-after"].as_str().and_then(|text| text.parse().ok());
+        if let Some(retry_after) = retry_after {
+            refusal.headers_mut().insert(header::RETRY_AFTER, retry_after);
+        }
+        return refusal;
     }
     let (out, inbox) = mpsc::channel(BACKLOG);
     let connection = Connection { out, source: about.source.clone(), connected_at: Clock::system().now().to_string() };

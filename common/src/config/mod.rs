@@ -519,7 +519,7 @@ impl Reader<'_> {
     }
 
     fn probe(&mut self) -> Option<ProbeConfig> {
-        let own = self.url("PUBLIC_BASE_URL").and_then(|url| Some(url::Url::parse(&url).ok()?.host_str()?.to_owned()));
+        let own = self.text("PUBLIC_BASE_URL").and_then(|url| Some(url::Url::parse(&url).ok()?.host_str()?.to_owned()));
         let name = self.text("SMTP_PROBE_NAME").or(own).unwrap_or_else(|| "localhost".to_owned());
         if name != "localhost" && !crate::contact::is_domain(&name) && self.text("SMTP_PROBE").is_some() {
             self.problem("SMTP_PROBE_NAME", "must be a host name, as PUBLIC_BASE_URL has none");
@@ -765,6 +765,8 @@ mod tests {
         ] {
             assert!(text.contains(name), "{name} in {text}");
         }
+        let twice = read(&[PAY_TO, ("PUBLIC_BASE_URL", "not a URL")]).unwrap_err().to_string();
+        assert_eq!(twice.matches("PUBLIC_BASE_URL").count(), 1, "{twice}");
         assert!(!text.contains("secret@") && !text.contains("0xsecret") && !text.contains("model secret"));
     }
 }

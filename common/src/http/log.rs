@@ -2,6 +2,7 @@
 //!
 //! A request is one line. A failure is logged once, where it is handled. Never a signature, a token or a body.
 
+use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -26,12 +27,17 @@ fn line(level: &str, message: &str, fields: Value) {
     if FOR_PEOPLE.load(Ordering::Relaxed) {
         let fields = fields.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
         let fields: String = fields.map(|(name, value)| format!("  {name}={}", unquoted(value))).collect();
-        println!("{}  {level:5}  {message}{fields}", at.get(11..23).unwrap_or_default());
+        print(format_args!("{}  {level:5}  {message}{fields}", at.get(11..23).unwrap_or_default()));
     } else {
         let mut line = json!({"at": at, "level": level, "message": message});
         super::error::merge(&mut line, fields);
-        println!("{line}");
+        print(format_args!("{line}"));
     }
+}
+
+/// Prints a line if that is possible. A disk that is full, or a reader that has gone, must not end the work.
+pub fn print(line: std::fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stdout().lock(), "{line}");
 }
 
 fn unquoted(value: &Value) -> String {
@@ -52,7 +58,7 @@ pub fn failure(message: &str, cause: &dyn std::fmt::Display) {
 pub fn metric(namespace: &str, name: &str, unit: &str, value: u64) {
     let at = Clock::system().now().millis();
     let definition = json!([{"Namespace": namespace, "Dimensions": [[]], "Metrics": [{"Name": name, "Unit": unit}]}]);
-    println!("{}", json!({"_aws": {"Timestamp": at, "CloudWatchMetrics": definition}, name: value}));
+    print(format_args!("{}", json!({"_aws": {"Timestamp": at, "CloudWatchMetrics": definition}, name: value})));
 }
 
 /// The pattern of the route that answered, as an extension of the answer, where a router does not match paths itself.

@@ -170,9 +170,13 @@ fn refusal(error: &ApiError) -> Value {
     if let ApiError::Unavailable(cause) = error {
         log::failure("a connection could not be judged", cause);
     }
-    json!({
+    let mut answer = json!({
         "statusCode": error.status().as_u16(),
         "headers": {"content-type": "application/json", "cache-control": "no-store"},
         "body": error.body().to_string(),
-    })
+    });
+    if let ApiError::RateLimited(taken) = error {
+        answer["headers"]["retry-after"] = json!(taken.reset_secs.to_string());
+    }
+    answer
 }

@@ -21,7 +21,7 @@ use local::blobs::FolderBlobs;
 async fn main() -> ExitCode {
     match run().await {
         Ok(done) => {
-            println!("{done}");
+            common::http::log::print(format_args!("{done}"));
             ExitCode::SUCCESS
         }
         Err(what) => {

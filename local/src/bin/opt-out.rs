@@ -13,7 +13,7 @@ use common::opt_out::{self, Mark};
 async fn main() -> ExitCode {
     match run().await {
         Ok(done) => {
-            println!("{done}");
+            common::http::log::print(format_args!("{done}"));
             ExitCode::SUCCESS
         }
         Err(what) => {
