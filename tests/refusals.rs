@@ -6,7 +6,7 @@ use local::Stack;
 use serde_json::{Value, json};
 
 use crate::support::payer::{bare, header, v2};
-use crate::support::{Answer, Payer, READ_PATH, VIN, VIN_PATH, run, stack, stack_with};
+use crate::support::{Answer, Payer, READ_PATH, VIN, VIN_PATH, books, run, stack, stack_with};
 
 /// One bad payment: what it is called, how it is sent, and what it gets.
 struct Bad {
@@ -367,5 +367,27 @@ fn odd_paths_and_caps_are_read_or_refused_in_json() {
             assert_eq!(ask(cap).await.error(), (400, "exceeds_caller_budget".to_owned()), "{cap}");
         }
         assert_eq!(ask("-0.1").await.error(), (400, "invalid_request".to_owned()));
+    });
+}
+
+/// Whoever sends a cap or a wish that came out empty believes to be protected by it.
+#[test]
+fn an_empty_cap_or_dry_run_is_refused_and_charges_nothing() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::new(&stack).await;
+        payer.give_credits(&stack, 10_000).await;
+        let (token, signed) = (payer.token(&stack).await, header(&bare(&payer.authorize(5_000))));
+        for name in ["x-max-cost-usdc", "x-dry-run"] {
+            for value in ["", "  "] {
+                for paid in [("authorization", token.as_str()), ("x-payment", &signed)] {
+                    let answer = payer.client.post(VIN_PATH, &[paid, (name, value)], &json!({"vin": VIN})).await;
+                    assert_eq!(answer.error(), (400, "invalid_request".to_owned()), "{name}: {}", answer.text);
+                    assert!(answer.text.contains(name), "{}", answer.text);
+                }
+            }
+        }
+        let account = books::audit(&stack.app.db, payer.agent()).await;
+        assert_eq!((account.credits.micro(), payer.balance(&stack).await), (10_000, 1_000_000));
     });
 }

@@ -356,6 +356,8 @@ fn services_are_added_changed_and_disabled() {
             (json!({"executor": "worker", "sandbox": true}), vec!["sandbox"]),
             (json!({"tools": ["web_read"], "tool_budget_usd": 0.1}), vec!["tools"]),
             (json!({"tools": ["rm"]}), vec!["tools.0"]),
+            // They would still be waiting for somebody, or have made money, when the work has ended.
+            (json!({"tools": ["web_read", "identity_start", "credits_top_up"]}), vec!["tools.1", "tools.2"]),
             (json!({"tool_budget_usd": 1.7}), vec!["tool_budget_usd"]),
             (json!({"webhook_url": "http://example.com/"}), vec!["webhook_url"]),
             (json!({"webhook_url": "https://169.254.169.254/"}), vec!["webhook_url"]),

@@ -149,3 +149,38 @@ impl<'a> Allowance<'a> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::evm::Address;
+    use crate::tools::{testing, web_read};
+    use crate::work::{Unrecorded, Usage};
+
+    #[tokio::test]
+    async fn what_waits_for_somebody_outside_is_no_tool_whatever_a_service_lists() {
+        static RUNNERS: [&Runner; 2] = [&identity::RUNNER, &web_read::RUNNER];
+        let desk = Desk { runners: &RUNNERS, toolbox: testing::toolbox(&[]) };
+        let commission = Commission {
+            request_id: RequestId::random(),
+            agent: AgentId::of(Address::ZERO),
+            soul: "a-soul".to_owned(),
+            soul_md: String::new(),
+            service_name: "Work".to_owned(),
+            service_description: None,
+            input: json!({}),
+            output_schema: None,
+            tools: vec![identity::SPEC.name.to_owned(), web_read::SPEC.name.to_owned()],
+            program: None,
+            deadline: desk.toolbox.clock.now(),
+        };
+        let budget = Usage { tools: Usdc::from_micro(10_000_000), model: Usdc::ZERO };
+        let mut spending = Spending::new(budget, Usage::NONE, Unrecorded);
+        let mut allowance = Allowance::of(&commission, &desk, &mut spending);
+        assert_eq!(allowance.tools().map(|tool| tool.name).collect::<Vec<_>>(), [web_read::SPEC.name]);
+        let arguments = json!({"full_name": "A Person", "purpose": "to know", "email": "a@example.com"});
+        assert_eq!(allowance.call(identity::SPEC.name, &arguments).await, Err("no such tool here".to_owned()));
+    }
+}
