@@ -25,8 +25,9 @@ use local::stack::Background;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::support::payer::{bare, header};
 use crate::support::ranking::{Plain, Sites, judge};
-use crate::support::{Payer, READ_PATH, eventually, root, run, stack_with};
+use crate::support::{Payer, READ_PATH, books, eventually, root, run, stack_with};
 
 const SEARCH_PATH: &str = "/v1/tools/search";
 const KEY: &str = "a-secret-key";
@@ -313,23 +314,32 @@ async fn read(payer: &Payer, url: &str) {
     assert_eq!(job["status"], "completed", "{job}");
 }
 
+/// What cannot be looked for is told no price: neither a search, nor what begins with one.
 #[test]
-fn what_was_read_is_found_and_an_empty_index_pays_back() {
+fn what_was_read_is_found_and_an_empty_index_has_no_price() {
     run(async {
         let stack = stack_with(|options| options).await;
         let payer = Payer::new(&stack).await;
-        payer.has_settled(&stack, 1_000).await;
-        let answer = payer.buy(SEARCH_PATH, &json!({"query": "lighthouse"})).await;
-        let body = answer.json();
-        assert_eq!((answer.status, &body["reason"]), (503, &json!("not_in_local_index")), "{body}");
-        assert_eq!(payer.balance(&stack).await, 1_000_000, "a payment that was not sent on yet is not sent on at all");
         payer.give_credits(&stack, 1_000).await;
         let token = payer.token(&stack).await;
-        let body = json!({"query": "lighthouse"});
-        let paid = payer.client.post(SEARCH_PATH, &[("authorization", &token)], &body).await;
-        let failed = paid.json();
-        assert_eq!((paid.status, &failed["reason"]), (503, &json!("not_in_local_index")), "{failed}");
-        assert_eq!(failed["credited_usdc"], "0.001000");
+        let signed = header(&bare(&payer.authorize(1_000)));
+        let query = json!({"query": "lighthouse"});
+        let refuse = async |path: &str, headers: &[(&str, &str)], body: &Value| {
+            let answer = payer.client.post(path, headers, body).await;
+            assert_eq!(answer.error(), (503, "provider_unavailable".to_owned()), "{path}: {}", answer.text);
+            assert!(answer.json()["message"].as_str().unwrap().contains("no page in its own index"), "{}", answer.text);
+        };
+        for headers in [vec![], vec![("x-payment", signed.as_str())], vec![("authorization", &token)]] {
+            refuse(SEARCH_PATH, &headers, &query).await;
+        }
+        refuse("/v1/tools/research", &[], &json!({"topic": "lighthouses"})).await;
+        refuse("/v1/tools/enrich/company", &[], &json!({"name": "A firm"})).await;
+        refuse("/v1/tools/research/company", &[], &json!({"industry": ["fishing"]})).await;
+        refuse("/v1/tools/research/people", &[], &json!({"job_titles": ["Keeper"]})).await;
+        let by_domain = json!({"domain": "example.com"});
+        assert_eq!(payer.client.post("/v1/tools/enrich/company", &[], &by_domain).await.status, 402);
+        let account = books::audit(&stack.app.db, payer.agent()).await;
+        assert_eq!((account.credits.micro(), payer.balance(&stack).await), (1_000, 1_000_000), "nothing was charged");
 
         read(&payer, &format!("{}/moved", stack.site_url)).await;
         until_pages(&stack, 1).await;

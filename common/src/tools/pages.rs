@@ -6,6 +6,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{ToolError, Toolbox, Unavailable};
+use crate::catalog::Need;
+use crate::config::Capability;
 use crate::http::log;
 use crate::net::{FetchError, Page, check_url};
 use crate::read::{self, ReadOptions, ReadResult};
@@ -16,6 +18,9 @@ use crate::store::queue::Message;
 
 /// Longest a browser is waited for, where nothing else says.
 const BROWSER_TIME: Duration = Duration::from_secs(12);
+
+/// One of these is needed where pages are looked for.
+pub const SEARCHED_WITH: [Need; 2] = [Need::Provider(Capability::Search), Need::Pages];
 
 /// The name of the browser's key.
 const BROWSER: &str = "browser";

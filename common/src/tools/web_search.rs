@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{Output, Runner, Running, Task, Toolbox};
+use super::{Output, Runner, Running, Task, Toolbox, pages};
 use crate::catalog::input::{Field, Kind};
 use crate::catalog::{Price, ToolSpec};
 use crate::money::Usdc;
@@ -30,6 +30,7 @@ pub static SPEC: ToolSpec = ToolSpec {
         Field::optional("max_results", Kind::Integer { min: 1, max: 20 }, "Most results wanted; 5 if not said"),
     ],
     example: || json!({"query": "how lighthouses are told apart", "max_results": 5}),
+    needs: |_, _| pages::SEARCHED_WITH.to_vec(),
     output,
     ..ToolSpec::DIRECT
 };

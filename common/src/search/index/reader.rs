@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::{join_all, try_join_all};
 use tokio::sync::Mutex;
@@ -21,6 +22,7 @@ const LOOKED_AT: usize = 20;
 #[derive(Default)]
 pub struct Reader {
     open: Mutex<Option<Arc<Opened>>>,
+    had_pages: AtomicBool,
 }
 
 /// A generation of the index.
@@ -46,6 +48,16 @@ impl Reader {
         let opened = Arc::new(Opened::load(blobs, pointer, &before).await?);
         *open = Some(opened.clone());
         Ok(Some(opened))
+    }
+
+    /// Whether there is a page to be found. An index that had one is not asked again: it is hardly ever emptied.
+    pub async fn has_pages(&self, db: &Db) -> Result<bool, StoreError> {
+        if self.had_pages.load(Ordering::Relaxed) {
+            return Ok(true);
+        }
+        let has_pages = Pointer::load(db, false).await?.is_some_and(|pointer| pointer.pages > 0);
+        self.had_pages.store(has_pages, Ordering::Relaxed);
+        Ok(has_pages)
     }
 
     /// The pages that answer the question best. An index without any page cannot be asked.

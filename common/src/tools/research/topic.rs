@@ -24,7 +24,7 @@ use crate::money::Usdc;
 use crate::research::report::{self, About, Author};
 use crate::research::{Page, text};
 use crate::search::Hit;
-use crate::tools::{Output, Runner, Source, Task, ToolError, Toolbox};
+use crate::tools::{Output, Runner, Source, Task, ToolError, Toolbox, pages};
 
 pub static SPEC: ToolSpec = ToolSpec {
     name: "research",
@@ -41,6 +41,7 @@ pub static SPEC: ToolSpec = ToolSpec {
         Field::optional("depth", Kind::Choice(&["deep", "quick"]), "How far to go: deep (default) or quick"),
     ],
     example: || json!({"topic": "When was the first lighthouse with electric light built, and where?", "depth": "quick"}),
+    needs: |_, _| pages::SEARCHED_WITH.to_vec(),
     output,
     ..ToolSpec::QUEUED
 };
