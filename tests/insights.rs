@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use common::auth::token;
-use common::clock::Clock;
+use common::clock::{Clock, Timestamp};
 use common::digest::{random, sha256};
 use common::evm::hex0x;
 use common::ids::{ReceiptId, RequestId};
@@ -454,6 +454,67 @@ fn a_charge_is_explained_whole() {
     });
 }
 
+/// A receipt that was not paid for.
+fn made(payer: &Payer, number: u32, created_at: Timestamp, metadata: Option<String>) -> Receipt {
+    let job_id = RequestId::bought_with("test", &[&number.to_be_bytes()]);
+    Receipt {
+        receipt_id: ReceiptId::of(job_id, created_at),
+        agent_id: payer.agent(),
+        job_id,
+        category: "data".to_owned(),
+        subcategory: "vin_decode".to_owned(),
+        amount: Usdc::from_micro(1),
+        credits: Usdc::ZERO,
+        token_id: None,
+        provider_cost: None,
+        service_fee: None,
+        kept: None,
+        judged: Default::default(),
+        quote: None,
+        status: ReceiptStatus::Settled,
+        execution_status: ExecutionStatus::Completed,
+        settlement_tx: None,
+        goal_id: None,
+        metadata,
+        created_at,
+        settled_at: None,
+        revision: 1,
+        seal: None,
+    }
+}
+
+/// A page of receipts ends before it is long, and the next one begins behind it.
+#[test]
+fn pages_of_long_receipts_have_a_bound() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::with(&stack, 0).await;
+        let (db, now) = (&stack.app.db, Clock::system().now());
+        let long = json!({"decisionContext": {"x": "\u{1}".repeat(2_700)}}).to_string();
+        let receipts: Vec<Receipt> = (0..40).map(|number| made(&payer, number, now, Some(long.clone()))).collect();
+        for some in receipts.chunks(20) {
+            let writes: Vec<_> = some.iter().map(|receipt| receipt::create(db, receipt).unwrap()).collect();
+            db.transact(&writes).await.expect("receipts");
+        }
+        let mut seen = Vec::new();
+        loop {
+            let page = payer.get(&format!("/v1/analytics/receipts?limit=100&offset={}", seen.len())).await;
+            assert!(page.text.len() <= 256 * 1024, "{} bytes", page.text.len());
+            let page = page.json();
+            let found = ids(&page);
+            assert_eq!(page["count"], json!(found.len()));
+            assert!(!found.is_empty());
+            seen.extend(found);
+            if page["has_more"] == false {
+                break;
+            }
+        }
+        seen.sort();
+        seen.dedup();
+        assert_eq!(seen.len(), 40);
+    });
+}
+
 /// More receipts than one request reads: the bound is said, and a period reads only its own.
 #[test]
 fn the_bound_of_a_request_is_said() {
@@ -463,34 +524,7 @@ fn the_bound_of_a_request_is_said() {
         let now = Clock::system().now();
         let hour = Duration::from_secs(3600);
         let receipts: Vec<Receipt> = (0..10_050u32)
-            .map(|number| {
-                let created_at = if number < 3 { now.minus(hour) } else { now.minus(hour * 48) };
-                let job_id = RequestId::bought_with("test", &[&number.to_be_bytes()]);
-                Receipt {
-                    receipt_id: ReceiptId::of(job_id, created_at),
-                    agent_id: payer.agent(),
-                    job_id,
-                    category: "data".to_owned(),
-                    subcategory: "vin_decode".to_owned(),
-                    amount: Usdc::from_micro(1),
-                    credits: Usdc::ZERO,
-                    token_id: None,
-                    provider_cost: None,
-                    service_fee: None,
-                    kept: None,
-                    judged: Default::default(),
-                    quote: None,
-                    status: ReceiptStatus::Settled,
-                    execution_status: ExecutionStatus::Completed,
-                    settlement_tx: None,
-                    goal_id: None,
-                    metadata: None,
-                    created_at,
-                    settled_at: None,
-                    revision: 1,
-                    seal: None,
-                }
-            })
+            .map(|number| made(&payer, number, if number < 3 { now.minus(hour) } else { now.minus(hour * 48) }, None))
             .collect();
         let db = &stack.app.db;
         for some in receipts.chunks(100) {

@@ -1,9 +1,13 @@
 //! A lost answer is not a lost payment: one payment runs the tool once, however often it comes.
 
+use common::clock::Clock;
+use common::jobs::job::RETENTION;
+use common::ledger::account;
+use local::Options;
 use serde_json::json;
 
 use crate::support::payer::{bare, header};
-use crate::support::{Answer, Payer, READ_PATH, VIN, VIN_PATH, run, stack};
+use crate::support::{Answer, Payer, READ_PATH, VIN, VIN_PATH, run, stack, stack_with};
 
 /// Sends the same request many times at once.
 async fn at_once(payer: &Payer, path: &str, payment: &str, body: &serde_json::Value, copies: usize) -> Vec<Answer> {
@@ -107,6 +111,31 @@ fn an_expired_payment_still_gets_its_stored_answer() {
         forged.signature[10] ^= 1;
         let answer = payer.client.post(VIN_PATH, &[("x-payment", &header(&bare(&forged)))], &body).await;
         assert_eq!(answer.status, 402, "{}", answer.text);
+    });
+}
+
+/// Who comes back with a key or a payment after the result was forgotten is told so, and does not buy again.
+#[test]
+fn what_was_bought_long_ago_is_gone_and_not_in_progress() {
+    run(async {
+        let clock = Clock::pinned(Clock::system().now());
+        let hand = clock.clone();
+        let stack = stack_with(|options| Options { clock, ..options }).await;
+        let payer = Payer::new(&stack).await;
+        let body = json!({"vin": VIN});
+        let payment = header(&bare(&payer.authorize(5_000)));
+        let paid = async || payer.client.post(VIN_PATH, &[("x-payment", &payment)], &body).await;
+        payer.give_credits(&stack, 100_000).await;
+        let named = async || {
+            let token = payer.token(&stack).await;
+            payer.client.post(VIN_PATH, &[("authorization", &token), ("idempotency-key", "once")], &body).await
+        };
+        assert_eq!((paid().await.status, named().await.status, named().await.status), (200, 200, 200));
+        hand.advance(RETENTION);
+        let gone = (410, "result_expired".to_owned());
+        assert_eq!((paid().await.error(), named().await.error()), (gone.clone(), gone));
+        let account = account::load(&stack.app.db, payer.agent()).await.unwrap();
+        assert_eq!(account.credits.micro(), 95_000, "charged once");
     });
 }
 
