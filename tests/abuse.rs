@@ -333,7 +333,7 @@ fn the_docs_have_the_figures_of_the_limits() {
 }
 
 /// Units that the stack may use by itself meanwhile.
-const NOISE: f64 = 10.0;
+const NOISE: f64 = 16.0;
 
 struct Deployed {
     stack: Stack,

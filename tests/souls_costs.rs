@@ -166,7 +166,7 @@ fn a_raise_counts_for_payments_without_a_quote_once_old_quotes_have_expired() {
         let paid = client.post(&path, &[("payment-signature", &signed)], &text("three")).await;
         assert_eq!(amounts(paid).await, (10_000, 10_000), "its quote said so");
 
-        stack.app.clock.advance(stack.config.payments.soul_quote_ttl);
+        stack.app.clock.advance(stack.config.payments.soul_quote_ttl + Duration::from_secs(1));
         assert_eq!(by_token("four").await, (10_000, 10_000));
         set_budget(0.005).await;
         assert_eq!(by_token("five").await, (5_000, 5_000));

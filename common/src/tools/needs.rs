@@ -20,10 +20,11 @@ impl Toolbox {
         Ok((!missing.is_empty()).then(|| missing.join(", and no ")))
     }
 
-    /// What is missing for the tools that cannot be done at all, whatever their input.
+    /// What is missing for the tools that cannot be done at all, whatever their input. Pages are not among it: they come by
+    /// themselves, with the first page that is read.
     pub async fn lacking(&self) -> Result<Lacking, StoreError> {
         let mut lacking = Vec::new();
-        for tool in CATALOG.iter() {
+        for tool in CATALOG.iter().filter(|tool| !(tool.needs)(tool, &Map::new()).contains(&Need::Pages)) {
             if let Some(what) = self.lacks(tool, &Map::new()).await? {
                 lacking.push((tool.name.to_owned(), what));
             }

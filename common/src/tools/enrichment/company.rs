@@ -10,8 +10,7 @@ use super::input::{self, NAME, PROFILE_KIND, SAYS};
 use super::site::{self, ORGANIZATION, Site, place, word};
 use super::{Enquiry, Origin, all_from, nobody_knows, schema};
 use crate::catalog::input::{Field, FieldError, Kind};
-use crate::catalog::{Need, Price, ToolSpec};
-use crate::config::Capability;
+use crate::catalog::{Price, ToolSpec};
 use crate::money::Usdc;
 use crate::net::FetchPolicy;
 use crate::opt_out::Marks;
@@ -94,7 +93,6 @@ pub static SPEC: ToolSpec = ToolSpec {
         Field::optional("linkedin_url", PROFILE_KIND, "Its profile; it is never fetched"),
         Field::optional("ticker", Kind::Text { min: 1, max: 10, format: Some(&SAYS) }, "Its stock's ticker"),
     ],
-    needs,
     check,
     example: || json!({"domain": "example.com"}),
     output,
@@ -102,15 +100,6 @@ pub static SPEC: ToolSpec = ToolSpec {
 };
 
 pub static RUNNER: Runner = Runner { spec: &SPEC, run };
-
-/// A domain's own site is read by every deployment. A name is looked for, a profile or a ticker is asked of somebody.
-fn needs(_: &ToolSpec, input: &Map<String, Value>) -> Vec<Need> {
-    match input {
-        input if input.is_empty() || input.contains_key("domain") => Vec::new(),
-        input if input.contains_key("name") => super::known_by_pages(),
-        _ => vec![Need::Provider(Capability::People)],
-    }
-}
 
 fn check(input: &Map<String, Value>, policy: &FetchPolicy) -> Vec<FieldError> {
     let mut wrong = input::one_of(input, &["domain", "name", "linkedin_url", "ticker"]);

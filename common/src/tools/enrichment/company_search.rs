@@ -40,10 +40,6 @@ pub static SPEC: ToolSpec = ToolSpec {
         Field::optional("tags", NAMES, "Any of these words"),
         Field::optional("limit", Kind::Integer { min: 1, max: 100 }, "Most rows, 10 if none is said"),
     ],
-    needs: |_, input| match input.is_empty() || input.contains_key("domain") {
-        true => Vec::new(),
-        false => super::known_by_pages(),
-    },
     check,
     example: || json!({"name": "Example", "limit": 5}),
     output,

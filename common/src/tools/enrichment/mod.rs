@@ -28,9 +28,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::pages::SEARCHED_WITH;
 use super::{Output, Source, Task, ToolError, Toolbox, Unavailable};
-use crate::catalog::Need;
 use crate::config::Capability;
 use crate::opt_out::{self, Marks};
 use crate::providers::people::{self, Answer, Asked, Asking, Page, PeopleSource};
@@ -42,13 +40,6 @@ pub const RETENTION: Duration = Duration::from_secs(7 * 24 * 3600);
 const RESERVE: Duration = Duration::from_secs(3);
 
 family!(people_search, company_search, dossier, profile, email, company);
-
-/// What is needed where nobody's own site was named: vendors, or pages that name whoever is looked for.
-fn known_by_pages() -> Vec<Need> {
-    let mut needs = vec![Need::Provider(Capability::People)];
-    needs.extend(SEARCHED_WITH);
-    needs
-}
 
 /// Where a value is from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -66,10 +66,6 @@ pub static SPEC: ToolSpec = ToolSpec {
         Field::optional("offset", Kind::Integer { min: 0, max: MAX_OFFSET }, "Rows to leave out at the beginning"),
         PHONES,
     ],
-    needs: |_, input| match input.is_empty() || !filter(input).company_domains.is_empty() {
-        true => Vec::new(),
-        false => super::known_by_pages(),
-    },
     check,
     example: || json!({"job_titles": ["Head of Sales"], "company_domains": ["example.com"], "limit": 10}),
     output,
