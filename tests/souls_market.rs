@@ -1219,7 +1219,7 @@ fn a_forgotten_answer_is_not_given_again() {
         let write = Write::update(&db.tables.jobs, job::key(request_id), "SET #expires = :past").bind("past", past);
         db.write(write.unwrap()).await.unwrap();
         let late = payer.client.post(VIN_PATH, &headers, &body).await;
-        assert_eq!(late.error(), (409, "payment_already_used".to_owned()), "and nothing is charged again");
+        assert_eq!(late.error(), (410, "result_expired".to_owned()), "and nothing is charged again");
         assert_eq!(payer.balance(&stack).await, 995_000);
     });
 }
