@@ -26,7 +26,7 @@ use tower::ServiceExt;
 use crate::clients::{installed, lines};
 use crate::mcp_calls;
 use crate::souls_market::Shop;
-use crate::support::{Answer, Payer, equipped_stack, eventually, run, stack, stack_with};
+use crate::support::{Answer, Payer, equipped_stack, eventually, has_pages, run, stack, stack_with};
 
 fn documents() -> Vec<String> {
     let fixed = [
@@ -164,6 +164,8 @@ fn what_cannot_be_done_is_listed_nowhere() {
 fn what_is_found_is_what_is_sold() {
     run(async {
         let stack = stack().await;
+        // Searches and research are listed, and have a price with the first page.
+        has_pages(&stack).await;
         let client = Payer::with(&stack, 0).await.client;
         let lacking = published(&stack).await;
         let (mut tools, mut cursor) = (Vec::new(), String::new());
