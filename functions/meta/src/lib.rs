@@ -27,6 +27,9 @@ use serde_json::json;
 pub use status::Queues;
 use status::Watch;
 
+/// The API description, and what it says cannot be done.
+type Described = (Arc<Lacking>, Kept);
+
 /// What the handlers share.
 #[derive(Clone)]
 struct Meta {
@@ -34,7 +37,7 @@ struct Meta {
     library: Arc<Library>,
     watch: Arc<Watch>,
     /// Made when it is first asked for.
-    openapi: Arc<Mutex<Option<(Arc<Lacking>, Kept)>>>,
+    openapi: Arc<Mutex<Option<Described>>>,
 }
 
 impl Meta {
