@@ -160,7 +160,8 @@ fn tokens_count_against_their_wallet_but_for_their_writes() {
     });
 }
 
-/// Whoever floods the wallet's writes keeps nobody from stopping its spending; and what lets it spend again is a write.
+/// Whoever floods the wallet's reads and writes keeps nobody from finding what spends and stopping it; and what lets it spend
+/// again is a write.
 #[test]
 fn spending_is_stopped_when_all_writes_are_used_up() {
     run(async {
@@ -171,13 +172,17 @@ fn spending_is_stopped_when_all_writes_are_used_up() {
             token::mint(&app.db, "agent_", payer.address(), None, None, app.clock.now()).await.unwrap().unwrap();
         let token = format!("/v1/agents/me/access-tokens/{}", minted.token.id);
         while limits::take(app, Subject::Agent(payer.agent()), Class::Write).await.is_ok() {}
+        let bearer = format!("Bearer {}", minted.secret);
+        let freezes = "/v1/agents/me/freezes";
+        let by_token = async || payer.client.get(freezes, &[("authorization", &bearer)]).await.status;
+        while by_token().await == 200 {}
+        assert_eq!(by_token().await, 429);
         let write = async |method: &str, path: &str, body: Value| {
             let proof = payer.proof_at("write", now);
             let headers = [("content-type", "application/json"), ("x-agent-proof", proof.as_str())];
             let answer = payer.client.send(method, path, &headers, body.to_string()).await.unwrap();
             (answer.status, answer.header("ratelimit").unwrap_or_default().to_owned())
         };
-        let bearer = format!("Bearer {}", minted.secret);
         let by_token = payer.client.send("DELETE", &token, &[("authorization", &bearer)], "").await.unwrap();
         assert_eq!(by_token.status, 403, "{}", by_token.text);
         let agent = json!({"what": "agent"});
@@ -185,6 +190,13 @@ fn spending_is_stopped_when_all_writes_are_used_up() {
         assert_eq!(write("POST", "/v1/agents/me/freezes", agent.clone()).await, stopped(59), "the token's is its own");
         assert_eq!(write("DELETE", &token, json!({})).await, stopped(58));
         assert_eq!(write("PUT", "/v1/agents/me/budgets", json!({"daily": 1})).await, stopped(57));
+        for (path, left) in [("/v1/agents/me/access-tokens", 56), (freezes, 55)] {
+            let proof = payer.proof_at("read", now);
+            let answer = payer.client.get(path, &[("x-agent-proof", &proof)]).await;
+            let limit = answer.header("ratelimit").unwrap_or_default().to_owned();
+            assert_eq!((answer.status, limit), stopped(left), "{path}");
+        }
+        assert_eq!(ask(&payer, &stack).await.status, 429, "other reads are used up");
         let refused = (429, "\"write\";r=0;t=60".to_owned());
         assert_eq!(write("PUT", "/v1/agents/me/budgets", json!({"daily": null})).await, refused);
         assert_eq!(write("POST", "/v1/agents/me/freezes/lift", agent).await, refused);

@@ -123,18 +123,31 @@ impl App {
     /// Who is calling a free route that reads or changes what belongs to an agent: a wallet by its proof, or an access
     /// token. The request counts against the caller's limit.
     pub async fn caller(&self, headers: &HeaderMap, needed: Scope) -> Result<Caller, ApiError> {
-        self.caller_counted(headers, needed, Class::of_free(needed)).await
+        let class = Class::of_free(needed);
+        self.caller_counted(headers, needed, class, class).await
     }
 
-    /// Who is calling a route that stops spending: a flood of other writes must not keep an owner from it.
+    /// Who is calling a route that stops spending, or that shows what there is to stop: a flood of other requests must not
+    /// keep an owner from it. A token's reads count as its others do.
     pub async fn stopping_caller(&self, headers: &HeaderMap, needed: Scope) -> Result<Caller, ApiError> {
-        self.caller_counted(headers, needed, Class::Stop).await
+        let of_token = match needed {
+            Scope::Read => Class::Read,
+            Scope::Write | Scope::Submit => Class::Stop,
+        };
+        self.caller_counted(headers, needed, Class::Stop, of_token).await
     }
 
-    async fn caller_counted(&self, headers: &HeaderMap, needed: Scope, class: Class) -> Result<Caller, ApiError> {
+    /// Counts the request against the class of wallets that prove themselves, or of tokens.
+    async fn caller_counted(
+        &self,
+        headers: &HeaderMap,
+        needed: Scope,
+        class: Class,
+        of_token: Class,
+    ) -> Result<Caller, ApiError> {
         if let Some(secret) = headers::bearer(headers)? {
             let (caller, token) = self.token_caller(headers, secret).await?;
-            limits::take(self, Subject::of(&caller, class), class).await?;
+            limits::take(self, Subject::of(&caller, of_token), of_token).await?;
             token::note_use(&self.db, &token, secret, self.clock.now()).await;
             return Ok(caller);
         }

@@ -6,7 +6,7 @@
 //! | `quote` | prices, dry runs and refusals of payments, for proven callers | agent |
 //! | `search` | searches of the marketplace | source address |
 //! | `read`, `write` | free routes of an agent or a seller, by method | agent, or soul; writes of tokens apart |
-//! | `stop` | writes that stop spending: freezes, caps, revoked tokens, cancelled approvals | agent; those of tokens apart |
+//! | `stop` | writes that stop spending: freezes, caps, revoked tokens, cancelled approvals; a wallet's lists of tokens and freezes | agent; those of tokens apart |
 //! | `open` | routes without identity that write or guess | source address |
 //! | `register` | registrations of souls whose body is good | source address |
 //! | `publish` | new texts and programs, which are kept | soul |
@@ -20,7 +20,7 @@
 //! An agent is a wallet, whoever calls for it: its access tokens count against its own limits, so that minting more of
 //! them multiplies nothing. Only their writes are a limit of their own, one for all tokens of an agent together: a stolen
 //! token must not be able to keep its owner from revoking it. Nor must the owner's other writes: what stops spending has a
-//! limit of its own.
+//! limit of its own. The lists that show what there is to stop count there too, because tokens share the wallet's `read`.
 //!
 //! A request is counted once it is proven who makes it, so that nobody can use up another's limit, and before any work.
 //! What nobody proves (prices, small public pages) is not counted: it writes nothing, and API Gateway throttles it. Counted is
@@ -71,7 +71,7 @@ pub enum Class {
     Quote,
     Read,
     Write,
-    /// Writes that stop spending, and nothing else.
+    /// Writes that stop spending, a proven wallet's lists of what there is to stop, and nothing else.
     Stop,
     /// Routes without identity that write or guess.
     Open,

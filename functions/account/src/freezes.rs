@@ -33,7 +33,7 @@ enum Target {
 /// `GET /v1/agents/me/freezes`
 pub async fn show(State(app): State<App>, headers: HeaderMap) -> Response {
     let answer = async {
-        let caller = app.caller(&headers, Scope::Read).await?;
+        let caller = app.stopping_caller(&headers, Scope::Read).await?;
         let account = account::load(&app.db, caller.agent).await?;
         Ok(super::data(StatusCode::OK, &describe(&account.frozen)))
     };

@@ -61,7 +61,7 @@ pub async fn list(State(app): State<App>, RawQuery(query): RawQuery, headers: He
         let cursor = params.text("cursor").map(|text| text.parse().map_err(|_| ApiError::InvalidCursor));
         params.check()?;
         let cursor = cursor.transpose()?;
-        let caller = app.wallet_caller(&headers, Scope::Read, ApiError::WalletOnly).await?;
+        let caller = app.stopping_caller(&headers, Scope::Read).await?.wallet_only(ApiError::WalletOnly)?;
         let (now, db, agent) = (app.clock.now(), &app.db, caller.agent);
         let page = async {
             match active {
