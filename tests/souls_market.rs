@@ -102,6 +102,11 @@ pub async fn read(payer: &Payer, path: &str) -> Answer {
 }
 
 async fn rate(payer: &Payer, job: &str, body: &Value) -> Answer {
+    payer.change("POST", &format!("/v1/soul/jobs/{job}/rate"), body).await
+}
+
+/// Rates with a bare address, which anybody can write.
+async fn rate_unproven(payer: &Payer, job: &str, body: &Value) -> Answer {
     let address = payer.address().to_string();
     payer.client.post(&format!("/v1/soul/jobs/{job}/rate"), &[("x-agent-id", &address)], body).await
 }
@@ -774,6 +779,9 @@ fn large_files_go_past_the_functions() {
         assert_eq!(announced.status, 200, "{}", announced.text);
         let missing = shop.send("POST", &format!("/jobs/{job}/complete"), &json!({"result": "x"})).await;
         assert_eq!(missing.error(), (400, "invalid_request".to_owned()), "announced, and not there");
+        let key = format!("Bearer {}", shop.key);
+        let missing = payer.client.get(&format!("/v1/soul/jobs/{job}/files/big.bin"), &[("authorization", &key)]).await;
+        assert_eq!(missing.error(), (404, "not_found".to_owned()), "not there yet, and not expired");
         let url = announced.json()["upload_url"].as_str().unwrap().to_owned();
         let local = url.strip_prefix(&stack.base_url).expect("an address of the local blob store").to_owned();
         let put = |content_type: &'static str, bytes: Vec<u8>| {
@@ -1113,9 +1121,10 @@ fn a_payment_read_off_the_chain_shows_nothing() {
     });
 }
 
-/// A bare address may rate, as the mission has it, and so may somebody who only writes it: the buyer's proof outranks it.
+/// A bare address may rate, and so may the seller, who only writes the buyer's: that counts for nothing, in no sum, and the
+/// buyer's proven rating takes its place and counts in full.
 #[test]
-fn a_proven_rating_takes_the_place_of_an_unproven_one() {
+fn only_a_proven_rating_counts() {
     run(async {
         let stack = stack().await;
         let shop = Shop::open(&stack, "rated-twice").await;
@@ -1125,19 +1134,30 @@ fn a_proven_rating_takes_the_place_of_an_unproven_one() {
         let empty = shop.send("POST", &format!("/jobs/{job}/complete"), &json!({"result": " "})).await;
         assert_eq!(empty.error(), (400, "invalid_request".to_owned()), "nothing is no delivery");
         assert_eq!(shop.send("POST", &format!("/jobs/{job}/complete"), &json!({"result": "y"})).await.status, 200);
-        assert_eq!(rate(&payer, &job, &json!({"rating": 5, "review": "splendid"})).await.status, 200);
-        let path = format!("/v1/soul/jobs/{job}/rate");
-        assert_eq!(payer.change("POST", &path, &json!({"rating": 2})).await.status, 200);
+        let counted = async || {
+            let soul = soul::load_latest(&stack.app.db, &shop.slug).await.unwrap().unwrap();
+            let all = payer.client.get("/v1/soul/stats", &[]).await.json();
+            let standing = (soul.standing.vote_stars, soul.standing.vote_weight);
+            (soul.rating_sum, soul.rating_count, standing, all["rating_count"].clone())
+        };
+        let seen = async || {
+            let job = read(&payer, &job).await.json()["job"].clone();
+            (job["rating"].clone(), job["rating_proven"].clone(), job.get("review").cloned())
+        };
+        let unproven = rate_unproven(&payer, &job, &json!({"rating": 5, "review": "splendid"})).await;
+        assert_eq!((unproven.status, &unproven.json()["rating"]), (200, &json!(5)), "{}", unproven.text);
+        assert_eq!(counted().await, (0, 0, (0, 0), json!(0)));
+        assert_eq!(seen().await, (json!(5), json!(false), Some(json!("splendid"))));
+        assert_eq!(rate_unproven(&payer, &job, &json!({"rating": 4})).await.error().1, "already_rated");
+        assert_eq!(rate(&payer, &job, &json!({"rating": 2})).await.status, 200);
         for again in
-            [rate(&payer, &job, &json!({"rating": 5})).await, payer.change("POST", &path, &json!({"rating": 1})).await]
+            [rate_unproven(&payer, &job, &json!({"rating": 5})).await, rate(&payer, &job, &json!({"rating": 1})).await]
         {
             assert_eq!(again.error(), (400, "already_rated".to_owned()), "{}", again.text);
         }
-        let profile = payer.client.get("/v1/soul/rated-twice", &[]).await.json();
-        let stats = &profile["soul"]["stats"];
-        assert_eq!((&stats["avg_rating"], &stats["rating_count"]), (&json!(2.0), &json!(1)), "{profile}");
-        let seen = read(&payer, &job).await.json()["job"].clone();
-        assert_eq!((&seen["rating"], seen.get("review")), (&json!(2), None));
+        // A fee of 0.10 makes a whole vote.
+        assert_eq!(counted().await, (2, 1, (100_000, 50_000), json!(1)));
+        assert_eq!(seen().await, (json!(2), json!(true), None));
     });
 }
 

@@ -138,7 +138,7 @@ pub struct Job {
     pub rating: Option<u8>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<String>,
-    /// The buyer proved to be the one who rated.
+    /// The buyer proved to be the one who rated. A rating without that counts for nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rating_proven: bool,
     pub settlement: Settlement,

@@ -194,7 +194,7 @@ async fn close(blobs: &dyn Blobs, old: &FileRow, request_id: RequestId) {
 }
 
 /// Whether a file is only announced: nothing was sent to its URL.
-async fn is_outstanding(blobs: &dyn Blobs, row: &FileRow, request_id: RequestId) -> Result<bool, StoreError> {
+pub async fn is_outstanding(blobs: &dyn Blobs, row: &FileRow, request_id: RequestId) -> Result<bool, StoreError> {
     Ok(row.uploaded.is_some() && blobs.size(&row.blob(request_id)).await?.is_none())
 }
 

@@ -150,6 +150,7 @@ fn summary(job: &Job, now: Timestamp) -> Value {
     });
     if let Some(rating) = job.rating {
         view["rating"] = json!(rating);
+        view["rating_proven"] = json!(job.rating_proven);
     }
     if let Some(review) = &job.review {
         view["review"] = json!(review);

@@ -1,5 +1,5 @@
 //! Ratings: once, by the buyer, of a completed job. The job's mark and the soul's sum change in one transaction, so the
-//! average is exact however many rate at once.
+//! average is exact however many rate at once. Only ratings that are proven to be the buyer's count.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +12,7 @@ use crate::clock::Timestamp;
 use crate::http::{ApiError, MarketError};
 use crate::ids::AgentId;
 use crate::jobs::job::{Job, Outcome};
+use crate::ledger::earning::Sold;
 use crate::store::{Db, Key, StoreError, Write, WriteError};
 
 const OWN: &str = "a soul's own wallet does not rate it";
@@ -58,8 +59,8 @@ pub async fn close(db: &Db, soul: &str, agent: AgentId) -> Result<(Votes, Vec<Wr
     Ok((votes, writes))
 }
 
-/// Rates a job, 1 to 5. A bare address may rate, as the mission has it, and anybody can write one: so a rating that is
-/// proven to be the buyer's takes the place of one that is not, once.
+/// Rates a job, 1 to 5. A bare address may rate, and anybody can write one: such a rating is kept with the job and counts for
+/// nothing. A rating that is proven to be the buyer's counts, and takes the place of one that is not.
 ///
 /// # Errors
 /// 400 `job_not_completed`, 400 `already_rated`; 403 for a soul that bought from itself.
@@ -78,17 +79,16 @@ pub async fn rate(
     if job.outcome != Some(Outcome::Completed) {
         return Err(MarketError::JobNotCompleted.into());
     }
-    let replaced = job.rating.filter(|_| proven && !job.rating_proven);
-    if job.rating.is_some() && replaced.is_none() {
+    if job.rating.is_some() && (job.rating_proven || !proven) {
         return Err(MarketError::AlreadyRated.into());
     }
     let expression = match review {
         Some(_) => "SET #rating = :rating, #rated_at = :now, #rating_proven = :proven, #review = :review",
         None => "SET #rating = :rating, #rated_at = :now, #rating_proven = :proven REMOVE #review",
     };
-    let unrated = match replaced {
-        Some(_) => "#rating = :replaced AND #rating_proven = :no",
-        None => "attribute_not_exists(#rating)",
+    let unrated = match proven {
+        true => "(attribute_not_exists(#rating) OR #rating_proven = :no)",
+        false => "attribute_not_exists(#rating)",
     };
     let mut mark = Write::update(&db.tables.jobs, job.key(), expression)
         .only_if(&format!("#outcome = :completed AND {unrated}"))
@@ -96,40 +96,41 @@ pub async fn rate(
         .bind("rating", rating)?
         .bind("proven", proven)?
         .bind("now", now)?;
-    if let Some(replaced) = replaced {
-        mark = mark.bind("replaced", replaced)?.bind("no", false)?;
+    if proven {
+        mark = mark.bind("no", false)?;
     }
-    let (sum, count) = (i64::from(rating) - i64::from(replaced.unwrap_or_default()), i64::from(replaced.is_none()));
     if let Some(review) = review {
         mark = mark.bind("review", review)?;
     }
-    // The average of all is shown, and the soul is ranked by what its raters paid.
-    let weight = i64::try_from(ranking::weight_of_vote(sold.split.fee)).map_err(StoreError::new)?;
-    let added = format!("ADD {}", Votes::ADDED);
-    let add = Write::update(&db.tables.souls, soul::key(&sold.soul), &added)
-        .only_if("attribute_exists(#pk)")
-        .bind("sum", sum)?
-        .bind("count", count)?
-        .bind("stars", sum * weight)?
-        .bind("weight", count * weight)?;
-    // What this buyer's ratings come to, in case its wallet turns out to be the soul's own. Refused if it has.
-    let votes = Write::update(&db.tables.souls, votes_key(&sold.soul, job.agent), &added)
-        .bind("sum", sum)?
-        .bind("count", count)?
-        .bind("stars", sum * weight)?
-        .bind("weight", count * weight)?
-        .only_if("attribute_not_exists(#closed)");
-    let counted = Change { rating_sum: sum, rating_count: count, ..Change::default() };
-    let slug: Slug = sold.soul.parse().map_err(StoreError::new)?;
-    let found = index::pending(db, &slug, now)?;
-    let mut writes = vec![mark, add, found, votes];
-    if !counted.is_empty() {
-        writes.push(totals::add(db, &sold.soul, &counted)?);
+    let mut writes = vec![mark];
+    if proven {
+        writes.extend(count(db, sold, job.agent, rating, now)?);
     }
     match db.transact(&writes).await {
         Ok(()) => Ok(()),
-        Err(refused) if refused.refused(3).is_some() => Err(MarketError::Forbidden(OWN).into()),
+        Err(refused) if refused.refused(1).is_some() => Err(MarketError::Forbidden(OWN).into()),
         Err(WriteError::Refused(_)) => Err(MarketError::AlreadyRated.into()),
         Err(WriteError::Failed(error)) => Err(ApiError::Unavailable(error)),
     }
+}
+
+/// The writes that count a rating. The first is refused if the buyer's wallet has turned out to be the soul's own.
+fn count(db: &Db, sold: &Sold, buyer: AgentId, rating: u8, now: Timestamp) -> Result<Vec<Write>, StoreError> {
+    let stars = i64::from(rating);
+    // The average of all is shown, and the soul is ranked by what its raters paid.
+    let weight = i64::try_from(ranking::weight_of_vote(sold.split.fee)).map_err(StoreError::new)?;
+    let added = format!("ADD {}", Votes::ADDED);
+    let add = |key: Key, condition: &str| {
+        Write::update(&db.tables.souls, key, &added)
+            .only_if(condition)
+            .bind("sum", stars)?
+            .bind("count", 1)?
+            .bind("stars", stars * weight)?
+            .bind("weight", weight)
+    };
+    let votes = add(votes_key(&sold.soul, buyer), "attribute_not_exists(#closed)")?;
+    let soul = add(soul::key(&sold.soul), "attribute_exists(#pk)")?;
+    let slug: Slug = sold.soul.parse().map_err(StoreError::new)?;
+    let counted = Change { rating_sum: stars, rating_count: 1, ..Change::default() };
+    Ok(vec![votes, soul, index::pending(db, &slug, now)?, totals::add(db, &sold.soul, &counted)?])
 }

@@ -236,6 +236,7 @@ pub static JOB: &[Member] = &[
     has("created_at", Shape::Time),
     has("updated_at", Shape::Time),
     may("rating", Shape::Integer),
+    may("rating_proven", Shape::Bool).about("Whether its buyer proved to be the one who rated: only then it counts"),
     may("review", Shape::Text),
     may("progress", Shape::Object(PROGRESS)),
     may("deadline", Shape::Time),
@@ -431,11 +432,11 @@ pub static OPERATIONS: &[Operation] = &[
             },
         ])
         .refuses(&[(404, "not_found"), (410, "result_expired"), (416, "range_not_satisfiable")]),
-    Operation::post("/v1/soul/jobs/{id}/rate", "rateSoulJob", "Rates a completed job, once")
+    Operation::post("/v1/soul/jobs/{id}/rate", "rateSoulJob", "Rates a completed job, once. Without a proof or an access token of its buyer the rating is kept and does not count")
         .auth(Auth::Party)
         .body(Body::Fields(RATING))
         .answers(&[Answer::ok(
-            "It counts",
+            "It is kept; the message says whether it counts",
             Shape::Object(&[OK, has("message", Shape::Text), has("rating", Shape::Integer)]),
         )])
         .refuses(&[(400, "job_not_completed"), (400, "already_rated")]),

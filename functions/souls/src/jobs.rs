@@ -9,7 +9,8 @@ use common::auth::Scope;
 use common::catalog::input;
 use common::gate::parse_body;
 use common::http::{ApiError, MarketError, Segment, private_json, read_body};
-use common::limits::{self, Class, Subject};
+use common::jobs::job::Outcome;
+use common::limits::{self, Class, Reader, Subject};
 use common::marketplace::files::{self, FileRow, Part};
 use common::marketplace::party::{self, Party};
 use common::marketplace::{Market, jobs, rating, respond};
@@ -69,6 +70,12 @@ pub async fn file(
             return Err(ApiError::NotFound);
         }
         let file = files::load(&market.app.db, job.request_id, &path).await?.ok_or(ApiError::NotFound)?;
+        // All files of a completed job arrived: one that is not there is no longer kept.
+        if job.outcome != Some(Outcome::Completed)
+            && files::is_outstanding(&*market.app.blobs, &file, job.request_id).await?
+        {
+            return Err(ApiError::NotFound);
+        }
         let key = file.blob(job.request_id);
         let is_large = file.size > files::MAX_SERVED_BYTES;
         let part = match is_large {
@@ -141,7 +148,7 @@ pub async fn rate(State(market): State<Arc<Market>>, Segment(id): Segment, heade
     let answer = async {
         let body = parse_body(&headers, &read_body(body, MAX_BODY_BYTES).await?)?;
         let fields = input::validate(RATING, &body).map_err(ApiError::InvalidRequest)?;
-        let (job, party, _) = party::job_for(&market, &headers, &id, Scope::Write).await?;
+        let (job, party, reader) = party::job_for(&market, &headers, &id, Scope::Write).await?;
         if party != Party::Buyer {
             return Err(MarketError::Forbidden("only the job's buyer may rate it").into());
         }
@@ -149,10 +156,13 @@ pub async fn rate(State(market): State<Arc<Market>>, Segment(id): Segment, heade
         let stars = u8::try_from(stars).unwrap_or_default();
         let review = fields.get("review").and_then(serde_json::Value::as_str).map(visible);
         let review = review.as_deref().filter(|review| !review.is_empty());
-        // Judged by now, if it was sent.
-        let proven = headers.contains_key("x-agent-proof") || common::http::headers::bearer(&headers)?.is_some();
+        let proven = reader == Reader::Buyer;
         rating::rate(&market.app.db, &job, stars, review, proven, market.app.clock.now()).await?;
-        let body = json!({"success": true, "message": "the rating counts", "rating": stars});
+        let message = match proven {
+            true => "the rating counts",
+            false => "the rating is kept; it counts once you send it with a proof or an access token",
+        };
+        let body = json!({"success": true, "message": message, "rating": stars});
         Ok(private_json(StatusCode::OK, &body))
     };
     respond(answer.await)
