@@ -135,8 +135,8 @@ pub fn document() -> Value {
             "reputation": "min(1, log2(1 + backing) / backing_doublings)",
             "backing": "of each different buyer the whole part of sqrt(platform fees it paid at this soul / fee_of_one), \
                         added up; the soul's own wallets are left out",
-            "votes": "each rating whose buyer proved to be its author weighs min(1, platform fee of its job / fee_of_one); weighted_votes adds the weights up, \
-                      weighted_stars the stars times their weights",
+            "votes": "each rating whose buyer proved to be its author weighs min(1, platform fee of its job / fee_of_one); \
+                      weighted_votes adds the weights up, weighted_stars the stars times their weights",
             "constants": {
                 "rating_weight": f64::from(RATING_WEIGHT) / 100.0,
                 "reputation_weight": f64::from(REPUTATION_WEIGHT) / 100.0,
