@@ -714,3 +714,25 @@ fn platforms_find_us_and_every_url_leads_somewhere() {
         }
     });
 }
+
+/// Sellers' schemas and descriptions are theirs, and twenty souls have up to fifty of each: the manifest stays readable.
+#[test]
+fn a_manifest_is_bounded_whatever_sellers_write() {
+    run(async {
+        let stack = stack().await;
+        let shop = Shop::open(&stack, "long-words").await;
+        for number in 0..40 {
+            let service = json!({
+                "name": format!("Words {number}"), "slug": format!("words-{number}"), "executor": "worker", "price_usd": 0.5,
+                "description": "\u{1f600}".repeat(2000),
+                "input_schema": {"type": "object", "properties": {"a": {"const": "\u{1}".repeat(2600)}}},
+            });
+            let offered = shop.send("POST", "/services", &service).await;
+            assert!(offered.status < 300, "{}", offered.text);
+        }
+        let manifest = Client::new(&stack.base_url).get("/.well-known/acp/manifest.json", &[]).await;
+        assert_eq!(manifest.status, 200, "{}", manifest.text);
+        let listed = manifest.text.matches("agora-soul-long-words-").count();
+        assert!(listed > 10 && manifest.text.len() < 800 * 1024, "{listed} services, {} bytes", manifest.text.len());
+    });
+}

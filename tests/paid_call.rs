@@ -2,9 +2,11 @@
 
 use common::evm::hex0x;
 use common::ledger::receipt::{self, ExecutionStatus, ReceiptStatus};
+use common::payments::claim;
 use ring::signature::{ED25519, UnparsedPublicKey};
 use serde_json::{Value, json};
 
+use crate::souls_market::{Shop, text};
 use crate::support::payer::{bare, header, v1, v2};
 use crate::support::{Answer, Payer, READ_PATH, VIN, VIN_PATH, books, eventually, run, stack};
 
@@ -350,5 +352,39 @@ fn statistics_count_what_was_done() {
         })
         .await;
         assert_eq!((&stats["transaction_volume_cents"], &stats["active_agents"]), (&json!(1), &json!(1)));
+    });
+}
+
+/// What the chain shows of a payment leads nobody but its payer to what it bought.
+#[test]
+fn a_payment_on_the_chain_does_not_name_its_job() {
+    run(async {
+        let stack = stack().await;
+        let shop = Shop::open(&stack, "not-named").await;
+        let payer = Payer::new(&stack).await;
+        let authorization = payer.authorize(500_000);
+        let signed = header(&bare(&authorization));
+        let bought = payer.client.post(&shop.execute_path(), &[("x-payment", &signed)], &text("words")).await;
+        assert_eq!(bought.status, 202, "{}", bought.text);
+        let request_id = bought.json()["request_id"].clone();
+        let path = format!("/v1/payments/{}", hex0x(&authorization.nonce));
+        let told = async |headers: &[(&str, &str)]| {
+            let answer = payer.client.get(&path, headers).await;
+            assert_eq!(answer.status, 200, "{}", answer.text);
+            answer.json()["payments"][0].clone()
+        };
+        let stranger = Payer::with(&stack, 0).await;
+        let (own, other) = (payer.proof("read"), stranger.proof("read"));
+        assert_eq!(told(&[("x-agent-proof", &own)]).await["request_id"], request_id);
+        let named = payer.address().to_string();
+        for headers in [vec![], vec![("x-agent-proof", other.as_str())], vec![("x-agent-id", named.as_str())]] {
+            let payment = told(&headers).await;
+            assert_eq!(payment["payer"], named);
+            assert_eq!(payment.get("request_id"), None, "{headers:?}: {payment}");
+        }
+        // Nor does the id follow from the chain alone: another service's key gives another.
+        let key = |byte: u8| ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &[byte; 32]);
+        let of = |byte| claim::request_id(&authorization, &stack.config.chain, &key(byte));
+        assert_ne!(of(1), of(2));
     });
 }

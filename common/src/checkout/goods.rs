@@ -25,6 +25,8 @@ const CREDITS_PIECE: Usdc = Usdc::from_micro(1_000_000);
 const MOST_PIECES: u32 = 1_000;
 /// So many souls are in the manifest.
 const LISTED_SOULS: usize = 20;
+/// What souls sell is listed up to so many bytes: schemas and descriptions are theirs, and a manifest is read whole.
+const LISTED_BYTES: usize = 512 * 1024;
 /// Where soul ends and service begins is tried at so many hyphens.
 const MOST_SPLITS: usize = 40;
 
@@ -220,17 +222,24 @@ impl Checkout {
         let db = &self.app.db;
         let page = listing::page(db, &Cursor::start(None), 0, LISTED_SOULS).await?;
         let services = try_join_all(page.souls.iter().map(|soul| service::of_soul(db, soul.slug.as_str()))).await?;
+        let mut bytes = 0;
+        let mut list = |products: &mut Vec<Value>, product: Value| {
+            bytes += product.to_string().len();
+            if bytes <= LISTED_BYTES {
+                products.push(product);
+            }
+        };
         for (soul, services) in page.souls.iter().zip(services) {
             for service in &services {
                 if let Some(offer) = of_service(soul, service, self.market.has_model()) {
                     let input = service.terms.input_schema.clone().unwrap_or_else(|| json!({"type": "object"}));
-                    products.push(product(format!("soul-{}-{}", soul.slug, service.slug), &offer, input));
+                    list(&mut products, product(format!("soul-{}-{}", soul.slug, service.slug), &offer, input));
                 }
             }
             if let Some(unit) = soul.price.filter(|price| cents(*price).is_some_and(|cents| cents > 0)) {
                 let (title, summary) = (format!("The text of {}", soul.name), format!("The soul.md of {}", soul.name));
                 let offer = Offer { goods: Goods::Text(soul.slug.to_string()), title, summary, seller: None, unit };
-                products.push(product(format!("text-{}", soul.slug), &offer, nothing()));
+                list(&mut products, product(format!("text-{}", soul.slug), &offer, nothing()));
             }
         }
         Ok(products)

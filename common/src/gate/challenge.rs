@@ -28,6 +28,8 @@ use crate::payments::wire::{MAX_TIMEOUT_SECS, PAYMENT_IDENTIFIER};
 /// Longest value of that header (contract §1.2): clients echo all of it in their payment, and a gateway takes 10 KB of
 /// headers.
 const MAX_HEADER_BYTES: usize = 3 * 1024;
+/// So much of a seller's description is in a 402: with escapes of six bytes a letter, an echo of it still fits.
+const MAX_SUMMARY_BYTES: usize = 600;
 
 pub const PAYMENT_REQUIRED: HeaderName = HeaderName::from_static("payment-required");
 
@@ -80,8 +82,12 @@ impl Offer<'_> {
         self.listing.map_or(self.tool.title, |listing| &listing.title)
     }
 
+    /// What a seller wrote is longer than a header may be; the whole of it is on the soul's page.
     fn summary(&self) -> &str {
-        self.listing.map_or(self.tool.summary, |listing| &listing.summary)
+        match self.listing {
+            Some(listing) => &listing.summary[..listing.summary.floor_char_boundary(MAX_SUMMARY_BYTES)],
+            None => self.tool.summary,
+        }
     }
 
     fn message(&self) -> String {
@@ -450,7 +456,39 @@ mod tests {
             closed: None,
         };
         let long = "a \u{1f980} ".repeat(40);
-        [None, Some(of("Words\u{0} \"counted\" \\ \u{2028}")), Some(of(&long)), Some(of(&long.repeat(10)))].into()
+        [None, Some(of("Words\u{0} \"counted\" \\ \u{2028}")), Some(of(&long)), Some(of(&"\u{1}".repeat(1000)))].into()
+    }
+
+    /// A client echoes the header in its payment, and some escape every letter that is not ASCII.
+    #[test]
+    fn a_long_description_can_be_paid_for() {
+        let (config, forms) = (config(), Forms::default());
+        let now = Timestamp::from_secs(1_795_000_000);
+        let tool = MARKET[0];
+        for letter in ["a", "\u{e9}", "\u{7db2}", "\u{1f600}"] {
+            let listing = Listing { summary: letter.repeat(2000), ..listings().remove(1).unwrap() };
+            let amount = Usdc::from_micro(500_000);
+            let quote =
+                Quote::offer(Purchase { tool: "x", body: &[1; 32] }, None, amount, now, Duration::from_secs(900));
+            let offer = Offer {
+                config: &config,
+                forms: &forms,
+                tool,
+                listing: Some(&listing),
+                resource: "https://api.example.com/v1/soul/counter/services/statistics/execute",
+                quote,
+                quote_id: "quote_AbC-_9",
+                credits_balance: None,
+            };
+            let header = forms.of(&config, tool).header(&config, tool, &offer.words("payment_required"));
+            let said = String::from_utf8(base64_any(&header).unwrap()).unwrap();
+            let escaped: usize = said.chars().map(|c| if c.is_ascii() { 1 } else { 6 * c.len_utf16() }).sum();
+            assert!(
+                header.len() <= MAX_HEADER_BYTES && escaped * 4 / 3 < 6 * 1024,
+                "{letter}: {} {escaped}",
+                header.len()
+            );
+        }
     }
 
     /// Every answer that is put together of pieces is the one that is rendered whole.
@@ -499,7 +537,7 @@ mod tests {
                         WAYS.iter().position(|way| said == challenge(&config, way(tool), |word| words.value(word)));
                     let way = way.unwrap_or_else(|| panic!("{}: {said}", tool.name));
                     lengths[way] += 1;
-                    // Sellers' words are bounded where they are stored; here they are longer.
+                    // Sellers' words have no control characters where they are stored.
                     assert!(header.len() <= MAX_HEADER_BYTES || way == WAYS.len() - 1, "{}", tool.name);
                     assert!(way == 0 || listing.is_some(), "{} has too long a summary", tool.name);
                 }

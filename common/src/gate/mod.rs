@@ -614,7 +614,8 @@ impl Gate {
         }
         let quote = quote_token(order, Some(payment)).and_then(|token| Quote::authentic(token, &self.quote_key));
         let is_of_quote = quote.is_some_and(|quote| quote.request_id() == job.request_id);
-        let without = claim::request_id(&payment.authorization, &self.app.config.chain) == job.request_id;
+        let without =
+            claim::request_id(&payment.authorization, &self.app.config.chain, &self.quote_key) == job.request_id;
         is_of_quote || without && self.app.clock.now() < job.created.plus(BARE_REPEAT)
     }
 

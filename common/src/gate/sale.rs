@@ -349,7 +349,9 @@ impl Gate {
     pub(super) fn request_id(&self, sale: &Sale<'_>) -> RequestId {
         match (sale.quote, sale.payment) {
             (Some(quote), _) => quote.request_id(),
-            (None, Some((payment, _))) => claim::request_id(&payment.authorization, &self.app.config.chain),
+            (None, Some((payment, _))) => {
+                claim::request_id(&payment.authorization, &self.app.config.chain, &self.quote_key)
+            }
             (None, None) => RequestId::random(),
         }
     }

@@ -5,6 +5,7 @@
 
 use serde_json::{Value, json};
 
+use crate::auth::Caller;
 use crate::config::ChainConfig;
 use crate::evm::{Word, hex0x};
 use crate::jobs::{Job, Settlement, store};
@@ -89,15 +90,18 @@ impl PaymentStatus {
         self.nonce == *reference && !self.claim.reopened
     }
 
-    pub fn to_json(&self) -> Value {
+    /// What its payer is told has the job's id.
+    pub fn to_json(&self, caller: Option<&Caller>) -> Value {
         let mut body = json!({
             "nonce": hex0x(&self.nonce),
             "state": self.state,
             "payer": self.claim.payer.to_string(),
             "network": self.network,
             "claimed_at": self.claim.claimed_at.to_string(),
-            "request_id": self.claim.request_id,
         });
+        if caller.is_some_and(|caller| caller.wallet == self.claim.payer) {
+            body["request_id"] = json!(self.claim.request_id);
+        }
         if let Some(job) = &self.job {
             body["amount_usdc"] = json!(job.price.to_string());
             body["transaction"] = json!(job.transaction);

@@ -63,7 +63,7 @@ static PAYMENT: &[Member] = &[
     has("payer", Shape::Address),
     has("network", Shape::Text),
     has("claimed_at", Shape::Time),
-    has("request_id", Shape::Uuid),
+    may("request_id", Shape::Uuid).about("Only for its payer, by proof or access token"),
     may("amount_usdc", Shape::Usdc),
     may("transaction", Shape::OrNull(&Shape::Hash)),
     may("job_status", Shape::Choice(&["pending", "processing", "completed", "failed"])),
@@ -85,7 +85,7 @@ pub static OPERATIONS: &[Operation] = &[
         )])])
         .refuses(&[(404, "not_found"), (410, "result_expired")]),
     Operation::get("/v1/payments/{reference}", "getPayment", "What became of a payment")
-        .about("By its nonce or by its transaction's hash. Nothing is shown that the chain does not show.")
+        .about("By its nonce or by its transaction's hash. Its payer, by proof or token, is also told the `request_id`.")
         .answers(&[Answer::ok(
             "The payments; `never_seen` if there is none",
             Shape::Object(&[

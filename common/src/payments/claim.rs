@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use ring::hmac;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
@@ -79,13 +80,12 @@ impl Claim {
     }
 }
 
-/// The job bought with a payment that names no quote.
-pub fn request_id(authorization: &Authorization, chain: &ChainConfig) -> RequestId {
+/// The job bought with a payment that names no quote. It follows from a key, too: a settled payment is on the chain for
+/// everybody, and who knows a job's id and its buyer's address can read what a soul delivered.
+pub fn request_id(authorization: &Authorization, chain: &ChainConfig, key: &hmac::Key) -> RequestId {
     let chain_id = chain.chain_id.to_be_bytes();
-    RequestId::bought_with(
-        "payment",
-        &[&chain_id, chain.token.address.bytes(), authorization.from.bytes(), &authorization.nonce],
-    )
+    let named = [&chain_id, chain.token.address.bytes().as_slice(), authorization.from.bytes(), &authorization.nonce];
+    RequestId::bought_with("payment", &[&digest::hmac(key, &named.concat())])
 }
 
 fn partition(nonce: &Word) -> String {

@@ -127,8 +127,9 @@ pub fn check_file_path(path: &str) -> Result<(), &'static str> {
     if path.split('/').any(|part| part.is_empty() || part == "." || part == "..") {
         return Err("must be relative, without empty, . or .. parts");
     }
-    if path.contains('?') || path.contains("%25") {
-        return Err("must not contain ? or %25");
+    // What was no UTF-8 arrives as U+FFFD: two such names would be one.
+    if path.contains(['?', '\u{fffd}']) || path.contains("%25") {
+        return Err("must be UTF-8 and not contain ? or %25");
     }
     Ok(())
 }
@@ -165,6 +166,7 @@ mod tests {
             "a\nb",
             "a\u{202e}b",
             "a?b",
+            "a\u{fffd}",
             "%2541",
             &"x".repeat(256),
         ] {

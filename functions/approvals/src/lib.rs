@@ -131,7 +131,9 @@ async fn list(State(desk): State<Desk>, headers: HeaderMap, RawQuery(query): Raw
         let now = desk.app.clock.now();
         let approvals = store::list(&desk.app.db, caller.agent, status, limit, now).await?;
         let approvals: Vec<Value> = approvals.iter().map(|approval| approval.view(now)).collect();
-        Ok(success(StatusCode::OK, json!({"approvals": approvals})))
+        let body = json!({"approvals": approvals});
+        limits::take_list(&desk.app, Subject::Agent(caller.agent), Class::Export, body.to_string().len()).await?;
+        Ok(success(StatusCode::OK, body))
     };
     respond(answer.await)
 }

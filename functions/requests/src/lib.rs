@@ -53,13 +53,17 @@ async fn request(State(app): State<App>, Segment(id): Segment, headers: HeaderMa
     respond(answer.await)
 }
 
-/// `GET /v1/payments/{nonce or transaction hash}`: what became of a payment. Both are 32 random bytes or public on
-/// chain, and the answer holds nothing that the chain does not show, so no proof is asked for.
-async fn payment(State(app): State<App>, Segment(reference): Segment) -> Response {
+/// `GET /v1/payments/{nonce or transaction hash}`: what became of a payment. Both are on the chain for everybody, so no
+/// proof is asked for. What it bought is told to its payer alone: a job's id is half of what it takes to read a soul's work.
+async fn payment(State(app): State<App>, Segment(reference): Segment, headers: HeaderMap) -> Response {
     let answer = async {
         let reference = common::evm::parse_word(&reference).ok_or_else(|| {
             ApiError::field("reference", "must be a nonce or a transaction hash: 0x and 64 hex digits")
         })?;
+        let caller = app.caller_if_proven(&headers, Scope::Read).await?;
+        if let Some(caller) = &caller {
+            limits::take(&app, Subject::of(caller, Class::Read), Class::Read).await?;
+        }
         // Whoever asks, the chain may have to be asked too.
         limits::may_ask_chain(&app, Subject::source())?;
         let found = status::find(&app.db, &app.chain, &app.config.chain, &reference).await;
@@ -68,7 +72,7 @@ async fn payment(State(app): State<App>, Segment(reference): Segment) -> Respons
         }
         let payments = found?;
         let state = payments.first().map_or("never_seen", |payment| payment.state);
-        let payments: Vec<_> = payments.iter().map(|payment| payment.to_json()).collect();
+        let payments: Vec<_> = payments.iter().map(|payment| payment.to_json(caller.as_ref())).collect();
         Ok(private_json(
             StatusCode::OK,
             &json!({"reference": common::evm::hex0x(&reference), "state": state, "payments": payments}),

@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::response::Response;
 use common::gate::{MAX_BODY_BYTES, parse_body, respond};
 use common::http::{Segment, private_json, read_body};
+use common::limits::{self, Class, Subject};
 use common::marketplace::registry::{self, Offered};
 use common::marketplace::service;
 use common::marketplace::soul::Soul;
@@ -22,7 +23,10 @@ pub async fn list(State(market): State<Arc<Market>>, headers: HeaderMap) -> Resp
         let services = service::of_soul_latest(&market.app.db, soul.slug.as_str()).await?;
         let services: Vec<Value> =
             services.iter().map(|service| view::service(&soul, service, market.has_model())).collect();
-        Ok(private_json(StatusCode::OK, &json!({"services": services})))
+        let body = json!({"services": services});
+        let bytes = body.to_string().len();
+        limits::take_list(&market.app, Subject::Soul(soul.id()), Class::Export, bytes).await?;
+        Ok(private_json(StatusCode::OK, &body))
     };
     respond(answer.await)
 }

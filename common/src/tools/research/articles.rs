@@ -13,6 +13,7 @@ use crate::money::Usdc;
 use crate::research::text;
 use crate::tools::enrichment::RETENTION;
 use crate::tools::enrichment::input::SAYS;
+use crate::tools::pages;
 use crate::tools::{Output, Runner, Task, ToolError, Toolbox};
 use crate::words::words;
 
@@ -28,6 +29,7 @@ pub static SPEC: ToolSpec = ToolSpec {
     price: Price::Fixed(Usdc::from_micro(50_000)),
     deadline: Duration::from_secs(60),
     retention: RETENTION,
+    needs: |_, _| pages::SEARCHED_WITH.to_vec(),
     input: &[
         Field::required("name", Kind::Text { min: 1, max: 500, format: Some(&SAYS) }, "The person's name"),
         Field::required("company", Kind::Text { min: 1, max: 500, format: Some(&SAYS) }, "The company's name"),
