@@ -27,6 +27,10 @@ pub use devchain as chain;
 pub use sam_template as template;
 pub use stack::{Options, Stack};
 
+/// Stack of a thread that runs the service, as large as a process's own, on which deployed functions run. Unoptimised, a call
+/// through all functions has needed more than the two megabytes of a thread.
+pub const STACK_BYTES: usize = 8 * 1024 * 1024;
+
 /// Writes a file so that nobody, not even after a crash, finds half of it. Only this user may read it.
 pub fn write_whole(path: &std::path::Path, text: &str) -> Result<(), Error> {
     use std::io::Write;

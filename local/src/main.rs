@@ -18,9 +18,10 @@ const TOOLS: &str = ".tools";
 /// The gateway's port if `PORT` does not say otherwise.
 const DEFAULT_PORT: &str = "8402";
 
-#[tokio::main]
-async fn main() -> std::process::ExitCode {
-    match run().await {
+fn main() -> std::process::ExitCode {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.thread_stack_size(local::STACK_BYTES).enable_all().build();
+    match runtime.map_err(Error::from).and_then(|runtime| runtime.block_on(run())) {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("cannot start: {error}");

@@ -45,7 +45,9 @@ pub use seller::Seller;
 
 /// One runtime for every test: the chain and the stacks live on it.
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().expect("a runtime")
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(4).thread_stack_size(local::STACK_BYTES).enable_all();
+    runtime.build().expect("a runtime")
 });
 
 static CHAIN: OnceCell<Arc<DevChain>> = OnceCell::const_new();
