@@ -125,7 +125,7 @@ call 206 GET "$file" -H "$agent" -H 'range: bytes=0-29'
 sed 's/^/  /' "$work/answer"
 
 step "9. Rate it, once"
-call 200 POST "/v1/soul/jobs/$worker_job/rate" -H "$agent" -H "$json" -d '{"rating": 5, "review": "all words are there"}'
+local/ask.sh "/v1/soul/jobs/$worker_job/rate" '{"rating": 5, "review": "all words are there"}' >"$work/answer"
 show
 call 400 POST "/v1/soul/jobs/$worker_job/rate" -H "$agent" -H "$json" -d '{"rating": 1}'
 show

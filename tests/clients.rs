@@ -197,7 +197,7 @@ fn the_tour_spends_without_a_wallet() {
     });
 }
 
-/// `local/buy.sh` and `local/get.sh`, as the README has them: what was bought is printed when it is done, also when it
+/// `local/buy.sh` and `local/ask.sh`, as the README has them: what was bought is printed when it is done, also when it
 /// failed, and what is the buyer's own is read with its proof.
 #[test]
 fn buying_prints_the_result_and_reading_proves_who_asks() {
@@ -224,9 +224,9 @@ fn buying_prints_the_result_and_reading_proves_who_asks() {
         let (bought, accepted, _) = told("buy.sh", &[READ_PATH, nowhere], "0").await;
         assert_eq!((bought, &accepted["status"]), (true, &json!("processing")), "{accepted}");
         let path = format!("/v1/requests/{}", accepted["request_id"].as_str().unwrap());
-        let (read, job, _) = told("get.sh", &[&path], "").await;
+        let (read, job, _) = told("ask.sh", &[&path], "").await;
         assert_eq!((read, &job["request_id"]), (true, &accepted["request_id"]), "{job}");
-        let (read, refused, _) = told("get.sh", &["/v1/requests/x"], "").await;
+        let (read, refused, _) = told("ask.sh", &["/v1/requests/x"], "").await;
         assert_eq!((read, &refused["error"]), (false, &json!("not_found")));
     });
 }

@@ -21,7 +21,7 @@ use local::Stack;
 use serde_json::{Value, json};
 
 use crate::support::zone::{self, Zone};
-use crate::support::{Payer, run, stack_with};
+use crate::support::{Payer, has_pages, run, stack_with};
 
 const KEY: &str = "a-secret-key";
 const PROFILE_PATH: &str = "/v1/tools/enrich/profile";
@@ -824,11 +824,11 @@ fn what_a_vendor_says_of_who_opted_out_is_dropped() {
 }
 
 #[test]
-fn without_anybody_to_ask_the_charge_goes_back() {
+fn without_anybody_to_ask_nothing_is_sold_or_the_charge_goes_back() {
     run(async {
         let stack = stack_with(|options| options).await;
         let payer = Payer::new(&stack).await;
-        for (path, body, price) in [
+        let calls = [
             ("/v1/tools/research/people", json!({"skills": ["sailing"]}), "0.010000"),
             ("/v1/tools/find/company", json!({"name": "Example"}), "0.010000"),
             ("/v1/tools/lookup/person-dossier", json!({"name": "Jane Doe"}), "0.050000"),
@@ -838,7 +838,14 @@ fn without_anybody_to_ask_the_charge_goes_back() {
                 "0.005000",
             ),
             ("/v1/tools/enrich/company", json!({"ticker": "EXMP"}), "0.005000"),
-        ] {
+        ];
+        for (path, body, _) in &calls {
+            let none = payer.client.post(path, &[], body).await;
+            assert_eq!(none.error(), (503, "provider_unavailable".to_owned()), "{path}: {}", none.text);
+            assert_eq!(none.json()["reason"], "provider_not_configured", "{path}");
+        }
+        has_pages(&stack).await;
+        for (path, body, price) in calls {
             let accepted = payer.buy(path, &body).await;
             assert_eq!(accepted.status, 202, "{path}: {}", accepted.text);
             let job = payer.finished(accepted.json()["request_id"].as_str().unwrap()).await;
@@ -1022,6 +1029,7 @@ fn the_public_sdks_use_every_tool() {
             options.with("PROVIDER_URLS", urls).with("PROVIDER_KEYS", keys)
         })
         .await;
+        has_pages(&stack).await;
         for version in ["0.37.0", "0.50.0"] {
             let mut about = local::report::json(&stack);
             about["wallets"]["rich"] = json!(crate::clients::wallet(&stack, 1_000_000).await.0);

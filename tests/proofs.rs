@@ -1,9 +1,9 @@
 //! Agent proofs on polling, balance and agents/me: fresh, used once, and for the right agent.
 
 use common::clock::Clock;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::support::{Payer, VIN, VIN_PATH, run, stack};
+use crate::support::{Answer, Payer, VIN, VIN_PATH, run, stack};
 
 const ROUTES: [&str; 3] = ["/v1/agents/me", "/v1/tools/balance", "/v1/requests/00000000-0000-8000-8000-000000000000"];
 
@@ -108,13 +108,31 @@ fn a_proof_beside_a_payment_is_checked_as_well() {
         let unpaid = payer.client.post(VIN_PATH, &[("x-agent-proof", &proof)], &body).await;
         assert_eq!(unpaid.status, 402);
         let payment = payer.pay(&unpaid);
-        let answer =
-            payer.client.post(VIN_PATH, &[("x-agent-proof", &proof), ("payment-signature", &payment)], &body).await;
-        assert_eq!((answer.status, &answer.json()["reason"]), (401, &json!("already_used")));
+        let paid = |proof: String, body: Value| {
+            let (payer, payment) = (payer.clone(), payment.clone());
+            async move {
+                let headers = [("x-agent-proof", proof.as_str()), ("payment-signature", payment.as_str())];
+                payer.client.post(VIN_PATH, &headers, &body).await
+            }
+        };
+        let is_used =
+            |answer: &Answer| (answer.status, answer.json()["reason"].clone()) == (401, json!("already_used"));
+        // It is good once more, for the paid request of the very call it came with.
+        assert!(is_used(&paid(proof.clone(), json!({"vin": "1FTFW1ET5DFC10312"})).await), "for another call");
+        assert!(is_used(&payer.client.get("/v1/agents/me", &[("x-agent-proof", &proof)]).await), "for a read");
+        assert!(is_used(&payer.client.post(VIN_PATH, &[("x-agent-proof", &proof)], &body).await), "for a price");
+        let both = tokio::join!(paid(proof.clone(), body.clone()), paid(proof.clone(), body.clone()));
+        let mut statuses = [both.0.status, both.1.status];
+        statuses.sort_unstable();
+        assert_eq!(statuses, [200, 401], "two at once: {} {}", both.0.text, both.1.text);
+        assert!(is_used(&paid(proof, body.clone()).await), "a third time");
+        // Nor does one that was used for something else, or that paid, buy anything.
+        let read = payer.proof("write");
+        assert_eq!(payer.client.get("/v1/agents/me", &[("x-agent-proof", &read)]).await.status, 200);
+        assert!(is_used(&paid(read, body.clone()).await), "after a read");
         let fresh = payer.proof("write");
-        let answer =
-            payer.client.post(VIN_PATH, &[("x-agent-proof", &fresh), ("payment-signature", &payment)], &body).await;
-        assert_eq!(answer.status, 200, "{}", answer.text);
+        assert_eq!(paid(fresh.clone(), body.clone()).await.status, 200, "the answer again");
+        assert!(is_used(&paid(fresh, body).await), "after it paid");
     });
 }
 

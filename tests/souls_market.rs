@@ -161,6 +161,16 @@ fn a_service_is_bought_done_by_its_worker_and_rated() {
         let seen = read(&payer, job).await.json()["job"].clone();
         assert_eq!((&seen["status"], &seen["progress"]["percent"]), (&json!("processing"), &json!(50)));
 
+        // The work may take days; the money is there, and the receipt says so.
+        let receipt = payer.get("/v1/analytics/receipts").await.json()["receipts"][0].clone();
+        assert_eq!(
+            (&receipt["status"], &receipt["execution_status"]),
+            (&json!("settled"), &json!("pending")),
+            "{receipt}"
+        );
+        let spent = payer.get("/v1/analytics/spend/breakdown").await.text;
+        assert!(spent.contains("0.500000"), "{spent}");
+
         let put =
             shop.raw("PUT", &format!("/jobs/{job}/files/out/a%20b.txt"), "text/plain", b"0123456789".to_vec()).await;
         assert_eq!(put.status, 200, "{}", put.text);

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use http::HeaderMap;
 
 use crate::approvals::Notices;
+use crate::auth::nonce::{self, Use};
 use crate::auth::proof::{Proof, ProofError, Scope};
 use crate::auth::token::{self, AccessToken, TokenError};
-use crate::auth::{AgentName, Caller, Session, nonce};
+use crate::auth::{AgentName, Caller, Session};
 use crate::availability::{self, Lacking};
 use crate::clock::Clock;
 use crate::config::{AwsConfig, Config, Platform, SettlementConfig};
@@ -168,15 +169,23 @@ impl App {
 
     /// Who is calling, if anything proves it; counted against no limit yet. A bad proof or token is an error wherever it is sent.
     pub async fn caller_if_proven(&self, headers: &HeaderMap, needed: Scope) -> Result<Option<Caller>, ApiError> {
+        self.caller_of_call(headers, needed, Use::Once).await
+    }
+
+    /// The same, where the proof may be good for more than one request.
+    pub async fn caller_of_call(
+        &self,
+        headers: &HeaderMap,
+        needed: Scope,
+        used_for: Use,
+    ) -> Result<Option<Caller>, ApiError> {
         if let Some(secret) = headers::bearer(headers)? {
             return self.token_caller(headers, secret).await.map(|(caller, _)| Some(caller));
         }
-        let proof = self.proof_if_given(headers, needed).await?;
-        Ok(proof.map(|proof| Caller {
-            agent: AgentId::of(proof.agent),
-            wallet: proof.agent,
-            session: Session::Wallet(proof.scope),
-        }))
+        let Some(header) = headers::text(headers, "x-agent-proof")? else { return Ok(None) };
+        let proof = self.used_proof(header, needed, headers::agent_name(headers)?, used_for).await?;
+        let (agent, wallet) = (AgentId::of(proof.agent), proof.agent);
+        Ok(Some(Caller { agent, wallet, session: Session::Wallet(proof.scope) }))
     }
 
     async fn token_caller(&self, headers: &HeaderMap, secret: &str) -> Result<(Caller, AccessToken), ApiError> {
@@ -197,21 +206,25 @@ impl App {
         Ok(headers::bearer(headers)?.and_then(|secret| self.config.platforms.by_secret(secret)))
     }
 
-    /// The proof, if there is one, checked and used up.
-    async fn proof_if_given(&self, headers: &HeaderMap, needed: Scope) -> Result<Option<Proof>, ApiError> {
-        let Some(header) = headers::text(headers, "x-agent-proof")? else { return Ok(None) };
-        self.proof(header, needed, headers::agent_name(headers)?).await.map(Some)
-    }
-
     /// A proof that came as the header's text, wherever it was sent, checked and used up.
     pub async fn proof(&self, header: &str, needed: Scope, named: Option<AgentName>) -> Result<Proof, ApiError> {
+        self.used_proof(header, needed, named, Use::Once).await
+    }
+
+    async fn used_proof(
+        &self,
+        header: &str,
+        needed: Scope,
+        named: Option<AgentName>,
+        used_for: Use,
+    ) -> Result<Proof, ApiError> {
         let proof = Proof::parse(header).map_err(ApiError::InvalidProof)?;
         proof.check(self.clock.now(), needed, named).map_err(ApiError::InvalidProof)?;
         if !self.is_signed(&proof).await? {
             return Err(ApiError::InvalidProof(ProofError::Invalid));
         }
         // Only a good proof is used up.
-        nonce::burn(&self.db, &proof).await?.map_err(ApiError::InvalidProof)?;
+        nonce::burn(&self.db, &proof, used_for).await?.map_err(ApiError::InvalidProof)?;
         Ok(proof)
     }
 

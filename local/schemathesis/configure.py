@@ -10,7 +10,7 @@ import sys
 document = json.load(open(sys.argv[1]))
 accepted = ["2xx", "3xx", "401", "402", "403", "404", "409", "429"]
 # Not 402: whatever is wrong with the input is said before any price.
-rejected = ["400", "401", "403", "404", "405", "406", "409", "413", "415", "422", "428", "429"]
+rejected = ["400", "401", "403", "404", "405", "406", "409", "413", "415", "422", "428", "429", "431"]
 
 
 def allow(operation, checks, why):
@@ -45,7 +45,8 @@ for path in document["paths"].values():
         # What is bought may be done by somebody else, who may not answer: then nothing is charged, or it is paid back. That a
         # 503 says so, and that there is no other, is judged by `unavailable_as_described` in the hooks.
         if "x-payment-info" in operation:
-            more.append("503")
+            more += ["431", "503"]
+            reasons.append("headers may each be within their limit and too long together")
             reasons.append("its source or provider does not answer here")
             checks["not_a_server_error"] = ["2xx", "3xx", "4xx", "503"]
         if more:

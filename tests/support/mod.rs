@@ -27,10 +27,12 @@ use std::time::{Duration, Instant};
 
 use common::availability::{self, Lacking};
 use common::catalog::{CATALOG, Need};
+use common::clock::Clock;
 use common::evm::hex0x;
 use common::evm::signature::PrivateKey;
-use common::search::index::Pointer;
-use common::store::{Key, Write};
+use common::search::address;
+use common::search::index::writer::Change;
+use common::search::index::{Limits, StoredPage, Writer};
 use common::tools::lookups::snapshot;
 use devchain::DevChain;
 use local::{Options, Stack};
@@ -114,14 +116,22 @@ pub async fn equipped_stack() -> Stack {
     stack
 }
 
-/// Says that the index has a page, which it has not: what looks for pages then has a price.
+/// Gives the index a page that nobody looks for: what searches pages then has a price, and finds nothing.
 pub async fn has_pages(stack: &Stack) {
-    let pointer = Write::put(
-        &stack.app.db.tables.agents,
-        Key::new("INDEX", "pages"),
-        &Pointer { pages: 1, ..Pointer::default() },
-    );
-    stack.app.db.write(pointer.expect("an item")).await.expect("an index");
+    let (db, blobs) = (stack.app.db.clone(), stack.app.blobs.clone());
+    let url = "https://example.org/of-no-use".to_owned();
+    let page = StoredPage {
+        same: address::same_page(&address::tidy(&url).expect("an address")),
+        url,
+        title: "Qwxz".to_owned(),
+        text: "Qwxz vbnj.".to_owned(),
+        read_at: Clock::system().now(),
+        ..StoredPage::default()
+    };
+    let json = serde_json::to_vec(&page).expect("a page");
+    blobs.put(&page.key(), "application/json", json).await.expect("a page");
+    let change = Change { add: vec![page.key()], ..Change::default() };
+    Writer::new(db, blobs, Clock::system(), Limits::default()).apply(&change).await.expect("an index");
 }
 
 /// A stack with something changed. Each has a fee wallet of its own, as each deployment has.

@@ -44,6 +44,7 @@ use serde_json::{Map, Value};
 
 use crate::app::App;
 use crate::approvals::Notices;
+use crate::auth::nonce::Use;
 use crate::auth::{Caller, Scope};
 use crate::catalog::{Answer, ToolSpec};
 use crate::digest::sha256;
@@ -101,8 +102,14 @@ impl Gate {
     /// The same, perhaps to complete a checkout session.
     async fn call_in(&self, call: Call<'_>, basket: Option<&Basket>) -> Result<Response, ApiError> {
         // A proof is not needed here, but a bad one is never ignored.
-        let caller = self.app.caller_if_proven(call.headers, Scope::Read).await?;
-        let payment = wire::payment(call.headers).map_err(|wrong| ApiError::field(wrong.header, wrong.message))?;
+        let payment = wire::payment(call.headers).map_err(|wrong| ApiError::field(wrong.header, wrong.message));
+        let used_for = match &payment {
+            Ok(Some(_)) => Use::Pay(call.digest()),
+            Ok(None) => Use::Ask(call.digest()),
+            Err(_) => Use::Once,
+        };
+        let caller = self.app.caller_of_call(call.headers, Scope::Read, used_for).await?;
+        let payment = payment?;
         // A text is bought without a body.
         let is_text = call.listing.is_some_and(|listing| listing.service.is_none());
         let probes = is_probe(call.headers, &call.body) && !is_text;

@@ -71,6 +71,13 @@ pub struct Call<'a> {
     pub body: Bytes,
 }
 
+impl Call<'_> {
+    /// SHA-256 of what is called and with which bytes: the same on the request that asks the price and the one that pays it.
+    pub fn digest(&self) -> [u8; 32] {
+        sha256_parts(&[self.resource.as_bytes(), &self.body])
+    }
+}
+
 /// A call whose body is what the tool takes.
 pub struct Order<'a> {
     pub tool: &'static ToolSpec,

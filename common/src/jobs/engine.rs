@@ -291,7 +291,7 @@ impl Engine {
         match self.do_work(job).await? {
             Ok(Worked::HandedOver { until }) => {
                 let now = self.clock.now();
-                store::hand_over(&self.db, job, until, reminder(job, until, now), now).await?;
+                store::hand_over(&self.db, &self.signer, job, until, reminder(job, until, now), now).await?;
                 // Told only now: a worker that is quick would find a job that is not yet its own to take.
                 if let (Some(sellers), true) = (&self.sellers, job.sold.is_some()) {
                     sellers.remind(job).await;

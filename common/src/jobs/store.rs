@@ -483,6 +483,7 @@ pub async fn renew(db: &Db, job: &mut Job, now: Timestamp) -> Result<(), MoveErr
 /// the job meanwhile.
 pub async fn hand_over(
     db: &Db,
+    signer: &ReceiptSigner,
     job: &mut Job,
     until: Timestamp,
     look_again: Duration,
@@ -490,7 +491,12 @@ pub async fn hand_over(
 ) -> Result<(), MoveError> {
     let due = now.plus(look_again);
     let set = "SET #handed_until = :until, #due = :due REMOVE #lease_until, #holder";
-    db.write(change(db, job, set, now)?.bind("until", until)?.bind("due", due)?).await?;
+    let mut writes = vec![change(db, job, set, now)?.bind("until", until)?.bind("due", due)?];
+    // Work of our own is done in moments, and its receipt says that the money settled once it ends. This may take days.
+    if job.payment.is_some() && job.handed_until.is_none() && job.settlement == Settlement::Settled {
+        writes.push(revised(db, signer, job, now).await?);
+    }
+    db.apply(writes).await?;
     job.handed_until = Some(until);
     job.due = Some(due);
     job.lease_until = None;

@@ -140,7 +140,8 @@ pub static OPERATIONS: &[Operation] = &[
                 ),
             ]),
         )])
-        .refuses(&[(400, "invalid_cursor")]),
+        .refuses(&[(400, "invalid_cursor")])
+        .beyond_schema("a cursor is one that a page of yours gave"),
     Operation::post("/v1/agents/me/access-tokens", "mintAccessToken", "Mints an access token")
         .about("It pays from credits, within the budget, and cannot loosen what holds it.")
         .auth(WALLET)

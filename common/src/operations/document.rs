@@ -434,7 +434,18 @@ fn responses(operation: &Operation, common: &mut Common) -> Value {
             None => drop(responses.insert(status.to_string(), common.refusal(status, codes, form))),
         }
     }
+    responses.insert("431".to_owned(), common.response("headers-too-large", |_| headers_too_large()));
     Value::Object(responses)
+}
+
+/// The gateway's answer, not a function's. It has no schema: its body is not ours, and would be another form of error in every
+/// generated client.
+fn headers_too_large() -> Value {
+    json!({
+        "description":
+            "The request line and the headers' values are longer than 10,240 bytes together. The gateway says so, in JSON with a \
+             `message` alone",
+    })
 }
 
 /// An answer that is no refusal.

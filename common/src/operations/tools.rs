@@ -9,6 +9,7 @@ use super::{Answer, Auth, Body, IDEMPOTENCY_KEY, Link, Operation};
 use crate::catalog::input::{Field, Kind};
 use crate::catalog::{self, CATALOG, MARKET, TOP_UP, ToolSpec};
 use crate::http::headers::{MAX_APPROVAL_BYTES, MAX_COST_BYTES, MAX_QUOTE_BYTES};
+use crate::payments::wire;
 use crate::tools::verification::identity;
 
 /// Headers of a paid call. A payment may come in other dialects too (README); these are the ones to send.
@@ -16,7 +17,7 @@ static HEADERS: &[Field] = &[
     IDEMPOTENCY_KEY,
     Field::optional(
         "PAYMENT-SIGNATURE",
-        Kind::Text { min: 0, max: 16_384, format: Some(&super::shared::ASCII) },
+        Kind::Text { min: 0, max: wire::MAX_HEADER_BYTES, format: Some(&super::shared::ASCII) },
         "x402 v2: the signed payment, base64 of JSON. Clients of x402 send it when they are answered 402",
     ),
     Field::optional(

@@ -16,7 +16,7 @@ use crate::evm::authorization::Authorization;
 use crate::evm::{parse_decimal_word, parse_hex0x, parse_word};
 
 /// Larger payment headers are not looked at. API Gateway takes 10,240 bytes for the request line and all headers together.
-const MAX_HEADER_BYTES: usize = 9 * 1024;
+pub const MAX_HEADER_BYTES: usize = 9 * 1024;
 /// Room for the signatures of contract wallets.
 const MAX_SIGNATURE_BYTES: usize = 2 * 1024;
 

@@ -94,6 +94,7 @@ pub static SPEC: ToolSpec = ToolSpec {
         Field::optional("ticker", Kind::Text { min: 1, max: 10, format: Some(&SAYS) }, "Its stock's ticker"),
     ],
     check,
+    needs: |_, input| super::needs(input.contains_key("domain")),
     example: || json!({"domain": "example.com"}),
     output,
     ..ToolSpec::QUEUED

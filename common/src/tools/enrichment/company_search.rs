@@ -41,6 +41,7 @@ pub static SPEC: ToolSpec = ToolSpec {
         Field::optional("limit", Kind::Integer { min: 1, max: 100 }, "Most rows, 10 if none is said"),
     ],
     check,
+    needs: |_, input| super::needs(input.contains_key("domain")),
     example: || json!({"name": "Example", "limit": 5}),
     output,
     ..ToolSpec::QUEUED

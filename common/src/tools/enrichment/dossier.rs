@@ -38,6 +38,7 @@ pub static SPEC: ToolSpec = ToolSpec {
         PHONES,
     ],
     check: |input, _| input::one_of(input, &["email", "social_media_url", "name", "profile_url", "linkedin_url"]),
+    needs: profile::needs,
     example: || json!({"name": "Jane Doe", "company": "Example Corporation"}),
     output,
     ..ToolSpec::QUEUED

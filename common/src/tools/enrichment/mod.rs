@@ -29,6 +29,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{Output, Source, Task, ToolError, Toolbox, Unavailable};
+use crate::catalog::Need;
 use crate::config::Capability;
 use crate::opt_out::{self, Marks};
 use crate::providers::people::{self, Answer, Asked, Asking, Page, PeopleSource};
@@ -38,6 +39,15 @@ use crate::search::{Hit, Query};
 pub const RETENTION: Duration = Duration::from_secs(7 * 24 * 3600);
 /// What is kept of a deadline for writing the answer.
 const RESERVE: Duration = Duration::from_secs(3);
+
+/// What a call needs: nothing, if it names a site or an address that we look at ourselves; else somebody who keeps such
+/// records, or pages to look in.
+fn needs(names_a_site: bool) -> Vec<Need> {
+    match names_a_site {
+        true => Vec::new(),
+        false => vec![Need::Provider(Capability::People), Need::Provider(Capability::Search), Need::Pages],
+    }
+}
 
 family!(people_search, company_search, dossier, profile, email, company);
 

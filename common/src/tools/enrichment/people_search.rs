@@ -67,6 +67,7 @@ pub static SPEC: ToolSpec = ToolSpec {
         PHONES,
     ],
     check,
+    needs: |_, input| super::needs(!filter(input).company_domains.is_empty()),
     example: || json!({"job_titles": ["Head of Sales"], "company_domains": ["example.com"], "limit": 10}),
     output,
     ..ToolSpec::QUEUED

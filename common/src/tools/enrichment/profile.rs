@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::input::{self, DOMAIN_KIND, EMAIL_KIND, NAME, PHONES, PROFILE_KIND};
 use super::{Enquiry, RETENTION, all_from, nobody_knows, person::split_name, schema};
 use crate::catalog::input::Field;
-use crate::catalog::{Price, ToolSpec};
+use crate::catalog::{Need, Price, ToolSpec};
 use crate::money::Usdc;
 use crate::opt_out::Marks;
 use crate::providers::people::{Person, Who, domain_of, email_of, is_about, profile_url};
@@ -37,12 +37,19 @@ pub static SPEC: ToolSpec = ToolSpec {
         wrong.extend(input::public(input, "company_domain", policy));
         wrong
     },
+    needs,
     example: || json!({"email": "jane.doe@example.com", "name": "Jane Doe", "company_domain": "example.com"}),
     output,
     ..ToolSpec::QUEUED
 };
 
 pub static RUNNER: Runner = Runner { spec: &SPEC, run };
+
+/// What a call about one person needs.
+pub(super) fn needs(_: &ToolSpec, input: &Map<String, Value>) -> Vec<Need> {
+    let who = who(input);
+    super::needs(who.email.is_some() || who.company_domain.is_some())
+}
 
 /// Whom an input is about.
 pub(super) fn who(input: &Map<String, Value>) -> Who {

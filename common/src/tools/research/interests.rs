@@ -43,7 +43,7 @@ pub static SPEC: ToolSpec = ToolSpec {
     paths: &["/v1/tools/research/interests", "/v1/tools/lookup/person-interests"],
     price: Price::Fixed(Usdc::from_micro(50_000)),
     deadline: Duration::from_secs(60),
-    needs: subject::needs,
+    needs: subject::needs_if_any,
     retention: RETENTION,
     input: &[
         Field::optional("email", EMAIL_KIND, "An e-mail address; pages that name it are searched for"),

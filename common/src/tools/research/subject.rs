@@ -15,6 +15,7 @@ use crate::read::{ReadOptions, read_page};
 use crate::research::text;
 use crate::search::Hit;
 use crate::tools::enrichment::input::URL_KIND;
+use crate::tools::pages::SEARCHED_WITH;
 use crate::tools::{Task, ToolError, Toolbox, Unavailable};
 
 /// What is kept of a deadline for writing the answer.
@@ -55,6 +56,11 @@ pub async fn refuse_listed(toolbox: &Toolbox, task: &Task) -> Result<(), ToolErr
 pub fn needs(_: &ToolSpec, input: &Map<String, Value>) -> Vec<Need> {
     let url = input.get(ADDRESS).and_then(Value::as_str).unwrap_or_default();
     closed(url).map(Need::Nobody).into_iter().collect()
+}
+
+/// The same of a call that may name no address: then pages that name the person are looked for.
+pub fn needs_if_any(tool: &ToolSpec, input: &Map<String, Value>) -> Vec<Need> {
+    if input.contains_key(ADDRESS) { needs(tool, input) } else { SEARCHED_WITH.to_vec() }
 }
 
 /// Refuses what nobody reads here.
