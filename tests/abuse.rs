@@ -10,7 +10,7 @@ use common::ids::RequestId;
 use common::jobs::store;
 use common::limits::{Class, SMALL_ANSWER};
 use common::marketplace::files::{self, FileRow};
-use common::marketplace::{slots, trials};
+use common::marketplace::{slots, soul, trials};
 use common::money::Usdc;
 use common::net::FetchPolicy;
 use common::providers::outbound::{Ask, OutboundError};
@@ -749,17 +749,47 @@ fn a_result_told_over_a_websocket_counts_too() {
 }
 
 #[test]
-fn exports_of_a_wallet_end_for_the_day() {
+fn exports_and_long_lists_end_for_the_day() {
     run(async {
         let it = deployed().await;
         let payer = Payer::with(&it.stack, 0).await;
+        let preview = json!({"text": "x".repeat(2_000)});
+        let question = json!({"action_summary": "Go on", "approver": {"email": "a@example.com"}, "preview": preview});
+        for _ in 0..10 {
+            let proof = it.proof(&payer, "write");
+            let asked = payer.client.post("/v1/approvals", &[("x-agent-proof", &proof)], &question).await;
+            assert_eq!(asked.status, 201, "{}", asked.text);
+        }
         let limit = Class::Export.limit();
-        it.use_up(&format!("RATE#agent:{}#{}", payer.agent(), limit.name), limit.count.into(), 1).await;
-        let export = async || {
-            let proof = it.proof(&payer, "read");
-            payer.client.get("/v1/audit/export?format=csv", &[("x-agent-proof", &proof)]).await.status
-        };
-        assert_eq!((export().await, export().await), (200, 429));
+        for path in ["/v1/audit/export?format=csv", "/v1/approvals"] {
+            it.use_up(&format!("RATE#agent:{}#{}", payer.agent(), limit.name), limit.count.into(), 1).await;
+            let read = async || {
+                let proof = it.proof(&payer, "read");
+                payer.client.get(path, &[("x-agent-proof", &proof)]).await
+            };
+            assert_eq!((read().await.status, read().await.status), (200, 429), "{path}");
+            let refused = read().await;
+            let policy = refused.header("ratelimit").unwrap_or_default();
+            assert!(policy.starts_with("\"export\""), "{path}: a refusal says which limit it came to: {policy}");
+        }
+        // A short list costs nothing of it.
+        let proof = it.proof(&payer, "read");
+        let short = payer.client.get("/v1/approvals?limit=1", &[("x-agent-proof", &proof)]).await;
+        assert_eq!(short.status, 200, "{}", short.text);
+
+        let shop = Shop::open(&it.stack, "many-services").await;
+        for number in 0..10 {
+            let described = json!({"properties": {"a": {"description": "x".repeat(2_000)}}});
+            let body = json!({
+                "name": format!("Service {number}"), "slug": format!("service-{number}"), "price_usd": 1, "category": "data", "executor": "worker",
+                "input_schema": described,
+            });
+            let added = shop.send("POST", "/services", &body).await;
+            assert_eq!(added.status, 201, "{}", added.text);
+        }
+        let soul = soul::load(&it.stack.app.db, &shop.slug).await.unwrap().expect("the soul").id();
+        it.use_up(&format!("RATE#soul:{soul}#{}", limit.name), limit.count.into(), 1).await;
+        assert_eq!((shop.get("/services").await.status, shop.get("/services").await.status), (200, 429));
     });
 }
 

@@ -145,6 +145,11 @@ fn the_gateways_limits_are_those_of_aws() {
             let request = ask("GET", "/f").header("x-long", "x".repeat(bytes)).body(Body::empty()).unwrap();
             assert_eq!(through(function(), request).await.0, status, "{bytes} of headers");
         }
+        assert_eq!(
+            through(function(), ask("GET", "*").body(Body::empty()).unwrap()).await.0,
+            400,
+            "a request for no path"
+        );
         let panics = Router::new().route("/f", get(async || -> Response { panic!("on purpose") }));
         assert_eq!(through(panics, ask("GET", "/f").body(Body::empty()).unwrap()).await.0, 500);
     });

@@ -186,6 +186,8 @@ fn a_price_probe_needs_no_body_and_everything_else_is_validated_first() {
                 // No price is told to what would be refused.
                 let refused = client.send("POST", path, &[("x-agent-id", "<(G")], "").await.unwrap();
                 assert_eq!(refused.error(), (400, "invalid_request".to_owned()), "{path}");
+                let capped = client.send("POST", path, &[("x-max-cost-usdc", "0.0001")], "").await.unwrap();
+                assert_eq!(capped.error(), (400, "exceeds_caller_budget".to_owned()), "{path}");
             }
             for body in ["{}", " ", "{\"vin\":1,\"url\":1}"] {
                 let answer = client.send("POST", path, &[("content-type", "application/json")], body).await.unwrap();

@@ -12,6 +12,14 @@ pub fn is_invisible(letter: char) -> bool {
         | '\u{fff0}'..='\u{fff8}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
+/// Whether a text has something that shows nothing: an invisible character, or a control. Where it may have `lines`, line breaks
+/// and tabs are none.
+pub fn hides_something(text: &str, lines: bool) -> bool {
+    let hides =
+        |letter: char| is_invisible(letter) || letter.is_control() && !(lines && matches!(letter, '\n' | '\r' | '\t'));
+    text.chars().any(hides)
+}
+
 /// A stranger's text without what shows nothing: invisible characters, and controls but tab and line feed.
 pub fn visible(text: &str) -> String {
     let shows = |letter: &char| !is_invisible(*letter) && (!letter.is_control() || matches!(letter, '\n' | '\t'));

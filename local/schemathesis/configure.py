@@ -44,7 +44,7 @@ for path in document["paths"].values():
         checks = {}
         # What is bought may be done by somebody else, who may not answer: then nothing is charged, or it is paid back. That a
         # 503 says so, and that there is no other, is judged by `unavailable_as_described` in the hooks.
-        if "x-payment-info" in operation:
+        if {"x-payment-info", "x-unavailable"} & operation.keys():
             more += ["431", "503"]
             reasons.append("headers may each be within their limit and too long together")
             reasons.append("its source or provider does not answer here")

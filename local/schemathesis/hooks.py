@@ -29,8 +29,8 @@ REASONS = {"destination_not_reachable", "source_unavailable", "provider_not_conf
 
 @schemathesis.check
 def unavailable_as_described(context, response, case):
-    """A call that was sold and could not be done says which provider failed, and where the money is."""
-    if response.status_code < 500 or "x-payment-info" not in case.operation.definition.raw:
+    """A call that was sold and could not be done, or that is not sold here, says what is missing, and where the money is."""
+    if response.status_code < 500 or not {"x-payment-info", "x-unavailable"} & case.operation.definition.raw.keys():
         return
     body = response.json()
     assert response.status_code == 503 and body["error"] == "provider_unavailable", body

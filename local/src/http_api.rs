@@ -58,6 +58,10 @@ pub async fn handle(request: Request, find: impl FnOnce(&str, &str) -> Option<Ro
         return said(StatusCode::PAYLOAD_TOO_LARGE, "HTTP content length exceeded 10485760 bytes.");
     };
     let path = decoded_path(parts.uri.path());
+    // `GET *` and the like, which HTTP has for servers as a whole.
+    if !path.starts_with('/') {
+        return said(StatusCode::BAD_REQUEST, "Bad Request");
+    }
     let Some(function) = find(parts.method.as_str(), &path) else {
         return said(StatusCode::NOT_FOUND, "Not Found");
     };

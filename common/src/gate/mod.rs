@@ -173,7 +173,7 @@ impl Gate {
 
     /// No bytes of body and no payment: somebody wants to know what this costs. Directories list what answers so.
     async fn probe(&self, call: &Call<'_>) -> Result<Response, ApiError> {
-        CallHeaders::read(call.headers)?;
+        let CallHeaders { max_cost, .. } = CallHeaders::read(call.headers)?;
         if let Some(listing) = call.listing {
             listing.check_open()?;
             if listing.quoted {
@@ -182,6 +182,7 @@ impl Gate {
         }
         self.check_able(call.tool, &Map::new()).await?;
         let price = call.listing.map_or_else(|| call.tool.price.usual(), |listing| listing.price);
+        order::check_cap(max_cost, price)?;
         let nothing = sha256(b"");
         let purchase = Purchase { tool: call.tool.name, body: &nothing };
         let (now, validity) = (self.app.clock.now(), self.app.config.payments.quote_ttl);

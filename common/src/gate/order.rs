@@ -210,10 +210,15 @@ impl<'a> Order<'a> {
 
     /// Refuses what is above the caller's own cap.
     pub fn check_cap(&self, price: Usdc) -> Result<(), ApiError> {
-        match self.max_cost {
-            Some(cap) if price > cap => Err(ApiError::ExceedsCallerBudget { price, cap }),
-            _ => Ok(()),
-        }
+        check_cap(self.max_cost, price)
+    }
+}
+
+/// Refuses what costs more than the caller's own cap, if it set one.
+pub fn check_cap(cap: Option<Usdc>, price: Usdc) -> Result<(), ApiError> {
+    match cap {
+        Some(cap) if price > cap => Err(ApiError::ExceedsCallerBudget { price, cap }),
+        _ => Ok(()),
     }
 }
 

@@ -76,7 +76,8 @@ pub async fn headers(request: Request, next: impl AsyncFnOnce(Request) -> Respon
     let answer = async {
         let response = next(request).await;
         match HERE.try_with(|here| here.taken.get()) {
-            Ok(Some(taken)) => taken.mark(response),
+            // A refusal says of itself which limit it came to.
+            Ok(Some(taken)) if !response.headers().contains_key("ratelimit") => taken.mark(response),
             _ => response,
         }
     };

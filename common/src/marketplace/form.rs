@@ -7,7 +7,7 @@ use super::schema::under;
 use super::soul::{RESERVED, Slug};
 use crate::catalog::input::FieldError;
 use crate::evm::Address;
-use crate::material::is_invisible;
+use crate::material::hides_something;
 use crate::money::Usdc;
 
 const MIN_TEXT_BYTES: usize = 10;
@@ -81,16 +81,16 @@ pub fn text(min: usize, max: usize) -> impl Fn(&Value) -> Result<String, Wrong> 
     }
 }
 
+/// What a seller is told of a text that [`hides_something`].
+pub const HIDES: &str = "must not contain control or invisible characters";
+
 /// A text that strangers are shown in prices and lists: nothing in it hides, or turns around what stands beside it, and
 /// something of it can be seen. Where it may have `lines`, also line breaks and tabs.
 pub fn shown(min: usize, max: usize, lines: bool) -> impl Fn(&Value) -> Result<String, Wrong> {
     move |value| {
         let text = text(min, max)(value)?;
-        let hides = |letter: char| {
-            is_invisible(letter) || letter.is_control() && !(lines && matches!(letter, '\n' | '\r' | '\t'))
-        };
-        if text.chars().any(hides) {
-            return wrong("must not contain control or invisible characters");
+        if hides_something(&text, lines) {
+            return wrong(HIDES);
         }
         if min > 0 && text.trim().is_empty() {
             return wrong("must have something that can be seen");

@@ -201,7 +201,7 @@ fn slug(about: &str) -> Value {
 
 /// `marketplace::service_form::Change::read`.
 pub fn service() -> Value {
-    let schema = |about: &str| json!({"type": ["object", "boolean", "null"], "description": about});
+    let schema = |about: &str| json!({"type": ["object", "null"], "description": about});
     let most = Usdc::from_micro(1_000_000_000);
     json!({
         "type": "object",

@@ -24,6 +24,8 @@ use serde_json::Value;
 use crate::catalog::input::{FieldError, depth};
 use crate::digest::{canonical_json, sha256};
 use crate::evm::Word;
+use crate::marketplace::form::HIDES;
+use crate::material::hides_something;
 
 use admit::{Cost, dotted};
 
@@ -52,7 +54,21 @@ static CACHE: Mutex<Vec<(Word, Arc<Compiled>)>> = Mutex::new(Vec::new());
 
 /// Whether a seller's schema is taken. Problems are named from the schema's root.
 pub fn admit(schema: &Value) -> Result<(), Vec<FieldError>> {
-    compile(schema).map(drop)
+    compile(schema)?;
+    // Buyers and their models read it.
+    if hides_anywhere(schema) { Err(vec![FieldError::new("", HIDES)]) } else { Ok(()) }
+}
+
+/// Whether a name or a text in it has what does not show.
+fn hides_anywhere(value: &Value) -> bool {
+    match value {
+        Value::String(text) => hides_something(text, true),
+        Value::Array(items) => items.iter().any(hides_anywhere),
+        Value::Object(members) => {
+            members.iter().any(|(name, value)| hides_something(name, true) || hides_anywhere(value))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
 }
 
 /// Whether a value is what an admitted schema asks for. Problems are named from the value's root, dotted, each with the

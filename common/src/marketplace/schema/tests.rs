@@ -106,6 +106,8 @@ fn what_cannot_be_bounded_is_refused_at_its_place() {
         ("no schema", json!({"properties": {"a": 5}}), "properties.a"),
         ("no list", json!({"allOf": {}}), "allOf"),
         ("wrong keyword", json!({"type": "strange"}), "type"),
+        ("what does not show", json!({"properties": {"a": {"description": "a\u{202e}b"}}}), ""),
+        ("a name that does not show", json!({"properties": {"\u{200b}": {}}}), ""),
     ] {
         assert_eq!(within(BOUND, || places(schema)), [expected], "{name}");
     }
