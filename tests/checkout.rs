@@ -725,7 +725,7 @@ fn a_manifest_is_bounded_whatever_sellers_write() {
             let service = json!({
                 "name": format!("Words {number}"), "slug": format!("words-{number}"), "executor": "worker", "price_usd": 0.5,
                 "description": "\u{1f600}".repeat(2000),
-                "input_schema": {"type": "object", "properties": {"a": {"const": "\u{1}".repeat(2600)}}},
+                "input_schema": {"type": "object", "properties": {"a": {"const": "€".repeat(5000)}}},
             });
             let offered = shop.send("POST", "/services", &service).await;
             assert!(offered.status < 300, "{}", offered.text);
