@@ -1,10 +1,10 @@
 //! What strangers can make the operator pay: each way is gone until its limit stops it, what was done is counted, and the
 //! figures of `docs/ABUSE.md` are held to the limits in the code, the template and these counts.
 
-use common::app::Connections;
 use common::approvals::form::MAX_POLICY_BYTES;
 use common::approvals::store as approvals;
 use common::clock::{Clock, Timestamp};
+use common::connections::Connections;
 use common::evm::hex0x;
 use common::ids::RequestId;
 use common::jobs::store;

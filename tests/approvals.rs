@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use common::approvals::{GateCall, GateVerdict, approval::ApprovalId, gate, gate_check};
-use common::catalog;
+use common::catalog::list::CATALOG;
 use common::clock::Clock;
 use common::digest::{canonical_json, sha256};
 use common::encoding::base64_any;
@@ -312,7 +312,7 @@ impl<'a> Asking<'a> {
     async fn check(&self, approval_id: Option<&str>, consume: bool) -> Result<GateVerdict, ApiError> {
         let call = GateCall {
             agent: self.payer.agent(),
-            tool: catalog::find("web_read").unwrap(),
+            tool: CATALOG.find("web_read").unwrap(),
             input: &self.input,
             amount: self.amount,
             body: &self.body,

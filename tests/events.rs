@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use common::app::Connections;
+use common::connections::Connections;
 use common::http::lambda;
 use common::net::{FetchPolicy, PlainHttp};
 use common::push::{Pusher, Sender};

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use common::app::Connections;
 use common::clock::Clock;
 use common::config::Config;
+use common::connections::Connections;
 use common::marketplace::index;
 use common::net::PlainHttp;
 use common::providers::Chain;

@@ -13,9 +13,11 @@ use std::time::{Duration, Instant};
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, Response, Uri};
-use common::app::{App, Connections};
+use common::app::App;
+use common::catalog::list::CATALOG;
 use common::clock::Clock;
 use common::config::Config;
+use common::connections::Connections;
 use common::digest::sha256;
 use common::ids::RequestId;
 use common::money::Usdc;
@@ -93,7 +95,7 @@ impl Server {
         assert!(!format!("{config:?}").contains(KEY));
         let config = Arc::new(config);
         let connections = Connections::open(&config).unwrap();
-        let toolbox = App::new(config, &connections).toolbox(&connections, FetchPolicy::default()).unwrap();
+        let toolbox = App::new(config, &connections, &CATALOG).toolbox(&connections, FetchPolicy::default()).unwrap();
         let desk = Desk { runners: RUNNERS, toolbox: Arc::new(toolbox) };
         ModelExecutor::configured(desk).unwrap()
     }

@@ -9,9 +9,11 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, Response, Uri};
-use common::app::{App, Connections};
+use common::app::App;
+use common::catalog::list::CATALOG;
 use common::clock::{Clock, Timestamp};
 use common::config::Config;
+use common::connections::Connections;
 use common::net::FetchPolicy;
 use common::search::index::writer::Change;
 use common::search::index::{Limits, Pointer, StoredPage, Writer};
@@ -113,7 +115,7 @@ fn try_toolbox(providers: &[(&str, &Provider)]) -> Result<Arc<Toolbox>, StoreErr
     });
     let config = Arc::new(config.unwrap());
     let connections = Connections::open(&config).unwrap();
-    App::new(config, &connections).toolbox(&connections, FetchPolicy::default()).map(Arc::new)
+    App::new(config, &connections, &CATALOG).toolbox(&connections, FetchPolicy::default()).map(Arc::new)
 }
 
 fn query(text: &str, max_results: usize) -> Query {

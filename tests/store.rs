@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use common::app::Connections;
 use common::config::Config;
+use common::connections::Connections;
 use common::digest;
 use common::evm::hex0x;
 use common::ids::RequestId;

@@ -1,6 +1,7 @@
 //! The surface: every path answers JSON, the route table is what the routers serve, keys and catalog read well.
 
-use common::catalog::{CATALOG, MARKET, TOP_UP, input};
+use common::catalog::list::CATALOG;
+use common::catalog::{Answer, MARKET, TOP_UP, input};
 use common::http::routes;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -203,6 +204,22 @@ fn the_service_says_what_it_is() {
             assert!(stats[name].is_u64(), "{name}");
         }
     });
+}
+
+/// A direct tool is run by the function that sells it: without a runner there, it would be paid and then fail.
+#[test]
+fn every_direct_tool_has_a_runner_where_it_is_sold() {
+    for tool in CATALOG.iter().filter(|tool| tool.answer == Answer::Direct) {
+        let runners = match tool.group {
+            knowledge::GROUP => &knowledge::RUNNERS,
+            other => panic!("{}: say here which runners the function {other} has", tool.name),
+        };
+        assert!(runners.iter().any(|runner| runner.spec.name == tool.name), "{}", tool.name);
+    }
+    let queued = CATALOG.iter().filter(|tool| tool.answer == Answer::Queued);
+    for tool in queued.chain([&TOP_UP]) {
+        assert!(worker::RUNNERS.iter().any(|runner| runner.spec.name == tool.name), "{}", tool.name);
+    }
 }
 
 /// What a tool's schema says and what its validation does are the same, judged by an independent validator.

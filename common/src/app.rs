@@ -10,22 +10,23 @@ use crate::auth::proof::{Proof, ProofError, Scope};
 use crate::auth::token::{self, AccessToken, TokenError};
 use crate::auth::{AgentName, Caller, Session};
 use crate::availability::{self, Lacking};
+use crate::catalog::Catalog;
 use crate::clock::Clock;
-use crate::config::{AwsConfig, Config, Platform, SettlementConfig};
+use crate::config::{Config, Platform, SettlementConfig};
+use crate::connections::Connections;
 use crate::gate::Gate;
 use crate::gate::challenge::Forms;
 use crate::http::{ApiError, headers};
 use crate::ids::AgentId;
 use crate::jobs::{Engine, Queues};
 use crate::limits::{self, Class, Exhausted, StopSwitch, Subject};
-use crate::net::{FetchPolicy, PlainHttp};
+use crate::net::FetchPolicy;
 use crate::payments::bid::FeeCap;
 use crate::payments::policy::Gauge;
 use crate::payments::settle::{Evidence, Facilitator, Relayer, Settler};
 use crate::payments::treasury::Treasury;
 use crate::providers::Chain;
 use crate::secrets::{self, ServiceKeys};
-use crate::store::aws::{self, Aws, SignedHttp};
 use crate::store::blob::S3Blobs;
 use crate::store::queue::{NoQueue, SqsQueue};
 use crate::store::{Blobs, Db, Queue, StoreError};
@@ -45,35 +46,13 @@ pub struct App {
     /// Of the 402 answers of this process.
     pub forms: Forms,
     pub availability: availability::Known,
-}
-
-/// The connections an [`App`] is made of, for functions that need more than it.
-pub struct Connections {
-    pub aws: Aws,
-    pub http: PlainHttp,
-    pub signed: SignedHttp,
-}
-
-impl Connections {
-    pub fn open(config: &Config) -> Result<Connections, StoreError> {
-        let aws = aws::http(&config.aws)?;
-        // A stand-in for AWS may stand in for others, too.
-        let roots = config.aws.ca_bundle.as_ref().and_then(|path| std::fs::read(path).ok());
-        let signed = SignedHttp::new(aws.clone(), &config.aws);
-        Ok(Connections { aws: Aws::over(&config.aws, aws), http: PlainHttp::new(roots), signed })
-    }
-
-    /// The same sockets under the credentials of another configuration, for a process that stands in for several
-    /// functions.
-    pub fn acting_as(&self, config: &AwsConfig) -> Connections {
-        let signed = self.signed.acting_as(config);
-        Connections { aws: self.aws.acting_as(config), http: self.http.clone(), signed }
-    }
+    /// What is sold here.
+    pub catalog: &'static Catalog,
 }
 
 impl App {
     /// The app of a deployed function.
-    pub fn new(config: Arc<Config>, connections: &Connections) -> App {
+    pub fn new(config: Arc<Config>, connections: &Connections, catalog: &'static Catalog) -> App {
         if let Some(secret) = &config.aws.edge_secret {
             crate::http::limit::trust_edge(secret.expose());
         }
@@ -88,12 +67,14 @@ impl App {
             exposure: Gauge::default(),
             forms: Forms::default(),
             availability: availability::Known::default(),
+            catalog,
             config,
         }
     }
 
     /// What this app's tools work with.
     pub fn toolbox(&self, connections: &Connections, policy: FetchPolicy) -> Result<Toolbox, StoreError> {
+        self.catalog.check_providers(&self.config.providers)?;
         let (db, blobs) = (self.db.clone(), self.blobs.clone());
         let (http, signed) = (&connections.http, &connections.signed);
         let toolbox = Toolbox::new(self.config.clone(), self.clock.clone(), db, blobs, http, signed, policy)?;
@@ -341,9 +322,10 @@ impl Gate {
     pub async fn open(
         connections: &Connections,
         config: Arc<Config>,
+        catalog: &'static Catalog,
         runners: &'static [&'static Runner],
     ) -> Result<Gate, StoreError> {
-        let app = App::new(config, connections);
+        let app = App::new(config, connections, catalog);
         let (engine, keys) = engine(&app, connections, runners).await?;
         let notices = Notices::new(&app.config)?;
         Ok(Gate { app, engine, quote_key: keys.quotes, fetch_policy: FetchPolicy::default(), notices })

@@ -8,10 +8,11 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use ulid::Ulid;
 use uuid::Uuid;
 
 use crate::clock::Timestamp;
-use crate::digest::sha256_parts;
+use crate::digest::{self, sha256_parts};
 use crate::evm::Address;
 
 /// The agent behind a wallet: a UUID computed from the address, the same in every deployment.
@@ -42,7 +43,7 @@ impl TokenId {
     /// A new one. Ids sort by when they were made (UUID version 7).
     pub fn made_at(now: Timestamp) -> TokenId {
         let millis = u64::try_from(now.millis()).unwrap_or_default();
-        TokenId(uuid::Builder::from_unix_timestamp_millis(millis, &crate::digest::random()).into_uuid())
+        TokenId(uuid::Builder::from_unix_timestamp_millis(millis, &digest::random()).into_uuid())
     }
 
     pub fn bytes(&self) -> &[u8; 16] {
@@ -91,7 +92,7 @@ impl RequestId {
 
 /// A version-4 UUID from the operating system's randomness.
 pub fn random_uuid() -> Uuid {
-    uuid::Builder::from_random_bytes(crate::digest::random()).into_uuid()
+    uuid::Builder::from_random_bytes(digest::random()).into_uuid()
 }
 
 /// A UUID that follows from what it names.
@@ -140,7 +141,7 @@ impl ReceiptId {
         let digest = sha256_parts(&[b"receipt", request.bytes(), &millis.to_be_bytes()]);
         let mut random = [0; 16];
         random[6..].copy_from_slice(&digest[..10]);
-        ReceiptId(format!("rcpt_{}", ulid::Ulid::from_parts(millis, u128::from_be_bytes(random))))
+        ReceiptId(format!("rcpt_{}", Ulid::from_parts(millis, u128::from_be_bytes(random))))
     }
 
     pub fn as_str(&self) -> &str {
@@ -151,7 +152,7 @@ impl ReceiptId {
     pub fn prefix_at(charged_at: Timestamp) -> String {
         const MAX_MILLIS: u64 = (1 << 48) - 1;
         let millis = u64::try_from(charged_at.millis()).unwrap_or_default().min(MAX_MILLIS);
-        let ulid = ulid::Ulid::from_parts(millis, 0).to_string();
+        let ulid = Ulid::from_parts(millis, 0).to_string();
         format!("rcpt_{}", &ulid[..10])
     }
 }
@@ -172,6 +173,83 @@ impl fmt::Display for ReceiptId {
         f.write_str(&self.0)
     }
 }
+
+/// Text form of a newtype around a ULID: a prefix and 26 letters, in one spelling only, because a key is its text.
+macro_rules! ulid_text {
+    ($name:ident, $prefix:literal) => {
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!($prefix, "{}"), self.0)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = &'static str;
+
+            fn from_str(text: &str) -> Result<$name, &'static str> {
+                let wrong = concat!("must be ", $prefix, " and a ULID");
+                let ulid = text.strip_prefix($prefix).ok_or(wrong)?;
+                let id = Ulid::from_string(ulid).map($name).map_err(|_| wrong)?;
+                if id.to_string() == text { Ok(id) } else { Err(wrong) }
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<$name, D::Error> {
+                String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+/// The id of a webhook endpoint, `wh_<ulid>`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EndpointId(Ulid);
+
+impl EndpointId {
+    pub fn random() -> EndpointId {
+        EndpointId(Ulid::from_bytes(digest::random()))
+    }
+
+    /// The id of an endpoint that the configuration names: the same digest gives the same id.
+    pub fn named(digest: &[u8; 32]) -> EndpointId {
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(&digest[..16]);
+        EndpointId(Ulid::from_bytes(bytes))
+    }
+
+    pub fn ulid(&self) -> Ulid {
+        self.0
+    }
+}
+
+ulid_text!(EndpointId, "wh_");
+
+/// The id of a webhook event, `evt_<ulid>`: the same on every attempt, so that a receiver recognises a repeat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EventId(Ulid);
+
+impl EventId {
+    /// The same cause at the same time has the same id. `kind` is the event's name on the wire.
+    pub fn of(agent: AgentId, kind: &str, cause: &str, happened: Timestamp) -> EventId {
+        let millis = u64::try_from(happened.millis()).unwrap_or_default();
+        let digest = sha256_parts(&[b"event", agent.bytes(), kind.as_bytes(), cause.as_bytes()]);
+        let mut random = [0; 16];
+        random[6..].copy_from_slice(&digest[..10]);
+        EventId(Ulid::from_parts(millis, u128::from_be_bytes(random)))
+    }
+
+    pub fn ulid(&self) -> Ulid {
+        self.0
+    }
+}
+
+ulid_text!(EventId, "evt_");
 
 #[cfg(test)]
 mod tests {

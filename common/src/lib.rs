@@ -1,7 +1,7 @@
 //! Everything with meaning, in layers that only look down.
 //!
 //! ```text
-//! operations, discovery, checkout -> app, marketplace, push -> gate, insights, limits, named -> approvals, jobs, notifications, webhooks -> work -> tools, payments -> search, opt_out -> availability, mail, ledger, auth, providers -> http, store -> catalog, config -> research -> read -> net, vin, outcome, material, names -> words, encoding, evm, money, ids, clock, digest
+//! operations, discovery, checkout -> app, marketplace, push -> gate, insights, limits, named -> approvals, jobs, notifications, webhooks -> work -> tools, payments -> search, opt_out -> availability, connections, mail, ledger, auth, providers -> http, store -> catalog, config -> research -> read -> net, vin, outcome, material, names -> words, encoding, evm, money, ids, clock, digest
 //! ```
 //!
 //! The functions under `functions/` are thin: they name the routes of their group and call in here.
@@ -14,6 +14,7 @@ pub mod catalog;
 pub mod checkout;
 pub mod clock;
 pub mod config;
+pub mod connections;
 pub mod contact;
 pub mod digest;
 pub mod discovery;

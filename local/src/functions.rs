@@ -7,11 +7,13 @@ use std::sync::Arc;
 
 use approvals::Desk;
 use axum::Router;
-use common::app::{self, App, Connections};
+use common::app::{self, App};
 use common::approvals::Notices;
+use common::catalog::list::CATALOG;
 use common::checkout::Checkout;
 use common::clock::Clock;
 use common::config::Config;
+use common::connections::Connections;
 use common::gate::Gate;
 use common::jobs::{self, Engine};
 use common::mail::Mailer;
@@ -300,7 +302,7 @@ impl<'a> Function<'a> {
         }
         let connections = ground.shared.acting_as(&config.aws);
         let config = Arc::new(secrets::with_platforms(config, &connections.signed).await?);
-        let mut app = App::new(config.clone(), &connections);
+        let mut app = App::new(config.clone(), &connections, &CATALOG);
         app.db = Db::new(guarded(&ground.guard, app.db.client()), config.tables.clone());
         let (inner, guard) = (ground.blobs.clone(), ground.guard.clone());
         app.blobs = Arc::new(GuardedBlobs { inner, guard, function: name });

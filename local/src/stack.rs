@@ -7,10 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::middleware::from_fn_with_state;
-use common::app::{App, Connections};
+use common::app::App;
 use common::approvals::Notices;
+use common::catalog::list::CATALOG;
 use common::clock::{Clock, Timestamp};
 use common::config::Config;
+use common::connections::Connections;
 use common::jobs::{Engine, job, store};
 use common::ledger::signing;
 use common::net::FetchPolicy;
@@ -191,7 +193,7 @@ impl Stack {
         let (blob_folder, outbox) = (folder.join("blobs"), folder.join("outbox"));
         let folder = Arc::new(FolderBlobs::new(blob_folder, &base_url, options.clock.clone()));
         let blobs: Arc<dyn Blobs> = folder.clone();
-        let app = App { db, blobs, clock: options.clock.clone(), ..App::new(config.clone(), &connections) };
+        let app = App { db, blobs, clock: options.clock.clone(), ..App::new(config.clone(), &connections, &CATALOG) };
         let keys = ServiceKeys::load(&config, &connections.signed).await?;
         let notices = Notices::new(&config)?.or_folder(outbox.clone());
 

@@ -2,7 +2,7 @@
 //! can be done with local peers is done, and everything else says so with a stable code and is paid back. (The tools about
 //! people and companies are in `people`.)
 
-use common::catalog::CATALOG;
+use common::catalog::list::CATALOG;
 use common::ids::AgentId;
 use common::ledger::account;
 use common::money::Usdc;

@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use common::app::{App, Connections};
+use common::app::App;
 use common::approvals::Notices;
 use common::catalog::ToolSpec;
+use common::catalog::list::CATALOG;
 use common::clock::{Clock, Timestamp};
 use common::config::Config;
+use common::connections::Connections;
 use common::gate::Gate;
 use common::ids::RequestId;
 use common::jobs::job::Lane;
@@ -178,6 +180,7 @@ impl World {
             exposure: Gauge::default(),
             forms: Default::default(),
             availability: Default::default(),
+            catalog: &CATALOG,
         };
         let (db, fate) = (self.db.clone(), self.fate.clone());
         let settler = Model { way: self.way, chain: self.chain.clone(), fate, db, clock: clock.clone() };

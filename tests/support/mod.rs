@@ -26,7 +26,8 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use common::availability::{self, Lacking};
-use common::catalog::{CATALOG, Need};
+use common::catalog::Need;
+use common::catalog::list::CATALOG;
 use common::clock::Clock;
 use common::evm::hex0x;
 use common::evm::signature::PrivateKey;

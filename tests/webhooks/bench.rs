@@ -4,17 +4,17 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::app::Connections;
 use common::clock::{Clock, Timestamp};
 use common::config::Config;
+use common::connections::Connections;
 use common::evm::Address;
-use common::ids::AgentId;
+use common::ids::{AgentId, EventId};
 use common::net::FetchPolicy;
 use common::secrets::ServiceKeys;
 use common::store::queue::{Message, Queue};
 use common::store::{BoxFuture, Db, StoreError};
 use common::webhooks::form::{self, Draft};
-use common::webhooks::{Courier, Delivery, Endpoint, Event, EventId, EventKind, delivery, endpoint, outbox};
+use common::webhooks::{Courier, Delivery, Endpoint, Event, EventKind, delivery, endpoint, outbox};
 use serde_json::json;
 
 use crate::support::receiver::Receiver;

@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use super::policy::{ACTIONS, Facts, Policy, Rule, Verdict};
-use crate::catalog;
+use crate::catalog::Catalog;
 use crate::clock::Timestamp;
 use crate::ledger::receipt::{Receipt, ReceiptStatus};
 use crate::money::Usdc;
@@ -16,7 +16,7 @@ pub const DAYS: u64 = 30;
 pub const MAX_RECEIPTS: usize = 1000;
 
 /// What the draft would have done. `receipts` are newest first.
-pub fn run(policy: &Policy, receipts: &[Receipt], from: Timestamp, to: Timestamp) -> Value {
+pub fn run(catalog: &Catalog, policy: &Policy, receipts: &[Receipt], from: Timestamp, to: Timestamp) -> Value {
     let mut charges = Vec::new();
     let (mut allowed, mut held, mut denied) = (0u32, 0u32, 0u32);
     let (mut held_usdc, mut denied_usdc) = (Usdc::ZERO, Usdc::ZERO);
@@ -25,7 +25,7 @@ pub fn run(policy: &Policy, receipts: &[Receipt], from: Timestamp, to: Timestamp
     for receipt in receipts.iter().filter(|receipt| receipt.status != ReceiptStatus::Failed) {
         let facts = Facts {
             tool: &receipt.subcategory,
-            action: action_of(&receipt.subcategory),
+            action: action_of(catalog, &receipt.subcategory),
             amount: receipt.amount,
             recipients: None,
             at: receipt.created_at,
@@ -73,7 +73,7 @@ fn charge(receipt: &Receipt, verdict: &str, rule: &Rule) -> Value {
 }
 
 /// By the catalog, or by the word itself for a tool that is no longer in it.
-fn action_of(tool: &str) -> Option<&'static str> {
-    let listed = catalog::find(tool).and_then(super::policy::action_of);
+fn action_of(catalog: &Catalog, tool: &str) -> Option<&'static str> {
+    let listed = catalog.find(tool).and_then(super::policy::action_of);
     listed.or_else(|| ACTIONS.iter().map(|(word, _)| *word).find(|word| *word == tool))
 }

@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 use super::approver::Approver;
 use super::hours::{self, Hours};
 use super::policy::{ACTIONS, Action, Policy, Rule, When, domain};
-use crate::catalog::{self, input::FieldError};
+use crate::catalog::Catalog;
+use crate::catalog::input::FieldError;
 use crate::clock::Timestamp;
 use crate::contact;
 use crate::money::Usdc;
@@ -34,7 +35,7 @@ pub struct Request {
 }
 
 /// The body of `PUT /v1/agents/me/action-policy`.
-pub fn policy(body: &Object, now: Timestamp) -> Result<Policy, Vec<FieldError>> {
+pub fn policy(catalog: &Catalog, body: &Object, now: Timestamp) -> Result<Policy, Vec<FieldError>> {
     let mut form = Form::default();
     form.only(body, "", &["enabled", "rules", "approver", "timeout_seconds"]);
     let enabled = match given(body, "enabled") {
@@ -44,7 +45,7 @@ pub fn policy(body: &Object, now: Timestamp) -> Result<Policy, Vec<FieldError>> 
     };
     let rules: Vec<Rule> = match given(body, "rules") {
         Some(Value::Array(rules)) if rules.len() <= MAX_RULES => {
-            rules.iter().enumerate().filter_map(|(index, rule)| form.rule(rule, index)).collect()
+            rules.iter().enumerate().filter_map(|(index, rule)| form.rule(catalog, rule, index)).collect()
         }
         Some(Value::Array(_)) => form.wrong("rules", format!("may have at most {MAX_RULES} rules")).unwrap_or_default(),
         Some(_) => form.wrong("rules", "must be an array").unwrap_or_default(),
@@ -155,7 +156,7 @@ impl Form {
         }
     }
 
-    fn rule(&mut self, value: &Value, index: usize) -> Option<Rule> {
+    fn rule(&mut self, catalog: &Catalog, value: &Value, index: usize) -> Option<Rule> {
         let path = format!("rules.{index}");
         let Value::Object(object) = value else { return self.wrong(path, "must be an object") };
         self.only(object, &path, &["id", "tool", "action", "when"]);
@@ -165,7 +166,7 @@ impl Form {
             Some(_) => self.wrong(format!("{path}.id"), "must be 1 to 64 letters, digits, and any of _ . -"),
         };
         let tool = match given(object, "tool").map(Value::as_str) {
-            Some(Some(tool)) if is_tool(tool) => Some(tool.to_owned()),
+            Some(Some(tool)) if is_tool(catalog, tool) => Some(tool.to_owned()),
             Some(_) => self.wrong(
                 format!("{path}.tool"),
                 "must be email, sms, voice, commerce, identity, the name of a tool in the catalog, or *",
@@ -298,17 +299,18 @@ fn is_id(id: &str) -> bool {
     (1..=64).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte))
 }
 
-fn is_tool(tool: &str) -> bool {
-    tool == "*" || ACTIONS.iter().any(|(word, _)| *word == tool) || catalog::find(tool).is_some()
+fn is_tool(catalog: &Catalog, tool: &str) -> bool {
+    tool == "*" || ACTIONS.iter().any(|(word, _)| *word == tool) || catalog.find(tool).is_some()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalog::list::CATALOG;
     use serde_json::json;
 
     fn paths(body: Value) -> Vec<String> {
-        match policy(body.as_object().unwrap(), Timestamp::from_secs(0)) {
+        match policy(&CATALOG, body.as_object().unwrap(), Timestamp::from_secs(0)) {
             Ok(_) => Vec::new(),
             Err(errors) => errors.into_iter().map(|error| error.path).collect(),
         }
@@ -333,7 +335,7 @@ mod tests {
             "approver": {"email": "alice@example.com"},
         });
         let now = Timestamp::from_secs(0);
-        let read = policy(body.as_object().unwrap(), now).unwrap();
+        let read = policy(&CATALOG, body.as_object().unwrap(), now).unwrap();
         let mut view = read.view();
         assert_eq!(view["rules"][0]["id"], "rule_1");
         assert_eq!(view["rules"][0]["when"], json!({"amount_over_usdc": "0.100000"}));
@@ -344,7 +346,7 @@ mod tests {
         assert_eq!(view["rules"][4]["when"]["outside_hours"]["days"], json!([0, 1]));
         assert_eq!((&view["enabled"], &view["timeout_seconds"]), (&json!(true), &json!(3600)));
         view.as_object_mut().unwrap().remove("updated_at");
-        assert_eq!(policy(view.as_object().unwrap(), now).unwrap(), read);
+        assert_eq!(policy(&CATALOG, view.as_object().unwrap(), now).unwrap(), read);
     }
 
     #[test]

@@ -1,41 +1,23 @@
-//! The catalog: everything an agent can buy, described once.
-//!
-//! Routes, 402 challenges, price probes, the API description and the route table are projections of [`CATALOG`], so
-//! they cannot disagree. Adding a tool is one file under `tools/` and one word in that list. What a tool *does* is
-//! reached separately (`tools::Runner`), so that a function which only needs prices does not link every provider.
+//! What a catalog entry is: a tool's name, paths, price, input and output. [`list`] holds the entries themselves.
 
 pub mod bazaar;
 pub mod input;
+pub mod list;
 
 use std::fmt;
-use std::sync::LazyLock;
+use std::ops::Deref;
 use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::clock::Timestamp;
-use crate::config::Capability;
+use crate::config::{Capability, ProvidersConfig};
 use crate::ids::RequestId;
 use crate::money::Usdc;
 use crate::net::FetchPolicy;
-use crate::tools::{enrichment, local, lookups, research, vehicle_identification, verification, web_read, web_search};
+use crate::providers::model::ModelTool;
+use crate::store::StoreError;
 use input::{Field, FieldError, Format, Kind, Range};
-
-/// Every entry, in the order agents see it.
-pub static CATALOG: LazyLock<Vec<&'static ToolSpec>> = LazyLock::new(|| {
-    [
-        vec![&vehicle_identification::SPEC, &web_search::SPEC, &web_read::SPEC],
-        research::specs(),
-        enrichment::specs(),
-        verification::specs(),
-        lookups::specs(),
-        local::specs(),
-    ]
-    .concat()
-});
-
-/// The day on which entries, words or prices last changed, for directories; a test of `discovery` holds it to them.
-pub const UPDATED: &str = "2026-11-21T00:00:00Z";
 
 /// Buying credits: sold by the same gate as the tools, but no tool.
 pub static TOP_UP: &ToolSpec = &crate::tools::top_up::SPEC;
@@ -45,6 +27,57 @@ pub static MARKET: &[&ToolSpec] = &[&crate::tools::soul::EXECUTION, &crate::tool
 
 /// How long results can be read where nothing asks for less (contract §0).
 pub const RETENTION: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// What a function sells: a list of tools, and the providers that have an adapter. A function that sells nothing is given
+/// [`NOTHING`], so that it links no tool.
+pub struct Catalog {
+    /// In the order agents see them.
+    pub tools: Vec<&'static ToolSpec>,
+    /// The names that may be configured for a capability.
+    pub providers: fn(Capability) -> Vec<&'static str>,
+}
+
+pub static NOTHING: Catalog = Catalog { tools: Vec::new(), providers: |_| Vec::new() };
+
+impl Deref for Catalog {
+    type Target = [&'static ToolSpec];
+
+    fn deref(&self) -> &[&'static ToolSpec] {
+        &self.tools
+    }
+}
+
+impl Catalog {
+    /// The entry of this wire name, what souls sell included.
+    pub fn find(&self, name: &str) -> Option<&'static ToolSpec> {
+        self.iter().chain(MARKET).copied().find(|tool| tool.name == name)
+    }
+
+    /// The wire name of the tool somebody means: by that name, or by one of its paths.
+    pub fn name_of(&self, text: &str) -> Option<&'static str> {
+        let is_path = |path: &str| path == text || path.strip_prefix("/v1/tools/") == Some(text);
+        self.iter()
+            .chain(MARKET)
+            .find(|tool| tool.name == text || tool.paths.iter().any(|path| is_path(path)))
+            .map(|tool| tool.name)
+    }
+
+    /// Checks that every configured provider has an adapter: a mistyped name stops the start, not the first sale.
+    ///
+    /// # Errors
+    /// Names the variable, the unknown provider and the known ones.
+    pub fn check_providers(&self, providers: &ProvidersConfig) -> Result<(), StoreError> {
+        for (capability, variable) in Capability::ALL {
+            let known = (self.providers)(capability);
+            let unknown = providers.order(capability).iter().find(|name| !known.contains(&name.as_str()));
+            if let Some(unknown) = unknown {
+                let known = known.join(", ");
+                return Err(StoreError::new(format_args!("{variable} names {unknown:?}; there are {known}")));
+            }
+        }
+        Ok(())
+    }
+}
 
 /// One thing an agent can buy.
 pub struct ToolSpec {
@@ -67,6 +100,8 @@ pub struct ToolSpec {
     pub expensive: bool,
     /// A call under an `Idempotency-Key` can be found again by it (`GET /v1/submissions/recover`, contract §6).
     pub durable: bool,
+    /// Its job waits for a person, so work that a soul sells may not use it: that work would end first.
+    pub waits_for_person: bool,
     /// Receipt category (contract §22) and the finer word beside it.
     pub category: &'static str,
     /// Longest the work may take before it is given up and paid back.
@@ -172,6 +207,7 @@ impl ToolSpec {
         bare: false,
         expensive: false,
         durable: false,
+        waits_for_person: false,
         category: "data",
         deadline: Duration::from_secs(60),
         retention: RETENTION,
@@ -210,25 +246,24 @@ impl ToolSpec {
     }
 }
 
+impl ModelTool for ToolSpec {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn description(&self) -> &str {
+        self.summary
+    }
+
+    fn input_schema(&self) -> Value {
+        ToolSpec::input_schema(self)
+    }
+}
+
 /// The name of anything as a tool of MCP (contract §17): the service's name comes first, so that an agent with many
 /// servers knows whose it is.
 pub fn mcp_name(service: &str, word: &str) -> String {
     format!("{}_{word}", service.to_ascii_lowercase().replace('-', "_"))
-}
-
-/// The entry of this wire name.
-pub fn find(name: &str) -> Option<&'static ToolSpec> {
-    CATALOG.iter().chain(MARKET).copied().find(|tool| tool.name == name)
-}
-
-/// The wire name of the tool somebody means: by that name, or by one of its paths.
-pub fn name_of(text: &str) -> Option<&'static str> {
-    let is_path = |path: &str| path == text || path.strip_prefix("/v1/tools/") == Some(text);
-    CATALOG
-        .iter()
-        .chain(MARKET)
-        .find(|tool| tool.name == text || tool.paths.iter().any(|path| is_path(path)))
-        .map(|tool| tool.name)
 }
 
 /// Members every paid body may carry. They go on the receipt and never to the tool (contract §0).
@@ -284,31 +319,3 @@ pub static URI: Format = Format {
     matches: |text| url::Url::parse(text).is_ok(),
     message: "must be an absolute URL",
 };
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_and_paths_are_unique_and_examples_are_valid() {
-        let mut names = std::collections::HashSet::new();
-        let mut paths = std::collections::HashSet::new();
-        for tool in CATALOG.iter() {
-            assert!(names.insert(tool.name), "{}", tool.name);
-            for path in tool.paths {
-                assert!(paths.insert(*path), "{path}");
-                assert!(path.starts_with("/v1/"), "{path}");
-            }
-            for text in [tool.name, tool.title, tool.summary, tool.group] {
-                assert!(!text.is_empty(), "{} is not complete", tool.name);
-            }
-            assert!(!tool.paths.is_empty() && tool.output_schema().is_object(), "{} is not complete", tool.name);
-            assert!(tool.answer == Answer::Direct || !tool.bare, "{}", tool.name);
-            assert!(tool.price.usual() > Usdc::ZERO);
-            let example = (tool.example)();
-            let kept = input::validate(tool.input, example.as_object().unwrap()).unwrap();
-            assert_eq!((tool.check)(&kept, &FetchPolicy::default()), Vec::new());
-            assert_eq!(find(tool.name).map(|found| found.name), Some(tool.name));
-        }
-    }
-}

@@ -12,10 +12,10 @@ use super::goods::whole_cents;
 use crate::app::App;
 use crate::clock::Timestamp;
 use crate::digest::sha256_parts;
-use crate::ids::AgentId;
+use crate::ids::{AgentId, EndpointId};
 use crate::money::Usdc;
 use crate::store::{Db, StoreError};
-use crate::webhooks::{Endpoint, EndpointId, Event, EventKind, Outgoing, endpoint, outbox};
+use crate::webhooks::{Endpoint, Event, EventKind, Outgoing, endpoint, outbox};
 
 /// One event of an order, in ACP's form.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::Checkout;
 use super::session::Offer;
-use crate::catalog::{self, CATALOG, TOP_UP, ToolSpec};
+use crate::catalog::{Answer, Catalog, Price, TOP_UP, ToolSpec};
 use crate::gate::Listing;
 use crate::http::{ApiError, MarketError};
 use crate::marketplace::listing::{self, Cursor};
@@ -66,10 +66,10 @@ pub fn whole_cents(amount: Usdc) -> u64 {
 
 impl Goods {
     /// What the gate sells.
-    pub fn tool(&self) -> Option<&'static ToolSpec> {
+    pub fn tool(&self, catalog: &Catalog) -> Option<&'static ToolSpec> {
         match self {
             Goods::Credits => Some(TOP_UP),
-            Goods::Tool(name) => catalog::find(name),
+            Goods::Tool(name) => catalog.find(name),
             Goods::Text(_) => Some(&PURCHASE),
             Goods::Service { .. } => Some(&EXECUTION),
         }
@@ -131,11 +131,12 @@ impl Checkout {
     /// Tools that cost the same whole cents for everybody, and that a queue takes.
     fn tools(&self) -> impl Iterator<Item = &'static ToolSpec> {
         let has_price = |tool: &ToolSpec| cents(tool.price.usual()).is_some_and(|cents| cents > 0);
-        let fixed = |tool: &ToolSpec| matches!(tool.price, catalog::Price::Fixed(_));
-        CATALOG
+        let fixed = |tool: &ToolSpec| matches!(tool.price, Price::Fixed(_));
+        self.app
+            .catalog
             .iter()
             .copied()
-            .filter(move |tool| fixed(tool) && has_price(tool) && tool.answer == catalog::Answer::Queued)
+            .filter(move |tool| fixed(tool) && has_price(tool) && tool.answer == Answer::Queued)
     }
 
     async fn text(&self, slug: &str) -> Result<Found, ApiError> {

@@ -42,9 +42,11 @@ use http::HeaderName;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use crate::app::{App, Connections};
+use crate::app::App;
+use crate::catalog::Catalog;
 use crate::catalog::input::FieldError;
 use crate::config::Config;
+use crate::connections::Connections;
 use crate::gate::basket::Basket;
 use crate::gate::{Call, Gate};
 use crate::http::{ApiError, MarketError, log};
@@ -105,11 +107,15 @@ impl Checkout {
     }
 
     /// The checkout of a deployed function: it fills both queues.
-    pub async fn open(config: Config, runners: &'static [&'static Runner]) -> Result<Checkout, StoreError> {
+    pub async fn open(
+        config: Config,
+        catalog: &'static Catalog,
+        runners: &'static [&'static Runner],
+    ) -> Result<Checkout, StoreError> {
         let connections = Connections::open(&config)?;
         let config = Arc::new(with_platforms(config, &connections.signed).await?);
-        let gate = Gate::open(&connections, config.clone(), runners).await?;
-        let market = Market::open(&connections, config, runners).await?;
+        let gate = Gate::open(&connections, config.clone(), catalog, runners).await?;
+        let market = Market::open(&connections, config, catalog, runners).await?;
         Ok(Checkout::new(Arc::new(gate), Arc::new(market)))
     }
 
@@ -297,7 +303,7 @@ impl Checkout {
     async fn priced(&self, session: &Session, goods: &Goods, input: &Map<String, Value>) -> Result<Price, ApiError> {
         let nothing = HeaderMap::new();
         let listing = self.listing(goods, input, &nothing).await?;
-        let tool = goods.tool().ok_or(ApiError::NotFound)?;
+        let tool = goods.tool(self.app.catalog).ok_or(ApiError::NotFound)?;
         let body = Bytes::from(goods.body(input, session.quantity).to_string());
         let call = Call { tool, listing: listing.as_ref(), resource: "", headers: &nothing, body };
         let basket = Basket { ordered: session.ordered("", None), taken: None };
@@ -337,7 +343,7 @@ impl Checkout {
         let headers = headers_of(attempt, &price.quote)?;
         let answer = async {
             let listing = self.listing(&offer.goods, &input, &headers).await?;
-            let tool = offer.goods.tool().ok_or(ApiError::NotFound)?;
+            let tool = offer.goods.tool(self.app.catalog).ok_or(ApiError::NotFound)?;
             let body = Bytes::from(offer.goods.body(&input, session.quantity).to_string());
             let call = Call { tool, listing: listing.as_ref(), resource: attempt.resource, headers: &headers, body };
             let taken = session.take(&self.app.db, attempt.name, self.app.clock.now())?;

@@ -21,7 +21,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use serde_json::json;
 
 use crate::availability::Lacking;
-use crate::catalog::{CATALOG, TOP_UP, ToolSpec, UPDATED};
+use crate::catalog::list::{CATALOG, UPDATED};
+use crate::catalog::{TOP_UP, ToolSpec};
 use crate::config::Config;
 use crate::http::Kept;
 

@@ -6,7 +6,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::availability::Lacking;
-use crate::catalog::{Answer, CATALOG, MARKET, Price, TOP_UP, ToolSpec};
+use crate::catalog::list::CATALOG;
+use crate::catalog::{Answer, MARKET, Price, TOP_UP, ToolSpec};
 use crate::digest::sha256_parts;
 use crate::encoding::{base64_any, base64_url};
 use crate::http::{ApiError, Params};

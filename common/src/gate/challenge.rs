@@ -427,7 +427,8 @@ mod tests {
     use serde_json::Map;
 
     use super::*;
-    use crate::catalog::{CATALOG, MARKET, TOP_UP};
+    use crate::catalog::list::CATALOG;
+    use crate::catalog::{MARKET, TOP_UP};
     use crate::clock::Timestamp;
     use crate::encoding::base64_any;
     use crate::jobs::job::Lane;

@@ -64,7 +64,7 @@ use crate::net::FetchPolicy;
 use crate::payments::claim::{self, Claim, HONOUR_FOR};
 use crate::payments::idempotency::{self, CallName};
 use crate::payments::policy;
-use crate::payments::quote::{Purchase, Quote, QuoteError};
+use crate::payments::quote::{Purchase, Quote};
 use crate::payments::reason::Reason;
 use crate::payments::settle::{JobPayment, Verdict};
 use crate::payments::verify::{self, Signer, Terms};
@@ -763,15 +763,6 @@ impl Refusal {
 impl From<Reason> for Refusal {
     fn from(reason: Reason) -> Refusal {
         Refusal::Reason(reason)
-    }
-}
-
-impl From<QuoteError> for ApiError {
-    fn from(error: QuoteError) -> ApiError {
-        match error {
-            QuoteError::Invalid => ApiError::InvalidQuote,
-            QuoteError::Mismatch => ApiError::QuoteMismatch,
-        }
     }
 }
 

@@ -59,9 +59,14 @@ fn bounded<'a>(headers: &'a HeaderMap, name: &str, max: usize) -> Result<Option<
     }
 }
 
+/// Whether an `Authorization` value is a bearer token and so no payment.
+pub fn is_bearer(value: &str) -> bool {
+    value.get(..7).is_some_and(|word| word.eq_ignore_ascii_case("bearer ")) || value.eq_ignore_ascii_case("bearer")
+}
+
 /// The secret of a bearer token, if the request carries one.
 pub fn bearer(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
-    let value = text(headers, "authorization")?.filter(|value| crate::payments::wire::is_bearer(value));
+    let value = text(headers, "authorization")?.filter(|value| is_bearer(value));
     Ok(value.map(|value| value.get(7..).unwrap_or_default().trim()))
 }
 

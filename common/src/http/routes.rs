@@ -11,7 +11,8 @@ use http::{HeaderValue, Method, StatusCode, header};
 
 use super::headers::is_dry_run;
 use super::{ApiError, limit, log};
-use crate::catalog::{CATALOG, MARKET, TOP_UP};
+use crate::catalog::list::CATALOG;
+use crate::catalog::{MARKET, TOP_UP};
 use crate::checkout;
 
 /// One route.

@@ -130,7 +130,7 @@ pub async fn submitting(db: &Db, job: &mut Job, prepared: Prepared, now: Timesta
         write = change(db, job, expression, now)?.bind("intent", intent)?.bind("transaction", &transaction)?;
     }
     // Only once: another intent in place of the first would leave the first one's account nonce out for ever.
-    let write = write.only_unsubmitted()?.bind("submitted", Settlement::Submitted)?.bind("until", now.plus(LEASE))?;
+    let write = only_unsubmitted(write)?.bind("submitted", Settlement::Submitted)?.bind("until", now.plus(LEASE))?;
     match prepared.allocation {
         None => drop(db.write(write).await?),
         Some(allocation) => match db.transact(&[write, allocation]).await {
@@ -339,7 +339,7 @@ pub async fn failed(
         close(&mut next);
         next.settlement = Settlement::Void;
         let set = format!("{set}, #settlement = :void");
-        let write = bind(ending(db, job, &set, Outcome::Failed, now)?.only_unsubmitted()?)?;
+        let write = bind(only_unsubmitted(ending(db, job, &set, Outcome::Failed, now)?)?)?;
         let mut writes = vec![write.bind("void", Settlement::Void)?];
         if let Some(payment) = &job.payment {
             writes.push(claim::reopen(db, payment, chain, job.request_id)?);
@@ -636,9 +636,7 @@ fn revise(receipt: &mut Receipt, job: &Job, now: Timestamp) {
     }
 }
 
-impl Write {
-    /// Only while nothing of the job's payment was broadcast.
-    fn only_unsubmitted(self) -> Result<Write, StoreError> {
-        self.only_if(&format!("{HELD} AND #settlement = :claimed")).bind("claimed", Settlement::Claimed)
-    }
+/// Lets a write happen only while nothing of the job's payment was broadcast.
+fn only_unsubmitted(write: Write) -> Result<Write, StoreError> {
+    write.only_if(&format!("{HELD} AND #settlement = :claimed")).bind("claimed", Settlement::Claimed)
 }

@@ -6,7 +6,7 @@ use super::engine::read_result;
 use super::job::{Job, StoredResult};
 use crate::http::ApiError;
 use crate::store::{Blobs, StoreError};
-use crate::tools::web_read;
+use crate::tools::picture;
 
 /// The message that tells a subscriber how a job is, of the members of [`poll`]: what the contract names, and how far the
 /// work has come.
@@ -73,8 +73,8 @@ pub async fn poll(blobs: &dyn Blobs, job: &Job) -> Result<Value, ApiError> {
 /// The result, with links to what is kept beside it; none if it is no longer kept.
 async fn result(blobs: &dyn Blobs, job: &Job, stored: &StoredResult) -> Result<Option<Value>, StoreError> {
     let mut result = read_result(blobs, stored).await?;
-    if let Some(result) = result.as_mut().filter(|_| job.tool == web_read::SPEC.name) {
-        web_read::link_picture(blobs, job.request_id, result)?;
+    if let Some(result) = result.as_mut().filter(|_| job.tool == picture::TOOL) {
+        picture::link(blobs, job.request_id, result)?;
     }
     Ok(result)
 }

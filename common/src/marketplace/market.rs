@@ -8,8 +8,10 @@ use super::moderation::{self, Moderation};
 use super::soul;
 use super::webhook;
 use super::workshop::Workshop;
-use crate::app::{App, Connections};
+use crate::app::App;
+use crate::catalog::Catalog;
 use crate::config::{Config, ModelPrices};
+use crate::connections::Connections;
 use crate::gate::Gate;
 use crate::net::PlainHttp;
 use crate::store::StoreError;
@@ -47,9 +49,10 @@ impl Market {
     pub async fn open(
         connections: &Connections,
         config: Arc<Config>,
+        catalog: &'static Catalog,
         runners: &'static [&'static Runner],
     ) -> Result<Market, StoreError> {
-        Ok(Market::handing_over(Gate::open(connections, config, runners).await?, &connections.http))
+        Ok(Market::handing_over(Gate::open(connections, config, catalog, runners).await?, &connections.http))
     }
 
     /// A market whose gate hands over the texts that are bought; services are the executor's.

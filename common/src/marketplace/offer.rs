@@ -83,7 +83,8 @@ pub async fn execution(market: &Market, soul: &str, service: &str, headers: &Hea
         closed,
     };
     let description = found.description.as_deref();
-    let most_input_bytes = afford::most_input_bytes(market.model, TextOf::soul(&soul), &terms, description);
+    let most_input_bytes =
+        afford::most_input_bytes(market.app.catalog, market.model, TextOf::soul(&soul), &terms, description);
     Ok(Execution { listing, terms, most_input_bytes })
 }
 

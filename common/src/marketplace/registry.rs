@@ -211,7 +211,7 @@ async fn check_services_afford(market: &Market, slug: &Slug, bytes: usize) -> Re
     let services = service::of_soul_latest(&market.app.db, slug.as_str()).await?;
     let wrong: Vec<FieldError> = services
         .iter()
-        .filter_map(|service| Some((service, afford::too_cheap(market.model, text, service)?)))
+        .filter_map(|service| Some((service, afford::too_cheap(market.app.catalog, market.model, text, service)?)))
         .map(|(service, least)| {
             let message = format!("with this text the service {} would have to cost at least {least}", service.slug);
             FieldError::new("soul_md", message)
@@ -426,7 +426,7 @@ async fn update_service(
 impl Market {
     /// What forms of services have to know of the deployment.
     pub fn ground<'a>(&'a self, text: TextOf<'a>) -> Ground<'a> {
-        Ground { model: self.model, text, policy: &self.gate.fetch_policy }
+        Ground { catalog: self.app.catalog, model: self.model, text, policy: &self.gate.fetch_policy }
     }
 
     /// The secret of a webhook is shown when its address is new.

@@ -10,8 +10,8 @@ use super::schema::{self, under};
 use super::service::{Executor, MAX_TEST_CASES, Service, Terms, TestCase};
 use super::soul::Slug;
 use super::workshop::MOST_EXECUTION;
+use crate::catalog::Catalog;
 use crate::catalog::input::FieldError;
-use crate::catalog::{self, name_of};
 use crate::clock::Timestamp;
 use crate::config::ModelPrices;
 use crate::ledger::fee::Split;
@@ -33,6 +33,8 @@ const MAX_TESTS_BYTES: usize = 32 * 1024;
 
 /// What depends on the deployment.
 pub struct Ground<'a> {
+    /// What services may use.
+    pub catalog: &'a Catalog,
     /// What the model costs that runs services, if there is one.
     pub model: Option<ModelPrices>,
     /// The text of the soul that offers the service.
@@ -75,7 +77,7 @@ impl Change {
             output_schema: reader.nullable("output_schema", admitted),
             deadline_seconds: reader.nullable("deadline_seconds", whole(DEADLINES.0, DEADLINES.1)),
             executor: reader.given("executor", executor),
-            tools: reader.nullable("tools", tools),
+            tools: reader.nullable("tools", |value| tools(ground.catalog, value)),
             tool_budget: reader.nullable("tool_budget_usd", dollars(Usdc::ZERO, MOST_PRICE)),
             webhook_url: reader.nullable("webhook_url", |value| webhook(value, ground.policy)),
             test_cases: reader.nullable("test_cases", test_cases),
@@ -169,7 +171,7 @@ impl Change {
             let message = format!("must be at most {MOST_EXECUTION_SECS} for a model or a program");
             wrong("deadline_seconds", &message);
         }
-        if let Some(least) = afford::too_cheap(ground.model, ground.text, service) {
+        if let Some(least) = afford::too_cheap(ground.catalog, ground.model, ground.text, service) {
             let message = format!(
                 "must be at least {least}: the platform's part of it pays for the model, which reads the soul's text, \
                  the schema and the tools before it answers"
@@ -291,15 +293,15 @@ fn executor(value: &Value) -> Result<Executor, Wrong> {
 }
 
 /// Names of tools, as the catalog writes them.
-fn tools(value: &Value) -> Result<Vec<String>, Wrong> {
+fn tools(catalog: &Catalog, value: &Value) -> Result<Vec<String>, Wrong> {
     let Some(names) = value.as_array().filter(|names| names.len() <= MAX_TOOLS) else {
         return wrong(format!("must be an array of at most {MAX_TOOLS} names of tools"));
     };
     let mut found: Vec<String> = Vec::new();
     let mut errors = Vec::new();
     for (index, name) in names.iter().enumerate() {
-        match name_of(name.as_str().unwrap_or_default()) {
-            Some(name) if catalog::find(name).is_some_and(|tool| !may_be_used(tool)) => {
+        match catalog.name_of(name.as_str().unwrap_or_default()) {
+            Some(name) if catalog.find(name).is_some_and(|tool| !may_be_used(tool)) => {
                 errors.push(FieldError::new(index.to_string(), "is no tool for sold work"));
             }
             Some(name) if found.iter().any(|known| known == name) => {}

@@ -16,6 +16,7 @@ use super::soul::{self, Soul};
 use super::trials::{self, Due, Trial, TrialMeter};
 use super::{schema, webhook};
 use crate::app::App;
+use crate::catalog::Catalog;
 use crate::clock::{Clock, Timestamp};
 use crate::evm::Address;
 use crate::http::log;
@@ -52,6 +53,8 @@ pub struct Workshop {
     /// Its guarded client is for webhooks, whose addresses sellers chose.
     pub toolbox: Arc<Toolbox>,
     pub webhook_key: hmac::Key,
+    /// What services may use.
+    pub catalog: &'static Catalog,
 }
 
 impl SellersWork for Workshop {
@@ -128,6 +131,7 @@ impl Workshop {
             programs: None,
             toolbox: toolbox.clone(),
             webhook_key,
+            catalog: app.catalog,
         }
     }
 
@@ -197,7 +201,7 @@ impl Workshop {
     /// What the model costs at least to be asked about this input.
     fn least_for_model(&self, soul: &Soul, service: &Service, input: &Value) -> Option<Usdc> {
         let prices = self.toolbox.config.model.as_ref()?.prices;
-        let outline = afford::outline(TextOf::soul(soul), &service.terms, service.description.as_deref());
+        let outline = afford::outline(self.catalog, TextOf::soul(soul), &service.terms, service.description.as_deref());
         Some(outline.least_budget(prices, u64::try_from(input.to_string().len()).ok()?))
     }
 

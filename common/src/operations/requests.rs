@@ -116,7 +116,7 @@ pub static OPERATIONS: &[Operation] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::{CATALOG, name_of};
+    use crate::catalog::list::CATALOG;
 
     #[test]
     fn every_durable_tool_can_be_recovered_by_each_of_its_paths() {
@@ -124,7 +124,7 @@ mod tests {
             for path in tool.paths {
                 let endpoint = path.strip_prefix("/v1/tools/").unwrap();
                 assert!(DURABLE.contains(&endpoint), "{endpoint}");
-                assert_eq!(name_of(endpoint), Some(tool.name));
+                assert_eq!(CATALOG.name_of(endpoint), Some(tool.name));
             }
         }
     }

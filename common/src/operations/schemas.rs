@@ -4,8 +4,9 @@
 use serde_json::{Value, json};
 
 use super::shared::amount;
+use crate::catalog::MARKET;
 use crate::catalog::input::{self, Format};
-use crate::catalog::{CATALOG, MARKET};
+use crate::catalog::list::CATALOG;
 use crate::marketplace::form::{MAX_TEXT_BYTES, MOST_FOR_TEXT};
 use crate::money::Usdc;
 use crate::webhooks::form;

@@ -12,6 +12,7 @@ use subtle::ConstantTimeEq;
 use crate::clock::Timestamp;
 use crate::digest;
 use crate::encoding::{base64_any, base64_url};
+use crate::http::ApiError;
 use crate::ids::{AgentId, RequestId};
 use crate::money::Usdc;
 
@@ -52,6 +53,15 @@ pub enum QuoteError {
     Invalid,
     /// Ours and open, but for another body, tool or agent.
     Mismatch,
+}
+
+impl From<QuoteError> for ApiError {
+    fn from(error: QuoteError) -> ApiError {
+        match error {
+            QuoteError::Invalid => ApiError::InvalidQuote,
+            QuoteError::Mismatch => ApiError::QuoteMismatch,
+        }
+    }
 }
 
 impl Quote {

@@ -14,6 +14,7 @@ use serde::Deserialize;
 use crate::encoding::base64_any;
 use crate::evm::authorization::Authorization;
 use crate::evm::{parse_decimal_word, parse_hex0x, parse_word};
+use crate::http::headers;
 
 /// Larger payment headers are not looked at. API Gateway takes 10,240 bytes for the request line and all headers together.
 pub const MAX_HEADER_BYTES: usize = 9 * 1024;
@@ -66,7 +67,7 @@ pub fn payment(headers: &HeaderMap) -> Result<Option<Payment>, Malformed> {
         let Some(value) = headers.get(header) else { continue };
         let malformed = |message| Malformed { header, message };
         let value = value.to_str().map_err(|_| malformed("must be ASCII text"))?.trim();
-        if header == "authorization" && is_bearer(value) {
+        if header == "authorization" && headers::is_bearer(value) {
             continue;
         }
         if value.is_empty() {
@@ -84,11 +85,6 @@ pub fn payment(headers: &HeaderMap) -> Result<Option<Payment>, Malformed> {
         return read(&json).map(Some).map_err(malformed);
     }
     Ok(None)
-}
-
-/// Whether an `Authorization` value is a bearer token and so no payment.
-pub fn is_bearer(value: &str) -> bool {
-    value.get(..7).is_some_and(|word| word.eq_ignore_ascii_case("bearer ")) || value.eq_ignore_ascii_case("bearer")
 }
 
 fn without_scheme_word(value: &str) -> &str {

@@ -9,8 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::aws::Aws;
 use super::{BoxFuture, StoreError};
 use crate::clock::Timestamp;
-use crate::ids::{AgentId, RequestId};
-use crate::webhooks::{EndpointId, EventId};
+use crate::ids::{AgentId, EndpointId, EventId, RequestId};
 
 /// A message of the job queue. Losing one loses nothing (the sweeper sends it again), and a repeated one changes
 /// nothing (a job is leased before it is worked on).

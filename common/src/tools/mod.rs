@@ -5,15 +5,16 @@
 
 /// The two lists of a family of tools, made of one: what is sold, and what does it. A function that only sells links nothing
 /// of the work.
+#[macro_export]
 macro_rules! family {
     ($($tool:ident),+ $(,)?) => {
         /// What is sold.
-        pub fn specs() -> Vec<&'static crate::catalog::ToolSpec> {
+        pub fn specs() -> Vec<&'static $crate::catalog::ToolSpec> {
             vec![$(&$tool::SPEC),+]
         }
 
         /// What does it.
-        pub fn runners() -> Vec<&'static super::Runner> {
+        pub fn runners() -> Vec<&'static $crate::tools::Runner> {
             vec![$(&$tool::RUNNER),+]
         }
     };
@@ -24,6 +25,7 @@ pub mod local;
 pub mod lookups;
 mod needs;
 pub mod pages;
+pub mod picture;
 pub mod research;
 pub mod soul;
 #[cfg(test)]
@@ -41,14 +43,12 @@ use tokio::sync::mpsc;
 
 use crate::catalog::ToolSpec;
 use crate::clock::{Clock, Timestamp};
-use crate::config::{Capability, Config, ProvidersConfig};
+use crate::config::Config;
 use crate::ids::{AgentId, RequestId};
 use crate::money::Usdc;
 use crate::net::{FetchPolicy, Fetcher, PlainHttp};
 pub use crate::outcome::{ErrorCode, Mode, Progress, Source, ToolError, Unavailable};
-use crate::providers::people;
 use crate::providers::{Browser, Dns, Model, Outbound};
-use crate::search;
 use crate::search::index::Reader;
 use crate::store::aws::SignedHttp;
 use crate::store::{Blobs, BoxFuture, Db, Queue, StoreError};
@@ -145,7 +145,6 @@ impl Toolbox {
         signed: &SignedHttp,
         policy: FetchPolicy,
     ) -> Result<Toolbox, StoreError> {
-        check_names(&config.providers)?;
         let contact = config.base_url.as_deref().unwrap_or("tools for software agents");
         let user_agent = format!("{}/{} (+{contact})", config.service_name, env!("CARGO_PKG_VERSION"));
         Ok(Toolbox {
@@ -163,28 +162,6 @@ impl Toolbox {
             config,
         })
     }
-}
-
-/// Every provider that is named has an adapter: a mistyped name stops the start, and not the first sale.
-fn check_names(providers: &ProvidersConfig) -> Result<(), StoreError> {
-    let known = |capability: Capability| -> Vec<&str> {
-        match capability {
-            Capability::Search => search::vendors::ALL.iter().map(|vendor| vendor.name).collect(),
-            Capability::People => people::VENDORS.to_vec(),
-            Capability::EmailCheck => vec!["hunter"],
-            Capability::Identity => vec!["stripe"],
-            Capability::Places => vec!["google_places", "overpass"],
-        }
-    };
-    for (capability, variable) in Capability::ALL {
-        let known = known(capability);
-        let unknown = providers.order(capability).iter().find(|name| !known.contains(&name.as_str()));
-        if let Some(unknown) = unknown {
-            let known = known.join(", ");
-            return Err(StoreError::new(format_args!("{variable} names {unknown:?}; there are {known}")));
-        }
-    }
-    Ok(())
 }
 
 /// A result, and where it came from.

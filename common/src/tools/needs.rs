@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use super::{Toolbox, lookups};
+use super::Toolbox;
+use super::lookups::snapshot;
 use crate::availability::Lacking;
-use crate::catalog::{CATALOG, Need, ToolSpec};
+use crate::catalog::{Need, ToolSpec};
 use crate::store::StoreError;
 
 impl Toolbox {
@@ -20,11 +21,11 @@ impl Toolbox {
         Ok((!missing.is_empty()).then(|| missing.join(", and no ")))
     }
 
-    /// What is missing for the tools that cannot be done at all, whatever their input. Pages are not among it: they come by
+    /// What is missing for those of these tools that cannot be done at all, whatever their input. Pages are not among it: they come by
     /// themselves, with the first page that is read.
-    pub async fn lacking(&self) -> Result<Lacking, StoreError> {
+    pub async fn lacking(&self, tools: &[&'static ToolSpec]) -> Result<Lacking, StoreError> {
         let mut lacking = Vec::new();
-        for tool in CATALOG.iter().filter(|tool| !(tool.needs)(tool, &Map::new()).contains(&Need::Pages)) {
+        for tool in tools.iter().filter(|tool| !(tool.needs)(tool, &Map::new()).contains(&Need::Pages)) {
             if let Some(what) = self.lacks(tool, &Map::new()).await? {
                 lacking.push((tool.name.to_owned(), what));
             }
@@ -38,7 +39,7 @@ impl Toolbox {
             Need::Provider(capability) => Ok(!self.config.providers.order(capability).is_empty()),
             Need::Mail => Ok(self.config.mail.smtp_url.is_some() || cfg!(feature = "local-outbox")),
             Need::Browser => Ok(self.browser.is_some()),
-            Need::Copy(name) => Ok(lookups::snapshot::in_force(&*self.blobs, name).await?.is_some()),
+            Need::Copy(name) => Ok(snapshot::in_force(&*self.blobs, name).await?.is_some()),
             Need::Pages => self.index.has_pages(&self.db).await,
             Need::Nobody(_) => Ok(false),
         }

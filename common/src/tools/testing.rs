@@ -6,12 +6,14 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{Output, Reporter, Runner, Task, ToolError, Toolbox};
-use crate::app::{App, Connections};
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::connections::Connections;
 use crate::evm::Address;
 use crate::ids::{AgentId, RequestId};
 use crate::net::FetchPolicy;
+use crate::store::Db;
+use crate::store::blob::S3Blobs;
 
 /// A toolbox of these environment variables.
 pub fn toolbox(variables: &[(&str, &str)]) -> Arc<Toolbox> {
@@ -24,8 +26,10 @@ pub fn toolbox_at(variables: &[(&str, &str)], clock: Clock, policy: FetchPolicy)
     let pay_to = |name: &str| (name == "PAY_TO").then(|| "0x00000000000000000000000000000000000000ff".to_owned());
     let config = Arc::new(Config::read(|name| given(name).or_else(|| pay_to(name))).expect("a configuration"));
     let connections = Connections::open(&config).expect("connections");
-    let app = App { clock, ..App::new(config, &connections) };
-    Arc::new(app.toolbox(&connections, policy).expect("a toolbox"))
+    let db = Db::new(connections.aws.dynamodb(), config.tables.clone());
+    let blobs = Arc::new(S3Blobs::new(connections.signed.clone(), "agora"));
+    let Connections { http, signed, .. } = connections;
+    Arc::new(Toolbox::new(config, clock, db, blobs, &http, &signed, policy).expect("a toolbox"))
 }
 
 /// Runs a tool on an input that was validated.

@@ -9,24 +9,18 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::{Output, Runner, Running, Source, Task, ToolError, Toolbox};
+use super::{Output, Runner, Running, Source, Task, ToolError, Toolbox, picture};
 use crate::catalog::input::{Field, FieldError, Kind};
 use crate::catalog::{Need, Price, ToolSpec, URI};
-use crate::ids::RequestId;
 use crate::money::Usdc;
 use crate::net::{FetchPolicy, check_url};
-use crate::store::blob::Access;
-use crate::store::{Blobs, StoreError};
 
 const SCREENSHOT: &str = "screenshot";
-const SCREENSHOT_URL: &str = "screenshot_url";
 /// Kept free of the deadline, to write the result down.
 const RESERVE: Duration = Duration::from_secs(2);
-/// So long a link to a picture is good; each poll makes a new one.
-const LINK_VALID: Duration = Duration::from_secs(3600);
 
 pub static SPEC: ToolSpec = ToolSpec {
-    name: "web_read",
+    name: picture::TOOL,
     title: "Web read",
     summary: "Reads a public web page, PDF file or feed and returns its main content as Markdown, with title, description and status",
     group: "knowledge",
@@ -73,30 +67,12 @@ fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
         let broken = |error: &dyn std::fmt::Display| ToolError::internal(error.to_string());
         let mut result = serde_json::to_value(&seen.read).map_err(|error| broken(&error))?;
         if let Some(picture) = seen.picture {
-            let key = picture_key(task.request_id);
-            toolbox.blobs.put(&key, "image/png", picture).await.map_err(|error| broken(&error))?;
-            // Links to it are short-lived: whoever shows the result makes one.
-            result[SCREENSHOT_URL] = Value::Null;
+            picture::keep(&*toolbox.blobs, task.request_id, picture, &mut result)
+                .await
+                .map_err(|error| broken(&error))?;
         }
         Ok(Output::new(result, Source::embedded(if seen.by_browser { "browser" } else { "web" })))
     })
-}
-
-/// Where the picture of a read is kept: beside its result.
-fn picture_key(request_id: RequestId) -> String {
-    format!("results/{request_id}.png")
-}
-
-/// Puts a link to the picture into a result that has one.
-///
-/// # Errors
-/// If no link can be made.
-pub fn link_picture(blobs: &dyn Blobs, request_id: RequestId, result: &mut Value) -> Result<(), StoreError> {
-    if result.get(SCREENSHOT_URL).is_some() {
-        let access = Access::Get { content_type: "image/png", file_name: "screenshot.png" };
-        result[SCREENSHOT_URL] = json!(blobs.url(&picture_key(request_id), access, LINK_VALID)?);
-    }
-    Ok(())
 }
 
 fn output() -> Value {

@@ -16,11 +16,11 @@ use url::Url;
 use super::delivery::{self, Attempt, Delivery, DeliveryState, Failure, MAX_TRIES};
 use super::endpoint::{self, Endpoint};
 use super::secret::{self, Secret, SigningKey};
-use super::{EndpointId, EventId, EventKind, outbox};
+use super::{EventKind, outbox};
 use crate::clock::{Clock, Timestamp};
 use crate::config::{Config, Platforms};
 use crate::http::log;
-use crate::ids::AgentId;
+use crate::ids::{AgentId, EndpointId, EventId};
 use crate::ledger::day;
 use crate::net::{FetchError, FetchPolicy, Fetcher, Posted};
 use crate::notifications::{self, Notification, NotificationKind};
@@ -140,7 +140,7 @@ impl Courier {
         }
         // Not all at the same moment: over four more rests, so that a heap that waits for a dead receiver is not looked at
         // whole whenever a rest is over.
-        let spread = u32::from(delivery.event.0.to_bytes()[15]);
+        let spread = u32::from(delivery.event.ulid().to_bytes()[15]);
         let until = until.plus(endpoint::rest_after(endpoint.strikes) * spread / 64);
         self.finish(&[delivery.put_off(&self.db, until)?]).await?;
         self.remind(delivery, until, now).await;

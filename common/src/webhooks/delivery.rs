@@ -17,10 +17,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{EndpointId, Event, EventId, EventKind};
+use super::{Event, EventKind};
 use crate::clock::Timestamp;
 use crate::digest;
-use crate::ids::AgentId;
+use crate::ids::{AgentId, EndpointId, EventId};
 use crate::store::db::{Query, parse};
 use crate::store::lists::List;
 use crate::store::{Db, Key, StoreError, Write, WriteError};
@@ -124,7 +124,7 @@ pub(super) fn partition(agent: AgentId) -> String {
 }
 
 pub(super) fn key(agent: AgentId, endpoint: EndpointId, event: EventId) -> Key {
-    Key::new(partition(agent), format!("DELIVERY#{}#{}", endpoint.0, event.0))
+    Key::new(partition(agent), format!("DELIVERY#{}#{}", endpoint.ulid(), event.ulid()))
 }
 
 /// What a key of the index leads to.
@@ -137,7 +137,7 @@ pub(super) fn of_key(pk: &str, sk: &str) -> Option<(AgentId, EndpointId, EventId
 /// The partition of the index for open deliveries of an endpoint: one endpoint's stand in one, so that a heap of one
 /// receiver's is in nobody's way in the seven others.
 pub(super) fn outbox_of(endpoint: EndpointId) -> String {
-    format!("OUTBOX#{}", endpoint.0.to_bytes()[15] % OUTBOX_SHARDS)
+    format!("OUTBOX#{}", endpoint.ulid().to_bytes()[15] % OUTBOX_SHARDS)
 }
 
 pub(super) fn outbox_shard(shard: u8) -> String {
@@ -280,7 +280,7 @@ pub async fn list(
     after: Option<EventId>,
     limit: usize,
 ) -> Result<Vec<Delivery>, StoreError> {
-    let prefix = format!("DELIVERY#{}#", endpoint.0);
+    let prefix = format!("DELIVERY#{}#", endpoint.ulid());
     let query = Query::prefixed(&db.tables.agents, &partition(agent), &prefix, limit)?.newest_first();
     db.query(query.after(after.map(|event| key(agent, endpoint, event)))).await
 }

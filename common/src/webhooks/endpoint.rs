@@ -3,18 +3,14 @@
 //! One item of the agents table, `AGENT#<agent>` / `WEBHOOK#<ulid>`. Its secrets are numbers only (see
 //! [`super::secret`]).
 
-use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use ulid::Ulid;
 
 use super::EventKind;
 use super::secret::{Secret, SigningKey};
 use crate::clock::Timestamp;
-use crate::digest;
-use crate::ids::AgentId;
+use crate::ids::{AgentId, EndpointId};
 use crate::store::db::Query;
 use crate::store::{Db, Key, StoreError, Write, WriteError};
 
@@ -24,27 +20,6 @@ pub const MAX_ENDPOINTS: usize = 10;
 pub const OVERLAP: Duration = Duration::from_secs(24 * 3600);
 /// Most secrets that sign at once: the newest ones of rotations that follow each other closely.
 const MOST_SECRETS: usize = 4;
-
-/// The id of an endpoint, `wh_<ulid>`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct EndpointId(pub(super) Ulid);
-
-impl EndpointId {
-    pub fn random() -> EndpointId {
-        EndpointId(Ulid::from_bytes(digest::random()))
-    }
-}
-
-super::text_of_ulid!(EndpointId, "wh_");
-
-impl EndpointId {
-    /// The id that follows from what an endpoint is for, where the configuration names it.
-    pub fn named(digest: &[u8; 32]) -> EndpointId {
-        let mut bytes = [0; 16];
-        bytes.copy_from_slice(&digest[..16]);
-        EndpointId(Ulid::from_bytes(bytes))
-    }
-}
 
 /// Why an endpoint takes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,7 +71,7 @@ fn partition(agent: AgentId) -> String {
 }
 
 fn key(agent: AgentId, id: EndpointId) -> Key {
-    Key::new(partition(agent), format!("WEBHOOK#{}", id.0))
+    Key::new(partition(agent), format!("WEBHOOK#{}", id.ulid()))
 }
 
 impl Endpoint {

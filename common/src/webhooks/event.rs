@@ -1,15 +1,10 @@
 //! What happened, as a receiver is told of it.
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use ulid::Ulid;
 
 use crate::clock::Timestamp;
-use crate::digest::sha256_parts;
-use crate::ids::AgentId;
+use crate::ids::{AgentId, EventId};
 
 /// What can be subscribed to. Names are the wire's; a new one needs no change of the stored ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -74,23 +69,6 @@ impl EventKind {
     }
 }
 
-/// The id of an event, `evt_<ulid>`: the same on every attempt, so that a receiver knows a repeat for one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct EventId(pub(super) Ulid);
-
-impl EventId {
-    /// The same cause at the same time has the same id.
-    fn of(agent: AgentId, kind: EventKind, cause: &str, happened: Timestamp) -> EventId {
-        let millis = u64::try_from(happened.millis()).unwrap_or_default();
-        let digest = sha256_parts(&[b"event", agent.bytes(), kind.as_str().as_bytes(), cause.as_bytes()]);
-        let mut random = [0; 16];
-        random[6..].copy_from_slice(&digest[..10]);
-        EventId(Ulid::from_parts(millis, u128::from_be_bytes(random)))
-    }
-}
-
-super::text_of_ulid!(EventId, "evt_");
-
 /// Something to tell an agent's receivers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
@@ -107,7 +85,7 @@ impl Event {
     /// `cause` names what it is about (a job, a session and its version), `happened` when: both are the same however often
     /// the event is raised.
     pub fn new(agent: AgentId, kind: EventKind, cause: &str, happened: Timestamp, data: Value) -> Event {
-        Event { id: EventId::of(agent, kind, cause, happened), kind, agent, happened, data }
+        Event { id: EventId::of(agent, kind.as_str(), cause, happened), kind, agent, happened, data }
     }
 
     /// The body every attempt sends, to the byte. Both sets of members: the contract's (§28) and Standard Webhooks'; of

@@ -5,11 +5,11 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use url::Url;
 
+use super::EventKind;
 use super::endpoint::{Disabled, Endpoint, OVERLAP};
-use super::{EndpointId, EventKind};
 use crate::catalog::input::{Field, FieldError, Kind, validate};
 use crate::clock::Timestamp;
-use crate::ids::AgentId;
+use crate::ids::{AgentId, EndpointId};
 use crate::net::{FetchPolicy, check_url};
 
 /// Most deliveries of a page.

@@ -43,41 +43,6 @@
 //!
 //! An event is delivered at least once, and events come in no promised order.
 
-/// Text form of a newtype around a ULID: a prefix and 26 letters, in one spelling only, because a key is its text.
-macro_rules! text_of_ulid {
-    ($name:ident, $prefix:literal) => {
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, concat!($prefix, "{}"), self.0)
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = &'static str;
-
-            fn from_str(text: &str) -> Result<$name, &'static str> {
-                let wrong = concat!("must be ", $prefix, " and a ULID");
-                let ulid = text.strip_prefix($prefix).ok_or(wrong)?;
-                let id = Ulid::from_string(ulid).map($name).map_err(|_| wrong)?;
-                if id.to_string() == text { Ok(id) } else { Err(wrong) }
-            }
-        }
-
-        impl Serialize for $name {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
-            }
-        }
-
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<$name, D::Error> {
-                String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-            }
-        }
-    };
-}
-use text_of_ulid;
-
 pub mod courier;
 pub mod delivery;
 pub mod endpoint;
@@ -89,6 +54,6 @@ pub mod view;
 
 pub use courier::Courier;
 pub use delivery::{Delivery, DeliveryState};
-pub use endpoint::{Endpoint, EndpointId};
-pub use event::{Event, EventId, EventKind};
+pub use endpoint::Endpoint;
+pub use event::{Event, EventKind};
 pub use outbox::Outgoing;

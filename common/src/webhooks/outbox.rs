@@ -8,10 +8,10 @@ use futures_util::future::join_all;
 use serde::Deserialize;
 
 use super::delivery::{self, Delivery, OUTBOX_SHARDS};
-use super::{EndpointId, Event, EventId, endpoint};
+use super::{Event, endpoint};
 use crate::clock::Timestamp;
 use crate::http::log;
-use crate::ids::AgentId;
+use crate::ids::{AgentId, EndpointId, EventId};
 use crate::store::due::{FAR, InIndex};
 use crate::store::queue::{Message, Queue};
 use crate::store::table::OUTBOX_INDEX;

@@ -5,12 +5,11 @@
 
 use ring::hmac;
 
-use super::EndpointId;
 use crate::clock::Timestamp;
 use crate::digest::{self, sha256_parts};
 use crate::encoding::base64_standard;
 use crate::evm::Word;
-use crate::ids::AgentId;
+use crate::ids::{AgentId, EndpointId};
 
 /// What secrets of endpoints are derived from (`ServiceKeys::webhooks`).
 #[derive(Clone)]
@@ -25,7 +24,7 @@ impl SigningKey {
     }
 
     pub fn secret(&self, agent: AgentId, endpoint: EndpointId, number: u32) -> Secret {
-        let named = sha256_parts(&[b"endpoint", agent.bytes(), &endpoint.0.to_bytes(), &number.to_be_bytes()]);
+        let named = sha256_parts(&[b"endpoint", agent.bytes(), &endpoint.ulid().to_bytes(), &number.to_be_bytes()]);
         Secret(digest::hmac(&self.0, &named))
     }
 }

@@ -3,11 +3,12 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::EventKind;
 use super::delivery::{Attempt, Delivery, DeliveryState, Failure};
 use super::endpoint::{Disabled, Endpoint};
 use super::form::ALL;
-use super::{EndpointId, EventId, EventKind};
 use crate::clock::Timestamp;
+use crate::ids::{EndpointId, EventId};
 
 /// An endpoint.
 #[derive(Debug, Serialize)]

@@ -14,7 +14,6 @@ use crate::clock::Clock;
 use crate::http::log;
 use crate::ids::{AgentId, RequestId};
 use crate::money::Usdc;
-use crate::tools::verification::identity;
 use crate::tools::{Reporter, Runner, Task, Toolbox};
 
 /// Most calls of one commission, refused ones included.
@@ -49,10 +48,10 @@ pub struct Allowance<'a> {
     used: Vec<ToolUse>,
 }
 
-/// Whether sold work may use a tool, whatever a service lists. Credits are money and no tool. What waits for somebody outside
-/// would still be waiting when the work has ended, and come for nothing.
+/// Whether work that a soul sells may use a tool, whatever its service lists. Credits are money, not a tool; and a tool that
+/// waits for a person would end after the work that paid for it.
 pub fn may_be_used(tool: &ToolSpec) -> bool {
-    !tool.sells_credits && tool.name != identity::SPEC.name
+    !tool.sells_credits && !tool.waits_for_person
 }
 
 impl<'a> Allowance<'a> {
@@ -156,6 +155,7 @@ mod tests {
 
     use super::*;
     use crate::evm::Address;
+    use crate::tools::verification::identity;
     use crate::tools::{testing, web_read};
     use crate::work::{Unrecorded, Usage};
 

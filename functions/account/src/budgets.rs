@@ -8,7 +8,7 @@ use axum::response::Response;
 use common::app::App;
 use common::auth::Scope;
 use common::catalog::input::FieldError;
-use common::catalog::name_of;
+use common::catalog::list::CATALOG;
 use common::contact::is_email;
 use common::gate::{parse_body, respond};
 use common::http::{ApiError, read_body};
@@ -218,7 +218,7 @@ fn named_caps(
 }
 
 fn tool(name: &str) -> Result<String, &'static str> {
-    name_of(name).map(str::to_owned).ok_or("is no tool of this service")
+    CATALOG.name_of(name).map(str::to_owned).ok_or("is no tool of this service")
 }
 
 /// The service itself, or a soul by its slug; whether there is such a soul is asked before the cap is set.

@@ -7,7 +7,7 @@ use axum::response::Response;
 use common::app::App;
 use common::auth::{Scope, token};
 use common::catalog::input;
-use common::catalog::name_of;
+use common::catalog::list::CATALOG;
 use common::gate::{parse_body, respond};
 use common::http::{ApiError, read_body};
 use common::ids::TokenId;
@@ -99,7 +99,7 @@ fn target(input: &serde_json::Map<String, Value>) -> Result<Target, ApiError> {
             id.parse().map(Target::Token).map_err(|_| ApiError::field("id", "must be the id of an access token"))
         }
         // A brake that matches nothing would look like one that holds.
-        ("tool", Some(id)) => match name_of(id) {
+        ("tool", Some(id)) => match CATALOG.name_of(id) {
             Some(tool) => Ok(Target::Tool(tool.to_owned())),
             None => Err(ApiError::field("id", "is no tool of this service")),
         },

@@ -1,7 +1,9 @@
 use std::sync::Arc;
 
-use common::app::{self, App, Connections};
+use common::app::{self, App};
+use common::catalog::list::CATALOG;
 use common::config::Config;
+use common::connections::Connections;
 use common::mail::Mailer;
 use common::store::stream::StreamEvent;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
@@ -12,7 +14,7 @@ async fn main() -> Result<(), Error> {
     let connections = Connections::open(&config)?;
     let mailer = Mailer::new(&config)?;
     let deliveries = app::delivery_queue(&config, &connections)?;
-    let app = App::new(config, &connections);
+    let app = App::new(config, &connections, &CATALOG);
     let (app, mailer, deliveries) = (&app, &mailer, &*deliveries);
     let handler = |event: LambdaEvent<StreamEvent<serde_json::Value>>| async move {
         aggregator::handle(&app.db, mailer, deliveries, event.payload, app.clock.now()).await.map_err(Error::from)

@@ -3,7 +3,8 @@
 //! A change is delivered once or more, always with the same images: the id of what is raised follows from the job and
 //! the time of its end.
 
-use common::catalog::{self, Answer};
+use common::catalog::Answer;
+use common::catalog::list::CATALOG;
 use common::clock::Timestamp;
 use common::ids::{AgentId, RequestId};
 use common::money::Usdc;
@@ -73,7 +74,7 @@ impl Ended<'_> {
     }
 
     fn is_queued(&self) -> bool {
-        catalog::find(self.tool).is_none_or(|tool| tool.answer == Answer::Queued)
+        CATALOG.find(self.tool).is_none_or(|tool| tool.answer == Answer::Queued)
     }
 
     /// Of what notifications are raised, with what a program needs to go and read it.

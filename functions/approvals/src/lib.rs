@@ -76,7 +76,7 @@ async fn put_policy(State(desk): State<Desk>, headers: HeaderMap, body: Body) ->
     let answer = async {
         let caller = desk.owner(&headers).await?;
         let body = json_body(&headers, body).await?;
-        let policy = form::policy(&body, desk.app.clock.now()).map_err(ApiError::InvalidRequest)?;
+        let policy = form::policy(desk.app.catalog, &body, desk.app.clock.now()).map_err(ApiError::InvalidRequest)?;
         store::put_policy(&desk.app.db, caller.agent, &policy).await?;
         Ok(success(StatusCode::OK, policy.view()))
     };
@@ -99,13 +99,13 @@ async fn test_policy(State(desk): State<Desk>, headers: HeaderMap, body: Body) -
         let caller = desk.app.caller(&headers, Scope::Read).await?;
         let body = json_body(&headers, body).await?;
         let now = desk.app.clock.now();
-        let policy = form::policy(&body, now).map_err(ApiError::InvalidRequest)?;
+        let policy = form::policy(desk.app.catalog, &body, now).map_err(ApiError::InvalidRequest)?;
         let from = now.minus(std::time::Duration::from_secs(backtest::DAYS * 24 * 3600));
         let receipts = {
             let span = Span { since: Some(from), until: None };
             receipt::within(&desk.app.db, caller.agent, span, Order::NewestFirst, None, backtest::MAX_RECEIPTS).await?
         };
-        Ok(success(StatusCode::OK, backtest::run(&policy, &receipts, from, now)))
+        Ok(success(StatusCode::OK, backtest::run(desk.app.catalog, &policy, &receipts, from, now)))
     };
     respond(answer.await)
 }

@@ -1,7 +1,8 @@
 use std::sync::Arc;
 
-use common::app::Connections;
+use common::catalog::list::CATALOG;
 use common::config::Config;
+use common::connections::Connections;
 use common::gate::Gate;
 
 #[tokio::main(flavor = "current_thread")]
@@ -9,7 +10,7 @@ async fn main() -> Result<(), lambda_http::Error> {
     let config = Arc::new(Config::from_env()?);
     let connections = Connections::open(&config)?;
     let cards = common::providers::Cards::configured(&config, &connections.http);
-    let gate = Gate::open(&connections, config, credits::RUNNERS).await?;
+    let gate = Gate::open(&connections, config, &CATALOG, credits::RUNNERS).await?;
     gate.app.db.warm(&gate.app.config.tables.jobs).await;
     common::http::lambda::run(credits::router(Arc::new(gate), cards)).await
 }

@@ -1,7 +1,9 @@
 use std::sync::Arc;
 
-use common::app::{self, App, Connections};
+use common::app::{self, App};
+use common::catalog::NOTHING;
 use common::config::Config;
+use common::connections::Connections;
 use common::net::FetchPolicy;
 use common::secrets::{ServiceKeys, with_platforms};
 use common::webhooks::Courier;
@@ -14,7 +16,7 @@ async fn main() -> Result<(), Error> {
     let config = Arc::new(with_platforms(config, &connections.signed).await?);
     let keys = ServiceKeys::load(&config, &connections.signed).await?.webhooks;
     let queue = app::delivery_queue(&config, &connections)?;
-    let App { db, clock, config, .. } = App::new(config, &connections);
+    let App { db, clock, config, .. } = App::new(config, &connections, &NOTHING);
     let courier = Courier::new(db, clock, queue, keys, &config, FetchPolicy::default())?;
     courier.db.warm(&config.tables.agents).await;
     let courier = &courier;

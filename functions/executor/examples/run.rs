@@ -4,9 +4,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::app::{App, Connections};
+use common::app::App;
+use common::catalog::list::CATALOG;
 use common::clock::Clock;
 use common::config::Config;
+use common::connections::Connections;
 use common::ids::RequestId;
 use common::net::FetchPolicy;
 use common::work::{Commission, Desk, Executor, Spending, Unrecorded, Usage};
@@ -26,7 +28,7 @@ async fn main() -> Result<(), Failed> {
     let clock = Clock::system();
     let config = Arc::new(config);
     let connections = Connections::open(&config)?;
-    let toolbox = App::new(config, &connections).toolbox(&connections, FetchPolicy::default())?;
+    let toolbox = App::new(config, &connections, &CATALOG).toolbox(&connections, FetchPolicy::default())?;
     let commission = Commission {
         request_id: RequestId::random(),
         agent: common::ids::AgentId::of(common::evm::Address::ZERO),

@@ -1,14 +1,16 @@
 use std::sync::Arc;
 
-use common::app::{self, App, Connections};
+use common::app::{self, App};
+use common::catalog::list::CATALOG;
 use common::config::Config;
+use common::connections::Connections;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     let config = Arc::new(Config::from_env()?);
     let connections = Connections::open(&config)?;
-    let app = App::new(config, &connections);
+    let app = App::new(config, &connections, &CATALOG);
     let (mut engine, keys) = app::engine(&app, &connections, &worker::RUNNERS).await?;
     let workshop = executor::workshop(&app, &keys, &engine.toolbox, &worker::RUNNERS)?;
     engine.sellers = Some(Arc::new(workshop));

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::app::{App, Connections};
+use common::app::App;
+use common::catalog::list::CATALOG;
 use common::clock::Clock;
 use common::config::Config;
+use common::connections::Connections;
 use common::ids::RequestId;
 use common::money::Usdc;
 use common::net::FetchPolicy;
@@ -22,7 +24,7 @@ fn desk() -> Desk {
     let config = Config::read(pay_to).unwrap();
     let config = Arc::new(config);
     let connections = Connections::open(&config).unwrap();
-    let toolbox = App::new(config, &connections).toolbox(&connections, FetchPolicy::default()).unwrap();
+    let toolbox = App::new(config, &connections, &CATALOG).toolbox(&connections, FetchPolicy::default()).unwrap();
     Desk { runners: RUNNERS, toolbox: Arc::new(toolbox) }
 }
 

@@ -5,6 +5,8 @@
 //! quote that was paid. A payment alone gets none, because it can be read off the chain; its quote cannot.
 
 use common::auth::Scope;
+use common::catalog::list::CATALOG;
+use common::digest;
 use common::encoding::{base64_any, base64_url};
 use common::gate::named_quote;
 use common::http::ApiError;
@@ -12,7 +14,6 @@ use common::ids::RequestId;
 use common::jobs::job::{Job, Status};
 use common::jobs::{store, view};
 use common::limits::{self, Class, Reader, Subject};
-use common::{catalog, digest};
 use http::request::Parts;
 use ring::hmac;
 use rmcp::ErrorData;
@@ -154,7 +155,7 @@ impl From<Answered> for TaskError {
 }
 
 fn task(name: &str, job: &Job) -> Task {
-    let title = catalog::find(&job.tool).map_or("the work", |tool| tool.title);
+    let title = CATALOG.find(&job.tool).map_or("the work", |tool| tool.title);
     Task::new(name, TaskStatus::Working, job.created.to_string(), job.updated.to_string())
         .with_status_message(match job.status() {
             Status::Pending => format!("{title}: waiting"),

@@ -3,7 +3,8 @@
 use std::sync::OnceLock;
 
 use common::catalog::input::{self, Field, Kind};
-use common::catalog::{self, Answer, CATALOG, MARKET, Price, TOP_UP, ToolSpec};
+use common::catalog::list::CATALOG;
+use common::catalog::{self, Answer, MARKET, Price, TOP_UP, ToolSpec};
 use common::config::Config;
 use common::limits::Class;
 use common::money::Usdc;

@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use common::app::App;
 use common::availability::Lacking;
-use common::catalog::CATALOG;
+use common::catalog::list::CATALOG;
 use common::discovery::{Documents, Library, search};
 use common::gate::respond;
 use common::http::{ApiError, Kept, Segment, json, public_json};

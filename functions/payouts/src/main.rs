@@ -1,7 +1,9 @@
 use std::sync::Arc;
 
-use common::app::{self, App, Connections};
+use common::app::{self, App};
+use common::catalog::NOTHING;
 use common::config::Config;
+use common::connections::Connections;
 use common::http::log;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde_json::{Value, json};
@@ -10,7 +12,7 @@ use serde_json::{Value, json};
 async fn main() -> Result<(), Error> {
     let config = Arc::new(Config::from_env()?);
     let connections = Connections::open(&config)?;
-    let app = App::new(config, &connections);
+    let app = App::new(config, &connections, &NOTHING);
     let treasury = Box::pin(app::treasury(&app, &connections)).await?;
     log::event("treasury", json!({"address": treasury.address().to_string()}));
     let (app, treasury) = (&app, &treasury);

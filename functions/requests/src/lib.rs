@@ -6,7 +6,7 @@ use axum::response::Response;
 use axum::routing::get;
 use common::app::App;
 use common::auth::Scope;
-use common::catalog;
+use common::catalog::list::CATALOG;
 use common::gate::{came_to_nothing, respond, status};
 use common::http::headers::MAX_KEY_BYTES;
 use common::http::{ApiError, Params, Segment, private_json};
@@ -99,7 +99,7 @@ async fn recover(State(app): State<App>, RawQuery(query): RawQuery, headers: Hea
         }
         params.check()?;
         let (Some(endpoint), Some(key)) = (endpoint, key) else { return Err(ApiError::SubmissionNotFound) };
-        let tool = catalog::name_of(endpoint).ok_or(ApiError::SubmissionNotFound)?;
+        let tool = CATALOG.name_of(endpoint).ok_or(ApiError::SubmissionNotFound)?;
         let name = CallName { agent: caller.agent, tool, name: &key };
         let named = idempotency::load(&app.db, name).await?.ok_or(ApiError::SubmissionNotFound)?;
         let job = store::load_latest(&app.db, named.request_id).await?;

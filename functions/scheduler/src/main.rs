@@ -1,7 +1,9 @@
 use std::sync::Arc;
 
-use common::app::{self, App, Connections};
+use common::app::{self, App};
+use common::catalog::NOTHING;
 use common::config::Config;
+use common::connections::Connections;
 use common::http::log;
 use common::ledger::signing;
 use common::secrets::ServiceKeys;
@@ -16,7 +18,7 @@ async fn main() -> Result<(), Error> {
     let queue = app::job_queue(&config, &connections)?;
     let souls = app::soul_queue(&config, &connections)?;
     let deliveries = app::delivery_queue(&config, &connections)?;
-    let app = App::new(config, &connections);
+    let app = App::new(config, &connections, &NOTHING);
     // Functions that serve keys have no access to secrets: it is told here, once by each process.
     signing::publish(&app.db, &receipt_key).await?;
     let app = &app;

@@ -1,8 +1,10 @@
 use std::sync::Arc;
 
 use aws_lambda_events::event::apigw::ApiGatewayWebsocketProxyRequest;
-use common::app::{App, Connections};
+use common::app::App;
+use common::catalog::NOTHING;
 use common::config::Config;
+use common::connections::Connections;
 use common::push::Sender;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use socket::Socket;
@@ -12,7 +14,7 @@ async fn main() -> Result<(), Error> {
     let config = Arc::new(Config::from_env()?);
     let connections = Connections::open(&config)?;
     let sender = Sender::new(&config, &connections.http)?;
-    let socket = Socket { app: App::new(config, &connections), sender };
+    let socket = Socket { app: App::new(config, &connections, &NOTHING), sender };
     socket.app.db.warm(&socket.app.config.tables.jobs).await;
     let socket = &socket;
     let handler = |event: LambdaEvent<ApiGatewayWebsocketProxyRequest>| async move {

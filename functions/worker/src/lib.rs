@@ -3,29 +3,19 @@
 use std::sync::LazyLock;
 
 use common::availability;
+use common::catalog::list::{self, CATALOG};
 use common::http::log;
 use common::jobs::Engine;
 use common::store::StoreError;
 use common::store::queue::Message;
-use common::tools::{
-    Runner, enrichment, local, lookups, research, top_up, vehicle_identification, verification, web_read, web_search,
-};
+use common::tools::{Runner, top_up};
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// Every tool: a direct call that its own function left behind ends here too.
-pub static RUNNERS: LazyLock<Vec<&'static Runner>> = LazyLock::new(|| {
-    [
-        vec![&vehicle_identification::RUNNER, &web_search::RUNNER, &web_read::RUNNER, &top_up::RUNNER],
-        research::runners(),
-        enrichment::runners(),
-        verification::runners(),
-        lookups::runners(),
-        local::runners(),
-    ]
-    .concat()
-});
+/// Every tool, and top-ups: a direct call that its own function left behind ends here too.
+pub static RUNNERS: LazyLock<Vec<&'static Runner>> =
+    LazyLock::new(|| list::RUNNERS.iter().copied().chain([&top_up::RUNNER]).collect());
 
 /// What the queue hands over. Only what is read is named.
 #[derive(Debug, Deserialize)]
@@ -95,7 +85,7 @@ async fn work_on(engine: &Engine, message: Message) -> Result<(), StoreError> {
             log::event("trial", json!({"soul": soul, "service": service, "ms": since()}));
         }
         Message::Availability {} => {
-            let lacking = engine.toolbox.lacking().await?;
+            let lacking = engine.toolbox.lacking(&CATALOG).await?;
             if availability::publish(&engine.db, &lacking).await? {
                 log::event("availability", json!({"lacking": lacking}));
             }

@@ -1,7 +1,9 @@
 use std::sync::Arc;
 
-use common::app::{self, App, Connections};
+use common::app::{self, App};
+use common::catalog::list::CATALOG;
 use common::config::Config;
+use common::connections::Connections;
 use common::marketplace::{webhook, workshop::Workshop};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 
@@ -9,7 +11,7 @@ use lambda_runtime::{Error, LambdaEvent, service_fn};
 async fn main() -> Result<(), Error> {
     let config = Arc::new(Config::from_env()?);
     let connections = Connections::open(&config)?;
-    let app = App::new(config, &connections);
+    let app = App::new(config, &connections, &CATALOG);
     let (mut engine, keys) = app::engine(&app, &connections, &worker::RUNNERS).await?;
     let workshop = Workshop::handing_over(&app, &engine.toolbox, webhook::key(&keys.quotes));
     engine.sellers = Some(Arc::new(workshop));

@@ -10,9 +10,11 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use common::app::{App, Connections};
+use common::app::App;
+use common::catalog::list::CATALOG;
 use common::clock::Clock;
 use common::config::Config;
+use common::connections::Connections;
 use common::store::Blobs;
 use common::tools::lookups::{import, row, snapshot};
 use local::blobs::FolderBlobs;
@@ -85,5 +87,5 @@ fn blobs() -> Result<Arc<dyn Blobs>, String> {
     }
     let config = Config::read(variable).map_err(|errors| errors.to_string())?;
     let connections = Connections::open(&config).map_err(|error| error.to_string())?;
-    Ok(App::new(Arc::new(config), &connections).blobs)
+    Ok(App::new(Arc::new(config), &connections, &CATALOG).blobs)
 }

@@ -5,8 +5,10 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use common::app::{App, Connections};
+use common::app::App;
+use common::catalog::list::CATALOG;
 use common::config::Config;
+use common::connections::Connections;
 use common::opt_out::{self, Mark};
 
 #[tokio::main(flavor = "current_thread")]
@@ -31,7 +33,7 @@ async fn run() -> Result<String, String> {
     let variable = |name: &str| std::env::var(name).ok().or_else(|| (name == "PAY_TO").then(|| nowhere.to_owned()));
     let config = Config::read(variable).map_err(|errors| errors.to_string())?;
     let connections = Connections::open(&config).map_err(|error| error.to_string())?;
-    let app = App::new(Arc::new(config), &connections);
+    let app = App::new(Arc::new(config), &connections, &CATALOG);
     let mark = |text: &str| Mark::parse(text).ok_or_else(|| format!("{text} is no address, domain or profile's URL"));
     let failed = |error: common::store::StoreError| error.to_string();
     match &arguments[..] {

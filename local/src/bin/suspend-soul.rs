@@ -4,8 +4,10 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use common::app::{App, Connections};
+use common::app::App;
+use common::catalog::list::CATALOG;
 use common::config::Config;
+use common::connections::Connections;
 use common::marketplace::registry;
 use common::store::WriteError;
 
@@ -35,7 +37,7 @@ async fn run() -> Result<String, String> {
     let variable = |name: &str| std::env::var(name).ok().or_else(|| (name == "PAY_TO").then(|| nowhere.to_owned()));
     let config = Config::read(variable).map_err(|errors| errors.to_string())?;
     let connections = Connections::open(&config).map_err(|error| error.to_string())?;
-    let app = App::new(Arc::new(config), &connections);
+    let app = App::new(Arc::new(config), &connections, &CATALOG);
     match registry::suspend(&app, &slug, suspended).await {
         Ok(()) if suspended => Ok(format!("{slug} is off the market; it is let back with: suspend-soul {slug} off")),
         Ok(()) => Ok(format!("{slug} is on the market")),

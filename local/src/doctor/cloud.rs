@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use aws_sdk_dynamodb::error::DisplayErrorContext;
 use aws_sdk_sqs::types::QueueAttributeName;
-use common::app::{App, Connections};
+use common::app::App;
 use common::config::SettlementConfig;
+use common::connections::Connections;
 use common::evm::Address;
 use common::ledger::signing;
 use common::secrets::{self, ServiceKeys};

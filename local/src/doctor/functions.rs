@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use common::app::Connections;
 use common::config::Config;
+use common::connections::Connections;
 use serde_json::Value;
 
 use super::{Report, template_variables};

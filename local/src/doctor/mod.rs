@@ -15,8 +15,10 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use common::app::{App, Connections};
+use common::app::App;
+use common::catalog::list::CATALOG;
 use common::clock::Clock;
+use common::connections::Connections;
 use common::evm::Address;
 use common::store::Blobs;
 use serde::Serialize;
@@ -105,7 +107,7 @@ pub async fn examine(environment: &HashMap<String, String>) -> Report {
             return report;
         }
     };
-    let app = App::new(config, &connections);
+    let app = App::new(config, &connections, &CATALOG);
     let address = |name: &str| environment.get(name).and_then(|text| text.trim().parse::<Address>().ok());
     let wallets = cloud::Wallets { relayer: address("RELAYER_ADDRESS"), treasury: address("TREASURY_ADDRESS") };
     let wallets = cloud::wallets(&app, &connections, wallets, &mut report).await;

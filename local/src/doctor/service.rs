@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use common::app::{App, Connections};
+use common::app::App;
 use common::clock::Clock;
 use common::config::{Redacted, SettlementConfig};
+use common::connections::Connections;
 use common::http::Params;
 use common::ledger::signing::PublicKey;
 use common::net::PlainHttp;

@@ -4,9 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::app::{App, Connections};
-use common::catalog::{CATALOG, Need};
+use common::app::App;
+use common::catalog::Need;
+use common::catalog::list::CATALOG;
 use common::clock::Clock;
+use common::connections::Connections;
 use common::net::FetchPolicy;
 use common::store::Blobs;
 use common::tools::lookups::snapshot;

@@ -12,8 +12,10 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use common::app::{App, Connections};
+use common::app::App;
+use common::catalog::list::CATALOG;
 use common::config::Config;
+use common::connections::Connections;
 use common::gate::Gate;
 use cpu_time::ThreadTime;
 use http_body_util::BodyExt;
@@ -98,8 +100,8 @@ impl Server {
         let config = Arc::new(config);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let connections = Connections::open(&config)?;
-        let gate = runtime.block_on(Gate::open(&connections, config.clone(), &knowledge::RUNNERS))?;
-        let app = App::new(config.clone(), &connections);
+        let gate = runtime.block_on(Gate::open(&connections, config.clone(), &CATALOG, &knowledge::RUNNERS))?;
+        let app = App::new(config.clone(), &connections, &CATALOG);
         Ok(Server { runtime, knowledge: knowledge::router(Arc::new(gate)), meta: meta::router(app, Vec::new()) })
     }
 

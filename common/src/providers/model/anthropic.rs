@@ -27,10 +27,9 @@ pub fn body(config: &ModelConfig, ask: &Question<'_>) -> Value {
     let mut body =
         json!({"model": config.name, "max_tokens": ask.max_tokens, "system": ask.system, "messages": messages});
     if !ask.tools.is_empty() {
-        let tools = ask
-            .tools
-            .iter()
-            .map(|tool| json!({"name": tool.name, "description": tool.summary, "input_schema": tool.input_schema()}));
+        let tools = ask.tools.iter().map(
+            |tool| json!({"name": tool.name(), "description": tool.description(), "input_schema": tool.input_schema()}),
+        );
         body["tools"] = tools.collect();
     }
     body

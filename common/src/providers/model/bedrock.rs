@@ -30,7 +30,7 @@ pub fn body(ask: &Question<'_>) -> Value {
     if !ask.tools.is_empty() {
         let tools = ask.tools.iter().map(|tool| {
             let schema = json!({"json": tool.input_schema()});
-            json!({"toolSpec": {"name": tool.name, "description": tool.summary, "inputSchema": schema}})
+            json!({"toolSpec": {"name": tool.name(), "description": tool.description(), "inputSchema": schema}})
         });
         body["toolConfig"] = json!({"tools": tools.collect::<Value>()});
     }

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-pub use self::wire::{Answer, Call, Message, Question, Reply, Stop, most_tokens_of_frame};
+pub use self::wire::{Answer, Call, Message, ModelTool, Question, Reply, Stop, most_tokens_of_frame};
 use crate::clock::{Clock, Timestamp};
 use crate::config::{Config, ModelConfig, ModelPrices, ModelProvider};
 use crate::http::log;

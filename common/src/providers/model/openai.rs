@@ -27,7 +27,8 @@ pub fn body(config: &ModelConfig, ask: &Question<'_>) -> Value {
     body[limit] = json!(ask.max_tokens);
     if !ask.tools.is_empty() {
         let tools = ask.tools.iter().map(|tool| {
-            let function = json!({"name": tool.name, "description": tool.summary, "parameters": tool.input_schema()});
+            let function =
+                json!({"name": tool.name(), "description": tool.description(), "parameters": tool.input_schema()});
             json!({"type": "function", "function": function})
         });
         body["tools"] = tools.collect();

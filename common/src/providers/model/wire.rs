@@ -2,18 +2,25 @@
 
 use serde_json::Value;
 
-use crate::catalog::ToolSpec;
 use crate::config::Tokens;
 
 /// What a provider adds to a question by itself, in tokens: for each message, and where there are tools.
 const PER_MESSAGE: u64 = 16;
 const FOR_TOOLS: u64 = 1_000;
 
+/// A tool that a model may call.
+pub trait ModelTool: Sync {
+    fn name(&self) -> &str;
+    fn description(&self) -> &str;
+    /// JSON Schema of its arguments.
+    fn input_schema(&self) -> Value;
+}
+
 /// One question: everything, each time, for models remember nothing.
 pub struct Question<'a> {
     pub system: &'a str,
     pub messages: &'a [Message],
-    pub tools: &'a [&'static ToolSpec],
+    pub tools: &'a [&'static dyn ModelTool],
     /// Most tokens of the answer.
     pub max_tokens: u32,
 }
@@ -27,8 +34,9 @@ impl Question<'_> {
 }
 
 /// The same of everything but the messages.
-pub fn most_tokens_of_frame(system_bytes: usize, tools: impl Iterator<Item = &'static ToolSpec>) -> u64 {
-    let tools: u64 = tools.map(|tool| count(tool.summary.len() + tool.input_schema().to_string().len() + 64)).sum();
+pub fn most_tokens_of_frame(system_bytes: usize, tools: impl Iterator<Item = &'static dyn ModelTool>) -> u64 {
+    let tools: u64 =
+        tools.map(|tool| count(tool.description().len() + tool.input_schema().to_string().len() + 64)).sum();
     count(system_bytes) + PER_MESSAGE + if tools > 0 { tools + FOR_TOOLS } else { 0 }
 }
 

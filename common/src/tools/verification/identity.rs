@@ -36,6 +36,7 @@ pub static SPEC: ToolSpec = ToolSpec {
     expensive: true,
     retention: crate::tools::enrichment::RETENTION,
     durable: true,
+    waits_for_person: true,
     category: "verification",
     deadline: Duration::from_secs(40),
     needs,

@@ -24,7 +24,7 @@ use crate::config::{ModelPrices, Tokens};
 use crate::ledger::fee::PLATFORM_FEE_PERCENT;
 use crate::money::Usdc;
 use crate::providers::Model;
-use crate::providers::model::{Answer, Message, Question, Reply, Stop, most_tokens_of_frame};
+use crate::providers::model::{Answer, Message, ModelTool, Question, Reply, Stop, most_tokens_of_frame};
 use crate::store::BoxFuture;
 use crate::tools::{Mode, ToolError, Unavailable};
 
@@ -54,7 +54,7 @@ impl ModelExecutor {
 
     async fn work(&self, commission: &Commission, allowance: &mut Allowance<'_>) -> Result<Work, ToolError> {
         let system = prompt::system(commission);
-        let offered: Vec<_> = allowance.tools().collect();
+        let offered: Vec<_> = allowance.tools().map(|tool| tool as &dyn ModelTool).collect();
         let mut messages = vec![Message::Asked(prompt::question(commission)?)];
         let mut used: Option<Tokens> = None;
         // What was said so far has so many tokens, by the provider's own count.
@@ -138,7 +138,7 @@ impl Outline<'_> {
     /// Tokens of the first question at the most, for an input of so many bytes of JSON.
     fn most_tokens(&self, input_bytes: u64) -> u64 {
         let frame = prompt::frame_bytes(self) + prompt::QUESTION_BYTES;
-        most_tokens_of_frame(frame, self.tools.iter().copied()).saturating_add(input_bytes)
+        most_tokens_of_frame(frame, self.tools.iter().map(|tool| *tool as &dyn ModelTool)).saturating_add(input_bytes)
     }
 
     /// What a question with so large an input, in bytes of JSON, and a short answer cost at the most.

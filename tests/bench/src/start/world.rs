@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use common::app::Connections;
 use common::clock::Clock;
 use common::config::Config;
-use common::ids::AgentId;
+use common::connections::Connections;
+use common::ids::{AgentId, EndpointId};
 use common::search::index::StoredPage;
 use common::secrets::ServiceKeys;
 use common::store::blob::S3Blobs;
@@ -14,7 +14,7 @@ use common::store::lists::List;
 use common::store::queue::Message;
 use common::store::{Blobs, Db};
 use common::webhooks::event::{Event, EventKind};
-use common::webhooks::{Endpoint, EndpointId, endpoint, outbox};
+use common::webhooks::{Endpoint, endpoint, outbox};
 use serde_json::{Value, json};
 
 use super::build::Functions;
