@@ -21,8 +21,8 @@ impl Toolbox {
         Ok((!missing.is_empty()).then(|| missing.join(", and no ")))
     }
 
-    /// What is missing for those of these tools that cannot be done at all, whatever their input. Pages are not among it: they come by
-    /// themselves, with the first page that is read.
+    /// Which of these tools cannot be done at all, whatever their input, and what each lacks. A tool that lacks only pages in
+    /// the index is left out: the first page that is read brings one.
     pub async fn lacking(&self, tools: &[&'static ToolSpec]) -> Result<Lacking, StoreError> {
         let mut lacking = Vec::new();
         for tool in tools.iter().filter(|tool| !(tool.needs)(tool, &Map::new()).contains(&Need::Pages)) {
