@@ -11,5 +11,5 @@ echo
 PRINT_COST=1 cargo test --quiet --package tests -- --nocapture --exact cost::print_what_calls_cost 2>/dev/null |
   grep -E '^(DynamoDB|direct|queued)' || { echo "the cost table could not be printed" >&2; exit 1; }
 echo
-PRINT_VIN=1 cargo test --quiet --package common --lib -- --nocapture vin::round_trip 2>/dev/null | grep -E '^vin' ||
+PRINT_VIN=1 cargo test --quiet --package vin --lib -- --nocapture round_trip 2>/dev/null | grep -E '^vin' ||
   { echo "the numbers of vehicles could not be tried" >&2; exit 1; }

@@ -1,24 +1,25 @@
 //! What strangers can make the operator pay: each way is gone until its limit stops it, what was done is counted, and the
 //! figures of `docs/ABUSE.md` are held to the limits in the code, the template and these counts.
 
-use common::approvals::form::MAX_POLICY_BYTES;
-use common::approvals::store as approvals;
-use common::clock::{Clock, Timestamp};
-use common::connections::Connections;
-use common::evm::hex0x;
-use common::ids::RequestId;
-use common::jobs::store;
-use common::limits::{Class, SMALL_ANSWER};
-use common::marketplace::files::{self, FileRow};
-use common::marketplace::{slots, soul, trials};
-use common::money::Usdc;
-use common::net::FetchPolicy;
-use common::providers::outbound::{Ask, OutboundError};
-use common::push::LIFETIME;
-use common::store::{Key, Write};
-use common::{digest, mail};
+use base::clock::{Clock, Timestamp};
+use base::digest;
+use base::ids::RequestId;
+use base::money::Usdc;
+use evm::hex0x;
 use futures_util::{SinkExt, StreamExt};
+use gate::approvals::form::MAX_POLICY_BYTES;
+use gate::approvals::store as approvals;
+use gate::jobs::store;
+use gate::limits::{Class, SMALL_ANSWER};
+use gate::push::LIFETIME;
 use local::{Options, Stack};
+use market::files::{self, FileRow};
+use market::{slots, soul, trials};
+use platform::connections::Connections;
+use platform::mail;
+use platform::net::FetchPolicy;
+use platform::providers::outbound::{Ask, OutboundError};
+use platform::store::{Key, Write};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
@@ -470,9 +471,9 @@ fn payments_that_come_to_nothing_ask_the_chain_twenty_times_a_minute() {
         });
         assert_eq!(unknown.await.len(), 1);
         let mut odd: Value =
-            serde_json::from_slice(&common::encoding::base64_any(&it.proof(&known, "read")).unwrap()).unwrap();
+            serde_json::from_slice(&base::encoding::base64_any(&it.proof(&known, "read")).unwrap()).unwrap();
         odd["signature"] = json!(hex0x(&[1; 64]));
-        let odd = common::encoding::base64_standard(odd.to_string().as_bytes());
+        let odd = base::encoding::base64_standard(odd.to_string().as_bytes());
         let odd = until_limited(100, async |_| known.client.get("/v1/agents/me", &[("x-agent-proof", &odd)]).await);
         assert_eq!(odd.await.len(), 1);
         assert!(it.node.take_seen().len() as f64 <= 2.0 * most::QUESTIONS);
@@ -499,10 +500,10 @@ fn odd_proofs_and_unknown_payments_ask_the_chain_twenty_times_a_minute() {
         it.stack.app.clock.advance(std::time::Duration::from_secs(60));
         let asked = until_limited(100, async |_| {
             let payer = Payer::with(&it.stack, 0).await;
-            let proof = common::encoding::base64_any(&it.proof(&payer, "read")).unwrap();
+            let proof = base::encoding::base64_any(&it.proof(&payer, "read")).unwrap();
             let mut proof: Value = serde_json::from_slice(&proof).unwrap();
             proof["signature"] = json!(hex0x(&[1; 64]));
-            let proof = common::encoding::base64_standard(proof.to_string().as_bytes());
+            let proof = base::encoding::base64_standard(proof.to_string().as_bytes());
             payer.client.get("/v1/agents/me", &[("x-agent-proof", &proof)]).await
         })
         .await;
@@ -565,7 +566,7 @@ fn a_new_wallet_writes_little_and_so_often() {
 fn approvals_and_mails_of_a_source_end_for_the_day() {
     run(async {
         let it = deployed().await;
-        let source = common::http::limit::name_of("127.0.0.1".parse().ok());
+        let source = platform::http::limit::name_of("127.0.0.1".parse().ok());
         let ask = async |body: &Value| {
             let payer = Payer::with(&it.stack, 0).await;
             let proof = it.proof(&payer, "write");

@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
-use common::approvals::{GateCall, GateVerdict, approval::ApprovalId, gate, gate_check};
-use common::catalog::list::CATALOG;
-use common::clock::Clock;
-use common::digest::{canonical_json, sha256};
-use common::encoding::base64_any;
-use common::http::ApiError;
-use common::money::Usdc;
-use common::store::Write;
+use ::gate::approvals::approval::ApprovalId;
+use ::gate::approvals::{GateCall, GateVerdict, gate, gate_check};
+use base::clock::Clock;
+use base::digest::{canonical_json, sha256};
+use base::encoding::base64_any;
+use base::money::Usdc;
+use catalog::CATALOG;
 use futures_util::future::join_all;
 use local::Stack;
+use platform::http::ApiError;
+use platform::store::Write;
 use ring::signature::{ED25519, UnparsedPublicKey};
 use serde_json::{Map, Value, json};
 
@@ -87,7 +88,7 @@ fn a_policy_is_put_shown_and_taken_off_by_the_wallet_only() {
         // A token reads it, and cannot loosen it.
         let now = stack.app.clock.now();
         let minted =
-            common::auth::token::mint(&stack.app.db, "agent_", payer.address(), None, None, now).await.unwrap();
+            platform::auth::token::mint(&stack.app.db, "agent_", payer.address(), None, None, now).await.unwrap();
         let bearer = format!("Bearer {}", minted.unwrap().secret);
         let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
         let as_token = async |method: &str, path: &str, body: &str| {
@@ -196,7 +197,7 @@ fn one_link_decides_once() {
             assert!(!page.text.contains("<script") && !page.text.contains("<img"), "{}", page.text);
             assert!(page.text.contains("&lt;script&gt;alert(1)") && page.text.contains("[U+202E]"), "{}", page.text);
             let style = page.text.split("<style>").nth(1).and_then(|rest| rest.split("</style>").next()).unwrap();
-            let digest = common::encoding::base64_standard(&sha256(style.as_bytes()));
+            let digest = base::encoding::base64_standard(&sha256(style.as_bytes()));
             assert!(policy.contains(&format!("'sha256-{digest}'")), "the page's own style is let in");
         }
         let long = format!("decision=deny&note={}", "x".repeat(501));
@@ -405,7 +406,7 @@ fn a_held_call_is_released_once() {
         let db = &stack.app.db;
         let writes: Vec<Write> = join_all((0..10).map(|_| asking.released(id))).await;
         let claims = writes.into_iter().enumerate().map(|(index, consume)| async move {
-            let key = common::store::Key::new(format!("CLAIM#{index}"), "CLAIM");
+            let key = platform::store::Key::new(format!("CLAIM#{index}"), "CLAIM");
             let claim = Write::put(&db.tables.jobs, key, &json!({"n": index})).unwrap().only_if_new();
             match db.transact(&[claim, consume]).await {
                 Ok(()) => true,

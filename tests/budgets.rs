@@ -1,8 +1,9 @@
 //! Budgets and freezes: caps that hold however many calls come at once.
 
-use common::clock::{Clock, Timestamp};
-use common::{mail, stats};
+use base::clock::{Clock, Timestamp};
 use futures_util::future::join_all;
+use gate::stats;
+use platform::mail;
 use serde_json::{Value, json};
 use std::time::Duration;
 

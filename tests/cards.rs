@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
-use common::clock::Clock;
+use base::clock::Clock;
 use futures_util::future::join_all;
 use ring::hmac;
 use serde_json::{Value, json};
@@ -118,7 +118,7 @@ fn dollars(balance: &str, owed: &str) -> (String, String) {
 
 async fn tell(payer: &Payer, body: &str, secret: &str, at: i64) -> Answer {
     let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes()), format!("{at}.{body}").as_bytes());
-    let signature = format!("t={at},v1={}", &common::evm::hex0x(tag.as_ref())[2..]);
+    let signature = format!("t={at},v1={}", &evm::hex0x(tag.as_ref())[2..]);
     let headers = [("content-type", "application/json"), ("stripe-signature", signature.as_str())];
     payer.client.send("POST", "/v1/credits/webhook", &headers, body.to_owned()).await.expect("an answer")
 }

@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use common::clock::Clock;
-use common::digest;
-use common::ledger::account;
-use common::money::Usdc;
+use base::clock::Clock;
+use base::digest;
+use base::money::Usdc;
 use http::StatusCode;
+use ledger::account;
 use local::{Options, Stack};
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ const CREDITS: &str = "agora-credits";
 
 /// A service of half a dollar, which a seller's worker does.
 async fn service(stack: &Stack) -> String {
-    let slug = format!("shop-{}", &common::evm::hex0x(&digest::random::<4>())[2..]);
+    let slug = format!("shop-{}", &evm::hex0x(&digest::random::<4>())[2..]);
     Shop::open(stack, &slug).await;
     format!("agora-soul-{slug}-summary")
 }
@@ -575,7 +575,7 @@ fn a_platform_is_told_of_its_orders() {
     run(async {
         let receiver = Receiver::start().await;
         let key = [7; 32];
-        let secret = format!("whsec_{}", common::encoding::base64_standard(&key));
+        let secret = format!("whsec_{}", base::encoding::base64_standard(&key));
         let stack = stack_with(|options| {
             let hooks = format!("{TOKEN} {} {secret}", receiver.url);
             options.with("ACP_WEBHOOKS", hooks).with("LOCAL_FETCH_ALLOW", receiver.allowed())

@@ -1,9 +1,9 @@
 //! A session is charged once, or not at all: whatever is sent at once, and wherever a process dies.
 
-use common::clock::Clock;
-use common::ids::AgentId;
-use common::jobs::{Outcome, Settlement};
+use base::clock::Clock;
+use base::ids::AgentId;
 use futures_util::future::join_all;
+use gate::jobs::{Outcome, Settlement};
 use local::stack::Background;
 use local::{Options, Stack};
 use serde_json::{Value, json};
@@ -259,7 +259,7 @@ async fn die_at(step: i64, last_one_arrives: bool) -> bool {
     at_rest(&platform, &session).await;
     assert!(check(&second, &platform, &session, &payer, 5_000_000).await, "{label}");
     let request_id = platform.read(&session).await["metadata"]["request_id"].as_str().unwrap().parse().unwrap();
-    let job = common::jobs::store::load_latest(&second.app.db, request_id).await.unwrap().expect(&label);
+    let job = gate::jobs::store::load_latest(&second.app.db, request_id).await.unwrap().expect(&label);
     assert_eq!((job.settlement, job.outcome), (Settlement::Settled, Some(Outcome::Completed)), "{label}");
     let cancel = platform.post(&at(&session, "/cancel"), &json!({})).await;
     assert_eq!(cancel.status, 405, "{label}");

@@ -11,8 +11,8 @@ mod webhooks;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use common::evm::signature::PrivateKey;
-use common::evm::{Word, hex0x};
+use evm::signature::PrivateKey;
+use evm::{Word, hex0x};
 use local::{Stack, report};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -103,7 +103,7 @@ struct AboutStack(PathBuf);
 
 impl AboutStack {
     fn written(about: &Value) -> AboutStack {
-        let name = format!("agora-stack-{}.json", hex0x(&common::digest::random::<6>()));
+        let name = format!("agora-stack-{}.json", hex0x(&base::digest::random::<6>()));
         let file = AboutStack(std::env::temp_dir().join(name));
         std::fs::write(&file.0, about.to_string()).expect("a file");
         file
@@ -290,7 +290,7 @@ async fn buys_once_under_one_name(stack: &Stack, script: &mut Command) {
 
 /// The private key and the address of a new wallet with this many micro-USDC.
 pub async fn wallet(stack: &Stack, micro: u128) -> (String, String) {
-    let key: Word = common::digest::random();
+    let key: Word = base::digest::random();
     let address = PrivateKey::from_bytes(&key).expect("a key").address().to_string();
     if micro > 0 {
         stack.chain.as_ref().expect("a local chain").mint(&address, micro).await.expect("minting");

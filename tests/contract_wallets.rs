@@ -1,9 +1,9 @@
 //! Payers that are contracts: their code judges their signatures, as the token does, and nothing else.
 
-use common::digest;
-use common::evm::authorization::Authorization;
-use common::evm::{Address, hex0x};
+use base::digest;
 use devchain::contracts::{Arg, TEST_WALLET};
+use evm::authorization::Authorization;
+use evm::{Address, hex0x};
 use local::Stack;
 use serde_json::json;
 

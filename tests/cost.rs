@@ -1,7 +1,7 @@
 //! What a call costs, counted on the wire: requests to the database and the units they consume.
 
-use common::store::lists::List;
-use common::store::{Key, Write};
+use platform::store::lists::List;
+use platform::store::{Key, Write};
 use serde_json::json;
 
 use crate::souls_market::Shop;
@@ -65,7 +65,7 @@ fn asking_for_a_price_reads_and_writes_nothing() {
             assert_eq!(payer.client.send("POST", path, &[], "").await.unwrap().status, 402);
         }
         // A payment refused for its form or terms reads nothing; one that may have been good once is looked up, once.
-        let wrong = header(&bare(&payer.authorize_with(5_000, |payment| payment.to = common::evm::Address::ZERO)));
+        let wrong = header(&bare(&payer.authorize_with(5_000, |payment| payment.to = evm::Address::ZERO)));
         assert_eq!(payer.client.post(VIN_PATH, &[("x-payment", "garbage")], &json!({"vin": VIN})).await.status, 400);
         assert_eq!(counted.database.take_seen(), []);
         assert_eq!(payer.client.post(VIN_PATH, &[("x-payment", &wrong)], &json!({"vin": VIN})).await.status, 402);

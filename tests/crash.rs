@@ -3,20 +3,21 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::digest::sha256;
-use common::evm::authorization::Authorization;
-use common::ids::{AgentId, RequestId};
-use common::jobs::{Job, Outcome, Settlement};
-use common::ledger::earning;
-use common::ledger::fee::Split;
-use common::ledger::receipt::{self, ExecutionStatus, ReceiptStatus};
-use common::marketplace::{counting, service, soul};
-use common::money::Usdc;
-use common::store::BoxFuture;
-use common::tools::{Output, Runner, Source, vehicle_identification};
+use base::digest::sha256;
+use base::ids::{AgentId, RequestId};
+use base::money::Usdc;
+use evm::authorization::Authorization;
+use gate::jobs::{Job, Outcome, Settlement};
+use ledger::earning;
+use ledger::fee::Split;
+use ledger::receipt::{self, ExecutionStatus, ReceiptStatus};
 use local::stack::Background;
 use local::{Options, Stack};
+use market::{counting, service, soul};
+use platform::store::BoxFuture;
 use serde_json::{Value, json};
+use tools::{Output, Runner, Source};
+use tools_lookups::vehicle_identification;
 
 use crate::support::payer::{bare, header};
 use crate::support::programs::{DONE_IF_ANSWERED, caller};
@@ -311,18 +312,18 @@ async fn check_books(
     payer: &Payer,
     authorization: &Authorization,
     price: u64,
-) -> Option<common::jobs::Job> {
+) -> Option<gate::jobs::Job> {
     let db = &stack.app.db;
     let spent = 1_000_000 - u64::try_from(payer.balance(stack).await).unwrap();
     let agent: AgentId = payer.agent();
     let credited = books::audit(db, agent).await.credits.micro();
-    let claims = common::payments::claim::of_nonce(db, &authorization.nonce).await.unwrap();
+    let claims = ledger::payments::claim::of_nonce(db, &authorization.nonce).await.unwrap();
     let Some(claim) = claims.first() else {
         assert_eq!((spent, credited), (0, 0), "no claim, no charge");
         return None;
     };
     let request_id: RequestId = claim.request_id;
-    let job = common::jobs::store::load_latest(db, request_id).await.unwrap().expect("a claim has a job");
+    let job = gate::jobs::store::load_latest(db, request_id).await.unwrap().expect("a claim has a job");
     assert_eq!(job.open, None, "nothing is left open");
     let receipt = receipt::load(db, agent, &job.receipt_id).await.unwrap().expect("a job has a receipt");
     match (job.settlement, job.outcome) {

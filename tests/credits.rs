@@ -1,10 +1,10 @@
 //! Credits: bought once, held for quotes, spent exactly, paid back; and calls that their callers named.
 
-use common::clock::Clock;
-use common::ledger::credit::EntryKind;
-use common::ledger::{account, credit, hold};
-use common::money::Usdc;
+use base::clock::Clock;
+use base::money::Usdc;
 use futures_util::future::join_all;
+use ledger::credit::EntryKind;
+use ledger::{account, credit, hold};
 use serde_json::{Value, json};
 use std::time::Duration;
 

@@ -1,9 +1,9 @@
 //! Journeys through what a function does seldom, and what a deployment would have refused: each asks AWS for something that
 //! no other journey asks its function for.
 
-use common::approvals::store::MAX_PENDING;
-use common::auth::token::MAX_ACTIVE;
-use common::webhooks::endpoint::MAX_ENDPOINTS;
+use gate::approvals::store::MAX_PENDING;
+use ledger::webhooks::endpoint::MAX_ENDPOINTS;
+use platform::auth::token::MAX_ACTIVE;
 use serde_json::{Value, json};
 
 use crate::mcp_calls;

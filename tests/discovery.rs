@@ -4,24 +4,26 @@
 use std::process::Stdio;
 use std::time::Duration;
 
+use api::discovery::PAGES;
+use api::routes;
 use axum::response::IntoResponse;
-use common::app::App;
-use common::availability::{self, Lacking};
-use common::catalog::list::CATALOG;
-use common::catalog::{MARKET, TOP_UP, ToolSpec, bazaar};
-use common::clock::Clock;
-use common::config::ChainConfig;
-use common::discovery::PAGES;
-use common::http::limit::Taken;
-use common::http::{ApiError, routes};
-use common::net::PlainHttp;
-use common::providers::Chain;
-use common::store::StoreError;
-use common::tools::lookups::snapshot;
+use base::clock::Clock;
+use catalog::CATALOG;
+use gate::app::App;
 use http::{HeaderMap, header};
 use local::{Options, Stack};
+use platform::config::ChainConfig;
+use platform::http::ApiError;
+use platform::http::limit::Taken;
+use platform::net::PlainHttp;
+use platform::providers::Chain;
+use platform::store::StoreError;
 use serde_json::{Value, json};
 use tokio::process::Command;
+use tools::availability::{self, Lacking};
+use tools::bazaar;
+use tools::snapshot;
+use tools::spec::{MARKET, TOP_UP, ToolSpec};
 use tower::ServiceExt;
 
 use crate::clients::{installed, lines};
@@ -283,7 +285,7 @@ fn the_official_package_takes_every_bazaar_extension() {
             let challenge = unpaid.base64_header("payment-required");
             let mut bare = challenge.clone();
             bare["extensions"].as_object_mut().unwrap().remove("bazaar");
-            let before = common::encoding::base64_standard(bare.to_string().as_bytes()).len();
+            let before = base::encoding::base64_standard(bare.to_string().as_bytes()).len();
             println!("402 of {path}: header {before} -> {header} bytes, body {} bytes", unpaid.text.len());
             assert!(header <= 3 * 1024, "{path}: {header}");
             assert_eq!(unpaid.json()["extensions"]["bazaar"]["info"], challenge["extensions"]["bazaar"]["info"]);
@@ -466,7 +468,7 @@ fn the_doctor_finds_what_is_wrong_and_says_what_to_do() {
             );
         }
 
-        let other_key = common::evm::hex0x(&[7; 32]);
+        let other_key = evm::hex0x(&[7; 32]);
         for (name, value, level, check, remedy) in [
             ("CHAIN_ID", "8453", Level::Fail, "chain", "set CHAIN_RPC_URL to an endpoint of chain 8453"),
             (

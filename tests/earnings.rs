@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use common::clock::Timestamp;
-use common::evm::Address;
-use common::ledger::earning::SaleEnd::{Completed, Failed};
-use common::ledger::payout::{self, End, Failure};
-use common::ledger::seller::EntryKind;
-use common::marketplace::counting::{self, BATCH, ROUNDS};
-use common::marketplace::{payouts, recent, reputation, service, wallet};
-use common::money::Usdc;
+use base::clock::Timestamp;
+use base::money::Usdc;
+use evm::Address;
+use ledger::earning::SaleEnd::{Completed, Failed};
+use ledger::payout::{self, End, Failure};
+use ledger::seller::EntryKind;
 use local::stack::Background;
 use local::{Options, Stack};
+use market::counting::{self, BATCH, ROUNDS};
+use market::{payouts, recent, reputation, service, wallet};
 use serde_json::json;
 
 use crate::support::proxy::{Life, Proxy, throttled, transaction_conflict};

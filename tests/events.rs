@@ -4,15 +4,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use common::connections::Connections;
-use common::http::lambda;
-use common::net::{FetchPolicy, PlainHttp};
-use common::push::{Pusher, Sender};
-use common::search::index::{Limits, Writer};
+use gate::push::{Pusher, Sender};
 use indexer::Indexer;
 use lambda_http::lambda_runtime::{Context, LambdaEvent};
 use local::Stack;
+use platform::connections::Connections;
+use platform::http::lambda;
+use platform::net::{FetchPolicy, PlainHttp};
 use serde_json::{Value, json};
+use web::search::index::{Limits, Writer};
 
 use crate::support::{root, run, stack};
 
@@ -65,12 +65,12 @@ async fn answer(stack: &Stack, function: &str, event: Value) -> Value {
             )
         }
         "payouts" => {
-            let key = common::evm::signature::PrivateKey::from_bytes(&[7; 32]).unwrap();
-            let treasury = common::payments::treasury::Treasury::new(
+            let key = evm::signature::PrivateKey::from_bytes(&[7; 32]).unwrap();
+            let treasury = ledger::payments::treasury::Treasury::new(
                 app.chain.clone(),
                 app.db.clone(),
                 key,
-                common::payments::bid::FeeCap::of(&app.config),
+                ledger::payments::bid::FeeCap::of(&app.config),
             );
             json!(payouts::run(app, &treasury).await.unwrap())
         }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use common::clock::Clock;
-use common::money::Usdc;
-use common::payments::policy;
+use base::clock::Clock;
+use base::money::Usdc;
+use ledger::payments::policy;
 use local::{Options, Stack};
 use serde_json::json;
 

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use common::jobs::job::{Lane, OPEN_SHARDS};
-use common::jobs::sweep;
+use gate::jobs::job::{Lane, OPEN_SHARDS};
+use gate::jobs::sweep;
 use local::stack::Background;
 use local::{Options, Stack};
 use serde_json::json;
@@ -131,12 +131,12 @@ fn a_bad_day_leaves_the_books_straight() {
 async fn books_are_straight(stack: &Stack, payer: &Payer) {
     let db = &stack.app.db;
     crate::support::eventually("the payer's jobs to end", || async {
-        let open = common::ledger::receipt::all(db, payer.agent()).await.unwrap();
+        let open = ledger::receipt::all(db, payer.agent()).await.unwrap();
         open.iter().all(|receipt| receipt.is_terminal()).then_some(())
     })
     .await;
-    let receipts = common::ledger::receipt::all(db, payer.agent()).await.unwrap();
-    use common::ledger::receipt::{ExecutionStatus, ReceiptStatus};
+    let receipts = ledger::receipt::all(db, payer.agent()).await.unwrap();
+    use ledger::receipt::{ExecutionStatus, ReceiptStatus};
     let settled = receipts.iter().filter(|receipt| receipt.status == ReceiptStatus::Settled);
     let charged: u64 = settled.clone().map(|receipt| receipt.amount.micro()).sum();
     let owed: u64 = settled

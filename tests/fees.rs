@@ -4,18 +4,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::clock::Clock;
-use common::evm::hex0x;
-use common::evm::signature::PrivateKey;
-use common::jobs::{Job, Settlement, store};
-use common::ledger::payout::{self, Payout, PayoutStatus, Sending, Waiting};
-use common::marketplace::payouts::{self, Ran};
-use common::payments::bid::FeeCap;
-use common::payments::nonces;
-use common::payments::treasury::Treasury;
+use base::clock::Clock;
 use devchain::DevChain;
+use evm::hex0x;
+use evm::signature::PrivateKey;
+use gate::jobs::{Job, Settlement, store};
+use ledger::payments::bid::FeeCap;
+use ledger::payments::nonces;
+use ledger::payments::treasury::Treasury;
+use ledger::payout::{self, Payout, PayoutStatus, Sending, Waiting};
 use local::stack::Background;
 use local::{Options, Stack};
+use market::payouts::{self, Ran};
 use serde_json::{Value, json};
 
 use crate::support::payer::{bare, header};
@@ -75,12 +75,12 @@ impl Blocks {
         !self.call("eth_getTransactionByHash", json!([hash])).await.is_null()
     }
 
-    async fn usdc_of(&self, wallet: common::evm::Address) -> u128 {
+    async fn usdc_of(&self, wallet: evm::Address) -> u128 {
         self.0.balance_of(&wallet.to_string()).await.expect("a balance")
     }
 
     pub async fn stack(&self, change: impl FnOnce(Options) -> Options) -> Stack {
-        let secret: common::evm::Word = common::digest::random();
+        let secret: evm::Word = base::digest::random();
         self.fund(&PrivateKey::from_bytes(&secret).expect("a key"), 0).await;
         let options = Options::in_memory(self.0.clone()).with("RELAYER_PRIVATE_KEY", hex0x(&secret));
         let options = change(options.with("RATE_LIMIT_SCALE", "1000").with("TRANSACTION_FEE_CAP_GWEI", AMPLE));
@@ -101,7 +101,7 @@ struct Till {
 impl Till {
     async fn with(cap: &'static str) -> Till {
         let blocks = Blocks::start().await;
-        let key = PrivateKey::from_bytes(&common::digest::random()).expect("a key");
+        let key = PrivateKey::from_bytes(&base::digest::random()).expect("a key");
         blocks.fund(&key, 100).await;
         let to_chain = Proxy::start(blocks.0.rpc_url(), Life::immortal()).await;
         let url = to_chain.url.clone();
@@ -129,7 +129,7 @@ fn treasury(stack: &Stack, key: &PrivateKey) -> Treasury {
 }
 
 /// A seller that has asked for everything it has.
-async fn asking(stack: &Stack, usdc: u64) -> (Seller, common::evm::Address) {
+async fn asking(stack: &Stack, usdc: u64) -> (Seller, evm::Address) {
     let (seller, wallet) = (Seller::new(stack).await, someone());
     seller.earn(usdc * USDC, stack.app.clock.now()).await;
     assert_eq!(seller.link(wallet).await.status, 200);
@@ -182,7 +182,7 @@ fn a_payout_the_chain_outgrew_is_raised_and_paid_once_whichever_bid_is_mined() {
 #[test]
 fn a_raise_survives_death_at_every_request() {
     run(async {
-        let (blocks, key) = (Blocks::start().await, PrivateKey::from_bytes(&common::digest::random()).expect("a key"));
+        let (blocks, key) = (Blocks::start().await, PrivateKey::from_bytes(&base::digest::random()).expect("a key"));
         blocks.fund(&key, 3000).await;
         let database = local::database::start(None).await.expect("a database");
         let still = |options: Options| Options { background: Background::Worker, ..options };
@@ -268,7 +268,7 @@ fn the_cap_holds_and_who_waits_for_it_is_told() {
 }
 
 /// Two account nonces of a wallet are gone: the chain forgot what was sent with them, and nobody looks for it any more.
-async fn lose_nonces(stack: &Stack, wallet: common::evm::Address) {
+async fn lose_nonces(stack: &Stack, wallet: evm::Address) {
     let (db, chain) = (&stack.app.db, &stack.app.chain);
     for _ in 0..2 {
         let next = nonces::next(db, chain, wallet).await.unwrap().unwrap();
@@ -308,13 +308,13 @@ fn account_nonces_that_the_chain_lost_hold_nobody_up() {
         let buy = || async { payer.buy(VIN_PATH, &json!({"vin": VIN})).await.json() };
         let id_of =
             |body: &Value| body["request_id"].as_str().or(body["data"]["request_id"].as_str()).unwrap().to_owned();
-        let first: common::ids::RequestId = id_of(&buy().await).parse().unwrap();
+        let first: base::ids::RequestId = id_of(&buy().await).parse().unwrap();
         let job = store::load_latest(&stack.app.db, first).await.unwrap().unwrap();
         let sent = blocks.call("eth_getTransactionByHash", json!([job.transaction])).await;
         lose_nonces(&stack, sent["from"].as_str().unwrap().parse().unwrap()).await;
         let body = buy().await;
         assert_eq!(body["settlement_status"], "pending", "{body}");
-        let second: common::ids::RequestId = id_of(&body).parse().unwrap();
+        let second: base::ids::RequestId = id_of(&body).parse().unwrap();
         eventually("the payment to settle", || async {
             hand.advance(Duration::from_secs(30));
             local::stack::release_leases(&stack.app.db, stack.app.clock.now()).await.unwrap();

@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use common::clock::{Clock, Timestamp};
-use common::marketplace::category::Category;
-use common::marketplace::listing::{self, Cursor};
-use common::marketplace::ranking::Standing;
-use common::marketplace::search::{MAX_ITEMS, search};
-use common::marketplace::service::{self, Executor, Service, Terms};
-use common::marketplace::soul::{self, Slug, Soul, SoulStatus};
-use common::marketplace::{index, totals};
-use common::money::Usdc;
-use common::store::db::Query;
-use common::store::{Db, Write};
+use base::clock::{Clock, Timestamp};
+use base::money::Usdc;
+use market::category::Category;
+use market::listing::{self, Cursor};
+use market::ranking::Standing;
+use market::search::{MAX_ITEMS, search};
+use market::service::{self, Executor, Service, Terms};
+use market::soul::{self, Slug, Soul, SoulStatus};
+use market::{index, totals};
+use platform::store::db::Query;
+use platform::store::{Db, Write};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
@@ -395,7 +395,7 @@ fn a_batch_comes_in_the_order_it_was_asked_for() {
     run(async {
         let stack = stack().await;
         let db = &stack.app.db;
-        let key = |number: usize| common::store::Key::new("BATCH", format!("{number:03}"));
+        let key = |number: usize| platform::store::Key::new("BATCH", format!("{number:03}"));
         let puts = (0..130).step_by(2).map(|number| Write::put(&db.tables.souls, key(number), &json!({"n": number})));
         db.batch_write(puts.collect::<Result<_, _>>().unwrap()).await.unwrap();
         let keys: Vec<_> = (0..130).rev().map(key).collect();

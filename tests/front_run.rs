@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::evm::abi::{self, Argument};
-use common::evm::authorization::Authorization;
-use common::evm::{hex0x, word_from_u64};
-use common::tools::{Output, Runner, Running, Source, Task, ToolError, Toolbox, Unavailable, web_read};
 use devchain::DevChain;
+use evm::abi::{self, Argument};
+use evm::authorization::Authorization;
+use evm::{hex0x, word_from_u64};
 use local::Options;
 use serde_json::json;
+use tools::{Output, Runner, Running, Source, Task, ToolError, Toolbox, Unavailable};
+use tools_web::web_read;
 
 use crate::support::payer::{bare, header};
 use crate::support::{Payer, READ_PATH, VIN, VIN_PATH, run, stack};
@@ -158,7 +159,7 @@ fn another_transfer_of_the_same_payer_is_no_payment() {
         let chain = stack.chain.clone().unwrap();
         let payer = Payer::new(&stack).await;
         // The nonce was used for a transfer to somebody else, in the same block as an equal payment to us by another nonce.
-        let elsewhere = payer.authorize_with(5_000, |payment| payment.to = common::evm::Address::from_bytes([5; 20]));
+        let elsewhere = payer.authorize_with(5_000, |payment| payment.to = evm::Address::from_bytes([5; 20]));
         let ours = payer.authorize(5_000);
         broadcast(&chain, &elsewhere).await;
         broadcast(&chain, &ours).await;
@@ -173,9 +174,9 @@ fn another_transfer_of_the_same_payer_is_no_payment() {
 fn an_old_transfer_is_honoured_for_an_hour_and_not_for_ever() {
     run(async {
         let chain = crate::support::chain().await;
-        let now = common::clock::Clock::system().now();
+        let now = base::clock::Clock::system().now();
         for (later, status) in [(Duration::from_secs(600), 200), (Duration::from_secs(2 * 3600), 402)] {
-            let clock = common::clock::Clock::pinned(now.plus(later));
+            let clock = base::clock::Clock::pinned(now.plus(later));
             let stack = crate::support::stack_with(|options| local::Options { clock, ..options }).await;
             let payer = Payer::new(&stack).await;
             let soon = word_from_u64(now.secs().unsigned_abs() + 60);

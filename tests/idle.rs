@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use common::clock::Clock;
-use common::config::Config;
-use common::connections::Connections;
-use common::marketplace::index;
-use common::net::PlainHttp;
-use common::providers::Chain;
-use common::store::Db;
+use base::clock::Clock;
 use local::queue::LocalQueue;
+use market::index;
+use platform::config::Config;
+use platform::connections::Connections;
+use platform::net::PlainHttp;
+use platform::providers::Chain;
+use platform::store::Db;
 use serde_json::json;
 
 use crate::support::proxy::{Life, Proxy};
@@ -51,7 +51,7 @@ impl Stage {
         let proxy = Proxy::start(&database, Life::immortal()).await;
         let (scheduler, writer) = (db(&proxy.url), db(&database));
         local::database::create_tables(&writer).await.expect("tables");
-        let clock = Clock::pinned(common::clock::Timestamp::from_secs(1_795_000_000));
+        let clock = Clock::pinned(base::clock::Timestamp::from_secs(1_795_000_000));
         let chain = Chain::new(PlainHttp::new(None), &config(&database).chain);
         Stage { proxy, scheduler, writer, clock, queue: LocalQueue::default(), chain }
     }

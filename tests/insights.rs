@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use common::auth::token;
-use common::clock::{Clock, Timestamp};
-use common::digest::{random, sha256};
-use common::evm::hex0x;
-use common::ids::{ReceiptId, RequestId};
-use common::insights::verify::{self, Keys};
-use common::ledger::receipt::{self, ExecutionStatus, Receipt, ReceiptStatus};
-use common::money::Usdc;
+use base::clock::{Clock, Timestamp};
+use base::digest::{random, sha256};
+use base::ids::{ReceiptId, RequestId};
+use base::money::Usdc;
+use evm::hex0x;
+use gate::insights::verify::{self, Keys};
+use ledger::receipt::{self, ExecutionStatus, Receipt, ReceiptStatus};
 use local::Stack;
+use platform::auth::token;
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Payer, READ_PATH, VIN, VIN_PATH, eventually, run, stack};
@@ -29,7 +29,7 @@ impl Payer {
     /// Buys a vehicle lookup and returns its receipt's and its request's ids.
     async fn buy_lookup(&self, more: Value) -> (String, String) {
         let mut body = json!({"vin": VIN});
-        common::http::error::merge(&mut body, more);
+        platform::http::error::merge(&mut body, more);
         let answer = self.buy(VIN_PATH, &body).await;
         assert_eq!(answer.status, 200, "{}", answer.text);
         let data = &answer.json()["data"];
@@ -406,7 +406,7 @@ fn an_export_is_checked_offline() {
             assert_eq!(foreign.error(), (400, "invalid_cursor".to_owned()), "another agent's cursor");
             assert_eq!(foreign.json()["details"][0]["path"], "cursor");
         }
-        let other = common::ledger::signing::ReceiptSigner::from_seed(&[9; 32]).unwrap().public();
+        let other = ledger::signing::ReceiptSigner::from_seed(&[9; 32]).unwrap().public();
         let foreign = Keys::parse(&json!({"keys": [other.jwk()]}).to_string()).unwrap();
         let text = payer.get("/v1/audit/export").await.text;
         assert_eq!(verify::export(&text, &foreign).unwrap_err().line, 1);

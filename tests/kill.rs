@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::config::Token;
-use common::digest;
-use common::evm::authorization::Authorization;
-use common::evm::signature::PrivateKey;
-use common::evm::{hex0x, word_from_u64};
+use base::digest;
+use evm::authorization::Authorization;
+use evm::signature::PrivateKey;
+use evm::{hex0x, word_from_u64};
+use platform::config::Token;
 use serde_json::{Value, json};
 
 use crate::support::payer::{bare, header};
@@ -134,7 +134,7 @@ fn bought(runner: &Runner, key: &PrivateKey, index: u64) -> Bought {
         _ => (READ_PATH, json!({"url": "http://no-such-host.invalid/"}), 2_000),
     };
     let token = Token::new(84532, runner.text("/chain/token").parse().expect("an address"), "USDC", "2");
-    let now = common::clock::Clock::system().now().secs().unsigned_abs();
+    let now = base::clock::Clock::system().now().secs().unsigned_abs();
     let mut authorization = Authorization {
         from: key.address(),
         to: runner.text("/chain/pay_to").parse().expect("an address"),
@@ -149,7 +149,7 @@ fn bought(runner: &Runner, key: &PrivateKey, index: u64) -> Bought {
 }
 
 async fn balance(runner: &Runner, key: &PrivateKey) -> u128 {
-    let data = common::evm::abi::call("balanceOf(address)", &[common::evm::abi::Argument::Word(key.address().word())]);
+    let data = evm::abi::call("balanceOf(address)", &[evm::abi::Argument::Word(key.address().word())]);
     let rpc = devchain::Rpc::new(runner.text("/chain/rpc_url"));
     let answer = rpc.eth_call(&runner.text("/chain/token"), &hex0x(&data)).await.expect("a balance");
     u128::from_str_radix(answer.trim_start_matches("0x"), 16).expect("a number")
@@ -210,7 +210,7 @@ fn the_state_of_another_build_stops_the_start() {
 }
 
 /// The jobs table as no build has it.
-async fn make_anew_without_indexes(db: &common::store::Db) {
+async fn make_anew_without_indexes(db: &platform::store::Db) {
     use aws_sdk_dynamodb::types::{AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType};
     let (client, name) = (db.client(), &db.tables.jobs);
     client.delete_table().table_name(name).send().await.expect("no table");

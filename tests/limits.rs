@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
+use api::routes;
 use axum::Router;
 use axum::routing::get;
-use common::auth::token;
-use common::clock::{Clock, Timestamp};
-use common::http::{lambda, routes};
-use common::limits::{self, Class, Subject};
+use base::clock::{Clock, Timestamp};
+use gate::limits::{self, Class, Subject};
 use lambda_http::lambda_runtime::{Context, LambdaEvent};
 use local::{Options, Stack};
+use platform::auth::token;
+use platform::http::lambda;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
@@ -297,7 +298,7 @@ fn a_source_is_what_the_gateway_saw() {
 
         let request = http::Request::get(ME).header("x-forwarded-for", "198.51.100.1");
         let answer = router.oneshot(request.body(axum::body::Body::empty()).unwrap()).await.unwrap();
-        let body = common::http::read_body(answer.into_body(), 1000).await.unwrap();
+        let body = platform::http::read_body(answer.into_body(), 1000).await.unwrap();
         assert_eq!(body, "source:unknown");
     });
 }

@@ -7,9 +7,10 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, Response, Uri};
-use common::tools::lookups::{import, snapshot};
 use local::stack::Stack;
 use serde_json::{Value, json};
+use tools::snapshot;
+use tools_lookups::lookups::import;
 
 use crate::support::payer::{header, v1};
 use crate::support::{Payer, run, stack, stack_with};

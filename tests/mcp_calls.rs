@@ -1,10 +1,10 @@
 //! MCP: messages that are none, who may send them, one payment many times at once, what is told to whom.
 
-use common::encoding::base64_standard;
-use common::tools::lookups;
+use base::encoding::base64_standard;
 use futures_util::future::join_all;
 use local::Stack;
 use serde_json::{Value, json};
+use tools_lookups::lookups;
 
 use crate::souls_market::{Shop, text};
 use crate::support::{Answer, Client, Payer, VIN, VIN_PATH, equipped_stack, payer, run, stack, stack_with};

@@ -1,6 +1,6 @@
 //! The official MCP clients of both generations: they list the tools, and buy with an access token and by x402.
 
-use common::evm::signature::PrivateKey;
+use evm::signature::PrivateKey;
 use local::{Stack, report};
 use serde_json::json;
 use tokio::process::Command;

@@ -13,19 +13,21 @@ use std::time::{Duration, Instant};
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, Response, Uri};
-use common::app::App;
-use common::catalog::list::CATALOG;
-use common::clock::Clock;
-use common::config::Config;
-use common::connections::Connections;
-use common::digest::sha256;
-use common::ids::RequestId;
-use common::money::Usdc;
-use common::net::FetchPolicy;
-use common::tools::{ErrorCode, Mode, Runner, ToolError, vehicle_identification, web_read};
-use common::work::{Commission, Desk, Executor, ModelExecutor, Report, Spending, Unrecorded, Usage};
+use base::clock::Clock;
+use base::digest::sha256;
+use base::ids::RequestId;
+use base::money::Usdc;
+use catalog::CATALOG;
+use gate::app::App;
+use gate::work::{Commission, Desk, Executor, ModelExecutor, Report, Spending, Unrecorded, Usage};
+use platform::config::Config;
+use platform::connections::Connections;
+use platform::net::FetchPolicy;
 use ring::hmac;
 use serde_json::{Value, json};
+use tools::{ErrorCode, Mode, Runner, ToolError};
+use tools_lookups::vehicle_identification;
+use tools_web::web_read;
 
 use crate::support::run;
 
@@ -142,7 +144,7 @@ impl Works for ModelExecutor {
 fn commission(tools: &[&str]) -> Commission {
     Commission {
         request_id: RequestId::random(),
-        agent: common::ids::AgentId::of(common::evm::Address::ZERO),
+        agent: base::ids::AgentId::of(evm::Address::ZERO),
         soul: "car-expert".to_owned(),
         soul_md: "You know cars. Look the number up and name the model.".to_owned(),
         service_name: "Name that car".to_owned(),
@@ -307,7 +309,7 @@ fn converse_is_spoken_and_signed_as_documented() {
 
 /// Signature Version 4, computed again from what arrived.
 fn assert_signed(request: &Asked) {
-    let hex = |bytes: &[u8]| common::evm::hex0x(bytes)[2..].to_owned();
+    let hex = |bytes: &[u8]| evm::hex0x(bytes)[2..].to_owned();
     let header = |name: &str| request.headers[name].to_str().unwrap().to_owned();
     let authorization = header("authorization");
     let part = |name: &str| {

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use common::clock::Timestamp;
-use common::notifications::{self, Notification, NotificationKind};
+use base::clock::Timestamp;
+use ledger::notifications::{self, Notification, NotificationKind};
 use local::Stack;
 use serde_json::{Value, json};
 

@@ -4,8 +4,8 @@
 
 use std::collections::HashSet;
 
-use common::http::routes;
-use common::operations;
+use api::operations;
+use api::routes;
 use serde_json::{Map, Value, json};
 
 use crate::support::described::{DESCRIPTION, judge, led};

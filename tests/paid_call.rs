@@ -1,8 +1,8 @@
 //! The mission's first sentence: an agent with a wallet calls a tool, is quoted, pays, and gets a genuine result.
 
-use common::evm::hex0x;
-use common::ledger::receipt::{self, ExecutionStatus, ReceiptStatus};
-use common::payments::claim;
+use evm::hex0x;
+use ledger::payments::claim;
+use ledger::receipt::{self, ExecutionStatus, ReceiptStatus};
 use ring::signature::{ED25519, UnparsedPublicKey};
 use serde_json::{Value, json};
 
@@ -116,7 +116,7 @@ fn dialect_of(dialect: &str, payer: &Payer, unpaid: &Answer) -> (&'static str, S
     match dialect {
         "v2" => ("payment-signature", header(&v2)),
         "v2 raw" => ("payment-signature", v2.to_string()),
-        "v2 url-safe" => ("PAYMENT-SIGNATURE", common::encoding::base64_url(v2.to_string().as_bytes())),
+        "v2 url-safe" => ("PAYMENT-SIGNATURE", base::encoding::base64_url(v2.to_string().as_bytes())),
         "v1" => ("X-Payment", header(&v1(&authorization))),
         "bare" => ("X-PAYMENT", header(&bare(&authorization))),
         "bare parts" => {
@@ -211,8 +211,8 @@ fn receipts_are_signed_and_check_with_the_published_key() {
         let payer = Payer::new(&stack).await;
         let body = json!({"vin": VIN, "memo": "a car", "decisionContext": {"goalId": "g1", "mood": "curious"}, "valueTag": {"type": "lead", "amount": 2}});
         let answer = payer.buy(VIN_PATH, &body).await.json();
-        let job: common::ids::RequestId = answer["data"]["request_id"].as_str().unwrap().parse().unwrap();
-        let job = common::jobs::store::load_latest(&stack.app.db, job).await.unwrap().unwrap();
+        let job: base::ids::RequestId = answer["data"]["request_id"].as_str().unwrap().parse().unwrap();
+        let job = gate::jobs::store::load_latest(&stack.app.db, job).await.unwrap().unwrap();
         let receipt = receipt::load(&stack.app.db, payer.agent(), &job.receipt_id).await.unwrap().unwrap();
         assert_eq!(receipt.receipt_id.as_str(), answer["data"]["receipt_id"].as_str().unwrap());
         assert_eq!((receipt.status, receipt.execution_status), (ReceiptStatus::Settled, ExecutionStatus::Completed));
@@ -230,11 +230,11 @@ fn receipts_are_signed_and_check_with_the_published_key() {
         let seal = receipt.seal.as_ref().unwrap();
         let key = &keys["keys"][0];
         assert_eq!(key["kid"], seal.key_id);
-        let bytes = |text: &str| common::encoding::base64_any(text).unwrap();
+        let bytes = |text: &str| base::encoding::base64_any(text).unwrap();
         let public = UnparsedPublicKey::new(&ED25519, bytes(key["x"].as_str().unwrap()));
         assert!(public.verify(&receipt.signed_bytes(), &bytes(&seal.signature)).is_ok());
         let mut forged = receipt.clone();
-        forged.amount = common::money::Usdc::from_micro(1);
+        forged.amount = base::money::Usdc::from_micro(1);
         assert!(public.verify(&forged.signed_bytes(), &bytes(&seal.signature)).is_err());
     });
 }
@@ -265,7 +265,7 @@ fn work_that_fails_is_paid_back_at_once_and_shows_in_the_balance() {
 }
 
 fn credits(balance: &Value) -> u64 {
-    common::money::Usdc::parse(balance["credits_balance"].as_str().unwrap()).unwrap().micro()
+    base::money::Usdc::parse(balance["credits_balance"].as_str().unwrap()).unwrap().micro()
 }
 
 #[test]
@@ -289,7 +289,7 @@ fn small_prices_may_overlap_their_settlement_within_a_cap() {
         let job = payer.finished(&id).await;
         assert_eq!((&job["status"], &job["settlement_status"]), (&json!("completed"), &json!("settled")));
         assert_eq!(payer.balance(&stack).await, 995_000);
-        let exposure = common::payments::policy::exposure(&stack.app.db, payer.agent()).await.unwrap();
+        let exposure = ledger::payments::policy::exposure(&stack.app.db, payer.agent()).await.unwrap();
         assert_eq!(exposure.unsettled.micro(), 0, "settled calls are off the exposure");
 
         // Queued, and the next direct one: as soon as the cap is reached, money comes first.

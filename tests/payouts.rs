@@ -3,19 +3,19 @@
 
 use std::time::{Duration, Instant};
 
-use common::evm::abi::{self, Argument};
-use common::evm::signature::PrivateKey;
-use common::evm::{Address, hex0x, word_from_u64};
-use common::ledger::earning::SaleEnd;
-use common::ledger::payout::{self, Failure, Payout, PayoutStatus, Waiting};
-use common::marketplace::payouts::{self, Ran};
-use common::marketplace::soul;
-use common::money::Usdc;
-use common::payments::bid::FeeCap;
-use common::payments::treasury::Treasury;
-use common::store::{Key, Write};
+use base::money::Usdc;
+use evm::abi::{self, Argument};
+use evm::signature::PrivateKey;
+use evm::{Address, hex0x, word_from_u64};
+use ledger::earning::SaleEnd;
+use ledger::payments::bid::FeeCap;
+use ledger::payments::treasury::Treasury;
+use ledger::payout::{self, Failure, Payout, PayoutStatus, Waiting};
 use local::stack::Background;
 use local::{Options, Stack};
+use market::payouts::{self, Ran};
+use market::soul;
+use platform::store::{Key, Write};
 use serde_json::{Value, json};
 
 use crate::support::proxy::{Life, Proxy};
@@ -26,7 +26,7 @@ const USDC: u64 = 1_000_000;
 
 /// A wallet with gas money and so many USDC.
 async fn wallet_with(usdc: u64) -> PrivateKey {
-    let key = PrivateKey::from_bytes(&common::digest::random()).expect("a key");
+    let key = PrivateKey::from_bytes(&base::digest::random()).expect("a key");
     fund(&key, usdc).await;
     key
 }
@@ -109,7 +109,7 @@ fn transfer(to: Address, micro: u64) -> Vec<u8> {
 #[test]
 fn earnings_arrive_at_the_linked_wallet() {
     run(async {
-        let secret: [u8; 32] = common::digest::random();
+        let secret: [u8; 32] = base::digest::random();
         fund(&PrivateKey::from_bytes(&secret).expect("a key"), 100).await;
         let stack = stack_with(|options| options.with("TREASURY_PRIVATE_KEY", hex0x(&secret))).await;
         let (seller, now) = (Seller::new(&stack).await, stack.app.clock.now());
@@ -329,7 +329,7 @@ fn a_transfer_that_reverts_is_given_back_once() {
         // Between the intent and the broadcast the money goes elsewhere, without a nonce of the treasury.
         let holder = Payer::of(till.key.clone(), &till.stack.config, &till.stack.base_url);
         let away = holder.authorize_with(15 * USDC, |payment| payment.to = someone());
-        let (chain, data) = (chain().await, common::providers::chain::transfer_call(&away));
+        let (chain, data) = (chain().await, platform::providers::chain::transfer_call(&away));
         chain.send(chain.token(), &hex0x(&data)).await.expect("the money is gone");
         till.to_chain.heal();
         till.run(6).await;

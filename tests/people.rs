@@ -13,12 +13,13 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, Response, Uri};
-use common::clock::Clock;
-use common::ids::{AgentId, RequestId};
-use common::opt_out::{self, Mark};
-use common::tools::{ErrorCode, Mode, Output, Reporter, Task, ToolError, enrichment};
+use base::clock::Clock;
+use base::ids::{AgentId, RequestId};
 use local::Stack;
 use serde_json::{Value, json};
+use tools::{ErrorCode, Mode, Output, Reporter, Task, ToolError};
+use tools_people::enrichment;
+use tools_people::opt_out::{self, Mark};
 
 use crate::support::zone::{self, Zone};
 use crate::support::{Payer, has_pages, run, stack_with};
@@ -123,14 +124,14 @@ async fn use_tool(stack: &Stack, name: &str, input: Value) -> Result<Output, Too
 
 async fn use_tool_for(stack: &Stack, name: &str, input: Value, time: Duration) -> Result<Output, ToolError> {
     let runner = enrichment::runners().into_iter().find(|runner| runner.spec.name == name).expect("a tool");
-    let input = common::catalog::input::validate(runner.spec.input, input.as_object().unwrap()).expect("an input");
+    let input = base::input::validate(runner.spec.input, input.as_object().unwrap()).expect("an input");
     let toolbox = stack.worker.toolbox.clone();
     assert_eq!((runner.spec.check)(&input, toolbox.fetcher.policy()), Vec::new(), "{name}");
     let task = Task {
         tool: runner.spec,
         input,
         request_id: RequestId::random(),
-        agent: AgentId::of(common::evm::Address::ZERO),
+        agent: AgentId::of(evm::Address::ZERO),
         wallet_signed: true,
         deadline: toolbox.clock.now().plus(time),
         reporter: Reporter::default(),
@@ -904,7 +905,7 @@ fn results_with_personal_data_are_forgotten_and_receipts_are_not() {
             "{explained}"
         );
         // The row goes by itself, and the payment stays known: it never buys again.
-        let job = common::jobs::store::load_latest(&stack.app.db, id.parse().unwrap()).await.unwrap();
+        let job = gate::jobs::store::load_latest(&stack.app.db, id.parse().unwrap()).await.unwrap();
         assert!(job.is_none_or(|job| job.expires <= clock.now().secs()));
         let again = payer.client.post(PROFILE_PATH, &headers[..1], &body).await;
         assert_ne!(again.status, 200, "{}", again.text);

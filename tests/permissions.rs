@@ -234,7 +234,7 @@ fn every_function_reads_its_secrets_under_its_own_role() {
         let proxy = Proxy::start(&database, Life::immortal()).await;
         let roles = Roles::of_project().unwrap();
         let named = |function: &str, variable: &str| text(&roles.get(function).unwrap().variables[variable]).to_owned();
-        let key = common::evm::hex0x(&common::digest::random::<32>());
+        let key = evm::hex0x(&base::digest::random::<32>());
         let secrets = BTreeMap::from([
             (named("worker", "SERVICE_SECRET_ARN"), "a secret that is long enough to be one".to_owned()),
             (named("worker", "RELAYER_SECRET_ARN"), key.clone()),

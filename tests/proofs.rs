@@ -1,6 +1,6 @@
 //! Agent proofs on polling, balance and agents/me: fresh, used once, and for the right agent.
 
-use common::clock::Clock;
+use base::clock::Clock;
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Payer, VIN, VIN_PATH, run, stack};
@@ -140,7 +140,7 @@ fn a_proof_beside_a_payment_is_checked_as_well() {
 #[test]
 fn a_contract_wallet_reads_what_it_bought() {
     run(async {
-        use common::encoding::{base64_any, base64_standard};
+        use base::encoding::{base64_any, base64_standard};
         let stack = stack().await;
         let owner = Payer::with(&stack, 0).await;
         let chain = stack.chain.as_ref().unwrap();
@@ -150,8 +150,8 @@ fn a_contract_wallet_reads_what_it_bought() {
             let mut proof: serde_json::Value =
                 serde_json::from_slice(&base64_any(&signer.proof("read")).unwrap()).unwrap();
             proof["agent"] = json!(wallet);
-            let parsed = common::auth::Proof::parse(&base64_standard(proof.to_string().as_bytes())).unwrap();
-            proof["signature"] = json!(common::evm::hex0x(&signer.key.sign(&parsed.digest("Agora")).to_bytes()));
+            let parsed = platform::auth::Proof::parse(&base64_standard(proof.to_string().as_bytes())).unwrap();
+            proof["signature"] = json!(evm::hex0x(&signer.key.sign(&parsed.digest("Agora")).to_bytes()));
             base64_standard(proof.to_string().as_bytes())
         };
         let answer = owner.client.get("/v1/agents/me", &[("x-agent-proof", &proof(&owner))]).await;

@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use common::gate::MAX_BODY_BYTES;
-use common::marketplace::{counting, files};
-use common::push;
-use common::store::queue::MAX_DELAY;
-use common::work::MAX_RESULT_BYTES;
-use common::work::program::MAX_PROGRAM_BYTES;
+use gate::MAX_BODY_BYTES;
+use gate::push;
+use gate::work::MAX_RESULT_BYTES;
+use gate::work::program::MAX_PROGRAM_BYTES;
 use local::iam::equipped;
 use local::template::Template;
+use market::{counting, files};
+use platform::store::queue::MAX_DELAY;
 use serde_json::Value;
 
 use crate::support::root;
@@ -399,7 +399,7 @@ fn sizes_and_times_of_the_code_are_those_of_aws() {
     const { assert!(MAX_RESULT_BYTES < lambda::PAYLOAD_BYTES) }
     assert!(MAX_DELAY.as_secs() <= sqs::DELAY_SECS);
     // A message names a job, a delivery, a blob or an address; nothing of what it is about is in it.
-    let visit = common::store::queue::Message::Visit { url: "x".repeat(2048) };
+    let visit = platform::store::queue::Message::Visit { url: "x".repeat(2048) };
     assert!(visit.to_json().len() < sqs::MESSAGE_BYTES);
     const { assert!(push::MAX_MESSAGE_BYTES <= gateway::SOCKET_MESSAGE_BYTES) }
     assert!(push::LIFETIME.as_secs() <= gateway::SOCKET_LIFETIME_SECS);
@@ -411,7 +411,7 @@ fn sizes_and_times_of_the_code_are_those_of_aws() {
     let aggregator = &template.unresolved()["Resources"]["AggregatorFunction"]["Properties"]["Events"];
     let batch = number(&aggregator["JobChanges"]["Properties"]["BatchSize"]);
     assert!(2 * batch + 2 <= dynamodb::TRANSACTION_ITEMS as u64);
-    const { assert!(common::marketplace::form::MAX_TEXT_BYTES < dynamodb::ITEM_BYTES) }
+    const { assert!(market::form::MAX_TEXT_BYTES < dynamodb::ITEM_BYTES) }
     // A presigned URL ends with the credentials that signed it (Amazon S3 User Guide, "Download and upload objects with
     // presigned URLs"). Those of a role last for an hour at least (AWS STS API Reference, "AssumeRole").
     assert!(files::SEND_VALID.max(files::FETCH_VALID).as_secs() <= 3600 / 2);

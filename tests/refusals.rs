@@ -1,8 +1,8 @@
 //! What bad input gets: a clear JSON error, never a 5xx, never a charge, and nothing lost.
 
-use common::config::Token;
-use common::evm::{Address, hex0x, word_from_u64};
+use evm::{Address, hex0x, word_from_u64};
 use local::Stack;
+use platform::config::Token;
 use serde_json::{Value, json};
 
 use crate::support::payer::{bare, header, v2};
@@ -34,10 +34,9 @@ const RECIPIENT: &str = "invalid_exact_evm_payload_recipient_mismatch";
 /// Every kind of bad payment, made for a tool of this price.
 async fn bad_payments(stack: &Stack, payer: &Payer, price: u64, accepted: &Value) -> Vec<Bad> {
     let token = &stack.config.chain.token;
-    let now = u64::try_from(common::clock::Clock::system().now().secs()).unwrap();
+    let now = u64::try_from(base::clock::Clock::system().now().secs()).unwrap();
     let good = payer.authorize(price);
-    let with =
-        |change: fn(&mut common::evm::authorization::Authorization)| v2(&payer.authorize_with(price, change), accepted);
+    let with = |change: fn(&mut evm::authorization::Authorization)| v2(&payer.authorize_with(price, change), accepted);
     let signed_for = |token: Token| {
         let mut authorization = payer.authorize(price);
         authorization.signature = payer.sign(&authorization, &token.domain);
@@ -122,7 +121,7 @@ async fn bad_payments(stack: &Stack, payer: &Payer, price: u64, accepted: &Value
 
 /// The same signature, mirrored: s becomes n - s and v flips.
 fn mirror(bytes: &mut [u8]) {
-    let order = common::evm::parse_word("0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141").unwrap();
+    let order = evm::parse_word("0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141").unwrap();
     let mut borrow = 0;
     for index in (0..32).rev() {
         let difference = i16::from(order[index]) - i16::from(bytes[32 + index]) - borrow;
@@ -215,7 +214,7 @@ fn a_used_nonce_and_a_quote_used_twice() {
     });
 }
 
-async fn broadcast(chain: &devchain::DevChain, authorization: &common::evm::authorization::Authorization) {
+async fn broadcast(chain: &devchain::DevChain, authorization: &evm::authorization::Authorization) {
     crate::front_run::broadcast(chain, authorization).await;
 }
 

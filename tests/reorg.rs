@@ -3,19 +3,19 @@
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use common::ids::RequestId;
-use common::jobs::finality::{self, Looked};
-use common::jobs::job::Lane;
-use common::jobs::{Settlement, store, sweep};
-use common::ledger::account;
-use common::ledger::payout::{self, Payout, PayoutStatus};
-use common::ledger::receipt::ReceiptStatus;
-use common::marketplace::payouts::{self, Ran};
-use common::payments::bid::FeeCap;
-use common::payments::policy;
-use common::payments::treasury::Treasury;
+use base::ids::RequestId;
+use gate::jobs::finality::{self, Looked};
+use gate::jobs::job::Lane;
+use gate::jobs::{Settlement, store, sweep};
+use ledger::account;
+use ledger::payments::bid::FeeCap;
+use ledger::payments::policy;
+use ledger::payments::treasury::Treasury;
+use ledger::payout::{self, Payout, PayoutStatus};
+use ledger::receipt::ReceiptStatus;
 use local::stack::Background;
 use local::{Options, Stack};
+use market::payouts::{self, Ran};
 use serde_json::{Value, json};
 
 use crate::fees::Blocks;
@@ -53,7 +53,7 @@ impl Shaky {
         let wallets = [&self.stack.environment["RELAYER_PRIVATE_KEY"], &self.stack.environment["TREASURY_PRIVATE_KEY"]];
         let mut nonces = Vec::new();
         for key in wallets {
-            let wallet = common::evm::signature::PrivateKey::parse(key).unwrap().address().to_string();
+            let wallet = evm::signature::PrivateKey::parse(key).unwrap().address().to_string();
             let nonce = self.blocks.call("eth_getTransactionCount", json!([wallet, "latest"])).await;
             nonces.push((wallet, nonce));
         }
@@ -257,7 +257,7 @@ struct Till {
 impl Till {
     async fn new() -> Till {
         let shaky = Shaky::with(|options| Options { background: Background::Worker, ..options }).await;
-        let key = common::evm::signature::PrivateKey::parse(&shaky.stack.environment["TREASURY_PRIVATE_KEY"]).unwrap();
+        let key = evm::signature::PrivateKey::parse(&shaky.stack.environment["TREASURY_PRIVATE_KEY"]).unwrap();
         shaky.blocks.fund(&key, 100).await;
         let app = &shaky.stack.app;
         let treasury = Treasury::new(app.chain.clone(), app.db.clone(), key, FeeCap::of(&shaky.stack.config));
@@ -331,7 +331,7 @@ fn a_payout_that_cannot_be_sent_again_is_given_back() {
         let all = payout::list(&stack.app.db, &seller.slug, None, 10).await.unwrap();
         let of = |status| all.iter().filter(|payout| payout.status == status).count();
         assert_eq!((of(PayoutStatus::Failed), of(PayoutStatus::Completed)), (1, 1), "{all:?}");
-        let balance = common::ledger::seller::load(&stack.app.db, &seller.slug).await.unwrap();
+        let balance = ledger::seller::load(&stack.app.db, &seller.slug).await.unwrap();
         assert_eq!((balance.pending.micro(), balance.paid_out.micro()), (20_000_000, 15_000_000));
         assert_eq!(till.shaky.blocks.0.balance_of(&wallet.to_string()).await.unwrap(), 15_000_000);
     });

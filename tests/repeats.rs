@@ -1,8 +1,8 @@
 //! A lost answer is not a lost payment: one payment runs the tool once, however often it comes.
 
-use common::clock::Clock;
-use common::jobs::job::RETENTION;
-use common::ledger::account;
+use base::clock::Clock;
+use gate::jobs::job::RETENTION;
+use ledger::account;
 use local::Options;
 use serde_json::json;
 
@@ -97,8 +97,8 @@ fn an_expired_payment_still_gets_its_stored_answer() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;
-        let now = u64::try_from(common::clock::Clock::system().now().secs()).unwrap();
-        let soon = payer.authorize_with(5_000, |payment| payment.valid_before = common::evm::word_from_u64(now + 8));
+        let now = u64::try_from(base::clock::Clock::system().now().secs()).unwrap();
+        let soon = payer.authorize_with(5_000, |payment| payment.valid_before = evm::word_from_u64(now + 8));
         let payment = header(&bare(&soon));
         let body = json!({"vin": VIN});
         let first = payer.client.post(VIN_PATH, &[("x-payment", &payment)], &body).await;

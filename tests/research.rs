@@ -409,7 +409,7 @@ fn research_in_the_own_index_says_how_small_it_is() {
         let read = bought(&payer, "/v1/tools/web-read", json!({"url": format!("{}/article", stack.site_url)})).await;
         assert_eq!(read["status"], "completed", "{read}");
         crate::support::eventually("the index to have the page", || async {
-            let pointer = common::search::index::Pointer::load(&stack.app.db, true).await.unwrap();
+            let pointer = web::search::index::Pointer::load(&stack.app.db, true).await.unwrap();
             pointer.filter(|pointer| pointer.pages == 1).map(|_| ())
         })
         .await;

@@ -1,5 +1,5 @@
 //! Web search. Providers are contract servers of ours that answer in the documented shapes (each file of
-//! `common/src/search/vendors` names the page, read 2026-11 in stored copies), and do what no honest provider would.
+//! `common/web/src/search/vendors` names the page, read 2026-11 in stored copies), and do what no honest provider would.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
@@ -9,23 +9,23 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, Response, Uri};
-use common::app::App;
-use common::catalog::list::CATALOG;
-use common::clock::{Clock, Timestamp};
-use common::config::Config;
-use common::connections::Connections;
-use common::net::FetchPolicy;
-use common::search::index::writer::Change;
-use common::search::index::{Limits, Pointer, StoredPage, Writer};
-use common::search::{Query, address};
-use common::store::blob::Access;
-use common::store::{Blobs, BoxFuture, StoreError};
-use common::tools::{ErrorCode, Mode, Toolbox};
+use base::clock::{Clock, Timestamp};
+use catalog::CATALOG;
 use futures_util::future::join_all;
+use gate::app::App;
 use local::Stack;
 use local::stack::Background;
+use platform::config::Config;
+use platform::connections::Connections;
+use platform::net::FetchPolicy;
+use platform::store::blob::Access;
+use platform::store::{Blobs, BoxFuture, StoreError};
 use serde_json::{Value, json};
 use tokio::time::Instant;
+use tools::{ErrorCode, Mode, Toolbox};
+use web::search::index::writer::Change;
+use web::search::index::{Limits, Pointer, StoredPage, Writer};
+use web::search::{Query, address};
 
 use crate::support::payer::{bare, header};
 use crate::support::ranking::{Plain, Sites, judge};
@@ -278,12 +278,12 @@ fn providers_that_fail_or_hang_give_way_to_the_next() {
 fn the_example_of_the_documentation_is_one_file_and_works() {
     let text = std::fs::read_to_string(root().join("docs/SEARCH.md")).unwrap();
     let example = text.split_once("```rust\n").unwrap().1.split_once("```").unwrap().0;
-    let folder = root().join("common/src/search/vendors");
+    let folder = root().join("common/web/src/search/vendors");
     let same = |entry: &std::fs::DirEntry| std::fs::read_to_string(entry.path()).unwrap() == example;
     let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(Result::unwrap).filter(same).collect();
     assert_eq!(files.len(), 1);
     let name = files[0].path().file_stem().unwrap().to_str().unwrap().to_owned();
-    assert_eq!(common::search::vendors::find(&name).unwrap().name, name);
+    assert_eq!(web::search::vendors::find(&name).unwrap().name, name);
     // No other source file names it: touching this one was all there was to do.
     let mut folders = vec![root().join("common")];
     let mut naming = Vec::new();

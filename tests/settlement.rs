@@ -7,8 +7,8 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::routing::post;
 use axum::{Json, Router};
-use common::jobs::Settlement;
-use common::jobs::store::{self, MoveError};
+use gate::jobs::Settlement;
+use gate::jobs::store::{self, MoveError};
 use local::Stack;
 use serde_json::{Value, json};
 
@@ -121,11 +121,11 @@ async fn settle(State(facilitator): State<Facilitator>, Json(body): Json<Value>)
 
 /// Broadcasts what the payload says; `None` if it reverts.
 async fn put_on_chain(body: &Value) -> Option<Value> {
-    use common::evm::abi::{self, Argument};
-    use common::evm::{parse_decimal_word, parse_hex0x, parse_word};
+    use evm::abi::{self, Argument};
+    use evm::{parse_decimal_word, parse_hex0x, parse_word};
     let payload = &body["paymentPayload"]["payload"];
     let message = &payload["authorization"];
-    let address = |name: &str| message[name].as_str().unwrap().parse::<common::evm::Address>().unwrap().word();
+    let address = |name: &str| message[name].as_str().unwrap().parse::<evm::Address>().unwrap().word();
     let number = |name: &str| parse_decimal_word(message[name].as_str().unwrap()).unwrap();
     let signature = parse_hex0x(payload["signature"].as_str().unwrap()).unwrap();
     let nonce = parse_word(message["nonce"].as_str().unwrap()).unwrap();
@@ -135,7 +135,7 @@ async fn put_on_chain(body: &Value) -> Option<Value> {
     let data =
         abi::call("transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)", &arguments);
     let chain = chain().await;
-    let receipt = chain.send(chain.token(), &common::evm::hex0x(&data)).await.ok()?;
+    let receipt = chain.send(chain.token(), &evm::hex0x(&data)).await.ok()?;
     (receipt["status"] == "0x1").then(|| receipt["transactionHash"].clone())
 }
 
@@ -396,13 +396,13 @@ fn what_was_perhaps_sent_is_not_released() {
         assert_eq!(accepted.status, 202, "{}", accepted.text);
         let id = id_of(&accepted);
         let settlement = async || {
-            let job = common::jobs::store::load_latest(&stack.app.db, id.parse().unwrap()).await.unwrap().unwrap();
+            let job = gate::jobs::store::load_latest(&stack.app.db, id.parse().unwrap()).await.unwrap().unwrap();
             (job.lease_until.is_none(), job.settlement)
         };
         for asked in 1..=2 {
             let rests = || async { (facilitator.asked("settle").len() >= asked && settlement().await.0).then_some(()) };
             eventually("the facilitator to be asked", rests).await;
-            assert_eq!(settlement().await.1, common::jobs::Settlement::Submitted, "asked {asked} times");
+            assert_eq!(settlement().await.1, gate::jobs::Settlement::Submitted, "asked {asked} times");
             reconcile_now(&stack).await;
         }
         assert_eq!(payer.finished(&id).await["status"], "completed");

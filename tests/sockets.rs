@@ -3,25 +3,25 @@
 
 use std::time::{Duration, Instant};
 
-use common::config::Config;
-use common::ids::{AgentId, RequestId};
-use common::jobs::job::{self, Job, Place, StoredResult};
-use common::jobs::store;
-use common::net::PlainHttp;
-use common::push::rows::{self, Watching};
-use common::push::{MAX_CONNECTIONS, Pusher, Sender, text_of};
-use common::store::{Db, Write};
-use common::tools::Mode;
+use base::ids::{AgentId, RequestId};
 use futures_util::future::join_all;
 use futures_util::{SinkExt, StreamExt};
+use gate::jobs::job::{self, Job, Place, StoredResult};
+use gate::jobs::store;
+use gate::push::rows::{self, Watching};
+use gate::push::{MAX_CONNECTIONS, Pusher, Sender, text_of};
 use local::Stack;
 use local::stack::Background;
+use platform::config::Config;
+use platform::net::PlainHttp;
+use platform::store::{Db, Write};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Error, Message};
+use tools::Mode;
 
 use crate::souls_market::{Shop, text};
 use crate::support::payer::header;
@@ -228,7 +228,7 @@ fn the_upgrade_itself_is_proven() {
         assert_eq!(refused(proof(&other.proof("read")), &[]).await, bad("agent_mismatch"));
         assert_eq!(refused(proof(&payer.proof_at("read", 1_700_000_000)), &[]).await, bad("expired"));
         let mut forged: Value =
-            serde_json::from_slice(&common::encoding::base64_any(&other.proof("read")).unwrap()).unwrap();
+            serde_json::from_slice(&base::encoding::base64_any(&other.proof("read")).unwrap()).unwrap();
         forged["agent"] = json!(wallet);
         assert_eq!(refused(proof(&header(&forged)), &[]).await, bad("invalid"));
         assert_eq!(refused(format!("?wallet={}", "x".repeat(5000)), &[]).await.0, 400);
@@ -318,7 +318,7 @@ fn nonsense_is_answered_and_ends_nothing() {
 
 /// How many rows lie in a partition of the agents table.
 async fn rows_of(db: &Db, pk: String) -> usize {
-    let query = common::store::db::Query::new(&db.tables.agents, "#pk = :pk", 1000).latest().bind("pk", pk).unwrap();
+    let query = platform::store::db::Query::new(&db.tables.agents, "#pk = :pk", 1000).latest().bind("pk", pk).unwrap();
     db.query::<Value>(query).await.unwrap().len()
 }
 
@@ -361,7 +361,7 @@ fn what_is_dead_is_taken_apart() {
         db.write(
             Write::put(
                 &db.tables.agents,
-                common::store::Key::new(format!("WATCH#{id}"), "late="),
+                platform::store::Key::new(format!("WATCH#{id}"), "late="),
                 &json!({
                     "until": now().plus(Duration::from_secs(60)).millis(), "expires": 0,
                 }),
@@ -381,7 +381,7 @@ fn what_is_dead_is_taken_apart() {
 
         // A connection that nobody knows any more is closed when it speaks: its owner connects again. Only whoever signs
         // may send to connections.
-        let query = common::store::db::Query::new(&db.tables.agents, "#pk = :pk", 9).latest();
+        let query = platform::store::db::Query::new(&db.tables.agents, "#pk = :pk", 9).latest();
         let slot: Vec<Value> = db.query(query.bind("pk", format!("SOCKETS#{}", payer.agent())).unwrap()).await.unwrap();
         let connection = slot[0]["connection"].as_str().unwrap();
         let outsider = crate::support::Client::new(stack.config.aws.socket_endpoint.as_deref().unwrap());
@@ -442,7 +442,7 @@ fn no_end_falls_between_the_look_and_the_subscription() {
         })
         .await;
         let direct = Pipe::new(&stack, &database);
-        let http = common::store::aws::SignedHttp::new(PlainHttp::new(None), &direct.config.aws);
+        let http = platform::store::aws::SignedHttp::new(PlainHttp::new(None), &direct.config.aws);
         let consumer = local::stream::Consumer::Pusher(Box::new(pusher(
             &stack,
             &direct.db,
@@ -492,7 +492,7 @@ impl Pipe {
     fn new(stack: &Stack, database: &str) -> Pipe {
         let mut config = (*stack.config).clone();
         config.aws.endpoint = Some(database.to_owned());
-        let db = Db::new(common::store::aws::Aws::new(&config.aws).unwrap().dynamodb(), config.tables.clone());
+        let db = Db::new(platform::store::aws::Aws::new(&config.aws).unwrap().dynamodb(), config.tables.clone());
         Pipe { config, db }
     }
 }
@@ -503,8 +503,8 @@ fn end_elsewhere(database: &str, environment: &std::collections::HashMap<String,
     config.aws.endpoint = Some(database.to_owned());
     let request: RequestId = id.parse().unwrap();
     let end = async move {
-        let db = Db::new(common::store::aws::Aws::new(&config.aws).unwrap().dynamodb(), config.tables.clone());
-        let error = common::tools::ToolError::internal("it ended just then");
+        let db = Db::new(platform::store::aws::Aws::new(&config.aws).unwrap().dynamodb(), config.tables.clone());
+        let error = tools::ToolError::internal("it ended just then");
         let set = "SET #outcome = :failed, #error = :error REMOVE #open, #due, #handed_until";
         let write = Write::update(&db.tables.jobs, job::key(request), set).bind("failed", "failed").unwrap();
         db.write(write.bind("error", &error).unwrap()).await.unwrap();
@@ -567,7 +567,7 @@ fn a_push_costs_what_its_own_subscribers_cost() {
         assert_eq!(client.next().await["request_id"], id);
 
         // Another agent follows ten thousand jobs on a hundred connections.
-        let crowd = AgentId::of(common::evm::Address::from_bytes([7; 20]));
+        let crowd = AgentId::of(evm::Address::from_bytes([7; 20]));
         for connection in 0..MAX_CONNECTIONS {
             let name = format!("crowd-{connection}");
             assert!(rows::open(db, &name, crowd, None, now).await.unwrap());

@@ -5,16 +5,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use common::clock::Clock;
-use common::ids::RequestId;
-use common::insights::verify::{self, Keys};
-use common::jobs::{job, store};
-use common::marketplace::counting;
-use common::store::Write;
-use common::store::queue::Message;
-use common::tools::{Output, Runner, Running, Source, Task, ToolError, Toolbox, Unavailable, vehicle_identification};
+use base::clock::Clock;
+use base::ids::RequestId;
+use gate::insights::verify::{self, Keys};
+use gate::jobs::{job, store};
 use local::{Options, Stack};
+use market::counting;
+use platform::store::Write;
+use platform::store::queue::Message;
 use serde_json::{Value, json};
+use tools::{Output, Runner, Running, Source, Task, ToolError, Toolbox, Unavailable};
+use tools_lookups::vehicle_identification;
 
 use crate::models::{Server, chat};
 use crate::souls_market::{Shop, buy, read, text};

@@ -3,14 +3,14 @@
 
 use std::process::Stdio;
 
-use common::ledger::{account, day};
-use common::marketplace::service::{self, Executor};
-use common::marketplace::soul::{self, Slug};
-use common::marketplace::trials::{self, TrialMeter};
-use common::money::Usdc;
-use common::store::{Key, Write};
-use common::work::{Meter, Usage};
+use base::money::Usdc;
+use gate::work::{Meter, Usage};
+use ledger::{account, day};
 use local::{Options, Stack};
+use market::service::{self, Executor};
+use market::soul::{self, Slug};
+use market::trials::{self, TrialMeter};
+use platform::store::{Key, Write};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};

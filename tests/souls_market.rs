@@ -4,21 +4,21 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::clock::Clock;
-use common::encoding::{base64_any, base64_standard, percent_encoded};
-use common::ids::RequestId;
-use common::jobs::job::{self, Job, LEASE, Place};
-use common::jobs::store::{self, MoveError};
-use common::ledger::account;
-use common::marketplace::files::{self, FileRow, NotKept};
-use common::marketplace::{soul, wallet};
-use common::store::Write;
-use common::tools::{Output, Source};
+use base::clock::Clock;
+use base::encoding::{base64_any, base64_standard, percent_encoded};
+use base::ids::RequestId;
 use futures_util::future::join_all;
+use gate::jobs::job::{self, Job, LEASE, Place};
+use gate::jobs::store::{self, MoveError};
 use http::{HeaderMap, StatusCode};
+use ledger::account;
 use local::stack::Background;
 use local::{Options, Stack};
+use market::files::{self, FileRow, NotKept};
+use market::{soul, wallet};
+use platform::store::Write;
 use serde_json::{Value, json};
+use tools::{Output, Source};
 
 use crate::support::payer::{bare, header};
 use crate::support::proxy::{Life, Proxy, throttled};

@@ -6,15 +6,15 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use common::config::Config;
-use common::connections::Connections;
-use common::digest;
-use common::evm::hex0x;
-use common::ids::RequestId;
-use common::store::blob::{Access, S3Blobs};
-use common::store::db::Query;
-use common::store::queue::{Message, Queue, SqsQueue};
-use common::store::{Blobs, Db, Key, Write};
+use base::digest;
+use base::ids::RequestId;
+use evm::hex0x;
+use platform::config::Config;
+use platform::connections::Connections;
+use platform::store::blob::{Access, S3Blobs};
+use platform::store::db::Query;
+use platform::store::queue::{Message, Queue, SqsQueue};
+use platform::store::{Blobs, Db, Key, Write};
 use serde_json::{Value, json};
 
 use crate::support::s3::Bucket;
@@ -60,7 +60,7 @@ fn a_refused_write_hands_back_what_stood_in_its_way() {
         db.write(put(1)).await.unwrap();
         let refused = db.write(put(2)).await.unwrap_err();
         let old: HashMap<String, Value> =
-            common::store::db::parse(refused.refused(0).unwrap().old.clone().unwrap()).unwrap();
+            platform::store::db::parse(refused.refused(0).unwrap().old.clone().unwrap()).unwrap();
         assert_eq!(old["n"], 1);
 
         // The same in a transaction: the position says which rule failed, and nothing was written.
@@ -142,8 +142,8 @@ fn the_index_of_open_jobs_is_sparse_and_in_order() {
         let closed = Write::update(&db.tables.jobs, Key::new("JOB#z", "JOB"), "REMOVE #open");
         db.write(closed).await.unwrap();
         let due: Vec<String> = crate::support::eventually("the index", || async {
-            let now = common::clock::Timestamp::from_millis(25);
-            let due = common::jobs::store::due(&db, common::jobs::job::Lane::Tools, 0, now, 10).await.unwrap();
+            let now = base::clock::Timestamp::from_millis(25);
+            let due = gate::jobs::store::due(&db, gate::jobs::job::Lane::Tools, 0, now, 10).await.unwrap();
             (due.len() == 1).then(|| due.into_iter().map(|open| open.pk).collect())
         })
         .await;

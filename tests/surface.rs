@@ -1,11 +1,12 @@
 //! The surface: every path answers JSON, the route table is what the routers serve, keys and catalog read well.
 
-use common::catalog::list::CATALOG;
-use common::catalog::{Answer, MARKET, TOP_UP, input};
-use common::http::routes;
+use api::routes;
+use base::input;
+use catalog::CATALOG;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
+use tools::spec::{Answer, MARKET, TOP_UP};
 
 use crate::support::{Payer, run, stack};
 

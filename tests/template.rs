@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::http::routes;
-use common::store::table::{TABLES, TTL_ATTRIBUTE};
+use api::routes;
 use local::template::Template;
+use platform::store::table::{TABLES, TTL_ATTRIBUTE};
 use serde_json::{Value, json};
 
 use crate::support::root;
@@ -125,7 +125,7 @@ fn the_tables_are_those_of_the_code() {
 fn every_variable_of_the_template_is_read_by_the_code() {
     let template = template();
     let code = ["mod.rs", "providers.rs"]
-        .map(|file| std::fs::read_to_string(root().join("common/src/config").join(file)).unwrap())
+        .map(|file| std::fs::read_to_string(root().join("common/platform/src/config").join(file)).unwrap())
         .concat();
     let shared = template["Globals"]["Function"]["Environment"]["Variables"].as_object().unwrap().keys();
     let own = of_type(&template, "AWS::Serverless::Function")

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use common::auth::token;
-use common::clock::Clock;
-use common::digest::sha256;
-use common::ids::random_uuid;
-use common::store::db::Query;
-use common::store::{Key, Write};
+use base::clock::Clock;
+use base::digest::sha256;
+use base::ids::random_uuid;
 use futures_util::future::join_all;
+use platform::auth::token;
+use platform::store::db::Query;
+use platform::store::{Key, Write};
 use serde_json::{Value, json};
 
 use crate::support::{Payer, VIN, VIN_PATH, run, stack, stack_with};

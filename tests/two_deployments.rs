@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use common::clock::Clock;
-use common::evm::signature::PrivateKey;
+use base::clock::Clock;
+use evm::signature::PrivateKey;
 use local::Options;
 use serde_json::{Value, json};
 

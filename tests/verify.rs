@@ -1,14 +1,14 @@
 //! E-mail verification, bought: against a zone and mail hosts that the test serves, and a server that speaks Hunter's
-//! documented protocol (see `common/src/tools/verification/hunter.rs`).
+//! documented protocol (see `common/tools-people/src/verification/hunter.rs`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
 use axum::http::{HeaderMap, StatusCode, Uri};
-use common::tools::verification::manners;
 use local::Options;
 use local::stack::{Background, Stack};
 use serde_json::{Value, json};
+use tools_people::verification::manners;
 
 use crate::support::mailhost::{MailHost, Manner};
 use crate::support::payer::{bare, header, v1};

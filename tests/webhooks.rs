@@ -5,8 +5,8 @@ mod crashes;
 mod hostile;
 mod plan;
 
-use common::webhooks::Delivery;
-use common::webhooks::endpoint::MAX_ENDPOINTS;
+use ledger::webhooks::Delivery;
+use ledger::webhooks::endpoint::MAX_ENDPOINTS;
 use local::Stack;
 use serde_json::{Value, json};
 
@@ -78,11 +78,11 @@ fn a_job_that_ends_is_posted_signed_and_logged() {
 /// By hand, as the contract describes both headers.
 fn check_signatures(secret: &str, headers: &http::HeaderMap, body: &str) {
     let of = |name: &str| headers[name].to_str().unwrap();
-    let key = common::encoding::base64_any(secret.strip_prefix("whsec_").unwrap()).unwrap();
+    let key = base::encoding::base64_any(secret.strip_prefix("whsec_").unwrap()).unwrap();
     let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &key);
     let at = of("webhook-timestamp");
-    let mac = |text: String| common::digest::hmac(&key, text.as_bytes());
-    let standard = common::encoding::base64_standard(&mac(format!("{}.{at}.{body}", of("webhook-id"))));
+    let mac = |text: String| base::digest::hmac(&key, text.as_bytes());
+    let standard = base::encoding::base64_standard(&mac(format!("{}.{at}.{body}", of("webhook-id"))));
     assert_eq!(of("webhook-signature"), format!("v1,{standard}"));
     assert_eq!(of("x-agora-signature"), format!("t={at},v1={}", const_hex::encode(mac(format!("{at}.{body}")))));
 }

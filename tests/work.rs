@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use common::catalog::ToolSpec;
-use common::store::queue::Message;
-use common::tools::{Output, Runner, Running, Source, Task, Toolbox, web_read};
 use local::stack::Background;
 use local::{Options, Stack};
+use platform::store::queue::Message;
 use serde_json::json;
+use tools::spec::ToolSpec;
+use tools::{Output, Runner, Running, Source, Task, Toolbox};
+use tools_web::web_read;
 
 use crate::support::payer::{bare, header};
 use crate::support::proxy::{Life, Proxy};

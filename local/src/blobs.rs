@@ -9,12 +9,12 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
-use common::clock::Clock;
-use common::digest;
-use common::http::{ApiError, Params};
-use common::store::blob::{Access, attachment};
-use common::store::{Blobs, BoxFuture, StoreError};
+use base::clock::Clock;
+use base::digest;
 use http::{HeaderValue, StatusCode, header};
+use platform::http::{ApiError, Params};
+use platform::store::blob::{Access, attachment};
+use platform::store::{Blobs, BoxFuture, StoreError};
 use ring::hmac;
 
 /// Where blobs' URLs begin.
@@ -56,7 +56,7 @@ impl Blobs for FolderBlobs {
             }
             // Written beside and renamed, so that a reader (or a crash) never meets half a blob. Two writers of one blob
             // have a draft each.
-            let draft = path.with_extension(format!("{:016x}.draft", u64::from_be_bytes(common::digest::random())));
+            let draft = path.with_extension(format!("{:016x}.draft", u64::from_be_bytes(base::digest::random())));
             tokio::fs::write(&draft, bytes).await.map_err(StoreError::new)?;
             tokio::fs::rename(&draft, &path).await.map_err(StoreError::new)
         })
@@ -155,5 +155,5 @@ async fn serve(State(blobs): State<Arc<FolderBlobs>>, request: Request) -> Respo
         }
         Ok(response)
     };
-    common::gate::respond(answer.await)
+    gate::respond(answer.await)
 }

@@ -1,6 +1,6 @@
 //! A Chromium on this machine, for pages that show nothing before their scripts have run (`BROWSER_PATH`).
 //!
-//! It has a new, empty profile, no way to the network of its own (see `common/src/providers/browser`), and is gone with the
+//! It has a new, empty profile, no way to the network of its own (see `common/platform/src/providers/browser`), and is gone with the
 //! stack.
 
 use std::path::Path;
@@ -45,7 +45,7 @@ impl Chromium {
     /// # Errors
     /// If it does not start, or ends at once.
     pub async fn start(binary: &Path) -> Result<Chromium, Error> {
-        let name = format!("agora-chromium-{}", const_hex::encode(common::digest::random::<8>()));
+        let name = format!("agora-chromium-{}", const_hex::encode(base::digest::random::<8>()));
         let profile = std::env::temp_dir().join(name);
         if !binary.exists() {
             return Err(format!("{} is not there", binary.display()).into());

@@ -7,9 +7,9 @@ use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType, Projection, ProjectionType,
     ScalarAttributeType, StreamSpecification, StreamViewType, TimeToLiveSpecification,
 };
-use common::config::Tables;
-use common::store::Db;
-use common::store::table::{TABLES, TTL_ATTRIBUTE, TableDefinition};
+use platform::config::Tables;
+use platform::store::Db;
+use platform::store::table::{TABLES, TTL_ATTRIBUTE, TableDefinition};
 
 use crate::Error;
 

@@ -7,30 +7,30 @@ use std::sync::Arc;
 
 use approvals::Desk;
 use axum::Router;
-use common::app::{self, App};
-use common::approvals::Notices;
-use common::catalog::list::CATALOG;
-use common::checkout::Checkout;
-use common::clock::Clock;
-use common::config::Config;
-use common::connections::Connections;
-use common::gate::Gate;
-use common::jobs::{self, Engine};
-use common::mail::Mailer;
-use common::marketplace::workshop::Workshop;
-use common::marketplace::{Market, webhook};
-use common::net::FetchPolicy;
-use common::payments::treasury::Treasury;
-use common::providers::Cards;
-use common::push::{Pusher, Sender};
-use common::search::index::{Limits, Writer};
-use common::secrets::{self, ServiceKeys};
-use common::store::queue::NoQueue;
-use common::store::{Db, Queue};
-use common::tools::{Runner, Toolbox};
-use common::webhooks::Courier;
+use base::clock::Clock;
+use catalog::CATALOG;
+use gate::Gate;
+use gate::app::{self, App};
+use gate::approvals::Notices;
+use gate::jobs::{self, Engine};
+use gate::push::{Pusher, Sender};
+use gate::secrets::{self, ServiceKeys};
 use indexer::Indexer;
+use ledger::cards::Cards;
+use ledger::payments::treasury::Treasury;
+use ledger::webhooks::Courier;
+use market::checkout::Checkout;
+use market::workshop::Workshop;
+use market::{Market, webhook};
+use platform::config::Config;
+use platform::connections::Connections;
+use platform::mail::Mailer;
+use platform::net::FetchPolicy;
+use platform::store::queue::NoQueue;
+use platform::store::{Db, Queue};
 use socket::Socket;
+use tools::{Runner, Toolbox};
+use web::search::index::{Limits, Writer};
 use webhooks::Hooks;
 
 use crate::Error;
@@ -116,7 +116,7 @@ pub struct Scheduler {
     pub tools: Arc<dyn Queue>,
     pub souls: Arc<dyn Queue>,
     pub deliveries: Arc<dyn Queue>,
-    pub receipt_key: common::ledger::signing::PublicKey,
+    pub receipt_key: ledger::signing::PublicKey,
 }
 
 pub struct Aggregator {

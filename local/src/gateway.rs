@@ -4,12 +4,13 @@ use std::collections::HashMap;
 
 use std::sync::Arc;
 
+use api::routes;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
-use common::http::{private_json, routes};
 use http::{StatusCode, header};
+use platform::http::private_json;
 use serde_json::json;
 
 use crate::http_api;

@@ -9,20 +9,21 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use api::routes;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request};
 use axum::response::Response;
+use base::clock::Clock;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use common::clock::Clock;
-use common::http::lambda::{self, MAX_PAYLOAD_BYTES};
-use common::http::{log, routes};
 use http::header::{self, HeaderName};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use http_body_util::BodyExt;
 use lambda_http::lambda_runtime::{Context, LambdaEvent};
 use lambda_http::request::LambdaRequest;
+use platform::http::lambda::{self, MAX_PAYLOAD_BYTES};
+use platform::http::log;
 use serde_json::{Map, Value, json};
 
 /// Largest request body the gateway takes.
@@ -121,10 +122,10 @@ async fn whole(mut body: Body) -> Option<Vec<u8>> {
 }
 
 /// `rawPath`: every escape undone but `%25`, and nothing from a `?` on that was escaped
-/// (<https://github.com/middleapi/standard-server/pull/93>; `common::http::lambda` has more on it).
+/// (<https://github.com/middleapi/standard-server/pull/93>; `platform::http::lambda` has more on it).
 fn decoded_path(path: &str) -> String {
     let kept = path.replace("%25", "%2525");
-    let decoded = common::encoding::percent_decoded(&kept);
+    let decoded = base::encoding::percent_decoded(&kept);
     decoded.split('?').next().unwrap_or_default().to_owned()
 }
 
@@ -175,7 +176,7 @@ fn event(parts: &http::request::Parts, path: String, body: &[u8]) -> Value {
                 "sourceIp": source,
                 "userAgent": headers.get("user-agent").cloned().unwrap_or_default(),
             },
-            "requestId": STANDARD.encode(common::digest::random::<11>()),
+            "requestId": STANDARD.encode(base::digest::random::<11>()),
             "routeKey": route,
             "stage": "$default",
             "time": now.to_string(),
@@ -225,5 +226,5 @@ fn response(answer: &Value) -> Response {
 
 /// An answer of the gateway's own.
 fn said(status: StatusCode, message: &str) -> Response {
-    common::http::json(status, &json!({"message": message}))
+    platform::http::json(status, &json!({"message": message}))
 }

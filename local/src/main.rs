@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use common::clock::Clock;
-use common::http::log;
+use base::clock::Clock;
 use local::browser::Chromium;
 use local::chain::{self, DevChain};
 use local::stack::Background;
 use local::{Error, Options, Stack, report, settings};
+use platform::http::log;
 
 /// Where the state lies, below the working directory.
 const STATE: &str = ".local";
@@ -31,7 +31,7 @@ fn main() -> std::process::ExitCode {
 }
 
 async fn run() -> Result<(), Error> {
-    common::http::log::for_people();
+    platform::http::log::for_people();
     let mut environment: HashMap<String, String> = std::env::vars().collect();
     environment.entry("PORT".to_owned()).or_insert_with(|| DEFAULT_PORT.to_owned());
     settings::check(&environment)?;

@@ -7,9 +7,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use common::http::log;
-use common::store::queue::{Message, Queue};
-use common::store::{BoxFuture, StoreError};
+use platform::http::log;
+use platform::store::queue::{Message, Queue};
+use platform::store::{BoxFuture, StoreError};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::Instant;

@@ -1,6 +1,6 @@
 //! What a running stack says of itself: one line of JSON for programs, and a few lines for people.
 
-use common::evm::signature::PrivateKey;
+use evm::signature::PrivateKey;
 use serde_json::{Value, json};
 
 use crate::Stack;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use common::config::{Config, ConfigErrors};
+use platform::config::{Config, ConfigErrors};
 use tokio::net::TcpListener;
 
 use crate::Error;

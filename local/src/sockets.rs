@@ -11,14 +11,14 @@ use axum::body::{Body, Bytes};
 use axum::extract::{ConnectInfo, DefaultBodyLimit, Path, Request, State};
 use axum::response::Response;
 use axum::routing::any;
+use base::clock::Clock;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use common::clock::Clock;
-use common::http::log;
-use common::push::{IDLE, LIFETIME, MAX_MESSAGE_BYTES};
 use futures_util::{SinkExt, StreamExt};
+use gate::push::{IDLE, LIFETIME, MAX_MESSAGE_BYTES};
 use http::{HeaderMap, Method, StatusCode, header};
 use hyper_util::rt::TokioIo;
+use platform::http::log;
 use serde_json::{Map, Value, json};
 use socket::Socket;
 use tokio::sync::mpsc;
@@ -98,7 +98,7 @@ async fn connect(State((hub, groups)): State<(Arc<Hub>, Groups)>, mut request: R
         return plain(StatusCode::BAD_REQUEST, String::new());
     };
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip().to_string());
-    let id = STANDARD.encode(common::digest::random::<11>());
+    let id = STANDARD.encode(base::digest::random::<11>());
     let about = About::new(&id, peer.unwrap_or_default());
     let answer = hub.tell(about.connect(&request)).await;
     let status = answer["statusCode"].as_u64().and_then(|status| u16::try_from(status).ok());
@@ -257,7 +257,7 @@ impl About {
     }
 
     fn new_id(&self) -> String {
-        STANDARD.encode(common::digest::random::<11>())
+        STANDARD.encode(base::digest::random::<11>())
     }
 
     fn event(&self, route: &str, kind: &str, more: Value) -> Value {

@@ -7,24 +7,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::middleware::from_fn_with_state;
-use common::app::App;
-use common::approvals::Notices;
-use common::catalog::list::CATALOG;
-use common::clock::{Clock, Timestamp};
-use common::config::Config;
-use common::connections::Connections;
-use common::jobs::{Engine, job, store};
-use common::ledger::signing;
-use common::net::FetchPolicy;
-use common::payments::treasury::Treasury;
-use common::secrets::ServiceKeys;
-use common::store::aws::SignedHttp;
-use common::store::{Blobs, Db, Write, WriteError};
-use common::tools::{Runner, Toolbox};
-use common::webhooks::Courier;
+use base::clock::{Clock, Timestamp};
+use catalog::CATALOG;
+use gate::app::App;
+use gate::approvals::Notices;
+use gate::jobs::{Engine, job, store};
+use gate::secrets::ServiceKeys;
 use indexer::Indexer;
+use ledger::payments::treasury::Treasury;
+use ledger::signing;
+use ledger::webhooks::Courier;
+use platform::config::Config;
+use platform::connections::Connections;
+use platform::net::FetchPolicy;
+use platform::store::aws::SignedHttp;
+use platform::store::{Blobs, Db, Write, WriteError};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
+use tools::{Runner, Toolbox};
 
 use crate::blobs::FolderBlobs;
 use crate::chain::{Account, DevChain};
@@ -349,7 +349,7 @@ async fn index(queue: Arc<LocalQueue>, indexer: Arc<Indexer>) {
 async fn look_at_seeds(indexer: Arc<Indexer>) {
     loop {
         if let Err(error) = indexer.handle(serde_json::json!({})).await {
-            common::http::log::failure("the seeds of the index could not be looked at", &error);
+            platform::http::log::failure("the seeds of the index could not be looked at", &error);
         }
         tokio::time::sleep(SEEDS).await;
     }
@@ -357,12 +357,12 @@ async fn look_at_seeds(indexer: Arc<Indexer>) {
 
 async fn schedule(Scheduler { app, tools, souls, deliveries, receipt_key }: Scheduler) {
     if let Err(error) = signing::publish(&app.db, &receipt_key).await {
-        common::http::log::failure("the receipt key could not be made known", &error);
+        platform::http::log::failure("the receipt key could not be made known", &error);
     }
     loop {
         let queues = scheduler::Queues { tools: &*tools, souls: &*souls, deliveries: &*deliveries };
         if let Err(error) = scheduler::run(&app.db, &app.chain, queues, &app.clock).await {
-            common::http::log::failure("the scheduler failed", &error);
+            platform::http::log::failure("the scheduler failed", &error);
         }
         tokio::time::sleep(SCHEDULE).await;
     }
@@ -371,7 +371,7 @@ async fn schedule(Scheduler { app, tools, souls, deliveries, receipt_key }: Sche
 async fn pay_out(app: App, treasury: Treasury) {
     loop {
         if let Err(error) = payouts::run(&app, &treasury).await {
-            common::http::log::failure("payouts failed", &error);
+            platform::http::log::failure("payouts failed", &error);
         }
         tokio::time::sleep(SCHEDULE).await;
     }
@@ -388,7 +388,7 @@ async fn keep_time(chain: Arc<DevChain>) {
 
 /// The service's secret: made at the first start and kept with the state.
 fn secret(options: &Options) -> Result<String, Error> {
-    let fresh = || common::evm::hex0x(&common::digest::random::<32>());
+    let fresh = || evm::hex0x(&base::digest::random::<32>());
     let Some(state) = &options.state else { return Ok(fresh()) };
     let path = state.join("service-secret");
     match std::fs::read_to_string(&path) {
@@ -418,5 +418,5 @@ async fn site_listener(state: Option<&Path>) -> Result<TcpListener, Error> {
 }
 
 fn scratch_folder() -> PathBuf {
-    std::env::temp_dir().join(format!("agora-{}", common::evm::hex0x(&common::digest::random::<8>())))
+    std::env::temp_dir().join(format!("agora-{}", evm::hex0x(&base::digest::random::<8>())))
 }

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::Command;
 
 use aws_sdk_dynamodb::types::TableDescription;
-use common::digest;
-use common::store::Db;
-use common::store::table::{TABLES, TableDefinition};
+use base::digest;
+use platform::store::Db;
+use platform::store::table::{TABLES, TableDefinition};
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, database, write_whole};

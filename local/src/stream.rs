@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::app::App;
-use common::http::log;
-use common::mail::Mailer;
-use common::push::Pusher;
-use common::store::Queue;
-use common::store::aws::SignedHttp;
+use gate::app::App;
+use gate::push::Pusher;
+use platform::http::log;
+use platform::mail::Mailer;
+use platform::store::Queue;
+use platform::store::aws::SignedHttp;
 use serde_json::{Value, json};
 
 use crate::Error;

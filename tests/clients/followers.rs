@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use common::evm::signature::PrivateKey;
+use evm::signature::PrivateKey;
 use local::report;
 use serde_json::json;
 use tokio::process::Command;

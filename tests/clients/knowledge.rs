@@ -2,14 +2,14 @@
 //! can be done with local peers is done, and everything else says so with a stable code and is paid back. (The tools about
 //! people and companies are in `people`.)
 
-use common::catalog::list::CATALOG;
-use common::ids::AgentId;
-use common::ledger::account;
-use common::money::Usdc;
-use common::tools::lookups;
+use base::ids::AgentId;
+use base::money::Usdc;
+use catalog::CATALOG;
+use ledger::account;
 use local::report;
 use serde_json::{Value, json};
 use tokio::process::Command;
+use tools_lookups::lookups;
 
 use super::{installed, lines, sdks, wallet};
 use crate::support::zone::Zone;

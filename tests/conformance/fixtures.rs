@@ -3,7 +3,7 @@
 //! progress and logs). Never deployed.
 #![allow(deprecated, reason = "the runner tests what the protocol has deprecated")]
 
-use common::digest;
+use base::digest;
 use mcp::Server;
 use ring::hmac;
 use rmcp::model::*;

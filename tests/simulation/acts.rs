@@ -3,14 +3,14 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::catalog::TOP_UP;
-use common::evm::authorization::Authorization;
-use common::evm::signature::PrivateKey;
-use common::evm::word_from_u64;
-use common::ids::AgentId;
-use common::money::Usdc;
+use base::ids::AgentId;
+use base::money::Usdc;
+use evm::authorization::Authorization;
+use evm::signature::PrivateKey;
+use evm::word_from_u64;
 use ring::hmac;
 use serde_json::{Value, json};
+use tools::spec::TOP_UP;
 
 use super::sellers;
 use super::world::{Answer, WEBHOOK_SECRET, World};
@@ -148,7 +148,7 @@ impl Act {
 
 impl Agent {
     pub fn new(world: &World) -> Arc<Agent> {
-        let key = PrivateKey::from_bytes(&common::digest::random()).expect("a key");
+        let key = PrivateKey::from_bytes(&base::digest::random()).expect("a key");
         let payer = Payer::of(key, &world.config, "");
         world.chain.fund(payer.address(), 20_000 + world.fate.dice.roll(60_000));
         Arc::new(Agent { id: payer.agent(), payer, notes: Mutex::default() })

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::clock::{Clock, Timestamp};
-use common::digest::sha256_parts;
-use common::evm::authorization::Authorization;
-use common::evm::{Address, Word, hex0x};
-use common::payments::reason::Reason;
-use common::payments::settle::{Found, Intent, JobPayment, Prepared, Settled, Settler, Verdict};
-use common::store::{BoxFuture, Db, Key, StoreError, Write};
+use base::clock::{Clock, Timestamp};
+use base::digest::sha256_parts;
+use evm::authorization::Authorization;
+use evm::{Address, Word, hex0x};
+use ledger::payments::reason::Reason;
+use ledger::payments::settle::{Found, Intent, JobPayment, Prepared, Settled, Settler, Verdict};
+use platform::store::{BoxFuture, Db, Key, StoreError, Write};
 use serde::{Deserialize, Serialize};
 
 use super::faults::Fate;

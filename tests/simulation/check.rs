@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::clock::Timestamp;
-use common::encoding::base64_any;
-use common::evm::{Word, hex0x};
-use common::ids::ReceiptId;
-use common::jobs::job::{Job, Outcome, Settlement};
-use common::jobs::store;
-use common::ledger::credit::{self, EntryKind};
-use common::ledger::day;
-use common::ledger::receipt::Receipt;
-use common::payments::policy;
+use base::clock::Timestamp;
+use base::encoding::base64_any;
+use base::ids::ReceiptId;
+use evm::{Word, hex0x};
+use gate::jobs::job::{Job, Outcome, Settlement};
+use gate::jobs::store;
+use ledger::credit::{self, EntryKind};
+use ledger::day;
+use ledger::payments::policy;
+use ledger::receipt::Receipt;
 use ring::signature::{ED25519, UnparsedPublicKey};
 
 use super::acts::Agent;

@@ -11,9 +11,9 @@ use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, S
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_types::body::SdkBody;
-use common::config::Tables;
-use common::store::Db;
 use dynoxide::Database;
+use platform::config::Tables;
+use platform::store::Db;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

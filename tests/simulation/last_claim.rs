@@ -4,8 +4,8 @@ use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::ledger::account::Change;
-use common::ledger::receipt::ReceiptStatus;
+use ledger::account::Change;
+use ledger::receipt::ReceiptStatus;
 use serde_json::json;
 
 use super::acts::{self, Agent, Shown};

@@ -26,10 +26,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use common::jobs::job::Lane;
-use common::jobs::{Job, job, store};
-use common::ledger::hold;
-use common::store::StoreError;
+use gate::jobs::job::Lane;
+use gate::jobs::{Job, job, store};
+use ledger::hold;
+use platform::store::StoreError;
 use tokio::task::JoinSet;
 
 use acts::{Act, Agent};
@@ -110,10 +110,10 @@ fn play(seed: u64, steps: u64) -> Figures {
 /// Runs with the chance of a seed and in simulated time.
 fn simulated<T>(seed: u64, run: impl Future<Output = T>) -> T {
     fastrand::seed(seed);
-    common::digest::seeded::seed(Some(seed));
+    base::digest::seeded::seed(Some(seed));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     let done = runtime.block_on(run);
-    common::digest::seeded::seed(None);
+    base::digest::seeded::seed(None);
     done
 }
 

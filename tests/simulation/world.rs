@@ -8,32 +8,32 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use common::app::App;
-use common::approvals::Notices;
-use common::catalog::ToolSpec;
-use common::catalog::list::CATALOG;
-use common::clock::{Clock, Timestamp};
-use common::config::Config;
-use common::connections::Connections;
-use common::gate::Gate;
-use common::ids::RequestId;
-use common::jobs::job::Lane;
-use common::jobs::{Engine, Queues, sweep};
-use common::limits::{Exhausted, StopSwitch};
-use common::marketplace::workshop::Workshop;
-use common::marketplace::{Market, webhook};
-use common::net::{FetchPolicy, PlainHttp};
-use common::payments::policy::Gauge;
-use common::providers::Cards;
-use common::secrets::ServiceKeys;
-use common::store::blob::Access;
-use common::store::queue::Message;
-use common::store::{BoxFuture, Db, Queue, StoreError};
-use common::tools::{
-    Output, Runner, Running, Source, ToolError, Unavailable, top_up, vehicle_identification, web_read,
-};
-use common::work::{Desk, Resource};
+use base::clock::{Clock, Timestamp};
+use base::ids::RequestId;
+use catalog::CATALOG;
+use gate::Gate;
+use gate::app::App;
+use gate::approvals::Notices;
+use gate::jobs::job::Lane;
+use gate::jobs::{Engine, Queues, sweep};
+use gate::limits::{Exhausted, StopSwitch};
+use gate::secrets::ServiceKeys;
+use gate::work::{Desk, Resource};
+use ledger::cards::Cards;
+use ledger::payments::policy::Gauge;
+use market::workshop::Workshop;
+use market::{Market, webhook};
+use platform::config::Config;
+use platform::connections::Connections;
+use platform::net::{FetchPolicy, PlainHttp};
+use platform::store::blob::Access;
+use platform::store::queue::Message;
+use platform::store::{BoxFuture, Db, Queue, StoreError};
 use serde_json::{Value, json};
+use tools::spec::ToolSpec;
+use tools::{Output, Runner, Running, Source, ToolError, Unavailable, top_up};
+use tools_lookups::vehicle_identification;
+use tools_web::web_read;
 use tower::ServiceExt;
 
 use super::chain::{Chain, Model, Way};
@@ -174,7 +174,7 @@ impl World {
             clock: clock.clone(),
             db: self.db.clone(),
             blobs: Arc::new(Nowhere),
-            chain: common::providers::Chain::new(http.clone(), &self.config.chain),
+            chain: platform::providers::Chain::new(http.clone(), &self.config.chain),
             stop: StopSwitch::default(),
             exhausted: Exhausted::default(),
             exposure: Gauge::default(),
@@ -191,7 +191,7 @@ impl World {
         let toolbox = Arc::new(toolbox);
         let hands = |resource| {
             let desk = Desk { runners: &RUNNERS, toolbox: toolbox.clone() };
-            Arc::new(Hands { fate: self.fate.clone(), desk, resource }) as Arc<dyn common::work::Executor>
+            Arc::new(Hands { fate: self.fate.clone(), desk, resource }) as Arc<dyn gate::work::Executor>
         };
         let workshop = Workshop {
             model: Some(hands(Resource::Model)),
@@ -315,7 +315,7 @@ impl Queue for Messages {
 /// Blobs are not what is tried here.
 struct Nowhere;
 
-impl common::store::Blobs for Nowhere {
+impl platform::store::Blobs for Nowhere {
     fn put<'a>(&'a self, _: &'a str, _: &'a str, _: Vec<u8>) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async { Ok(()) })
     }

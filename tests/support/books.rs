@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use common::ids::AgentId;
-use common::jobs::job::{Job, Outcome, Settlement};
-use common::jobs::store;
-use common::ledger::account::{self, Account};
-use common::ledger::day;
-use common::ledger::receipt::{self, Receipt};
-use common::ledger::{credit, hold};
-use common::store::Db;
-use common::store::db::Query;
+use base::ids::AgentId;
+use gate::jobs::job::{Job, Outcome, Settlement};
+use gate::jobs::store;
+use ledger::account::{self, Account};
+use ledger::day;
+use ledger::receipt::{self, Receipt};
+use ledger::{credit, hold};
+use platform::store::Db;
+use platform::store::db::Query;
 
 const MANY: usize = 10_000;
 

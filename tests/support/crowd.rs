@@ -1,5 +1,5 @@
 //! A marketplace with as many souls as one likes, made from a seed: what the bench and the test of what a search reads
-//! run on. The table is filled with what `common::marketplace` itself would post, past the wire, in big batches.
+//! run on. The table is filled with what `market` itself would post, past the wire, in big batches.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,18 +10,18 @@ use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, SharedHttpConnector, http_client_fn};
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_types::body::SdkBody;
-use common::clock::Timestamp;
-use common::config::Tables;
-use common::marketplace::category::CATEGORIES;
-use common::marketplace::listing;
-use common::marketplace::posting::{Entry, Indexed, Posting};
-use common::marketplace::ranking::Standing;
-use common::marketplace::soul::{self, Soul, SoulStatus};
-use common::marketplace::vocabulary::{self, Bucket};
-use common::store::{Db, Key};
+use base::clock::Timestamp;
 use dynoxide::types::{AttributeValue, Item};
 use dynoxide::{Database, ImportOptions};
 use fastrand::Rng;
+use market::category::CATEGORIES;
+use market::listing;
+use market::posting::{Entry, Indexed, Posting};
+use market::ranking::Standing;
+use market::soul::{self, Soul, SoulStatus};
+use market::vocabulary::{self, Bucket};
+use platform::config::Tables;
+use platform::store::{Db, Key};
 use serde_json::{Value, json};
 
 /// The head of the vocabulary: what such profiles say. The rest is made of syllables.

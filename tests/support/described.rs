@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex};
 
-use common::availability::Lacking;
-use common::http::routes;
-use common::operations::document::{Facts, document};
+use api::operations::document::{Facts, document};
+use api::routes;
 use jsonschema::Validator;
 use serde_json::{Value, json};
+use tools::availability::Lacking;
 
 use super::http::Answer;
 

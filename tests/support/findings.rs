@@ -3,10 +3,10 @@
 
 use std::time::{Duration, Instant};
 
-use common::net::Page as Fetched;
-use common::read::{ReadOptions, read_page};
-use common::research::{Page, choose, claims, plan, text};
+use platform::net::Page as Fetched;
 use url::Url;
+use web::read::{ReadOptions, read_page};
+use web::research::{Page, choose, claims, plan, text};
 
 /// Pages read to a question, and statements to it, as in deep research.
 const PAGES: usize = 8;

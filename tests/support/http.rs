@@ -1,6 +1,6 @@
 //! A small HTTP client that keeps status, headers and body apart.
 
-use common::encoding::base64_any;
+use base::encoding::base64_any;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper_util::client::legacy::connect::HttpConnector;

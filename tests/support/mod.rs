@@ -25,21 +25,21 @@ use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use common::availability::{self, Lacking};
-use common::catalog::Need;
-use common::catalog::list::CATALOG;
-use common::clock::Clock;
-use common::evm::hex0x;
-use common::evm::signature::PrivateKey;
-use common::search::address;
-use common::search::index::writer::Change;
-use common::search::index::{Limits, StoredPage, Writer};
-use common::tools::lookups::snapshot;
+use base::clock::Clock;
+use catalog::CATALOG;
 use devchain::DevChain;
+use evm::hex0x;
+use evm::signature::PrivateKey;
 use local::{Options, Stack};
 use serde_json::{Map, json};
 use tokio::runtime::Runtime;
 use tokio::sync::OnceCell;
+use tools::availability::{self, Lacking};
+use tools::snapshot;
+use tools::spec::Need;
+use web::search::address;
+use web::search::index::writer::Change;
+use web::search::index::{Limits, StoredPage, Writer};
 
 pub use http::{Answer, Client};
 pub use payer::Payer;
@@ -138,7 +138,7 @@ pub async fn has_pages(stack: &Stack) {
 /// A stack with something changed. Each has a fee wallet of its own, as each deployment has.
 pub async fn stack_with(change: impl FnOnce(Options) -> Options) -> Stack {
     let chain = chain().await;
-    let key: common::evm::Word = common::digest::random();
+    let key: evm::Word = base::digest::random();
     let address = PrivateKey::from_bytes(&key).expect("a key").address().to_string();
     chain.rpc().call("anvil_setBalance", json!([address, "0x8ac7230489e80000"])).await.expect("gas money");
     let mut options = Options::in_memory(chain).with("RELAYER_PRIVATE_KEY", hex0x(&key));
@@ -165,7 +165,7 @@ pub const GATES: [&str; 5] = ["knowledge", "credits", "checkout", "souls", "mcp"
 /// Lets each function that sells read the operator's switch, so that no call does it for the next five seconds.
 pub async fn look_at_the_switch(stack: &Stack) {
     for function in GATES {
-        let stopped = common::limits::stopped(&stack.functions[function]).await.expect("a database");
+        let stopped = gate::limits::stopped(&stack.functions[function]).await.expect("a database");
         assert_eq!(stopped, None, "{function}");
     }
 }

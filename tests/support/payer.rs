@@ -1,17 +1,17 @@
 //! A wallet with test dollars that signs what a real client signs, and, when a test wants it, something else.
 
-use common::clock::Clock;
-use common::config::Config;
-use common::digest;
-use common::encoding::base64_standard;
-use common::evm::authorization::Authorization;
-use common::evm::signature::PrivateKey;
-use common::evm::{Address, Word, eip712, hex0x, keccak256, word_from_u64};
-use common::ids::AgentId;
-use common::ledger::account::Change;
-use common::ledger::credit::{self, EntryKind};
-use common::money::Usdc;
+use base::clock::Clock;
+use base::digest;
+use base::encoding::base64_standard;
+use base::ids::AgentId;
+use base::money::Usdc;
+use evm::authorization::Authorization;
+use evm::signature::PrivateKey;
+use evm::{Address, Word, eip712, hex0x, keccak256, word_from_u64};
+use ledger::account::Change;
+use ledger::credit::{self, EntryKind};
 use local::Stack;
+use platform::config::Config;
 use serde_json::{Value, json};
 
 use super::{Answer, Client};
@@ -20,7 +20,7 @@ use super::{Answer, Client};
 pub struct Payer {
     pub key: PrivateKey,
     pub client: Client,
-    token: common::config::Token,
+    token: platform::config::Token,
     pay_to: Address,
     service_name: String,
 }
@@ -90,7 +90,7 @@ impl Payer {
     pub async fn token(&self, stack: &Stack) -> String {
         let (app, now) = (&stack.app, stack.app.clock.now());
         let prefix = &app.config.token_prefixes[0];
-        let minted = common::auth::token::mint(&app.db, prefix, self.address(), None, None, now).await;
+        let minted = platform::auth::token::mint(&app.db, prefix, self.address(), None, None, now).await;
         format!("Bearer {}", minted.expect("the database answers").expect("not too many").secret)
     }
 
@@ -250,5 +250,5 @@ pub fn header(value: &Value) -> String {
 }
 
 fn decimal(word: &Word) -> String {
-    common::evm::word_to_u64(word).map_or_else(|| "9".repeat(77), |number| number.to_string())
+    evm::word_to_u64(word).map_or_else(|| "9".repeat(77), |number| number.to_string())
 }

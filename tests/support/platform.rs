@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use common::digest;
-use common::evm::hex0x;
+use base::digest;
+use evm::hex0x;
 use jsonschema::{Draft, Validator};
 use local::Stack;
 use serde_json::{Value, json};

@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::clock::Timestamp;
-use common::net::Page;
-use common::read::{ReadOptions, read_page};
-use common::search::index::{self, Opened, Pointer, Segment, StoredPage};
-use common::search::{Query, address};
+use base::clock::Timestamp;
+use platform::net::Page;
 use url::Url;
+use web::read::{ReadOptions, read_page};
+use web::search::index::{self, Opened, Pointer, Segment, StoredPage};
+use web::search::{Query, address};
 
 /// An index in memory, of every page of the sites that may be listed.
 #[allow(dead_code, reason = "the bench prints what the tests leave alone")]

@@ -7,11 +7,11 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use common::clock::Clock;
-use common::digest::sha256;
-use common::encoding::{percent_decoded, percent_encoded};
-use common::http::Params;
+use base::clock::Clock;
+use base::digest::sha256;
+use base::encoding::{percent_decoded, percent_encoded};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use platform::http::Params;
 use ring::hmac;
 
 /// The access key's secret.

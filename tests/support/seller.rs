@@ -3,20 +3,20 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use common::clock::Timestamp;
-use common::digest;
-use common::evm::Address;
-use common::evm::signature::PrivateKey;
-use common::ids::{AgentId, ReceiptId, RequestId};
-use common::ledger::earning::{self, Earning, SaleEnd, Sold};
-use common::ledger::fee::Split;
-use common::ledger::payout::PayoutId;
-use common::ledger::seller::{self, Balance, Entry, EntryKind};
-use common::marketplace::service::{self, Service};
-use common::marketplace::soul::{self, Leads, Soul};
-use common::money::Usdc;
-use common::store::{Db, Write};
+use base::clock::Timestamp;
+use base::digest;
+use base::ids::{AgentId, ReceiptId, RequestId};
+use base::money::Usdc;
+use evm::Address;
+use evm::signature::PrivateKey;
+use ledger::earning::{self, Earning, SaleEnd, Sold};
+use ledger::fee::Split;
+use ledger::payout::PayoutId;
+use ledger::seller::{self, Balance, Entry, EntryKind};
 use local::Stack;
+use market::service::{self, Service};
+use market::soul::{self, Leads, Soul};
+use platform::store::{Db, Write};
 use serde_json::{Value, json};
 
 use super::{Answer, Client};
@@ -34,7 +34,7 @@ pub const SERVICE: &str = "good-work";
 
 impl Seller {
     pub async fn new(stack: &Stack) -> Seller {
-        let slug = format!("soul-{}", &common::evm::hex0x(&digest::random::<6>())[2..]);
+        let slug = format!("soul-{}", &evm::hex0x(&digest::random::<6>())[2..]);
         let (key, now, db) = (soul::new_key(), stack.app.clock.now(), stack.app.db.clone());
         let hash = soul::key_hash(&key);
         // As they are stored, so that what a record gets later does not matter here.
@@ -153,8 +153,8 @@ impl Seller {
         let mut open = None;
         for (id, (taken, returned)) in payouts {
             let id: PayoutId = id.parse().unwrap();
-            let payout = common::ledger::payout::load(&self.db, &self.slug, &id).await.unwrap().expect("a payout");
-            let failed = payout.status == common::ledger::payout::PayoutStatus::Failed;
+            let payout = ledger::payout::load(&self.db, &self.slug, &id).await.unwrap().expect("a payout");
+            let failed = payout.status == ledger::payout::PayoutStatus::Failed;
             assert_eq!((taken, returned), (1, u32::from(failed)), "{payout:?}");
             if payout.is_open() {
                 assert_eq!(open.replace(id), None, "one at a time");

@@ -1,19 +1,19 @@
 //! Identity checks, bought: a code by mail, and a vendor's contract (shapes from docs.stripe.com/api/identity, see
-//! `common/src/providers/identity.rs`).
+//! `common/tools-people/src/stripe.rs`).
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::http::{HeaderMap, Method, Uri};
-use common::clock::Clock;
-use common::ids::RequestId;
-use common::jobs::store;
-use common::store::queue;
-use common::tools::verification::session::{self, Decision, Guess, MAX_TRIES, Session};
+use base::clock::Clock;
+use base::ids::RequestId;
+use gate::jobs::store;
 use local::Options;
 use local::stack::Stack;
+use platform::store::queue;
 use ring::hmac;
 use serde_json::{Value, json};
+use tools_people::verification::session::{self, Decision, Guess, MAX_TRIES, Session};
 
 use crate::support::{Answer, Payer, eventually, run, stack_with};
 
@@ -222,7 +222,7 @@ async fn event(payer: &Payer, id: &str, kind: &str, secret: &str) -> u16 {
     let body = json!({"type": kind, "data": {"object": {"id": "vs_1", "metadata": {"request_id": id}}}}).to_string();
     let at = Clock::system().now().secs();
     let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes()), format!("{at}.{body}").as_bytes());
-    let signature = format!("t={at},v1={}", &common::evm::hex0x(tag.as_ref())[2..]);
+    let signature = format!("t={at},v1={}", &evm::hex0x(tag.as_ref())[2..]);
     let headers = [("content-type", "application/json"), ("stripe-signature", signature.as_str())];
     payer.client.send("POST", "/v1/identity/webhook", &headers, body).await.expect("an answer").status
 }

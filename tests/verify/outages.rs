@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use common::ids::RequestId;
-use common::ledger::receipt::{self, ExecutionStatus, ReceiptStatus};
-use common::store::queue;
-use common::tools::verification::session;
+use base::ids::RequestId;
+use ledger::receipt::{self, ExecutionStatus, ReceiptStatus};
 use local::Options;
 use local::stack::{Background, Stack, release_leases};
+use platform::store::queue;
 use serde_json::{Value, json};
+use tools_people::verification::session;
 
 use super::identity::{PATH, input, submit};
 use crate::support::payer::{bare, header};

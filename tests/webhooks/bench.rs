@@ -4,17 +4,17 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::clock::{Clock, Timestamp};
-use common::config::Config;
-use common::connections::Connections;
-use common::evm::Address;
-use common::ids::{AgentId, EventId};
-use common::net::FetchPolicy;
-use common::secrets::ServiceKeys;
-use common::store::queue::{Message, Queue};
-use common::store::{BoxFuture, Db, StoreError};
-use common::webhooks::form::{self, Draft};
-use common::webhooks::{Courier, Delivery, Endpoint, Event, EventKind, delivery, endpoint, outbox};
+use base::clock::{Clock, Timestamp};
+use base::ids::{AgentId, EventId};
+use evm::Address;
+use gate::secrets::ServiceKeys;
+use ledger::webhooks::form::{self, Draft};
+use ledger::webhooks::{Courier, Delivery, Endpoint, Event, EventKind, delivery, endpoint, outbox};
+use platform::config::Config;
+use platform::connections::Connections;
+use platform::net::FetchPolicy;
+use platform::store::queue::{Message, Queue};
+use platform::store::{BoxFuture, Db, StoreError};
 use serde_json::json;
 
 use crate::support::receiver::Receiver;

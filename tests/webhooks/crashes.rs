@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use common::webhooks::DeliveryState;
+use ledger::webhooks::DeliveryState;
 
 use super::bench::Bench;
 use crate::support::proxy::{Life, Proxy, Seen};
@@ -33,7 +33,7 @@ async fn die_at(step: i64, last_one_arrives: bool, first: u16) -> bool {
     let whole = Bench::over(
         &database,
         &[&receiver],
-        common::clock::Clock::pinned(common::clock::Timestamp::from_secs(1_800_000_000)),
+        base::clock::Clock::pinned(base::clock::Timestamp::from_secs(1_800_000_000)),
     );
     local::database::create_tables(&whole.db).await.expect("tables");
     let endpoint = whole.endpoint(&receiver.url).await;
@@ -75,7 +75,7 @@ fn an_event_costs_half_a_read_unit_where_nobody_listens() {
         let receiver = Receiver::start().await;
         let database = local::database::start(None).await.expect("a database");
         let proxy = Proxy::start(&database, Life::immortal()).await;
-        let clock = common::clock::Clock::pinned(common::clock::Timestamp::from_secs(1_800_000_000));
+        let clock = base::clock::Clock::pinned(base::clock::Timestamp::from_secs(1_800_000_000));
         let bench = Bench::over(&proxy.url, &[&receiver], clock);
         local::database::create_tables(&bench.db).await.expect("tables");
         proxy.take_seen();

@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes};
 use axum::response::Response;
-use common::store::queue::Message;
-use common::webhooks::delivery::Failure;
-use common::webhooks::{Delivery, DeliveryState};
+use ledger::webhooks::delivery::Failure;
+use ledger::webhooks::{Delivery, DeliveryState};
+use platform::store::queue::Message;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
 
@@ -14,7 +14,7 @@ use super::bench::Bench;
 use crate::support::receiver::{Receiver, status};
 use crate::support::run;
 
-async fn outcome(answer: impl Fn() -> Response + Send + 'static) -> (common::webhooks::Delivery, Duration) {
+async fn outcome(answer: impl Fn() -> Response + Send + 'static) -> (ledger::webhooks::Delivery, Duration) {
     let receiver = Receiver::start().await;
     receiver.answer(answer);
     let bench = Bench::new(&[&receiver]).await;
@@ -171,8 +171,8 @@ fn an_address_that_turned_private_is_refused_at_delivery() {
         let endpoint = bench.endpoint(&receiver.url).await;
         let event = bench.raise("a").await;
         // What was let in when it was made: the guard of the courier is another's by now.
-        common::webhooks::endpoint::change(&bench.db, bench.agent, endpoint.id, bench.clock.now(), |before| {
-            common::webhooks::Endpoint { url: "https://localhost/".to_owned(), ..before.clone() }
+        ledger::webhooks::endpoint::change(&bench.db, bench.agent, endpoint.id, bench.clock.now(), |before| {
+            ledger::webhooks::Endpoint { url: "https://localhost/".to_owned(), ..before.clone() }
         })
         .await
         .unwrap();

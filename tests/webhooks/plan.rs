@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use common::notifications;
-use common::webhooks::endpoint::{self, Disabled};
-use common::webhooks::{DeliveryState, Endpoint, outbox};
 use futures_util::future::join_all;
+use ledger::notifications;
+use ledger::webhooks::endpoint::{self, Disabled};
+use ledger::webhooks::{DeliveryState, Endpoint, outbox};
 use serde_json::json;
 
 use super::bench::Bench;
@@ -183,7 +183,7 @@ fn a_page_of_the_log_continues_where_the_last_one_ended() {
             raised.push(bench.raise(&cause.to_string()).await);
         }
         raised.reverse();
-        let page = |after| common::webhooks::delivery::list(&bench.db, bench.agent, endpoint.id, after, 2);
+        let page = |after| ledger::webhooks::delivery::list(&bench.db, bench.agent, endpoint.id, after, 2);
         let (mut seen, mut after) = (Vec::new(), None);
         loop {
             let found = page(after).await.unwrap();

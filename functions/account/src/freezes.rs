@@ -1,21 +1,21 @@
 //! Freezes: one call stops an agent, a token, a tool or a payee, and another lets it go on. What is frozen buys nothing,
 //! queued work of it is paid back instead of done, and credits that its quotes hold are released.
 
+use api::operations::account::FREEZE;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
-use common::app::App;
-use common::auth::{Scope, token};
-use common::catalog::input;
-use common::catalog::list::CATALOG;
-use common::gate::{parse_body, respond};
-use common::http::{ApiError, read_body};
-use common::ids::TokenId;
-use common::ledger::freeze::{Freezes, SERVICE_PAYEE};
-use common::ledger::{account, hold};
-use common::marketplace::soul;
-use common::operations::account::FREEZE;
+use base::ids::TokenId;
+use base::input;
+use catalog::CATALOG;
+use gate::app::App;
+use gate::{parse_body, respond};
 use http::{HeaderMap, StatusCode};
+use ledger::freeze::{Freezes, SERVICE_PAYEE};
+use ledger::{account, hold};
+use market::soul;
+use platform::auth::{Scope, token};
+use platform::http::{ApiError, read_body};
 use serde_json::{Value, json};
 
 const MAX_BODY_BYTES: usize = 16 * 1024;

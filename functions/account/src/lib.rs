@@ -9,15 +9,15 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::Response;
 use axum::routing::{delete, get, post};
-use common::app::App;
-use common::auth::{Scope, Session};
-use common::evm::word_to_u64;
-use common::gate::respond;
-use common::http::{ApiError, private_json};
-use common::ledger::{account, hold};
-use common::money::Usdc;
-use common::store::StoreError;
+use base::money::Usdc;
+use evm::word_to_u64;
+use gate::app::App;
+use gate::respond;
 use http::{HeaderMap, StatusCode};
+use ledger::{account, hold};
+use platform::auth::{Scope, Session};
+use platform::http::{ApiError, private_json};
+use platform::store::StoreError;
 use serde_json::{Value, json};
 
 pub fn router(app: App) -> Router {
@@ -29,7 +29,7 @@ pub fn router(app: App) -> Router {
         .route("/v1/agents/me/freezes", get(freezes::show).post(freezes::freeze))
         .route("/v1/agents/me/freezes/lift", post(freezes::lift))
         .route("/v1/tools/balance", get(balance));
-    common::http::routes::finish(router.merge(notifications::routes()).with_state(app))
+    api::routes::finish(router.merge(notifications::routes()).with_state(app))
 }
 
 /// The envelope of routes about the agent itself.

@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
-use common::app::App;
-use common::catalog::list::CATALOG;
-use common::config::Config;
-use common::connections::Connections;
+use catalog::CATALOG;
+use gate::app::App;
+use platform::config::Config;
+use platform::connections::Connections;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_http::Error> {
@@ -11,5 +11,5 @@ async fn main() -> Result<(), lambda_http::Error> {
     let connections = Connections::open(&config)?;
     let app = App::new(config, &connections, &CATALOG);
     app.db.warm(&app.config.tables.ledger).await;
-    common::http::lambda::run(account::router(app)).await
+    platform::http::lambda::run(account::router(app)).await
 }

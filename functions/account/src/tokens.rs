@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
+use api::operations::account::MINT;
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
-use common::app::App;
-use common::auth::token::{self, AccessToken, MAX_ACTIVE, Page};
-use common::auth::{Caller, Scope};
-use common::catalog::input;
-use common::gate::{parse_body, respond};
-use common::http::{ApiError, Params, Segment, read_body};
-use common::ledger::day;
-use common::named::{self, Request};
-use common::operations::account::MINT;
+use base::input;
+use gate::app::App;
+use gate::named::{self, Request};
+use gate::{parse_body, respond};
 use http::{HeaderMap, StatusCode};
+use ledger::day;
+use platform::auth::token::{self, AccessToken, MAX_ACTIVE, Page};
+use platform::auth::{Caller, Scope};
+use platform::http::{ApiError, Params, Segment, read_body};
 use serde_json::{Map, Value, json};
 
 const MAX_BODY_BYTES: usize = 16 * 1024;

@@ -8,17 +8,17 @@ mod warnings;
 
 use std::collections::BTreeSet;
 
-use common::checkout;
-use common::clock::Timestamp;
-use common::http::log;
-use common::ids::RequestId;
-use common::jobs::{finality, job};
-use common::mail::Mailer;
-use common::notifications;
-use common::stats::{self, Batch, JobState};
-use common::store::stream::StreamEvent;
-use common::store::{Db, Queue, StoreError};
-use common::webhooks::outbox;
+use base::clock::Timestamp;
+use base::ids::RequestId;
+use gate::jobs::{finality, job};
+use gate::stats::{self, Batch, JobState};
+use ledger::notifications;
+use ledger::webhooks::outbox;
+use market::checkout;
+use platform::http::log;
+use platform::mail::Mailer;
+use platform::store::stream::StreamEvent;
+use platform::store::{Db, Queue, StoreError};
 use serde_json::Value;
 
 /// Counts a batch and tells of it, once, however often it is delivered. If either fails the batch is to be delivered

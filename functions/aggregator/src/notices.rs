@@ -3,15 +3,15 @@
 //! A change is delivered once or more, always with the same images: the id of what is raised follows from the job and
 //! the time of its end.
 
-use common::catalog::Answer;
-use common::catalog::list::CATALOG;
-use common::clock::Timestamp;
-use common::ids::{AgentId, RequestId};
-use common::money::Usdc;
-use common::notifications::{self, Notification, NotificationKind};
-use common::store::{Db, StoreError, Write};
-use common::webhooks::{Event, EventKind};
+use base::clock::Timestamp;
+use base::ids::{AgentId, RequestId};
+use base::money::Usdc;
+use catalog::CATALOG;
+use ledger::notifications::{self, Notification, NotificationKind};
+use ledger::webhooks::{Event, EventKind};
+use platform::store::{Db, StoreError, Write};
 use serde_json::{Value, json};
+use tools::spec::Answer;
 
 /// The writes that tell of one change of a job; most changes are no end and tell nothing.
 pub fn of_change(db: &Db, old: &Value, new: &Value, now: Timestamp) -> Result<Vec<Write>, StoreError> {

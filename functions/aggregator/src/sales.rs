@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use common::clock::Timestamp;
-use common::http::log;
-use common::marketplace::counting::{self, ROUNDS};
-use common::store::Db;
+use base::clock::Timestamp;
+use market::counting::{self, ROUNDS};
+use platform::http::log;
+use platform::store::Db;
 use serde_json::Value;
 
 /// The soul whose sale ended with this change, if it was one.

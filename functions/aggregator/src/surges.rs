@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use common::clock::Timestamp;
-use common::ids::AgentId;
-use common::ledger::surge::{BASELINE_DAYS, usual_if_surging};
-use common::ledger::{day, surge};
-use common::money::Usdc;
-use common::notifications::{self, Notification, NotificationKind};
-use common::store::{Db, StoreError, Write};
-use common::webhooks::{Event, EventKind};
+use base::clock::Timestamp;
+use base::ids::AgentId;
+use base::money::Usdc;
+use ledger::notifications::{self, Notification, NotificationKind};
+use ledger::surge::{BASELINE_DAYS, usual_if_surging};
+use ledger::webhooks::{Event, EventKind};
+use ledger::{day, surge};
+use platform::store::{Db, StoreError, Write};
 use serde_json::{Value, json};
 
 /// The agent a change charged and the day it counts on, if it made a job that counts against a day.

@@ -9,15 +9,15 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use common::clock::Timestamp;
-use common::contact::is_email;
-use common::http::log;
-use common::ids::AgentId;
-use common::ledger::account;
-use common::ledger::budget::Budget;
-use common::ledger::day::{self, Day};
-use common::mail::{Letter, MailError, Mailer};
-use common::store::{Db, StoreError};
+use base::clock::Timestamp;
+use base::contact::is_email;
+use base::ids::AgentId;
+use ledger::account;
+use ledger::budget::Budget;
+use ledger::day::{self, Day};
+use platform::http::log;
+use platform::mail::{Letter, MailError, Mailer};
+use platform::store::{Db, StoreError};
 use tokio::task::JoinSet;
 
 /// So many agents are looked after at the same time. A batch has at most fifty, and a silent relay costs each five

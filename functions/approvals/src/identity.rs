@@ -4,19 +4,20 @@
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
-use common::approvals::page::{self, escaped};
-use common::digest;
-use common::http::{ApiError, Segment, private_json, read_body};
-use common::ids::RequestId;
-use common::limits::{self, Class, Subject};
-use common::mail::{Letter, MailError};
-use common::providers::{identity as vendor, signature};
-use common::store::queue;
-use common::tools::verification::identity::DONE;
-use common::tools::verification::session::{self, Guess, MAX_CODES, Session};
+use base::digest;
+use base::ids::RequestId;
+use gate::approvals::page::{self, escaped};
+use gate::limits::{self, Class, Subject};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
+use platform::http::{ApiError, Segment, private_json, read_body};
+use platform::mail::{Letter, MailError};
+use platform::providers::signature;
+use platform::store::queue;
 use ring::hmac;
 use serde_json::json;
+use tools_people::stripe as vendor;
+use tools_people::verification::identity::DONE;
+use tools_people::verification::session::{self, Guess, MAX_CODES, Session};
 
 use super::{Desk, respond};
 
@@ -181,7 +182,7 @@ impl Desk {
             Err(_) => (StatusCode::SERVICE_UNAVAILABLE, "The mail could not be sent. Try again shortly."),
         };
         if let Err(error) = &sent {
-            common::http::log::failure("a code could not be mailed", error);
+            platform::http::log::failure("a code could not be mailed", error);
         }
         let mut after = session.clone();
         after.sent += 1;

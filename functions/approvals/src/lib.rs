@@ -10,26 +10,26 @@ use axum::body::{Body, Bytes};
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use axum::routing::{get, post};
-use common::app::App;
-use common::approvals::approval::{Approval, ApprovalId, Source, Status};
-use common::approvals::decision::Decision;
-use common::approvals::moves::{self, Moved};
-use common::approvals::store::{self, CreateError};
-use common::approvals::{Notices, backtest, form, page};
-use common::auth::{Caller, Scope};
-use common::catalog::input::FieldError;
-use common::clock::Timestamp;
-use common::digest::canonical_json;
-use common::gate::{MAX_BODY_BYTES, parse_body, respond};
-use common::http::{ApiError, Segment, private_json, read_body};
-use common::ledger::receipt::{self, Order, Span};
-use common::ledger::signing::ReceiptSigner;
-use common::limits::{self, Class, Subject};
-use common::named::{self, Request};
-use common::notifications::{self, Notification, NotificationKind};
-use common::store::{Queue, StoreError};
-use common::webhooks::{Event, EventKind, outbox};
+use base::clock::Timestamp;
+use base::digest::canonical_json;
+use base::input::FieldError;
+use gate::app::App;
+use gate::approvals::approval::{Approval, ApprovalId, Source, Status};
+use gate::approvals::decision::Decision;
+use gate::approvals::moves::{self, Moved};
+use gate::approvals::store::{self, CreateError};
+use gate::approvals::{Notices, backtest, form, page};
+use gate::limits::{self, Class, Subject};
+use gate::named::{self, Request};
+use gate::{MAX_BODY_BYTES, parse_body, respond};
 use http::{HeaderMap, StatusCode};
+use ledger::notifications::{self, Notification, NotificationKind};
+use ledger::receipt::{self, Order, Span};
+use ledger::signing::ReceiptSigner;
+use ledger::webhooks::{Event, EventKind, outbox};
+use platform::auth::{Caller, Scope};
+use platform::http::{ApiError, Segment, private_json, read_body};
+use platform::store::{Queue, StoreError};
 use serde_json::{Map, Value, json};
 
 /// Most bytes of a decision: a word and a note, percent-encoded.
@@ -58,7 +58,7 @@ pub fn router(desk: Desk) -> Router {
         .route("/approve/{token}", get(ask).post(decide))
         .route("/identity/{id}", get(identity::show).post(identity::answer))
         .route("/v1/identity/webhook", post(identity::event));
-    common::http::routes::finish(router.with_state(desk))
+    api::routes::finish(router.with_state(desk))
 }
 
 /// `GET /v1/agents/me/action-policy`: the policy, or null.
@@ -250,7 +250,7 @@ impl Desk {
         let told = async { outbox::put(db, &event, now).await?.keep(db).await };
         let (noted, told) = tokio::join!(notifications::raise_now(db, agent, note, &cause, now), told);
         if let Err(error) = noted.and(told) {
-            common::http::log::failure("a decision could not be told", &error);
+            platform::http::log::failure("a decision could not be told", &error);
         }
     }
 
@@ -268,7 +268,7 @@ impl Desk {
     }
 
     fn not_now(&self, error: &StoreError) -> Response {
-        common::http::log::failure("dependency unavailable", error);
+        platform::http::log::failure("dependency unavailable", error);
         let text = "Nothing was decided. Try again shortly.";
         let mut page = page::say(StatusCode::SERVICE_UNAVAILABLE, self.name(), "Not now", text);
         page.headers_mut().insert(http::header::RETRY_AFTER, http::HeaderValue::from_static("2"));

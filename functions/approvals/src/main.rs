@@ -1,12 +1,12 @@
 use std::sync::Arc;
 
 use approvals::Desk;
-use common::app::{self, App};
-use common::approvals::Notices;
-use common::catalog::list::CATALOG;
-use common::config::Config;
-use common::connections::Connections;
-use common::secrets::ServiceKeys;
+use catalog::CATALOG;
+use gate::app::{self, App};
+use gate::approvals::Notices;
+use gate::secrets::ServiceKeys;
+use platform::config::Config;
+use platform::connections::Connections;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_http::Error> {
@@ -17,5 +17,5 @@ async fn main() -> Result<(), lambda_http::Error> {
     let queue = app::job_queue(&config, &connections)?;
     let app = App::new(config, &connections, &CATALOG);
     app.db.warm(&app.config.tables.agents).await;
-    common::http::lambda::run(approvals::router(Desk { app, signer, notices, queue })).await
+    platform::http::lambda::run(approvals::router(Desk { app, signer, notices, queue })).await
 }

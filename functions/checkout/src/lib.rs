@@ -7,18 +7,18 @@ use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use axum::routing::{get, post};
-use common::checkout::error::{CheckoutError, Family};
-use common::checkout::handlers::{self, Document};
-use common::checkout::once;
-use common::checkout::{Attempt, Checkout, Current, VERSION, manifest, request};
-use common::gate::{parse_body, respond};
-use common::http::{ApiError, headers, private_json, public_json, read_body};
-use common::limits::{self, Class, Subject};
-use common::named::{self, Begun, Taken};
-use common::tools::{Runner, top_up};
+use gate::limits::{self, Class, Subject};
+use gate::named::{self, Begun, Taken};
+use gate::{parse_body, respond};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use market::checkout::error::{CheckoutError, Family};
+use market::checkout::handlers::{self, Document};
+use market::checkout::once;
+use market::checkout::{Attempt, Checkout, Current, VERSION, manifest, request};
+use platform::http::{ApiError, headers, private_json, public_json, read_body};
 use serde_json::{Map, Value};
+use tools::{Runner, top_up};
 use uuid::Uuid;
 
 /// What this function runs itself.
@@ -58,7 +58,7 @@ pub fn router(desk: Arc<Checkout>) -> Router {
             .route(&format!("{sessions}/{{id}}/complete"), post(complete))
             .route(&format!("{sessions}/{{id}}/cancel"), post(cancel));
     }
-    common::http::routes::finish(router.with_state(desk))
+    api::routes::finish(router.with_state(desk))
 }
 
 /// What is asked of a session.
@@ -262,6 +262,6 @@ async fn document(State(desk): Desk, Path((handler, name)): Path<(String, String
             response.headers_mut().insert(header::CONTENT_TYPE, markdown);
             response
         }
-        None => common::checkout::error::unrouted(ApiError::NotFound),
+        None => market::checkout::error::unrouted(ApiError::NotFound),
     }
 }

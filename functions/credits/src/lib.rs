@@ -7,19 +7,20 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::routing::post;
-use common::auth::Scope;
-use common::catalog::{TOP_UP, input};
-use common::gate::{self, Call, Gate};
-use common::http::log;
-use common::http::{ApiError, headers, private_json, read_body};
-use common::ledger::card;
-use common::limits::{self, Class, Subject};
-use common::money::Usdc;
-use common::named::{self, Request as Named};
-use common::providers::Cards;
-use common::tools::{Runner, top_up};
+use base::input;
+use base::money::Usdc;
+use gate::limits::{self, Class, Subject};
+use gate::named::{self, Request as Named};
+use gate::{Call, Gate};
 use http::{HeaderMap, StatusCode};
+use ledger::card;
+use ledger::cards::Cards;
+use platform::auth::Scope;
+use platform::http::log;
+use platform::http::{ApiError, headers, private_json, read_body};
 use serde_json::json;
+use tools::spec::TOP_UP;
+use tools::{Runner, top_up};
 
 /// What this function runs itself.
 pub const RUNNERS: &[&Runner] = &[&top_up::RUNNER];
@@ -39,7 +40,7 @@ pub fn router(gate: Arc<Gate>, cards: Option<Cards>) -> Router {
         router = router.route(path, post(top_up));
     }
     let router = router.route("/v1/credits/checkout", post(checkout)).route("/v1/credits/webhook", post(webhook));
-    common::http::routes::finish(router.with_state(Desk { gate, cards: cards.map(Arc::new) }))
+    api::routes::finish(router.with_state(Desk { gate, cards: cards.map(Arc::new) }))
 }
 
 /// `POST /v1/credits/top-up`: sold by the gate like a tool; a token has no wallet to pay from.

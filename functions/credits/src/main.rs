@@ -1,16 +1,16 @@
 use std::sync::Arc;
 
-use common::catalog::list::CATALOG;
-use common::config::Config;
-use common::connections::Connections;
-use common::gate::Gate;
+use catalog::CATALOG;
+use gate::Gate;
+use platform::config::Config;
+use platform::connections::Connections;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_http::Error> {
     let config = Arc::new(Config::from_env()?);
     let connections = Connections::open(&config)?;
-    let cards = common::providers::Cards::configured(&config, &connections.http);
+    let cards = ledger::cards::Cards::configured(&config, &connections.http);
     let gate = Gate::open(&connections, config, &CATALOG, credits::RUNNERS).await?;
     gate.app.db.warm(&gate.app.config.tables.jobs).await;
-    common::http::lambda::run(credits::router(Arc::new(gate), cards)).await
+    platform::http::lambda::run(credits::router(Arc::new(gate), cards)).await
 }

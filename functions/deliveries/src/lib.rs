@@ -1,9 +1,9 @@
 //! Deliveries: takes events off the queue and posts them to the endpoints that agents named. The only function that calls
 //! addresses of strangers by itself; it may read and write nothing but the agents table.
 
-use common::store::StoreError;
-use common::store::queue::Message;
-use common::webhooks::Courier;
+use ledger::webhooks::Courier;
+use platform::store::StoreError;
+use platform::store::queue::Message;
 use worker::{SqsAnswer, SqsEvent};
 
 /// Works on a batch. Only the messages that failed are reported: those the database had no answer for. An attempt that

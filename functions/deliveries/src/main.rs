@@ -1,13 +1,13 @@
 use std::sync::Arc;
 
-use common::app::{self, App};
-use common::catalog::NOTHING;
-use common::config::Config;
-use common::connections::Connections;
-use common::net::FetchPolicy;
-use common::secrets::{ServiceKeys, with_platforms};
-use common::webhooks::Courier;
+use gate::app::{self, App};
+use gate::secrets::{ServiceKeys, with_platforms};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
+use ledger::webhooks::Courier;
+use platform::config::Config;
+use platform::connections::Connections;
+use platform::net::FetchPolicy;
+use tools::spec::NOTHING;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {

@@ -4,15 +4,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::app::App;
-use common::catalog::list::CATALOG;
-use common::clock::Clock;
-use common::config::Config;
-use common::connections::Connections;
-use common::ids::RequestId;
-use common::net::FetchPolicy;
-use common::work::{Commission, Desk, Executor, Spending, Unrecorded, Usage};
+use base::clock::Clock;
+use base::ids::RequestId;
+use catalog::CATALOG;
 use executor::program::{ProgramExecutor, check_program};
+use gate::app::App;
+use gate::work::{Commission, Desk, Executor, Spending, Unrecorded, Usage};
+use platform::config::Config;
+use platform::connections::Connections;
+use platform::net::FetchPolicy;
 
 type Failed = Box<dyn std::error::Error>;
 
@@ -31,7 +31,7 @@ async fn main() -> Result<(), Failed> {
     let toolbox = App::new(config, &connections, &CATALOG).toolbox(&connections, FetchPolicy::default())?;
     let commission = Commission {
         request_id: RequestId::random(),
-        agent: common::ids::AgentId::of(common::evm::Address::ZERO),
+        agent: base::ids::AgentId::of(evm::Address::ZERO),
         soul: "you".to_owned(),
         soul_md: String::new(),
         service_name: "yours".to_owned(),

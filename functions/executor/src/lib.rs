@@ -4,13 +4,14 @@ pub mod program;
 
 use std::sync::Arc;
 
-use common::app::App;
-use common::marketplace::{webhook, workshop::Workshop};
-use common::secrets::ServiceKeys;
-use common::store::StoreError;
-use common::tools::{Runner, Toolbox};
-use common::work::Desk;
-use common::work::model::ModelExecutor;
+use gate::app::App;
+use gate::secrets::ServiceKeys;
+use gate::work::Desk;
+use gate::work::model::ModelExecutor;
+use market::webhook;
+use market::workshop::Workshop;
+use platform::store::StoreError;
+use tools::{Runner, Toolbox};
 
 /// Everything that sold work is done with: the configured model, programs, and the tools that both may call.
 pub fn workshop(

@@ -1,10 +1,10 @@
 use std::sync::Arc;
 
-use common::app::{self, App};
-use common::catalog::list::CATALOG;
-use common::config::Config;
-use common::connections::Connections;
+use catalog::CATALOG;
+use gate::app::{self, App};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
+use platform::config::Config;
+use platform::connections::Connections;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {

@@ -3,19 +3,20 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::app::App;
-use common::catalog::list::CATALOG;
-use common::clock::Clock;
-use common::config::Config;
-use common::connections::Connections;
-use common::ids::RequestId;
-use common::money::Usdc;
-use common::net::FetchPolicy;
-use common::tools::{Runner, vehicle_identification};
-use common::work::program::{OFFERED, OURS, WASI, inspect};
-use common::work::{Commission, Desk, Executor, FileMade, Report, Spending, Unrecorded, Usage};
+use base::clock::Clock;
+use base::ids::RequestId;
+use base::money::Usdc;
+use catalog::CATALOG;
 use executor::program::{ProgramExecutor, check_program};
+use gate::app::App;
+use gate::work::program::{OFFERED, OURS, WASI, inspect};
+use gate::work::{Commission, Desk, Executor, FileMade, Report, Spending, Unrecorded, Usage};
+use platform::config::Config;
+use platform::connections::Connections;
+use platform::net::FetchPolicy;
 use serde_json::{Value, json};
+use tools::Runner;
+use tools_lookups::vehicle_identification;
 
 static RUNNERS: &[&Runner] = &[&vehicle_identification::RUNNER];
 
@@ -55,7 +56,7 @@ fn program(extra: &str, body: &str) -> Vec<u8> {
 fn commission(program: Vec<u8>, tools: &[&str]) -> Commission {
     Commission {
         request_id: RequestId::random(),
-        agent: common::ids::AgentId::of(common::evm::Address::ZERO),
+        agent: base::ids::AgentId::of(evm::Address::ZERO),
         soul: "tester".to_owned(),
         soul_md: String::new(),
         service_name: "Test".to_owned(),

@@ -1,15 +1,15 @@
 //! The indexer: brings pages that were read into the index, and once a day has the operator's seeds read. The only function
 //! that writes the index.
 
-use common::http::log;
-use common::search::index::Writer;
-use common::search::index::writer::Change;
-use common::search::seeds;
-use common::store::queue::Message;
-use common::store::{BoxFuture, Queue, StoreError};
-use common::tools::Toolbox;
 use futures_util::future::join_all;
+use platform::http::log;
+use platform::store::queue::Message;
+use platform::store::{BoxFuture, Queue, StoreError};
 use serde_json::{Value, json};
+use tools::Toolbox;
+use web::search::index::Writer;
+use web::search::index::writer::Change;
+use web::search::seeds;
 use worker::{BatchItemFailure, SqsAnswer, SqsEvent};
 
 /// What the indexer works with.

@@ -1,14 +1,14 @@
 use std::sync::Arc;
 
-use common::app::{self, App};
-use common::catalog::list::CATALOG;
-use common::config::Config;
-use common::connections::Connections;
-use common::net::FetchPolicy;
-use common::search::index::{Limits, Writer};
+use catalog::CATALOG;
+use gate::app::{self, App};
 use indexer::Indexer;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
+use platform::config::Config;
+use platform::connections::Connections;
+use platform::net::FetchPolicy;
 use serde_json::Value;
+use web::search::index::{Limits, Writer};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {

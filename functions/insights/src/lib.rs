@@ -1,26 +1,27 @@
 //! What the agent's money did: receipts, sums and returns, the audit and its export, and one charge explained.
 
+use api::operations::insights::{DECISION, OUTCOME, VALUE};
 use axum::Router;
 use axum::body::{Body, HttpBody};
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use axum::routing::{get, patch, post};
-use common::app::App;
-use common::auth::{Caller, Scope};
-use common::catalog::input::{self, Field, FieldError};
-use common::gate::{MAX_BODY_BYTES, parse_body, respond};
-use common::http::{ApiError, Params, Segment, private_body, private_json, read_body};
-use common::ids::AgentId;
-use common::insights::audit::{self as pages, Cursor, CursorKey, Page};
-use common::insights::export::{self, FIRST_HASH, Format};
-use common::insights::list::{self, Filter};
-use common::insights::span::period;
-use common::insights::sums::Period;
-use common::insights::{explain, view};
-use common::ledger::value::{self, DecideError, Report, Reported, Status, Subject};
-use common::limits::{self, Class};
-use common::operations::insights::{DECISION, OUTCOME, VALUE};
+use base::ids::AgentId;
+use base::input::{self, Field, FieldError};
+use gate::app::App;
+use gate::insights::audit as pages;
+use gate::insights::audit::{Cursor, CursorKey, Page};
+use gate::insights::export::{self, FIRST_HASH, Format};
+use gate::insights::list::{self, Filter};
+use gate::insights::span::period;
+use gate::insights::sums::Period;
+use gate::insights::{explain, view};
+use gate::limits::{self, Class};
+use gate::{MAX_BODY_BYTES, parse_body, respond};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use ledger::value::{self, DecideError, Report, Reported, Status, Subject};
+use platform::auth::{Caller, Scope};
+use platform::http::{ApiError, Params, Segment, private_body, private_json, read_body};
 use serde_json::{Map, Value, json};
 
 /// Days of `period`, if none are named.
@@ -54,7 +55,7 @@ pub fn router(app: App, cursors: CursorKey) -> Router {
         .route("/v1/analytics/rocs/by-goal", get(rocs_by_goal))
         .route("/v1/analytics/spend/breakdown", get(breakdown))
         .route("/v1/receipts/{id}/explain", get(explained));
-    common::http::routes::finish(router.with_state(app).merge(audit))
+    api::routes::finish(router.with_state(app).merge(audit))
 }
 
 /// `GET /v1/analytics/receipts`: the agent's receipts, newest first.

@@ -1,10 +1,10 @@
 use std::sync::Arc;
 
-use common::app::App;
-use common::catalog::list::CATALOG;
-use common::config::Config;
-use common::connections::Connections;
-use common::secrets::ServiceKeys;
+use catalog::CATALOG;
+use gate::app::App;
+use gate::secrets::ServiceKeys;
+use platform::config::Config;
+use platform::connections::Connections;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_http::Error> {
@@ -13,5 +13,5 @@ async fn main() -> Result<(), lambda_http::Error> {
     let cursors = ServiceKeys::load(&config, &connections.signed).await?.cursors;
     let app = App::new(config, &connections, &CATALOG);
     app.db.warm(&app.config.tables.ledger).await;
-    common::http::lambda::run(insights::router(app, cursors)).await
+    platform::http::lambda::run(insights::router(app, cursors)).await
 }

@@ -3,17 +3,20 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
+use api::routes;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use common::catalog::ToolSpec;
-use common::catalog::list::CATALOG;
-use common::gate::{self, Call, Gate};
-use common::http::log::Route;
-use common::http::{ApiError, routes};
-use common::tools::verification::identity;
-use common::tools::{Runner, lookups, vehicle_identification, web_search};
+use catalog::CATALOG;
+use gate::{Call, Gate};
 use http::Method;
+use platform::http::ApiError;
+use platform::http::log::Route;
+use tools::Runner;
+use tools::spec::ToolSpec;
+use tools_lookups::{lookups, vehicle_identification};
+use tools_people::verification::identity;
+use tools_web::web_search;
 
 /// The group's name in the catalog and in the table of routes.
 pub const GROUP: &str = "knowledge";
@@ -55,7 +58,7 @@ async fn call(gate: &Gate, tool: &'static ToolSpec, request: Request) -> Respons
         if tool.name == identity::SPEC.name && identity::lacks_proof(&parts.headers) {
             return Err(ApiError::AgentProofRequired);
         }
-        let body = common::http::read_body(body, gate::MAX_BODY_BYTES).await?;
+        let body = platform::http::read_body(body, gate::MAX_BODY_BYTES).await?;
         gate.call(Call { tool, listing: None, resource: &resource, headers: &parts.headers, body }).await
     };
     gate::respond(answer.await)

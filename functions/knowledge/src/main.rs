@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
-use common::catalog::list::CATALOG;
-use common::config::Config;
-use common::connections::Connections;
-use common::gate::Gate;
+use catalog::CATALOG;
+use gate::Gate;
+use platform::config::Config;
+use platform::connections::Connections;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_http::Error> {
@@ -11,5 +11,5 @@ async fn main() -> Result<(), lambda_http::Error> {
     let connections = Connections::open(&config)?;
     let gate = Gate::open(&connections, config, &CATALOG, &knowledge::RUNNERS).await?;
     gate.app.db.warm(&gate.app.config.tables.jobs).await;
-    common::http::lambda::run(knowledge::router(Arc::new(gate))).await
+    platform::http::lambda::run(knowledge::router(Arc::new(gate))).await
 }

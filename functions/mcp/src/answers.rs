@@ -1,13 +1,13 @@
 //! What a call answered, as a tool's result: for a model, which has to know what to do next, and for the x402 client
 //! around it.
 
-use common::catalog::ToolSpec;
-use common::catalog::bazaar::{self, BAZAAR};
-use common::http::error::merge;
 use http::{HeaderName, HeaderValue, StatusCode, header};
+use platform::http::error::merge;
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ContentBlock, ErrorCode, MetaObject};
 use serde_json::{Value, json};
+use tools::bazaar::{self, BAZAAR};
+use tools::spec::ToolSpec;
 
 use crate::calls::Answered;
 use crate::tools::{Entry, object};

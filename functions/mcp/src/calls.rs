@@ -3,18 +3,18 @@
 
 use axum::body::{Body, Bytes};
 use axum::response::Response;
-use common::availability::Lacking;
-use common::catalog::input::{self, FieldError};
-use common::catalog::list::CATALOG;
-use common::catalog::{MARKET, TOP_UP, ToolSpec};
-use common::encoding::base64_standard;
-use common::http::{ApiError, read_body};
-use common::money::Usdc;
+use base::encoding::base64_standard;
+use base::input::{self, FieldError};
+use base::money::Usdc;
+use catalog::CATALOG;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use lambda_http::request::RequestContext;
+use platform::http::{ApiError, read_body};
 use rmcp::model::JsonObject;
 use serde_json::{Map, Value, json};
+use tools::availability::Lacking;
+use tools::spec::{MARKET, TOP_UP, ToolSpec};
 use tower::ServiceExt;
 
 use crate::Shop;
@@ -187,14 +187,14 @@ impl Shop {
                 }
                 // Our own answer. Whatever was bought with it is kept, and can be read over HTTP.
                 Err(error) => {
-                    common::http::log::failure("an answer could not be told over MCP", &error);
+                    platform::http::log::failure("an answer could not be told over MCP", &error);
                     let body = json!({"error": "internal_error", "message": "the answer cannot be told over MCP; read it over HTTP"});
                     Answered { status: StatusCode::INTERNAL_SERVER_ERROR, headers: parts.headers, body }
                 }
             }
         });
         answer.await.unwrap_or_else(|panicked| {
-            common::http::log::failure("a tool call did not come to its end", &panicked);
+            platform::http::log::failure("a tool call did not come to its end", &panicked);
             let body = json!({"error": "internal_error", "message": "the call did not come to its end; call again with the same idempotency_key or payment"});
             Answered { status: StatusCode::INTERNAL_SERVER_ERROR, headers: HeaderMap::new(), body }
         })
@@ -217,8 +217,8 @@ impl Shop {
                     "from_usdc": spec.price.usual().to_string(),
                     "price_is": if path_fields(spec).is_empty() && !spec.sells_credits { "fixed" } else { "told by the first call" },
                     "answer": match spec.answer {
-                        common::catalog::Answer::Direct => "at once",
-                        common::catalog::Answer::Queued => "a request to poll",
+                        tools::spec::Answer::Direct => "at once",
+                        tools::spec::Answer::Queued => "a request to poll",
                     },
                     "http": format!("POST {}", spec.path()),
                 })

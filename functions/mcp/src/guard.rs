@@ -1,10 +1,10 @@
 //! Who may speak to the endpoint from a browser: a page of another origin may not, and neither may one that rebound its
 //! own name to this address (standards: `Origin` and `Host` are checked in both eras of the protocol).
 
-use common::config::Config;
 use http::header::{HOST, ORIGIN};
 use http::request::Parts;
 use lambda_http::request::RequestContext;
+use platform::config::Config;
 use url::Url;
 
 /// The hosts and origins that are this service's own.

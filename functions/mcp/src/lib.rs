@@ -17,14 +17,14 @@ mod transport;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
+use ::tools::Runner;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
-use common::app::App;
-use common::gate::Gate;
-use common::insights::audit::CursorKey;
-use common::limits;
-use common::marketplace::Market;
-use common::tools::Runner;
+use gate::Gate;
+use gate::app::App;
+use gate::insights::audit::CursorKey;
+use gate::limits;
+use market::Market;
 use ring::hmac;
 
 pub use guard::Guard;
@@ -73,5 +73,5 @@ pub fn router(app: App, groups: HashMap<&'static str, Router>, quotes: &hmac::Ke
     let guard = Guard::configured(&app.config);
     // The list of tools is anybody's, and proofs stand in messages: every large answer counts.
     let weigh = from_fn_with_state(app.clone(), limits::weigh_ahead);
-    common::http::routes::finish(frame(server(app, groups, quotes), guard).route_layer(weigh))
+    api::routes::finish(frame(server(app, groups, quotes), guard).route_layer(weigh))
 }

@@ -1,11 +1,11 @@
 use std::sync::Arc;
 
-use common::catalog::list::CATALOG;
-use common::config::Config;
-use common::connections::Connections;
-use common::gate::Gate;
-use common::marketplace::Market;
-use common::secrets::ServiceKeys;
+use catalog::CATALOG;
+use gate::Gate;
+use gate::secrets::ServiceKeys;
+use market::Market;
+use platform::config::Config;
+use platform::connections::Connections;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_http::Error> {
@@ -17,5 +17,5 @@ async fn main() -> Result<(), lambda_http::Error> {
     let app = gate.app.clone();
     app.db.warm(&app.config.tables.jobs).await;
     let quotes = gate.quote_key.clone();
-    common::http::lambda::run(mcp::router(app, mcp::groups(gate, market, cursors), &quotes)).await
+    platform::http::lambda::run(mcp::router(app, mcp::groups(gate, market, cursors), &quotes)).await
 }

@@ -1,6 +1,6 @@
 //! The free reads, as a table: what `GET` each leads to.
 
-use common::catalog::input::{Field, Kind};
+use base::input::{Field, Kind};
 
 /// A free read: a route, its parameters, and in words what it is good for.
 pub struct Read {

@@ -4,17 +4,17 @@
 //! nothing else has neither at hand: its purchase is answered with a key that opens this one job, if the payment names the
 //! quote that was paid. A payment alone gets none, because it can be read off the chain; its quote cannot.
 
-use common::auth::Scope;
-use common::catalog::list::CATALOG;
-use common::digest;
-use common::encoding::{base64_any, base64_url};
-use common::gate::named_quote;
-use common::http::ApiError;
-use common::ids::RequestId;
-use common::jobs::job::{Job, Status};
-use common::jobs::{store, view};
-use common::limits::{self, Class, Reader, Subject};
+use base::digest;
+use base::encoding::{base64_any, base64_url};
+use base::ids::RequestId;
+use catalog::CATALOG;
+use gate::jobs::job::{Job, Status};
+use gate::jobs::{store, view};
+use gate::limits::{self, Class, Reader, Subject};
+use gate::named_quote;
 use http::request::Parts;
+use platform::auth::Scope;
+use platform::http::ApiError;
 use ring::hmac;
 use rmcp::ErrorData;
 use rmcp::model::{

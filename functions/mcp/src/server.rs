@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use common::catalog::input;
-use common::encoding::{base64_any, base64_url};
-use common::http::ApiError;
-use common::tools::lookups;
+use base::encoding::{base64_any, base64_url};
+use base::input;
 use http::request::Parts;
+use platform::http::ApiError;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, CompleteRequestMethod,
     CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, DiscoverResult, ErrorCode, GetTaskParams,
@@ -17,6 +16,7 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
+use tools_lookups::lookups;
 
 use crate::Shop;
 use crate::answers::{UNAUTHORIZED, structured};

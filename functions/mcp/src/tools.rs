@@ -2,16 +2,16 @@
 
 use std::sync::OnceLock;
 
-use common::catalog::input::{self, Field, Kind};
-use common::catalog::list::CATALOG;
-use common::catalog::{self, Answer, MARKET, Price, TOP_UP, ToolSpec};
-use common::config::Config;
-use common::limits::Class;
-use common::money::Usdc;
-use common::tools::lookups;
-use common::tools::soul::{EXECUTION, PURCHASE};
+use ::catalog::CATALOG;
+use base::input::{self, Field, Kind};
+use base::money::Usdc;
+use gate::limits::Class;
+use platform::config::Config;
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
+use tools::soul::{EXECUTION, PURCHASE};
+use tools::spec::{self, Answer, MARKET, Price, TOP_UP, ToolSpec};
+use tools_lookups::lookups;
 
 use crate::reads::{READS, Read, SHORT, SLUG};
 
@@ -95,7 +95,7 @@ pub fn first_page(tools: &[Entry]) -> usize {
 
 /// What the names of all tools of this deployment begin with.
 pub fn prefix(config: &Config) -> String {
-    catalog::mcp_name(&config.service_name, "")
+    spec::mcp_name(&config.service_name, "")
 }
 
 /// Every tool of this deployment, in the order agents see it. The lookups come last, each as a tool: there are many, and

@@ -11,10 +11,10 @@ use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::routing::post;
-use common::encoding::base64_any;
-use common::http::{ApiError, private_json, read_body};
+use base::encoding::base64_any;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
+use platform::http::{ApiError, private_json, read_body};
 use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -24,7 +24,7 @@ use tower::Service;
 use crate::guard::Guard;
 
 /// Largest message.
-const MAX_BODY_BYTES: usize = common::gate::MAX_BODY_BYTES;
+const MAX_BODY_BYTES: usize = gate::MAX_BODY_BYTES;
 
 /// Most messages of a batch. Only revision 2025-03-26 has batches.
 const MAX_BATCH: usize = 20;
@@ -236,7 +236,7 @@ async fn spelled_out(response: Response) -> Response {
         // JSON, but no message of the protocol.
         StatusCode::UNSUPPORTED_MEDIA_TYPE => refuse(StatusCode::BAD_REQUEST, -32600, words).0,
         StatusCode::INTERNAL_SERVER_ERROR => {
-            common::http::log::failure("the protocol's library failed", &words);
+            platform::http::log::failure("the protocol's library failed", &words);
             refuse(status, -32603, "the message could not be answered").0
         }
         status => refuse(status, -32600, words).0,

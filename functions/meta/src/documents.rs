@@ -6,12 +6,12 @@
 
 use std::io::Write;
 
-use common::app::App;
-use common::availability::Lacking;
-use common::http::{ApiError, Kept};
-use common::operations::document::{self, Facts};
+use api::operations::document::{self, Facts};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use gate::app::App;
+use platform::http::{ApiError, Kept};
+use tools::availability::Lacking;
 
 /// Seconds that anybody may keep a copy without asking.
 const DESCRIPTION_KEPT: u32 = 300;
@@ -33,7 +33,7 @@ pub fn openapi(app: &App, lacking: &Lacking) -> Result<Kept, ApiError> {
     let text = document::document(&facts).to_string();
     let mut packer = GzEncoder::new(Vec::new(), Compression::default());
     let packed = packer.write_all(text.as_bytes()).and_then(|()| packer.finish());
-    let packed = packed.map_err(|error| ApiError::Unavailable(common::store::StoreError::new(error)))?;
+    let packed = packed.map_err(|error| ApiError::Unavailable(platform::store::StoreError::new(error)))?;
     Ok(Kept::packed("application/json", packed, DESCRIPTION_KEPT))
 }
 

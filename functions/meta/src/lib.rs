@@ -6,23 +6,23 @@ mod status;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use api::discovery::{Documents, Library, search};
 use axum::Router;
 use axum::extract::{RawQuery, State};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use common::app::App;
-use common::availability::Lacking;
-use common::catalog::list::CATALOG;
-use common::discovery::{Documents, Library, search};
-use common::gate::respond;
-use common::http::{ApiError, Kept, Segment, json, public_json};
-use common::ledger::signing;
-use common::limits;
-use common::stats;
-use common::store::StoreError;
+use catalog::CATALOG;
+use gate::app::App;
+use gate::limits;
+use gate::respond;
+use gate::stats;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
+use ledger::signing;
+use platform::http::{ApiError, Kept, Segment, json, public_json};
+use platform::store::StoreError;
 use serde_json::json;
+use tools::availability::Lacking;
 
 pub use status::Queues;
 use status::Watch;
@@ -85,7 +85,7 @@ pub fn router(app: App, queues: Queues) -> Router {
         .route("/.well-known/{document}", get(well_known));
     let router = router.route_layer(from_fn_with_state(app.clone(), limits::weigh));
     let meta = Meta { app, library: Arc::default(), watch: Arc::new(Watch::new(queues)), openapi: Arc::default() };
-    common::http::routes::finish(router.with_state(meta))
+    api::routes::finish(router.with_state(meta))
 }
 
 /// `GET /`: what this is and where to go.
@@ -200,7 +200,7 @@ async fn statistics(State(meta): State<Meta>) -> Response {
 
 /// `GET /.well-known/acp.json`: where agent platforms open checkout sessions.
 async fn acp(State(meta): State<Meta>, headers: HeaderMap) -> Response {
-    public_json(&common::checkout::manifest::discovery(&meta.app.origin(&headers)), 3600)
+    public_json(&market::checkout::manifest::discovery(&meta.app.origin(&headers)), 3600)
 }
 
 /// `GET /.well-known/jwks.json`: the keys receipts are signed with.

@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
-use common::app::{self, App};
-use common::catalog::list::CATALOG;
-use common::config::Config;
-use common::connections::Connections;
+use catalog::CATALOG;
+use gate::app::{self, App};
+use platform::config::Config;
+use platform::connections::Connections;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_http::Error> {
@@ -15,5 +15,5 @@ async fn main() -> Result<(), lambda_http::Error> {
     let queues = queues.into_iter().filter_map(|(name, queue)| Some((name, queue.ok()?))).collect();
     let app = App::new(config, &connections, &CATALOG);
     app.db.warm(&app.config.tables.ledger).await;
-    common::http::lambda::run(meta::router(app, queues)).await
+    platform::http::lambda::run(meta::router(app, queues)).await
 }

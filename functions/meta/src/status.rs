@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::response::Response;
-use common::app::App;
-use common::http::{json, log};
-use common::jobs::sweep;
-use common::stats;
-use common::store::Queue;
+use gate::app::App;
+use gate::jobs::sweep;
+use gate::stats;
 use http::{HeaderValue, StatusCode, header};
+use platform::http::{json, log};
+use platform::store::Queue;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};

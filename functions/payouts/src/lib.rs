@@ -1,10 +1,10 @@
 //! Payouts: once a minute, sends what sellers asked for and finds out what became of what was sent. The only function
 //! that may read the treasury's key; it serves no request.
 
-use common::app::App;
-use common::marketplace::payouts::{self, Ran};
-use common::payments::treasury::Treasury;
-use common::store::StoreError;
+use gate::app::App;
+use ledger::payments::treasury::Treasury;
+use market::payouts::{self, Ran};
+use platform::store::StoreError;
 
 /// One run.
 pub async fn run(app: &App, treasury: &Treasury) -> Result<Ran, StoreError> {

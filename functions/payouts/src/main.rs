@@ -1,12 +1,12 @@
 use std::sync::Arc;
 
-use common::app::{self, App};
-use common::catalog::NOTHING;
-use common::config::Config;
-use common::connections::Connections;
-use common::http::log;
+use gate::app::{self, App};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
+use platform::config::Config;
+use platform::connections::Connections;
+use platform::http::log;
 use serde_json::{Value, json};
+use tools::spec::NOTHING;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {

@@ -3,13 +3,13 @@
 //! The filter in `template.yaml` lets only changes of jobs through that somebody subscribed to before (`watched` in the old
 //! image), so jobs that nobody follows never wake it.
 
-use common::clock::Timestamp;
-use common::http::log;
-use common::jobs::Job;
-use common::push::{Pusher, is_news};
-use common::store::StoreError;
-use common::store::stream::{Change, StreamEvent};
+use base::clock::Timestamp;
 use futures_util::{StreamExt, stream};
+use gate::jobs::Job;
+use gate::push::{Pusher, is_news};
+use platform::http::log;
+use platform::store::StoreError;
+use platform::store::stream::{Change, StreamEvent};
 pub use serde_dynamo::Item;
 use serde_dynamo::{AttributeValue, from_item};
 

@@ -1,12 +1,12 @@
 use std::sync::Arc;
 
-use common::app::App;
-use common::catalog::NOTHING;
-use common::config::Config;
-use common::connections::Connections;
-use common::push::{Pusher, Sender};
-use common::store::stream::StreamEvent;
+use gate::app::App;
+use gate::push::{Pusher, Sender};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
+use platform::config::Config;
+use platform::connections::Connections;
+use platform::store::stream::StreamEvent;
+use tools::spec::NOTHING;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {

@@ -1,22 +1,22 @@
 //! What became of things: jobs, for their owners, and payments, for whoever made them.
 
+use api::operations::requests::DURABLE;
+use api::operations::shared::VISIBLE;
 use axum::Router;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use axum::routing::get;
-use common::app::App;
-use common::auth::Scope;
-use common::catalog::list::CATALOG;
-use common::gate::{came_to_nothing, respond, status};
-use common::http::headers::MAX_KEY_BYTES;
-use common::http::{ApiError, Params, Segment, private_json};
-use common::ids::RequestId;
-use common::jobs::{Job, store, view};
-use common::limits::{self, Class, Reader, Subject};
-use common::operations::requests::DURABLE;
-use common::operations::shared::VISIBLE;
-use common::payments::idempotency::{self, CallName};
+use base::ids::RequestId;
+use catalog::CATALOG;
+use gate::app::App;
+use gate::jobs::{Job, store, view};
+use gate::limits::{self, Class, Reader, Subject};
+use gate::{came_to_nothing, respond, status};
 use http::{HeaderMap, StatusCode};
+use ledger::payments::idempotency::{self, CallName};
+use platform::auth::Scope;
+use platform::http::headers::MAX_KEY_BYTES;
+use platform::http::{ApiError, Params, Segment, private_json};
 use serde_json::json;
 
 pub fn router(app: App) -> Router {
@@ -24,7 +24,7 @@ pub fn router(app: App) -> Router {
         .route("/v1/requests/{id}", get(request))
         .route("/v1/payments/{reference}", get(payment))
         .route("/v1/submissions/recover", get(recover));
-    common::http::routes::finish(router.with_state(app))
+    api::routes::finish(router.with_state(app))
 }
 
 /// `GET /v1/requests/{id}`: a job, to its owner. One eventually consistent read, and the proof's nonce.
@@ -48,7 +48,7 @@ async fn request(State(app): State<App>, Segment(id): Segment, headers: HeaderMa
         let job = job.ok_or(ApiError::NotFound)?;
         let body = view::poll(&*app.blobs, &job).await?;
         limits::take_result(&app, &job, Reader::Buyer, || body.to_string().len()).await?;
-        Ok(common::gate::answer::with_settlement(private_json(StatusCode::OK, &body), &job, &app.config.chain))
+        Ok(gate::answer::with_settlement(private_json(StatusCode::OK, &body), &job, &app.config.chain))
     };
     respond(answer.await)
 }
@@ -57,7 +57,7 @@ async fn request(State(app): State<App>, Segment(id): Segment, headers: HeaderMa
 /// proof is asked for. What it bought is told to its payer alone: a job's id is half of what it takes to read a soul's work.
 async fn payment(State(app): State<App>, Segment(reference): Segment, headers: HeaderMap) -> Response {
     let answer = async {
-        let reference = common::evm::parse_word(&reference).ok_or_else(|| {
+        let reference = evm::parse_word(&reference).ok_or_else(|| {
             ApiError::field("reference", "must be a nonce or a transaction hash: 0x and 64 hex digits")
         })?;
         let caller = app.caller_if_proven(&headers, Scope::Read).await?;
@@ -75,7 +75,7 @@ async fn payment(State(app): State<App>, Segment(reference): Segment, headers: H
         let payments: Vec<_> = payments.iter().map(|payment| payment.to_json(caller.as_ref())).collect();
         Ok(private_json(
             StatusCode::OK,
-            &json!({"reference": common::evm::hex0x(&reference), "state": state, "payments": payments}),
+            &json!({"reference": evm::hex0x(&reference), "state": state, "payments": payments}),
         ))
     };
     respond(answer.await)

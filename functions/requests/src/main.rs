@@ -1,10 +1,10 @@
 use std::sync::Arc;
 
-use common::app::App;
-use common::catalog::list::CATALOG;
-use common::config::Config;
-use common::connections::Connections;
-use common::secrets::with_platforms;
+use catalog::CATALOG;
+use gate::app::App;
+use gate::secrets::with_platforms;
+use platform::config::Config;
+use platform::connections::Connections;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_http::Error> {
@@ -13,5 +13,5 @@ async fn main() -> Result<(), lambda_http::Error> {
     let config = Arc::new(with_platforms(config, &connections.signed).await?);
     let app = App::new(config, &connections, &CATALOG);
     app.db.warm(&app.config.tables.jobs).await;
-    common::http::lambda::run(requests::router(app)).await
+    platform::http::lambda::run(requests::router(app)).await
 }

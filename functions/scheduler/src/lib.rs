@@ -3,17 +3,17 @@
 //!
 //! Lists that are known to be empty are not looked at (`store::lists`), so that a minute without work is two requests.
 
-use common::clock::{Clock, Timestamp};
-use common::http::log;
-use common::jobs::finality::{self, Looked};
-use common::jobs::job::Lane;
-use common::jobs::sweep::{self, Swept};
-use common::marketplace::{index, trials};
-use common::providers::Chain;
-use common::store::lists::{self, Known, List};
-use common::store::queue::Message;
-use common::store::{Db, Queue, StoreError};
-use common::webhooks::outbox;
+use base::clock::{Clock, Timestamp};
+use gate::jobs::finality::{self, Looked};
+use gate::jobs::job::Lane;
+use gate::jobs::sweep::{self, Swept};
+use ledger::webhooks::outbox;
+use market::{index, trials};
+use platform::http::log;
+use platform::providers::Chain;
+use platform::store::lists::{self, Known, List};
+use platform::store::queue::Message;
+use platform::store::{Db, Queue, StoreError};
 use serde::Serialize;
 
 /// Where each lane's jobs are sent.

@@ -1,14 +1,14 @@
 use std::sync::Arc;
 
-use common::app::{self, App};
-use common::catalog::NOTHING;
-use common::config::Config;
-use common::connections::Connections;
-use common::http::log;
-use common::ledger::signing;
-use common::secrets::ServiceKeys;
+use gate::app::{self, App};
+use gate::secrets::ServiceKeys;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
+use ledger::signing;
+use platform::config::Config;
+use platform::connections::Connections;
+use platform::http::log;
 use serde_json::Value;
+use tools::spec::NOTHING;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {

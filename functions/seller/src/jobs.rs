@@ -2,25 +2,25 @@
 
 use std::sync::Arc;
 
+use api::operations::seller::{FILE, PROGRESS, REASON, RESULT};
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, RawQuery, State};
 use axum::response::Response;
-use common::catalog::input::{self, Field};
-use common::gate::parse_body;
-use common::http::{ApiError, Params, Segment, private_json, read_body};
-use common::jobs::job::{Job, Progress};
-use common::limits::{self, Class, Reader, Subject};
-use common::marketplace::files::{self, FileRow};
-use common::marketplace::jobs::Shown;
-use common::marketplace::party::Party;
-use common::marketplace::sold::{self, Page};
-use common::marketplace::{Market, jobs, respond, seller, worker};
-use common::material::visible;
-use common::operations::seller::{FILE, PROGRESS, REASON, RESULT};
-use common::store::blob::Access;
-use common::work::{MAX_RESULT_BYTES, check_content_type, check_file_path};
+use base::input::{self, Field};
+use base::material::visible;
+use gate::jobs::job::{Job, Progress};
+use gate::limits::{self, Class, Reader, Subject};
+use gate::parse_body;
+use gate::work::{MAX_RESULT_BYTES, check_content_type, check_file_path};
 use http::{HeaderMap, StatusCode, header};
+use market::files::{self, FileRow};
+use market::jobs::Shown;
+use market::party::Party;
+use market::sold::{self, Page};
+use market::{Market, jobs, respond, seller, worker};
+use platform::http::{ApiError, Params, Segment, private_json, read_body};
+use platform::store::blob::Access;
 use serde_json::{Map, Value, json};
 
 const MAX_BODY_BYTES: usize = 64 * 1024;

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::routing::{get, post, put};
-use common::marketplace::Market;
-use common::tools::Runner;
+use market::Market;
+use tools::Runner;
 
 /// What this function runs itself.
 pub const RUNNERS: &[&Runner] = &[];
@@ -33,5 +33,5 @@ pub fn router(market: Arc<Market>) -> Router {
         .route("/v1/soul/me/jobs/{id}/complete", post(jobs::complete))
         .route("/v1/soul/me/jobs/{id}/fail", post(jobs::fail))
         .merge(money::routes());
-    common::http::routes::finish(router.with_state(market))
+    api::routes::finish(router.with_state(market))
 }

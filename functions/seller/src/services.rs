@@ -5,15 +5,15 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
-use common::gate::{MAX_BODY_BYTES, parse_body, respond};
-use common::http::{Segment, private_json, read_body};
-use common::limits::{self, Class, Subject};
-use common::marketplace::registry::{self, Offered};
-use common::marketplace::service;
-use common::marketplace::soul::Soul;
-use common::marketplace::{Market, seller, view};
-use common::work::program::MAX_PROGRAM_BYTES;
+use gate::limits::{self, Class, Subject};
+use gate::work::program::MAX_PROGRAM_BYTES;
+use gate::{MAX_BODY_BYTES, parse_body, respond};
 use http::{HeaderMap, StatusCode};
+use market::registry::{self, Offered};
+use market::service;
+use market::soul::Soul;
+use market::{Market, seller, view};
+use platform::http::{Segment, private_json, read_body};
 use serde_json::{Value, json};
 
 /// `GET /v1/soul/me/services`: the disabled ones too.

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
-use common::gate::{MAX_BODY_BYTES, parse_body, respond};
-use common::http::{ApiError, private_json, read_body};
-use common::marketplace::form::{self, MOST_FOR_TEXT, Reader};
-use common::marketplace::{Market, history, registry, seller};
-use common::money::Usdc;
+use base::money::Usdc;
+use gate::{MAX_BODY_BYTES, parse_body, respond};
 use http::{HeaderMap, StatusCode};
+use market::form::{self, MOST_FOR_TEXT, Reader};
+use market::{Market, history, registry, seller};
+use platform::http::{ApiError, private_json, read_body};
 use serde_json::{Value, json};
 
 const MAX_NOTE_CHARS: usize = 500;

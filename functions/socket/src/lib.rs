@@ -7,17 +7,17 @@
 //! Messages (`$default`) are answered by messages, bad ones too; nothing a client says ends its connection.
 
 use aws_lambda_events::event::apigw::ApiGatewayWebsocketProxyRequest;
+use base::ids::RequestId;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use common::app::App;
-use common::auth::token;
-use common::auth::{AgentName, Scope};
-use common::http::{ApiError, headers, limit, log};
-use common::ids::RequestId;
-use common::limits::{self, Class, Subject};
-use common::push::message::{self, Said};
-use common::push::{MAX_CONNECTIONS, Sender, Sent, rows, subscribe};
+use gate::app::App;
+use gate::limits::{self, Class, Subject};
+use gate::push::message::{self, Said};
+use gate::push::{MAX_CONNECTIONS, Sender, Sent, rows, subscribe};
 use http::{HeaderMap, HeaderValue};
+use platform::auth::token;
+use platform::auth::{AgentName, Scope};
+use platform::http::{ApiError, headers, limit, log};
 use serde_json::{Value, json};
 
 /// The function's collaborators.

@@ -1,13 +1,13 @@
 use std::sync::Arc;
 
 use aws_lambda_events::event::apigw::ApiGatewayWebsocketProxyRequest;
-use common::app::App;
-use common::catalog::NOTHING;
-use common::config::Config;
-use common::connections::Connections;
-use common::push::Sender;
+use gate::app::App;
+use gate::push::Sender;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
+use platform::config::Config;
+use platform::connections::Connections;
 use socket::Socket;
+use tools::spec::NOTHING;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {

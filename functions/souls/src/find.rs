@@ -6,13 +6,13 @@ use axum::Router;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use axum::routing::get;
-use common::gate::respond;
-use common::http::{ApiError, Params, public_json};
-use common::limits::{self, Class, Subject};
-use common::marketplace::category::Category;
-use common::marketplace::listing::{self, Cursor, MAX_OFFSET, Page};
-use common::marketplace::search::{self, MAX_QUERY, MAX_RESULTS};
-use common::marketplace::{Market, ranking, totals};
+use gate::limits::{self, Class, Subject};
+use gate::respond;
+use market::category::Category;
+use market::listing::{self, Cursor, MAX_OFFSET, Page};
+use market::search::{self, MAX_QUERY, MAX_RESULTS};
+use market::{Market, ranking, totals};
+use platform::http::{ApiError, Params, public_json};
 use serde_json::{Value, json};
 
 /// For so long anybody may keep an answer, in seconds: what has changed is seen so much later by those who do.

@@ -2,23 +2,23 @@
 
 use std::sync::Arc;
 
+use api::operations::souls::RATING;
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, State};
 use axum::response::{IntoResponse, Response};
-use common::auth::Scope;
-use common::catalog::input;
-use common::gate::parse_body;
-use common::http::{ApiError, MarketError, Segment, private_json, read_body};
-use common::jobs::job::Outcome;
-use common::limits::{self, Class, Reader, Subject};
-use common::marketplace::files::{self, FileRow, Part};
-use common::marketplace::party::{self, Party};
-use common::marketplace::{Market, jobs, rating, respond};
-use common::material::visible;
-use common::operations::souls::RATING;
-use common::store::StoreError;
-use common::store::blob::{Access, attachment};
+use base::input;
+use base::material::visible;
+use gate::jobs::job::Outcome;
+use gate::limits::{self, Class, Reader, Subject};
+use gate::parse_body;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use market::files::{self, FileRow, Part};
+use market::party::{self, Party};
+use market::{Market, jobs, rating, respond};
+use platform::auth::Scope;
+use platform::http::{ApiError, MarketError, Segment, private_json, read_body};
+use platform::store::StoreError;
+use platform::store::blob::{Access, attachment};
 use serde_json::json;
 
 const MAX_BODY_BYTES: usize = 64 * 1024;

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
-use common::limits;
-use common::marketplace::Market;
-use common::tools::Runner;
+use gate::limits;
+use market::Market;
+use tools::Runner;
 
 /// What this function runs itself.
 pub const RUNNERS: &[&Runner] = &[];
@@ -34,5 +34,5 @@ pub fn router(market: Arc<Market>) -> Router {
         .route("/v1/soul/{slug}/versions", get(public::versions));
     let public = public.merge(find::routes());
     let public = public.route_layer(from_fn_with_state(market.app.clone(), limits::weigh));
-    common::http::routes::finish(router.merge(public).with_state(market))
+    api::routes::finish(router.merge(public).with_state(market))
 }

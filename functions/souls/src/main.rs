@@ -1,14 +1,14 @@
 use std::sync::Arc;
 
-use common::catalog::list::CATALOG;
-use common::config::Config;
-use common::connections::Connections;
-use common::marketplace::Market;
+use catalog::CATALOG;
+use market::Market;
+use platform::config::Config;
+use platform::connections::Connections;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_http::Error> {
     let config = Arc::new(Config::from_env()?);
     let market = Market::open(&Connections::open(&config)?, config, &CATALOG, souls::RUNNERS).await?;
     market.app.db.warm(&market.app.config.tables.souls).await;
-    common::http::lambda::run(souls::router(Arc::new(market))).await
+    platform::http::lambda::run(souls::router(Arc::new(market))).await
 }

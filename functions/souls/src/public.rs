@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
-use common::gate::respond;
-use common::http::{ApiError, Segment, private_json, public_json};
-use common::marketplace::{Market, history, recent, reputation, service, soul, starters, view};
+use gate::respond;
 use http::StatusCode;
+use market::{Market, history, recent, reputation, service, soul, starters, view};
+use platform::http::{ApiError, Segment, private_json, public_json};
 use serde_json::{Value, json};
 
 /// These change with a deployment only.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
-use common::gate::{MAX_BODY_BYTES, parse_body, respond};
-use common::http::read_body;
-use common::marketplace::{Market, registration};
+use gate::{MAX_BODY_BYTES, parse_body, respond};
 use http::HeaderMap;
+use market::{Market, registration};
+use platform::http::read_body;
 
 /// `POST /v1/soul/register`: the soul key is in this answer, and under the same `Idempotency-Key` again.
 pub async fn register(State(market): State<Arc<Market>>, headers: HeaderMap, body: Body) -> Response {

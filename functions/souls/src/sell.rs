@@ -5,18 +5,18 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
-use common::auth::Scope;
-use common::catalog::RECEIPT_FIELDS;
-use common::catalog::input::{self, FieldError};
-use common::gate::{self, Call, parse_body};
-use common::http::{ApiError, MarketError, headers, private_json, read_body};
-use common::ledger::earning;
-use common::marketplace::offer::Execution;
-use common::marketplace::{Market, offer, party, respond, soul};
-use common::money::Usdc;
-use common::tools::soul::{EXECUTION, PURCHASE};
+use base::input::{self, FieldError};
+use base::money::Usdc;
+use gate::{Call, parse_body};
 use http::{HeaderMap, StatusCode};
+use ledger::earning;
+use market::offer::Execution;
+use market::{Market, offer, party, respond, soul};
+use platform::auth::Scope;
+use platform::http::{ApiError, MarketError, headers, private_json, read_body};
 use serde_json::{Map, Value};
+use tools::soul::{EXECUTION, PURCHASE};
+use tools::spec::RECEIPT_FIELDS;
 
 /// `POST /v1/soul/{slug}/purchase`: the soul's text. A free one is handed over at once, and so is a version to whoever
 /// proves to have bought it.

@@ -8,21 +8,21 @@ use axum::body::Body;
 use axum::extract::{Path, RawQuery, State};
 use axum::response::Response;
 use axum::routing::{get, post};
-use common::app::App;
-use common::auth::{Caller, Scope};
-use common::gate::{self, parse_body, respond};
-use common::http::{ApiError, Params, Segment, private_body, private_json, read_body};
-use common::ids::{self, EndpointId, EventId};
-use common::named::{self, Request};
-use common::net::FetchPolicy;
-use common::store::{Queue, StoreError};
-use common::webhooks::endpoint::{self, MAX_ENDPOINTS};
-use common::webhooks::event::{Event, EventKind};
-use common::webhooks::form::{self, Draft};
-use common::webhooks::secret::SigningKey;
-use common::webhooks::view::{DeliveryView, EndpointView};
-use common::webhooks::{Delivery, DeliveryState, Endpoint, delivery, outbox};
+use base::ids::{self, EndpointId, EventId};
+use gate::app::App;
+use gate::named::{self, Request};
+use gate::{parse_body, respond};
 use http::{HeaderMap, StatusCode};
+use ledger::webhooks::endpoint::{self, MAX_ENDPOINTS};
+use ledger::webhooks::event::{Event, EventKind};
+use ledger::webhooks::form::{self, Draft};
+use ledger::webhooks::secret::SigningKey;
+use ledger::webhooks::view::{DeliveryView, EndpointView};
+use ledger::webhooks::{Delivery, DeliveryState, Endpoint, delivery, outbox};
+use platform::auth::{Caller, Scope};
+use platform::http::{ApiError, Params, Segment, private_body, private_json, read_body};
+use platform::net::FetchPolicy;
+use platform::store::{Queue, StoreError};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -48,7 +48,7 @@ pub fn router(hooks: Hooks) -> Router {
         .route("/v1/webhooks/{id}/deliveries", get(deliveries))
         .route("/v1/webhooks/{id}/deliveries/{event}/replay", post(replay))
         .with_state(hooks);
-    common::http::routes::finish(router)
+    api::routes::finish(router)
 }
 
 /// The envelope of all answers here.

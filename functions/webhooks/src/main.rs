@@ -1,11 +1,11 @@
 use std::sync::Arc;
 
-use common::app::{self, App};
-use common::catalog::list::CATALOG;
-use common::config::Config;
-use common::connections::Connections;
-use common::net::FetchPolicy;
-use common::secrets::ServiceKeys;
+use catalog::CATALOG;
+use gate::app::{self, App};
+use gate::secrets::ServiceKeys;
+use platform::config::Config;
+use platform::connections::Connections;
+use platform::net::FetchPolicy;
 use webhooks::Hooks;
 
 #[tokio::main(flavor = "current_thread")]
@@ -16,5 +16,5 @@ async fn main() -> Result<(), lambda_http::Error> {
     let queue = app::delivery_queue(&config, &connections)?;
     let app = App::new(config, &connections, &CATALOG);
     app.db.warm(&app.config.tables.agents).await;
-    common::http::lambda::run(webhooks::router(Hooks { app, queue, keys, policy: FetchPolicy::default() })).await
+    platform::http::lambda::run(webhooks::router(Hooks { app, queue, keys, policy: FetchPolicy::default() })).await
 }

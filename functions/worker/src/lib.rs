@@ -2,20 +2,20 @@
 
 use std::sync::LazyLock;
 
-use common::availability;
-use common::catalog::list::{self, CATALOG};
-use common::http::log;
-use common::jobs::Engine;
-use common::store::StoreError;
-use common::store::queue::Message;
-use common::tools::{Runner, top_up};
+use catalog::CATALOG;
 use futures_util::future::join_all;
+use gate::jobs::Engine;
+use platform::http::log;
+use platform::store::StoreError;
+use platform::store::queue::Message;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use tools::availability;
+use tools::{Runner, top_up};
 
 /// Every tool, and top-ups: a direct call that its own function left behind ends here too.
 pub static RUNNERS: LazyLock<Vec<&'static Runner>> =
-    LazyLock::new(|| list::RUNNERS.iter().copied().chain([&top_up::RUNNER]).collect());
+    LazyLock::new(|| catalog::RUNNERS.iter().copied().chain([&top_up::RUNNER]).collect());
 
 /// What the queue hands over. Only what is read is named.
 #[derive(Debug, Deserialize)]

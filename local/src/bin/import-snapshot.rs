@@ -10,20 +10,21 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use common::app::App;
-use common::catalog::list::CATALOG;
-use common::clock::Clock;
-use common::config::Config;
-use common::connections::Connections;
-use common::store::Blobs;
-use common::tools::lookups::{import, row, snapshot};
+use base::clock::Clock;
+use catalog::CATALOG;
+use gate::app::App;
 use local::blobs::FolderBlobs;
+use platform::config::Config;
+use platform::connections::Connections;
+use platform::store::Blobs;
+use tools::snapshot;
+use tools_lookups::lookups::{import, row};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     match run().await {
         Ok(done) => {
-            common::http::log::print(format_args!("{done}"));
+            platform::http::log::print(format_args!("{done}"));
             ExitCode::SUCCESS
         }
         Err(what) => {

@@ -5,17 +5,17 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use common::app::App;
-use common::catalog::list::CATALOG;
-use common::config::Config;
-use common::connections::Connections;
-use common::opt_out::{self, Mark};
+use catalog::CATALOG;
+use gate::app::App;
+use platform::config::Config;
+use platform::connections::Connections;
+use tools_people::opt_out::{self, Mark};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     match run().await {
         Ok(done) => {
-            common::http::log::print(format_args!("{done}"));
+            platform::http::log::print(format_args!("{done}"));
             ExitCode::SUCCESS
         }
         Err(what) => {
@@ -35,7 +35,7 @@ async fn run() -> Result<String, String> {
     let connections = Connections::open(&config).map_err(|error| error.to_string())?;
     let app = App::new(Arc::new(config), &connections, &CATALOG);
     let mark = |text: &str| Mark::parse(text).ok_or_else(|| format!("{text} is no address, domain or profile's URL"));
-    let failed = |error: common::store::StoreError| error.to_string();
+    let failed = |error: platform::store::StoreError| error.to_string();
     match &arguments[..] {
         ["add", who, note @ ..] => {
             let note = Some(note.join(" ")).filter(|note| !note.is_empty());

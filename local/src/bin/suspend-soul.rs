@@ -4,18 +4,18 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use common::app::App;
-use common::catalog::list::CATALOG;
-use common::config::Config;
-use common::connections::Connections;
-use common::marketplace::registry;
-use common::store::WriteError;
+use catalog::CATALOG;
+use gate::app::App;
+use market::registry;
+use platform::config::Config;
+use platform::connections::Connections;
+use platform::store::WriteError;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     match run().await {
         Ok(done) => {
-            common::http::log::print(format_args!("{done}"));
+            platform::http::log::print(format_args!("{done}"));
             ExitCode::SUCCESS
         }
         Err(what) => {

@@ -6,8 +6,8 @@
 
 use std::process::ExitCode;
 
-use common::insights::verify::{self, Keys};
-use common::net::PlainHttp;
+use gate::insights::verify::{self, Keys};
+use platform::net::PlainHttp;
 
 const USAGE: &str = "usage: verify-receipts <export.jsonl or .csv> <key set: a file or an http(s) URL>
   the key set is at /.well-known/jwks.json of the service that signed the receipts";

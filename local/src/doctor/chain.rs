@@ -3,14 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use common::app::App;
-use common::clock::Clock;
-use common::config::SettlementConfig;
-use common::evm::abi::{self, Argument};
-use common::evm::{Address, Word, hex0x, keccak256, parse_hex0x, word_from_u64};
-use common::money::Usdc;
-use common::payments::settle::Tags;
-use common::providers::chain::ChainError;
+use base::clock::Clock;
+use base::money::Usdc;
+use evm::abi::{self, Argument};
+use evm::{Address, Word, hex0x, keccak256, parse_hex0x, word_from_u64};
+use gate::app::App;
+use ledger::payments::settle::Tags;
+use platform::config::SettlementConfig;
+use platform::providers::chain::ChainError;
 use serde_json::{Value, json};
 
 use super::Report;
@@ -182,7 +182,7 @@ async fn code_at(app: &App, address: Address) -> Result<Vec<u8>, ChainError> {
 /// A function of the token that answers with a text.
 async fn text(app: &App, signature: &str) -> Option<String> {
     let data = app.chain.call(app.config.chain.token.address, &abi::call(signature, &[]), None).await.ok()?;
-    let length = usize::try_from(common::evm::word_to_u64(&abi::word_at(&data, 1)?)?).ok()?;
+    let length = usize::try_from(evm::word_to_u64(&abi::word_at(&data, 1)?)?).ok()?;
     String::from_utf8(data.get(64..64 + length)?.to_vec()).ok()
 }
 
@@ -302,8 +302,8 @@ async fn gas(app: &App, wallets: &Wallets, base_fee: u128, report: &mut Report) 
         return Ok(());
     };
     let left = app.chain.native_balance(treasury).await? / (fee * PAYOUT_GAS);
-    let tokens = common::evm::word_to_u64(&app.chain.balance_of(treasury).await?)
-        .map_or(Usdc::from_micro(u64::MAX), Usdc::from_micro);
+    let tokens =
+        evm::word_to_u64(&app.chain.balance_of(treasury).await?).map_or(Usdc::from_micro(u64::MAX), Usdc::from_micro);
     let found = format!("{treasury} has {tokens} USDC and gas for about {left} payouts");
     match (left, tokens) {
         (0, _) => report.warn("treasury", found, format!("send ETH to {treasury}: payouts wait for it")),

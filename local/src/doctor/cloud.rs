@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use aws_sdk_dynamodb::error::DisplayErrorContext;
 use aws_sdk_sqs::types::QueueAttributeName;
-use common::app::App;
-use common::config::SettlementConfig;
-use common::connections::Connections;
-use common::evm::Address;
-use common::ledger::signing;
-use common::secrets::{self, ServiceKeys};
-use common::store::table::{TABLES, TTL_ATTRIBUTE, TableDefinition};
+use evm::Address;
+use gate::app::App;
+use gate::secrets::{self, ServiceKeys};
+use ledger::signing;
+use platform::config::SettlementConfig;
+use platform::connections::Connections;
+use platform::store::table::{TABLES, TTL_ATTRIBUTE, TableDefinition};
 
 use super::Report;
 use crate::database::table_name;
@@ -41,7 +41,7 @@ pub async fn wallets(app: &App, connections: &Connections, given: Wallets, repor
         found.treasury = match secrets::treasury_key(&app.config, &connections.signed).await {
             Ok(key) => Some(key.address()),
             // The function that has the key writes its address down for the others.
-            Err(_) => common::payments::treasury::known(&app.db).await.ok().flatten(),
+            Err(_) => ledger::payments::treasury::known(&app.db).await.ok().flatten(),
         };
     }
     found

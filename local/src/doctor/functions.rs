@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use common::config::Config;
-use common::connections::Connections;
+use platform::config::Config;
+use platform::connections::Connections;
 use serde_json::Value;
 
 use super::{Report, template_variables};

@@ -15,12 +15,12 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use common::app::App;
-use common::catalog::list::CATALOG;
-use common::clock::Clock;
-use common::connections::Connections;
-use common::evm::Address;
-use common::store::Blobs;
+use base::clock::Clock;
+use catalog::CATALOG;
+use evm::Address;
+use gate::app::App;
+use platform::connections::Connections;
+use platform::store::Blobs;
 use serde::Serialize;
 use serde_json::Value;
 

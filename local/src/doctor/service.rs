@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use common::app::App;
-use common::clock::Clock;
-use common::config::{Redacted, SettlementConfig};
-use common::connections::Connections;
-use common::http::Params;
-use common::ledger::signing::PublicKey;
-use common::net::PlainHttp;
-use common::secrets::ServiceKeys;
+use base::clock::Clock;
+use gate::app::App;
+use gate::secrets::ServiceKeys;
+use ledger::signing::PublicKey;
+use platform::config::{Redacted, SettlementConfig};
+use platform::connections::Connections;
+use platform::http::Params;
+use platform::net::PlainHttp;
 use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio::time::timeout;

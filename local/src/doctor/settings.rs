@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use common::config::Config;
+use platform::config::Config;
 
 use super::Report;
 

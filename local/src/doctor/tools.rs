@@ -4,15 +4,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::app::App;
-use common::catalog::Need;
-use common::catalog::list::CATALOG;
-use common::clock::Clock;
-use common::connections::Connections;
-use common::net::FetchPolicy;
-use common::store::Blobs;
-use common::tools::lookups::snapshot;
+use base::clock::Clock;
+use catalog::CATALOG;
+use gate::app::App;
+use platform::connections::Connections;
+use platform::net::FetchPolicy;
+use platform::store::Blobs;
 use serde_json::Map;
+use tools::snapshot;
+use tools::spec::Need;
 
 use super::Report;
 

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use common::store::table::TABLES;
+use platform::store::table::TABLES;
 use serde_json::Value;
 
 use super::policy::{ATTRIBUTES, Action, LEADING_KEYS};

@@ -18,9 +18,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
-use common::config::Tables;
-use common::http::log;
-use common::store::table::TABLES;
+use platform::config::Tables;
+use platform::http::log;
+use platform::store::table::TABLES;
 use serde_json::Value;
 
 use crate::database::table_name;

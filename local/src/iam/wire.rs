@@ -11,9 +11,9 @@ use aws_smithy_runtime_api::client::http::{
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_types::body::SdkBody;
-use common::store::blob::Access;
-use common::store::queue::Message;
-use common::store::{Blobs, BoxFuture, Queue, StoreError};
+use platform::store::blob::Access;
+use platform::store::queue::Message;
+use platform::store::{Blobs, BoxFuture, Queue, StoreError};
 use serde_json::json;
 
 use super::policy::Action;

@@ -12,13 +12,13 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use common::app::App;
-use common::catalog::list::CATALOG;
-use common::config::Config;
-use common::connections::Connections;
-use common::gate::Gate;
+use catalog::CATALOG;
 use cpu_time::ThreadTime;
+use gate::Gate;
+use gate::app::App;
 use http_body_util::BodyExt;
+use platform::config::Config;
+use platform::connections::Connections;
 use tokio::runtime::Runtime;
 use tower::ServiceExt;
 
@@ -125,7 +125,7 @@ struct Question {
 }
 
 fn questions() -> [Question; 2] {
-    let tool = &common::tools::vehicle_identification::SPEC;
+    let tool = &tools_lookups::vehicle_identification::SPEC;
     [
         Question { method: "POST", path: tool.path(), body: (tool.example)().to_string(), status: 402 },
         Question { method: "GET", path: "/health", body: String::new(), status: 200 },

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use common::marketplace::listing::{self, Cursor};
-use common::marketplace::search::{self, MAX_ITEMS};
 use dynoxide::Database;
+use market::listing::{self, Cursor};
+use market::search::{self, MAX_ITEMS};
 
 use crate::crowd::{self, Reads};
 use crate::table::Verdict;

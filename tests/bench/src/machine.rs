@@ -5,7 +5,7 @@ use std::io;
 use std::process::Command;
 use std::time::Duration;
 
-use common::clock::Clock;
+use base::clock::Clock;
 
 /// The machine in one line.
 pub fn facts() -> String {

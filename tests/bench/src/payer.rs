@@ -1,13 +1,13 @@
 //! A wallet that signs what a real client signs.
 
-use common::clock::{Clock, Timestamp};
-use common::config::Token;
-use common::digest;
-use common::encoding::base64_standard;
-use common::evm::authorization::Authorization;
-use common::evm::signature::PrivateKey;
-use common::evm::{Address, Word, eip712, hex0x, keccak256, word_from_u64, word_to_u64};
-use common::money::Usdc;
+use base::clock::{Clock, Timestamp};
+use base::digest;
+use base::encoding::base64_standard;
+use base::money::Usdc;
+use evm::authorization::Authorization;
+use evm::signature::PrivateKey;
+use evm::{Address, Word, eip712, hex0x, keccak256, word_from_u64, word_to_u64};
+use platform::config::Token;
 use serde_json::{Value, json};
 
 pub struct Payer {

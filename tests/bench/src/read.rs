@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use base64::prelude::{BASE64_STANDARD, Engine};
-use common::net::Page;
-use common::read::{ReadOptions, read_page};
+use platform::net::Page;
 use serde_json::{Value, json};
 use sites::score::score;
 use sites::{PageKind, SitePage};
 use url::Url;
+use web::read::{ReadOptions, read_page};
 
 use crate::{Error, Extent};
 

@@ -5,15 +5,15 @@ use std::convert::Infallible;
 use std::hint::black_box;
 use std::time::Duration;
 
-use common::clock::Timestamp;
-use common::config::{ChainConfig, Token};
-use common::evm::{Address, Word};
-use common::money::Usdc;
-use common::payments::verify::{self, Signer};
-use common::payments::wire;
+use base::clock::Timestamp;
+use base::money::Usdc;
 use cpu_time::ThreadTime;
+use evm::{Address, Word};
 use http::{HeaderMap, HeaderValue};
 use k256::ecdsa::{RecoveryId, Signature, VerifyingKey};
+use ledger::payments::verify::{self, Signer};
+use ledger::payments::wire;
+use platform::config::{ChainConfig, Token};
 
 use crate::Extent;
 use crate::payer::{Payer, Terms, payment_header};

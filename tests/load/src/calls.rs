@@ -7,17 +7,17 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-use common::clock::Clock;
-use common::config::{Config, Token};
-use common::digest;
-use common::encoding::base64_standard;
-use common::evm::authorization::Authorization;
-use common::evm::signature::PrivateKey;
-use common::evm::{Address, Word, eip712, hex0x, keccak256, word_from_u64, word_to_u64};
+use base::clock::Clock;
+use base::digest;
+use base::encoding::base64_standard;
+use evm::authorization::Authorization;
+use evm::signature::PrivateKey;
+use evm::{Address, Word, eip712, hex0x, keccak256, word_from_u64, word_to_u64};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use platform::config::{Config, Token};
 use serde_json::{Value, json};
 
 use crate::Error;

@@ -5,10 +5,10 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::config::Config;
-use common::digest;
-use common::evm::hex0x;
+use base::digest;
 use devchain::DevChain;
+use evm::hex0x;
+use platform::config::Config;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};

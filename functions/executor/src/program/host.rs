@@ -1,4 +1,4 @@
-//! What a program finds outside itself: the functions of `common::work::program::OFFERED`, and nothing else.
+//! What a program finds outside itself: the functions of `gate::work::program::OFFERED`, and nothing else.
 //!
 //! Every pointer and length is the program's word and is checked against its memory. Whatever a call copies is paid for
 //! with fuel, so that one instruction cannot make the host work for long.
@@ -6,12 +6,10 @@
 use std::fmt;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use common::digest;
-use common::work::program::{OFFERED, OURS, WASI};
-use common::work::{
-    FileMade, MAX_FILE_BYTES, MAX_FILES, MAX_RESULT_BYTES, allowance::MAX_ARGUMENT_BYTES, check_content_type,
-    check_file_path,
-};
+use base::digest;
+use gate::work::allowance::MAX_ARGUMENT_BYTES;
+use gate::work::program::{OFFERED, OURS, WASI};
+use gate::work::{FileMade, MAX_FILE_BYTES, MAX_FILES, MAX_RESULT_BYTES, check_content_type, check_file_path};
 use wasmi::{Caller, Error, Extern, FuncType, Linker, Val, ValType};
 
 use super::Log;
@@ -225,7 +223,7 @@ fn fd_write(caller: &mut Host<'_>, fd: u32, pieces: u32, count: u32, written_at:
             caller.data_mut().made.output.extend_from_slice(&bytes);
         } else {
             // No more than is kept is looked at.
-            let bytes = read(caller, pointer, length.min(u32::try_from(common::work::MAX_LOG_BYTES).unwrap_or(0)))?;
+            let bytes = read(caller, pointer, length.min(u32::try_from(gate::work::MAX_LOG_BYTES).unwrap_or(0)))?;
             caller.data().made.log.add(&bytes);
         }
         total = total.saturating_add(length);

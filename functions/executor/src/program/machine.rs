@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use common::work::FileMade;
-use common::work::program::MAX_PAGES;
+use gate::work::FileMade;
+use gate::work::program::MAX_PAGES;
 use wasmi::{
     Engine, Error, Linker, Module, ResumableCall, ResumableCallHostTrap, ResumableCallOutOfFuel, Store, StoreLimits,
     StoreLimitsBuilder, Val,
@@ -53,7 +53,7 @@ impl Machine {
     /// Takes a program in. Nothing of it runs yet.
     pub(super) fn start(engine: &Engine, program: &[u8], input: Vec<u8>, log: Log) -> Result<Machine, String> {
         // Also refuses start sections: no code runs before it is counted and can be interrupted.
-        common::work::program::inspect(program).map_err(|problems| format!("the program {}", problems.join("; ")))?;
+        gate::work::program::inspect(program).map_err(|problems| format!("the program {}", problems.join("; ")))?;
         let module = Module::new(engine, program).map_err(|error| format!("the program is not valid: {error}"))?;
         let limits = StoreLimitsBuilder::new()
             .memory_size(PAGE_BYTES * usize::try_from(MAX_PAGES).unwrap_or(0))

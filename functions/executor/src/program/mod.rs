@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | computing | [`TOTAL_FUEL`], counted per instruction and per byte of bulk operations, also while code is translated; [`TOTAL_TIME`] of a core | fails |
 //! | time | the commission's deadline, looked at between slices of [`SLICE_FUEL`] | fails |
-//! | memory | [`common::work::program::MAX_PAGES`] pages, one memory, four tables of 20,000 elements together | growing is refused |
+//! | memory | [`gate::work::program::MAX_PAGES`] pages, one memory, four tables of 20,000 elements together | growing is refused |
 //! | stack | 2 MiB of values, 4,000 calls deep | traps |
 //! | output | result and files as for all work, 8 KiB of log | fails; files are refused, log is cut |
 //! | outside | the tools of the service, inside its budget | an error it can read |
@@ -18,11 +18,11 @@ mod machine;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use common::store::BoxFuture;
-use common::tools::{Mode, ToolError, Unavailable};
-use common::work::program::{ProgramInfo, inspect};
-use common::work::{Allowance, Commission, Desk, Executor, MAX_LOG_BYTES, Report, Spending, Work, out_of_time};
+use gate::work::program::{ProgramInfo, inspect};
+use gate::work::{Allowance, Commission, Desk, Executor, MAX_LOG_BYTES, Report, Spending, Work, out_of_time};
+use platform::store::BoxFuture;
 use serde_json::{Value, json};
+use tools::{Mode, ToolError, Unavailable};
 use wasmi::{CompilationMode, Config, EnforcedLimits, Engine, Module};
 
 use machine::{Machine, Next};

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use common::catalog::ToolSpec;
-use common::clock::Clock;
-use common::digest::{canonical_json, sha256};
-use common::money::Usdc;
-use common::payments::quote::{Purchase, Quote};
-use common::store::queue::Message;
-use common::tools::vehicle_identification;
+use base::clock::Clock;
+use base::digest::{canonical_json, sha256};
+use base::money::Usdc;
+use ledger::payments::quote::{Purchase, Quote};
+use platform::store::queue::Message;
 use serde_json::{Value, json};
+use tools::spec::ToolSpec;
+use tools_lookups::vehicle_identification;
 
 use super::events;
 use super::world::{CONNECTION, World};

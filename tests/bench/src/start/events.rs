@@ -1,7 +1,7 @@
 //! Events as AWS hands them over.
 
-use common::evm::hex0x;
-use common::store::queue::Message;
+use evm::hex0x;
+use platform::store::queue::Message;
 use serde_json::{Value, json};
 
 const HOST: &str = "abcdefghij.execute-api.us-east-1.amazonaws.com";

@@ -3,19 +3,19 @@
 
 use std::path::{Path, PathBuf};
 
-use common::clock::Clock;
-use common::config::Config;
-use common::connections::Connections;
-use common::ids::{AgentId, EndpointId};
-use common::search::index::StoredPage;
-use common::secrets::ServiceKeys;
-use common::store::blob::S3Blobs;
-use common::store::lists::List;
-use common::store::queue::Message;
-use common::store::{Blobs, Db};
-use common::webhooks::event::{Event, EventKind};
-use common::webhooks::{Endpoint, endpoint, outbox};
+use base::clock::Clock;
+use base::ids::{AgentId, EndpointId};
+use gate::secrets::ServiceKeys;
+use ledger::webhooks::event::{Event, EventKind};
+use ledger::webhooks::{Endpoint, endpoint, outbox};
+use platform::config::Config;
+use platform::connections::Connections;
+use platform::store::blob::S3Blobs;
+use platform::store::lists::List;
+use platform::store::queue::Message;
+use platform::store::{Blobs, Db};
 use serde_json::{Value, json};
+use web::search::index::StoredPage;
 
 use super::build::Functions;
 use super::cases::{self, Case};

@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use common::evm::{hex0x, keccak256, word_from_u64};
+use evm::{hex0x, keccak256, word_from_u64};
 use serde_json::{Value, json};
 
 use super::http::{self, Answer, Request};

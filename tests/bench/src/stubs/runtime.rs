@@ -113,7 +113,7 @@ impl Shared {
             }
             if let Some(event) = state.waiting.pop_front() {
                 state.handed_out += 1;
-                let deadline = common::clock::Clock::system().now().plus(DEADLINE).millis();
+                let deadline = base::clock::Clock::system().now().plus(DEADLINE).millis();
                 let headers = [
                     ("content-type", "application/json".to_owned()),
                     ("lambda-runtime-aws-request-id", format!("8476a536-e9f4-11e8-9739-{:012x}", state.handed_out)),

@@ -1,0 +1,307 @@
+//! What agents find us by: documents about what is sold and how to buy it. All of them are made of the catalog and of the
+//! configuration, once for each origin and not before they are asked for, so that none can say something else than the gate
+//! does, and a start pays for none of them. Tools that this deployment cannot do ([`tools::availability`])
+//! are left out.
+//!
+//! | path | for |
+//! |---|---|
+//! | `/llms.txt`, `/llms-full.txt` | models that look around |
+//! | `/skill.md` | agents that are given one file |
+//! | `/guides/{page}` | the guides, as Markdown |
+//! | `/.well-known/x402` | directories of paid resources |
+//! | `/v1/tools/discover` | SDKs and agents that search ([`search`]) |
+//! | `/pricing`, `/pricing.md` | people |
+
+mod guides;
+mod prices;
+pub mod search;
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use catalog::{CATALOG, UPDATED};
+use platform::config::Config;
+use platform::http::Kept;
+use serde_json::json;
+use tools::availability::Lacking;
+use tools::spec::{TOP_UP, ToolSpec};
+
+pub use guides::PAGES;
+
+/// For how long caches may keep the documents: prices change with a deployment.
+const KEPT_SECS: u32 = 300;
+
+const LLMS: &str = include_str!("texts/llms.md");
+const SKILL: &str = include_str!("texts/skill.md");
+
+/// Where the service is, what it is called, and what it can do.
+#[derive(Clone, Debug)]
+pub struct Site {
+    pub service: String,
+    /// Without a trailing slash.
+    pub origin: String,
+    /// CAIP-2.
+    pub network: String,
+    pub token: String,
+    /// What is left out.
+    pub lacking: Arc<Lacking>,
+}
+
+impl Site {
+    pub fn new(config: &Config, origin: &str, lacking: Arc<Lacking>) -> Site {
+        Site {
+            service: config.service_name.clone(),
+            origin: origin.to_owned(),
+            network: config.chain.caip2(),
+            token: config.chain.token.address.to_string(),
+            lacking,
+        }
+    }
+
+    /// The tools that can be done here.
+    fn tools(&self) -> impl Iterator<Item = &'static ToolSpec> {
+        CATALOG.iter().copied().filter(|tool| self.lacking.can(tool))
+    }
+
+    /// What has one address and one price: tools, and credits. What souls sell has its own list.
+    fn listed(&self) -> impl Iterator<Item = &'static ToolSpec> {
+        self.tools().chain([TOP_UP])
+    }
+
+    /// A text with its `{{names}}` replaced.
+    fn fill(&self, text: &str, more: &[(&str, &str)]) -> String {
+        let own: [(&str, &str); 4] =
+            [("service", &self.service), ("origin", &self.origin), ("network", &self.network), ("token", &self.token)];
+        more.iter()
+            .chain(&own)
+            .fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{{{name}}}}}"), value))
+    }
+}
+
+/// The documents of one origin, each made when it is first asked for.
+pub struct Documents {
+    pub site: Site,
+    llms: OnceLock<Kept>,
+    llms_full: OnceLock<Kept>,
+    skill: OnceLock<Kept>,
+    x402: OnceLock<Kept>,
+    pricing_page: OnceLock<Kept>,
+    pricing_markdown: OnceLock<Kept>,
+    guides: [OnceLock<Kept>; PAGES.len()],
+}
+
+impl Documents {
+    fn new(site: Site) -> Documents {
+        Documents {
+            site,
+            llms: OnceLock::new(),
+            llms_full: OnceLock::new(),
+            skill: OnceLock::new(),
+            x402: OnceLock::new(),
+            pricing_page: OnceLock::new(),
+            pricing_markdown: OnceLock::new(),
+            guides: Default::default(),
+        }
+    }
+
+    pub fn llms(&self) -> &Kept {
+        self.llms.get_or_init(|| Kept::markdown(llms(&self.site), KEPT_SECS))
+    }
+
+    pub fn llms_full(&self) -> &Kept {
+        self.llms_full.get_or_init(|| {
+            let site = &self.site;
+            let mut full = vec![llms(site), skill(site), prices::markdown(site)];
+            full.extend(PAGES.iter().map(|page| page.text(site)));
+            Kept::markdown(full.join("\n---\n\n"), KEPT_SECS)
+        })
+    }
+
+    pub fn skill(&self) -> &Kept {
+        self.skill.get_or_init(|| Kept::markdown(skill(&self.site), KEPT_SECS))
+    }
+
+    pub fn x402(&self) -> &Kept {
+        self.x402.get_or_init(|| Kept::json(&x402(&self.site), KEPT_SECS))
+    }
+
+    pub fn pricing_page(&self) -> &Kept {
+        self.pricing_page.get_or_init(|| {
+            let (page, policy) = prices::page(&self.site);
+            Kept::page(page, policy, KEPT_SECS).by("accept")
+        })
+    }
+
+    pub fn pricing_markdown(&self) -> &Kept {
+        self.pricing_markdown.get_or_init(|| Kept::markdown(prices::markdown(&self.site), KEPT_SECS).by("accept"))
+    }
+
+    /// The guide of this name, in any case: the guides refer to each other as their files do.
+    pub fn guide(&self, name: &str) -> Option<&Kept> {
+        let at = PAGES.iter().position(|page| page.name.eq_ignore_ascii_case(name))?;
+        Some(self.guides[at].get_or_init(|| Kept::markdown(PAGES[at].text(&self.site), KEPT_SECS)))
+    }
+}
+
+/// The documents of the origin last asked for. Most deployments have one; who asks by another host gets that host's. They
+/// are made anew when this deployment can do more or less than before.
+#[derive(Default)]
+pub struct Library(Mutex<Option<Arc<Documents>>>);
+
+impl Library {
+    pub fn of(&self, config: &Config, origin: &str, lacking: Arc<Lacking>) -> Arc<Documents> {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*last {
+            Some(documents) if documents.site.origin == origin && documents.site.lacking == lacking => {
+                documents.clone()
+            }
+            _ => {
+                let documents = Arc::new(Documents::new(Site::new(config, origin, lacking)));
+                *last = Some(documents.clone());
+                documents
+            }
+        }
+    }
+}
+
+fn llms(site: &Site) -> String {
+    let mut tools = String::new();
+    let mut examples = String::new();
+    for tool in site.listed() {
+        let (path, price) = (tool.path(), prices::words(tool));
+        tools.push_str(&format!(
+            "- [{}]({}{path}): {}. POST, {price}, {}\n",
+            tool.title,
+            site.origin,
+            tool.summary,
+            prices::answer(tool)
+        ));
+        examples.push_str(&format!("```sh\n# answers 402\n{}\n```\n\n", curl(site, tool)));
+    }
+    site.fill(LLMS, &[("tools", &tools), ("examples", examples.trim_end())])
+}
+
+fn skill(site: &Site) -> String {
+    let titles: Vec<String> = site.tools().map(|tool| tool.title.to_lowercase()).collect();
+    let first = site.tools().next().unwrap_or(CATALOG[0]);
+    let name = format!("{}-tools", site.service.to_ascii_lowercase());
+    site.fill(
+        SKILL,
+        &[
+            ("skill_name", &name),
+            ("titles", &titles.join(", ")),
+            ("table", &prices::table(site)),
+            ("first_path", first.path()),
+            ("first_body", &(first.example)().to_string()),
+        ],
+    )
+}
+
+/// A call of the tool's example, without payment.
+fn curl(site: &Site, tool: &ToolSpec) -> String {
+    // No example has a quote in it, and a test runs them all.
+    format!(
+        "curl -s -X POST {}{} -H 'content-type: application/json' -d '{}'",
+        site.origin,
+        tool.path(),
+        (tool.example)()
+    )
+}
+
+/// `/.well-known/x402`: bare pointers, because what a call costs is what its 402 says.
+fn x402(site: &Site) -> serde_json::Value {
+    let resources: Vec<_> = site
+        .listed()
+        .flat_map(|tool| tool.paths.iter().map(move |path| (tool, path)))
+        .map(|(tool, path)| json!({"url": format!("{}{path}", site.origin), "method": "POST", "description": tool.summary}))
+        .collect();
+    json!({
+        "x402Version": 2,
+        "kind": "resource-server",
+        "name": site.service,
+        "resources": resources,
+        "updated": UPDATED,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn site() -> Site {
+        Site {
+            service: "Agora".to_owned(),
+            origin: "https://a.example".to_owned(),
+            network: "eip155:8453".to_owned(),
+            token: "0xT".to_owned(),
+            lacking: Arc::default(),
+        }
+    }
+
+    /// A tool that cannot be done here is in no document, and everything else is.
+    #[test]
+    fn what_cannot_be_done_is_left_out() {
+        let left_out = CATALOG[0];
+        let lacking = Arc::new(Lacking::new([(left_out.name.to_owned(), "key of somebody".to_owned())]));
+        let documents = Documents::new(Site { lacking, ..site() });
+        let all = [
+            documents.llms(),
+            documents.skill(),
+            documents.pricing_markdown(),
+            documents.pricing_page(),
+            documents.x402(),
+        ];
+        for kept in all {
+            let text = String::from_utf8(kept.body().to_vec()).unwrap();
+            assert!(
+                !text.contains(&format!("{}\"", left_out.path())) && !text.contains(&format!("{} ", left_out.path())),
+                "{text}"
+            );
+            assert!(CATALOG[1..].iter().all(|tool| text.contains(tool.path())), "{text}");
+        }
+    }
+
+    /// Each text says what is sold, leaves no hole, and leads nowhere that is not there.
+    #[test]
+    fn texts_are_of_the_catalog_and_whole() {
+        let documents = Documents::new(site());
+        let text = |kept: &Kept| String::from_utf8(kept.body().to_vec()).unwrap();
+        for kept in [documents.llms(), documents.skill(), documents.pricing_markdown(), documents.pricing_page()] {
+            let text = text(kept);
+            for tool in CATALOG.iter() {
+                assert!(text.contains(tool.title) && text.contains(tool.path()), "{} in {text}", tool.name);
+                assert!(text.contains(&prices::words(tool)), "{} in {text}", tool.name);
+            }
+            assert!(!text.contains("{{") && !text.contains("127.0.0.1"), "{text}");
+        }
+        for kept in [documents.llms(), documents.skill()] {
+            let text = text(kept).to_lowercase();
+            assert!(text.contains("same value for every retry of") && text.contains("at most 1 usd a payment"));
+        }
+        let skill = text(documents.skill());
+        assert!(skill.starts_with("---\nname: agora-tools\ndescription: "), "{skill}");
+        for name in PAGES.iter().map(|page| page.name) {
+            let text = text(documents.guide(name).unwrap());
+            assert!(!text.contains("](../") && !text.contains("http://127.0.0.1:8402"), "{name}: {text}");
+            for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+                let there = link.starts_with("https://") || documents.guide(link).is_some();
+                assert!(there, "{name} leads to {link}");
+            }
+        }
+    }
+
+    /// `UPDATED` belongs to what the catalog says: who changes that, changes both.
+    #[test]
+    fn the_catalogs_day_is_the_day_it_changed() {
+        let said = |tool: &ToolSpec| {
+            format!("{}|{}|{}|{}", tool.name, tool.paths.join(","), tool.summary, prices::words(tool))
+        };
+        let all: Vec<String> = site().listed().map(said).collect();
+        let digest = const_hex::encode(&base::digest::sha256(all.join("\n").as_bytes())[..6]);
+        let wanted = ("2026-11-21T00:00:00Z", "b7b9d239b65a");
+        assert_eq!(
+            (UPDATED, digest.as_str()),
+            wanted,
+            "the catalog changed: set UPDATED to today, and this line with it"
+        );
+    }
+}

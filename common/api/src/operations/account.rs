@@ -1,0 +1,217 @@
+//! The agent's own.
+
+use base::input::{Field, Kind};
+
+use super::shape::{Member, Named, Shape, has, may};
+use super::shared::OK;
+use super::{Answer, Auth, Body, FLAG, IDEMPOTENCY_KEY, Link, Operation, schemas};
+
+/// Body of `POST /v1/agents/me/access-tokens`.
+pub static MINT: &[Field] = &[
+    Field::optional("name", Kind::Text { min: 0, max: 100, format: None }, "What it is for"),
+    Field::optional("expires_in_days", Kind::Integer { min: 1, max: 3650 }, "After how many days it opens nothing"),
+];
+
+/// Body of both routes that freeze.
+pub static FREEZE: &[Field] = &[
+    Field::required("what", Kind::Choice(&["agent", "token", "tool", "payee"]), "What kind of thing"),
+    Field::optional(
+        "id",
+        Kind::Text { min: 1, max: 64, format: None },
+        "Which one: a token's id, a tool's name, a payee's id; not for `agent`",
+    ),
+];
+
+const WALLET: Auth = Auth::Wallet { token_is_told: "access_tokens_wallet_only" };
+
+static ME: &[Member] = &[
+    has("agent_id", Shape::Uuid),
+    has("wallet_address", Shape::Address),
+    has("auth_mode", Shape::Choice(&["wallet", "access_token"])),
+];
+
+static CAPS: &[Member] = &[
+    has("daily_usdc", Shape::OrNull(&Shape::Number)),
+    has("per_transaction_usdc", Shape::OrNull(&Shape::Number)),
+    has("alert_at", Shape::OrNull(&Shape::Number)).about("Share of the daily cap at which the owner is warned"),
+    has("pause_at", Shape::OrNull(&Shape::Number)).about("Share of the daily cap at which charges stop"),
+    has("alert_email", Shape::OrNull(&Shape::Text)),
+    has("tools", Shape::Map(&Shape::Number)).about("Daily caps by tool"),
+    has("payees", Shape::Map(&Shape::Number)).about("Daily caps by payee: `service`, or a soul's slug"),
+];
+
+static TODAY: &[Member] = &[
+    has("spent_today_usdc", Shape::Usdc),
+    has("remaining_usdc", Shape::OrNull(&Shape::Usdc)),
+    has("pct_used", Shape::OrNull(&Shape::Number)),
+    has("resets_at", Shape::Time),
+];
+
+static TOKEN: &[Member] = &[
+    has("id", Shape::Uuid),
+    has("token_prefix", Shape::Text),
+    has("name", Shape::OrNull(&Shape::Text)),
+    has("source", Shape::Choice(&["wallet"])),
+    has("created_at", Shape::Time),
+    has("expires_at", Shape::OrNull(&Shape::Time)),
+    has("revoked_at", Shape::OrNull(&Shape::Time)),
+    has("last_used_at", Shape::OrNull(&Shape::Time)),
+    has("created_by", Shape::Address),
+];
+
+static MINTED: &[Member] = &[has("token", Shape::OrNull(&Shape::Text))
+    .about("The token itself, in this answer only; null when the answer is repeated")];
+
+static FREEZES: &[Member] = &[
+    has("agent", Shape::Bool),
+    has("tokens", Shape::List(&Shape::Uuid)),
+    has("tools", Shape::List(&Shape::Text)),
+    has("payees", Shape::List(&Shape::Text)),
+];
+
+static BALANCE: &[Member] = &[
+    has("on_chain_balance", Shape::Usdc),
+    has("credits_balance", Shape::Usdc),
+    has("credits_reserved", Shape::Usdc).about("Held for quotes that have not been redeemed yet"),
+    has("credits_owed", Shape::Usdc)
+        .about("Credits of a card payment that was refunded or is disputed, after they were spent: paid first of what comes in"),
+    has("currency", Shape::Choice(&["USDC"])),
+    has("address", Shape::Address),
+    has("chain_id", Shape::Integer),
+];
+
+/// Something an agent is told.
+pub static NOTIFICATION: Named = Named {
+    name: "Notification",
+    about: "",
+    shape: Shape::Object(&[
+        has("id", Shape::Text),
+        has("agentId", Shape::Uuid),
+        has("type", Shape::Text).about(
+            "job_completed, job_failed, credit_issued, budget_warning, budget_exceeded, approval_decided, soul_sale, \
+             soul_job_completed, payout_completed, webhook_failed, …",
+        ),
+        has("title", Shape::Text),
+        may("body", Shape::Text),
+        has("read", Shape::Bool),
+        may("payload", Shape::Map(&Shape::Any)),
+        has("metadata", Shape::Map(&Shape::Any)).about("The same as payload, for older clients"),
+        has("createdAt", Shape::Time),
+        has("created_at", Shape::Time),
+    ]),
+};
+
+static READ: &[Member] = &[OK, has("updated", Shape::Integer)];
+
+pub static OPERATIONS: &[Operation] = &[
+    Operation::get("/v1/agents/me", "getAgent", "Who the proof or the token says you are")
+        .auth(Auth::Agent)
+        .answers(&[Answer::ok("The agent", Shape::Object(&[OK, has("data", Shape::Object(ME))]))]),
+    Operation::get("/v1/agents/me/budgets", "getBudgets", "The owner's caps, and what today cost so far")
+        .auth(Auth::Agent)
+        .answers(&[Answer::ok("Caps and spending", Shape::Object(&[OK, has("data", Shape::Extended(CAPS, TODAY))]))]),
+    Operation::put("/v1/agents/me/budgets", "setBudgets", "Sets caps")
+        .about("Members that are absent stay, `null` clears.")
+        .auth(Auth::Wallet { token_is_told: "budgets_read_only_for_access_tokens" })
+        .headers(&[IDEMPOTENCY_KEY])
+        .body(Body::Json { schema: schemas::budgets, required: false })
+        .answers(&[Answer::ok("The caps as they are now", Shape::Object(&[OK, has("data", Shape::Object(CAPS))]))])
+        .refuses(NAMED)
+        .beyond_schema("amounts have at most six decimals; tools and payees have to be known"),
+    Operation::get("/v1/agents/me/access-tokens", "listAccessTokens", "Access tokens of this wallet")
+        .auth(WALLET)
+        .about("Newest first. Dead ones are listed for 90 days.")
+        .query(&[
+            Field::optional("active", Kind::Choice(&["true", "false"]), "Only those that open something, or do not"),
+            Field::optional("limit", Kind::Integer { min: 1, max: 100 }, "100 if it is not said"),
+            Field::optional("cursor", Kind::Text { min: 0, max: 1000, format: None }, "A page's next_cursor"),
+        ])
+        .answers(&[Answer::ok(
+            "The tokens, without their secrets",
+            Shape::Object(&[
+                OK,
+                has(
+                    "data",
+                    Shape::Object(&[
+                        has("tokens", Shape::List(&Shape::Extended(TOKEN, &[has("spent_today_usdc", Shape::Usdc)]))),
+                        has("has_more", Shape::Bool),
+                        has("next_cursor", Shape::OrNull(&Shape::Text)),
+                    ]),
+                ),
+            ]),
+        )])
+        .refuses(&[(400, "invalid_cursor")])
+        .beyond_schema("a cursor is one that a page of yours gave"),
+    Operation::post("/v1/agents/me/access-tokens", "mintAccessToken", "Mints an access token")
+        .about("It pays from credits, within the budget, and cannot loosen what holds it.")
+        .auth(WALLET)
+        .headers(&[IDEMPOTENCY_KEY])
+        .body(Body::Nullable(MINT))
+        .answers(&[Answer::json(
+            201,
+            "The token, shown once",
+            Shape::Object(&[OK, has("data", Shape::Extended(TOKEN, MINTED))]),
+        )])
+        .refuses(&[(409, "too_many_access_tokens"), (409, "request_in_progress"), (422, "idempotency_key_reused")])
+        .links(&[Link {
+            name: "revoke",
+            status: 201,
+            to: "revokeAccessToken",
+            parameters: &[("id", "$response.body#/data/id")],
+        }]),
+    Operation::delete("/v1/agents/me/access-tokens/{id}", "revokeAccessToken", "Takes an access token back")
+        .auth(WALLET)
+        .answers(&[Answer::ok(
+            "From the next request on it opens nothing",
+            Shape::Object(&[OK, has("data", Shape::Object(&[has("id", Shape::Uuid), has("revoked_at", Shape::Time)]))]),
+        )])
+        .refuses(&[(404, "access_token_not_found")]),
+    Operation::get("/v1/agents/me/freezes", "listFreezes", "What is frozen")
+        .auth(Auth::Agent)
+        .answers(&[Answer::ok("What is frozen", Shape::Object(&[OK, has("data", Shape::Object(FREEZES))]))]),
+    Operation::post("/v1/agents/me/freezes", "freeze", "Stops an agent, a token, a tool or a payee at once")
+        .auth(WALLET)
+        .body(Body::Fields(FREEZE))
+        .answers(&[Answer::ok(
+            "What is frozen now",
+            Shape::Object(&[OK, has("data", Shape::Extended(FREEZES, &[has("credits_released", Shape::Usdc)]))]),
+        )])
+        .beyond_schema("`id` is needed except for an agent, and has to be a token of yours, a tool, or a payee"),
+    Operation::post("/v1/agents/me/freezes/lift", "liftFreeze", "Lets it go on")
+        .auth(WALLET)
+        .body(Body::Fields(FREEZE))
+        .answers(&[Answer::ok("What is still frozen", Shape::Object(&[OK, has("data", Shape::Object(FREEZES))]))])
+        .beyond_schema("`id` is needed except for an agent, and has to be a token of yours, a tool, or a payee"),
+    Operation::get("/v1/tools/balance", "getBalance", "USDC on chain, and credits here")
+        .auth(Auth::Agent)
+        .answers(&[Answer::ok("The balances", Shape::Object(BALANCE))]),
+    Operation::get("/v1/tools/notifications", "listNotifications", "What you are told, newest first")
+        .auth(Auth::Agent)
+        .query(&[
+            Field::optional("unread", FLAG, "Only what was not read yet"),
+            Field::optional(
+                "limit",
+                Kind::Integer { min: 1, max: ledger::notifications::MOST_LISTED as i64 },
+                "At most so many; 50",
+            ),
+        ])
+        .answers(&[Answer::ok(
+            "Notifications",
+            Shape::Object(&[
+                has("notifications", Shape::List(&Shape::Ref(&NOTIFICATION))),
+                has("count", Shape::Integer),
+            ]),
+        )]),
+    Operation::patch("/v1/tools/notifications/read-all", "readAllNotifications", "Marks everything as read")
+        .auth(Auth::Agent)
+        .body(Body::Fields(&[]))
+        .answers(&[Answer::ok("How many were unread", Shape::Object(READ))]),
+    Operation::patch("/v1/tools/notifications/{id}/read", "readNotification", "Marks one as read")
+        .auth(Auth::Agent)
+        .body(Body::Fields(&[]))
+        .answers(&[Answer::ok("Whether it was unread, as 0 or 1", Shape::Object(READ))])
+        .refuses(&[(404, "notification_not_found")]),
+];
+
+/// Refusals of what is done once under a name.
+pub const NAMED: &[(u16, &str)] = &[(409, "request_in_progress"), (422, "idempotency_key_reused")];

@@ -1,0 +1,255 @@
+//! The action policy, approvals, and the page on which a human decides.
+
+use base::input::{Field, Kind};
+
+use super::shape::{Member, Named, Shape, has, may};
+use super::shared::OK;
+use super::{Answer, Auth, Body, IDEMPOTENCY_KEY, Link, Operation, schemas};
+
+const WALLET: Auth = Auth::Wallet { token_is_told: "access_tokens_wallet_only" };
+const STATUS: &[&str] = &["pending", "approved", "denied", "expired", "cancelled", "consumed"];
+
+static HOURS: &[Member] = &[
+    has("timezone", Shape::Text),
+    has("start", Shape::Text),
+    has("end", Shape::Text),
+    may("days", Shape::List(&Shape::Integer)),
+];
+
+static WHEN: &[Member] = &[
+    may("always", Shape::Is(true)),
+    may("amount_over_usdc", Shape::Usdc),
+    may("recipients_over", Shape::Integer),
+    may("recipient_domain_not_in", Shape::List(&Shape::Text)),
+    may("outside_hours", Shape::Object(HOURS)),
+];
+
+static RULE: &[Member] = &[
+    has("id", Shape::Text),
+    has("tool", Shape::Text),
+    has("action", Shape::Choice(&["require_approval", "deny"])),
+    has("when", Shape::Object(WHEN)),
+];
+
+static CONTACT: &[Member] = &[has("email", Shape::OrNull(&Shape::Text)), has("phone", Shape::OrNull(&Shape::Text))];
+
+/// An agent's policy.
+pub static POLICY: Named = Named {
+    name: "ActionPolicy",
+    about: "Which calls are denied and which wait for a human's yes. Denying beats asking.",
+    shape: Shape::Object(&[
+        has("enabled", Shape::Bool),
+        has("rules", Shape::List(&Shape::Object(RULE))),
+        has("approver", Shape::Object(CONTACT)),
+        has("timeout_seconds", Shape::Integer),
+        has("updated_at", Shape::Time),
+    ]),
+};
+
+static MASKED: &[Member] = &[has("channel", Shape::OrNull(&Shape::Text)), has("address", Shape::OrNull(&Shape::Text))];
+
+/// The signed record of a decision.
+pub static DECISION: Named = Named {
+    name: "DecisionReceipt",
+    about: "Who decided what, when and how; signed like a receipt.",
+    shape: Shape::Object(&[
+        has("decision_receipt_id", Shape::Text),
+        has("approval_id", Shape::Text),
+        has("agent_id", Shape::Uuid),
+        has("source", SOURCE),
+        has("decision", Shape::Choice(&["approved", "denied"])),
+        has("decided_by", Shape::OrNull(&Shape::Text)),
+        has("decided_via", Shape::Text),
+        has("decided_at", Shape::Time),
+        has("tool", Shape::OrNull(&Shape::Text)),
+        has("body_digest", Shape::OrNull(&Shape::Text)),
+        has("amount_usdc", Shape::OrNull(&Shape::Usdc)),
+        has("policy_rule", Shape::OrNull(&Shape::Text)),
+        has("shown_digest", Shape::OrNull(&Shape::Text)),
+        has("note_digest", Shape::OrNull(&Shape::Text)),
+        has("created_at", Shape::Time),
+        has("payload", Shape::Text).about("Exactly what was signed"),
+        has("digest", Shape::Text),
+        has("signature", Shape::Text),
+        has("key_id", Shape::Text),
+        has("alg", Shape::Text),
+    ]),
+};
+
+const SOURCE: Shape = Shape::Choice(&["api", "policy"]);
+
+/// A question to a human.
+pub static APPROVAL: Named = Named {
+    name: "Approval",
+    about: "A question to a human, and the answer. In lists without `decision_receipt`.",
+    shape: Shape::Object(&[
+        has("approval_id", Shape::Text),
+        has("source", SOURCE),
+        has("tool", Shape::OrNull(&Shape::Text)),
+        has("status", Shape::Choice(STATUS)),
+        has("action_summary", Shape::Text),
+        has("preview", Shape::OrNull(&Shape::Map(&Shape::Any))),
+        has("amount_usdc", Shape::OrNull(&Shape::Usdc)),
+        has("body_digest", Shape::OrNull(&Shape::Text)),
+        has("policy_rule", Shape::OrNull(&Shape::Text)),
+        has("approver", Shape::OrNull(&Shape::Object(MASKED))),
+        has("expires_at", Shape::Time),
+        has("use_by", Shape::OrNull(&Shape::Time)),
+        has("decided_at", Shape::OrNull(&Shape::Time)),
+        has("decided_via", Shape::OrNull(&Shape::Text)),
+        has("decision_note", Shape::OrNull(&Shape::Text)),
+        has("decision_receipt_id", Shape::OrNull(&Shape::Text)),
+        has("consumed_at", Shape::OrNull(&Shape::Time)),
+        has("notified", Shape::Bool),
+        has("notify_error", Shape::OrNull(&Shape::Text)),
+        has("created_at", Shape::Time),
+        may("decision_receipt", Shape::OrNull(&Shape::Ref(&DECISION))),
+    ]),
+};
+
+static JUDGED: &[Member] = &[
+    has("receipt_id", Shape::Text),
+    has("tool", Shape::Text),
+    has("amount_usdc", Shape::Usdc),
+    has("created_at", Shape::Time),
+    has("verdict", Shape::Choice(&["held", "denied"])),
+    has("rule", Shape::Text),
+];
+
+static BACKTEST: &[Member] = &[
+    has("from", Shape::Time),
+    has("to", Shape::Time),
+    has("receipts", Shape::Integer),
+    has("truncated", Shape::Bool),
+    has("allowed", Shape::Integer),
+    has("held", Shape::Integer),
+    has("denied", Shape::Integer),
+    has("held_usdc", Shape::Usdc),
+    has("denied_usdc", Shape::Usdc),
+    has("rules_not_evaluated", Shape::List(&Shape::Text)),
+    has("charges", Shape::List(&Shape::Object(JUDGED))),
+];
+
+const PAGE: &[&str] = &["text/html"];
+const ONE: Shape = Shape::Object(&[OK, has("data", Shape::Ref(&APPROVAL))]);
+const STRICT: &str = "members that are not known are refused; tools, domains, time zones and addresses have to be real";
+
+pub static OPERATIONS: &[Operation] = &[
+    Operation::put("/v1/agents/me/action-policy", "setActionPolicy", "Sets the action policy, as a whole")
+        .auth(WALLET)
+        .body(Body::Json { schema: schemas::policy, required: true })
+        .answers(&[Answer::ok("The policy", Shape::Object(&[OK, has("data", Shape::Ref(&POLICY))]))])
+        .beyond_schema(STRICT),
+    Operation::get("/v1/agents/me/action-policy", "getActionPolicy", "The action policy").auth(Auth::Agent).answers(&[
+        Answer::ok("The policy, or null", Shape::Object(&[OK, has("data", Shape::OrNull(&Shape::Ref(&POLICY)))])),
+    ]),
+    Operation::delete("/v1/agents/me/action-policy", "deleteActionPolicy", "Takes the action policy away")
+        .auth(WALLET)
+        .answers(&[Answer::ok("Nothing is held any more", Shape::Object(&[OK, has("data", Shape::Null)]))]),
+    Operation::post(
+        "/v1/agents/me/action-policy/backtest",
+        "backtestActionPolicy",
+        "What a draft would have done to the last 30 days",
+    )
+    .auth(Auth::Agent)
+    .body(Body::Json { schema: schemas::policy, required: true })
+    .answers(&[Answer::ok("Its verdicts", Shape::Object(&[OK, has("data", Shape::Object(BACKTEST))]))])
+    .beyond_schema(STRICT),
+    Operation::post("/v1/approvals", "askApproval", "Asks a human")
+        .auth(WALLET)
+        .headers(&[IDEMPOTENCY_KEY])
+        .body(Body::Json { schema: schemas::approval, required: true })
+        .answers(&[Answer::json(201, "Asked", ONE)])
+        .refuses(&[(409, "too_many_pending_approvals"), (409, "request_in_progress"), (422, "idempotency_key_reused")])
+        .beyond_schema(STRICT)
+        .links(&[
+            Link {
+                name: "read",
+                status: 201,
+                to: "getApproval",
+                parameters: &[("id", "$response.body#/data/approval_id")],
+            },
+            Link {
+                name: "cancel",
+                status: 201,
+                to: "cancelApproval",
+                parameters: &[("id", "$response.body#/data/approval_id")],
+            },
+        ]),
+    Operation::get("/v1/approvals", "listApprovals", "Approvals, newest first")
+        .auth(Auth::Agent)
+        .query(&[
+            Field::optional("status", Kind::Choice(STATUS), "Only in this state"),
+            Field::optional("limit", Kind::Integer { min: 1, max: 200 }, "At most so many; 50"),
+        ])
+        .answers(&[Answer::ok(
+            "Approvals",
+            Shape::Object(&[OK, has("data", Shape::Object(&[has("approvals", Shape::List(&Shape::Ref(&APPROVAL)))]))]),
+        )]),
+    Operation::get("/v1/approvals/{id}", "getApproval", "One approval, with the signed record of its decision")
+        .auth(Auth::Agent)
+        .answers(&[Answer::ok("The approval", ONE)])
+        .refuses(&[(404, "not_found")]),
+    Operation::post("/v1/approvals/{id}/cancel", "cancelApproval", "Takes a pending approval back")
+        .auth(WALLET)
+        .answers(&[Answer::ok("The approval", ONE)])
+        .refuses(&[(404, "not_found"), (409, "approval_not_pending")]),
+    Operation::get("/approve/{token}", "showDecision", "For people: shows what is to be decided, and changes nothing")
+        .answers(&[
+            Answer::other(200, "The page", PAGE),
+            Answer::other(404, "The link leads nowhere", PAGE),
+            Answer::other(503, "Not now", PAGE),
+        ])
+        .refuses(&[(404, "not_found"), (429, "rate_limit_exceeded"), (503, "provider_unavailable")]),
+    Operation::post("/approve/{token}", "decide", "For people: decides, once")
+        .body(Body::Form(schemas::decision))
+        .answers(&[
+            Answer::other(200, "What was decided", PAGE),
+            Answer::other(400, "The form could not be read", PAGE),
+            Answer::other(404, "The link leads nowhere", PAGE),
+            Answer::other(409, "It was decided before", PAGE),
+            Answer::other(503, "Not now", PAGE),
+        ])
+        .refuses(&[
+            (400, "invalid_request"),
+            (404, "not_found"),
+            (429, "rate_limit_exceeded"),
+            (503, "provider_unavailable"),
+        ]),
+    Operation::get("/identity/{id}", "showIdentityCheck", "For people: shows who asks and what for, and changes nothing")
+        .about("With `?done`, where a vendor looks at documents: the page on which people end who come back from it.")
+        .answers(&[
+            Answer::other(200, "The page", PAGE),
+            Answer::other(303, "On to the page of who looks at documents", PAGE),
+            Answer::other(404, "The link leads nowhere", PAGE),
+            Answer::other(503, "Not now", PAGE),
+        ])
+        .refuses(&[(404, "not_found"), (429, "rate_limit_exceeded"), (503, "provider_unavailable")]),
+    Operation::post("/identity/{id}", "answerIdentityCheck", "For people: mails a code, or takes it")
+        .body(Body::Form(schemas::identity_answer))
+        .answers(&[
+            Answer::other(200, "Mailed, or confirmed", PAGE),
+            Answer::other(303, "On to the page of who looks at documents", PAGE),
+            Answer::other(400, "The form could not be read, or this is not the code", PAGE),
+            Answer::other(404, "The link leads nowhere", PAGE),
+            Answer::other(409, "It is over, or no more codes are mailed", PAGE),
+            Answer::other(503, "Not now", PAGE),
+        ])
+        .refuses(&[
+            (400, "invalid_request"),
+            (404, "not_found"),
+            (429, "rate_limit_exceeded"),
+            (503, "provider_unavailable"),
+        ]),
+    Operation::post("/v1/identity/webhook", "identityWebhook", "For the identity vendor: says that something happened")
+        .about("The body is the vendor's event, signed in `Stripe-Signature`; what happened is asked of the vendor itself.")
+        .body(Body::Bytes { content_type: "application/json", about: "The vendor's event, as it was signed" })
+        .answers(&[Answer::ok("Heard", Shape::Object(&[has("received", Shape::Is(true))]))])
+        .refuses(&[
+            (400, "invalid_request"),
+            (401, "unauthorized"),
+            (404, "not_found"),
+            (429, "rate_limit_exceeded"),
+            (503, "provider_unavailable"),
+        ]),
+];

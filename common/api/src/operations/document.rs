@@ -1,0 +1,499 @@
+//! `GET /openapi.json`: the descriptions, the catalog and the table of routes as one OpenAPI 3.1 document.
+
+use std::collections::{BTreeMap, HashMap};
+
+use base::input::{self, Field, kind_schema};
+use base::money::Usdc;
+use market::checkout::handlers::{CREDITS, X402};
+use market::form::MOST_FOR_TEXT;
+use serde_json::{Map, Value, json};
+use tools::availability::Lacking;
+use tools::spec::{MARKET, Price, RECEIPT_FIELDS, ToolSpec};
+use tools::top_up;
+
+use super::checkout::ACP_ERROR;
+use super::shape::{Shape, Writer};
+use super::shared::{ERROR, INSUFFICIENT_CREDITS, PAYMENT_REQUIRED, refusals_of};
+use super::{Answer, Auth, Body, Content, Link, Operation};
+use crate::routes;
+
+/// What the document says of the deployment.
+pub struct Facts<'a> {
+    pub service_name: &'a str,
+    /// Origin that agents use; without one, the one the document was fetched from.
+    pub base_url: Option<&'a str>,
+    /// CAIP-2.
+    pub network: &'a str,
+    pub version: &'a str,
+    /// Tools that cannot be done here are described all the same, and marked.
+    pub lacking: &'a Lacking,
+}
+
+/// Groups as readers see them, in this order.
+const TAGS: [(&str, &str, &str); 12] = [
+    ("knowledge", "Tools", "What is sold: each call is paid for"),
+    ("credits", "Credits", "Prepaid credits, bought with USDC or by card"),
+    ("checkout", "Checkout", "Sessions of agent platforms (ACP), strictly and in simple words"),
+    ("requests", "Requests", "What became of calls and payments"),
+    ("account", "Account", "The agent itself: budgets, access tokens, freezes, balance, notifications"),
+    ("approvals", "Approvals", "The action policy, and asking a human"),
+    ("insights", "Insights", "Receipts, spending, value, audit"),
+    ("souls", "Marketplace", "Souls and their services, for buyers"),
+    ("seller", "Sellers", "Souls, services, jobs and earnings, for sellers"),
+    ("webhooks", "Webhooks", "Events, posted to endpoints of yours"),
+    ("mcp", "MCP", "The same for models: the Model Context Protocol"),
+    ("meta", "Service", "The service about itself"),
+];
+
+/// What many operations have in common, said once: whoever reads the document pays for every repetition, and so does the
+/// process that makes it.
+#[derive(Default)]
+struct Common {
+    writer: Writer,
+    parameters: Map<String, Value>,
+    responses: Map<String, Value>,
+    /// Names of refusals, by what they follow from.
+    refusals: HashMap<(u16, Vec<&'static str>, &'static str), String>,
+}
+
+fn reference(kind: &str, name: &str) -> Value {
+    json!({"$ref": format!("#/components/{kind}/{name}")})
+}
+
+/// The whole document.
+pub fn document(facts: &Facts<'_>) -> Value {
+    let mut common = Common::default();
+    for named in [&ERROR, &ACP_ERROR, &PAYMENT_REQUIRED, &INSUFFICIENT_CREDITS] {
+        common.writer.schema(&Shape::Ref(named), None);
+    }
+    let groups: BTreeMap<(&str, &str), &str> =
+        routes::all().map(|route| ((route.method, route.path), route.group)).collect();
+    let mut paths = Map::new();
+    for operation in super::all() {
+        let group = groups.get(&(operation.method, operation.path)).copied().unwrap_or("meta");
+        let item = paths.entry(operation.path.replace("+}", "}")).or_insert_with(|| json!({}));
+        let described = describe(&operation, group, facts.lacking, &mut common);
+        item[operation.method.to_ascii_lowercase()] = described;
+    }
+    let tags = TAGS.map(|(_, name, about)| json!({"name": name, "description": about}));
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": facts.service_name,
+            "version": facts.version,
+            "summary": "Tools for agents, paid by the call",
+            "description": about(facts),
+        },
+        "servers": [{"url": facts.base_url.unwrap_or("/")}],
+        "tags": tags,
+        "paths": paths,
+        "components": {
+            "schemas": common.writer.components,
+            "parameters": common.parameters,
+            "responses": common.responses,
+            "securitySchemes": schemes(facts),
+        },
+    })
+}
+
+fn about(facts: &Facts<'_>) -> String {
+    format!(
+        "{} sells tools to agents. A paid call without payment is answered 402 with a quote: sign it with a wallet (x402, \
+         USDC on {}) and repeat the request with `PAYMENT-SIGNATURE`, or send an access token that pays from credits. \
+         Queued calls are answered 202: poll `GET /v1/requests/{{id}}`.\n\n\
+         Give every purchase an `Idempotency-Key` and keep the same value for every retry of it: it is then charged once. \
+         Calls that cost more than your client's own cap need that cap raised first. `X-Dry-Run: true` says what a paid call \
+         would cost, for nothing.\n\n\
+         Every refusal is JSON with `error` and `message` (on ACP's paths with `code` and `message`). What no path takes is 404, another method of a path 405 with \
+         `Allow`. `x-error-codes` lists the codes of each status, `x-also-checked` what no schema can say of the input, and \
+         `x-unavailable` says why a tool cannot be called here.",
+        facts.service_name, facts.network
+    )
+}
+
+fn schemes(facts: &Facts<'_>) -> Value {
+    json!({
+        "walletProof": {
+            "type": "apiKey",
+            "in": "header",
+            "name": "x-agent-proof",
+            "description": format!(
+                "A wallet's signature that it is asking: EIP-712, domain `{} Agent Auth` version 1, type `AgentReadAuth(address \
+                 agent,string scope,uint256 issuedAt,bytes32 nonce)`, as base64 of JSON with its signature. Good for five \
+                 minutes and one request; scope `read` for GET, `write` for what changes something.",
+                facts.service_name
+            ),
+        },
+        "accessToken": {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "An access token of a wallet (POST /v1/agents/me/access-tokens). It pays from credits, within the \
+                            owner's budget.",
+        },
+        "soulKey": {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "The key of a soul, from POST /v1/soul/register.",
+        },
+        "platformToken": {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "The token of an agent platform, from whoever runs the service.",
+        },
+        "agentId": {
+            "type": "apiKey",
+            "in": "header",
+            "name": "X-Agent-ID",
+            "description": "The bare address or id of a job's buyer or seller, unless the deployment asks for proof.",
+        },
+    })
+}
+
+fn security(auth: Auth) -> Value {
+    match auth {
+        Auth::Nobody => json!([]),
+        Auth::Agent => json!([{"walletProof": []}, {"accessToken": []}]),
+        Auth::Wallet { .. } => json!([{"walletProof": []}]),
+        Auth::Buyer => json!([{}, {"walletProof": []}, {"accessToken": []}]),
+        Auth::WalletBuyer => json!([{}, {"walletProof": []}]),
+        Auth::SoulKey => json!([{"soulKey": []}]),
+        Auth::Platform => json!([{"platformToken": []}]),
+        Auth::Party => json!([{"walletProof": []}, {"accessToken": []}, {"soulKey": []}, {"agentId": []}]),
+    }
+}
+
+fn describe(operation: &Operation, group: &str, lacking: &Lacking, common: &mut Common) -> Value {
+    let tag = TAGS.iter().find(|(known, ..)| *known == group).map_or("Service", |(_, name, _)| name);
+    let mut described = json!({
+        "operationId": operation.id,
+        "summary": operation.summary,
+        "tags": [tag],
+        "security": security(operation.auth),
+        "responses": responses(operation, common),
+    });
+    let parameters = parameters(operation, common);
+    if !parameters.is_empty() {
+        described["parameters"] = json!(parameters);
+    }
+    if !operation.about.is_empty() {
+        described["description"] = json!(operation.about);
+    }
+    if let Some(body) = request_body(operation, &mut common.writer) {
+        described["requestBody"] = body;
+    }
+    if !operation.beyond_schema.is_empty() {
+        described["x-also-checked"] = json!(operation.beyond_schema);
+    }
+    if let Some(tool) = operation.sells {
+        match lacking.of(tool) {
+            // Directories list what has a price.
+            None => described["x-payment-info"] = json!({"price": price(tool), "protocols": [{"x402": {}}]}),
+            Some(what) => described["x-unavailable"] = json!(format!("this deployment has no {what}")),
+        }
+    }
+    described
+}
+
+/// The price as directories of x402 services read it. The 402 of the call itself is what counts.
+fn price(tool: &ToolSpec) -> Value {
+    let text = |amount: Usdc| amount.to_number().to_string();
+    let between =
+        |min: Usdc, max: Usdc| json!({"mode": "dynamic", "currency": "USD", "min": text(min), "max": text(max)});
+    let is_soul = MARKET.iter().any(|sold| sold.name == tool.name);
+    match tool.price {
+        Price::Of { .. } => between(top_up::LEAST, top_up::MOST),
+        Price::Fixed(least) if is_soul => between(least, MOST_FOR_TEXT),
+        Price::Fixed(price) => json!({"mode": "fixed", "currency": "USD", "amount": text(price)}),
+    }
+}
+
+fn parameters(operation: &Operation, common: &mut Common) -> Vec<Value> {
+    let mut parameters = Vec::new();
+    for segment in operation.path.split('/') {
+        if let Some(name) = segment.strip_prefix('{').and_then(|name| name.strip_suffix('}')) {
+            let name = name.trim_end_matches('+');
+            let (schema, about) = path_parameter(name, operation.path);
+            parameters
+                .push(json!({"name": name, "in": "path", "required": true, "description": about, "schema": schema}));
+        }
+    }
+    let names_itself = matches!(operation.auth, Auth::Agent | Auth::Wallet { .. } | Auth::Buyer | Auth::WalletBuyer);
+    if names_itself {
+        let schema = json!({"type": "string", "pattern": "^(0x[0-9a-fA-F]{40}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})?$"});
+        let about = "Your wallet's address or your agent's id; needed by nobody, and judged by whoever is sent it";
+        let parameter = || json!({"name": "X-Agent-ID", "in": "header", "description": about, "schema": schema});
+        parameters.push(common.parameter("X-Agent-ID", about, parameter));
+    }
+    let described = |place: &str, field: &Field| {
+        let schema = kind_schema(&field.kind);
+        let mut parameter = json!({"name": field.name, "in": place, "description": field.about, "schema": schema});
+        if field.required {
+            parameter["required"] = json!(true);
+        }
+        parameter
+    };
+    parameters.extend(operation.query.iter().map(|field| described("query", field)));
+    for field in operation.headers {
+        parameters.push(common.parameter(field.name, field.about, || described("header", field)));
+    }
+    parameters
+}
+
+impl Common {
+    /// A header that more than one operation reads: the same name with the same words is the same.
+    fn parameter(&mut self, name: &str, about: &str, make: impl FnOnce() -> Value) -> Value {
+        match self.parameters.get(name) {
+            Some(known) if known["description"] != about => return make(),
+            Some(_) => {}
+            None => drop(self.parameters.insert(name.to_owned(), make())),
+        }
+        reference("parameters", name)
+    }
+
+    /// A response of this name.
+    fn response(&mut self, name: &str, make: impl FnOnce(&mut Writer) -> Value) -> Value {
+        if !self.responses.contains_key(name) {
+            let response = make(&mut self.writer);
+            self.responses.insert(name.to_owned(), response);
+        }
+        reference("responses", name)
+    }
+
+    /// What an operation is refused with at this status.
+    fn refusal(&mut self, status: u16, codes: Vec<&'static str>, form: &'static str) -> Value {
+        let key = (status, codes, form);
+        if let Some(name) = self.refusals.get(&key) {
+            return reference("responses", name);
+        }
+        let plain = format!("{status}-{}", key.1.first().copied().unwrap_or("refused"));
+        let mut names = (1_u32..).map(|number| if number == 1 { plain.clone() } else { format!("{plain}-{number}") });
+        let name = names.find(|name| !self.responses.contains_key(name)).unwrap_or_default();
+        let words: Vec<String> = key.1.iter().map(|code| format!("`{code}`")).collect();
+        let mut response = json!({"description": words.join(", ")});
+        refuse(&mut response, status, &key.1, form);
+        self.responses.insert(name.clone(), response);
+        let reference = reference("responses", &name);
+        self.refusals.insert(key, name);
+        reference
+    }
+}
+
+/// What a segment of a path may be. What is not there is 404, whatever it looks like.
+fn path_parameter(name: &str, path: &str) -> (Value, &'static str) {
+    let text = || json!({"type": "string", "minLength": 1});
+    let example = |example: &str| json!({"type": "string", "minLength": 1, "examples": [example]});
+    match (name, path) {
+        ("reference", _) => (
+            json!({"type": "string", "pattern": "^0x[0-9a-fA-F]{64}$"}),
+            "Nonce of the authorization, or transaction hash",
+        ),
+        ("slug", _) => (example("counter"), "The soul's slug"),
+        ("service", _) => (example("statistics"), "The service's slug"),
+        ("token", _) => (text(), "From the link in the mail"),
+        ("handler", _) => (json!({"type": "string", "enum": [X402, CREDITS]}), "The payment handler's id"),
+        ("document", path) if path.starts_with("/acp/") => (
+            json!({"type": "string", "enum": ["spec.md", "config.json", "instrument.json"]}),
+            "How it works, or the JSON Schema of its configuration or of its instruments",
+        ),
+        ("document", _) => (example("agora-receipts.json"), "`<service>-receipts.json`"),
+        ("page", _) => (example("paying.md"), "The guide's name, in any case"),
+        ("event", _) => (example("evt_01ARZ3NDEKTSV4RRFFQ69G5FAV"), "The event's id"),
+        ("asset", _) => (text(), "Its name"),
+        ("path", _) => (example("report.pdf"), "Where the file is among the job's files; may have slashes"),
+        (_, path) if path.contains("/checkout_sessions") => {
+            (json!({"type": "string", "format": "uuid"}), "The session's id")
+        }
+        (_, path) if path.starts_with("/v1/requests") => {
+            (json!({"type": "string", "format": "uuid"}), "`request_id` of the call's answer")
+        }
+        (_, path) if path.starts_with("/v1/soul/") => (example("job_0123456789abcdef0123456789abcdef"), "The job's id"),
+        (_, path) if path.contains("receipts") => (example("rcpt_01ARZ3NDEKTSV4RRFFQ69G5FAV"), "The receipt's id"),
+        (_, path) if path.contains("approvals") => (example("appr_01ARZ3NDEKTSV4RRFFQ69G5FAV"), "The approval's id"),
+        (_, path) if path.contains("notifications") => {
+            (example("note_01ARZ3NDEKTSV4RRFFQ69G5FAV"), "The notification's id")
+        }
+        (_, path) if path.contains("webhooks") => (example("wh_01ARZ3NDEKTSV4RRFFQ69G5FAV"), "The endpoint's id"),
+        (_, path) if path.contains("access-tokens") => (json!({"type": "string", "format": "uuid"}), "The token's id"),
+        _ => (text(), "Its id"),
+    }
+}
+
+fn request_body(operation: &Operation, writer: &mut Writer) -> Option<Value> {
+    let is_needed = |schema: &Value| schema.get("required").is_some();
+    let json_body = |required: bool, mut schema: Value| {
+        let example = schema.as_object_mut().and_then(|schema| schema.remove("example"));
+        let mut content = json!({"schema": schema});
+        if let Some(example) = example {
+            content["example"] = example;
+        }
+        json!({"required": required, "content": {"application/json": content}})
+    };
+    Some(match operation.body {
+        Body::None => return None,
+        Body::Fields(fields) => {
+            let schema = input::schema(fields);
+            json_body(is_needed(&schema), schema)
+        }
+        Body::Nullable(fields) => {
+            let mut schema = input::schema(fields);
+            for (_, member) in schema["properties"].as_object_mut()?.iter_mut() {
+                let kind = member["type"].take();
+                member["type"] = json!([kind, "null"]);
+            }
+            json_body(is_needed(&schema), schema)
+        }
+        Body::Json { schema, required } => json_body(required, schema()),
+        Body::Rpc(schema) => json_body(true, schema()),
+        Body::Sold => {
+            let tool = operation.sells?;
+            let mut schema = tool.input_schema();
+            for field in RECEIPT_FIELDS {
+                let name = format!("receipt.{}", field.name);
+                if !writer.components.contains_key(&name) {
+                    let attached = input::schema(std::slice::from_ref(field))["properties"][field.name].take();
+                    writer.components.insert(name.clone(), attached);
+                }
+                schema["properties"][field.name] = reference("schemas", &name);
+            }
+            schema["example"] = (tool.example)();
+            // Without a body, most paid calls only say what they cost.
+            let is_soul = MARKET.iter().any(|sold| sold.name == tool.name);
+            json_body(is_soul && is_needed(&schema), schema)
+        }
+        Body::Bytes { content_type, about } => {
+            json!({"description": about, "required": false, "content": {content_type: {"schema": {}}}})
+        }
+        Body::Form(schema) => {
+            json!({"required": true, "content": {"application/x-www-form-urlencoded": {"schema": schema()}}})
+        }
+    })
+}
+
+/// Everything an operation may be refused with: what it names, and what follows from the rest of it.
+pub fn refusals(operation: &Operation) -> Vec<(u16, &'static str)> {
+    if matches!(operation.body, Body::Rpc(_)) {
+        return operation.refusals.to_vec();
+    }
+    let is_marketplace = operation.path.starts_with("/v1/soul");
+    let mut refusals = refusals_of(operation.auth, is_marketplace);
+    refusals.extend(operation.refusals);
+    if operation.path.contains('{') {
+        refusals.push((404, "not_found"));
+    }
+    let changes = operation.method != "GET";
+    // Large answers to anybody are counted by their bytes (`limits::weigh`).
+    let is_public = matches!(operation.auth, Auth::Nobody) && !changes;
+    if is_public && matches!(routes::group_of(operation.method, operation.path), "meta" | "souls") {
+        refusals.push((429, if is_marketplace { "rate_limited" } else { "rate_limit_exceeded" }));
+    }
+    let is_form = matches!(operation.body, Body::Form(_));
+    if changes || !operation.query.is_empty() || !operation.headers.is_empty() {
+        refusals.push((400, "invalid_request"));
+    }
+    if !is_form && !matches!(operation.body, Body::None) {
+        refusals.push((413, "payload_too_large"));
+    }
+    if !is_form && !matches!(operation.body, Body::None | Body::Bytes { .. }) {
+        refusals.push((415, "unsupported_media_type"));
+    }
+    refusals.sort_unstable();
+    refusals.dedup();
+    refusals
+}
+
+fn responses(operation: &Operation, common: &mut Common) -> Value {
+    let mut responses = Map::new();
+    for answer in operation.answers {
+        let links: Vec<&Link> = operation.links.iter().filter(|link| link.status == answer.status).collect();
+        let response = match &answer.content {
+            // Of what is paid, this one says the same of every tool.
+            Content::Json(Shape::Ref(named)) if operation.sells.is_some() => {
+                let words: Vec<&str> = std::iter::once(named.name).chain(links.iter().map(|link| link.name)).collect();
+                common.response(&words.join("-"), |writer| answered(answer, &links, None, writer))
+            }
+            _ => answered(answer, &links, operation.sells, &mut common.writer),
+        };
+        responses.insert(answer.status.to_string(), response);
+    }
+    let mut by_status: BTreeMap<u16, Vec<&'static str>> = BTreeMap::new();
+    for (status, code) in refusals(operation) {
+        by_status.entry(status).or_default().push(code);
+    }
+    let form = if operation.path.starts_with("/acp/") {
+        ACP_ERROR.name
+    } else if operation.sells.is_some() {
+        PAYMENT_REQUIRED.name
+    } else {
+        ERROR.name
+    };
+    for (status, codes) in by_status {
+        // Only a quote looks otherwise where something is sold.
+        let form = if form == PAYMENT_REQUIRED.name && status != 402 { ERROR.name } else { form };
+        match responses.get_mut(&status.to_string()) {
+            Some(response) => refuse(response, status, &codes, form),
+            None => drop(responses.insert(status.to_string(), common.refusal(status, codes, form))),
+        }
+    }
+    responses.insert("431".to_owned(), common.response("headers-too-large", |_| headers_too_large()));
+    Value::Object(responses)
+}
+
+/// The gateway's answer, not a function's. It has no schema: its body is not ours, and would be another form of error in every
+/// generated client.
+fn headers_too_large() -> Value {
+    json!({
+        "description":
+            "The request line and the headers' values are longer than 10,240 bytes together. The gateway says so, in JSON with a \
+             `message` alone",
+    })
+}
+
+/// An answer that is no refusal.
+fn answered(answer: &Answer, links: &[&Link], sold: Option<&'static ToolSpec>, writer: &mut Writer) -> Value {
+    let mut response = json!({"description": answer.about});
+    let (shape, types) = match &answer.content {
+        Content::Json(shape) => (Some(shape), [].as_slice()),
+        Content::Other(types) => (None, *types),
+        Content::JsonOr(shape, types) => (Some(shape), *types),
+    };
+    if let Some(shape) = shape {
+        response["content"]["application/json"] = json!({"schema": writer.schema(shape, sold)});
+    }
+    for content_type in types {
+        response["content"][*content_type] = json!({"schema": {"type": "string"}});
+    }
+    for (name, always, about) in answer.headers {
+        response["headers"][*name] = header(*always, about);
+    }
+    for link in links {
+        let parameters: Map<String, Value> =
+            link.parameters.iter().map(|(name, expression)| ((*name).to_owned(), json!(expression))).collect();
+        response["links"][link.name] = json!({"operationId": link.to, "parameters": parameters});
+    }
+    response
+}
+
+/// Adds to a response what its refusals look like. `form` is the component's name.
+fn refuse(response: &mut Value, status: u16, codes: &[&str], form: &str) {
+    let schema = |name: &str| reference("schemas", name);
+    response["content"]["application/json"]["schema"] = match form == PAYMENT_REQUIRED.name {
+        true => json!({"anyOf": [schema(PAYMENT_REQUIRED.name), schema(INSUFFICIENT_CREDITS.name)]}),
+        false => schema(form),
+    };
+    response["x-error-codes"] = json!(codes);
+    match status {
+        402 if form == PAYMENT_REQUIRED.name => {
+            response["headers"]["PAYMENT-REQUIRED"] = header(false, "x402 v2 terms, base64 of JSON; with every quote")
+        }
+        429 => {
+            response["headers"]["Retry-After"] = header(true, "Seconds");
+            response["headers"]["RateLimit"] = header(true, "What is left: IETF draft 11");
+        }
+        503 => response["headers"]["Retry-After"] = header(false, "Seconds"),
+        _ => {}
+    }
+}
+
+fn header(always: bool, about: &str) -> Value {
+    json!({"required": always, "description": about, "schema": {"type": "string"}})
+}

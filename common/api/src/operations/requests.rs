@@ -1,0 +1,133 @@
+//! What became of things.
+
+use base::input::{Field, Kind};
+use platform::http::headers::MAX_KEY_BYTES;
+
+use super::shape::{Member, Named, Shape, has, may};
+use super::shared::SETTLEMENT;
+use super::{Answer, Auth, Operation};
+
+/// What accepts durable submissions, as clients name it: the path behind `/v1/tools/`.
+pub static DURABLE: &[&str] = &[
+    "enrich/profile",
+    "enrich/email",
+    "verify/email",
+    "lookup/person-profile",
+    "lookup/person-email",
+    "lookup/person-email-status",
+    "identity/start",
+];
+
+/// The query of a recovery.
+pub static RECOVER: [Field; 2] = [
+    Field::required("endpoint", Kind::Choice(DURABLE), "Where it was submitted"),
+    Field::required(
+        "key",
+        Kind::Text { min: 1, max: MAX_KEY_BYTES, format: Some(&super::shared::VISIBLE) },
+        "The `Idempotency-Key` it was submitted with",
+    ),
+];
+
+/// A job as its owner polls it.
+pub static REQUEST: Named = Named {
+    name: "Request",
+    about: "A paid call. Poll while `status` is `pending` or `processing`; a `result` is there once it is `completed`.",
+    shape: Shape::Object(&[
+        has("request_id", Shape::Uuid),
+        has("tool", Shape::Text),
+        has("status", Shape::Choice(&["pending", "processing", "completed", "failed"])),
+        has("receipt_id", Shape::Text),
+        has("settlement_status", SETTLEMENT),
+        has("created_at", Shape::Time),
+        has("updated_at", Shape::Time),
+        may("result", Shape::Any).about("What the tool returned; its shape is the tool's"),
+        may("provider", Shape::Text),
+        may("provider_request_id", Shape::OrNull(&Shape::Text)),
+        may("mode", Shape::Choice(&["embedded", "upstream"])),
+        may("error", Shape::Text),
+        may("error_code", Shape::Text),
+        may("error_reason", Shape::OrNull(&Shape::Text)),
+        may("error_category", Shape::Text),
+        may("error_status", Shape::Integer),
+        may("credited_usdc", Shape::Usdc).about("Paid back as credits, because the work failed"),
+        may("kept_usdc", Shape::Usdc)
+            .about("Not paid back: what the work had used up of paid tools and model. With credited_usdc the price"),
+        may("progress", Shape::Object(PROGRESS)).about("How far long work has come"),
+    ]),
+};
+
+static PROGRESS: &[Member] = &[may("message", Shape::Text), may("percent", Shape::Integer)];
+
+static PAYMENT: &[Member] = &[
+    has("nonce", Shape::Hash),
+    has("state", STATE),
+    has("payer", Shape::Address),
+    has("network", Shape::Text),
+    has("claimed_at", Shape::Time),
+    may("request_id", Shape::Uuid).about("Only for its payer, by proof or access token"),
+    may("amount_usdc", Shape::Usdc),
+    may("transaction", Shape::OrNull(&Shape::Hash)),
+    may("job_status", Shape::Choice(&["pending", "processing", "completed", "failed"])),
+    may("credited_usdc", Shape::OrNull(&Shape::Usdc)),
+    may("kept_usdc", Shape::OrNull(&Shape::Usdc)),
+    may("reason", Shape::OrNull(&Shape::Text)),
+    may("updated_at", Shape::Time),
+];
+
+const STATE: Shape = Shape::Text;
+
+pub static OPERATIONS: &[Operation] = &[
+    Operation::get("/v1/requests/{id}", "getRequest", "What became of a paid call")
+        .auth(Auth::Agent)
+        .answers(&[Answer::ok("The request", Shape::Ref(&REQUEST)).headers(&[(
+            "PAYMENT-RESPONSE",
+            false,
+            "x402 v2 settlement, base64 of JSON",
+        )])])
+        .refuses(&[(404, "not_found"), (410, "result_expired")]),
+    Operation::get("/v1/payments/{reference}", "getPayment", "What became of a payment")
+        .about("By its nonce or by its transaction's hash. Its payer, by proof or token, is also told the `request_id`.")
+        .answers(&[Answer::ok(
+            "The payments; `never_seen` if there is none",
+            Shape::Object(&[
+                has("reference", Shape::Hash),
+                has("state", STATE).about("never_seen, received, settled, refused, credited_back, reversed, …"),
+                has("payments", Shape::List(&Shape::Object(PAYMENT))),
+            ]),
+        )])
+        .refuses(&[(400, "invalid_request"), (429, "rate_limit_exceeded"), (503, "provider_unavailable")]),
+    Operation::get("/v1/submissions/recover", "recoverSubmission", "What was accepted under a key")
+        .about("For clients that lost the answer to a durable submission. A 404 is no proof that it will not be accepted yet.")
+        .auth(Auth::Wallet { token_is_told: "access_tokens_wallet_only" })
+        .query(&RECOVER)
+        .answers(&[Answer::ok(
+            "The accepted job and its receipt",
+            Shape::Object(&[
+                has("request_id", Shape::Uuid),
+                has("receipt_id", Shape::Text),
+                has("status", Shape::Choice(&["pending", "processing", "completed", "failed"])),
+                has("settlement_status", SETTLEMENT),
+                has("idempotency_key", Shape::Text),
+                has("tool", Shape::Text),
+            ]),
+        )])
+        .refuses(&[(404, "submission_not_found")]),
+];
+
+#[cfg(test)]
+mod tests {
+    use catalog::CATALOG;
+
+    use super::*;
+
+    #[test]
+    fn every_durable_tool_can_be_recovered_by_each_of_its_paths() {
+        for tool in CATALOG.iter().filter(|tool| tool.durable) {
+            for path in tool.paths {
+                let endpoint = path.strip_prefix("/v1/tools/").unwrap();
+                assert!(DURABLE.contains(&endpoint), "{endpoint}");
+                assert_eq!(CATALOG.name_of(endpoint), Some(tool.name));
+            }
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! Bodies that are read by rules of their own, as JSON Schema. Each names the reader it describes; bounds come from there
+//! wherever that says them aloud.
+
+use base::input::{self, Format};
+use base::money::Usdc;
+use catalog::CATALOG;
+use ledger::webhooks::form;
+use market::form::{MAX_TEXT_BYTES, MOST_FOR_TEXT};
+use serde_json::{Value, json};
+use tools::spec::MARKET;
+
+use super::shared::amount;
+
+/// A decimal number, also in exponent form; empty is as good as absent.
+pub static DECIMAL: Format = Format {
+    name: None,
+    pattern: Some(r"^([0-9]+(\.[0-9]+)?([eE][-+]?[0-9]{1,2})?)?$"),
+    matches: |text| Usdc::parse_cap(text).is_ok(),
+    message: "must be a decimal number",
+};
+
+/// ISO 8601; a date alone is its midnight, and empty is as good as absent.
+pub static TIME: Format = Format {
+    name: None,
+    pattern: Some(
+        r"^([0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})?)?)?$",
+    ),
+    matches: |_| true,
+    message: "must be a time such as 2026-11-21T08:15:30Z",
+};
+
+const MOST: f64 = 1e12;
+
+fn dollars(usdc: Usdc) -> Value {
+    usdc.to_number()
+}
+
+/// A schema, or null.
+fn or_null(schema: Value) -> Value {
+    json!({"anyOf": [schema, {"type": "null"}]})
+}
+
+/// `functions/account`, budgets: `Change::read`.
+pub fn budgets() -> Value {
+    let cap = |about: &str| or_null(amount(0.000_001, MOST, about));
+    let share =
+        |about: &str| json!({"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": 1, "description": about});
+    let named = |about: &str, names: Value| {
+        let mut caps = json!({"type": ["object", "null"], "maxProperties": 50, "additionalProperties": cap("A daily cap"),
+            "description": about});
+        caps["propertyNames"] = names;
+        caps
+    };
+    json!({
+        "type": "object",
+        "properties": {
+            "daily": cap("Most that is charged in a day (UTC)"),
+            "per_transaction": cap("Most of one charge"),
+            "alert_at": share("Share of `daily` at which the owner is warned; 0.8"),
+            "pause_at": share("Share of `daily` at which charges stop; 1"),
+            "alert_email": {"type": ["string", "null"], "format": "email", "description": "Who is mailed the warning"},
+            "tools": named("Daily caps by tool", json!({"enum": tools()})),
+            "payees": named(
+                "Daily caps by payee: `service`, or a soul's slug",
+                json!({"pattern": "^[a-z0-9-]{3,100}$"}),
+            ),
+        },
+        "example": {"daily": 2, "per_transaction": 0.5, "tools": {"web_read": 1}},
+    })
+}
+
+/// What a tool may be called in policies and caps.
+fn tools() -> Vec<&'static str> {
+    CATALOG.iter().chain(MARKET).map(|tool| tool.name).collect()
+}
+
+fn strict(properties: Value, required: &[&str]) -> Value {
+    json!({"type": "object", "additionalProperties": false, "required": required, "properties": properties})
+}
+
+fn contact() -> Value {
+    strict(
+        json!({
+            "email": {"type": ["string", "null"], "format": "email"},
+            "phone": {"type": ["string", "null"], "pattern": r"^\+?[1-9][0-9]{1,14}$", "description": "E.164"},
+        }),
+        &[],
+    )
+}
+
+fn seconds(about: &str) -> Value {
+    json!({"type": ["integer", "null"], "minimum": 60, "maximum": 604_800, "description": about})
+}
+
+/// `approvals::form::policy`.
+pub fn policy() -> Value {
+    let time = json!({"type": ["string", "integer"], "pattern": "^[0-9]{2}:[0-9]{2}$", "minimum": 0, "maximum": 24});
+    let hours = strict(
+        json!({
+            "timezone": {"type": "string", "description": "IANA, such as Europe/Berlin"},
+            "start": time,
+            "end": time,
+            "days": {"type": ["array", "null"], "maxItems": 8, "items": {"type": "integer", "minimum": 0, "maximum": 7}},
+        }),
+        &["timezone", "start", "end"],
+    );
+    let one = |name: &str, schema: Value| strict(json!({name: schema}), &[name]);
+    let when = json!({"oneOf": [
+        one("always", json!({"const": true})),
+        one("amount_over_usdc", amount(0.0, MOST, "Calls that cost more")),
+        one("recipients_over", json!({"type": "integer", "minimum": 0, "maximum": 1000})),
+        one("recipient_domain_not_in", json!({"type": "array", "minItems": 1, "maxItems": 100, "items": {"type": "string"}})),
+        one("outside_hours", hours),
+    ]});
+    let rule = strict(
+        json!({
+            "id": {"type": ["string", "null"], "pattern": "^[A-Za-z0-9_.-]{1,64}$"},
+            "tool": {"type": "string", "description": "email, sms, voice, commerce, identity, the name of a tool, or *"},
+            "action": {"enum": ["require_approval", "deny"]},
+            "when": when,
+        }),
+        &["tool", "action", "when"],
+    );
+    let mut policy = strict(
+        json!({
+            "enabled": {"type": ["boolean", "null"]},
+            "rules": {"type": "array", "maxItems": 25, "items": rule},
+            "approver": or_null(contact()),
+            "timeout_seconds": seconds("How long a held call waits for its approver; 3600"),
+        }),
+        &["rules"],
+    );
+    policy["example"] = json!({
+        "approver": {"email": "you@example.com"},
+        "rules": [{"tool": "*", "action": "require_approval", "when": {"amount_over_usdc": "0.50"}}],
+    });
+    policy
+}
+
+/// `approvals::form::request`.
+pub fn approval() -> Value {
+    json!({
+        "type": "object",
+        "required": ["action_summary", "approver"],
+        "properties": {
+            "action_summary": {"type": "string", "minLength": 1, "maxLength": 2000},
+            "approver": contact(),
+            "preview": {"type": ["object", "null"], "description": "Shown to the approver; at most 4000 characters as JSON"},
+            "expires_in_seconds": seconds("How long there is to decide; 3600"),
+        },
+        "example": {"action_summary": "Send the offer", "approver": {"email": "you@example.com"}},
+    })
+}
+
+/// The form on the page of a decision.
+pub fn decision() -> Value {
+    json!({
+        "type": "object",
+        "required": ["decision"],
+        "properties": {
+            "decision": {"enum": ["approve", "deny"]},
+            "note": {"type": "string", "maxLength": 500},
+        },
+    })
+}
+
+/// The form of an identity check's page: empty to have a code mailed.
+pub fn identity_answer() -> Value {
+    json!({"type": "object", "properties": {"code": {"type": "string", "maxLength": 20}}})
+}
+
+/// `webhooks::form::Draft::read`, of a change.
+pub fn webhook() -> Value {
+    let mut schema = input::schema(form::CHANGE);
+    for member in ["url", "events", "description"] {
+        schema["properties"][member]["type"] = json!([schema["properties"][member]["type"], "null"]);
+    }
+    schema["properties"]["url"]["format"] = json!("uri");
+    schema["properties"]["events"]["minItems"] = json!(1);
+    schema["properties"]["enabled"] = json!({"type": ["boolean", "null"], "description": "Whether anything is posted"});
+    schema["example"] = json!({"events": ["request.completed", "request.failed"]});
+    schema
+}
+
+/// The same, of a new one.
+pub fn new_webhook() -> Value {
+    let mut schema = webhook();
+    schema["properties"]["url"]["type"] = json!("string");
+    schema["required"] = json!(["url"]);
+    schema["example"] = json!({"url": "https://example.org/hook", "events": ["request.completed", "request.failed"]});
+    schema
+}
+
+/// `marketplace::form::dollars`.
+fn price(least: f64, most: Usdc, about: &str) -> Value {
+    json!({"type": "number", "minimum": least, "maximum": dollars(most), "description": about})
+}
+
+fn slug(about: &str) -> Value {
+    json!({"type": "string", "pattern": "^[a-z0-9-]{3,100}$", "description": about})
+}
+
+/// `marketplace::service_form::Change::read`.
+pub fn service() -> Value {
+    let schema = |about: &str| json!({"type": ["object", "null"], "description": about});
+    let most = Usdc::from_micro(1_000_000_000);
+    json!({
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "minLength": 1, "maxLength": 255},
+            "price_usd": price(0.01, most, "USD"),
+            "description": {"type": ["string", "null"], "maxLength": 2000},
+            "category": {"enum": ["research", "build", "voice", "sms", "email", "judgment", "creative", "data", "custom"]},
+            "active": {"type": "boolean"},
+            "sandbox": {"type": "boolean", "description": "The work runs a program of yours; at least 0.5 USD"},
+            "input_schema": schema("JSON Schema of what a buyer sends as `input`"),
+            "output_schema": schema("JSON Schema that every result satisfies"),
+            "deadline_seconds": {"type": ["integer", "null"], "minimum": 10, "maximum": 604_800},
+            "executor": {"enum": ["model", "worker", "program"]},
+            "tools": {"type": ["array", "null"], "maxItems": 20, "items": {"enum": tools()}},
+            "tool_budget_usd": {"type": ["number", "null"], "minimum": 0, "maximum": dollars(most)},
+            "webhook_url": {"type": ["string", "null"], "format": "uri", "maxLength": 2048},
+            "test_cases": {"type": ["array", "null"], "maxItems": 10, "items": test_case()},
+        },
+    })
+}
+
+fn test_case() -> Value {
+    json!({
+        "type": "object",
+        "required": ["name", "input", "checks"],
+        "properties": {
+            "name": {"type": "string", "minLength": 1, "maxLength": 100},
+            "input": {"type": "object"},
+            "checks": {
+                "type": "array",
+                "minItems": 1,
+                "maxItems": 20,
+                "items": {"type": "object", "description": "`path` (a JSON pointer) and one of equals, matches, exists, max_length"},
+            },
+        },
+    })
+}
+
+/// `marketplace::service_form::create`: the members of a change, of which some have to be there.
+pub fn new_service() -> Value {
+    let mut schema = service();
+    // Where there is nothing yet, null is the same as absent.
+    for member in ["category", "active", "sandbox", "executor"] {
+        let given = schema["properties"][member].take();
+        schema["properties"][member] = or_null(given);
+    }
+    schema["properties"]["slug"] = slug("Its name in paths");
+    schema["required"] = json!(["slug", "name", "price_usd"]);
+    schema["example"] =
+        json!({"slug": "statistics", "name": "Word statistics", "price_usd": 0.5, "executor": "worker"});
+    schema
+}
+
+/// `marketplace::form::SoulForm::read`, with the first service.
+pub fn registration() -> Value {
+    json!({
+        "type": "object",
+        "required": ["name", "slug", "soul_md"],
+        "properties": {
+            "name": {"type": "string", "minLength": 1, "maxLength": 255},
+            "slug": slug("The soul's name in paths"),
+            "bio": {"type": ["string", "null"], "maxLength": 1000},
+            "avatar_url": {"type": ["string", "null"], "format": "uri", "maxLength": 2048},
+            "soul_md": {"type": "string", "minLength": 3, "maxLength": MAX_TEXT_BYTES, "description": "10 bytes to 50 KB"},
+            "soul_price": {"type": ["number", "null"], "minimum": 0, "maximum": dollars(MOST_FOR_TEXT)},
+            "service": or_null(new_service()),
+        },
+        "example": {"name": "Counter", "slug": "counter", "soul_md": "# Counter\n\nYou count words.", "soul_price": 15},
+    })
+}
+
+/// `functions/seller`, soul: `change_text`.
+pub fn soul_text() -> Value {
+    json!({
+        "type": "object",
+        "required": ["soul_md"],
+        "properties": {
+            "soul_md": {"type": "string", "minLength": 3, "maxLength": MAX_TEXT_BYTES, "description": "10 bytes to 50 KB"},
+            "change_note": {"type": ["string", "null"], "maxLength": 500},
+        },
+        "example": {"soul_md": "# Counter\n\nYou count words and letters.", "change_note": "letters too"},
+    })
+}
+
+/// `functions/seller`, soul: `change_price`.
+pub fn soul_price() -> Value {
+    json!({
+        "type": "object",
+        "required": ["soul_price"],
+        "properties": {"soul_price": {"type": ["number", "null"], "minimum": 0, "maximum": dollars(MOST_FOR_TEXT)}},
+        "example": {"soul_price": 15},
+    })
+}
+
+/// `functions/seller`, money: `link_wallet`.
+pub fn wallet() -> Value {
+    json!({
+        "type": "object",
+        "required": ["wallet_address"],
+        "properties": {
+            "wallet_address": {"type": "string", "pattern": "^0x[0-9a-fA-F]{40}$"},
+            "proof": {"type": ["string", "object", "null"], "description": "An agent proof of the wallet"},
+        },
+        "example": {"wallet_address": "0x9965507D1a55bcC2695C58ba16FB37d819B0A4dc"},
+    })
+}
+
+/// `functions/seller`, money: `read_amount`.
+pub fn payout() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "amount": {"type": ["number", "null"], "minimum": 0, "maximum": MOST, "description": "USDC; all there is, if none is named"},
+        },
+        "example": {"amount": 10},
+    })
+}

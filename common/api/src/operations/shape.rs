@@ -1,0 +1,154 @@
+//! What answers look like, as data that costs nothing until the document is made of it.
+
+use serde_json::{Map, Value, json};
+use tools::spec::ToolSpec;
+
+/// What a JSON value may be.
+#[derive(Clone, Copy)]
+pub enum Shape {
+    Any,
+    Bool,
+    Integer,
+    Number,
+    Text,
+    /// A time in ISO 8601, UTC.
+    Time,
+    Uuid,
+    Uri,
+    /// An amount of USDC, with six decimals.
+    Usdc,
+    /// `0x` and 40 hex digits, with checksum.
+    Address,
+    /// `0x` and 64 hex digits.
+    Hash,
+    /// One of these strings.
+    Choice(&'static [&'static str]),
+    /// This very boolean.
+    Is(bool),
+    OrNull(&'static Shape),
+    Null,
+    List(&'static Shape),
+    Object(&'static [Member]),
+    /// The members of both.
+    Extended(&'static [Member], &'static [Member]),
+    /// An object of members nobody knows beforehand.
+    Map(&'static Shape),
+    Either(&'static [Shape]),
+    /// A component.
+    Ref(&'static Named),
+    /// JSON Schema as it is.
+    Schema(fn() -> Value),
+    /// What the operation's tool returns.
+    Sold,
+}
+
+/// A member of an object.
+#[derive(Clone, Copy)]
+pub struct Member {
+    pub name: &'static str,
+    pub always: bool,
+    pub shape: Shape,
+    pub about: &'static str,
+}
+
+/// A shape that is a component of the document.
+pub struct Named {
+    pub name: &'static str,
+    pub about: &'static str,
+    pub shape: Shape,
+}
+
+/// A member that is always there.
+pub const fn has(name: &'static str, shape: Shape) -> Member {
+    Member { name, always: true, shape, about: "" }
+}
+
+/// A member that may be absent.
+pub const fn may(name: &'static str, shape: Shape) -> Member {
+    Member { name, always: false, shape, about: "" }
+}
+
+impl Member {
+    pub const fn about(self, about: &'static str) -> Member {
+        Member { about, ..self }
+    }
+}
+
+/// Turns shapes into JSON Schema, and remembers the components that they name.
+#[derive(Default)]
+pub struct Writer {
+    pub components: Map<String, Value>,
+}
+
+impl Writer {
+    /// JSON Schema of a shape; `sold` is what [`Shape::Sold`] stands for.
+    pub fn schema(&mut self, shape: &Shape, sold: Option<&'static ToolSpec>) -> Value {
+        match shape {
+            Shape::Any => json!({}),
+            Shape::Bool => json!({"type": "boolean"}),
+            Shape::Integer => json!({"type": "integer"}),
+            Shape::Number => json!({"type": "number"}),
+            Shape::Text => json!({"type": "string"}),
+            Shape::Time => json!({"type": "string", "format": "date-time"}),
+            Shape::Uuid => json!({"type": "string", "format": "uuid"}),
+            Shape::Uri => json!({"type": "string", "format": "uri"}),
+            Shape::Usdc => json!({"type": "string", "pattern": r"^-?[0-9]+\.[0-9]{6}$"}),
+            Shape::Address => json!({"type": "string", "pattern": "^0x[0-9a-fA-F]{40}$"}),
+            Shape::Hash => json!({"type": "string", "pattern": "^0x[0-9a-f]{64}$"}),
+            Shape::Choice(choices) => json!({"type": "string", "enum": choices}),
+            Shape::Is(value) => json!({"type": "boolean", "const": value}),
+            Shape::Null => json!({"type": "null"}),
+            Shape::OrNull(shape) => or_null(self.schema(shape, sold)),
+            Shape::List(of) => json!({"type": "array", "items": self.schema(of, sold)}),
+            Shape::Object(members) => self.object(members.iter(), sold),
+            Shape::Extended(members, more) => self.object(members.iter().chain(*more), sold),
+            Shape::Map(of) => json!({"type": "object", "additionalProperties": self.schema(of, sold)}),
+            Shape::Either(shapes) => {
+                let each: Vec<Value> = shapes.iter().map(|shape| self.schema(shape, sold)).collect();
+                json!({"anyOf": each})
+            }
+            Shape::Ref(named) => {
+                if !self.components.contains_key(named.name) {
+                    // Before its own members, which may lead back to it.
+                    self.components.insert(named.name.to_owned(), Value::Null);
+                    let mut schema = self.schema(&named.shape, None);
+                    schema["title"] = json!(named.name);
+                    if !named.about.is_empty() {
+                        schema["description"] = json!(named.about);
+                    }
+                    self.components.insert(named.name.to_owned(), schema);
+                }
+                json!({"$ref": format!("#/components/schemas/{}", named.name)})
+            }
+            Shape::Schema(schema) => schema(),
+            Shape::Sold => sold.map_or_else(|| json!({}), ToolSpec::output_schema),
+        }
+    }
+
+    fn object<'a>(&mut self, members: impl Iterator<Item = &'a Member>, sold: Option<&'static ToolSpec>) -> Value {
+        let (mut properties, mut required) = (Map::new(), Vec::new());
+        for member in members {
+            let mut schema = self.schema(&member.shape, sold);
+            if !member.about.is_empty() {
+                schema["description"] = json!(member.about);
+            }
+            properties.insert(member.name.to_owned(), schema);
+            if member.always {
+                required.push(member.name);
+            }
+        }
+        let mut schema = json!({"type": "object", "properties": properties});
+        if !required.is_empty() {
+            schema["required"] = json!(required);
+        }
+        schema
+    }
+}
+
+fn or_null(mut schema: Value) -> Value {
+    if let Some(name) = schema["type"].as_str().filter(|_| schema.get("enum").is_none()).map(str::to_owned) {
+        schema["type"] = json!([name, "null"]);
+        return schema;
+    }
+    json!({"anyOf": [schema, {"type": "null"}]})
+}

@@ -1,0 +1,443 @@
+//! The marketplace, for everybody but sellers.
+
+use base::input::{Field, Kind};
+use market::{listing, search};
+
+use super::shape::{Member, Named, Shape, has, may};
+use super::shared::OK;
+use super::{Answer, Auth, Body, FLAG, IDEMPOTENCY_KEY, Link, Operation, schemas};
+
+/// Body of `POST /v1/soul/jobs/{id}/rate`.
+pub static RATING: &[Field] = &[
+    Field::required("rating", Kind::Integer { min: 1, max: 5 }, "How good it was, 1 to 5"),
+    Field::optional("review", Kind::Text { min: 0, max: 1000, format: None }, "Why"),
+];
+
+const CATEGORIES: &[&str] = &["research", "build", "voice", "sms", "email", "judgment", "creative", "data", "custom"];
+const CATEGORY: Shape = Shape::Choice(CATEGORIES);
+const EXECUTOR: Shape = Shape::Choice(&["model", "worker", "program"]);
+const STATUS: Shape = Shape::Choice(&["active", "suspended"]);
+const SCHEMA: Shape = Shape::OrNull(&Shape::Map(&Shape::Any));
+pub const JOB_STATUS: &[&str] = &["pending", "processing", "completed", "failed"];
+const BUSY: &[(u16, &str)] = &[(503, "provider_unavailable")];
+
+static IN_LIST: &[Member] =
+    &[has("total_jobs", Shape::Integer), has("avg_rating", Shape::Number), has("rating_count", Shape::Integer)];
+
+/// A soul in a list.
+pub static SOUL: Named = Named {
+    name: "SoulSummary",
+    about: "",
+    shape: Shape::Object(&[
+        has("id", Shape::Uuid),
+        has("name", Shape::Text),
+        has("slug", Shape::Text),
+        has("bio", Shape::OrNull(&Shape::Text)),
+        has("ens_name", Shape::OrNull(&Shape::Text)),
+        has("stats", Shape::Object(IN_LIST)),
+    ]),
+};
+
+static PAGE: &[Member] =
+    &[has("limit", Shape::Integer), has("offset", Shape::Integer), has("next_cursor", Shape::OrNull(&Shape::Text))];
+static LIST: &[Member] = &[has("souls", Shape::List(&Shape::Ref(&SOUL))), has("pagination", Shape::Object(PAGE))];
+
+static FOUND_STATS: &[Member] = &[
+    has("total_jobs", Shape::Integer),
+    has("avg_rating", Shape::Number),
+    has("rating_count", Shape::Integer),
+    has("distinct_buyers", Shape::Integer).about("That bought something good, without the soul's own wallets"),
+    has("backing", Shape::Integer).about("What its buyers count for, by the fees they paid: see /v1/soul/ranking"),
+    has("weighted_votes", Shape::Number).about("Its ratings, each by the fee of its job"),
+    has("weighted_stars", Shape::Number),
+];
+static FOUND: &[Member] = &[
+    has("id", Shape::Uuid),
+    has("name", Shape::Text),
+    has("slug", Shape::Text),
+    has("ens_name", Shape::OrNull(&Shape::Text)),
+    has("stats", Shape::Object(FOUND_STATS)),
+    has("tier", Shape::Text),
+    has("quality", Shape::Number),
+    has("why", Shape::Text),
+];
+
+static TESTS: &[Member] = &[has("passed", Shape::Integer), has("total", Shape::Integer), has("at", Shape::Time)];
+
+/// A service as buyers see it.
+pub static OFFER: &[Member] = &[
+    has("id", Shape::Uuid),
+    has("name", Shape::Text),
+    has("slug", Shape::Text),
+    has("price_usd", Shape::Number),
+    has("description", Shape::OrNull(&Shape::Text)),
+    has("input_schema", SCHEMA),
+    has("output_schema", SCHEMA),
+    has("total_executions", Shape::Integer),
+    has("category", CATEGORY),
+    has("version", Shape::Integer),
+    has("sandbox", Shape::Bool),
+    has("executor", EXECUTOR),
+    has("deadline_seconds", Shape::Integer),
+    has("kept_if_failed_up_to", Shape::Number)
+        .about("The most of the price that is kept if the work fails: what it used up of paid tools and model. The rest is credited"),
+    has("tests", Shape::OrNull(&Shape::Object(TESTS))).about("What its test cases came to, of these very terms"),
+];
+
+static REPUTATION: &[Member] = &[
+    has("distinct_buyers", Shape::Integer),
+    has("repeat_rate", Shape::OrNull(&Shape::Number)),
+    has("refund_rate", Shape::OrNull(&Shape::Number)),
+    has("median_seconds", Shape::OrNull(&Shape::Number)),
+    has("p95_seconds", Shape::OrNull(&Shape::Number)),
+    has("sample_size", Shape::Integer),
+];
+
+static STATS: &[Member] = &[
+    has("total_jobs", Shape::Integer),
+    has("avg_rating", Shape::Number),
+    has("rating_count", Shape::Integer),
+    has("total_purchases", Shape::Integer),
+    has("purchases_last_24h", Shape::Integer),
+    has("purchases_last_7d", Shape::Integer),
+    has("purchases_last_30d", Shape::Integer),
+];
+
+/// A soul's public profile.
+pub static PROFILE: Named = Named {
+    name: "Soul",
+    about: "",
+    shape: Shape::Object(&[
+        has("id", Shape::Uuid),
+        has("name", Shape::Text),
+        has("slug", Shape::Text),
+        has("ens_name", Shape::OrNull(&Shape::Text)),
+        has("bio", Shape::OrNull(&Shape::Text)),
+        has("avatar_url", Shape::OrNull(&Shape::Uri)),
+        has("status", STATUS),
+        has("soul_for_sale", Shape::Bool),
+        has("soul_price", Shape::OrNull(&Shape::Number)),
+        has("version", Shape::Integer),
+        has("stats", Shape::Object(STATS)),
+        has("reputation", Shape::Object(REPUTATION)),
+    ]),
+};
+
+static VERSION: &[Member] = &[
+    has("version", Shape::Integer),
+    has("soul_hash", Shape::Text),
+    has("change_note", Shape::OrNull(&Shape::Text)),
+    has("created_at", Shape::Time),
+];
+static VERSIONS_PAGE: &[Member] =
+    &[has("limit", Shape::Integer), has("before", Shape::OrNull(&Shape::Integer)), has("has_more", Shape::Bool)];
+
+/// The history of a soul's text.
+pub static VERSIONS: Named = Named {
+    name: "SoulVersions",
+    about: "When the text changed, and its hashes; not the texts.",
+    shape: Shape::Object(&[
+        has("slug", Shape::Text),
+        has("version", Shape::Integer),
+        has("versions", Shape::List(&Shape::Object(VERSION))),
+        has("pagination", Shape::Object(VERSIONS_PAGE)),
+    ]),
+};
+
+/// Query of both routes that show a history.
+pub const HISTORY: &[Field] = &[
+    Field::optional("limit", Kind::Integer { min: 1, max: 100 }, "At most so many; 20"),
+    Field::optional("before", Kind::Integer { min: 1, max: u32::MAX as i64 }, "Only versions before this one"),
+];
+
+static COUNTED: &[Member] = &[
+    has("name", CATEGORY),
+    has("service_count", Shape::Integer),
+    has("job_count", Shape::Integer),
+    has("soul_count", Shape::Integer),
+];
+static TOTALS: &[Member] = &[
+    has("total_souls", Shape::Integer),
+    has("active_services", Shape::Integer),
+    has("total_jobs", Shape::Integer),
+    has("completed_jobs", Shape::Integer),
+    has("failed_jobs", Shape::Integer),
+    has("total_paid_to_sellers", Shape::Number),
+    has("total_purchases", Shape::Integer),
+    has("total_purchase_revenue", Shape::Number),
+    has("average_rating", Shape::Number),
+    has("rating_count", Shape::Integer),
+    has("categories", Shape::List(&Shape::Object(COUNTED))),
+];
+
+static TIER: &[Member] = &[has("tier", Shape::Text), has("means", Shape::Text)];
+static QUALITY: &[Member] = &[
+    has("formula", Shape::Text),
+    has("rating", Shape::Text),
+    has("reputation", Shape::Text),
+    has("backing", Shape::Text),
+    has("votes", Shape::Text),
+    has("constants", Shape::Map(&Shape::Number)),
+    has("range", Shape::List(&Shape::Number)),
+];
+static BOUNDS: &[Member] =
+    &[has("items_read_per_search", Shape::Integer), has("quality_levels", Shape::Integer), has("note", Shape::Text)];
+static RANKING: &[Member] = &[
+    has("order", Shape::Text),
+    has("tiers", Shape::List(&Shape::Object(TIER))),
+    has("quality", Shape::Object(QUALITY)),
+    has("typos", Shape::Text),
+    has("what_does_not_count", Shape::Text),
+    has("list", Shape::Text),
+    has("bounds", Shape::Object(BOUNDS)),
+];
+
+static REGISTERED: &[Member] =
+    &[has("id", Shape::Uuid), has("name", Shape::Text), has("slug", Shape::Text), has("status", STATUS)];
+static FIRST: &[Member] =
+    &[has("id", Shape::Uuid), has("name", Shape::Text), has("slug", Shape::Text), has("price_usd", Shape::Number)];
+
+static TYPE: &[Member] = &[
+    has("slug", Shape::Text),
+    has("name", Shape::Text),
+    has("description", Shape::Text),
+    has("category", CATEGORY),
+    has("default_price", Shape::Number),
+    has("suggested_price", Shape::Number),
+    has("requires_sandbox", Shape::Bool),
+    has("input_schema", Shape::Map(&Shape::Any)),
+];
+static SUGGESTED: &[Member] = &[has("name", Shape::Text), has("slug", Shape::Text), has("price_usd", Shape::Number)];
+static TEMPLATE: &[Member] = &[
+    has("key", Shape::Text),
+    has("name", Shape::Text),
+    has("description", Shape::Text),
+    has("category", CATEGORY),
+    has("example_soul_md", Shape::Text),
+    has("suggested_services", Shape::List(&Shape::Object(SUGGESTED))),
+];
+
+static PRICING: &[Member] =
+    &[has("service_price", Shape::Number), has("platform_fee", Shape::Number), has("seller_revenue", Shape::Number)];
+static PROGRESS: &[Member] =
+    &[has("message", Shape::OrNull(&Shape::Text)), has("percent", Shape::OrNull(&Shape::Integer))];
+static JOB_ERROR: &[Member] =
+    &[has("code", Shape::Text), has("reason", Shape::OrNull(&Shape::Text)), has("message", Shape::Text)];
+static FILES: &[Member] = &[has("count", Shape::Integer), has("url", Shape::Text)];
+
+/// What every view of a job has.
+pub static JOB: &[Member] = &[
+    has("id", Shape::Text),
+    has("job_id", Shape::Uuid),
+    has("status", Shape::Choice(JOB_STATUS)),
+    has("pricing", Shape::Object(PRICING)),
+    has("service", Shape::OrNull(&Shape::Text)),
+    has("seller", Shape::OrNull(&Shape::Text)),
+    has("created_at", Shape::Time),
+    has("updated_at", Shape::Time),
+    may("rating", Shape::Integer),
+    may("rating_proven", Shape::Bool).about("Whether its buyer proved to be the one who rated: only then it counts"),
+    may("review", Shape::Text),
+    may("progress", Shape::Object(PROGRESS)),
+    may("deadline", Shape::Time),
+    may("error", Shape::Object(JOB_ERROR)),
+    may("credited_usdc", Shape::Number).about("Paid back as credits, because the work failed"),
+    may("kept_usdc", Shape::Number).about("Not paid back: what the work had used up of paid tools and model"),
+];
+
+static RESULT: &[Member] = &[
+    may("result", Shape::Text),
+    may("result_truncated", Shape::Bool),
+    may("has_full_result", Shape::Bool),
+    may("model_used", Shape::OrNull(&Shape::Text)),
+    may("tokens_used", Shape::OrNull(&Shape::Integer)),
+    may("tools_used", Shape::Any),
+    may("result_expired", Shape::Is(true)).about("It was delivered, and is no longer kept"),
+    may("output", Shape::Object(&[has("files", Shape::Object(FILES))])),
+    may("input", Shape::Any).about("For its seller: what the service is to work on"),
+];
+
+/// A job of a soul.
+pub static SOUL_JOB: Named = Named {
+    name: "SoulJob",
+    about: "An execution of a service. Its result is text; long ones are cut unless `full=true` asks for all.",
+    shape: Shape::Extended(JOB, RESULT),
+};
+
+static FILE: &[Member] = &[
+    has("path", Shape::Text),
+    has("size", Shape::Integer),
+    has("content_type", Shape::Text),
+    has("download_url", Shape::Text),
+];
+
+/// Query of both routes that show a job.
+pub const FULL: &[Field] = &[Field::optional("full", FLAG, "The whole result, however long")];
+
+const LISTED: &[Field] = &[LIMIT, OFFSET, CURSOR];
+const LIMIT: Field = Field::optional("limit", Kind::Integer { min: 1, max: 100 }, "At most so many; 50");
+const OFFSET: Field = Field::optional(
+    "offset",
+    Kind::Integer { min: 0, max: listing::MAX_OFFSET as i64 },
+    "Skips so many; farther in, go on with cursor",
+);
+const CURSOR: Field =
+    Field::optional("cursor", Kind::Text { min: 0, max: 1000, format: None }, "A page's pagination.next_cursor");
+const IN_CATEGORY: Field = Field::optional("category", Kind::Choice(CATEGORIES), "Only of this category");
+const QUERY: Kind = Kind::Text { min: 2, max: search::MAX_QUERY, format: None };
+
+const LIST_REFUSALS: &[(u16, &str)] =
+    &[(400, "invalid_request"), (400, "invalid_cursor"), (503, "provider_unavailable")];
+const GIVEN_CURSOR: &str = "a cursor is one that a page of this route gave";
+const DOWNLOADED: &[(&str, bool, &str)] = &[("Content-Disposition", true, "The file's name")];
+
+const SERVICES: Shape = Shape::List(&Shape::Object(OFFER));
+
+pub static OPERATIONS: &[Operation] = &[
+    Operation::get("/v1/soul", "listSouls", "Souls by completed jobs")
+        .query(LISTED)
+        .answers(&[Answer::ok("A page", Shape::Object(LIST))])
+        .refuses(LIST_REFUSALS)
+        .beyond_schema(GIVEN_CURSOR),
+    Operation::get("/v1/soul/", "listSoulsToo", "The same as /v1/soul, for clients that append a slash")
+        .query(LISTED)
+        .answers(&[Answer::ok("A page", Shape::Object(LIST))])
+        .refuses(LIST_REFUSALS)
+        .beyond_schema(GIVEN_CURSOR),
+    Operation::get("/v1/soul/browse", "browseSouls", "Souls of one category, with the number of all")
+        .query(&[LIMIT, OFFSET, CURSOR, IN_CATEGORY])
+        .answers(&[Answer::ok("A page", Shape::Extended(LIST, &[has("total", Shape::Integer)]))])
+        .refuses(LIST_REFUSALS)
+        .beyond_schema(GIVEN_CURSOR),
+    Operation::get("/v1/soul/search", "searchSouls", "Finds souls by words")
+        .query(&[
+            Field::required("q", QUERY, "Words of the name or the bio"),
+            Field::optional("limit", Kind::Integer { min: 1, max: search::MAX_RESULTS as i64 }, "At most so many; 20"),
+            IN_CATEGORY,
+        ])
+        .answers(&[Answer::ok(
+            "What was found, best first",
+            Shape::Object(&[
+                has("query", Shape::Text),
+                has("results", Shape::List(&Shape::Object(FOUND))),
+                has("total", Shape::Integer),
+                has("total_relation", Shape::Choice(&["exact", "at_least"])),
+                has("ranking", Shape::Text),
+            ]),
+        )])
+        .refuses(&[(400, "invalid_request"), (429, "rate_limited"), (503, "provider_unavailable")])
+        .beyond_schema("spaces around the words do not count"),
+    Operation::get("/v1/soul/stats", "getMarketStats", "What the marketplace has done")
+        .answers(&[Answer::ok("Totals", Shape::Object(TOTALS))])
+        .refuses(BUSY),
+    Operation::get("/v1/soul/ranking", "getRanking", "How results are ordered, with the constants")
+        .answers(&[Answer::ok("The order", Shape::Object(RANKING))]),
+    Operation::post("/v1/soul/register", "registerSoul", "Becomes a seller")
+        .about(
+            "The soul key is in this answer. With an Idempotency-Key the same registration from the same address is answered \
+             with it again until the key is replaced; without one, whoever loses it has lost the soul.",
+        )
+        .headers(&[IDEMPOTENCY_KEY])
+        .body(Body::Json { schema: schemas::registration, required: true })
+        .answers(&[Answer::ok(
+            "Registered",
+            Shape::Object(&[
+                OK,
+                has("soul_key", Shape::OrNull(&Shape::Text))
+                    .about("Send it as Authorization: Bearer. Null in the answer to a repeat, once it was replaced"),
+                has("soul_agent", Shape::Object(REGISTERED)),
+                may("service", Shape::Object(FIRST)),
+                may("webhook_secret", Shape::OrNull(&Shape::Text)).about("As the soul key"),
+            ]),
+        )])
+        .refuses(&[
+            (400, "content_blocked"),
+            (409, "request_in_progress"),
+            (422, "idempotency_key_reused"),
+            (409, "slug_taken"),
+            (409, "soul_exists"),
+            (429, "rate_limited"),
+            (503, "provider_unavailable"),
+        ])
+        .beyond_schema("prices have at most six decimals; schemas, names and texts are judged; see docs/MARKETPLACE.md")
+        .links(&[
+            Link {
+                name: "profile",
+                status: 200,
+                to: "getSoul",
+                parameters: &[("slug", "$response.body#/soul_agent/slug")],
+            },
+            Link {
+                name: "versions",
+                status: 200,
+                to: "listSoulVersions",
+                parameters: &[("slug", "$response.body#/soul_agent/slug")],
+            },
+            Link {
+                name: "buy",
+                status: 200,
+                to: "purchase",
+                parameters: &[("slug", "$response.body#/soul_agent/slug")],
+            },
+        ]),
+    Operation::get("/v1/soul/service-types", "listServiceTypes", "Types of services to begin with").answers(&[
+        Answer::ok(
+            "Types",
+            Shape::Object(&[
+                has("types", Shape::List(&Shape::Object(TYPE))),
+                has("categories", Shape::List(&CATEGORY)),
+            ]),
+        ),
+    ]),
+    Operation::get("/v1/soul/templates", "listTemplates", "Souls to adapt")
+        .answers(&[Answer::ok("Templates", Shape::Object(&[has("templates", Shape::List(&Shape::Object(TEMPLATE)))]))]),
+    Operation::get("/v1/soul/{slug}", "getSoul", "A soul's profile, and what it offers")
+        .about("By its slug, or by the wallet it is paid at.")
+        .answers(&[Answer::ok(
+            "The profile",
+            Shape::Object(&[has("soul", Shape::Ref(&PROFILE)), has("services", SERVICES)]),
+        )])
+        .refuses(&[(404, "not_found"), (503, "provider_unavailable")]),
+    Operation::get("/v1/soul/{slug}/versions", "listSoulVersions", "When the soul's text changed")
+        .query(HISTORY)
+        .answers(&[Answer::ok("A page of the history", Shape::Ref(&VERSIONS))])
+        .refuses(&[(400, "invalid_request"), (404, "not_found"), (503, "provider_unavailable")]),
+    Operation::get("/v1/soul/jobs/{id}", "getSoulJob", "A job, to its buyer and its seller")
+        .auth(Auth::Party)
+        .query(FULL)
+        .answers(&[Answer::ok("The job", Shape::Object(&[has("job", Shape::Ref(&SOUL_JOB))]))]),
+    Operation::get("/v1/soul/jobs/{id}/files", "listSoulJobFiles", "The files of a job").auth(Auth::Party).answers(&[
+        Answer::ok(
+            "The files",
+            Shape::Object(&[
+                has("job_id", Shape::Text),
+                has("file_count", Shape::Integer),
+                has("files", Shape::List(&Shape::Object(FILE))),
+            ]),
+        ),
+    ]),
+    Operation::get("/v1/soul/jobs/{id}/files/{path+}", "getSoulJobFile", "One file of a job")
+        .auth(Auth::Party)
+        .headers(&[Field::optional(
+            "Range",
+            Kind::Text { min: 1, max: 100, format: Some(&super::shared::VISIBLE) },
+            "A part of it: bytes=0-99",
+        )])
+        .answers(&[
+            Answer::other(200, "The file, of its own type", &["*/*"]).headers(DOWNLOADED),
+            Answer::other(206, "The part that was asked for", &["*/*"]).headers(DOWNLOADED),
+            Answer {
+                headers: &[("Location", true, "Where the large file is, for a while")],
+                ..Answer::json(307, "A large file", Shape::Object(&[has("download_url", Shape::Uri)]))
+            },
+        ])
+        .refuses(&[(404, "not_found"), (410, "result_expired"), (416, "range_not_satisfiable")]),
+    Operation::post("/v1/soul/jobs/{id}/rate", "rateSoulJob", "Rates a completed job, once. Without a proof or an access token of its buyer the rating is kept and does not count")
+        .auth(Auth::Party)
+        .body(Body::Fields(RATING))
+        .answers(&[Answer::ok(
+            "It is kept; the message says whether it counts",
+            Shape::Object(&[OK, has("message", Shape::Text), has("rating", Shape::Integer)]),
+        )])
+        .refuses(&[(400, "job_not_completed"), (400, "already_rated")]),
+];

@@ -1,0 +1,271 @@
+//! Everything that is paid for: projections of the catalog, one operation for each path.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use ::catalog::CATALOG;
+use base::input::{Field, Kind};
+use ledger::payments::wire;
+use platform::http::headers::{MAX_APPROVAL_BYTES, MAX_COST_BYTES, MAX_QUOTE_BYTES};
+use tools::spec::{self, MARKET, TOP_UP, ToolSpec};
+use tools_people::verification::identity;
+
+use super::shape::{Member, Named, Shape, has, may};
+use super::shared::{OK, SETTLEMENT};
+use super::{Answer, Auth, Body, IDEMPOTENCY_KEY, Link, Operation};
+
+/// Headers of a paid call. A payment may come in other dialects too (README); these are the ones to send.
+static HEADERS: &[Field] = &[
+    IDEMPOTENCY_KEY,
+    Field::optional(
+        "PAYMENT-SIGNATURE",
+        Kind::Text { min: 0, max: wire::MAX_HEADER_BYTES, format: Some(&super::shared::ASCII) },
+        "x402 v2: the signed payment, base64 of JSON. Clients of x402 send it when they are answered 402",
+    ),
+    Field::optional(
+        "X-Quote-ID",
+        Kind::Text { min: 0, max: MAX_QUOTE_BYTES, format: Some(&super::shared::ASCII) },
+        "The quote that is paid; x402 v2 payments carry it themselves",
+    ),
+    Field::optional(
+        "X-Max-Cost-USDC",
+        Kind::Text { min: 0, max: MAX_COST_BYTES, format: Some(&super::schemas::DECIMAL) },
+        "The most this call may cost you; above it, it is refused before any price is asked for. Dear calls need it raised",
+    ),
+    Field::optional(
+        "X-Dry-Run",
+        super::FLAG,
+        "`true`: says what the call would cost and who would stop it; nothing is charged or written",
+    ),
+    Field::optional(
+        "X-Approval-Id",
+        Kind::Text { min: 0, max: MAX_APPROVAL_BYTES, format: Some(&super::shared::ASCII) },
+        "The approval that releases a held call",
+    ),
+];
+
+/// Refusals of a paid call beside those that follow from who may call.
+const PAID: [(u16, &str); 19] = [
+    (400, "invalid_quote"),
+    (400, "quote_mismatch"),
+    (400, "exceeds_caller_budget"),
+    (402, "payment_required"),
+    (402, "payment_verification_failed"),
+    (402, "insufficient_credits"),
+    (403, "action_denied_by_policy"),
+    (403, "approval_required"),
+    (403, "approval_invalid"),
+    (403, "budget_exceeded"),
+    (403, "frozen_by_owner"),
+    (409, "payment_already_used"),
+    (410, "result_expired"),
+    (409, "request_in_progress"),
+    (409, "too_many_pending_approvals"),
+    (422, "idempotency_key_reused"),
+    (500, "payment_processing_error"),
+    (503, "service_paused"),
+    (503, "provider_unavailable"),
+];
+/// What is refused only of what souls sell.
+const SOLD_BY_SOULS: [(u16, &str); 5] = [
+    (400, "invalid_input"),
+    (400, "not_for_sale"),
+    (404, "not_found"),
+    (404, "soul_not_found"),
+    (404, "service_not_found"),
+];
+static REFUSALS: &[(u16, &str)] = &PAID;
+/// Of what is told to a proven wallet alone.
+static PROVEN_REFUSALS: [(u16, &str); PAID.len() + 1] = {
+    let mut all = [(401, "agent_proof_required"); PAID.len() + 1];
+    let mut next = 0;
+    while next < PAID.len() {
+        all[next] = PAID[next];
+        next += 1;
+    }
+    all
+};
+static MARKET_REFUSALS: [(u16, &str); PAID.len() + SOLD_BY_SOULS.len()] = {
+    let mut all = [PAID[0]; PAID.len() + SOLD_BY_SOULS.len()];
+    let mut next = 0;
+    while next < all.len() {
+        all[next] = if next < PAID.len() { PAID[next] } else { SOLD_BY_SOULS[next - PAID.len()] };
+        next += 1;
+    }
+    all
+};
+
+static SERVICE: &[Member] = &[has("name", Shape::Text), has("seller", Shape::Text), has("price", Shape::Usdc)];
+
+/// A call that was accepted and is to be polled.
+pub static ACCEPTED: Named = Named {
+    name: "Accepted",
+    about: "Paid, and being worked on: poll GET /v1/requests/{request_id}.",
+    shape: Shape::Object(&[
+        has("request_id", Shape::Uuid),
+        has("tool", Shape::Text),
+        has("status", Shape::Choice(&["processing"])),
+        has("receipt_id", Shape::Text),
+        has("settlement_status", SETTLEMENT),
+        has("message", Shape::Text),
+        may("idempotency_key", Shape::Text).about("The call's name, where it has one"),
+        may("soul_job_id", Shape::Text).about("Of a soul's service: see GET /v1/soul/jobs/{id}"),
+        may("service", Shape::Object(SERVICE)),
+        may("verification_url", Shape::Text).about("Of an identity check: the page for the person who is asked"),
+        may("expires_at", Shape::Time).about("Of an identity check: the page is good until then"),
+    ]),
+};
+
+static STORED: &[Member] = &[
+    has("request_id", Shape::Uuid),
+    has("tool", Shape::Text),
+    has("status", Shape::Text),
+    has("receipt_id", Shape::Text),
+    has("settlement_status", SETTLEMENT),
+    has("message", Shape::Text),
+];
+
+static DAY: &[Member] = &[
+    has("counted_usdc", Shape::Usdc),
+    has("spent_today_usdc", Shape::Usdc),
+    has("in_flight_usdc", Shape::Usdc),
+    has("daily_limit_usdc", Shape::OrNull(&Shape::Usdc)),
+];
+
+/// What a dry run says.
+pub static REHEARSAL: Named = Named {
+    name: "Rehearsal",
+    about: "The answer to `X-Dry-Run: true`: nothing was charged, held or written.",
+    shape: Shape::Object(&[
+        has("dry_run", Shape::Is(true)),
+        has("tool", Shape::Text),
+        has("price_usdc", Shape::Usdc),
+        has("would_be_accepted", Shape::Bool),
+        has("refusal", Shape::OrNull(&Shape::Map(&Shape::Any))).about("What the call would be told, with its `status`"),
+        has("stored_answer", Shape::OrNull(&Shape::Object(STORED)))
+            .about("What was bought already, under this name or payment"),
+        may("to_sign_usdc", Shape::Usdc),
+        may("from_credits_usdc", Shape::Usdc),
+        may("credits_balance_usdc", Shape::Usdc),
+        may("budget", Shape::Object(DAY)),
+        may(
+            "policy",
+            Shape::Object(&[
+                has("verdict", Shape::Choice(&["none", "allow", "require_approval", "deny"])),
+                may("rule", Shape::Text),
+            ]),
+        ),
+    ]),
+};
+
+static COMPLETED: &[Member] = &[
+    has("request_id", Shape::Uuid),
+    has("receipt_id", Shape::Text),
+    has("status", Shape::Choice(&["completed"])),
+    has("tool", Shape::Text),
+    has("result", Shape::Sold),
+    may("provider", Shape::Text),
+    may("mode", Shape::Choice(&["embedded", "upstream"])),
+];
+
+static TOPPED_UP: &[Member] = &[
+    has("topped_up", Shape::Usdc),
+    has("credits_balance", Shape::Usdc),
+    has("transaction_id", Shape::Text),
+    has("settlement_tx", Shape::OrNull(&Shape::Hash)),
+    has("already_credited", Shape::Bool),
+    has("request_id", Shape::Uuid),
+    has("receipt_id", Shape::Text),
+];
+
+const SETTLED: &[(&str, bool, &str)] = &[("PAYMENT-RESPONSE", false, "x402 v2 settlement, base64 of JSON")];
+const LATER: Answer =
+    Answer::json(202, "Accepted; what is not done yet is polled", Shape::Ref(&ACCEPTED)).headers(SETTLED);
+
+static DIRECT: &[Answer] = &[
+    Answer::ok(
+        "The result, or what a dry run says",
+        Shape::Either(&[Shape::Object(&[OK, has("data", Shape::Object(COMPLETED))]), Shape::Ref(&REHEARSAL)]),
+    )
+    .headers(SETTLED),
+    LATER,
+];
+static CREDITED: &[Answer] = &[
+    Answer::ok(
+        "Credited, or what a dry run says",
+        Shape::Either(&[Shape::Object(&[OK, has("data", Shape::Object(TOPPED_UP))]), Shape::Ref(&REHEARSAL)]),
+    )
+    .headers(SETTLED),
+    LATER,
+];
+static HANDED_OVER: &[Answer] = &[
+    Answer::ok("The result itself, or what a dry run says", Shape::Either(&[Shape::Sold, Shape::Ref(&REHEARSAL)]))
+        .headers(SETTLED),
+    LATER,
+];
+static QUEUED: &[Answer] = &[Answer::ok("What a dry run says", Shape::Ref(&REHEARSAL)), LATER];
+
+const POLL: Link =
+    Link { name: "poll", status: 202, to: "getRequest", parameters: &[("id", "$response.body#/request_id")] };
+const EXPLAIN: Link =
+    Link { name: "explain", status: 202, to: "explainReceipt", parameters: &[("id", "$response.body#/receipt_id")] };
+const SOUL_JOB: Link =
+    Link { name: "job", status: 202, to: "getSoulJob", parameters: &[("id", "$response.body#/soul_job_id")] };
+const FILES: Link =
+    Link { name: "files", status: 202, to: "listSoulJobFiles", parameters: &[("id", "$response.body#/soul_job_id")] };
+
+/// What generated clients call it: the tool's name, and for its other paths and for what souls sell the path's last word.
+/// Where the word before that says what is done (`find/business`), it is part of the name.
+fn id(tool: &ToolSpec, path: &'static str) -> &'static str {
+    let is_listed = CATALOG.iter().chain([&TOP_UP]).any(|listed| listed.name == tool.name);
+    if is_listed && path == tool.path() {
+        return tool.name;
+    }
+    static DONE: LazyLock<HashMap<&'static str, String>> = LazyLock::new(|| {
+        let paths = CATALOG.iter().flat_map(|tool| tool.paths);
+        let done = paths.filter_map(|path| {
+            let (what, of) = path.strip_prefix("/v1/tools/")?.split_once('/')?;
+            matches!(what, "find" | "resolve").then(|| (*path, format!("{what}_{}", of.replace('-', "_"))))
+        });
+        done.collect()
+    });
+    DONE.get(path).map_or_else(|| path.rsplit('/').next().unwrap_or(path), String::as_str)
+}
+
+/// One operation for each path of everything that is sold.
+pub fn operations() -> impl Iterator<Item = Operation> {
+    let sold = CATALOG.iter().chain(MARKET).copied().chain([TOP_UP]);
+    sold.flat_map(|tool| tool.paths.iter().map(move |path| operation(tool, path)))
+}
+
+fn operation(tool: &'static ToolSpec, path: &'static str) -> Operation {
+    let is_soul = spec::MARKET.iter().any(|sold| sold.name == tool.name);
+    let answers = match (tool.answer, tool.sells_credits, is_soul || tool.bare) {
+        (_, true, _) => CREDITED,
+        (spec::Answer::Direct, _, true) => HANDED_OVER,
+        (spec::Answer::Direct, _, false) => DIRECT,
+        (spec::Answer::Queued, ..) => QUEUED,
+    };
+    let links: &[Link] = match (tool.answer, is_soul) {
+        (spec::Answer::Queued, true) => &[POLL, EXPLAIN, SOUL_JOB, FILES],
+        _ => &[POLL, EXPLAIN],
+    };
+    let auth = if tool.sells_credits { Auth::WalletBuyer } else { Auth::Buyer };
+    let refusals: &'static [(u16, &'static str)] = match tool.name {
+        _ if is_soul => &MARKET_REFUSALS,
+        name if name == identity::SPEC.name => &PROVEN_REFUSALS,
+        _ => REFUSALS,
+    };
+    Operation {
+        sells: Some(tool),
+        beyond_schema: "your X-Max-Cost-USDC, and what no schema says of the input (that a host is public, what a seller asks for), are \
+                        checked before any price is quoted",
+        ..Operation::post(path, id(tool, path), tool.summary)
+            .auth(auth)
+            .headers(HEADERS)
+            .body(Body::Sold)
+            .answers(answers)
+            .refuses(refusals)
+            .links(links)
+    }
+}

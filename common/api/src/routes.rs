@@ -1,0 +1,303 @@
+//! The table of routes: which group answers which path. Paid paths come from the catalog, the rest are listed here.
+//!
+//! `template.yaml` names the same routes and a test compares the two. The table also answers what no route answers:
+//! 404 for unknown paths, 405 with `Allow` for known ones, and `OPTIONS`, which pages in browsers ask before they call.
+
+use axum::Router;
+use axum::extract::Request;
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use catalog::CATALOG;
+use http::{HeaderValue, Method, StatusCode, header};
+use market::checkout;
+use platform::http::headers::is_dry_run;
+use platform::http::{ApiError, limit, log};
+use tools::spec::{MARKET, TOP_UP};
+
+/// One route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Route {
+    pub group: &'static str,
+    pub method: &'static str,
+    /// With `{name}` for a segment that varies, and `{name+}` for all that follow, as API Gateway writes it.
+    pub path: &'static str,
+}
+
+/// Routes that are not tools.
+const FREE: &[Route] = &[
+    Route { group: "account", method: "GET", path: "/v1/agents/me" },
+    Route { group: "account", method: "GET", path: "/v1/agents/me/budgets" },
+    Route { group: "account", method: "PUT", path: "/v1/agents/me/budgets" },
+    Route { group: "account", method: "GET", path: "/v1/agents/me/access-tokens" },
+    Route { group: "account", method: "POST", path: "/v1/agents/me/access-tokens" },
+    Route { group: "account", method: "DELETE", path: "/v1/agents/me/access-tokens/{id}" },
+    Route { group: "account", method: "GET", path: "/v1/agents/me/freezes" },
+    Route { group: "account", method: "POST", path: "/v1/agents/me/freezes" },
+    Route { group: "account", method: "POST", path: "/v1/agents/me/freezes/lift" },
+    Route { group: "account", method: "GET", path: "/v1/tools/balance" },
+    Route { group: "credits", method: "POST", path: "/v1/credits/checkout" },
+    Route { group: "credits", method: "POST", path: "/v1/credits/webhook" },
+    Route { group: "account", method: "GET", path: "/v1/tools/notifications" },
+    Route { group: "account", method: "PATCH", path: "/v1/tools/notifications/read-all" },
+    Route { group: "account", method: "PATCH", path: "/v1/tools/notifications/{id}/read" },
+    Route { group: "approvals", method: "PUT", path: "/v1/agents/me/action-policy" },
+    Route { group: "approvals", method: "GET", path: "/v1/agents/me/action-policy" },
+    Route { group: "approvals", method: "DELETE", path: "/v1/agents/me/action-policy" },
+    Route { group: "approvals", method: "POST", path: "/v1/agents/me/action-policy/backtest" },
+    Route { group: "approvals", method: "POST", path: "/v1/approvals" },
+    Route { group: "approvals", method: "GET", path: "/v1/approvals" },
+    Route { group: "approvals", method: "GET", path: "/v1/approvals/{id}" },
+    Route { group: "approvals", method: "POST", path: "/v1/approvals/{id}/cancel" },
+    Route { group: "approvals", method: "GET", path: "/approve/{token}" },
+    Route { group: "approvals", method: "POST", path: "/approve/{token}" },
+    Route { group: "approvals", method: "GET", path: "/identity/{id}" },
+    Route { group: "approvals", method: "POST", path: "/identity/{id}" },
+    Route { group: "approvals", method: "POST", path: "/v1/identity/webhook" },
+    Route { group: "checkout", method: "POST", path: "/acp/checkout_sessions" },
+    Route { group: "checkout", method: "GET", path: "/acp/checkout_sessions/{id}" },
+    Route { group: "checkout", method: "POST", path: "/acp/checkout_sessions/{id}" },
+    Route { group: "checkout", method: "POST", path: "/acp/checkout_sessions/{id}/complete" },
+    Route { group: "checkout", method: "POST", path: "/acp/checkout_sessions/{id}/cancel" },
+    Route { group: "checkout", method: "POST", path: "/v1/checkout_sessions" },
+    Route { group: "checkout", method: "GET", path: "/v1/checkout_sessions/{id}" },
+    Route { group: "checkout", method: "POST", path: "/v1/checkout_sessions/{id}" },
+    Route { group: "checkout", method: "POST", path: "/v1/checkout_sessions/{id}/complete" },
+    Route { group: "checkout", method: "POST", path: "/v1/checkout_sessions/{id}/cancel" },
+    Route { group: "checkout", method: "GET", path: "/acp/handlers/{handler}/{document}" },
+    Route { group: "checkout", method: "GET", path: "/.well-known/acp/manifest.json" },
+    Route { group: "requests", method: "GET", path: "/v1/requests/{id}" },
+    Route { group: "requests", method: "GET", path: "/v1/payments/{reference}" },
+    Route { group: "requests", method: "GET", path: "/v1/submissions/recover" },
+    Route { group: "insights", method: "GET", path: "/v1/analytics/receipts" },
+    Route { group: "insights", method: "PATCH", path: "/v1/analytics/receipts/{id}/value" },
+    Route { group: "insights", method: "POST", path: "/v1/analytics/receipts/{id}/value/confirm" },
+    Route { group: "insights", method: "POST", path: "/v1/analytics/outcomes" },
+    Route { group: "insights", method: "POST", path: "/v1/analytics/outcomes/{id}/confirm" },
+    Route { group: "insights", method: "GET", path: "/v1/analytics/rocs" },
+    Route { group: "insights", method: "GET", path: "/v1/analytics/rocs/by-goal" },
+    Route { group: "insights", method: "GET", path: "/v1/analytics/spend/breakdown" },
+    Route { group: "insights", method: "GET", path: "/v1/audit/receipts" },
+    Route { group: "insights", method: "GET", path: "/v1/audit/export" },
+    Route { group: "insights", method: "GET", path: "/v1/receipts/{id}/explain" },
+    Route { group: "souls", method: "GET", path: "/v1/soul" },
+    Route { group: "souls", method: "GET", path: "/v1/soul/" },
+    Route { group: "souls", method: "GET", path: "/v1/soul/browse" },
+    Route { group: "souls", method: "GET", path: "/v1/soul/search" },
+    Route { group: "souls", method: "GET", path: "/v1/soul/stats" },
+    Route { group: "souls", method: "GET", path: "/v1/soul/ranking" },
+    Route { group: "souls", method: "POST", path: "/v1/soul/register" },
+    Route { group: "souls", method: "GET", path: "/v1/soul/service-types" },
+    Route { group: "souls", method: "GET", path: "/v1/soul/templates" },
+    Route { group: "souls", method: "GET", path: "/v1/soul/{slug}" },
+    Route { group: "souls", method: "GET", path: "/v1/soul/{slug}/versions" },
+    Route { group: "seller", method: "GET", path: "/v1/soul/me/services" },
+    Route { group: "seller", method: "POST", path: "/v1/soul/me/services" },
+    Route { group: "seller", method: "PUT", path: "/v1/soul/me/services/{service}" },
+    Route { group: "seller", method: "DELETE", path: "/v1/soul/me/services/{service}" },
+    Route { group: "seller", method: "PUT", path: "/v1/soul/me/services/{service}/program" },
+    Route { group: "seller", method: "PUT", path: "/v1/soul/me/soul" },
+    Route { group: "seller", method: "GET", path: "/v1/soul/me/soul/versions" },
+    Route { group: "seller", method: "PUT", path: "/v1/soul/me/soul-price" },
+    Route { group: "seller", method: "POST", path: "/v1/soul/me/rotate-key" },
+    Route { group: "souls", method: "GET", path: "/v1/soul/jobs/{id}" },
+    Route { group: "souls", method: "GET", path: "/v1/soul/jobs/{id}/files" },
+    Route { group: "souls", method: "GET", path: "/v1/soul/jobs/{id}/files/{path+}" },
+    Route { group: "souls", method: "POST", path: "/v1/soul/jobs/{id}/rate" },
+    Route { group: "seller", method: "GET", path: "/v1/soul/me/jobs" },
+    Route { group: "seller", method: "GET", path: "/v1/soul/me/jobs/{id}" },
+    Route { group: "seller", method: "POST", path: "/v1/soul/me/jobs/{id}/claim" },
+    Route { group: "seller", method: "POST", path: "/v1/soul/me/jobs/{id}/progress" },
+    Route { group: "seller", method: "POST", path: "/v1/soul/me/jobs/{id}/files" },
+    Route { group: "seller", method: "PUT", path: "/v1/soul/me/jobs/{id}/files/{path+}" },
+    Route { group: "seller", method: "POST", path: "/v1/soul/me/jobs/{id}/complete" },
+    Route { group: "seller", method: "POST", path: "/v1/soul/me/jobs/{id}/fail" },
+    Route { group: "seller", method: "GET", path: "/v1/soul/me/balance" },
+    Route { group: "seller", method: "PUT", path: "/v1/soul/me/link-wallet" },
+    Route { group: "seller", method: "POST", path: "/v1/soul/me/payout" },
+    Route { group: "seller", method: "GET", path: "/v1/soul/me/payouts" },
+    Route { group: "seller", method: "GET", path: "/v1/soul/me/statement" },
+    Route { group: "webhooks", method: "GET", path: "/v1/webhooks" },
+    Route { group: "webhooks", method: "POST", path: "/v1/webhooks" },
+    Route { group: "webhooks", method: "GET", path: "/v1/webhooks/{id}" },
+    Route { group: "webhooks", method: "PATCH", path: "/v1/webhooks/{id}" },
+    Route { group: "webhooks", method: "DELETE", path: "/v1/webhooks/{id}" },
+    Route { group: "webhooks", method: "POST", path: "/v1/webhooks/{id}/rotate-secret" },
+    Route { group: "webhooks", method: "POST", path: "/v1/webhooks/{id}/test" },
+    Route { group: "webhooks", method: "GET", path: "/v1/webhooks/{id}/deliveries" },
+    Route { group: "webhooks", method: "POST", path: "/v1/webhooks/{id}/deliveries/{event}/replay" },
+    Route { group: "mcp", method: "POST", path: "/mcp" },
+    Route { group: "meta", method: "GET", path: "/" },
+    Route { group: "meta", method: "GET", path: "/health" },
+    Route { group: "meta", method: "GET", path: "/v1/stats" },
+    Route { group: "meta", method: "GET", path: "/v1/status" },
+    Route { group: "meta", method: "GET", path: "/v1/tools/discover" },
+    Route { group: "meta", method: "GET", path: "/llms.txt" },
+    Route { group: "meta", method: "GET", path: "/llms-full.txt" },
+    Route { group: "meta", method: "GET", path: "/skill.md" },
+    Route { group: "meta", method: "GET", path: "/guides/{page}" },
+    Route { group: "meta", method: "GET", path: "/pricing" },
+    Route { group: "meta", method: "GET", path: "/pricing.md" },
+    Route { group: "meta", method: "GET", path: "/.well-known/x402" },
+    Route { group: "meta", method: "GET", path: "/.well-known/jwks.json" },
+    Route { group: "meta", method: "GET", path: "/.well-known/acp.json" },
+    Route { group: "meta", method: "GET", path: "/.well-known/{document}" },
+    Route { group: "meta", method: "GET", path: "/openapi.json" },
+    Route { group: "meta", method: "GET", path: "/docs" },
+    Route { group: "meta", method: "GET", path: "/docs/{asset}" },
+];
+
+/// Every route of the service.
+pub fn all() -> impl Iterator<Item = Route> {
+    let sold = CATALOG.iter().chain(MARKET).chain([&TOP_UP]);
+    let paid = sold.flat_map(|tool| tool.paths.iter().map(|path| Route { group: tool.group, method: "POST", path }));
+    FREE.iter().copied().chain(paid)
+}
+
+/// The route that takes a request, if one does. From the left, a segment that is spelled out wins over one that varies.
+pub fn find(method: &str, path: &str) -> Option<Route> {
+    all()
+        .filter(|route| route.method == method && matches(route.path, path))
+        .min_by_key(|route| spelled_out(route.path))
+}
+
+/// The group that answers a request: the one that takes it; `HEAD` is a `GET` without the body (RFC 9110, 9.3.2); and what
+/// nobody takes is `meta`'s. On AWS the gateway does the same with `ANY` where there is a `GET`, and `$default`.
+pub fn group_of(method: &str, path: &str) -> &'static str {
+    let method = if method == "HEAD" { "GET" } else { method };
+    find(method, path).map_or("meta", |route| route.group)
+}
+
+/// What the path takes, as `Allow` lists it; nothing, if it is no path of ours.
+fn allowed(path: &str) -> Option<String> {
+    let candidates: Vec<Route> = all().filter(|route| matches(route.path, path)).collect();
+    // The routers look for a path first, and for its method then: another pattern's methods are not taken here.
+    let meant = candidates.iter().map(|route| spelled_out(route.path)).min()?;
+    let of_path = candidates.iter().filter(|route| spelled_out(route.path) == meant);
+    let mut allowed: Vec<&str> = of_path.map(|route| route.method).collect();
+    if allowed.contains(&"GET") {
+        allowed.push("HEAD");
+    }
+    allowed.push("OPTIONS");
+    allowed.sort_unstable();
+    allowed.dedup();
+    Some(allowed.join(", "))
+}
+
+/// Smaller for patterns that win.
+fn spelled_out(pattern: &str) -> Vec<bool> {
+    pattern.split('/').map(|segment| segment.starts_with('{')).collect()
+}
+
+/// Finishes a group's router: JSON for what it does not answer, no change by a dry run, what is left of a counted
+/// request's limit, what browsers want to know, and one log line a request.
+pub fn finish(router: Router) -> Router {
+    with_middleware(router.fallback(unrouted).method_not_allowed_fallback(unrouted))
+}
+
+/// The same for a router that answers every path itself.
+pub fn with_middleware(router: Router) -> Router {
+    // One layer for all: each is made anew for every route when a function starts, and boxed for every request.
+    router.layer(middleware::from_fn(around))
+}
+
+async fn around(request: Request, next: Next) -> Response {
+    let limited = async |request| limit::headers(request, async |request| dry_runs(request, next).await).await;
+    log::requests(request, async |request| cross_origin(request, limited).await).await
+}
+
+/// For so many seconds browsers need not ask again; none keeps it longer.
+const PREFLIGHT_KEPT: HeaderValue = HeaderValue::from_static("7200");
+const ANYBODY: HeaderValue = HeaderValue::from_static("*");
+/// `*` stands for all but this one, which has to be named.
+const ANY_HEADER: HeaderValue = HeaderValue::from_static("*, authorization");
+
+/// `OPTIONS`, and pages of any origin that call us from a browser (CORS). Nothing here goes by cookies or by what
+/// else a browser sends by itself: who asks says so in headers of its own, or in the URL. So a page can do what its reader's
+/// keys let it do and no more, and every origin is as good as none. The pages on which people decide are only their own.
+async fn cross_origin(request: Request, next: impl AsyncFnOnce(Request) -> Response) -> Response {
+    let path = request.uri().path();
+    let is_open = !["/approve/", "/identity/"].iter().any(|pages| path.starts_with(pages));
+    let preflight = (request.method() == Method::OPTIONS).then(|| allowed(path)).flatten();
+    let allow = preflight.and_then(|allow| HeaderValue::from_str(&allow).ok());
+    let mut response = match &allow {
+        Some(allow) => {
+            let mut response = StatusCode::NO_CONTENT.into_response();
+            response.headers_mut().insert(header::ALLOW, allow.clone());
+            response
+        }
+        None => next(request).await,
+    };
+    if is_open {
+        let headers = response.headers_mut();
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, ANYBODY);
+        match allow {
+            Some(methods) => {
+                headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
+                headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, ANY_HEADER);
+                headers.insert(header::ACCESS_CONTROL_MAX_AGE, PREFLIGHT_KEPT);
+            }
+            None => drop(headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, ANYBODY)),
+        }
+    }
+    response
+}
+
+/// Whoever sends `X-Dry-Run` to a free route that changes something must not be surprised by the change.
+/// Only priced calls can be rehearsed, by the gate; what reads does the same either way.
+async fn dry_runs(request: Request, next: Next) -> Response {
+    let refusal = match is_dry_run(request.headers()) {
+        Ok(false) => return next.run(request).await,
+        Ok(true) => ApiError::field("X-Dry-Run", "dry runs are for priced calls"),
+        Err(misspelt) => misspelt,
+    };
+    let (method, path) = (request.method().as_str(), request.uri().path());
+    let changes = !matches!(method, "GET" | "HEAD") && find(method, path).is_some_and(|route| FREE.contains(&route));
+    if changes { refused(request.uri().path(), refusal) } else { next.run(request).await }
+}
+
+/// The answer to a request that no route takes.
+pub async fn unrouted(request: Request) -> Response {
+    let path = request.uri().path();
+    refused(path, allowed(path).map_or(ApiError::NotFound, |allow| ApiError::MethodNotAllowed { allow }))
+}
+
+/// An error in the words of the path: ACP has a form of its own.
+fn refused(path: &str, error: ApiError) -> Response {
+    if path.starts_with("/acp/") { checkout::error::unrouted(error) } else { error.into_response() }
+}
+
+fn matches(pattern: &str, path: &str) -> bool {
+    let (mut pattern, mut path) = (pattern.split('/'), path.split('/'));
+    loop {
+        match (pattern.next(), path.next()) {
+            (None, None) => return true,
+            // The rest of the path, at least one segment of it.
+            (Some(pattern), Some(segment)) if pattern.ends_with("+}") => return !segment.is_empty(),
+            (Some(pattern), Some(segment)) if pattern == segment || pattern.starts_with('{') && !segment.is_empty() => {
+            }
+            _ => return false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_whole_segments() {
+        assert!(matches("/v1/requests/{id}", "/v1/requests/abc"));
+        assert!(!matches("/v1/requests/{id}", "/v1/requests/"));
+        assert!(!matches("/v1/requests/{id}", "/v1/requests/a/b"));
+        assert!(matches("/", "/"));
+        assert!(!matches("/health", "/health/"));
+    }
+
+    #[test]
+    fn no_route_is_named_twice() {
+        let mut seen = std::collections::HashSet::new();
+        for route in all() {
+            assert!(seen.insert((route.method, route.path)), "{route:?}");
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! What everything is said with: ids, money, time, digests, encodings, words, the fields of a body.
+
+pub mod clock;
+pub mod contact;
+pub mod digest;
+pub mod encoding;
+pub mod ids;
+pub mod input;
+pub mod material;
+pub mod money;
+pub mod names;
+pub mod outcome;
+pub mod words;

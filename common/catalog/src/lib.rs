@@ -1,0 +1,102 @@
+//! The catalog: everything an agent can buy, in one list.
+//!
+//! Routes, 402 challenges, price probes, the API description and the route table are projections of [`CATALOG`], so
+//! they cannot disagree. What a tool *does* is reached separately ([`RUNNERS`]), so that a function which only needs
+//! prices does not link every provider.
+
+use std::sync::LazyLock;
+
+use platform::config::Capability;
+use tools::Runner;
+use tools::spec::{Catalog, ToolSpec};
+use tools_lookups::{local, lookups, vehicle_identification};
+use tools_people::vendors;
+use tools_people::{enrichment, verification};
+use tools_web::{research, web_read, web_search};
+use web::search;
+
+/// Makes both lists of one: what is sold, in the order agents see it, and what does it.
+macro_rules! sell {
+    (tools: $($tool:ident),+; families: $($family:ident),+ $(,)?) => {
+        fn specs() -> Vec<&'static ToolSpec> {
+            [vec![$(&$tool::SPEC),+], $($family::specs()),+].concat()
+        }
+
+        /// What does the work of every tool, in the order of [`CATALOG`].
+        pub static RUNNERS: LazyLock<Vec<&'static Runner>> =
+            LazyLock::new(|| [vec![$(&$tool::RUNNER),+], $($family::runners()),+].concat());
+    };
+}
+
+sell! {
+    tools: vehicle_identification, web_search, web_read;
+    families: research, enrichment, verification, lookups, local,
+}
+
+/// Every tool.
+pub static CATALOG: LazyLock<Catalog> = LazyLock::new(|| Catalog { tools: specs(), providers });
+
+fn providers(capability: Capability) -> Vec<&'static str> {
+    match capability {
+        Capability::Search => search::vendors::ALL.iter().map(|vendor| vendor.name).collect(),
+        Capability::People => vendors::VENDORS.to_vec(),
+        Capability::EmailCheck => vec!["hunter"],
+        Capability::Identity => vec!["stripe"],
+        Capability::Places => vec!["google_places", "overpass"],
+    }
+}
+
+/// The day on which entries, words or prices last changed, for directories; a test of `discovery` holds it to them.
+pub const UPDATED: &str = "2026-11-21T00:00:00Z";
+
+#[cfg(test)]
+mod tests {
+    use tools::spec::{Answer, MARKET, TOP_UP};
+
+    use super::*;
+    use base::input;
+    use base::money::Usdc;
+    use platform::net::FetchPolicy;
+    use tools::bazaar;
+
+    #[test]
+    fn names_and_paths_are_unique_and_examples_are_valid() {
+        let mut names = std::collections::HashSet::new();
+        let mut paths = std::collections::HashSet::new();
+        for tool in CATALOG.iter() {
+            assert!(names.insert(tool.name), "{}", tool.name);
+            for path in tool.paths {
+                assert!(paths.insert(*path), "{path}");
+                assert!(path.starts_with("/v1/"), "{path}");
+            }
+            for text in [tool.name, tool.title, tool.summary, tool.group] {
+                assert!(!text.is_empty(), "{} is not complete", tool.name);
+            }
+            assert!(!tool.paths.is_empty() && tool.output_schema().is_object(), "{} is not complete", tool.name);
+            assert!(tool.answer == Answer::Direct || !tool.bare, "{}", tool.name);
+            assert!(tool.price.usual() > Usdc::ZERO);
+            let example = (tool.example)();
+            let kept = input::validate(tool.input, example.as_object().unwrap()).unwrap();
+            assert_eq!((tool.check)(&kept, &FetchPolicy::default()), Vec::new());
+            assert_eq!(CATALOG.find(tool.name).map(|found| found.name), Some(tool.name));
+        }
+    }
+
+    #[test]
+    fn every_example_matches_its_schema() {
+        for tool in CATALOG.iter().chain(MARKET).chain([&TOP_UP]) {
+            for extension in [bazaar::http(tool), bazaar::http_brief(tool), bazaar::mcp(tool, "agora_x")] {
+                let schema = jsonschema::validator_for(&extension["schema"]).unwrap();
+                assert!(schema.is_valid(&extension["info"]), "{}: {extension}", tool.name);
+                assert!(extension.to_string().len() < 1_700, "{}: {}", tool.name, extension.to_string().len());
+            }
+        }
+    }
+
+    #[test]
+    fn every_entry_has_its_runner() {
+        let sold: Vec<&str> = CATALOG.iter().map(|tool| tool.name).collect();
+        let done: Vec<&str> = RUNNERS.iter().map(|runner| runner.spec.name).collect();
+        assert_eq!(sold, done);
+    }
+}

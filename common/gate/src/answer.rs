@@ -1,0 +1,153 @@
+//! The answer to a paid call, made from nothing but the job: so the tenth copy of a payment gets what the first got,
+//! today or tomorrow.
+
+use axum::response::Response;
+use base::encoding::base64_standard;
+use base::money::Usdc;
+use http::{HeaderName, HeaderValue, StatusCode};
+use platform::config::ChainConfig;
+use platform::http::error::merge;
+use platform::http::private_json;
+use serde_json::{Value, json};
+use tools::spec::{Answer, ToolSpec};
+
+use super::order::Listing;
+use crate::jobs::{Job, Settlement};
+
+const PAYMENT_RESPONSE: HeaderName = HeaderName::from_static("payment-response");
+const X_PAYMENT_RESPONSE: HeaderName = HeaderName::from_static("x-payment-response");
+
+/// 202: accepted, and to be polled. The same for every copy but for where the money is by now.
+pub fn accepted(job: &Job) -> Value {
+    json!({
+        "request_id": job.request_id,
+        "tool": job.tool,
+        "status": "processing",
+        "receipt_id": job.receipt_id,
+        "settlement_status": job.settlement_status(),
+        "message": format!("accepted; poll GET /v1/requests/{}", job.request_id),
+    })
+}
+
+/// The answer to a direct call whose work is done.
+pub fn completed(job: &Job, result: Value) -> Value {
+    let mut data = json!({
+        "request_id": job.request_id,
+        "receipt_id": job.receipt_id,
+        "status": "completed",
+        "tool": job.tool,
+        "result": result,
+    });
+    if let Some(stored) = &job.result {
+        data["provider"] = json!(stored.provider);
+        data["mode"] = json!(stored.mode);
+    }
+    json!({"success": true, "data": data})
+}
+
+/// The same where the result itself is the answer (contract §8): what else there is to know stands beside its members.
+pub fn completed_bare(job: &Job, mut result: Value) -> Value {
+    merge(
+        &mut result,
+        Value::Object(serde_json::Map::from_iter([
+            ("request_id".to_owned(), json!(job.request_id)),
+            ("receipt_id".to_owned(), json!(job.receipt_id)),
+            ("cost".to_owned(), json!(job.price.to_string())),
+        ])),
+    );
+    if let Some(stored) = &job.result {
+        merge(&mut result, json!({"provider": stored.provider, "mode": stored.mode}));
+    }
+    result
+}
+
+/// The answer to bought credits (contract §21). `again` says that they were credited by an earlier call.
+pub fn topped_up(job: &Job, balance: Usdc, again: bool) -> Value {
+    json!({"success": true, "data": {
+        "topped_up": job.price.to_string(),
+        "credits_balance": balance.to_string(),
+        "transaction_id": job.receipt_id,
+        "settlement_tx": job.transaction,
+        "already_credited": again,
+        "request_id": job.request_id,
+        "receipt_id": job.receipt_id,
+    }})
+}
+
+/// 503: the work failed after it was paid, and the price was credited back (contract §1.3).
+pub fn credited_back(job: &Job) -> Response {
+    let message = job.error.as_ref().map_or("the work failed", |error| error.message.as_str());
+    let body = json!({
+        "error": "provider_unavailable",
+        "message": format!("{message}; the price was credited back"),
+        "reason": job.error.as_ref().and_then(|error| error.reason.as_deref()),
+        "request_id": job.request_id,
+        "receipt_id": job.receipt_id,
+        "credited_usdc": job.credited.unwrap_or_default().to_string(),
+    });
+    let mut response = private_json(StatusCode::SERVICE_UNAVAILABLE, &body);
+    // For a call of its own: this one's answer stays what it is.
+    response.headers_mut().insert(http::header::RETRY_AFTER, HeaderValue::from_static("60"));
+    response
+}
+
+/// 503: the work failed before its payment was sent on, and so was not charged at all.
+pub fn not_charged(job: &Job) -> Response {
+    let message = job.error.as_ref().map_or("the work failed", |error| error.message.as_str());
+    let body = json!({
+        "error": "provider_unavailable",
+        "message": format!("{message}; nothing was charged"),
+        "reason": job.error.as_ref().and_then(|error| error.reason.as_deref()),
+        "request_id": job.request_id,
+        "receipt_id": job.receipt_id,
+    });
+    let mut response = private_json(StatusCode::SERVICE_UNAVAILABLE, &body);
+    response.headers_mut().insert(http::header::RETRY_AFTER, HeaderValue::from_static("60"));
+    response
+}
+
+/// Says what became of the payment, in the headers of both x402 versions.
+pub fn with_settlement(mut response: Response, job: &Job, chain: &ChainConfig) -> Response {
+    let Some(payment) = &job.payment else { return response };
+    for (name, network) in [(PAYMENT_RESPONSE, chain.caip2()), (X_PAYMENT_RESPONSE, chain.v1_name())] {
+        let settled = job.settlement == Settlement::Settled;
+        let mut settlement = json!({
+            "success": settled,
+            "transaction": job.transaction.as_deref().unwrap_or_default(),
+            "network": network,
+            "payer": payment.from.to_string(),
+        });
+        if !settled {
+            // Pending is no failure: it is on its way, and can be asked for at GET /v1/payments/{nonce}.
+            let reason = if job.settlement == Settlement::Void { "released" } else { "settlement_pending" };
+            settlement["errorReason"] = json!(job.refusal.as_deref().unwrap_or(reason));
+        }
+        if let Ok(value) = HeaderValue::from_str(&base64_standard(settlement.to_string().as_bytes())) {
+            response.headers_mut().insert(name, value);
+        }
+    }
+    response
+}
+
+/// Whether the caller of this kind of answer still has something to wait for.
+pub fn is_worth_waiting(job: &Job, answer: Answer) -> bool {
+    let decided = job.outcome.is_some() || matches!(job.settlement, Settlement::Refused | Settlement::Void);
+    match answer {
+        Answer::Direct => !decided,
+        Answer::Queued => !decided && job.settlement != Settlement::Settled,
+    }
+}
+
+/// 202 for a job that goes on without its caller, who may have named the call.
+pub fn pending(job: &Job, tool: &ToolSpec, listing: Option<&Listing>, origin: &str, name: Option<&str>) -> Response {
+    let mut body = accepted(job);
+    merge(&mut body, (tool.accepted)(origin, job.request_id, job.created));
+    if let Some(name) = name {
+        body["idempotency_key"] = json!(name);
+    }
+    if let Some(listing) = listing {
+        body["soul_job_id"] = json!(job.request_id.soul_job());
+        merge(&mut body, Value::Object(listing.accepted.clone()));
+    }
+    private_json(StatusCode::ACCEPTED, &body)
+}

@@ -1,0 +1,333 @@
+//! What every function shares: configuration, clock, tables, blobs and the chain; and who is calling.
+
+use std::sync::Arc;
+
+use base::clock::Clock;
+use base::ids::AgentId;
+use http::HeaderMap;
+use ledger::payments::bid::FeeCap;
+use ledger::payments::policy::Gauge;
+use ledger::payments::settle::{Evidence, Facilitator, Relayer, Settler};
+use ledger::payments::treasury::Treasury;
+use platform::auth::nonce::{self, Use};
+use platform::auth::proof::{Proof, ProofError, Scope};
+use platform::auth::token::{self, AccessToken, TokenError};
+use platform::auth::{AgentName, Caller, Session};
+use platform::config::{Config, Platform, SettlementConfig};
+use platform::connections::Connections;
+use platform::http::{ApiError, headers};
+use platform::net::FetchPolicy;
+use platform::providers::Chain;
+use platform::store::blob::S3Blobs;
+use platform::store::queue::{NoQueue, SqsQueue};
+use platform::store::{Blobs, Db, Queue, StoreError};
+use tools::availability::{self, Lacking};
+use tools::spec::Catalog;
+use tools::{Runner, Toolbox};
+
+use crate::Gate;
+use crate::approvals::Notices;
+use crate::challenge::Forms;
+use crate::jobs::{Engine, Queues};
+use crate::limits::{self, Class, Exhausted, StopSwitch, Subject};
+use crate::secrets::{self, ServiceKeys};
+
+/// The collaborators of a function that only reads.
+#[derive(Clone)]
+pub struct App {
+    pub config: Arc<Config>,
+    pub clock: Clock,
+    pub db: Db,
+    pub blobs: Arc<dyn Blobs>,
+    pub chain: Chain,
+    pub stop: StopSwitch,
+    pub exhausted: Exhausted,
+    pub exposure: Gauge,
+    /// Of the 402 answers of this process.
+    pub forms: Forms,
+    pub availability: availability::Known,
+    /// What is sold here.
+    pub catalog: &'static Catalog,
+}
+
+impl App {
+    /// The app of a deployed function.
+    pub fn new(config: Arc<Config>, connections: &Connections, catalog: &'static Catalog) -> App {
+        if let Some(secret) = &config.aws.edge_secret {
+            platform::http::limit::trust_edge(secret.expose());
+        }
+        let bucket = config.aws.bucket.as_deref().unwrap_or("agora");
+        App {
+            clock: Clock::system(),
+            db: Db::new(connections.aws.dynamodb(), config.tables.clone()),
+            blobs: Arc::new(S3Blobs::new(connections.signed.clone(), bucket)),
+            chain: Chain::new(connections.http.clone(), &config.chain),
+            stop: StopSwitch::default(),
+            exhausted: Exhausted::default(),
+            exposure: Gauge::default(),
+            forms: Forms::default(),
+            availability: availability::Known::default(),
+            catalog,
+            config,
+        }
+    }
+
+    /// What this app's tools work with.
+    pub fn toolbox(&self, connections: &Connections, policy: FetchPolicy) -> Result<Toolbox, StoreError> {
+        self.catalog.check_providers(&self.config.providers)?;
+        let (db, blobs) = (self.db.clone(), self.blobs.clone());
+        let (http, signed) = (&connections.http, &connections.signed);
+        let toolbox = Toolbox::new(self.config.clone(), self.clock.clone(), db, blobs, http, signed, policy)?;
+        let queue = self.config.aws.index_queue_url.as_deref();
+        let index_queue = queue.map(|url| Arc::new(SqsQueue::new(&connections.aws, url)) as Arc<dyn Queue>);
+        Ok(Toolbox { index_queue, ..toolbox })
+    }
+
+    /// What this deployment cannot do, as it was last published.
+    pub async fn lacking(&self) -> Arc<Lacking> {
+        self.availability.get(&self.db, &self.clock).await
+    }
+
+    /// The full URL of a request, as its caller sees it.
+    pub fn resource_url(&self, request: &http::request::Parts) -> String {
+        format!("{}{}", self.origin(&request.headers), request.uri.path())
+    }
+
+    /// Where the service is, as a caller sees it: the configured origin, or the host the request names.
+    pub fn origin(&self, headers: &HeaderMap) -> String {
+        if let Some(base) = &self.config.base_url {
+            return base.clone();
+        }
+        let host = headers.get(http::header::HOST).and_then(|host| host.to_str().ok()).filter(|host| is_host(host));
+        format!("https://{}", host.unwrap_or("localhost"))
+    }
+
+    /// Who is calling a free route that reads or changes what belongs to an agent: a wallet by its proof, or an access
+    /// token. The request counts against the caller's limit.
+    pub async fn caller(&self, headers: &HeaderMap, needed: Scope) -> Result<Caller, ApiError> {
+        let class = Class::of_free(needed);
+        self.caller_counted(headers, needed, class, class).await
+    }
+
+    /// Who is calling a route that stops spending, or that shows what there is to stop: a flood of other requests must not
+    /// keep an owner from it. A token's reads count as its others do.
+    pub async fn stopping_caller(&self, headers: &HeaderMap, needed: Scope) -> Result<Caller, ApiError> {
+        let of_token = match needed {
+            Scope::Read => Class::Read,
+            Scope::Write | Scope::Submit => Class::Stop,
+        };
+        self.caller_counted(headers, needed, Class::Stop, of_token).await
+    }
+
+    /// Counts the request against the class of wallets that prove themselves, or of tokens.
+    async fn caller_counted(
+        &self,
+        headers: &HeaderMap,
+        needed: Scope,
+        class: Class,
+        of_token: Class,
+    ) -> Result<Caller, ApiError> {
+        if let Some(secret) = headers::bearer(headers)? {
+            let (caller, token) = self.token_caller(headers, secret).await?;
+            limits::take(self, Subject::of(&caller, of_token), of_token).await?;
+            token::note_use(&self.db, &token, secret, self.clock.now()).await;
+            return Ok(caller);
+        }
+        let caller = self.caller_if_proven(headers, needed).await?.ok_or(ApiError::ProofRequired)?;
+        limits::take(self, Subject::of(&caller, class), class).await?;
+        Ok(caller)
+    }
+
+    /// Who is calling a route that no access token may call; `refusal` is what a token is told.
+    pub async fn wallet_caller(
+        &self,
+        headers: &HeaderMap,
+        needed: Scope,
+        refusal: ApiError,
+    ) -> Result<Caller, ApiError> {
+        self.caller(headers, needed).await?.wallet_only(refusal)
+    }
+
+    /// Who is calling, if anything proves it; counted against no limit yet. A bad proof or token is an error wherever it is sent.
+    pub async fn caller_if_proven(&self, headers: &HeaderMap, needed: Scope) -> Result<Option<Caller>, ApiError> {
+        self.caller_of_call(headers, needed, Use::Once).await
+    }
+
+    /// The same, where the proof may be good for more than one request.
+    pub async fn caller_of_call(
+        &self,
+        headers: &HeaderMap,
+        needed: Scope,
+        used_for: Use,
+    ) -> Result<Option<Caller>, ApiError> {
+        if let Some(secret) = headers::bearer(headers)? {
+            return self.token_caller(headers, secret).await.map(|(caller, _)| Some(caller));
+        }
+        let Some(header) = headers::text(headers, "x-agent-proof")? else { return Ok(None) };
+        let proof = self.used_proof(header, needed, headers::agent_name(headers)?, used_for).await?;
+        let (agent, wallet) = (AgentId::of(proof.agent), proof.agent);
+        Ok(Some(Caller { agent, wallet, session: Session::Wallet(proof.scope) }))
+    }
+
+    async fn token_caller(&self, headers: &HeaderMap, secret: &str) -> Result<(Caller, AccessToken), ApiError> {
+        let found = token::find(&self.db, &self.config.token_prefixes, secret, self.clock.now()).await?;
+        let token = found.map_err(|error| match error {
+            TokenError::Invalid => ApiError::AccessTokenInvalid,
+            TokenError::Revoked => ApiError::AccessTokenRevoked,
+        })?;
+        let agent = AgentId::of(token.wallet);
+        if headers::agent_name(headers)?.is_some_and(|named| named.agent() != agent) {
+            return Err(ApiError::AgentMismatch);
+        }
+        Ok((Caller { agent, wallet: token.wallet, session: Session::Token(token.id) }, token))
+    }
+
+    /// The agent platform whose token the request carries, if it is one's.
+    pub fn platform(&self, headers: &HeaderMap) -> Result<Option<&Platform>, ApiError> {
+        Ok(headers::bearer(headers)?.and_then(|secret| self.config.platforms.by_secret(secret)))
+    }
+
+    /// A proof that came as the header's text, wherever it was sent, checked and used up.
+    pub async fn proof(&self, header: &str, needed: Scope, named: Option<AgentName>) -> Result<Proof, ApiError> {
+        self.used_proof(header, needed, named, Use::Once).await
+    }
+
+    async fn used_proof(
+        &self,
+        header: &str,
+        needed: Scope,
+        named: Option<AgentName>,
+        used_for: Use,
+    ) -> Result<Proof, ApiError> {
+        let proof = Proof::parse(header).map_err(ApiError::InvalidProof)?;
+        proof.check(self.clock.now(), needed, named).map_err(ApiError::InvalidProof)?;
+        if !self.is_signed(&proof).await? {
+            return Err(ApiError::InvalidProof(ProofError::Invalid));
+        }
+        // Only a good proof is used up.
+        nonce::burn(&self.db, &proof, used_for).await?.map_err(ApiError::InvalidProof)?;
+        Ok(proof)
+    }
+
+    async fn is_signed(&self, proof: &Proof) -> Result<bool, ApiError> {
+        let service = &self.config.service_name;
+        if proof.signed_by_key(service) {
+            return Ok(true);
+        }
+        // A contract wallet signs in its own way, and only the chain can tell.
+        let source = Subject::source();
+        limits::may_ask_chain(self, source)?;
+        let asked = async {
+            Ok::<bool, platform::providers::chain::ChainError>(
+                self.chain.has_code(proof.agent).await?
+                    && self.chain.is_valid_signature(proof.agent, &proof.digest(service), &proof.signature).await?,
+            )
+        };
+        let asked = asked.await.map_err(|error| ApiError::Unavailable(StoreError::new(error)));
+        if !matches!(asked, Ok(true)) {
+            limits::asked_chain_in_vain(self, source).await;
+        }
+        asked
+    }
+}
+
+/// A host header is the caller's text: only what can be a host is repeated.
+fn is_host(text: &str) -> bool {
+    text.len() <= 255 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte))
+}
+
+/// The engine of a deployed function that settles and finishes jobs.
+pub async fn engine(
+    app: &App,
+    connections: &Connections,
+    runners: &'static [&'static Runner],
+) -> Result<(Engine, ServiceKeys), StoreError> {
+    let config = &app.config;
+    let keys = ServiceKeys::load(config, &connections.signed).await?;
+    let settler = settler(app, connections, &keys).await?;
+    let souls: Arc<dyn Queue> = match &config.aws.soul_queue_url {
+        Some(_) => soul_queue(config, connections)?,
+        None => Arc::new(NoQueue("SOUL_QUEUE_URL is not set")),
+    };
+    let queues = Queues { tools: job_queue(config, connections)?, souls };
+    let toolbox = app.toolbox(connections, FetchPolicy::default())?;
+    let engine = Engine {
+        db: app.db.clone(),
+        blobs: app.blobs.clone(),
+        queues,
+        clock: app.clock.clone(),
+        chain: config.chain.clone(),
+        settler,
+        signer: keys.receipts.clone(),
+        runners,
+        toolbox: Arc::new(toolbox),
+        sellers: None,
+    };
+    Ok((engine, keys))
+}
+
+/// The deployed job queue.
+pub fn job_queue(config: &Config, connections: &Connections) -> Result<Arc<dyn Queue>, StoreError> {
+    let url = config.aws.queue_url.as_deref().ok_or_else(|| StoreError::new("JOB_QUEUE_URL is not set"))?;
+    Ok(Arc::new(SqsQueue::new(&connections.aws, url)))
+}
+
+/// The deployed queue of what the executor does, for functions that fill it.
+pub fn soul_queue(config: &Config, connections: &Connections) -> Result<Arc<dyn Queue>, StoreError> {
+    let url = config.aws.soul_queue_url.as_deref().ok_or_else(|| StoreError::new("SOUL_QUEUE_URL is not set"))?;
+    Ok(Arc::new(SqsQueue::new(&connections.aws, url)))
+}
+
+/// The deployed queue of events on their way to webhooks.
+pub fn delivery_queue(config: &Config, connections: &Connections) -> Result<Arc<dyn Queue>, StoreError> {
+    let url = config.aws.delivery_queue_url.as_deref();
+    let url = url.ok_or_else(|| StoreError::new("DELIVERY_QUEUE_URL is not set"))?;
+    Ok(Arc::new(SqsQueue::new(&connections.aws, url)))
+}
+
+/// The deployed queue of pages on their way into the index.
+pub fn index_queue(config: &Config, connections: &Connections) -> Result<Arc<dyn Queue>, StoreError> {
+    let url = config.aws.index_queue_url.as_deref().ok_or_else(|| StoreError::new("INDEX_QUEUE_URL is not set"))?;
+    Ok(Arc::new(SqsQueue::new(&connections.aws, url)))
+}
+
+/// The configured way to put payments on chain.
+pub async fn settler(app: &App, connections: &Connections, keys: &ServiceKeys) -> Result<Box<dyn Settler>, StoreError> {
+    let (config, tags) = (&app.config, keys.settlements.clone());
+    Ok(match &config.settlement {
+        SettlementConfig::Facilitator { url, token } => Box::new(Facilitator::new(
+            connections.http.clone(),
+            url,
+            token.clone(),
+            config.chain.clone(),
+            Evidence::new(app.chain.clone(), tags),
+            app.clock.clone(),
+        )),
+        SettlementConfig::Relayer => {
+            let key = secrets::relayer_key(config, &connections.signed).await?;
+            let (chain, db, clock) = (app.chain.clone(), app.db.clone(), app.clock.clone());
+            Box::new(Relayer::new(chain, tags, db, clock, key, FeeCap::of(config)))
+        }
+    })
+}
+
+/// The wallet that sellers are paid from.
+pub async fn treasury(app: &App, connections: &Connections) -> Result<Treasury, StoreError> {
+    let key = secrets::treasury_key(&app.config, &connections.signed).await?;
+    Ok(Treasury::new(app.chain.clone(), app.db.clone(), key, FeeCap::of(&app.config)))
+}
+
+impl Gate {
+    /// The gate of a deployed function that sells tools.
+    pub async fn open(
+        connections: &Connections,
+        config: Arc<Config>,
+        catalog: &'static Catalog,
+        runners: &'static [&'static Runner],
+    ) -> Result<Gate, StoreError> {
+        let app = App::new(config, connections, catalog);
+        let (engine, keys) = engine(&app, connections, runners).await?;
+        let notices = Notices::new(&app.config)?;
+        Ok(Gate { app, engine, quote_key: keys.quotes, fetch_policy: FetchPolicy::default(), notices })
+    }
+}

@@ -1,0 +1,251 @@
+//! The record of one thing a human is asked, and its states.
+//!
+//! ```text
+//! pending ─► approved ─► consumed
+//!    │           └─────► expired    (not used in time)
+//!    ├─► denied
+//!    ├─► cancelled
+//!    └─► expired                    (nobody answered: as good as denied)
+//! ```
+//!
+//! Expiry is never written: it is a comparison with the time, and a condition of every write.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use base::clock::Timestamp;
+use base::digest;
+use base::ids::AgentId;
+use base::money::Usdc;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::approver::Approver;
+use super::decision::DecisionReceipt;
+
+/// An approval is used within as long again as its approver had to decide, but at least this long.
+const USE_AT_LEAST: Duration = Duration::from_secs(15 * 60);
+/// Records are evidence: they are kept for this long.
+pub const RETENTION: Duration = Duration::from_secs(400 * 24 * 3600);
+
+/// `appr_<ulid>`: sorts by the time it was made.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ApprovalId(String);
+
+impl ApprovalId {
+    pub fn random(now: Timestamp) -> ApprovalId {
+        ApprovalId(ulid_text("appr_", now))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ApprovalId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for ApprovalId {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<ApprovalId, &'static str> {
+        let ulid = text.strip_prefix("appr_").filter(|ulid| ulid.len() == 26 && ulid::Ulid::from_string(ulid).is_ok());
+        ulid.map(|_| ApprovalId(text.to_owned())).ok_or("must be appr_ and a ULID")
+    }
+}
+
+/// A prefix and a ULID of this moment.
+pub(super) fn ulid_text(prefix: &str, now: Timestamp) -> String {
+    let mut random = [0; 16];
+    random[6..].copy_from_slice(&digest::random::<10>());
+    let millis = u64::try_from(now.millis()).unwrap_or_default();
+    format!("{prefix}{}", ulid::Ulid::from_parts(millis, u128::from_be_bytes(random)))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    Pending,
+    Approved,
+    Denied,
+    Expired,
+    Cancelled,
+    Consumed,
+}
+
+impl Status {
+    pub fn parse(text: &str) -> Option<Status> {
+        serde_json::from_value(Value::String(text.to_owned())).ok()
+    }
+}
+
+/// Who asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// A rule of the owner's policy held a call.
+    Policy,
+    /// The agent asked by itself.
+    Api,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Approval {
+    pub approval_id: ApprovalId,
+    pub agent_id: AgentId,
+    pub source: Source,
+    /// As last written; what it is now says [`Approval::status_at`].
+    pub status: Status,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// SHA-256 of the held call's canonical body, in hex.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body_digest: Option<String>,
+    /// micro-USDC: the price the human was shown, and the most the released call may cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub amount: Option<Usdc>,
+    pub action_summary: String,
+    /// JSON of what is to be done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview: Option<String>,
+    /// All of it, where the preview is only its beginning. Kept in an item of its own, and read for the page.
+    #[serde(skip)]
+    pub whole: Option<String>,
+    /// There is more than the preview: in that item, or nowhere.
+    #[serde(default)]
+    pub cut: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy_rule: Option<String>,
+    #[serde(default)]
+    pub approver: Approver,
+    pub created_at: Timestamp,
+    pub expires_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub use_by: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision_note: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision_receipt: Option<DecisionReceipt>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub consumed_at: Option<Timestamp>,
+    pub notified: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notify_error: Option<String>,
+    /// Unix seconds, for cleaning up.
+    pub expires: i64,
+}
+
+impl Approval {
+    /// A new one: pending, nobody told yet.
+    pub fn pending(agent: AgentId, approver: Approver, seconds: u32, now: Timestamp) -> Approval {
+        Approval {
+            approval_id: ApprovalId::random(now),
+            agent_id: agent,
+            source: Source::Api,
+            status: Status::Pending,
+            tool: None,
+            body_digest: None,
+            amount: None,
+            action_summary: String::new(),
+            preview: None,
+            whole: None,
+            cut: false,
+            policy_rule: None,
+            approver,
+            created_at: now,
+            expires_at: now.plus(Duration::from_secs(u64::from(seconds))),
+            use_by: None,
+            decided_at: None,
+            decision_note: None,
+            decision_receipt: None,
+            consumed_at: None,
+            notified: false,
+            notify_error: None,
+            expires: now.plus(RETENTION).secs(),
+        }
+    }
+
+    /// What it is now.
+    pub fn status_at(&self, now: Timestamp) -> Status {
+        match self.status {
+            Status::Pending if now >= self.expires_at => Status::Expired,
+            Status::Approved if self.use_by.is_some_and(|use_by| now >= use_by) => Status::Expired,
+            status => status,
+        }
+    }
+
+    /// Until when it may be used if it is approved now. What an agent asked by itself releases no call and stays approved.
+    pub fn use_by_if_approved(&self, now: Timestamp) -> Option<Timestamp> {
+        let had = Duration::from_millis((self.expires_at.millis() - self.created_at.millis()).unsigned_abs());
+        (self.source == Source::Policy).then(|| now.plus(had.max(USE_AT_LEAST)))
+    }
+
+    /// As its agent is shown it (contract §27). The link is not in it, and nowhere else in what the agent is told.
+    pub fn view(&self, now: Timestamp) -> Value {
+        let status = self.status_at(now);
+        let timed_out = self.status == Status::Pending && status == Status::Expired;
+        let decided_at = if timed_out { Some(self.expires_at) } else { self.decided_at };
+        let decided_via = match (timed_out, self.decision_receipt.is_some()) {
+            (true, _) => Some("timeout"),
+            (false, true) => Some("link"),
+            (false, false) => None,
+        };
+        let text = |at: Option<Timestamp>| at.map(|at| at.to_string());
+        let preview: Option<Value> = self.preview.as_deref().and_then(|preview| serde_json::from_str(preview).ok());
+        json!({
+            "approval_id": self.approval_id,
+            "source": self.source,
+            "tool": self.tool,
+            "status": status,
+            "action_summary": self.action_summary,
+            "preview": preview,
+            "amount_usdc": self.amount.map(|amount| amount.to_string()),
+            "body_digest": self.body_digest,
+            "policy_rule": self.policy_rule,
+            "approver": self.approver.masked(),
+            "expires_at": self.expires_at.to_string(),
+            "use_by": text(self.use_by),
+            "decided_at": text(decided_at),
+            "decided_via": decided_via,
+            "decision_note": self.decision_note,
+            "decision_receipt_id": self.decision_receipt.as_ref().map(|receipt| &receipt.decision_receipt_id),
+            "consumed_at": text(self.consumed_at),
+            "notified": self.notified,
+            "notify_error": self.notify_error,
+            "created_at": self.created_at.to_string(),
+        })
+    }
+
+    /// What its approver reads.
+    pub fn shown(&self) -> Option<&str> {
+        self.whole.as_deref().or(self.preview.as_deref())
+    }
+
+    /// The same with the signed record of the decision.
+    pub fn view_with_receipt(&self, now: Timestamp) -> Value {
+        let mut view = self.view(now);
+        view["decision_receipt"] = self.decision_receipt.as_ref().map_or(Value::Null, DecisionReceipt::view);
+        view
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_have_one_form() {
+        let id = ApprovalId::random(Timestamp::from_secs(1_795_000_000));
+        assert_eq!(id.as_str().parse(), Ok(id.clone()));
+        for bad in ["", "appr_", "appr_1", "rcpt_01ARZ3NDEKTSV4RRFFQ69G5FAV", "appr_01ARZ3NDEKTSV4RRFFQ69G5FA/"] {
+            assert!(bad.parse::<ApprovalId>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! What the payment gate asks before it quotes or charges: may this call be made?
+
+use base::clock::Timestamp;
+use base::digest::canonical_json;
+use base::ids::AgentId;
+use base::money::Usdc;
+use platform::http::ApiError;
+use platform::store::{Db, Write};
+use serde_json::{Map, Value, json};
+use tools::spec::ToolSpec;
+
+use super::approval::{Approval, ApprovalId, Source, Status};
+use super::form::MAX_PREVIEW_CHARS;
+use super::moves;
+use super::notice::Notices;
+use super::policy::{Policy, Rule, Verdict};
+use super::store::{self, CreateError};
+
+/// Most bytes of an input that its approver is shown whole.
+const MAX_WHOLE_BYTES: usize = 128 * 1024;
+
+/// One call of a tool, as it would be paid.
+pub struct GateCall<'a> {
+    /// Proven, by a proof, a token or the payment's signature. Never what `X-Agent-ID` says: a held call writes to its
+    /// agent's approver.
+    pub agent: AgentId,
+    pub tool: &'a ToolSpec,
+    /// The tool's own input, validated.
+    pub input: &'a Map<String, Value>,
+    pub amount: Usdc,
+    /// SHA-256 of the canonical body.
+    pub body: &'a [u8; 32],
+    /// `X-Approval-Id`.
+    pub approval_id: Option<&'a str>,
+    /// The paid leg: what releases the call is used up with it.
+    pub consume: bool,
+    pub now: Timestamp,
+}
+
+/// A call that may be made.
+#[derive(Debug)]
+pub enum GateVerdict {
+    /// No rule stands in its way.
+    Allowed,
+    /// An approval releases it. On the paid leg, `consume` belongs into the transaction of the claim: refused there, the
+    /// approval was used by another call ([`approval_was_used`]).
+    Released { approval_id: ApprovalId, consume: Option<Box<Write>> },
+}
+
+/// Judges a call by its agent's policy. One read if there is none.
+///
+/// # Errors
+/// 403 `action_denied_by_policy`; 403 `approval_required` with the approval that was made, or found; 403
+/// `approval_invalid` for an approval that does not release this call; 409 `too_many_pending_approvals`.
+pub async fn gate_check(db: &Db, notices: &Notices, call: &GateCall<'_>) -> Result<GateVerdict, ApiError> {
+    let Some(policy) = store::policy(db, call.agent).await? else { return Ok(GateVerdict::Allowed) };
+    match policy.judge(call.tool, call.input, call.amount, call.now) {
+        Verdict::Allow => Ok(GateVerdict::Allowed),
+        Verdict::Deny { rule } => Err(ApiError::ActionDenied { rule: rule.id.clone() }),
+        Verdict::Hold { rule } => match call.approval_id {
+            Some(id) => release(db, call, id).await,
+            None => Err(hold(db, notices, call, &policy, rule).await?),
+        },
+    }
+}
+
+/// The error of a claim whose approval was used by another call in the meantime.
+pub fn approval_was_used() -> ApiError {
+    ApiError::ApprovalInvalid("the approval was used; it releases one call")
+}
+
+async fn release(db: &Db, call: &GateCall<'_>, id: &str) -> Result<GateVerdict, ApiError> {
+    let unknown = || ApiError::ApprovalInvalid("there is no such approval of this agent");
+    let id: ApprovalId = id.parse().map_err(|_| unknown())?;
+    let approval = store::load(db, call.agent, &id).await?.ok_or_else(unknown)?;
+    if let Some(wrong) = mismatch(&approval, call) {
+        return Err(ApiError::ApprovalInvalid(wrong));
+    }
+    let consume = if call.consume { Some(Box::new(moves::consume(db, &approval, call.now)?)) } else { None };
+    Ok(GateVerdict::Released { approval_id: id, consume })
+}
+
+/// Why an approval does not release a call, if it does not.
+fn mismatch(approval: &Approval, call: &GateCall<'_>) -> Option<&'static str> {
+    let same_call = approval.source == Source::Policy
+        && approval.tool.as_deref() == Some(call.tool.name)
+        && approval.body_digest.as_deref() == Some(const_hex::encode(call.body).as_str());
+    match approval.status_at(call.now) {
+        _ if !same_call => Some("the approval is for another call"),
+        Status::Pending => Some("the approval is not decided yet"),
+        Status::Denied => Some("the approval was denied"),
+        Status::Expired => Some("the approval has expired"),
+        Status::Cancelled => Some("the approval was cancelled"),
+        Status::Consumed => Some("the approval was used; it releases one call"),
+        // A human said yes to a price.
+        Status::Approved if approval.amount.is_none_or(|amount| call.amount > amount) => {
+            Some("the call now costs more than what was approved")
+        }
+        Status::Approved => None,
+    }
+}
+
+/// The error of a held call: the approval that waits already (or waits to be used), or a new one.
+async fn hold(
+    db: &Db,
+    notices: &Notices,
+    call: &GateCall<'_>,
+    policy: &Policy,
+    rule: &Rule,
+) -> Result<ApiError, ApiError> {
+    let before = store::held(db, call.agent, call.tool.name, call.body).await?;
+    if let Some(approval) = before.as_ref().filter(|approval| still_counts(approval, call)) {
+        return Ok(required(approval, call.now));
+    }
+    let mut approval = new_approval(call, policy, rule);
+    let before = before.as_ref().map(|approval| &approval.approval_id);
+    let bound = store::Call { tool: call.tool.name, body: call.body, before };
+    match store::create(db, &approval, Some(bound), call.now).await {
+        Ok(token) => {
+            notices.send(db, &mut approval, &token, call.now).await;
+            Ok(required(&approval, call.now))
+        }
+        Err(CreateError::Exists(id)) => {
+            let approval = store::load(db, call.agent, &id).await?.unwrap_or(approval);
+            Ok(required(&approval, call.now))
+        }
+        Err(CreateError::TooManyPending) => Err(ApiError::TooManyPendingApprovals),
+        Err(CreateError::TooManyToday(taken)) => Err(ApiError::RateLimited(taken)),
+        Err(CreateError::Store(error)) => Err(ApiError::Unavailable(error)),
+    }
+}
+
+/// Whether an approval made before answers for this call: it waits, or it waits to be used at this price.
+fn still_counts(approval: &Approval, call: &GateCall<'_>) -> bool {
+    let waits = matches!(approval.status_at(call.now), Status::Pending | Status::Approved);
+    waits && approval.amount.is_some_and(|amount| call.amount <= amount)
+}
+
+fn new_approval(call: &GateCall<'_>, policy: &Policy, rule: &Rule) -> Approval {
+    let tool = call.tool;
+    let whole = canonical_json(&Value::Object(call.input.clone()));
+    let cut = whole.chars().count() > MAX_PREVIEW_CHARS;
+    Approval {
+        source: Source::Policy,
+        tool: Some(tool.name.to_owned()),
+        body_digest: Some(const_hex::encode(call.body)),
+        amount: Some(call.amount),
+        action_summary: format!("{} ({}) for {} USDC", tool.title, tool.name, call.amount),
+        preview: Some(if cut { beginning(&whole) } else { whole.clone() }),
+        whole: (cut && whole.len() <= MAX_WHOLE_BYTES).then_some(whole),
+        cut,
+        policy_rule: Some(rule.id.clone()),
+        ..Approval::pending(call.agent, policy.approver.clone(), policy.timeout_seconds, call.now)
+    }
+}
+
+/// The beginning of an input that is longer than a preview may be.
+fn beginning(whole: &str) -> String {
+    let chars = whole.chars().count();
+    // Escaping may double what is cut out.
+    let begins: String = whole.chars().take(MAX_PREVIEW_CHARS / 2 - 100).collect();
+    canonical_json(&json!({"cut_off": format!("only the beginning of {chars} characters"), "begins": begins}))
+}
+
+fn required(approval: &Approval, now: Timestamp) -> ApiError {
+    let approved = approval.status_at(now) == Status::Approved;
+    ApiError::ApprovalRequired {
+        approval_id: approval.approval_id.to_string(),
+        approval: Box::new(approval.view(now)),
+        message: if approved {
+            "this call was approved: repeat it with the header X-Approval-Id"
+        } else {
+            "this call needs a human's approval; once it is given, repeat the call with the header X-Approval-Id"
+        },
+    }
+}

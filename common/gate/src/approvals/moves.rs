@@ -1,0 +1,93 @@
+//! How an approval moves on: decided, cancelled, used up. Each is one conditional write, so each happens once.
+
+use base::clock::Timestamp;
+use ledger::signing::ReceiptSigner;
+use platform::store::db::parse;
+use platform::store::{Db, StoreError, Write, WriteError};
+
+use super::approval::{Approval, Status};
+use super::decision::{Decision, DecisionReceipt};
+use super::store::{approval_key, pending_entry, pending_key};
+
+/// What came of an attempt to move a pending approval: moved, or what it is instead.
+pub enum Moved {
+    Now(Box<Approval>),
+    Before(Box<Approval>),
+}
+
+/// Decides, once. Whoever comes second is shown the first decision.
+pub async fn decide(
+    db: &Db,
+    approval: &Approval,
+    decision: Decision,
+    note: Option<&str>,
+    now: Timestamp,
+    signer: &ReceiptSigner,
+) -> Result<Moved, StoreError> {
+    let mut decided = approval.clone();
+    decided.status = match decision {
+        Decision::Approved => Status::Approved,
+        Decision::Denied => Status::Denied,
+    };
+    decided.use_by = approval.use_by_if_approved(now).filter(|_| decision == Decision::Approved);
+    decided.decided_at = Some(now);
+    decided.decision_note = note.map(str::to_owned);
+    decided.decision_receipt = Some(DecisionReceipt::sign(approval, decision, note, now, signer));
+    let mut expression = "SET #status = :status, #decided_at = :now, #decision_receipt = :receipt".to_owned();
+    if decided.use_by.is_some() {
+        expression.push_str(", #use_by = :use_by");
+    }
+    if note.is_some() {
+        expression.push_str(", #decision_note = :note");
+    }
+    let key = approval_key(approval.agent_id, &approval.approval_id);
+    let mut write = Write::update(&db.tables.agents, key, &expression)
+        .only_if("#status = :pending AND #expires_at > :now")
+        .bind("status", decided.status)?
+        .bind("receipt", &decided.decision_receipt)?;
+    if let Some(use_by) = decided.use_by {
+        write = write.bind("use_by", use_by)?;
+    }
+    if let Some(note) = note {
+        write = write.bind("note", note)?;
+    }
+    move_on(db, write, decided, now).await
+}
+
+/// Takes a pending approval back.
+pub async fn cancel(db: &Db, approval: &Approval, now: Timestamp) -> Result<Moved, StoreError> {
+    let cancelled = Approval { status: Status::Cancelled, ..approval.clone() };
+    let key = approval_key(approval.agent_id, &approval.approval_id);
+    let write = Write::update(&db.tables.agents, key, "SET #status = :status")
+        .only_if("#status = :pending AND #expires_at > :now")
+        .bind("status", cancelled.status)?;
+    move_on(db, write, cancelled, now).await
+}
+
+/// Writes a pending approval's next state and gives its place among the pending back.
+async fn move_on(db: &Db, write: Write, moved: Approval, now: Timestamp) -> Result<Moved, StoreError> {
+    let write = write.bind("pending", Status::Pending)?.bind("now", now)?;
+    let place = Write::update(&db.tables.agents, pending_key(moved.agent_id), "DELETE #open :entry")
+        .bind("entry", pending_entry(&moved))?;
+    match db.transact(&[write, place]).await {
+        Ok(()) => Ok(Moved::Now(Box::new(moved))),
+        Err(refused @ WriteError::Refused(_)) => {
+            let old = refused.refused(0).and_then(|refused| refused.old.clone());
+            let old = old.ok_or_else(|| StoreError::new("an approval vanished"))?;
+            let before: Approval = parse(old)?;
+            Ok(Moved::Before(Box::new(Approval { whole: moved.whole, ..before })))
+        }
+        Err(WriteError::Failed(error)) => Err(error),
+    }
+}
+
+/// The write that uses an approval up. It belongs into the transaction of what it releases, and is refused if the
+/// approval was used, has run out, or was never given.
+pub fn consume(db: &Db, approval: &Approval, now: Timestamp) -> Result<Write, StoreError> {
+    let key = approval_key(approval.agent_id, &approval.approval_id);
+    Write::update(&db.tables.agents, key, "SET #status = :consumed, #consumed_at = :now")
+        .only_if("#status = :approved AND #use_by > :now")
+        .bind("consumed", Status::Consumed)?
+        .bind("approved", Status::Approved)?
+        .bind("now", now)
+}

@@ -1,0 +1,313 @@
+//! The action policy of an agent: pure rules over one call.
+
+use base::clock::Timestamp;
+use base::money::Usdc;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use tools::spec::ToolSpec;
+
+use super::approver::Approver;
+use super::hours::{self, Hours};
+
+/// Words of the contract for the actions that reach other people or buy things, and the path each stands for. Besides
+/// them a rule may name any tool of the catalog, or `*` for every paid call.
+pub const ACTIONS: [(&str, &str); 5] = [
+    ("email", "/v1/tools/email/send"),
+    ("sms", "/v1/tools/sms/send"),
+    ("voice", "/v1/tools/voice/call"),
+    ("commerce", "/v1/tools/commerce/buy"),
+    ("identity", "/v1/tools/identity/start"),
+];
+/// Members of a body that name recipients.
+const RECIPIENTS: [&str; 7] = ["to_address", "to_number", "target_number", "to", "cc", "bcc", "recipients"];
+
+/// What an owner lets their agent do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Policy {
+    pub enabled: bool,
+    pub rules: Vec<Rule>,
+    #[serde(default)]
+    pub approver: Approver,
+    /// For how long a held call waits for its decision.
+    pub timeout_seconds: u32,
+    pub updated_at: Timestamp,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rule {
+    pub id: String,
+    /// A word of [`ACTIONS`], a tool's wire name, or `*`.
+    pub tool: String,
+    pub action: Action,
+    pub when: When,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    RequireApproval,
+    Deny,
+}
+
+/// When a rule applies.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum When {
+    Always,
+    /// The price is above this many micro-USDC.
+    AmountOverUsdc(Usdc),
+    /// More recipients than this.
+    RecipientsOver(u32),
+    /// Any recipient's domain is none of these (lower case; a subdomain is another domain).
+    RecipientDomainNotIn(Vec<String>),
+    OutsideHours(Hours),
+}
+
+/// What the policy says of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict<'a> {
+    Allow,
+    Deny { rule: &'a Rule },
+    Hold { rule: &'a Rule },
+}
+
+/// What rules look at. Without recipients (a past receipt does not keep them) rules over recipients do not apply.
+pub struct Facts<'a> {
+    pub tool: &'a str,
+    /// The word of [`ACTIONS`] the tool is known by.
+    pub action: Option<&'a str>,
+    pub amount: Usdc,
+    pub recipients: Option<Vec<&'a str>>,
+    pub at: Timestamp,
+}
+
+impl Policy {
+    /// What this policy says of a call, at this moment and price.
+    pub fn judge(&self, tool: &ToolSpec, input: &Map<String, Value>, amount: Usdc, now: Timestamp) -> Verdict<'_> {
+        let recipients = Some(recipients(input));
+        self.judge_facts(&Facts { tool: tool.name, action: action_of(tool), amount, recipients, at: now })
+    }
+
+    /// Deny beats require_approval; among equals the first rule is named.
+    pub fn judge_facts(&self, facts: &Facts<'_>) -> Verdict<'_> {
+        if !self.enabled {
+            return Verdict::Allow;
+        }
+        let first = |action| self.rules.iter().find(|rule| rule.action == action && rule.applies(facts));
+        match (first(Action::Deny), first(Action::RequireApproval)) {
+            (Some(rule), _) => Verdict::Deny { rule },
+            (None, Some(rule)) => Verdict::Hold { rule },
+            (None, None) => Verdict::Allow,
+        }
+    }
+
+    /// As its owner is shown it, and as it may be put again.
+    pub fn view(&self) -> Value {
+        let rules: Vec<Value> = self.rules.iter().map(Rule::view).collect();
+        let Approver { email, phone } = &self.approver;
+        json!({
+            "enabled": self.enabled,
+            "rules": rules,
+            "approver": {"email": email, "phone": phone},
+            "timeout_seconds": self.timeout_seconds,
+            "updated_at": self.updated_at.to_string(),
+        })
+    }
+}
+
+impl Rule {
+    fn applies(&self, facts: &Facts<'_>) -> bool {
+        let named = self.tool == "*" || self.tool == facts.tool || facts.action == Some(self.tool.as_str());
+        named && self.when.holds(facts)
+    }
+
+    fn view(&self) -> Value {
+        json!({"id": self.id, "tool": self.tool, "action": self.action, "when": self.when.view()})
+    }
+}
+
+impl When {
+    fn holds(&self, facts: &Facts<'_>) -> bool {
+        match self {
+            When::Always => true,
+            When::AmountOverUsdc(limit) => facts.amount > *limit,
+            When::RecipientsOver(limit) => {
+                facts.recipients.as_ref().is_some_and(|recipients| recipients.len() > *limit as usize)
+            }
+            // A call whose recipients cannot be told has none that is allowed.
+            When::RecipientDomainNotIn(allowed) => facts.recipients.as_ref().is_some_and(|recipients| {
+                let good = |recipient: &&str| domain(recipient).is_some_and(|domain| allowed.contains(&domain));
+                recipients.is_empty() || !recipients.iter().all(good)
+            }),
+            When::OutsideHours(hours) => !hours.contain(facts.at),
+        }
+    }
+
+    /// Whether it can only be judged with the call's body at hand.
+    pub fn looks_at_recipients(&self) -> bool {
+        matches!(self, When::RecipientsOver(_) | When::RecipientDomainNotIn(_))
+    }
+
+    fn view(&self) -> Value {
+        match self {
+            When::Always => json!({"always": true}),
+            When::AmountOverUsdc(limit) => json!({"amount_over_usdc": limit.to_string()}),
+            When::RecipientsOver(limit) => json!({"recipients_over": limit}),
+            When::RecipientDomainNotIn(domains) => json!({"recipient_domain_not_in": domains}),
+            When::OutsideHours(window) => {
+                let mut view = json!({
+                    "timezone": window.timezone.to_string(),
+                    "start": hours::clock_text(window.start),
+                    "end": hours::clock_text(window.end),
+                });
+                if !window.days.is_empty() {
+                    view["days"] = json!(window.days);
+                }
+                json!({"outside_hours": view})
+            }
+        }
+    }
+}
+
+/// The word of the contract a tool is known by in policies.
+pub fn action_of(tool: &ToolSpec) -> Option<&'static str> {
+    ACTIONS.iter().find(|(_, path)| tool.paths.contains(path)).map(|(word, _)| *word)
+}
+
+/// Everybody a body addresses. A text with several addresses counts as several.
+fn recipients(input: &Map<String, Value>) -> Vec<&str> {
+    let values = RECIPIENTS.iter().filter_map(|member| input.get(*member)).flat_map(|value| match value {
+        Value::Array(items) => items.iter().collect(),
+        one => vec![one],
+    });
+    values
+        .flat_map(|value| value.as_str().unwrap_or("").split([',', ';']))
+        .map(str::trim)
+        .filter(|text| !text.is_empty())
+        .collect()
+}
+
+/// The domain of an address, also inside `Name <address>`: in lower case, international names in their ASCII form.
+pub fn domain(address: &str) -> Option<String> {
+    let (_, domain) = address.rsplit_once('@')?;
+    let domain = domain.trim().trim_end_matches('>').trim_end().trim_end_matches('.');
+    match url::Host::parse(domain) {
+        Ok(url::Host::Domain(domain)) if base::contact::is_domain(&domain) => Some(domain),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOON: Timestamp = Timestamp::from_secs(1_795_262_400); // 2026-11-21T12:00:00Z
+
+    fn policy(rules: &[(&str, Action, When)]) -> Policy {
+        let rules = rules.iter().enumerate().map(|(index, (tool, action, when))| Rule {
+            id: format!("rule_{}", index + 1),
+            tool: (*tool).to_owned(),
+            action: *action,
+            when: when.clone(),
+        });
+        Policy {
+            enabled: true,
+            rules: rules.collect(),
+            approver: Approver::default(),
+            timeout_seconds: 3600,
+            updated_at: NOON,
+        }
+    }
+
+    fn verdict(policy: &Policy, tool: &str, input: Value, micro: u64) -> String {
+        let action = ACTIONS.iter().map(|(word, _)| *word).find(|word| *word == tool);
+        let recipients = Some(recipients(input.as_object().unwrap()));
+        let facts = Facts { tool, action, amount: Usdc::from_micro(micro), recipients, at: NOON };
+        match policy.judge_facts(&facts) {
+            Verdict::Allow => "allow".to_owned(),
+            Verdict::Deny { rule } => format!("deny {}", rule.id),
+            Verdict::Hold { rule } => format!("hold {}", rule.id),
+        }
+    }
+
+    #[test]
+    fn rules_over_calls() {
+        use Action::{Deny, RequireApproval as Hold};
+        let over = |text: &str| When::AmountOverUsdc(Usdc::parse(text).unwrap());
+        let office = || When::RecipientDomainNotIn(vec!["example.com".to_owned(), "xn--bcher-kva.example".to_owned()]);
+        let to = |to: Value| json!({"to_address": to});
+        for (name, rules, tool, input, micro, expected) in [
+            ("nothing", vec![], "web_read", json!({}), 1, "allow"),
+            ("every call", vec![("*", Hold, When::Always)], "web_read", json!({}), 1, "hold rule_1"),
+            ("another tool", vec![("sms", Hold, When::Always)], "web_read", json!({}), 1, "allow"),
+            ("a tool by name", vec![("web_read", Deny, When::Always)], "web_read", json!({}), 1, "deny rule_1"),
+            (
+                "deny wins, wherever it stands",
+                vec![("*", Hold, When::Always), ("email", Deny, When::Always)],
+                "email",
+                json!({}),
+                1,
+                "deny rule_2",
+            ),
+            ("the limit itself is not over it", vec![("*", Hold, over("0.002"))], "x", json!({}), 2_000, "allow"),
+            ("one millionth over", vec![("*", Hold, over("0.002"))], "x", json!({}), 2_001, "hold rule_1"),
+            ("no recipients", vec![("*", Hold, When::RecipientsOver(0))], "x", json!({}), 1, "allow"),
+            (
+                "counted over all members",
+                vec![("email", Hold, When::RecipientsOver(2))],
+                "email",
+                json!({"to_address": ["a@x.de", "b@x.de"], "cc": "c@x.de"}),
+                1,
+                "hold rule_1",
+            ),
+            (
+                "several in one text",
+                vec![("email", Hold, When::RecipientsOver(1))],
+                "email",
+                to(json!("a@x.de, b@x.de")),
+                1,
+                "hold rule_1",
+            ),
+            ("in the office", vec![("email", Deny, office())], "email", to(json!("Ann <a@EXAMPLE.com.>")), 1, "allow"),
+            ("an IDN", vec![("email", Deny, office())], "email", to(json!("a@bücher.example")), 1, "allow"),
+            ("a subdomain", vec![("email", Deny, office())], "email", to(json!("a@x.example.com")), 1, "deny rule_1"),
+            ("a suffix", vec![("email", Deny, office())], "email", to(json!("a@notexample.com")), 1, "deny rule_1"),
+            (
+                "one of many",
+                vec![("email", Deny, office())],
+                "email",
+                to(json!(["a@example.com", "b@evil.com"])),
+                1,
+                "deny rule_1",
+            ),
+            (
+                "hidden before a good one",
+                vec![("email", Deny, office())],
+                "email",
+                to(json!("b@evil.com;a@example.com")),
+                1,
+                "deny rule_1",
+            ),
+            ("no address", vec![("email", Deny, office())], "email", to(json!("nobody")), 1, "deny rule_1"),
+            ("nobody at all", vec![("email", Deny, office())], "email", json!({}), 1, "deny rule_1"),
+        ] {
+            assert_eq!(verdict(&policy(&rules), tool, input, micro), expected, "{name}");
+        }
+        let mut off = policy(&[("*", Deny, When::Always)]);
+        off.enabled = false;
+        assert_eq!(verdict(&off, "web_read", json!({}), 1), "allow");
+    }
+
+    #[test]
+    fn a_stored_policy_is_the_same_policy() {
+        let hours = Hours { timezone: "Europe/Berlin".parse().unwrap(), start: 540, end: 1020, days: vec![1, 2] };
+        let policy = policy(&[
+            ("*", Action::Deny, When::OutsideHours(hours)),
+            ("email", Action::RequireApproval, When::RecipientDomainNotIn(vec!["a.de".to_owned()])),
+            ("*", Action::RequireApproval, When::AmountOverUsdc(Usdc::from_micro(1))),
+            ("*", Action::RequireApproval, When::Always),
+        ]);
+        let stored: platform::store::Item = serde_dynamo::to_item(&policy).unwrap();
+        assert_eq!(platform::store::db::parse::<Policy>(stored).unwrap(), policy);
+    }
+}

@@ -1,0 +1,488 @@
+//! The engine: brings a job from its claim to its end, wherever it is picked up.
+//!
+//! The same code runs a direct call in the function that took it, a queued one in the worker, and whatever either left
+//! behind after a crash. It decides nothing that [`super::job::next_step`] does not say, and every move is written down
+//! before the next is made.
+//!
+//! | what dies | what is found | what happens |
+//! |---|---|---|
+//! | before the claim is written | nothing | nothing was charged |
+//! | claim written, queue send lost | claimed, no lease | the sweeper sends it again |
+//! | before the intent is written | claimed, lease expired | settled as if new |
+//! | between intent and broadcast | submitted, unknown on chain | the same bytes are broadcast |
+//! | between broadcast and mark | submitted, known on chain | read off the chain |
+//! | between a raise of the fee, its writing and its broadcast | submitted, one bid known or none | the latest is broadcast; any may be mined (`payments::bid`) |
+//! | a reorganisation after the mark | settled, gone from the chain | claimed again and sent again (`super::finality`) |
+//! | during the work | settled, no outcome | the work runs again, at most five times, then is paid back |
+//! | between work and mark | settled, no outcome | as above: tools may run twice, charges never |
+//! | while sold work uses a paid tool or the model | what it uses is on the job | the next attempt has what is left of the budget |
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::clock::{Clock, Timestamp};
+use base::digest;
+use base::ids::RequestId;
+use evm::authorization::Authorization;
+use evm::hex0x;
+use ledger::account;
+use ledger::payments::reason::Reason;
+use ledger::payments::settle::{Found, JobPayment, Settled, Settler};
+use ledger::signing::ReceiptSigner;
+use platform::config::ChainConfig;
+use platform::http::log;
+use platform::store::queue::{self, Message};
+use platform::store::{Blobs, BoxFuture, Db, Queue, StoreError};
+use serde_json::{Map, Value};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tools::{ErrorCode, Output, Reporter, Runner, Task, ToolError, Toolbox, Unavailable};
+
+use super::job::{Job, Lane, Place, RETENTION, Settlement, Step, StoredResult};
+use super::store::{self, MoveError, Refusal};
+use crate::work::Usage;
+
+/// Results up to this size lie in the job's item; a larger item would cost more than a blob.
+const INLINE_RESULT_BYTES: usize = 8 * 1024;
+/// Largest result, as JSON: with what is said beside it, an answer stays below what Lambda returns, in base64 too
+/// ([`platform::http::lambda`]).
+pub const MAX_RESULT_BYTES: usize = 4 * 1024 * 1024;
+/// How long until a settlement that is pending, or could not be sent, is looked at again.
+const SETTLEMENT_PAUSE: Duration = Duration::from_secs(15);
+/// A worker that has not taken a job up is told again after so long, then after twice as long, up to an hour.
+const FIRST_REMINDER: Duration = Duration::from_secs(60);
+/// A job that found no place is tried again after so long, then after twice as long, up to the longest.
+const FIRST_PAUSE: Duration = Duration::from_secs(2);
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+/// A job that found no place for so long is paid back.
+pub const MOST_WAIT: Duration = Duration::from_secs(3600);
+/// Work that takes longer has its lease renewed.
+const RENEW_AFTER: Duration = Duration::from_secs(20);
+/// A renewal that the database did not take is tried again after this long.
+const RENEW_AGAIN: Duration = Duration::from_secs(5);
+/// How long work has to go on before, and between, writings of how far it has come.
+const REPORT_AFTER: Duration = Duration::from_secs(3);
+/// How often an account nonce that another process took is asked for again.
+const ALLOCATION_RETRIES: u32 = 20;
+
+/// Everything a job needs to be brought to its end.
+pub struct Engine {
+    pub db: Db,
+    pub blobs: Arc<dyn Blobs>,
+    pub queues: Queues,
+    pub clock: Clock,
+    pub chain: ChainConfig,
+    pub settler: Box<dyn Settler>,
+    pub signer: ReceiptSigner,
+    pub runners: &'static [&'static Runner],
+    pub toolbox: Arc<Toolbox>,
+    /// Does what sellers sold; absent where only our own tools are run.
+    pub sellers: Option<Arc<dyn SellersWork>>,
+}
+
+/// Where jobs are sent to be brought further.
+#[derive(Clone)]
+pub struct Queues {
+    pub tools: Arc<dyn Queue>,
+    pub souls: Arc<dyn Queue>,
+}
+
+impl Queues {
+    pub fn of(&self, lane: Lane) -> &dyn Queue {
+        match lane {
+            Lane::Tools => &*self.tools,
+            Lane::Souls => &*self.souls,
+        }
+    }
+}
+
+/// Does the work of jobs that were sold for somebody else.
+pub trait SellersWork: Send + Sync {
+    /// Does it, or says until when the seller's own worker has it. Never longer than the terms' deadline.
+    fn run<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Attempted>;
+
+    /// Tells the seller's worker of a job it has not taken up, when it gets it and now and then.
+    fn remind<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, ()>;
+
+    /// Runs the test cases of a service, of a trial that was due then; daily, if nothing was changed.
+    fn try_out<'a>(
+        &'a self,
+        soul: &'a str,
+        service: &'a str,
+        due: Timestamp,
+        daily: bool,
+    ) -> BoxFuture<'a, Result<(), StoreError>>;
+}
+
+/// What became of an attempt at a job's work.
+#[derive(Debug)]
+pub struct Attempted {
+    pub outcome: Result<Worked, ToolError>,
+    /// What the work has used by now, with all attempts before.
+    pub used: Usage,
+}
+
+/// How far an attempt came.
+#[derive(Debug)]
+pub enum Worked {
+    Done(Output),
+    /// Somebody outside does it, until then.
+    HandedOver {
+        until: Timestamp,
+    },
+    /// Its soul or its buyer has as many jobs under way as may be at once: nothing was done, and it is tried later.
+    Busy,
+}
+
+/// Who waits for the job while it is advanced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// A caller, on the line: what cannot be had now is given up, and settlement is left to the worker once the work is
+    /// done.
+    Caller,
+    /// Nobody: what cannot be had now is tried again later.
+    Worker,
+}
+
+impl Engine {
+    /// Takes a job up and brings it as far as it goes now. `Ok` also if there was nothing to do.
+    pub async fn run(&self, request_id: RequestId) -> Result<(), StoreError> {
+        let holder = hex0x(&digest::random::<8>());
+        match store::take_up(&self.db, request_id, &holder, self.clock.now()).await? {
+            Some(job) => self.advance(job, Patience::Worker).await.map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Brings a job that is held as far as it goes now, and returns it as it then is.
+    pub async fn advance(&self, mut job: Job, patience: Patience) -> Result<Job, StoreError> {
+        loop {
+            let moved = match job.next_step() {
+                Step::Rest => return Ok(job),
+                Step::Settle if patience == Patience::Caller && job.outcome.is_some() => {
+                    let moved = store::postpone(&self.db, &mut job, Duration::ZERO, self.clock.now()).await;
+                    queue::send_or_log(self.queues.of(job.lane()), job.request_id, None).await;
+                    moved.map(|()| Progress::Paused)
+                }
+                // Each step on the heap: nested, unoptimised, they outgrow a thread's stack.
+                Step::Settle => Box::pin(self.settle(&mut job, patience)).await,
+                Step::Reconcile => Box::pin(self.reconcile(&mut job)).await,
+                Step::Work => Box::pin(self.work(&mut job, patience)).await,
+            };
+            match moved {
+                Ok(Progress::Moved) => {}
+                Ok(Progress::Paused) => return Ok(job),
+                // Another attempt has the job; whatever it makes of it stands.
+                Err(MoveError::LostLease) => {
+                    return Ok(store::load_latest(&self.db, job.request_id).await?.unwrap_or(job));
+                }
+                Err(MoveError::Failed(error)) => return Err(error),
+            }
+        }
+    }
+
+    async fn settle(&self, job: &mut Job, patience: Patience) -> Result<Progress, MoveError> {
+        if job.is_worn_out() {
+            let error = ToolError { code: ErrorCode::PaymentFailed, reason: None, message: gave_up_settling() };
+            return self.fail(job, error).await;
+        }
+        let authorization = signed_payment(job)?;
+        let payment = JobPayment { authorization: &authorization, job: job.request_id };
+        for _ in 0..ALLOCATION_RETRIES {
+            let prepared = match self.settler.prepare(payment).await {
+                Ok(prepared) => prepared,
+                Err(settled) => return self.record(job, settled, patience).await,
+            };
+            if store::submitting(&self.db, job, prepared, self.clock.now()).await? {
+                let settled = self.settler.submit(payment, job.intent.as_ref()).await;
+                return self.record(job, settled, patience).await;
+            }
+        }
+        self.record(job, Settled::NotSent("the fee wallet is contended".to_owned()), patience).await
+    }
+
+    async fn reconcile(&self, job: &mut Job) -> Result<Progress, MoveError> {
+        let authorization = signed_payment(job)?;
+        let payment = JobPayment { authorization: &authorization, job: job.request_id };
+        let settled = match self.settler.reconcile(payment, job.intent.as_ref()).await? {
+            Found::Known(settled) => settled,
+            Found::Outgrown(raised) => {
+                store::raised(&self.db, job, raised, self.clock.now()).await?;
+                self.settler.submit(payment, job.intent.as_ref()).await
+            }
+        };
+        let settled = match settled {
+            // What could not be sent again was perhaps sent before: only the chain can tell.
+            Settled::NotSent(_) => Settled::Pending { transaction: None },
+            known => known,
+        };
+        self.record(job, settled, Patience::Worker).await
+    }
+
+    /// Writes down what became of the money.
+    async fn record(&self, job: &mut Job, settled: Settled, patience: Patience) -> Result<Progress, MoveError> {
+        let now = self.clock.now();
+        match settled {
+            Settled::Yes { transaction } => store::settled(&self.db, &self.signer, job, transaction, now).await?,
+            Settled::No(reason) => {
+                if job.outcome.is_some() {
+                    let lost = format_args!("job {}, {} USDC: {reason}", job.request_id, job.price);
+                    log::failure("work was done and will not be paid", &lost);
+                }
+                store::refused(&self.db, &self.signer, &self.chain, job, Refusal::of(reason), now).await?;
+            }
+            Settled::ForAnother { transaction } => {
+                log::failure("a payment was put on chain for another purchase", &transaction);
+                let refusal = Refusal { reason: Reason::PaidForAnother, transaction: Some(transaction) };
+                store::refused(&self.db, &self.signer, &self.chain, job, refusal, now).await?;
+            }
+            Settled::Dropped => store::dropped(&self.db, job, now).await?,
+            Settled::Pending { transaction: Some(transaction) } if job.transaction.is_none() => {
+                store::pending(&self.db, job, transaction, SETTLEMENT_PAUSE, now).await?;
+                return Ok(Progress::Paused);
+            }
+            Settled::Pending { .. } => {
+                store::postpone(&self.db, job, SETTLEMENT_PAUSE, now).await?;
+                return Ok(Progress::Paused);
+            }
+            Settled::NotSent(cause) => {
+                log::failure("a payment could not be sent", &cause);
+                // An intent written down for a facilitator that was not reached: nothing is on its way.
+                if job.settlement == Settlement::Submitted {
+                    store::dropped(&self.db, job, now).await?;
+                }
+                if patience == Patience::Caller {
+                    let error = ToolError { code: ErrorCode::PaymentFailed, reason: None, message: gave_up_settling() };
+                    return self.fail(job, error).await;
+                }
+                store::postpone(&self.db, job, SETTLEMENT_PAUSE, now).await?;
+                return Ok(Progress::Paused);
+            }
+        }
+        Ok(Progress::Moved)
+    }
+
+    async fn work(&self, job: &mut Job, patience: Patience) -> Result<Progress, MoveError> {
+        // What one of our own tools waits for, it looks after itself: it is run again.
+        let waits = job.handed_until.is_some() && job.sold.is_none();
+        if let (Some(until), false) = (job.handed_until, waits) {
+            let now = self.clock.now();
+            if now < until {
+                if let (Some(sellers), false) = (&self.sellers, job.is_claimed(now)) {
+                    sellers.remind(job).await;
+                }
+                store::postpone(&self.db, job, reminder(job, until, now), now).await?;
+                return Ok(Progress::Paused);
+            }
+            let message = "the seller did not deliver before the service's deadline";
+            return self.fail(job, ToolError::unavailable(Unavailable::DeadlineExceeded, message)).await;
+        }
+        if job.is_worn_out() && !waits {
+            return self.fail(job, ToolError::internal("the work was tried several times and did not finish")).await;
+        }
+        // Work that had to wait may have been stopped by its owner meanwhile.
+        if patience == Patience::Worker && !waits {
+            let frozen = account::glance(&self.db, job.agent).await?.frozen;
+            if let Some(what) = frozen.stops(job.charge.token, &job.tool, job.payee()) {
+                let message = format!("the owner froze this {what} before the work began");
+                return self.fail(job, ToolError::unavailable(Unavailable::FrozenByOwner, message)).await;
+            }
+        }
+        match self.do_work(job).await? {
+            Ok(Worked::HandedOver { until }) => {
+                let now = self.clock.now();
+                store::hand_over(&self.db, &self.signer, job, until, reminder(job, until, now), now).await?;
+                // Told only now: a worker that is quick would find a job that is not yet its own to take.
+                if let (Some(sellers), true) = (&self.sellers, job.sold.is_some()) {
+                    sellers.remind(job).await;
+                }
+                return Ok(Progress::Paused);
+            }
+            Ok(Worked::Busy) => return self.put_down(job).await,
+            Ok(Worked::Done(output)) => self.complete(job, output).await?,
+            Err(error) => return self.fail(job, error).await,
+        }
+        Ok(Progress::Moved)
+    }
+
+    /// Puts a job down that found no place, for ever longer, and asks for it again; for at most [`MOST_WAIT`].
+    async fn put_down(&self, job: &mut Job) -> Result<Progress, MoveError> {
+        let now = self.clock.now();
+        if now >= job.created.plus(MOST_WAIT) {
+            let message = "the soul, or its buyer, had more work under way than is done at once for too long";
+            return self.fail(job, ToolError::unavailable(Unavailable::DeadlineExceeded, message)).await;
+        }
+        let pause = (FIRST_PAUSE * 2u32.pow(job.put_down.min(10))).min(LONGEST_PAUSE);
+        store::put_down(&self.db, job, pause + FIRST_REMINDER, now).await?;
+        let message = Message::Job { request_id: job.request_id, trace: None };
+        if let Err(error) = self.queues.of(job.lane()).send_after(&message, pause).await {
+            log::failure("could not queue a job that was put down; the sweeper will", &error);
+        }
+        Ok(Progress::Paused)
+    }
+
+    async fn fail(&self, job: &mut Job, error: ToolError) -> Result<Progress, MoveError> {
+        store::failed(&self.db, &self.signer, &self.chain, job, error, self.clock.now()).await?;
+        Ok(Progress::Moved)
+    }
+
+    /// Does the work, ours or a seller's, and keeps the job meanwhile.
+    async fn do_work(&self, job: &mut Job) -> Result<Result<Worked, ToolError>, MoveError> {
+        let sold = job.clone();
+        let (reporter, mut reports) = Reporter::new();
+        let work = async {
+            let outcome = match (&self.sellers, &sold.sold) {
+                (Some(sellers), Some(_)) => return sellers.run(&sold).await,
+                (None, Some(_)) => Err(ToolError::internal("this function does no sellers' work")),
+                (_, None) => self.run_tool(&sold, reporter).await.map(|output| match output.waits_until {
+                    Some(until) => Worked::HandedOver { until },
+                    None => Worked::Done(output),
+                }),
+            };
+            Attempted { outcome, used: sold.used }
+        };
+        tokio::pin!(work);
+        let (mut renewed, mut written) = (Instant::now(), job.progress.clone());
+        let mut was_taken = true;
+        loop {
+            let pause = match was_taken {
+                true if job.progress == written => RENEW_AFTER,
+                true => REPORT_AFTER,
+                false => RENEW_AGAIN,
+            };
+            tokio::select! {
+                biased;
+                attempted = &mut work => {
+                    job.used = attempted.used;
+                    return Ok(attempted.outcome);
+                }
+                Some(report) = reports.recv() => {
+                    job.progress = Some(report);
+                    continue;
+                }
+                () = tokio::time::sleep_until(renewed + pause) => {}
+            }
+            let now = self.clock.now();
+            match store::renew(&self.db, job, now).await {
+                Ok(()) => (was_taken, written) = (true, job.progress.clone()),
+                // The job is still held: what was worked on is not thrown away for an answer that got lost.
+                Err(MoveError::Failed(error)) if job.lease_until.is_some_and(|until| now.plus(RENEW_AGAIN) < until) => {
+                    log::failure("a job's lease could not be renewed", &error);
+                    was_taken = false;
+                }
+                Err(lost) => return Err(lost),
+            }
+            renewed = Instant::now();
+        }
+    }
+
+    /// Runs the tool under its deadline. A panic in it is its own failure and nobody else's.
+    async fn run_tool(&self, job: &Job, reporter: Reporter) -> Result<Output, ToolError> {
+        let runner = self.runners.iter().find(|runner| runner.spec.name == job.tool);
+        let runner = runner.ok_or_else(|| ToolError::internal("this deployment does not run the tool"))?;
+        let input: Map<String, Value> =
+            serde_json::from_str(&job.input).map_err(|_| ToolError::internal("the stored input cannot be read"))?;
+        let deadline = self.clock.now().plus(runner.spec.deadline);
+        let task = Task {
+            tool: runner.spec,
+            input,
+            request_id: job.request_id,
+            agent: job.agent,
+            wallet_signed: job.charge.token.is_none(),
+            deadline,
+            reporter,
+        };
+        // A task that ends with us: a job that another process took up is not worked on here as well.
+        let mut work = JoinSet::new();
+        work.spawn((runner.run)(self.toolbox.clone(), task));
+        match tokio::time::timeout(runner.spec.deadline, work.join_next()).await {
+            Ok(Some(Ok(output))) => output,
+            Ok(Some(Err(panic))) => {
+                log::failure("a tool panicked", &panic);
+                Err(ToolError::internal("the tool failed unexpectedly"))
+            }
+            Ok(None) => Err(ToolError::internal("the tool did not begin")),
+            Err(_) => Err(ToolError::unavailable(
+                Unavailable::SourceUnavailable,
+                format!("the work took longer than {} s", runner.spec.deadline.as_secs()),
+            )),
+        }
+    }
+
+    /// Ends a job that is held with its result; one that nobody could be answered with is a failure.
+    pub async fn complete(&self, job: &mut Job, output: Output) -> Result<(), MoveError> {
+        let (credited, json) = (output.credited, output.result.to_string());
+        if json.len() > MAX_RESULT_BYTES {
+            let why = format!("the result has {} bytes, more than {MAX_RESULT_BYTES}", json.len());
+            let error = match job.sold {
+                Some(_) => ToolError::unavailable(Unavailable::SellerFailed, why),
+                None => ToolError::internal(why),
+            };
+            return self.fail(job, error).await.map(drop);
+        }
+        let result = self.keep(job, output, json).await?;
+        let written = match &result.place {
+            Place::Blob(key) => Some(key.clone()),
+            Place::Inline(_) => None,
+        };
+        let ended = store::completed(&self.db, &self.signer, job, result, credited, self.clock.now()).await;
+        // Only what was surely refused is deleted: a write that failed may have been applied.
+        if let (Err(MoveError::LostLease), Some(key)) = (&ended, written)
+            && let Err(error) = self.blobs.delete(&key).await
+        {
+            log::failure("a result that lost was not deleted", &error);
+        }
+        ended
+    }
+
+    /// Keeps a result in the job's item, or beside it if it is large. Each time in a blob of its own: an attempt that lost its
+    /// lease must not change what another delivered.
+    async fn keep(&self, job: &Job, output: Output, json: String) -> Result<StoredResult, StoreError> {
+        let place = if json.len() <= INLINE_RESULT_BYTES {
+            Place::Inline(json)
+        } else {
+            // What is forgotten sooner lies where blobs are deleted sooner (template.yaml, BlobBucket).
+            let is_brief = job.expires < job.created.plus(RETENTION).secs();
+            let folder = if is_brief { "results/brief" } else { "results" };
+            let key = format!("{folder}/{}-{}.json", job.request_id, const_hex::encode(digest::random::<8>()));
+            self.blobs.put(&key, "application/json", json.into_bytes()).await?;
+            Place::Blob(key)
+        };
+        Ok(StoredResult {
+            place,
+            provider: output.source.provider.to_owned(),
+            provider_request_id: output.source.request_id,
+            mode: output.source.mode,
+        })
+    }
+}
+
+/// A stored result as JSON. None if its blob is gone: blobs are deleted by their age, whatever still names them.
+pub async fn read_result(blobs: &dyn Blobs, result: &StoredResult) -> Result<Option<Value>, StoreError> {
+    let bytes = match &result.place {
+        Place::Inline(json) => Some(json.clone().into_bytes()),
+        Place::Blob(key) => blobs.get(key).await?,
+    };
+    bytes.map(|bytes| serde_json::from_slice(&bytes).map_err(StoreError::new)).transpose()
+}
+
+/// Only what was signed can be settled; a job paid from credits never asks for it.
+fn signed_payment(job: &Job) -> Result<Authorization, StoreError> {
+    job.payment.clone().ok_or_else(|| StoreError::new(format_args!("job {} has no payment to settle", job.request_id)))
+}
+
+/// When a job that a seller's worker has is looked at again: to remind the worker, ever more rarely, and at its deadline.
+fn reminder(job: &Job, until: Timestamp, now: Timestamp) -> Duration {
+    let times = job.attempt.saturating_sub(job.settled_in).min(6);
+    let left = Duration::from_millis((until.millis() - now.millis()).max(0).unsigned_abs());
+    left.min(FIRST_REMINDER * 2u32.pow(times))
+}
+
+enum Progress {
+    Moved,
+    Paused,
+}
+
+fn gave_up_settling() -> String {
+    "the payment could not be sent to the chain; nothing was charged".to_owned()
+}

@@ -1,0 +1,642 @@
+//! Every move of a job, as the writes that make it. Each is conditional on the attempt that makes it still being the
+//! latest, so that a worker which lost its lease can no longer change anything (nor the job that was made anew in place of
+//! one that came to nothing, whose attempts begin again); and whatever belongs together (job,
+//! receipt, balance, claim) is written together.
+
+use std::time::Duration;
+
+use base::clock::Timestamp;
+use base::ids::RequestId;
+use base::money::Usdc;
+use evm::hex0x;
+use ledger::account::{Change, plus};
+use ledger::charge::Close;
+use ledger::credit::{self, EntryKind};
+use ledger::debt;
+use ledger::earning::{self, Earning, SaleEnd};
+use ledger::payments::reason::Reason;
+use ledger::payments::settle::{Intent, Prepared};
+use ledger::payments::{claim, policy};
+use ledger::receipt::{self, ExecutionStatus, Receipt, ReceiptStatus};
+use ledger::signing::ReceiptSigner;
+use platform::config::ChainConfig;
+use platform::store::db;
+use platform::store::due::InIndex;
+use platform::store::table::OPEN_INDEX;
+use platform::store::{Db, StoreError, Write, WriteError};
+use serde::Deserialize;
+use tools::spec::TOP_UP;
+use tools::{ErrorCode, Mode, ToolError};
+
+use super::job::{self, Job, LEASE, Lane, Outcome, Settlement, StoredResult};
+use crate::work::Usage;
+
+/// A move that was not made because another attempt has the job now.
+#[derive(Debug)]
+pub enum MoveError {
+    LostLease,
+    Failed(StoreError),
+}
+
+impl From<StoreError> for MoveError {
+    fn from(error: StoreError) -> MoveError {
+        MoveError::Failed(error)
+    }
+}
+
+impl From<WriteError> for MoveError {
+    fn from(error: WriteError) -> MoveError {
+        match error {
+            WriteError::Refused(_) => MoveError::LostLease,
+            WriteError::Failed(error) => MoveError::Failed(error),
+        }
+    }
+}
+
+/// The job, a little behind the latest write.
+pub async fn load(db: &Db, request_id: RequestId) -> Result<Option<Job>, StoreError> {
+    db.get(&db.tables.jobs, job::key(request_id)).await
+}
+
+/// The job as the latest write left it.
+pub async fn load_latest(db: &Db, request_id: RequestId) -> Result<Option<Job>, StoreError> {
+    db.get_latest(&db.tables.jobs, job::key(request_id)).await
+}
+
+/// The write that makes a job. Refused if the id exists, unless what is there ended before it cost or did anything.
+pub fn create(db: &Db, job: &Job) -> Result<Write, StoreError> {
+    let put = Write::put(&db.tables.jobs, job.key(), job)?;
+    let put = match &job.open {
+        Some(shard) => put.into_list(Lane::of_shard(shard).list(), job.created),
+        None => put,
+    };
+    put.only_if("attribute_not_exists(#pk) OR #settlement = :void OR (#settlement = :refused AND #outcome = :failed)")
+        .bind("void", Settlement::Void)?
+        .bind("refused", Settlement::Refused)?
+        .bind("failed", Outcome::Failed)
+}
+
+/// Takes a job up for a while. `None` if there is nothing to do, or somebody alive is at it.
+pub async fn take_up(db: &Db, request_id: RequestId, holder: &str, now: Timestamp) -> Result<Option<Job>, StoreError> {
+    let expression = "SET #attempt = #attempt + :one, #lease_until = :until, #holder = :holder, #updated = :now";
+    let write = Write::update(&db.tables.jobs, job::key(request_id), expression)
+        .only_if("attribute_exists(#open) AND (attribute_not_exists(#lease_until) OR #lease_until < :now)")
+        .bind("one", 1)?
+        .bind("until", now.plus(LEASE))?
+        .bind("holder", holder)?
+        .bind("now", now)?;
+    match db.write(write).await {
+        Ok(item) => db::parse(item).map(Some),
+        Err(refused @ WriteError::Refused(_)) => {
+            // Our own write, sent again by the SDK after its answer was lost, meets itself.
+            let old = refused.refused(0).and_then(|refused| refused.old.clone());
+            let job: Option<Job> = old.map(db::parse).transpose()?;
+            Ok(job.filter(|job| job.holder.as_deref() == Some(holder) && job.open.is_some()))
+        }
+        Err(WriteError::Failed(error)) => Err(error),
+    }
+}
+
+/// Whoever made the last attempt holds the job, which is the one it was made at.
+const HELD: &str = "#attempt = :attempt AND #created = :created AND attribute_exists(#open)";
+
+/// Holds a transaction to the job's current attempt.
+pub fn held(db: &Db, job: &Job) -> Result<Write, StoreError> {
+    let check = Write::check(&db.tables.jobs, job.key()).only_if(HELD);
+    check.bind("attempt", job.attempt)?.bind("created", job.created)
+}
+
+/// Starts a change of a job under its current attempt.
+fn change(db: &Db, job: &Job, expression: &str, now: Timestamp) -> Result<Write, StoreError> {
+    Write::update(&db.tables.jobs, job.key(), &expression.replacen("SET ", "SET #updated = :updated, ", 1))
+        .only_if(HELD)
+        .bind("attempt", job.attempt)?
+        .bind("created", job.created)?
+        .bind("updated", now)
+}
+
+/// The end of every change after which nothing is open.
+const CLOSE: &str = " REMOVE #open, #due, #lease_until, #holder, #intent, #handed_until, #claimed_until";
+/// What such a change of a seller's job also does: it moves to the list of those that ended so.
+const RELIST: &str = ", #sold_by = :sold_by";
+
+/// Writes down what is about to be broadcast. `Ok(false)` if the fee wallet's nonce was taken by another process.
+pub async fn submitting(db: &Db, job: &mut Job, prepared: Prepared, now: Timestamp) -> Result<bool, MoveError> {
+    let mut write = change(db, job, "SET #settlement = :submitted, #lease_until = :until", now)?;
+    let transaction = prepared.intent.as_ref().map(|intent| hex0x(&intent.hash));
+    if let Some(intent) = &prepared.intent {
+        let expression =
+            "SET #settlement = :submitted, #lease_until = :until, #intent = :intent, #transaction = :transaction";
+        write = change(db, job, expression, now)?.bind("intent", intent)?.bind("transaction", &transaction)?;
+    }
+    // Only once: another intent in place of the first would leave the first one's account nonce out for ever.
+    let write = only_unsubmitted(write)?.bind("submitted", Settlement::Submitted)?.bind("until", now.plus(LEASE))?;
+    match prepared.allocation {
+        None => drop(db.write(write).await?),
+        Some(allocation) => match db.transact(&[write, allocation]).await {
+            Err(refused) if refused.refused(0).is_none() && refused.refused(1).is_some() => return Ok(false),
+            outcome => outcome?,
+        },
+    }
+    job.settlement = Settlement::Submitted;
+    job.intent = prepared.intent;
+    job.transaction = transaction.or(job.transaction.take());
+    Ok(true)
+}
+
+/// Writes down the higher bid that is about to be broadcast in place of the last.
+pub async fn raised(db: &Db, job: &mut Job, raised: Intent, now: Timestamp) -> Result<(), MoveError> {
+    let (transaction, until) = (hex0x(&raised.hash), now.plus(LEASE));
+    let write = change(db, job, "SET #intent = :intent, #transaction = :transaction, #lease_until = :until", now)?
+        .only_if(&format!("{HELD} AND #settlement = :submitted"))
+        .bind("submitted", Settlement::Submitted)?
+        .bind("intent", &raised)?
+        .bind("transaction", &transaction)?
+        .bind("until", until)?;
+    db.write(write).await?;
+    job.intent = Some(raised);
+    job.transaction = Some(transaction);
+    job.lease_until = Some(until);
+    Ok(())
+}
+
+/// What was submitted can no longer land, and nothing else was: back to the beginning.
+pub async fn dropped(db: &Db, job: &mut Job, now: Timestamp) -> Result<(), MoveError> {
+    let write = change(db, job, "SET #settlement = :claimed REMOVE #intent, #transaction", now)?
+        .bind("claimed", Settlement::Claimed)?;
+    db.write(write).await?;
+    job.settlement = Settlement::Claimed;
+    job.intent = None;
+    job.transaction = None;
+    Ok(())
+}
+
+/// The money arrived.
+pub async fn settled(
+    db: &Db,
+    signer: &ReceiptSigner,
+    job: &mut Job,
+    transaction: String,
+    now: Timestamp,
+) -> Result<(), MoveError> {
+    let set = "SET #settlement = :settled, #transaction = :transaction, #settled_in = :attempt";
+    let mut next = Job {
+        settlement: Settlement::Settled,
+        transaction: Some(transaction),
+        settled_in: job.attempt,
+        intent: None,
+        ..job.clone()
+    };
+    let transaction = next.transaction.clone();
+    let bind = |write: Write| write.bind("settled", Settlement::Settled)?.bind("transaction", &transaction);
+    let mut writes = match job.outcome {
+        // What its end brought, it brought before the chain forgot the payment.
+        Some(ended) if job.reorganized => {
+            close(&mut next);
+            let mut writes = vec![bind(ending(db, job, set, ended, now)?)?, revised(db, signer, &next, now).await?];
+            writes.extend(job.charge.stand(db, job.purchase())?);
+            writes
+        }
+        Some(ended) => {
+            let (end, rest) = over(db, signer, job, &mut next, set, job.price, now).await?;
+            let mut writes = [vec![bind(end)?], rest].concat();
+            if job.vouches && ended == Outcome::Completed {
+                writes.push(Change { settled: plus(signed_part(job))?, ..Change::default() }.write(db, job.agent)?);
+            }
+            writes
+        }
+        None => vec![bind(change(db, job, &format!("{set} REMOVE #intent"), now)?)?],
+    };
+    if job.overlap {
+        writes.push(policy::unexpose(db, job.agent, job.price)?);
+    }
+    db.apply(writes).await?;
+    *job = next;
+    Ok(())
+}
+
+/// Why money will not arrive.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    pub reason: Reason,
+    /// Where it went, if it went to another purchase.
+    pub transaction: Option<String>,
+}
+
+impl Refusal {
+    pub fn of(reason: Reason) -> Refusal {
+        Refusal { reason, transaction: None }
+    }
+}
+
+/// The money will not arrive. Work that was not done yet is not done, and the payment may be tried again: its wallet
+/// may have been filled, or somebody else may broadcast it.
+pub async fn refused(
+    db: &Db,
+    signer: &ReceiptSigner,
+    chain: &ChainConfig,
+    job: &mut Job,
+    refusal: Refusal,
+    now: Timestamp,
+) -> Result<(), MoveError> {
+    let reason = refusal.reason;
+    let mut next = Job { settlement: Settlement::Refused, refusal: Some(reason.as_str().to_owned()), ..job.clone() };
+    close(&mut next);
+    let mut set = "SET #settlement = :refused, #refusal = :refusal".to_owned();
+    if refusal.transaction.is_some() {
+        next.transaction = refusal.transaction.clone();
+        set.push_str(", #transaction = :transaction");
+    }
+    if job.outcome.is_none() {
+        next.outcome = Some(Outcome::Failed);
+        next.error = Some(payment_failed(&refusal));
+        set.push_str(", #outcome = :outcome, #error = :error");
+    }
+    let ended = next.outcome.unwrap_or(Outcome::Failed);
+    let mut write =
+        ending(db, job, &set, ended, now)?.bind("refused", Settlement::Refused)?.bind("refusal", reason.as_str())?;
+    if job.outcome.is_none() {
+        write = write.bind("outcome", next.outcome)?.bind("error", &next.error)?;
+    }
+    if let Some(transaction) = &refusal.transaction {
+        write = write.bind("transaction", transaction)?;
+    }
+    let mut writes = vec![write, revised(db, signer, &next, now).await?];
+    writes.extend(match job.outcome {
+        None => job.charge.undo(db, job.purchase(), now)?,
+        Some(Outcome::Completed) => job.charge.forfeit(db, job.purchase())?,
+        // It was settled once, failed, and was paid back.
+        Some(Outcome::Failed) => job.charge.stand(db, job.purchase())?,
+    });
+    // What was given for the money that is gone is owed, and so no exposure any more.
+    let given = job.reorganized && (job.credited.is_some() || job.tool == TOP_UP.name);
+    if given {
+        let (cause, amount) = (job.receipt_id.as_str(), signed_part(job));
+        let (kind, id) = (EntryKind::Reversal, Some(job.request_id));
+        writes.extend(debt::owe(db, job.agent, kind, amount, cause, id, now)?);
+    }
+    if let (None, Some(payment)) = (job.outcome, &job.payment) {
+        writes.push(claim::reopen(db, payment, chain, job.request_id)?);
+    }
+    // Work that was done and will never be paid stays on its payer's exposure.
+    if job.overlap && (job.outcome.is_none() || given) {
+        writes.push(policy::unexpose(db, job.agent, job.price)?);
+    }
+    db.transact(&writes).await?;
+    *job = next;
+    Ok(())
+}
+
+/// The work is done. `credited` is what was bought, where credits themselves are sold: it is only there with the money.
+pub async fn completed(
+    db: &Db,
+    signer: &ReceiptSigner,
+    job: &mut Job,
+    result: StoredResult,
+    credited: Option<Usdc>,
+    now: Timestamp,
+) -> Result<(), MoveError> {
+    let mut next = Job { outcome: Some(Outcome::Completed), result: Some(result), ..job.clone() };
+    let set = "SET #outcome = :completed, #result = :result";
+    let result = next.result.clone();
+    let bind = |write: Write| write.bind("completed", Outcome::Completed)?.bind("result", &result);
+    if job.settlement == Settlement::Settled {
+        let (end, rest) = over(db, signer, job, &mut next, set, job.price, now).await?;
+        let mut writes = [vec![bind(end)?], rest].concat();
+        let settled = if job.vouches { plus(signed_part(job))? } else { 0 };
+        if let Some(bought) = credited {
+            let (cause, change) = (job.receipt_id.as_str(), Change { settled, ..credit::add(bought)? });
+            writes.extend(credit::change(db, job.agent, EntryKind::TopUp, change, cause, Some(job.request_id), now)?);
+        } else if settled > 0 {
+            writes.push(Change { settled, ..Change::default() }.write(db, job.agent)?);
+        }
+        db.transact(&writes).await?;
+    } else {
+        db.write(bind(change(db, job, set, now)?)?).await?;
+    }
+    *job = next;
+    Ok(())
+}
+
+/// The work failed. Money that arrived is paid back as credits, at once, less what the work has used up of paid tools and
+/// of the model; money that was not asked for yet never is, and the payer may use the payment again.
+pub async fn failed(
+    db: &Db,
+    signer: &ReceiptSigner,
+    chain: &ChainConfig,
+    job: &mut Job,
+    error: ToolError,
+    now: Timestamp,
+) -> Result<(), MoveError> {
+    let mut next = Job { outcome: Some(Outcome::Failed), error: Some(error), ..job.clone() };
+    let set = "SET #outcome = :failed, #error = :error";
+    let error = next.error.clone();
+    let bind = |write: Write| write.bind("failed", Outcome::Failed)?.bind("error", &error);
+    let writes = if job.settlement == Settlement::Settled {
+        let (end, rest) = over(db, signer, job, &mut next, set, job.kept_if_failed(), now).await?;
+        [vec![bind(end)?], rest].concat()
+    } else {
+        close(&mut next);
+        next.settlement = Settlement::Void;
+        let set = format!("{set}, #settlement = :void");
+        let write = bind(only_unsubmitted(ending(db, job, &set, Outcome::Failed, now)?)?)?;
+        let mut writes = vec![write.bind("void", Settlement::Void)?];
+        if let Some(payment) = &job.payment {
+            writes.push(claim::reopen(db, payment, chain, job.request_id)?);
+        }
+        writes.extend(job.charge.undo(db, job.purchase(), now)?);
+        if job.overlap {
+            writes.push(policy::unexpose(db, job.agent, job.price)?);
+        }
+        writes.push(revised(db, signer, &next, now).await?);
+        writes
+    };
+    db.transact(&writes).await?;
+    *job = next;
+    Ok(())
+}
+
+/// Ends a job whose money arrived, with the outcome that `next` has: of its price `kept` stays, and the rest is credited.
+/// No other place does. The first write is the job's own, to which its caller binds the values of `set`.
+async fn over(
+    db: &Db,
+    signer: &ReceiptSigner,
+    job: &Job,
+    next: &mut Job,
+    set: &str,
+    kept: Usdc,
+    now: Timestamp,
+) -> Result<(Write, Vec<Write>), StoreError> {
+    close(next);
+    let (ended, sale) = match next.outcome {
+        Some(Outcome::Completed) => (Outcome::Completed, SaleEnd::Completed),
+        _ => (Outcome::Failed, SaleEnd::Failed),
+    };
+    let shared = Close::keeping(job.price, kept);
+    let mut set = set.to_owned();
+    if ended == Outcome::Failed || shared.credited > Usdc::ZERO {
+        next.credited = Some(shared.credited);
+        next.kept = Some(shared.kept).filter(|kept| *kept > Usdc::ZERO);
+        set.push_str(", #credited = :credited");
+    }
+    if next.kept.is_some() {
+        set.push_str(", #kept = :kept");
+    }
+    if !next.used.is_none() {
+        set.push_str(", #used = :used");
+    }
+    let mut end = ending(db, job, &set, ended, now)?;
+    if let Some(credited) = next.credited {
+        end = end.bind("credited", credited)?;
+    }
+    if let Some(kept) = next.kept {
+        end = end.bind("kept", kept)?;
+    }
+    if !next.used.is_none() {
+        end = end.bind("used", next.used)?;
+    }
+    let mut rest = vec![revised(db, signer, next, now).await?];
+    rest.extend(earned(db, next, sale, now)?);
+    rest.extend(job.charge.close(db, job.purchase(), shared, now)?);
+    Ok((end, rest))
+}
+
+/// The chain forgot the payment of a job that has ended: it is to be sent again, and is on its payer's exposure until it is
+/// here. `false` if that is known already.
+pub async fn reopen(db: &Db, job: &Job, now: Timestamp) -> Result<bool, StoreError> {
+    // Its work has ended: only the settlement is left to do, which is the job queue's.
+    let lane = Lane::Tools;
+    let next = Job { settlement: Settlement::Claimed, ..job.clone() };
+    let set = "SET #settlement = :claimed, #overlap = :yes, #reorganized = :yes, #open = :open, #due = :now, #updated = :now \
+               REMOVE #vouches";
+    let write = Write::update(&db.tables.jobs, job.key(), set)
+        .only_if("#settlement = :settled AND #transaction = :transaction AND #created = :created AND attribute_not_exists(#open)")
+        .bind("claimed", Settlement::Claimed)?
+        .bind("settled", Settlement::Settled)?
+        .bind("transaction", &job.transaction)?
+        .bind("created", job.created)?
+        .bind("open", job::open_shard(job.request_id, lane))?
+        .bind("yes", true)?
+        .bind("now", now)?
+        .into_list(lane.list(), now);
+    let mut receipt = receipt_of(db, job).await?;
+    revise(&mut receipt, &next, now);
+    let mut writes = vec![write, receipt::revise(db, &receipt)?, policy::expose_anyway(db, job.agent, job.price)?];
+    writes.extend(job.charge.resume(db, job.purchase())?);
+    match db.transact(&writes).await {
+        Ok(()) => Ok(true),
+        Err(WriteError::Refused(_)) => Ok(false),
+        Err(WriteError::Failed(error)) => Err(error),
+    }
+}
+
+/// The change after which neither work nor money is open.
+fn ending(db: &Db, job: &Job, set: &str, outcome: Outcome, now: Timestamp) -> Result<Write, StoreError> {
+    match job.sold.as_ref().filter(|_| job.sold_by.is_some()) {
+        Some(sold) => change(db, job, &format!("{set}{RELIST}{CLOSE}"), now)?
+            .bind("sold_by", job::sold_by(&sold.soul, Some(outcome))),
+        None => change(db, job, &format!("{set}{CLOSE}"), now),
+    }
+}
+
+/// What a seller gets of a job that ended; nothing where nothing was sold for anybody.
+fn earned(db: &Db, job: &Job, ended: SaleEnd, now: Timestamp) -> Result<Vec<Write>, StoreError> {
+    let Some(sold) = &job.sold else { return Ok(Vec::new()) };
+    let earning = Earning {
+        request_id: job.request_id,
+        receipt_id: job.receipt_id.clone(),
+        sold: sold.clone(),
+        buyer: job.agent,
+        tools_cost: job.used.tools,
+        ended,
+        bought_at: job.created,
+        ended_at: now,
+    };
+    let mut writes = vec![earning::record(db, &earning)?];
+    if sold.service.is_none() && ended == SaleEnd::Completed {
+        writes.push(earning::grant(db, &earning)?);
+    }
+    Ok(writes)
+}
+
+/// Writes down what a job's work has used so far, before it uses it.
+pub async fn used(db: &Db, job: &Job, used: Usage, now: Timestamp) -> Result<(), MoveError> {
+    db.write(change(db, job, "SET #used = :used", now)?.bind("used", used)?).await?;
+    Ok(())
+}
+
+/// Keeps a job that is being worked on for longer than a lease lasts, and writes down how far it has come.
+pub async fn renew(db: &Db, job: &mut Job, now: Timestamp) -> Result<(), MoveError> {
+    let until = now.plus(LEASE);
+    let write = match &job.progress {
+        Some(progress) => {
+            change(db, job, "SET #lease_until = :until, #progress = :progress", now)?.bind("progress", progress)?
+        }
+        None => change(db, job, "SET #lease_until = :until", now)?,
+    };
+    db.write(write.bind("until", until)?).await?;
+    job.lease_until = Some(until);
+    Ok(())
+}
+
+/// Leaves the work to the seller's own worker, until then; `look_again` says when it is looked after first. Nobody holds
+/// the job meanwhile.
+pub async fn hand_over(
+    db: &Db,
+    signer: &ReceiptSigner,
+    job: &mut Job,
+    until: Timestamp,
+    look_again: Duration,
+    now: Timestamp,
+) -> Result<(), MoveError> {
+    let due = now.plus(look_again);
+    let set = "SET #handed_until = :until, #due = :due REMOVE #lease_until, #holder";
+    let mut writes = vec![change(db, job, set, now)?.bind("until", until)?.bind("due", due)?];
+    // Work of our own is done in moments, and its receipt says that the money settled once it ends. This may take days.
+    if job.payment.is_some() && job.handed_until.is_none() && job.settlement == Settlement::Settled {
+        writes.push(revised(db, signer, job, now).await?);
+    }
+    db.apply(writes).await?;
+    job.handed_until = Some(until);
+    job.due = Some(due);
+    job.lease_until = None;
+    job.holder = None;
+    Ok(())
+}
+
+/// Puts the job down until later.
+pub async fn postpone(db: &Db, job: &mut Job, delay: Duration, now: Timestamp) -> Result<(), MoveError> {
+    let due = now.plus(delay);
+    db.write(change(db, job, "SET #due = :due REMOVE #lease_until", now)?.bind("due", due)?).await?;
+    job.due = Some(due);
+    job.lease_until = None;
+    Ok(())
+}
+
+/// Puts a job down whose work found no place. It is no attempt at the work.
+pub async fn put_down(db: &Db, job: &mut Job, delay: Duration, now: Timestamp) -> Result<(), MoveError> {
+    let (due, times) = (now.plus(delay), job.put_down + 1);
+    let write = change(db, job, "SET #due = :due, #put_down = :times REMOVE #lease_until", now)?;
+    db.write(write.bind("due", due)?.bind("times", times)?).await?;
+    job.due = Some(due);
+    job.put_down = times;
+    job.lease_until = None;
+    Ok(())
+}
+
+/// Puts the job down until the transaction that carries its payment has ended.
+pub async fn pending(
+    db: &Db,
+    job: &mut Job,
+    transaction: String,
+    delay: Duration,
+    now: Timestamp,
+) -> Result<(), MoveError> {
+    let due = now.plus(delay);
+    let set = "SET #due = :due, #transaction = :transaction REMOVE #lease_until";
+    db.write(change(db, job, set, now)?.bind("due", due)?.bind("transaction", &transaction)?).await?;
+    job.due = Some(due);
+    job.lease_until = None;
+    job.transaction = Some(transaction);
+    Ok(())
+}
+
+/// An open job the sweeper found, as its index holds it.
+#[derive(Clone, Debug, Deserialize)]
+pub struct OpenJob {
+    pub pk: String,
+    pub due: Timestamp,
+    pub created: Timestamp,
+}
+
+/// Open jobs of a shard that are due, the longest waiting first.
+pub async fn due(db: &Db, lane: Lane, shard: u8, now: Timestamp, limit: usize) -> Result<Vec<OpenJob>, StoreError> {
+    db.query(open(db).items(&job::shard_name(shard, lane), now, limit)?).await
+}
+
+/// Where open jobs are due.
+fn open(db: &Db) -> InIndex<'_> {
+    InIndex {
+        table: &db.tables.jobs,
+        index: OPEN_INDEX.name,
+        shard: OPEN_INDEX.partition,
+        is_due: "#open = :shard AND #due <= :now",
+    }
+}
+
+/// Moves a due job's next look into the future. `false` if somebody else did.
+pub async fn look_again_at(
+    db: &Db,
+    request_id: RequestId,
+    was_due: Timestamp,
+    due: Timestamp,
+) -> Result<bool, StoreError> {
+    open(db).look_again_at(db, job::key(request_id), was_due, due).await
+}
+
+/// What of a job's price was signed for.
+fn signed_part(job: &Job) -> Usdc {
+    job.price.checked_sub(job.charge.credits).unwrap_or_default()
+}
+
+fn close(job: &mut Job) {
+    job.open = None;
+    job.due = None;
+    job.lease_until = None;
+    job.intent = None;
+}
+
+fn payment_failed(refusal: &Refusal) -> ToolError {
+    let reason = refusal.reason;
+    let wherever = refusal.transaction.as_ref().map(|hash| format!(" (transaction {hash})")).unwrap_or_default();
+    let code =
+        if reason == Reason::InsufficientFunds { ErrorCode::InsufficientFunds } else { ErrorCode::PaymentFailed };
+    ToolError {
+        code,
+        reason: Some(reason.as_str().to_owned()),
+        message: format!("the payment failed: {reason}{wherever}; nothing was charged"),
+    }
+}
+
+/// The next revision of a job's receipt, saying what the job says; signed once it is terminal.
+async fn revised(db: &Db, signer: &ReceiptSigner, job: &Job, now: Timestamp) -> Result<Write, StoreError> {
+    let mut receipt = receipt_of(db, job).await?;
+    revise(&mut receipt, job, now);
+    if receipt.is_terminal() {
+        receipt.seal(signer);
+    }
+    receipt::revise(db, &receipt)
+}
+
+async fn receipt_of(db: &Db, job: &Job) -> Result<Receipt, StoreError> {
+    let receipt = receipt::load(db, job.agent, &job.receipt_id).await?;
+    receipt.ok_or_else(|| StoreError::new(format_args!("job {} has no receipt", job.request_id)))
+}
+
+fn revise(receipt: &mut Receipt, job: &Job, now: Timestamp) {
+    receipt.revision += 1;
+    receipt.seal = None;
+    receipt.status = match job.settlement {
+        Settlement::Claimed | Settlement::Submitted => ReceiptStatus::Pending,
+        Settlement::Settled => ReceiptStatus::Settled,
+        Settlement::Refused | Settlement::Void => ReceiptStatus::Failed,
+    };
+    receipt.execution_status = match job.outcome {
+        None => ExecutionStatus::Pending,
+        Some(Outcome::Completed) => ExecutionStatus::Completed,
+        Some(Outcome::Failed) => ExecutionStatus::Failed,
+    };
+    if job.result.as_ref().is_some_and(|result| result.mode == Mode::Embedded) {
+        receipt.provider_cost = Some(Usdc::ZERO);
+    }
+    receipt.kept = job.kept;
+    if job.settlement == Settlement::Settled {
+        receipt.settlement_tx = job.transaction.clone();
+        receipt.settled_at.get_or_insert(now);
+    }
+}
+
+/// Lets a write happen only while nothing of the job's payment was broadcast.
+fn only_unsubmitted(write: Write) -> Result<Write, StoreError> {
+    write.only_if(&format!("{HELD} AND #settlement = :claimed")).bind("claimed", Settlement::Claimed)
+}

@@ -1,0 +1,80 @@
+//! A job as its owner polls it (contract §23).
+
+use platform::http::ApiError;
+use platform::store::{Blobs, StoreError};
+use serde_json::{Value, json};
+use tools::picture;
+
+use super::engine::read_result;
+use super::job::{Job, StoredResult};
+
+/// The message that tells a subscriber how a job is, of the members of [`poll`]: what the contract names, and how far the
+/// work has come.
+pub async fn push(blobs: &dyn Blobs, job: &Job) -> Result<Value, StoreError> {
+    let mut message = json!({
+        "request_id": job.request_id,
+        "status": job.status(),
+        "updated_at": job.updated.to_string(),
+    });
+    if let Some(stored) = &job.result
+        && let Some(result) = result(blobs, job, stored).await?
+    {
+        message["result"] = result;
+    }
+    if let Some(error) = &job.error {
+        message["error"] = json!(error.message);
+        message["error_code"] = json!(error.code);
+    }
+    if let (Some(progress), None) = (&job.progress, job.outcome) {
+        message["progress"] = json!(progress);
+    }
+    Ok(message)
+}
+
+/// The body of `GET /v1/requests/{id}`. A result is there only when there is one: a falsy one would be taken by a
+/// public client for no result at all.
+///
+/// # Errors
+/// 410 for a result that is no longer kept.
+pub async fn poll(blobs: &dyn Blobs, job: &Job) -> Result<Value, ApiError> {
+    let mut body = json!({
+        "request_id": job.request_id,
+        "tool": job.tool,
+        "status": job.status(),
+        "receipt_id": job.receipt_id,
+        "settlement_status": job.settlement_status(),
+        "created_at": job.created.to_string(),
+        "updated_at": job.updated.to_string(),
+    });
+    if let Some(stored) = &job.result {
+        body["result"] = result(blobs, job, stored).await?.ok_or(ApiError::ResultExpired)?;
+        body["provider"] = json!(stored.provider);
+        body["provider_request_id"] = json!(stored.provider_request_id);
+        body["mode"] = json!(stored.mode);
+    }
+    if let Some(error) = &job.error {
+        let (category, status) = error.category();
+        body["error"] = json!(error.message);
+        body["error_code"] = json!(error.code);
+        body["error_reason"] = json!(error.reason);
+        body["error_category"] = json!(category);
+        body["error_status"] = json!(status);
+    }
+    if let (Some(progress), None) = (&job.progress, job.outcome) {
+        body["progress"] = json!(progress);
+    }
+    if let Some(credited) = job.credited {
+        body["credited_usdc"] = json!(credited.to_string());
+        body["kept_usdc"] = json!(job.kept.unwrap_or_default().to_string());
+    }
+    Ok(body)
+}
+
+/// The result, with links to what is kept beside it; none if it is no longer kept.
+async fn result(blobs: &dyn Blobs, job: &Job, stored: &StoredResult) -> Result<Option<Value>, StoreError> {
+    let mut result = read_result(blobs, stored).await?;
+    if let Some(result) = result.as_mut().filter(|_| job.tool == picture::TOOL) {
+        picture::link(blobs, job.request_id, result)?;
+    }
+    Ok(result)
+}

@@ -1,0 +1,109 @@
+//! Following jobs: who may, what they are at, and the order of writes that misses no change (see [`super`]).
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use base::ids::RequestId;
+use futures_util::{StreamExt, TryStreamExt, stream};
+use platform::http::ApiError;
+use platform::store::{Db, StoreError, Write, WriteError, db};
+
+use super::rows::{self, Connection, Watching};
+use super::{MAX_SUBSCRIPTIONS, message, text_of};
+use crate::app::App;
+use crate::jobs::{Job, job};
+use crate::limits::{self, Reader};
+
+/// So many jobs are marked at the same time.
+const AT_ONCE: usize = 8;
+/// Pauses before another try of a mark that met the engine's own transaction.
+const PAUSES: [Duration; 3] = [Duration::from_millis(20), Duration::from_millis(60), Duration::from_millis(200)];
+
+/// What a connection is told, in this order.
+pub struct Subscribed {
+    pub ack: String,
+    /// How each job is.
+    pub states: Vec<String>,
+}
+
+/// Follows jobs.
+///
+/// # Errors
+/// 409 `too_many_subscriptions`; what the database does not do.
+pub async fn subscribe(
+    app: &App,
+    id: &str,
+    connection: &Connection,
+    wanted: &[String],
+) -> Result<Subscribed, ApiError> {
+    let named: Vec<(&String, Option<RequestId>)> = wanted.iter().map(|text| (text, text.parse().ok())).collect();
+    let mut ids: Vec<RequestId> = named.iter().filter_map(|(_, id)| *id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let mut jobs = owned(app, connection, &ids).await?;
+    let mut requests = Vec::new();
+    let mut rejected = Vec::new();
+    for (text, id) in named {
+        match id.filter(|id| jobs.contains_key(id)) {
+            Some(id) if requests.contains(&id) => {}
+            Some(id) => requests.push(id),
+            None => rejected.push(text.clone()),
+        }
+    }
+    // What is over is told once; there is nothing to follow.
+    let open: Vec<RequestId> = requests.iter().copied().filter(|id| jobs[id].outcome.is_none()).collect();
+    match rows::watch(&app.db, id, connection, &open).await? {
+        Watching::Yes => {}
+        Watching::Full => return Err(ApiError::TooManySubscriptions { most: MAX_SUBSCRIPTIONS }),
+        Watching::Closed => return Err(ApiError::NotFound),
+    }
+    let marks: Vec<_> = open.iter().map(|id| found_watched(&app.db, *id, jobs[id].watched)).collect();
+    let found: Vec<Option<Job>> = stream::iter(marks).buffered(AT_ONCE).try_collect().await?;
+    let found: Vec<Job> = found.into_iter().flatten().collect();
+    // It ended between the first look and the second.
+    let over: Vec<RequestId> = found.iter().filter(|job| job.outcome.is_some()).map(|job| job.request_id).collect();
+    rows::unwatch(&app.db, id, &over).await?;
+    jobs.extend(found.into_iter().map(|job| (job.request_id, job)));
+    let states: Vec<_> = requests.iter().map(|id| state(app, &jobs[id])).collect();
+    let states = stream::iter(states).buffered(AT_ONCE).try_collect().await?;
+    Ok(Subscribed { ack: message::subscribed(&requests, &rejected), states })
+}
+
+/// How a job is. A result that was read too often is left to polling, which says so.
+async fn state(app: &App, job: &Job) -> Result<String, StoreError> {
+    let text = text_of(&*app.blobs, job).await?;
+    match limits::take_result(app, job, Reader::Buyer, || text.len()).await {
+        Ok(()) => Ok(text),
+        Err(_) => Ok(message::poll(job.request_id)),
+    }
+}
+
+/// Those of the jobs that are the caller's, as the latest writes left them.
+async fn owned(app: &App, connection: &Connection, ids: &[RequestId]) -> Result<HashMap<RequestId, Job>, StoreError> {
+    let keys: Vec<_> = ids.iter().map(|id| job::key(*id)).collect();
+    let (db, now) = (&app.db, app.clock.now());
+    let jobs: Vec<Option<Job>> = db.batch_get(&db.tables.jobs, &keys, true).await?;
+    let jobs = jobs.into_iter().flatten().filter(|job| job.agent == connection.agent && !job.is_forgotten(now));
+    Ok(jobs.map(|job| (job.request_id, job)).collect())
+}
+
+/// The job as it is once every later change of it will be pushed. `None` if it is no longer there.
+async fn found_watched(db: &Db, id: RequestId, is_watched: bool) -> Result<Option<Job>, StoreError> {
+    if is_watched {
+        return db.get_latest(&db.tables.jobs, job::key(id)).await;
+    }
+    let mut pauses = PAUSES.iter();
+    loop {
+        let write =
+            Write::update(&db.tables.jobs, job::key(id), "SET #watched = :yes").only_if("attribute_exists(#pk)");
+        match db.write(write.bind("yes", true)?).await {
+            Ok(item) => return db::parse(item).map(Some),
+            Err(WriteError::Refused(_)) => return Ok(None),
+            // Most likely the engine's transaction is at the same item.
+            Err(WriteError::Failed(error)) => match pauses.next() {
+                Some(pause) => tokio::time::sleep(*pause).await,
+                None => return Err(error),
+            },
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! The owner's rules, asked before any money moves: freezes and budgets.
+//!
+//! They are judged when a price is quoted, so that nobody signs for what will be refused, and again in the claim: the
+//! account's rules must still be those that were judged, and the day's counters hold the caps in the same transaction.
+
+use base::clock::Timestamp;
+use base::ids::{AgentId, TokenId};
+use base::money::Usdc;
+use ledger::account::Account;
+use ledger::budget::{Budget, Cap};
+use ledger::charge::Charge;
+use ledger::day::{self, Counted, Day};
+use ledger::notifications::{self, Notification, NotificationKind};
+use ledger::receipt::Judged;
+use ledger::webhooks::{Event, EventKind, outbox};
+use platform::auth::Caller;
+use platform::http::ApiError;
+use platform::http::error::OverBudget;
+use platform::http::log;
+use platform::store::{StoreError, Write, WriteError};
+use serde_json::json;
+
+use super::Gate;
+use super::order::Order;
+use crate::approvals::{GateCall, GateVerdict, gate_check};
+
+/// A charge as the rules see it.
+#[derive(Clone, Copy, Debug)]
+pub struct Proposed {
+    pub agent: AgentId,
+    pub token: Option<TokenId>,
+    /// The whole price.
+    pub price: Usdc,
+    /// What of it counts against the day.
+    pub counted: Usdc,
+}
+
+impl Proposed {
+    /// What a caller's call would be charged, with so much of it from credits.
+    pub fn by(caller: &Caller, price: Usdc, credits: Usdc) -> Proposed {
+        let counted = match caller.token() {
+            Some(_) => price,
+            None => price.checked_sub(credits).unwrap_or_default(),
+        };
+        Proposed { agent: caller.agent, token: caller.token(), price, counted }
+    }
+}
+
+impl Gate {
+    /// Refuses, or holds, what the owner's action policy does not allow. On the paid leg, hands back the write that uses
+    /// up the approval of a held call.
+    pub(super) async fn check_policy(
+        &self,
+        order: &Order<'_>,
+        account: &Account,
+        agent: AgentId,
+        amount: Usdc,
+        consume: bool,
+    ) -> Result<(Judged, Option<Write>), ApiError> {
+        let judged = Judged { rules: account.rules, by_policy: false, approval_id: None };
+        if order.tool.sells_credits || !account.policy {
+            return Ok((judged, None));
+        }
+        let judged = Judged { by_policy: true, ..judged };
+        let call = GateCall {
+            agent,
+            tool: order.tool,
+            input: &order.input,
+            amount,
+            body: &order.body,
+            approval_id: order.approval_id,
+            consume,
+            now: self.app.clock.now(),
+        };
+        match gate_check(&self.app.db, &self.notices, &call).await? {
+            GateVerdict::Allowed => Ok((judged, None)),
+            GateVerdict::Released { approval_id, consume } => {
+                let judged = Judged { approval_id: Some(approval_id.to_string()), ..judged };
+                Ok((judged, consume.map(|write| *write)))
+            }
+        }
+    }
+
+    /// Refuses what the owner's rules do not allow, by the day as it is now: where a price is told, and nothing written.
+    pub(super) async fn check_rules(
+        &self,
+        order: &Order<'_>,
+        account: &Account,
+        proposed: Proposed,
+    ) -> Result<(), ApiError> {
+        self.check_account(order, account, proposed).await?;
+        match budget_of(order, account) {
+            Some(budget) if budget.caps_days() => self.check_day(order, budget, proposed).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses what the account alone forbids. The claim asks no more: its own write holds the day's caps, so that the
+    /// day is not read for charges it has room for.
+    pub(super) async fn check_account(
+        &self,
+        order: &Order<'_>,
+        account: &Account,
+        proposed: Proposed,
+    ) -> Result<(), ApiError> {
+        if order.tool.sells_credits {
+            return Ok(());
+        }
+        if let Some(what) = account.frozen.stops(proposed.token, order.tool.name, order.payee()) {
+            return Err(ApiError::Frozen { what });
+        }
+        match budget_of(order, account) {
+            // The refusal says what the day has cost so far.
+            Some(budget) if budget.per_transaction.is_some_and(|cap| proposed.price > cap) => {
+                self.check_day(order, budget, proposed).await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    async fn check_day(&self, order: &Order<'_>, budget: &Budget, proposed: Proposed) -> Result<(), ApiError> {
+        let now = self.app.clock.now();
+        let day = day::load(&self.app.db, proposed.agent, &day::name(now)).await?;
+        match over_budget(order, budget, &day, proposed, now) {
+            Some(over) => Err(ApiError::BudgetExceeded(Box::new(over))),
+            None => Ok(()),
+        }
+    }
+
+    /// Tells the owner, once a day, that the day's spending has come to its alert level. A warning that cannot be given
+    /// now is given with the next charge.
+    pub(super) async fn warn_of_budget(&self, agent: AgentId, charge: &Charge, account: &Account) {
+        let Some(level) = account.budget.as_ref().and_then(Budget::alert_level) else { return };
+        if charge.counted == Usdc::ZERO {
+            return;
+        }
+        if let Err(error) = self.warn_above(agent, &charge.day, account, level).await {
+            log::failure("a budget warning could not be written", &error);
+        }
+    }
+
+    async fn warn_above(&self, agent: AgentId, name: &str, account: &Account, level: Usdc) -> Result<(), StoreError> {
+        let db = &self.app.db;
+        let day = day::load(db, agent, name).await?;
+        if day.warned || day.committed < level {
+            return Ok(());
+        }
+        let now = self.app.clock.now();
+        let daily = account.budget.as_ref().and_then(|budget| budget.daily).unwrap_or_default();
+        let mut about = json!({
+            "spent_today_usdc": day.committed.to_string(),
+            "daily_usdc": daily.to_string(),
+            "alert_email": account.budget.as_ref().and_then(|budget| budget.alert_email.clone()),
+            "resets_at": day::resets_at(now).to_string(),
+        });
+        let note = Notification {
+            kind: NotificationKind::BudgetWarning,
+            title: format!("{} of {daily} USDC are spent today", day.committed),
+            body: Some("Spending has come to the alert level of your budget.".to_owned()),
+            payload: Some(about.clone()),
+        };
+        // Whose mail it is, is nothing to tell a receiver.
+        about.as_object_mut().map(|about| about.remove("alert_email"));
+        about["reason"] = json!("alert_level");
+        let cause = format!("budget_warning#{name}");
+        let event = Event::new(agent, EventKind::BudgetWarning, &cause, now, about);
+        // Looked up once a day, and delivered by the sweeper: no call waits for a queue.
+        let outgoing = outbox::put(db, &event, now).await?;
+        let mut writes = vec![day::warn(db, agent, name)?, notifications::raise(db, agent, note, &cause, now)?];
+        writes.extend(outgoing.writes());
+        match db.transact(&writes).await {
+            Ok(()) | Err(WriteError::Refused(_)) => Ok(()),
+            Err(WriteError::Failed(error)) => Err(error),
+        }
+    }
+
+    /// Tells the owner, once a day, that the budget stopped a paid call.
+    pub(super) async fn tell_over_budget(&self, agent: AgentId, refused: &ApiError) {
+        let ApiError::BudgetExceeded(over) = refused else { return };
+        let now = self.app.clock.now();
+        let note = Notification {
+            kind: NotificationKind::BudgetExceeded,
+            title: format!("a call was stopped by the {} cap of {} USDC", over.reason.replace('_', " "), over.cap),
+            body: None,
+            payload: Some(refused.body()["budget"].clone()),
+        };
+        let begin = day::resets_at(now).minus(std::time::Duration::from_secs(24 * 3600));
+        let cause = format!("budget_exceeded#{}", day::name(now));
+        let db = &self.app.db;
+        let raised = match notifications::raise_for(db, agent, note, &cause, begin, now) {
+            Ok(write) => db.write(write).await.map(drop).map_err(StoreError::from),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = raised {
+            log::failure("a stopped call could not be told", &error);
+        }
+    }
+
+    /// The refusal of a charge whose day, as the claim found it, has no room for it.
+    pub(super) fn day_is_full(&self, order: &Order<'_>, account: &Account, day: &Day, proposed: Proposed) -> ApiError {
+        let now = self.app.clock.now();
+        let over = account.budget.as_ref().and_then(|budget| over_budget(order, budget, day, proposed, now));
+        match over {
+            Some(over) => ApiError::BudgetExceeded(Box::new(over)),
+            None => ApiError::Unavailable(StoreError::new("the day's counters refused a charge they have room for")),
+        }
+    }
+}
+
+/// The budget a call is held to: credits may be bought whatever it says.
+fn budget_of<'a>(order: &Order<'_>, account: &'a Account) -> Option<&'a Budget> {
+    account.budget.as_ref().filter(|_| !order.tool.sells_credits)
+}
+
+/// The cap a charge would pass, if it would pass one.
+fn over_budget(
+    order: &Order<'_>,
+    budget: &Budget,
+    day: &Day,
+    proposed: Proposed,
+    now: Timestamp,
+) -> Option<OverBudget> {
+    let over = |cap: Cap, limit, spent, charge| OverBudget {
+        reason: cap.as_str(),
+        cap: limit,
+        spent,
+        in_flight: day.in_flight,
+        charge,
+        resets_at: day::resets_at(now),
+    };
+    if let Some(cap) = budget.per_transaction.filter(|cap| proposed.price > *cap) {
+        return Some(over(Cap::PerTransaction, cap, day.committed, proposed.price));
+    }
+    if proposed.counted == Usdc::ZERO {
+        return None;
+    }
+    let counted = Counted {
+        day: &day::name(now),
+        amount: proposed.counted,
+        tool: order.tool.name,
+        payee: order.payee(),
+        token: proposed.token,
+    };
+    let (cap, limit, spent) = day.passes(budget, counted)?;
+    Some(over(cap, limit, spent, proposed.counted))
+}

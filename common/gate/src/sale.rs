@@ -1,0 +1,471 @@
+//! The claim: everything a purchase changes, in one transaction; and what each refusal of it means.
+
+use axum::response::Response;
+use base::clock::Timestamp;
+use base::ids::{AgentId, ReceiptId, RequestId, TokenId};
+use base::money::Usdc;
+use evm::Address;
+use ledger::account::Account;
+use ledger::charge::Charge;
+use ledger::earning::Sold;
+use ledger::fee::Split;
+use ledger::payments::claim::{self, Claim};
+use ledger::payments::idempotency::{self, CallName};
+use ledger::payments::policy;
+use ledger::payments::quote::Quote;
+use ledger::payments::verify::Signer;
+use ledger::payments::wire::Payment;
+use ledger::receipt::{self, ExecutionStatus, Judged, Quoted, Receipt, ReceiptStatus};
+use ledger::{day, hold};
+use platform::auth::Caller;
+use platform::http::ApiError;
+use platform::store::{StoreError, WriteError, db, queue};
+use tools::spec::Answer;
+
+use super::changes::{Changes, Part};
+use super::order::Order;
+use super::rules::Proposed;
+use super::{Gate, call_name, came_to_nothing};
+use crate::approvals::gate::approval_was_used;
+use crate::jobs::engine::Patience;
+use crate::jobs::job::{self, Job, LEASE, Lane, Outcome, RETENTION, Settlement};
+use crate::jobs::store;
+use crate::limits::{self, Class, Subject, Turn};
+use crate::work::Usage;
+
+/// A queued job whose message was lost is found by the sweeper after this long.
+const QUEUE_PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+/// How often a claim is made anew because something it was judged by changed meanwhile.
+const CLAIM_RETRIES: u32 = 10;
+
+/// A purchase that was judged good and is to be claimed.
+pub struct Sale<'a> {
+    order: &'a Order<'a>,
+    agent: AgentId,
+    wallet: Address,
+    token: Option<TokenId>,
+    quote: Option<Quote>,
+    /// The signed payment, and who is known to have signed it.
+    payment: Option<(&'a Payment, Signer)>,
+    /// The transaction that moved the money already.
+    paid: Option<String>,
+}
+
+impl<'a> Sale<'a> {
+    /// Paid with a signature, and perhaps with credits that its quote holds.
+    pub fn signed(order: &'a Order<'a>, payment: &'a Payment, signer: Signer, quote: Option<Quote>) -> Sale<'a> {
+        let wallet = payment.authorization.from;
+        let token = order.caller.as_ref().and_then(Caller::token);
+        let agent = AgentId::of(wallet);
+        Sale { order, agent, wallet, token, quote, payment: Some((payment, signer)), paid: None }
+    }
+
+    /// Paid with credits alone.
+    pub fn from_credits(order: &'a Order<'a>, caller: &Caller, quote: Option<Quote>) -> Sale<'a> {
+        let (agent, wallet, token) = (caller.agent, caller.wallet, caller.token());
+        Sale { order, agent, wallet, token, quote, payment: None, paid: None }
+    }
+
+    pub fn paid_in(self, transaction: String) -> Sale<'a> {
+        Sale { paid: Some(transaction), ..self }
+    }
+
+    fn price(&self) -> Usdc {
+        self.quote.map_or(self.order.price, |quote| quote.amount)
+    }
+
+    /// What of the price comes from credits, and whether a hold has them.
+    fn credits(&self) -> Usdc {
+        match self.payment {
+            Some(_) => self.quote.map_or(Usdc::ZERO, |quote| quote.credits),
+            None => self.price(),
+        }
+    }
+
+    fn held(&self) -> Option<hold::HoldId> {
+        self.quote.filter(|quote| quote.credits > Usdc::ZERO).map(|quote| quote.uid)
+    }
+
+    fn proposed(&self) -> Proposed {
+        let price = self.price();
+        let counted = match self.payment {
+            _ if self.order.tool.sells_credits => Usdc::ZERO,
+            Some(_) => price.checked_sub(self.credits()).unwrap_or_default(),
+            // Credits count where a token spends them (contract §1.8).
+            None => self.token.map_or(Usdc::ZERO, |_| price),
+        };
+        Proposed { agent: self.agent, token: self.token, price, counted }
+    }
+}
+
+impl Gate {
+    /// Claims a purchase, and brings its job as far as its caller waits for.
+    pub(super) async fn claim(&self, sale: Sale<'_>) -> Result<Response, ApiError> {
+        let order = sale.order;
+        // Money that is here already is honoured: the work fails, and it is paid back.
+        if sale.paid.is_none() {
+            self.check_open(order).await?;
+        }
+        let now = self.app.clock.now();
+        let request_id = self.request_id(&sale);
+        let class = if order.tool.expensive { Class::Expensive } else { Class::Paid };
+        let turn = Turn::now(&self.app, Subject::Agent(sale.agent), class);
+        let (stopped, account, used) =
+            tokio::join!(limits::stopped(&self.app), self.account(sale.agent), turn.used(&self.app));
+        if let Some(reason) = stopped? {
+            return Err(ApiError::ServicePaused(reason));
+        }
+        // Only for what the answer says, and to spare a transaction that cannot succeed: the claim does the counting.
+        let used = used.ok();
+        if used.is_some_and(|used| turn.is_over(used)) {
+            return self.copy_or(&sale, turn.refusal()).await;
+        }
+        let mut account = account?;
+        let mut dead = Dead::default();
+        let payments = &self.app.config.payments;
+        let mut overlap = sale.paid.is_none()
+            && sale.payment.is_some()
+            && !order.tool.sells_credits
+            // A seller's work begins with the money.
+            && order.listing.is_none()
+            && order.basket.is_none()
+            && policy::may_overlap(sale.price(), policy::room(&account, payments), payments)
+            && self.app.exposure.has_room(&self.app.db, payments, now).await;
+        for _ in 0..CLAIM_RETRIES {
+            let judged = self.check_policy(order, &account, sale.agent, sale.price(), true).await;
+            let (judged, approval) = match judged {
+                Ok(judged) => judged,
+                // A copy of this very call may have used the approval a moment ago.
+                Err(refused @ ApiError::ApprovalInvalid(_)) => return self.copy_or(&sale, refused).await,
+                Err(refused) => return Err(refused),
+            };
+            if let Err(refused) = self.check_account(order, &account, sale.proposed()).await {
+                self.tell_over_budget(sale.agent, &refused).await;
+                return Err(refused);
+            }
+            let vouches = sale.payment.is_some() && policy::counts(&account, payments);
+            let job = self.new_job(&sale, request_id, overlap, vouches, now);
+            let mut changes = self.changes(&sale, &job, &account, judged, &dead)?;
+            changes.add(Part::Rate, turn.count(&self.app)?);
+            if let Some(approval) = approval {
+                changes.add(Part::Approval, approval);
+            }
+            if let Some(taken) = order.basket.and_then(|basket| basket.taken.clone()) {
+                changes.add(Part::Session, taken);
+            }
+            let refusal = match self.app.db.transact(changes.writes()).await {
+                Ok(()) => {
+                    if let Some(used) = used {
+                        turn.note(used);
+                    }
+                    return Box::pin(self.claimed(&sale, job, &account)).await;
+                }
+                Err(WriteError::Failed(error)) => return Err(ApiError::Unavailable(error)),
+                Err(refusal) => refusal,
+            };
+            let Some((part, old)) = changes.refused_by(&refusal) else {
+                return Err(ApiError::Unavailable(StoreError::new("the claim was refused without a cause")));
+            };
+            match part {
+                Part::Payment => {
+                    // A copy of this payment was faster.
+                    let old = old.ok_or_else(|| StoreError::new("a claim vanished while it was read"))?;
+                    let Some((payment, signer)) = sale.payment else { return Err(ApiError::InvalidQuote) };
+                    return self.repeat(order, payment, signer, &db::parse(old)?).await;
+                }
+                Part::Job => return self.bought_before(&sale, request_id).await,
+                Part::Receipt => return Err(ApiError::Unavailable(StoreError::new("the receipt exists already"))),
+                Part::Day => {
+                    let day = old.and_then(|old| db::parse(old).ok()).unwrap_or_default();
+                    let refused = self.day_is_full(order, &account, &day, sale.proposed());
+                    self.tell_over_budget(sale.agent, &refused).await;
+                    return Err(refused);
+                }
+                Part::Credits => return Err(ApiError::InvalidQuote),
+                Part::Account => account = self.again(&sale, &account).await?,
+                Part::Name => match self.named_meanwhile(&sale).await? {
+                    Named::Answer(answer) => return Ok(*answer),
+                    Named::Dead(request_id) => dead.name = Some(request_id),
+                },
+                Part::Text => {
+                    let old = old.ok_or_else(|| StoreError::new("a purchase vanished while it was read"))?;
+                    match self.bought_meanwhile(order, &db::parse::<idempotency::Named>(old)?).await? {
+                        Named::Answer(answer) => return Ok(*answer),
+                        Named::Dead(request_id) => dead.text = Some(request_id),
+                    }
+                }
+                Part::Rate => return self.copy_or(&sale, turn.refusal()).await,
+                Part::Approval => return self.copy_or(&sale, approval_was_used()).await,
+                // It was changed, cancelled or completed meanwhile.
+                Part::Session => return self.copy_or(&sale, ApiError::InvalidQuote).await,
+                // Too much of this payer is unsettled: money first.
+                Part::Exposure => overlap = false,
+            }
+        }
+        Err(ApiError::Unavailable(StoreError::new("the account changes faster than a claim can be made")))
+    }
+
+    /// Everything a purchase changes.
+    fn changes(
+        &self,
+        sale: &Sale<'_>,
+        job: &Job,
+        account: &Account,
+        judged: Judged,
+        dead: &Dead,
+    ) -> Result<Changes, StoreError> {
+        let now = job.created;
+        let (db, config, order) = (&self.app.db, &self.app.config, sale.order);
+        let mut all = Changes::default();
+        let purchase = order.purchase_digest();
+        if let Some((payment, _)) = sale.payment {
+            let authorization = &payment.authorization;
+            // However soon the job is forgotten: its payment is remembered.
+            let keep_until = now.plus(RETENTION).secs();
+            let claim = Claim::new(authorization, &config.chain, purchase, job.request_id, now, keep_until);
+            all.add(Part::Payment, claim::put(db, &claim, authorization, &config.chain)?);
+        }
+        all.add(Part::Job, store::create(db, job)?);
+        all.add(Part::Receipt, receipt::create(db, &new_receipt(sale, job, judged))?);
+        if let Some(count) = job.charge.count(db, job.purchase(), account.budget.as_ref(), now)? {
+            all.add(Part::Day, count);
+        }
+        let held = sale.held();
+        let taken = job.charge.take(db, job.purchase(), held.as_ref(), account.rules, now)?;
+        for (index, write) in taken.into_iter().enumerate() {
+            all.add(if index == 0 { Part::Account } else { Part::Credits }, write);
+        }
+        if let Some(name) = call_name(order, sale.payment.map(|(payment, _)| payment), sale.agent) {
+            all.add(Part::Name, idempotency::take(db, name, job.request_id, purchase, dead.name, now)?);
+        }
+        // Of any number of purchases of one text at once, one pays.
+        if let Some(listing) = order.listing.filter(|listing| listing.service.is_none()) {
+            let name = format!("{}#{}", listing.soul, listing.terms);
+            let name = CallName { agent: sale.agent, tool: "text", name: &name };
+            all.add(Part::Text, idempotency::take(db, name, job.request_id, purchase, dead.text, now)?);
+        }
+        if job.overlap {
+            all.add(Part::Exposure, policy::expose(db, job.agent, job.price, policy::room(account, &config.payments))?);
+        }
+        Ok(all)
+    }
+
+    /// The claim is made: work, or have it done, and answer.
+    async fn claimed(&self, sale: &Sale<'_>, job: Job, account: &Account) -> Result<Response, ApiError> {
+        let order = sale.order;
+        let request_id = job.request_id;
+        // The owner is warned while the work goes on, so that nobody waits for it.
+        let (agent, charge) = (job.agent, job.charge.clone());
+        let warning = self.warn_of_budget(agent, &charge, account);
+        let job = match order.tool.answer {
+            Answer::Direct => tokio::join!(Box::pin(self.engine.advance(job, Patience::Caller)), warning).0?,
+            Answer::Queued => {
+                queue::send_or_log(self.engine.queues.of(job.lane()), request_id, order.trace.clone()).await;
+                tokio::join!(self.wait(request_id, Answer::Queued), warning).0?.unwrap_or(job)
+            }
+        };
+        self.answer(order, sale.payment.map(|(payment, _)| payment), &job, false).await
+    }
+
+    /// The account refused: its rules were changed, or its credits were spent, since it was read.
+    async fn again(&self, sale: &Sale<'_>, before: &Account) -> Result<Account, ApiError> {
+        let db = &self.app.db;
+        let now = self.account(sale.agent).await?;
+        if now.rules != before.rules || sale.credits() == Usdc::ZERO {
+            return Ok(now);
+        }
+        if sale.held().is_some() {
+            return Err(ApiError::InvalidQuote);
+        }
+        if now.debt > Usdc::ZERO {
+            return Err(self.insufficient(sale.order, sale.price(), &now));
+        }
+        if now.credits >= sale.credits() {
+            return Ok(now);
+        }
+        // Quotes that have expired may still hold what is missing.
+        if now.reserved > Usdc::ZERO && hold::release(db, sale.agent, false, self.app.clock.now()).await? > Usdc::ZERO {
+            return Ok(self.account(sale.agent).await?);
+        }
+        Err(self.insufficient(sale.order, sale.price(), &now))
+    }
+
+    /// The answer to the same payment or the same name, if a copy of the call was faster; the refusal otherwise.
+    async fn copy_or(&self, sale: &Sale<'_>, refusal: ApiError) -> Result<Response, ApiError> {
+        let payment = sale.payment.map(|(payment, _)| payment);
+        if let Some((payment, signer)) = sale.payment
+            && let Some(answer) = self.answer_known(sale.order, payment, signer).await?
+        {
+            return Ok(answer);
+        }
+        let caller = Caller::by_payment(sale.wallet);
+        self.answer_named(sale.order, payment, Some(&caller)).await?.ok_or(refusal)
+    }
+
+    /// There is a job of this id: it was bought with the same quote.
+    async fn bought_before(&self, sale: &Sale<'_>, request_id: RequestId) -> Result<Response, ApiError> {
+        let job = self.wait(request_id, sale.order.tool.answer).await?;
+        match job {
+            Some(job) if job.agent == sale.agent && job.payment.is_none() && sale.payment.is_none() => {
+                self.answer(sale.order, None, &job, true).await
+            }
+            // A copy under the same name may have used it.
+            _ => self.copy_or(sale, ApiError::InvalidQuote).await,
+        }
+    }
+
+    /// The call's name was taken, perhaps by a purchase that came to nothing.
+    async fn named_meanwhile(&self, sale: &Sale<'_>) -> Result<Named, ApiError> {
+        let payment = sale.payment.map(|(payment, _)| payment);
+        let caller = Caller::by_payment(sale.wallet);
+        if let Some(answer) = self.answer_named(sale.order, payment, Some(&caller)).await? {
+            return Ok(Named::Answer(Box::new(answer)));
+        }
+        let named = match call_name(sale.order, payment, sale.agent) {
+            Some(name) => idempotency::load(&self.app.db, name).await?,
+            None => None,
+        };
+        let named = named.ok_or(ApiError::RequestInProgress)?;
+        let job = store::load_latest(&self.app.db, named.request_id).await?;
+        if job.is_none_or(|job| came_to_nothing(&job)) {
+            Ok(Named::Dead(named.request_id))
+        } else {
+            Err(ApiError::RequestInProgress)
+        }
+    }
+
+    /// This version of the text was bought already, perhaps by a purchase that came to nothing.
+    async fn bought_meanwhile(&self, order: &Order<'_>, bought: &idempotency::Named) -> Result<Named, ApiError> {
+        match self.wait(bought.request_id, order.tool.answer).await? {
+            Some(job) if job.outcome == Some(Outcome::Failed) || came_to_nothing(&job) => {
+                Ok(Named::Dead(bought.request_id))
+            }
+            Some(job) if job.outcome.is_none() => Err(ApiError::RequestInProgress),
+            Some(job) => Ok(Named::Answer(Box::new(self.answer(order, None, &job, true).await?))),
+            None => Ok(Named::Dead(bought.request_id)),
+        }
+    }
+
+    /// The job that a sale buys.
+    pub(super) fn request_id(&self, sale: &Sale<'_>) -> RequestId {
+        match (sale.quote, sale.payment) {
+            (Some(quote), _) => quote.request_id(),
+            (None, Some((payment, _))) => {
+                claim::request_id(&payment.authorization, &self.app.config.chain, &self.quote_key)
+            }
+            (None, None) => RequestId::random(),
+        }
+    }
+
+    fn new_job(&self, sale: &Sale<'_>, request_id: RequestId, overlap: bool, vouches: bool, now: Timestamp) -> Job {
+        let order = sale.order;
+        // A direct call holds its job from the start; a queued one waits for a worker.
+        let direct = order.tool.answer == Answer::Direct;
+        let patience = if direct { LEASE } else { QUEUE_PATIENCE };
+        let is_paid = sale.paid.is_some() || sale.payment.is_none();
+        let lane = order.listing.map_or(Lane::Tools, |listing| listing.lane);
+        let sold = order.listing.map(|listing| Sold {
+            soul: listing.soul.clone(),
+            service: listing.service.clone(),
+            terms: listing.terms,
+            split: Split::of(sale.price()),
+            kept_up_to: match sale.quote {
+                Some(_) => listing.kept_up_to,
+                None => listing.kept_up_to_without_quote,
+            },
+        });
+        Job {
+            request_id,
+            tool: order.tool.name.to_owned(),
+            agent: sale.agent,
+            input: serde_json::Value::Object(order.input.clone()).to_string(),
+            price: sale.price(),
+            receipt_id: ReceiptId::of(request_id, now),
+            payment: sale.payment.map(|(payment, _)| payment.authorization.clone()),
+            charge: Charge {
+                credits: sale.credits(),
+                counted: sale.proposed().counted,
+                day: day::name(now),
+                token: sale.token,
+            },
+            ordered: order.basket.map(|basket| basket.ordered.clone()),
+            // A text that is bought is a sale, but no job of its seller's.
+            sold_by: sold.as_ref().filter(|sold| sold.service.is_some()).map(|sold| job::sold_by(&sold.soul, None)),
+            sold,
+            handed_until: None,
+            claimed_until: None,
+            progress: None,
+            rating: None,
+            review: None,
+            rating_proven: false,
+            watched: false,
+            settlement: if is_paid { Settlement::Settled } else { Settlement::Claimed },
+            overlap,
+            vouches,
+            reorganized: false,
+            intent: None,
+            transaction: sale.paid.clone(),
+            refusal: None,
+            outcome: None,
+            result: None,
+            error: None,
+            credited: None,
+            kept: None,
+            used: Usage::NONE,
+            attempt: u32::from(direct),
+            settled_in: 0,
+            put_down: 0,
+            lease_until: direct.then(|| now.plus(LEASE)),
+            holder: None,
+            created: now,
+            updated: now,
+            open: Some(job::open_shard(request_id, lane)),
+            due: Some(now.plus(patience)),
+            expires: now.plus(order.tool.retention).secs(),
+        }
+    }
+}
+
+/// Purchases that came to nothing, whose places may be taken.
+#[derive(Default)]
+struct Dead {
+    name: Option<RequestId>,
+    text: Option<RequestId>,
+}
+
+/// What a name that was taken leads to.
+enum Named {
+    Answer(Box<Response>),
+    /// To a purchase that came to nothing.
+    Dead(RequestId),
+}
+
+fn new_receipt(sale: &Sale<'_>, job: &Job, judged: Judged) -> Receipt {
+    let (order, now) = (sale.order, job.created);
+    let settled = job.settlement == Settlement::Settled;
+    Receipt {
+        receipt_id: job.receipt_id.clone(),
+        agent_id: job.agent,
+        job_id: job.request_id,
+        category: order.tool.category.to_owned(),
+        // What souls sell has one name on receipts, whether text or service (contract §19).
+        subcategory: if order.listing.is_some() { "soul" } else { order.tool.name }.to_owned(),
+        amount: job.price,
+        credits: job.charge.credits,
+        token_id: job.charge.token,
+        provider_cost: None,
+        kept: None,
+        service_fee: job.sold.as_ref().map(|sold| sold.split.fee),
+        judged,
+        quote: sale.quote.map(|quote| Quoted { id: const_hex::encode(quote.uid), expires_at: quote.expires }),
+        status: if settled { ReceiptStatus::Settled } else { ReceiptStatus::Pending },
+        execution_status: ExecutionStatus::Pending,
+        settlement_tx: job.transaction.clone(),
+        goal_id: order.goal_id.clone(),
+        metadata: order.metadata.clone(),
+        created_at: now,
+        settled_at: settled.then_some(now),
+        revision: 1,
+        seal: None,
+    }
+}

@@ -1,0 +1,181 @@
+//! Doing what a service sells: a [`Commission`] goes to an [`Executor`], a [`Report`] comes back.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`usage`] | what work uses of what is paid for, written down before it is used |
+//! | [`allowance`] | the tools a commission may use |
+//! | [`model`] | an executor: a language model with the soul's text as its instructions |
+//! | [`program`] | what a seller's program may be; the `executor` function runs it, which alone links the engine |
+//! | [`checks`] | a seller's test cases, judged |
+//!
+//! The third kind of executor is a seller's own worker. It is not run but waited for, so it is not here.
+//!
+//! Both texts a commission carries are hostile, to us and to each other: the seller's (soul.md, program) and the buyer's
+//! (input). What holds is held by code and not by asking nicely: a commission's tools are looked up in its own list, are
+//! paid for before they run, and know nothing of jobs, tables or other commissions.
+
+pub mod allowance;
+pub mod checks;
+pub mod model;
+pub mod program;
+pub mod usage;
+
+use base::clock::Timestamp;
+use base::ids::{AgentId, RequestId};
+use base::material::is_invisible;
+use platform::store::BoxFuture;
+use serde_json::Value;
+use tools::{Mode, ToolError, Unavailable};
+
+pub use allowance::{Allowance, Desk, ToolUse};
+pub use model::ModelExecutor;
+pub use usage::{Meter, NotTaken, Resource, Spending, Unrecorded, Usage};
+
+/// Largest result, in bytes. More is a failure, never cut.
+pub const MAX_RESULT_BYTES: usize = 1024 * 1024;
+/// Most files of one commission, and the largest of them, in bytes.
+pub const MAX_FILES: usize = 10;
+pub const MAX_FILE_BYTES: usize = 1024 * 1024;
+/// What is kept of a program's own log, in bytes; its end is cut off.
+pub const MAX_LOG_BYTES: usize = 8 * 1024;
+
+/// One piece of work, as it was sold.
+#[derive(Clone, Debug)]
+pub struct Commission {
+    pub request_id: RequestId,
+    /// The buyer.
+    pub agent: AgentId,
+    /// Slug of the soul.
+    pub soul: String,
+    /// The soul's text, of the version that is current when the work begins.
+    pub soul_md: String,
+    pub service_name: String,
+    pub service_description: Option<String>,
+    /// As the buyer sent it, checked against the service's schema.
+    pub input: Value,
+    pub output_schema: Option<Value>,
+    /// Wire names of the tools it may use.
+    pub tools: Vec<String>,
+    /// The seller's program, where a program does the work.
+    pub program: Option<Vec<u8>>,
+    /// The work ends by then or has failed.
+    pub deadline: Timestamp,
+}
+
+/// How it went, and which tools ran on the way, whether it succeeded or not.
+#[derive(Clone, Debug)]
+pub struct Report {
+    pub outcome: Result<Work, ToolError>,
+    /// In the order of the calls, at most [`allowance::MAX_CALLS`].
+    pub tools_used: Vec<ToolUse>,
+    /// What a program wrote to its stderr: for the seller, never for the buyer.
+    pub log: String,
+}
+
+/// Work that was done.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Work {
+    /// At most [`MAX_RESULT_BYTES`]. Not yet checked against the output schema.
+    pub result: String,
+    pub files: Vec<FileMade>,
+    /// The model that answered, in its provider's words.
+    pub model_used: Option<String>,
+    /// Of prompts and answers together.
+    pub tokens_used: Option<u64>,
+    pub provider: &'static str,
+    pub provider_request_id: Option<String>,
+    pub mode: Mode,
+}
+
+/// A file that the work made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileMade {
+    /// Relative, `/` between its parts, no empty, `.` or `..` part ([`check_file_path`]).
+    pub path: String,
+    pub content_type: String,
+    pub bytes: Vec<u8>,
+}
+
+/// Does commissions.
+pub trait Executor: Send + Sync {
+    /// Ends by the commission's deadline, and uses no more than the spending lets it. Dropping the future ends the work, at
+    /// the latest after the slice of it that is being computed.
+    fn run<'a>(&'a self, commission: &'a Commission, spending: &'a mut Spending) -> BoxFuture<'a, Report>;
+}
+
+/// The error of work for which this deployment has nobody.
+pub fn not_configured() -> ToolError {
+    ToolError::unavailable(Unavailable::ProviderNotConfigured, "this deployment has nothing that does such work")
+}
+
+/// The error of work whose deadline passed.
+pub fn out_of_time() -> ToolError {
+    ToolError::unavailable(Unavailable::DeadlineExceeded, "the work was not done by its deadline")
+}
+
+/// Whether work may make a file of this path: 1 to 255 bytes of visible characters, relative, going nowhere but down, and
+/// such that its URL leads to it: API Gateway ends a path at a `?`, escaped or not, and hands `%25` over so that it cannot be
+/// told from `%` (`http::lambda`).
+pub fn check_file_path(path: &str) -> Result<(), &'static str> {
+    if path.is_empty() || path.len() > 255 {
+        return Err("must have 1 to 255 bytes");
+    }
+    if path.chars().any(|letter| letter.is_control() || letter == '\\' || is_invisible(letter)) {
+        return Err("must not contain control characters or backslashes");
+    }
+    if path.split('/').any(|part| part.is_empty() || part == "." || part == "..") {
+        return Err("must be relative, without empty, . or .. parts");
+    }
+    // What was no UTF-8 arrives as U+FFFD: two such names would be one.
+    if path.contains(['?', '\u{fffd}']) || path.contains("%25") {
+        return Err("must be UTF-8 and not contain ? or %25");
+    }
+    Ok(())
+}
+
+/// Whether this is a content type that can stand in a header: `type/subtype` with printable ASCII after it.
+pub fn check_content_type(text: &str) -> Result<(), &'static str> {
+    let is_word = |word: &str| {
+        !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$&^_.+-".contains(&byte))
+    };
+    let essence = text.split(';').next().unwrap_or_default().trim_end();
+    let is_type = essence.split_once('/').is_some_and(|(kind, subtype)| is_word(kind) && is_word(subtype));
+    let is_header = text.len() <= 127 && text.bytes().all(|byte| (0x20..0x7f).contains(&byte));
+    if is_type && is_header { Ok(()) } else { Err("must be a content type such as text/plain, of at most 127 bytes") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_stay_where_they_are_put_and_types_fit_a_header() {
+        for good in ["report.md", "a/b/c.txt", ".hidden", "täglich.csv", "a b", "100% #1", "%41"] {
+            assert!(check_file_path(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "",
+            "/etc/passwd",
+            "../x",
+            "a/../b",
+            "a//b",
+            "a/",
+            "./a",
+            "a\\b",
+            "a\nb",
+            "a\u{202e}b",
+            "a?b",
+            "a\u{fffd}",
+            "%2541",
+            &"x".repeat(256),
+        ] {
+            assert!(check_file_path(bad).is_err(), "{bad}");
+        }
+        for good in ["text/plain", "text/html; charset=utf-8", "application/vnd.api+json"] {
+            assert!(check_content_type(good).is_ok(), "{good}");
+        }
+        for bad in ["", "text", "text/", "/plain", "text/plain\r\nx: y", "tëxt/plain", "a b/c"] {
+            assert!(check_content_type(bad).is_err(), "{bad}");
+        }
+    }
+}

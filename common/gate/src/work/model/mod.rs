@@ -1,0 +1,218 @@
+//! A language model that does the work: the soul's text is its instructions, the buyer's input is its material.
+//!
+//! What a model says is believed in nothing but its answer. It may ask for the tools it was offered; whether a call runs is
+//! decided by the [`Allowance`], and what is refused goes back to it as an error. It sees one commission and nothing else:
+//! there is no conversation that outlives the job, and no tool that reads jobs.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `prompt` | the frame: who speaks, what is an instruction and what is material |
+//!
+//! How the model is asked, in which protocol, is [`platform::providers::model`]'s.
+//!
+//! What the model costs is paid by the platform's part of the price. Before each question its cost at the most is taken
+//! from that: the question by its bytes (a token is at least one), the answer by the length it may have. What it did not
+//! cost is given back when the provider has counted it.
+
+mod prompt;
+
+use std::time::Duration;
+
+use base::money::Usdc;
+use ledger::fee::PLATFORM_FEE_PERCENT;
+use platform::config::{ModelPrices, Tokens};
+use platform::providers::Model;
+use platform::providers::model::{Answer, Message, ModelTool, Question, Reply, Stop, most_tokens_of_frame};
+use platform::store::BoxFuture;
+use tools::spec::ToolSpec;
+use tools::{Mode, ToolError, Unavailable};
+
+use super::{Allowance, Commission, Desk, Executor, MAX_RESULT_BYTES, NotTaken, Report, Resource, Spending, Work};
+
+/// Most questions to the model for one commission.
+pub const MAX_ROUNDS: usize = 8;
+/// Most calls a model may ask for at once; of all of them, [`super::allowance::MAX_CALLS`] are run.
+const MAX_CALLS_AT_ONCE: usize = 32;
+/// Largest input a model is given, in bytes of JSON.
+pub const MAX_INPUT_BYTES: usize = 256 * 1024;
+/// A question that leaves no room for an answer of so many tokens is not put.
+const MIN_ANSWER_TOKENS: u64 = 256;
+/// A service is offered if it has room for an input of so many bytes.
+const MIN_INPUT_BYTES: u64 = 256;
+
+/// The configured model, as an executor.
+pub struct ModelExecutor {
+    model: Model,
+    desk: Desk,
+}
+
+impl ModelExecutor {
+    /// The executor, if a model is configured.
+    pub fn configured(desk: Desk) -> Option<ModelExecutor> {
+        let model = desk.toolbox.model.clone()?;
+        Some(ModelExecutor { model, desk })
+    }
+
+    async fn work(&self, commission: &Commission, allowance: &mut Allowance<'_>) -> Result<Work, ToolError> {
+        let system = prompt::system(commission);
+        let offered: Vec<_> = allowance.tools().map(|tool| tool as &dyn ModelTool).collect();
+        let mut messages = vec![Message::Asked(prompt::question(commission)?)];
+        let mut used: Option<Tokens> = None;
+        // What was said so far has so many tokens, by the provider's own count.
+        let mut counted: Option<u64> = None;
+        for round in 1..=MAX_ROUNDS {
+            let mut ask = Question { system: &system, messages: &messages, tools: &offered, max_tokens: 0 };
+            // Beyond what was counted, only the replies to the last calls are new.
+            let by_count = counted.zip(messages.last()).map(|(known, new)| known.saturating_add(new.most_tokens()));
+            let question = ask.most_tokens().min(by_count.unwrap_or(u64::MAX));
+            let (most, cost) = self.afford(question, allowance.spending())?;
+            ask.max_tokens = most;
+            allowance.spending().take(Resource::Model, cost).await.map_err(not_taken)?;
+            let answer = match self.model.ask(&ask, commission.deadline, allowance.clock()).await {
+                Ok(answer) => answer,
+                Err(unanswered) => {
+                    if !unanswered.may_cost {
+                        allowance.spending().give_back(Resource::Model, cost).await;
+                    }
+                    return Err(unanswered.error);
+                }
+            };
+            if let Some(tokens) = answer.tokens {
+                let unused = cost.checked_sub(self.model.prices().cost(tokens)).unwrap_or_default();
+                allowance.spending().give_back(Resource::Model, unused).await;
+                let sum = used.unwrap_or_default();
+                let (input, output) = (sum.input + tokens.input, sum.output + tokens.output);
+                used = Some(Tokens { input, output });
+            }
+            counted = answer.tokens.map(Tokens::total);
+            match answer.stop {
+                Stop::Done => return finished(commission, answer, used, self.model.provider()),
+                Stop::Cut => {
+                    return Err(seller_failed("the answer was longer than the model may write for this price"));
+                }
+                Stop::Refused => return Err(seller_failed("the model refused")),
+                Stop::Tools => {}
+            }
+            if answer.calls.is_empty() || answer.calls.len() > MAX_CALLS_AT_ONCE {
+                return Err(seller_failed("the model asked for no tool, or for too many at once"));
+            }
+            let mut replies = Vec::with_capacity(answer.calls.len());
+            for call in answer.calls {
+                let result = allowance.call(&call.name, &call.arguments).await;
+                let ok = result.is_ok();
+                let mut text = prompt::tool_result(result);
+                if round + 1 == MAX_ROUNDS {
+                    text.push_str("\nNo more tools from here on: answer now.");
+                }
+                replies.push(Reply { id: call.id, text, ok });
+            }
+            messages.push(Message::Answered(answer.echo));
+            messages.push(Message::Replied(replies));
+        }
+        Err(seller_failed("the model did not come to an end"))
+    }
+
+    /// The longest answer that what is left pays for, after a question of so many tokens; and what both cost at the most.
+    fn afford(&self, question: u64, spending: &Spending) -> Result<(u32, Usdc), ToolError> {
+        let prices = self.model.prices();
+        let most = prices.longest_answer(spending.left(Resource::Model), question).min(self.model.max_tokens().into());
+        if most < MIN_ANSWER_TOKENS.min(self.model.max_tokens().into()) {
+            return Err(seller_failed("what the price pays of the model is used up"));
+        }
+        let cost = prices.cost(Tokens { input: question, output: most });
+        Ok((u32::try_from(most).unwrap_or(u32::MAX), cost))
+    }
+}
+
+/// What is known of a service's questions before it is bought.
+pub struct Outline<'a> {
+    pub soul: &'a str,
+    /// Of the soul's text.
+    pub soul_bytes: usize,
+    pub service_name: &'a str,
+    pub service_description: Option<&'a str>,
+    pub output_schema: Option<&'a serde_json::Value>,
+    pub tools: Vec<&'static ToolSpec>,
+}
+
+impl Outline<'_> {
+    /// Tokens of the first question at the most, for an input of so many bytes of JSON.
+    fn most_tokens(&self, input_bytes: u64) -> u64 {
+        let frame = prompt::frame_bytes(self) + prompt::QUESTION_BYTES;
+        most_tokens_of_frame(frame, self.tools.iter().map(|tool| *tool as &dyn ModelTool)).saturating_add(input_bytes)
+    }
+
+    /// What a question with so large an input, in bytes of JSON, and a short answer cost at the most.
+    pub fn least_budget(&self, prices: ModelPrices, input_bytes: u64) -> Usdc {
+        prices.cost(Tokens { input: self.most_tokens(input_bytes), output: MIN_ANSWER_TOKENS })
+    }
+
+    /// The least price whose fee pays for a short question and its answer, in whole cents.
+    pub fn least_price(&self, prices: ModelPrices) -> Usdc {
+        const CENT: u64 = 10_000;
+        let least = self.least_budget(prices, MIN_INPUT_BYTES);
+        let price = u128::from(least.micro()) * 100 / u128::from(PLATFORM_FEE_PERCENT);
+        Usdc::from_micro(u64::try_from(price).unwrap_or(u64::MAX).div_ceil(CENT).saturating_mul(CENT))
+    }
+
+    /// The largest input that a fee pays for, in bytes of JSON.
+    pub fn most_input_bytes(&self, prices: ModelPrices, fee: Usdc) -> u64 {
+        let answer = prices.cost(Tokens { input: 0, output: MIN_ANSWER_TOKENS });
+        let left = fee.checked_sub(answer).unwrap_or_default();
+        // Tokens of a question are bought as those of an answer are, at their own price.
+        let question = ModelPrices { input: Usdc::ZERO, output: prices.input }.longest_answer(left, 0);
+        let most = u64::try_from(MAX_INPUT_BYTES).unwrap_or(u64::MAX);
+        question.saturating_sub(self.most_tokens(0)).min(most)
+    }
+}
+
+impl Executor for ModelExecutor {
+    fn run<'a>(&'a self, commission: &'a Commission, spending: &'a mut Spending) -> BoxFuture<'a, Report> {
+        Box::pin(async move {
+            let mut allowance = Allowance::of(commission, &self.desk, spending);
+            let left = commission.deadline.millis() - allowance.clock().now().millis();
+            let left = Duration::from_millis(u64::try_from(left).unwrap_or(0));
+            let outcome = tokio::time::timeout(left, self.work(commission, &mut allowance)).await;
+            let outcome = outcome.unwrap_or_else(|_| Err(super::out_of_time()));
+            Report { outcome, tools_used: allowance.into_used(), log: String::new() }
+        })
+    }
+}
+
+fn finished(
+    commission: &Commission,
+    answer: Answer,
+    tokens_used: Option<Tokens>,
+    provider: &'static str,
+) -> Result<Work, ToolError> {
+    let mut result = answer.text.trim();
+    if commission.output_schema.is_some() {
+        result = prompt::without_fence(result);
+    }
+    if result.is_empty() {
+        return Err(seller_failed("the model answered nothing"));
+    }
+    if result.len() > MAX_RESULT_BYTES {
+        return Err(seller_failed("the answer is too large"));
+    }
+    Ok(Work {
+        result: result.to_owned(),
+        files: Vec::new(),
+        model_used: answer.model,
+        tokens_used: tokens_used.map(Tokens::total),
+        provider,
+        provider_request_id: answer.id,
+        mode: Mode::Upstream,
+    })
+}
+
+fn not_taken(refused: NotTaken) -> ToolError {
+    match refused {
+        NotTaken::OverBudget { .. } => seller_failed("what the price pays of the model is used up"),
+        NotTaken::NotRecorded => ToolError::internal("what the work uses could not be written down"),
+    }
+}
+
+fn seller_failed(message: &str) -> ToolError {
+    ToolError::unavailable(Unavailable::SellerFailed, message)
+}

@@ -1,0 +1,171 @@
+//! The account: what an agent has, and the rules its owner set for spending it. One item, so that a charge checks and
+//! changes both in one write.
+
+use base::ids::AgentId;
+use base::money::Usdc;
+use platform::store::{Db, Key, StoreError, Write, WriteError, db};
+use serde::{Deserialize, Serialize};
+
+use super::agent_partition;
+use super::budget::Budget;
+use super::freeze::Freezes;
+
+/// An agent's account. An agent that was never heard of has an empty one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Account {
+    /// What can be spent, in micro-USDC.
+    #[serde(default)]
+    pub credits: Usdc,
+    /// What open quotes hold, in micro-USDC.
+    #[serde(default)]
+    pub reserved: Usdc,
+    /// What was taken back and could not be paid yet, in micro-USDC (see [`super::debt`]).
+    #[serde(default)]
+    pub debt: Usdc,
+    /// Counts the changes of everything below. A charge is only made under the rules it was judged by.
+    #[serde(default)]
+    pub rules: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
+    #[serde(default, skip_serializing_if = "Freezes::is_empty")]
+    pub frozen: Freezes,
+    /// There is an action policy, to be read where a call is judged.
+    #[serde(default)]
+    pub policy: bool,
+    /// What signed payments for work that was done have brought, in micro-USDC. Counted only up to where it no longer
+    /// matters (`payments::policy`).
+    #[serde(default)]
+    pub settled: Usdc,
+}
+
+impl Account {
+    /// What can be spent: what is owed is not.
+    pub fn spendable(&self) -> Usdc {
+        self.credits.checked_sub(self.debt).unwrap_or_default()
+    }
+
+    /// What is owed beyond what there is.
+    pub fn owed(&self) -> Usdc {
+        self.debt.checked_sub(self.credits).unwrap_or_default()
+    }
+}
+
+/// What a write does to an account.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Change {
+    /// micro-USDC, added to what can be spent
+    pub credits: i64,
+    /// micro-USDC, added to what is held
+    pub reserved: i64,
+    /// micro-USDC, added to what was settled
+    pub settled: i64,
+    /// micro-USDC, added to what is owed
+    pub debt: i64,
+    /// The rules must still be those of this count.
+    pub under_rules: Option<u32>,
+}
+
+/// An amount as something to add.
+pub fn plus(amount: Usdc) -> Result<i64, StoreError> {
+    i64::try_from(amount.micro()).map_err(StoreError::new)
+}
+
+/// An amount as something to take away.
+pub fn minus(amount: Usdc) -> Result<i64, StoreError> {
+    plus(amount).map(|amount| -amount)
+}
+
+fn key(agent: AgentId) -> Key {
+    Key::new(agent_partition(agent), "ACCOUNT")
+}
+
+impl Change {
+    /// The write. Refused where it would leave less than nothing, where it would spend what is owed, or where the rules are
+    /// other ones by now.
+    pub fn write(self, db: &Db, agent: AgentId) -> Result<Write, StoreError> {
+        let mut sets = Vec::new();
+        let mut conditions = Vec::new();
+        let changes =
+            [("credits", self.credits), ("reserved", self.reserved), ("settled", self.settled), ("debt", self.debt)];
+        for (name, change) in changes {
+            if change != 0 {
+                sets.push(format!("#{name} :{name}"));
+            }
+            if change < 0 {
+                conditions.push(format!("#{name} >= :needed_{name}"));
+            }
+        }
+        // Whoever owes neither spends nor holds.
+        let spends = self.debt == 0 && (self.credits < 0 || self.credits == 0 && self.reserved < 0);
+        if spends {
+            conditions.push("(attribute_not_exists(#debt) OR #debt = :no_debt)".to_owned());
+        }
+        match self.under_rules {
+            None => {}
+            Some(0) => conditions.push("attribute_not_exists(#rules)".to_owned()),
+            Some(_) => conditions.push("#rules = :rules".to_owned()),
+        }
+        let table = &db.tables.ledger;
+        let mut write = match sets.as_slice() {
+            [] => Write::check(table, key(agent)),
+            sets => Write::update(table, key(agent), &format!("ADD {}", sets.join(", "))),
+        };
+        if !conditions.is_empty() {
+            write = write.only_if(&conditions.join(" AND "));
+        }
+        for (name, change) in changes {
+            if change != 0 {
+                write = write.bind(name, change)?;
+            }
+            if change < 0 {
+                write = write.bind(&format!("needed_{name}"), -change)?;
+            }
+        }
+        if spends {
+            write = write.bind("no_debt", 0)?;
+        }
+        match self.under_rules {
+            Some(rules) if rules > 0 => write.bind("rules", rules),
+            _ => Ok(write),
+        }
+    }
+}
+
+/// The account as the latest write left it.
+pub async fn load(db: &Db, agent: AgentId) -> Result<Account, StoreError> {
+    Ok(db.get_latest(&db.tables.ledger, key(agent)).await?.unwrap_or_default())
+}
+
+/// The account, perhaps a little behind the latest write.
+pub async fn glance(db: &Db, agent: AgentId) -> Result<Account, StoreError> {
+    Ok(db.get(&db.tables.ledger, key(agent)).await?.unwrap_or_default())
+}
+
+/// Changes the rules: reads them, applies the change, and writes them if nobody else did in between.
+pub async fn change_rules(db: &Db, agent: AgentId, change: impl Fn(&mut Account)) -> Result<Account, StoreError> {
+    loop {
+        let mut account = load(db, agent).await?;
+        let before = account.rules;
+        change(&mut account);
+        account.rules = before + 1;
+        let condition = if before == 0 { "attribute_not_exists(#rules)" } else { "#rules = :before" };
+        let mut expression = "SET #rules = :rules, #frozen = :frozen, #policy = :policy".to_owned();
+        expression.push_str(if account.budget.is_some() { ", #budget = :budget" } else { " REMOVE #budget" });
+        let mut write = Write::update(&db.tables.ledger, key(agent), &expression)
+            .only_if(condition)
+            .bind("rules", account.rules)?
+            .bind("frozen", &account.frozen)?
+            .bind("policy", account.policy)?;
+        if let Some(budget) = &account.budget {
+            write = write.bind("budget", budget)?;
+        }
+        if before > 0 {
+            write = write.bind("before", before)?;
+        }
+        match db.write(write).await {
+            Ok(item) => return db::parse(item),
+            Err(WriteError::Refused(_)) => {}
+            Err(WriteError::Failed(error)) => return Err(error),
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Budgets: caps an owner sets on what its agent may spend. Pure rules; the day's counters are in [`super::day`].
+//!
+//! Source: mission document, "Budgets"; contract §1.8 and §15.
+
+use std::collections::BTreeMap;
+
+use base::money::Usdc;
+use serde::{Deserialize, Serialize};
+
+/// Fractions are counted in millionths.
+pub const WHOLE: u32 = 1_000_000;
+/// What `alert_at` is if nobody says.
+pub const DEFAULT_ALERT_AT: u32 = 800_000;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Budget {
+    /// Most a UTC day may cost, in micro-USDC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub daily: Option<Usdc>,
+    /// Most one call may cost, in micro-USDC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_transaction: Option<Usdc>,
+    /// Share of the daily cap at which the owner is warned, in millionths.
+    pub alert_at: u32,
+    /// Share of the daily cap at which spending stops, in millionths.
+    pub pause_at: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alert_email: Option<String>,
+    /// Daily caps of single tools, by wire name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tools: BTreeMap<String, Usdc>,
+    /// Daily caps of single payees.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub payees: BTreeMap<String, Usdc>,
+}
+
+impl Default for Budget {
+    fn default() -> Budget {
+        Budget {
+            daily: None,
+            per_transaction: None,
+            alert_at: DEFAULT_ALERT_AT,
+            pause_at: WHOLE,
+            alert_email: None,
+            tools: BTreeMap::new(),
+            payees: BTreeMap::new(),
+        }
+    }
+}
+
+/// Which cap stops a charge. The words are the contract's `reason`, and two of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cap {
+    Daily,
+    PerTransaction,
+    Tool,
+    Payee,
+}
+
+impl Cap {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Cap::Daily => "daily",
+            Cap::PerTransaction => "per_transaction",
+            Cap::Tool => "tool",
+            Cap::Payee => "payee",
+        }
+    }
+}
+
+impl Budget {
+    /// What a day may really cost: the daily cap times `pause_at`, rounded down.
+    pub fn daily_limit(&self) -> Option<Usdc> {
+        self.daily.map(|daily| share(daily, self.pause_at))
+    }
+
+    /// Whether any cap is on what a day costs.
+    pub fn caps_days(&self) -> bool {
+        self.daily.is_some() || !self.tools.is_empty() || !self.payees.is_empty()
+    }
+
+    /// From where on the owner is warned.
+    pub fn alert_level(&self) -> Option<Usdc> {
+        self.daily.map(|daily| share(daily, self.alert_at))
+    }
+}
+
+/// A share of an amount, in millionths, rounded down.
+fn share(amount: Usdc, millionths: u32) -> Usdc {
+    let share = u128::from(amount.micro()) * u128::from(millionths) / u128::from(WHOLE);
+    // Millionths are at most a whole, so the share is at most the amount.
+    Usdc::from_micro(u64::try_from(share).unwrap_or(amount.micro()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_is_the_cap_times_pause_at() {
+        let budget = Budget { daily: Some(Usdc::from_micro(999_999)), pause_at: 500_000, ..Budget::default() };
+        assert_eq!(budget.daily_limit(), Some(Usdc::from_micro(499_999)));
+        assert_eq!(budget.alert_level(), Some(Usdc::from_micro(799_999)));
+        assert_eq!(Budget::default().daily_limit(), None);
+        let most = Budget { daily: Some(Usdc::from_micro(u64::MAX)), ..Budget::default() };
+        assert_eq!(most.daily_limit(), Some(Usdc::from_micro(u64::MAX)));
+    }
+}

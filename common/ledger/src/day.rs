@@ -1,0 +1,231 @@
+//! What an agent spent on a UTC day: one item a day, whose counters hold every cap under any concurrency.
+//!
+//! `committed` is what counts against the daily cap: everything charged that day and not paid back. `in_flight` is the
+//! part of it whose work or money is still open. Both change in the transaction of the charge, and in the one that ends
+//! it, so they are exact. Because each day is an item of its own, a new day begins by itself, and a charge that ends after
+//! midnight is taken off the day it was made on.
+
+use std::collections::HashMap;
+
+use base::clock::Timestamp;
+use base::ids::{AgentId, TokenId};
+use base::money::Usdc;
+use platform::store::db::Query;
+use platform::store::{Db, Key, StoreError, Write};
+use serde::{Deserialize, Serialize};
+
+use super::account::{minus, plus};
+use super::agent_partition;
+use super::budget::{Budget, Cap};
+
+/// Days are kept this long: for statistics and baselines.
+const KEEP_SECS: i64 = 400 * 24 * 3600;
+
+/// A day's counters, in micro-USDC.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Day {
+    #[serde(default)]
+    pub committed: Usdc,
+    #[serde(default)]
+    pub in_flight: Usdc,
+    /// The owner was warned that day.
+    #[serde(default)]
+    pub warned: bool,
+    /// Before this no mail warns the owner of this day: one was sent, or is to be tried again later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mail_after: Option<Timestamp>,
+    /// By tool (`t_<name>`), token (`k_<id>`) and payee (`p_<id>`); and when a token last paid (`u_<id>`, unix seconds).
+    #[serde(flatten)]
+    parts: HashMap<String, serde_json::Value>,
+}
+
+/// A charge, as a day counts it.
+#[derive(Clone, Copy, Debug)]
+pub struct Counted<'a> {
+    pub day: &'a str,
+    /// micro-USDC
+    pub amount: Usdc,
+    pub tool: &'a str,
+    pub payee: &'a str,
+    pub token: Option<TokenId>,
+}
+
+impl Day {
+    /// Whether nobody took care yet of the mail that warns of this day.
+    pub fn may_mail(&self, now: Timestamp) -> bool {
+        self.mail_after.is_none_or(|after| after <= now)
+    }
+
+    pub fn of_tool(&self, tool: &str) -> Usdc {
+        self.part(&tool_part(tool))
+    }
+
+    pub fn of_payee(&self, payee: &str) -> Usdc {
+        self.part(&payee_part(payee))
+    }
+
+    pub fn of_token(&self, token: TokenId) -> Usdc {
+        self.part(&token_part(token))
+    }
+
+    /// When a token last paid on this day.
+    pub fn used_by(&self, token: TokenId) -> Option<Timestamp> {
+        self.parts.get(&used_part(token)).and_then(serde_json::Value::as_i64).map(Timestamp::from_secs)
+    }
+
+    fn part(&self, name: &str) -> Usdc {
+        self.parts.get(name).and_then(serde_json::Value::as_u64).map(Usdc::from_micro).unwrap_or_default()
+    }
+
+    /// The first cap that a charge on top of this day would pass, with its limit and what counts against it.
+    pub fn passes(&self, budget: &Budget, counted: Counted<'_>) -> Option<(Cap, Usdc, Usdc)> {
+        let caps = [
+            (Cap::Daily, budget.daily_limit(), self.committed),
+            (Cap::Tool, budget.tools.get(counted.tool).copied(), self.of_tool(counted.tool)),
+            (Cap::Payee, budget.payees.get(counted.payee).copied(), self.of_payee(counted.payee)),
+        ];
+        caps.into_iter().find_map(|(cap, limit, spent)| {
+            let limit = limit?;
+            let passed = spent.checked_add(counted.amount).is_none_or(|sum| sum > limit);
+            passed.then_some((cap, limit, spent))
+        })
+    }
+}
+
+/// The UTC day of a moment: `2026-11-21`.
+pub fn name(now: Timestamp) -> String {
+    now.to_string().chars().take(10).collect()
+}
+
+/// When the next UTC day begins.
+pub fn resets_at(now: Timestamp) -> Timestamp {
+    const DAY_SECS: i64 = 24 * 3600;
+    Timestamp::from_secs((now.secs().div_euclid(DAY_SECS) + 1) * DAY_SECS)
+}
+
+fn tool_part(tool: &str) -> String {
+    format!("t_{}", word(tool))
+}
+
+fn payee_part(payee: &str) -> String {
+    format!("p_{}", word(payee))
+}
+
+fn token_part(token: TokenId) -> String {
+    format!("k_{}", const_hex::encode(token.bytes()))
+}
+
+fn used_part(token: TokenId) -> String {
+    format!("u_{}", const_hex::encode(token.bytes()))
+}
+
+/// What can be part of an attribute's name in an expression.
+fn word(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' }).collect()
+}
+
+fn key(agent: AgentId, day: &str) -> Key {
+    Key::new(agent_partition(agent), format!("DAY#{day}"))
+}
+
+/// The write that counts a charge. Refused where it would pass a cap of the budget.
+pub fn commit(
+    db: &Db,
+    agent: AgentId,
+    counted: Counted<'_>,
+    budget: Option<&Budget>,
+    now: Timestamp,
+) -> Result<Write, StoreError> {
+    let (tool, payee) = (tool_part(counted.tool), payee_part(counted.payee));
+    let mut adds = format!("#committed :amount, #in_flight :amount, #{tool} :amount, #{payee} :amount");
+    let mut sets = "#expires = :expires".to_owned();
+    if let Some(token) = counted.token {
+        adds.push_str(&format!(", #{} :amount", token_part(token)));
+        sets.push_str(&format!(", #{} = :now", used_part(token)));
+    }
+    let expression = format!("SET {sets} ADD {adds}");
+    let caps = budget.map_or([None; 3], |budget| {
+        [budget.daily_limit(), budget.tools.get(counted.tool).copied(), budget.payees.get(counted.payee).copied()]
+    });
+    let mut conditions = Vec::new();
+    let mut rooms = Vec::new();
+    for (name, cap) in ["committed", &tool, &payee].into_iter().zip(caps) {
+        let Some(cap) = cap else { continue };
+        match cap.checked_sub(counted.amount) {
+            Some(room) => {
+                conditions.push(format!("(attribute_not_exists(#{name}) OR #{name} <= :room_{name})"));
+                rooms.push((format!("room_{name}"), room));
+            }
+            // More than the whole cap: never.
+            None => conditions.push("attribute_exists(#never)".to_owned()),
+        }
+    }
+    let mut write = Write::update(&db.tables.ledger, key(agent, counted.day), &expression)
+        .bind("amount", plus(counted.amount)?)?
+        .bind("expires", now.secs() + KEEP_SECS)?;
+    if counted.token.is_some() {
+        write = write.bind("now", now.secs())?;
+    }
+    if !conditions.is_empty() {
+        write = write.only_if(&conditions.join(" AND "));
+    }
+    for (name, room) in rooms {
+        write = write.bind(&name, room)?;
+    }
+    Ok(write)
+}
+
+/// The write that ends a counted charge, of which `back` (micro-USDC) no longer counts.
+pub fn end(db: &Db, agent: AgentId, counted: Counted<'_>, back: Usdc) -> Result<Write, StoreError> {
+    let mut adds = "#in_flight :minus".to_owned();
+    if back > Usdc::ZERO {
+        let (tool, payee) = (tool_part(counted.tool), payee_part(counted.payee));
+        adds.push_str(&format!(", #committed :back, #{tool} :back, #{payee} :back"));
+        if let Some(token) = counted.token {
+            adds.push_str(&format!(", #{} :back", token_part(token)));
+        }
+    }
+    let write = Write::update(&db.tables.ledger, key(agent, counted.day), &format!("ADD {adds}"))
+        .bind("minus", minus(counted.amount)?)?;
+    if back > Usdc::ZERO { write.bind("back", minus(back)?) } else { Ok(write) }
+}
+
+/// The write after which a charge that had ended is in flight again.
+pub fn resume(db: &Db, agent: AgentId, counted: Counted<'_>) -> Result<Write, StoreError> {
+    Write::update(&db.tables.ledger, key(agent, counted.day), "ADD #in_flight :plus")
+        .bind("plus", plus(counted.amount)?)
+}
+
+/// A day's counters as the latest write left them.
+pub async fn load(db: &Db, agent: AgentId, day: &str) -> Result<Day, StoreError> {
+    Ok(db.get_latest(&db.tables.ledger, key(agent, day)).await?.unwrap_or_default())
+}
+
+/// Days up to `last`, newest first, at most so many of those on which anything was charged.
+pub async fn until(db: &Db, agent: AgentId, last: &str, limit: usize) -> Result<Vec<Day>, StoreError> {
+    let to = format!("DAY#{last}");
+    db.query(Query::between(&db.tables.ledger, &agent_partition(agent), "DAY#", &to, limit)?.newest_first()).await
+}
+
+/// The write that marks the day as warned of. Refused if it is.
+pub fn warn(db: &Db, agent: AgentId, day: &str) -> Result<Write, StoreError> {
+    Write::update(&db.tables.ledger, key(agent, day), "SET #warned = :yes")
+        .only_if("attribute_not_exists(#warned)")
+        .bind("yes", true)
+}
+
+/// Takes care of the day's mail, for good. False if somebody else has.
+pub async fn take_mail(db: &Db, agent: AgentId, day: &str, now: Timestamp) -> Result<bool, StoreError> {
+    let write = Write::update(&db.tables.ledger, key(agent, day), "SET #mail_after = :never")
+        .only_if("attribute_exists(#committed) AND (attribute_not_exists(#mail_after) OR #mail_after <= :now)")
+        .bind("never", Timestamp::from_secs(now.secs() + KEEP_SECS))?
+        .bind("now", now)?;
+    db.write_if(write).await
+}
+
+/// Gives the day's mail back, to be tried again from a moment on.
+pub async fn postpone_mail(db: &Db, agent: AgentId, day: &str, until: Timestamp) -> Result<(), StoreError> {
+    let write = Write::update(&db.tables.ledger, key(agent, day), "SET #mail_after = :until");
+    db.write(write.bind("until", until)?).await?;
+    Ok(())
+}

@@ -1,0 +1,42 @@
+//! The platform's fee: what of a sale is the seller's.
+
+use base::money::Usdc;
+use serde::{Deserialize, Serialize};
+
+/// The platform's share of what a seller sells, in per cent (mission document, "Soul marketplace").
+pub const PLATFORM_FEE_PERCENT: u64 = 20;
+
+/// How a price is shared, in micro-USDC: `price = fee + revenue`, always.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Split {
+    pub fee: Usdc,
+    /// What the seller earns.
+    pub revenue: Usdc,
+}
+
+impl Split {
+    /// The seller gets what the fee leaves, so the sum holds by construction; a fraction of a micro-USDC is the seller's.
+    pub fn of(price: Usdc) -> Split {
+        let fee = u128::from(price.micro()) * u128::from(PLATFORM_FEE_PERCENT) / 100;
+        let fee = Usdc::from_micro(u64::try_from(fee).unwrap_or_default());
+        Split { fee, revenue: price.checked_sub(fee).unwrap_or_default() }
+    }
+
+    pub fn price(&self) -> Usdc {
+        self.fee.checked_add(self.revenue).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fee_and_revenue_add_up_to_the_price() {
+        for price in [0, 1, 4, 5, 10_000, 10_001, 10_003, 500_000, 1_000_000_000, 1_000_000_000_000_000_000] {
+            let split = Split::of(Usdc::from_micro(price));
+            assert_eq!(split.price().micro(), price);
+            assert_eq!(split.fee.micro(), u64::try_from(u128::from(price) * 20 / 100).unwrap(), "{price}");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Settlement order is a policy: money first, unless the price is so small that waiting for a block costs more than
+//! the risk. What is at risk is bounded three times:
+//!
+//! - one payer: what its overlapping calls have not settled may be no more than what it has settled before, up to
+//!   `OVERLAP_EXPOSURE_USDC`. So a new wallet, which costs nothing, has to pay first, and a crowd of wallets can take no more
+//!   than it has brought. Both numbers are in items that the claim reads or writes anyway.
+//! - all payers together, within an hour: `OVERLAP_TOTAL_USDC`. The jobs table's stream adds it up, and whoever sells looks
+//!   at the sum every few seconds, so that no call writes a common counter. Until it is seen, the first bound holds.
+//! - one call: `OVERLAP_BELOW_USDC`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use base::clock::{Lately, Timestamp};
+use base::ids::AgentId;
+use base::money::Usdc;
+use platform::config::PaymentConfig;
+use platform::store::{Db, Key, StoreError, Write};
+use serde::{Deserialize, Serialize};
+
+use crate::account::{self, Account};
+
+/// How long a process believes what it read of all payers' exposure.
+const SEEN_FOR: Duration = Duration::from_secs(5);
+/// The sums of hours are kept so long, for operators.
+const KEEP_SECS: i64 = 30 * 24 * 3600;
+
+/// How much of a payer's may be unsettled at once.
+pub fn room(account: &Account, config: &PaymentConfig) -> Usdc {
+    config.overlap_exposure.min(account.settled)
+}
+
+/// Whether work of this price may overlap its settlement, if the payer has room for so much.
+pub fn may_overlap(price: Usdc, room: Usdc, config: &PaymentConfig) -> bool {
+    price < config.overlap_below && price <= room
+}
+
+/// Whether what this payer settles is still counted: it matters until it gives all the room there is.
+pub fn counts(account: &Account, config: &PaymentConfig) -> bool {
+    account.settled < config.overlap_exposure
+}
+
+/// What a payer's overlapping calls have not settled yet.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Exposure {
+    /// micro-USDC
+    pub unsettled: Usdc,
+}
+
+fn key(agent: AgentId) -> Key {
+    Key::new(format!("AGENT#{agent}"), "EXPOSURE")
+}
+
+/// The write that adds a call to its payer's exposure. Refused where there is no room for it: then the money comes first.
+pub fn expose(db: &Db, agent: AgentId, price: Usdc, room: Usdc) -> Result<Write, StoreError> {
+    let left = room.checked_sub(price).unwrap_or_default();
+    Write::update(&db.tables.ledger, key(agent), "ADD #unsettled :price")
+        .only_if("attribute_not_exists(#unsettled) OR #unsettled <= :left")
+        .bind("price", price)?
+        .bind("left", left)
+}
+
+/// The write that adds a call whose settlement is gone, whatever room there is.
+pub fn expose_anyway(db: &Db, agent: AgentId, price: Usdc) -> Result<Write, StoreError> {
+    Write::update(&db.tables.ledger, key(agent), "ADD #unsettled :price").bind("price", price)
+}
+
+/// The write that takes a settled (or never started) call off again. A call that was worked for and never paid stays
+/// on: its payer pays first from then on.
+pub fn unexpose(db: &Db, agent: AgentId, price: Usdc) -> Result<Write, StoreError> {
+    Write::update(&db.tables.ledger, key(agent), "ADD #unsettled :minus").bind("minus", account::minus(price)?)
+}
+
+pub async fn exposure(db: &Db, agent: AgentId) -> Result<Exposure, StoreError> {
+    Ok(db.get(&db.tables.ledger, key(agent)).await?.unwrap_or_default())
+}
+
+/// What is unsettled of the calls of an hour, as changes of jobs add to it, in micro-USDC.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HourlyExposure(BTreeMap<i64, i64>);
+
+fn hour(at: Timestamp) -> i64 {
+    at.secs().div_euclid(3600)
+}
+
+fn hour_key(hour: i64) -> Key {
+    Key::new(format!("EXPOSED#{hour}"), "TOTAL")
+}
+
+impl HourlyExposure {
+    pub fn is_empty(&self) -> bool {
+        self.0.values().all(|change| *change == 0)
+    }
+
+    /// Adds (or takes off) a call that was made then.
+    pub fn add(&mut self, made: Timestamp, change: i64) {
+        *self.0.entry(hour(made)).or_default() += change;
+    }
+
+    /// The writes that add it up. Exact if they are made once: they belong into the transaction that marks their batch.
+    pub fn writes(&self, db: &Db) -> Result<Vec<Write>, StoreError> {
+        let changed = self.0.iter().filter(|(_, change)| **change != 0);
+        let write = |(hour, change): (&i64, &i64)| {
+            Write::update(&db.tables.ledger, hour_key(*hour), "SET #expires = :expires ADD #unsettled :change")
+                .bind("expires", hour * 3600 + KEEP_SECS)?
+                .bind("change", change)
+        };
+        changed.map(write).collect()
+    }
+}
+
+/// What all payers' overlapping calls of this hour have not settled, in micro-USDC.
+pub async fn unsettled(db: &Db, now: Timestamp) -> Result<i64, StoreError> {
+    let row: Option<serde_json::Value> = db.get(&db.tables.ledger, hour_key(hour(now))).await?;
+    Ok(row.and_then(|row| row["unsettled"].as_i64()).unwrap_or_default())
+}
+
+/// What a process knows of all payers' exposure.
+#[derive(Clone, Debug, Default)]
+pub struct Gauge(Lately<i64>);
+
+impl Gauge {
+    /// Whether there is room for more unsettled work of anybody's. A sum that cannot be read leaves none.
+    pub async fn has_room(&self, db: &Db, config: &PaymentConfig, now: Timestamp) -> bool {
+        let known = match self.0.get(now, SEEN_FOR) {
+            Some(known) => Ok(known),
+            None => unsettled(db, now).await.inspect(|read| self.0.keep(now, *read)),
+        };
+        match known {
+            Ok(unsettled) => account::plus(config.overlap_total).is_ok_and(|most| unsettled < most),
+            Err(error) => {
+                platform::http::log::failure("the exposure to all payers could not be read", &error);
+                false
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evm::Address;
+
+    use super::*;
+
+    #[test]
+    fn only_small_prices_of_payers_that_have_paid_overlap() {
+        let config = PaymentConfig {
+            pay_to: Address::ZERO,
+            quote_ttl: Duration::ZERO,
+            soul_quote_ttl: Duration::ZERO,
+            overlap_below: Usdc::from_micro(2_000),
+            overlap_exposure: Usdc::from_micro(50_000),
+            overlap_total: Usdc::from_micro(1_000_000),
+            hold: Duration::ZERO,
+            fee_cap_gwei: 1,
+        };
+        let room_of = |settled| room(&Account { settled: Usdc::from_micro(settled), ..Account::default() }, &config);
+        let may = |price, settled| may_overlap(Usdc::from_micro(price), room_of(settled), &config);
+        assert!(may(1_000, 50_000) && may(1_000, 1_000));
+        assert!(!may(1_000, 0), "a new wallet pays first");
+        assert!(!may(1_000, 999), "nobody has more unsettled than it has settled");
+        assert!(!may(2_000, 50_000), "dear work waits for its money");
+        assert_eq!(room_of(u64::MAX), config.overlap_exposure);
+    }
+
+    #[test]
+    fn hours_add_up_by_when_a_call_was_made() {
+        let mut total = HourlyExposure::default();
+        total.add(Timestamp::from_secs(3_599), 1_000);
+        total.add(Timestamp::from_secs(3_600), 2_000);
+        total.add(Timestamp::from_secs(7_199), -2_000);
+        assert_eq!(total.0, BTreeMap::from([(0, 1_000), (1, 0)]));
+        assert!(!total.is_empty());
+        total.add(Timestamp::from_secs(0), -1_000);
+        assert!(total.is_empty());
+    }
+}

@@ -1,0 +1,301 @@
+//! Our own relayer: a fee wallet that sends `transferWithAuthorization`.
+//!
+//! The wallet's account nonces are handed out by the database, together with what is sent with them
+//! (`payments::nonces`).
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use base::clock::{Clock, Timestamp};
+use evm::authorization::Authorization;
+use evm::hex0x;
+use evm::signature::PrivateKey;
+use evm::transaction::{Replaced, SignedTransaction, Transaction};
+use platform::http::log;
+use platform::providers::chain::{self, Chain, ChainError, TransactionReceipt};
+use platform::store::{BoxFuture, Db, StoreError};
+
+use super::{
+    Evidence, Found, Intent, JUST_NOW, JobPayment, LOOK_BACK_RANGES, Prepared, Settled, Settler, Tags, Use, Verdict,
+};
+use crate::payments::bid::{Bid, FeeCap, Next};
+use crate::payments::nonces::{self, NextNonce};
+use crate::payments::reason::Reason;
+use crate::payments::verify;
+
+/// A transfer costs about 90,000 gas; wallets with code may take more, and are not given more than this.
+const MAX_GAS: u64 = 500_000;
+/// How long a broadcast is waited for before it is left to reconciliation.
+const WAIT: Duration = Duration::from_secs(12);
+
+pub struct Relayer {
+    chain: Chain,
+    tags: Tags,
+    evidence: Evidence,
+    db: Db,
+    clock: Clock,
+    key: PrivateKey,
+    cap: FeeCap,
+    /// The next account nonce, as this process last saw it. Only a hint: the database decides.
+    next_nonce: Mutex<Option<NextNonce>>,
+}
+
+impl Relayer {
+    pub fn new(chain: Chain, tags: Tags, db: Db, clock: Clock, key: PrivateKey, cap: FeeCap) -> Relayer {
+        let evidence = Evidence::new(chain.clone(), tags.clone());
+        Relayer { chain, tags, evidence, db, clock, key, cap, next_nonce: Mutex::new(None) }
+    }
+
+    /// The account nonce to take next: what the database says, or the chain where the wallet was used elsewhere.
+    async fn next_nonce(&self) -> Result<NextNonce, Settled> {
+        // Taken out, and put back only when the allocation is known to be written: one that was refused leaves no hint.
+        if let Some(known) = self.hint().take() {
+            return Ok(known);
+        }
+        let next = nonces::next(&self.db, &self.chain, self.key.address()).await;
+        next.map_err(|error| Settled::NotSent(error.to_string()))?.map_err(not_sent)
+    }
+
+    fn hint(&self) -> std::sync::MutexGuard<'_, Option<NextNonce>> {
+        self.next_nonce.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    async fn prepare(&self, payment: JobPayment<'_>) -> Result<Prepared, Settled> {
+        let call = self.tags.call(payment.authorization, payment.job);
+        let fees = match self.chain.fees_for(&call, self.key.address()).await {
+            Ok(fees) if fees.gas > MAX_GAS => return Err(Settled::No(Reason::Reverted)),
+            Ok(fees) => fees,
+            Err(ChainError::Reverted(_)) => return Err(self.refused(payment).await),
+            Err(unknown) => return Err(not_sent(unknown)),
+        };
+        let gas_limit = (fees.gas + fees.gas / 5).min(MAX_GAS);
+        let Some(bid) = Bid::first(fees.market, self.cap.per_gas(gas_limit)) else {
+            self.cap.is_too_low(&"a payment is not sent");
+            return Err(Settled::NotSent(format!("gas is too dear: {:?}", fees.market)));
+        };
+        let next = self.next_nonce().await?;
+        let mut intent = Intent {
+            relayer: self.key.address(),
+            account_nonce: next.nonce,
+            gas_limit,
+            max_fee: bid.max_fee,
+            priority_fee: bid.priority_fee,
+            hash: [0; 32],
+            replaced: Replaced::default(),
+        };
+        intent.hash = self.sign(payment, &intent).hash;
+        let allocation = nonces::take(&self.db, &self.chain, self.key.address(), next);
+        let allocation = allocation.map_err(|error| Settled::NotSent(error.to_string()))?;
+        Ok(Prepared { intent: Some(intent), allocation: Some(allocation) })
+    }
+
+    /// The same with a higher bid.
+    fn raised(&self, payment: JobPayment<'_>, intent: &Intent, bid: Bid) -> Intent {
+        let mut raised = Intent { max_fee: bid.max_fee, priority_fee: bid.priority_fee, ..intent.clone() };
+        raised.replaced.push(intent.hash);
+        raised.hash = self.sign(payment, &raised).hash;
+        raised
+    }
+
+    /// The transaction of an intent: the same bytes whenever it is signed.
+    fn sign(&self, payment: JobPayment<'_>, intent: &Intent) -> SignedTransaction {
+        let transaction = Transaction {
+            chain_id: self.chain.chain_id,
+            nonce: intent.account_nonce,
+            max_priority_fee_per_gas: u128::from(intent.priority_fee),
+            max_fee_per_gas: u128::from(intent.max_fee),
+            gas_limit: intent.gas_limit,
+            to: self.chain.token(),
+            data: self.tags.call(payment.authorization, payment.job),
+        };
+        transaction.sign(&self.key)
+    }
+
+    /// The transfer would revert. Why, and did the money come another way?
+    async fn refused(&self, payment: JobPayment<'_>) -> Settled {
+        let why = async {
+            Ok(match self.evidence.used_perhaps_just_now(payment).await? {
+                Use::ForThisJob { transaction } => Settled::Yes { transaction },
+                Use::ForAnother { transaction } => Settled::ForAnother { transaction },
+                Use::Otherwise => Settled::No(Reason::NonceUsed),
+                Use::Untraceable => Settled::NotSent("the nonce is used, by what cannot be found".to_owned()),
+                Use::Unused => Settled::No(self.lacking(payment.authorization).await?),
+            })
+        };
+        why.await.unwrap_or_else(not_sent)
+    }
+
+    /// Why a transfer reverts although its nonce is free.
+    async fn lacking(&self, authorization: &Authorization) -> Result<Reason, ChainError> {
+        self.evidence.lacking(authorization, self.likely_reason(authorization)).await
+    }
+
+    /// What is wrong with a transfer that reverts although nonce and balance are good.
+    fn likely_reason(&self, authorization: &Authorization) -> Reason {
+        verify::check_window(authorization, self.clock.now()).err().unwrap_or(Reason::BadSignature)
+    }
+
+    async fn submit(&self, payment: JobPayment<'_>, intent: &Intent) -> Settled {
+        let hash = hex0x(&intent.hash);
+        if intent.relayer != self.key.address() {
+            // The operator changed the fee wallet in between: this one cannot sign for the old. The chain will show
+            // what became of it, at the latest when the authorization has expired.
+            return Settled::Pending { transaction: Some(hash) };
+        }
+        match self.chain.broadcast(&self.sign(payment, intent).raw).await {
+            Ok(()) => self.wait_for(payment, intent).await,
+            Err(ChainError::Rejected { message, .. }) if chain::is_nonce_spent(&message) => {
+                self.hint().take();
+                self.after_spent_nonce(payment, intent).await
+            }
+            // No node has it (throttled, fees too low, no gas money): the bytes stay and are tried again.
+            Err(ChainError::Rejected { .. } | ChainError::Reverted(_)) => Settled::Pending { transaction: None },
+            Err(ChainError::Unavailable(_)) => Settled::Pending { transaction: Some(hash) },
+        }
+    }
+
+    async fn wait_for(&self, payment: JobPayment<'_>, intent: &Intent) -> Settled {
+        let hashes = intent.hashes();
+        let deadline = tokio::time::Instant::now() + WAIT;
+        let mut pause = Duration::from_millis(20);
+        loop {
+            match self.chain.first_receipt(&hashes).await {
+                Ok(Some((hash, receipt))) => return self.judge(payment, &hash, &receipt).await,
+                _ if tokio::time::Instant::now() + pause > deadline => {
+                    return Settled::Pending { transaction: Some(hex0x(&intent.hash)) };
+                }
+                _ => tokio::time::sleep(pause).await,
+            }
+            pause = (pause * 3 / 2).min(Duration::from_millis(500));
+        }
+    }
+
+    /// Our transaction is in a block. Did it move the money? If not, did another?
+    async fn judge(&self, payment: JobPayment<'_>, hash: &str, receipt: &TransactionReceipt) -> Settled {
+        let authorization = payment.authorization;
+        if self.chain.carries(receipt, authorization) {
+            return Settled::Yes { transaction: hash.to_owned() };
+        }
+        let why = async {
+            // It may have waited for days: the other one is looked for as far back.
+            Ok(match self.evidence.used(payment, None, LOOK_BACK_RANGES).await? {
+                Use::ForThisJob { transaction } => Settled::Yes { transaction },
+                Use::ForAnother { transaction } => Settled::ForAnother { transaction },
+                Use::Otherwise => Settled::No(Reason::NonceUsed),
+                Use::Untraceable => Settled::Pending { transaction: Some(hash.to_owned()) },
+                Use::Unused => Settled::No(self.evidence.lacking(authorization, Reason::Reverted).await?),
+            })
+        };
+        why.await.unwrap_or_else(|_: ChainError| Settled::Pending { transaction: Some(hash.to_owned()) })
+    }
+
+    /// The account nonce is spent. If not by one of ours, ours can never land.
+    async fn after_spent_nonce(&self, payment: JobPayment<'_>, intent: &Intent) -> Settled {
+        match self.chain.first_receipt(&intent.hashes()).await {
+            Ok(Some((hash, receipt))) => self.judge(payment, &hash, &receipt).await,
+            Ok(None) => Settled::Dropped,
+            Err(_) => Settled::Pending { transaction: Some(hex0x(&intent.hash)) },
+        }
+    }
+
+    async fn reconcile(&self, payment: JobPayment<'_>, intent: &Intent) -> Result<Found, ChainError> {
+        let hash = hex0x(&intent.hash);
+        if let Some((hash, receipt)) = self.chain.first_receipt(&intent.hashes()).await? {
+            return Ok(Found::Known(self.judge(payment, &hash, &receipt).await));
+        }
+        let used = match self.evidence.used(payment, None, LOOK_BACK_RANGES).await? {
+            Use::ForThisJob { transaction } => Some(Settled::Yes { transaction }),
+            Use::ForAnother { transaction } => Some(Settled::ForAnother { transaction }),
+            Use::Otherwise => Some(Settled::No(Reason::NonceUsed)),
+            // Used, by what we cannot see: a person has to look (the alarm on stuck settlements fires).
+            Use::Untraceable => return Ok(Found::Known(Settled::Pending { transaction: Some(hash) })),
+            Use::Unused => None,
+        };
+        if intent.relayer != self.key.address() {
+            return Ok(Found::Known(match used {
+                Some(known) => known,
+                None => self.evidence.reconcile(payment, &self.clock).await?,
+            }));
+        }
+        if self.chain.transaction_count(intent.relayer).await? > intent.account_nonce {
+            return Ok(Found::Known(match used {
+                Some(known) => known,
+                // Asked once more, because the receipt may have come between the two questions.
+                None => self.after_spent_nonce(payment, intent).await,
+            }));
+        }
+        // Even if the authorization has expired by now, or somebody else has broadcast it, the account nonce has to be
+        // spent, or everything behind it waits for ever. So the intent is only let go of once it is.
+        match intent.bid().next(self.chain.market().await?, self.cap.per_gas(intent.gas_limit)) {
+            Next::Keep => {}
+            Next::Raise(bid) => return Ok(Found::Outgrown(self.raised(payment, intent, bid))),
+            Next::Capped => self.cap.is_too_low(&format_args!("payment in {hash}, nonce {}", intent.account_nonce)),
+        }
+        if self.chain.knows_transaction(&hash).await? {
+            let (nonce, now) = (intent.account_nonce, self.clock.now());
+            if let Err(error) = nonces::close_gap(&self.db, &self.chain, &self.key, nonce, &self.cap, now).await {
+                log::failure("a gap before a payment could not be looked at", &error);
+            }
+            return Ok(Found::Known(Settled::Pending { transaction: Some(hash) }));
+        }
+        // Nobody knows it: the same bytes again.
+        Ok(Found::Known(self.submit(payment, intent).await))
+    }
+}
+
+impl Settler for Relayer {
+    fn check<'a>(&'a self, payment: JobPayment<'a>, quoted_at: Option<Timestamp>) -> BoxFuture<'a, Verdict> {
+        Box::pin(async move {
+            let authorization = payment.authorization;
+            match self.chain.simulate_transfer(authorization, self.key.address()).await {
+                Ok(()) => return Verdict::Good,
+                Err(ChainError::Reverted(_)) => {}
+                Err(error) => return Verdict::Unknown(error.to_string()),
+            }
+            let why = async {
+                Ok(match self.evidence.used(payment, quoted_at, JUST_NOW).await? {
+                    Use::ForThisJob { transaction } => Verdict::AlreadyPaid { transaction },
+                    Use::ForAnother { transaction } => Verdict::PaidForAnother { transaction },
+                    Use::Otherwise | Use::Untraceable => Verdict::Refused(Reason::NonceUsed),
+                    Use::Unused => Verdict::Refused(self.lacking(authorization).await?),
+                })
+            };
+            why.await.unwrap_or_else(|error: ChainError| Verdict::Unknown(error.to_string()))
+        })
+    }
+
+    fn prepare<'a>(&'a self, payment: JobPayment<'a>) -> BoxFuture<'a, Result<Prepared, Settled>> {
+        Box::pin(self.prepare(payment))
+    }
+
+    fn submit<'a>(&'a self, payment: JobPayment<'a>, intent: Option<&'a Intent>) -> BoxFuture<'a, Settled> {
+        Box::pin(async move {
+            let Some(intent) = intent else { return Settled::Dropped };
+            // Taken just now, unless it is bid for again: others may have taken later ones meanwhile.
+            if intent.replaced.is_empty() {
+                let after = intent.account_nonce + 1;
+                *self.hint() = Some(NextNonce { stored: Some(after), nonce: after });
+            }
+            self.submit(payment, intent).await
+        })
+    }
+
+    fn reconcile<'a>(
+        &'a self,
+        payment: JobPayment<'a>,
+        intent: Option<&'a Intent>,
+    ) -> BoxFuture<'a, Result<Found, StoreError>> {
+        Box::pin(async move {
+            let found = match intent {
+                Some(intent) => self.reconcile(payment, intent).await,
+                // Submitted through a facilitator before the operator changed to a relayer.
+                None => self.evidence.reconcile(payment, &self.clock).await.map(Found::Known),
+            };
+            found.map_err(StoreError::new)
+        })
+    }
+}
+
+fn not_sent(error: ChainError) -> Settled {
+    Settled::NotSent(error.to_string())
+}

@@ -1,0 +1,37 @@
+//! Spending far above what is usual: told to the owner once a day, whether or not there is a budget.
+
+use base::money::Usdc;
+
+/// Days on which anything was spent that make up a baseline, at most and at least.
+pub const BASELINE_DAYS: usize = 14;
+const LEAST_DAYS: usize = 3;
+/// How many times the usual day is far above it.
+const FACTOR: u64 = 5;
+/// Days below this, in micro-USDC, surprise nobody.
+pub const NEGLIGIBLE: Usdc = Usdc::from_micro(1_000_000);
+
+/// The usual day, if today is far above it.
+pub fn usual_if_surging(today: Usdc, before: &[Usdc]) -> Option<Usdc> {
+    if before.len() < LEAST_DAYS || today < NEGLIGIBLE {
+        return None;
+    }
+    let sum: u128 = before.iter().map(|day| u128::from(day.micro())).sum();
+    let usual = sum / before.len() as u128;
+    let is_surging = u128::from(today.micro()) >= usual.saturating_mul(u128::from(FACTOR));
+    is_surging.then(|| Usdc::from_micro(u64::try_from(usual).unwrap_or(u64::MAX)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn five_times_the_usual_day_is_far_above_it() {
+        let days = |micro: &[u64]| micro.iter().map(|micro| Usdc::from_micro(*micro)).collect::<Vec<_>>();
+        let usual = days(&[1_000_000, 2_000_000, 3_000_000]);
+        assert_eq!(usual_if_surging(Usdc::from_micro(10_000_000), &usual), Some(Usdc::from_micro(2_000_000)));
+        assert_eq!(usual_if_surging(Usdc::from_micro(9_999_999), &usual), None);
+        assert_eq!(usual_if_surging(Usdc::from_micro(10_000_000), &usual[..2]), None, "two days are no habit");
+        assert_eq!(usual_if_surging(Usdc::from_micro(900_000), &days(&[1, 1, 1])), None, "small change");
+    }
+}

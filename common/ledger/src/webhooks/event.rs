@@ -1,0 +1,154 @@
+//! What happened, as a receiver is told of it.
+
+use base::clock::Timestamp;
+use base::ids::{AgentId, EventId};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// What can be subscribed to. Names are the wire's; a new one needs no change of the stored ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum EventKind {
+    #[serde(rename = "request.completed")]
+    RequestCompleted,
+    #[serde(rename = "request.failed")]
+    RequestFailed,
+    #[serde(rename = "credit.issued")]
+    CreditIssued,
+    #[serde(rename = "budget.warning")]
+    BudgetWarning,
+    #[serde(rename = "approval.decided")]
+    ApprovalDecided,
+    #[serde(rename = "payout.completed")]
+    PayoutCompleted,
+    /// Events of a checkout, in the form of ACP (contract §24).
+    #[serde(rename = "order_create")]
+    OrderCreate,
+    #[serde(rename = "order_update")]
+    OrderUpdate,
+    /// Sent when its owner asks for it, whatever the endpoint subscribed to.
+    #[serde(rename = "webhook.test")]
+    Test,
+}
+
+impl EventKind {
+    /// What an endpoint may subscribe to, with what it means.
+    pub const SUBSCRIBABLE: [(EventKind, &'static str); 8] = [
+        (EventKind::RequestCompleted, "A job of yours is done"),
+        (EventKind::RequestFailed, "A job of yours failed"),
+        (EventKind::CreditIssued, "The price of a call came back as credits"),
+        (EventKind::BudgetWarning, "Spending has come to the alert level of your budget, or is far above usual"),
+        (EventKind::ApprovalDecided, "An approval you asked for was decided"),
+        (EventKind::PayoutCompleted, "Earnings have arrived in your wallet"),
+        (EventKind::OrderCreate, "A checkout became an order"),
+        (EventKind::OrderUpdate, "An order changed"),
+    ];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            EventKind::RequestCompleted => "request.completed",
+            EventKind::RequestFailed => "request.failed",
+            EventKind::CreditIssued => "credit.issued",
+            EventKind::BudgetWarning => "budget.warning",
+            EventKind::ApprovalDecided => "approval.decided",
+            EventKind::PayoutCompleted => "payout.completed",
+            EventKind::OrderCreate => "order_create",
+            EventKind::OrderUpdate => "order_update",
+            EventKind::Test => "webhook.test",
+        }
+    }
+
+    /// The kind of this name that an endpoint may subscribe to.
+    pub fn subscribable(name: &str) -> Option<EventKind> {
+        EventKind::SUBSCRIBABLE.iter().map(|(kind, _)| *kind).find(|kind| kind.as_str() == name)
+    }
+
+    /// Whether ACP says what the body and the header of its own look like.
+    pub fn is_order(self) -> bool {
+        matches!(self, EventKind::OrderCreate | EventKind::OrderUpdate)
+    }
+}
+
+/// Something to tell an agent's receivers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    pub id: EventId,
+    pub kind: EventKind,
+    /// Whose endpoints are told.
+    pub agent: AgentId,
+    pub happened: Timestamp,
+    /// An object. It says what to read, and is no place for results or secrets: whoever holds the endpoint reads it.
+    pub data: Value,
+}
+
+impl Event {
+    /// `cause` names what it is about (a job, a session and its version), `happened` when: both are the same however often
+    /// the event is raised.
+    pub fn new(agent: AgentId, kind: EventKind, cause: &str, happened: Timestamp, data: Value) -> Event {
+        Event { id: EventId::of(agent, kind.as_str(), cause, happened), kind, agent, happened, data }
+    }
+
+    /// The body every attempt sends, to the byte. Both sets of members: the contract's (§28) and Standard Webhooks'; of
+    /// an order, ACP's two and nothing else.
+    pub fn body(&self) -> String {
+        if self.kind.is_order() {
+            return json!({"type": self.kind, "data": self.data}).to_string();
+        }
+        let happened = self.happened.to_string();
+        json!({
+            "id": self.id,
+            "type": self.kind,
+            "created_at": happened,
+            "timestamp": happened,
+            "agent_id": self.agent,
+            "data": self.data,
+        })
+        .to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evm::Address;
+
+    use super::*;
+
+    #[test]
+    fn the_same_cause_has_the_same_id() {
+        let agent = AgentId::of(Address::ZERO);
+        let event = |cause: &str, secs| {
+            Event::new(agent, EventKind::RequestCompleted, cause, Timestamp::from_secs(secs), json!({}))
+        };
+        let first = event("a", 10);
+        assert_eq!(first.id, event("a", 10).id);
+        assert_ne!(first.id, event("b", 10).id);
+        assert!(first.id < event("a", 11).id, "ids sort by time");
+        assert_eq!(first.id.to_string().parse(), Ok(first.id));
+        for wrong in ["", "evt_", "evt_x#y", &first.id.to_string().to_lowercase(), &first.id.to_string()[4..]] {
+            assert!(wrong.parse::<EventId>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn kinds_are_spelt_as_they_are_stored() {
+        for (kind, _) in EventKind::SUBSCRIBABLE {
+            assert_eq!(json!(kind), json!(kind.as_str()));
+            assert_eq!(EventKind::subscribable(kind.as_str()), Some(kind));
+        }
+        assert_eq!(EventKind::subscribable("webhook.test"), None, "it needs no subscription");
+        assert_eq!(json!(EventKind::Test), json!("webhook.test"));
+    }
+
+    #[test]
+    fn an_order_has_acps_body_and_the_rest_have_both() {
+        let event = |kind| {
+            let event = Event::new(AgentId::of(Address::ZERO), kind, "a", Timestamp::from_secs(1), json!({"x": 1}));
+            serde_json::from_str::<Value>(&event.body()).unwrap()
+        };
+        let order = event(EventKind::OrderCreate);
+        assert_eq!(order, json!({"type": "order_create", "data": {"x": 1}}));
+        let test = event(EventKind::Test);
+        for member in ["id", "type", "created_at", "timestamp", "agent_id", "data"] {
+            assert!(test.get(member).is_some(), "{member}");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! How an event gets on its way, and how one that was left lying is found.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::time::Duration;
+
+use base::clock::Timestamp;
+use base::ids::{AgentId, EndpointId, EventId};
+use futures_util::future::join_all;
+use platform::http::log;
+use platform::store::due::{FAR, InIndex};
+use platform::store::queue::{Message, Queue};
+use platform::store::table::OUTBOX_INDEX;
+use platform::store::{Db, StoreError, Write, WriteError};
+use serde::Deserialize;
+
+use super::delivery::{self, Delivery, OUTBOX_SHARDS};
+use super::{Event, endpoint};
+
+/// Deliveries taken from one shard in one sweep.
+const PER_SHARD: usize = 200;
+/// So many are written at the same time.
+const AT_ONCE: usize = 10;
+/// A delivery that was asked for again is left alone for this long.
+const LOOK_AGAIN: Duration = Duration::from_secs(60);
+
+/// An event on its way to its agent's endpoints, not yet written. Empty if none wants it.
+#[derive(Debug, Default)]
+pub struct Outgoing {
+    writes: Vec<Write>,
+    messages: Vec<Message>,
+}
+
+/// Looks up who wants the event: half a read unit if nobody does.
+pub async fn put(db: &Db, event: &Event, now: Timestamp) -> Result<Outgoing, StoreError> {
+    put_all(db, std::slice::from_ref(event), now).await
+}
+
+/// The same of several events, with one look for each agent.
+pub async fn put_all(db: &Db, events: &[Event], now: Timestamp) -> Result<Outgoing, StoreError> {
+    let (mut known, mut outgoing) = (HashMap::new(), Outgoing::default());
+    for event in events {
+        let endpoints = match known.entry(event.agent) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => unknown.insert(endpoint::of_agent(db, event.agent).await?),
+        };
+        let wanting = endpoints.iter().filter(|endpoint| endpoint.wants(event.kind));
+        outgoing = outgoing.and(to(db, event, wanting.map(|endpoint| endpoint.id), now)?);
+    }
+    Ok(outgoing)
+}
+
+/// The same for endpoints that are known.
+pub fn to(
+    db: &Db,
+    event: &Event,
+    endpoints: impl Iterator<Item = EndpointId>,
+    now: Timestamp,
+) -> Result<Outgoing, StoreError> {
+    let mut outgoing = Outgoing::default();
+    for endpoint in endpoints {
+        outgoing.writes.push(Delivery::new(event, endpoint, now).put(db)?);
+        outgoing.messages.push(message(event.agent, endpoint, event.id));
+    }
+    Ok(outgoing)
+}
+
+impl Outgoing {
+    pub fn is_empty(&self) -> bool {
+        self.writes.is_empty()
+    }
+
+    /// The writes for the caller's own transaction, at most [`endpoint::MAX_ENDPOINTS`]. One of them is refused only if
+    /// this event was put before.
+    pub fn writes(&self) -> impl Iterator<Item = Write> {
+        self.writes.iter().cloned()
+    }
+
+    /// Several at once, for one [`Outgoing::keep`] or [`Outgoing::announce`].
+    pub fn and(mut self, other: Outgoing) -> Outgoing {
+        self.writes.extend(other.writes);
+        self.messages.extend(other.messages);
+        self
+    }
+
+    /// Writes it alone, for events that belong to no transaction. What is there already stays as it is, so that an event
+    /// may be kept again and again.
+    pub async fn keep(&self, db: &Db) -> Result<(), StoreError> {
+        for writes in self.writes.chunks(AT_ONCE) {
+            for written in join_all(writes.iter().map(|write| db.write(write.clone()))).await {
+                match written {
+                    Ok(_) | Err(WriteError::Refused(_)) => {}
+                    Err(WriteError::Failed(error)) => return Err(error),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for what was written to be delivered now. A message that is lost is the sweeper's to send again, so this
+    /// never fails its caller; whoever may not write to the queue need not call it.
+    pub async fn announce(&self, queue: &dyn Queue) {
+        for message in &self.messages {
+            send_or_log(queue, message, Duration::ZERO).await;
+        }
+    }
+}
+
+pub(super) fn message(agent: AgentId, endpoint: EndpointId, event: EventId) -> Message {
+    Message::Delivery { agent, endpoint, event }
+}
+
+pub(super) async fn send_or_log(queue: &dyn Queue, message: &Message, after: Duration) {
+    if let Err(error) = queue.send_after(message, after).await {
+        log::failure("could not queue a delivery; the sweeper will", &error);
+    }
+}
+
+/// Starts a delivery that is over anew, with the same event. `false` if somebody else just did.
+pub async fn replay(db: &Db, queue: &dyn Queue, found: &Delivery, now: Timestamp) -> Result<bool, StoreError> {
+    match db.write(found.replayed(db, now)?).await {
+        Ok(_) => {}
+        Err(WriteError::Refused(_)) => return Ok(false),
+        Err(WriteError::Failed(error)) => return Err(error),
+    }
+    send_or_log(queue, &message(found.agent, found.endpoint, found.event), Duration::ZERO).await;
+    Ok(true)
+}
+
+#[derive(Deserialize)]
+struct Open {
+    pk: String,
+    sk: String,
+    due: Timestamp,
+}
+
+fn outbox(db: &Db) -> InIndex<'_> {
+    InIndex {
+        table: &db.tables.agents,
+        index: OUTBOX_INDEX.name,
+        shard: OUTBOX_INDEX.partition,
+        is_due: "#outbox = :shard AND #due <= :now",
+    }
+}
+
+/// Whether no delivery is open, due or not.
+pub async fn is_empty(db: &Db) -> Result<bool, StoreError> {
+    for shard in 0..OUTBOX_SHARDS {
+        if !db.query::<Open>(outbox(db).items(&delivery::outbox_shard(shard), FAR, 1)?).await?.is_empty() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Sends every delivery that is due again: how many.
+pub async fn sweep(db: &Db, queue: &dyn Queue, now: Timestamp) -> Result<u32, StoreError> {
+    let outbox = outbox(db);
+    let mut sent = 0;
+    for shard in 0..OUTBOX_SHARDS {
+        for open in db.query::<Open>(outbox.items(&delivery::outbox_shard(shard), now, PER_SHARD)?).await? {
+            let Some((agent, endpoint, event)) = delivery::of_key(&open.pk, &open.sk) else { continue };
+            // Moved first: of two sweepers one sends, and a delivery whose message is lost again comes back.
+            let key = delivery::key(agent, endpoint, event);
+            if outbox.look_again_at(db, key, open.due, now.plus(LOOK_AGAIN)).await? {
+                send_or_log(queue, &message(agent, endpoint, event), Duration::ZERO).await;
+                sent += 1;
+            }
+        }
+    }
+    if sent > 0 {
+        log::event("deliveries swept", serde_json::json!({"sent": sent}));
+    }
+    Ok(sent)
+}

@@ -1,0 +1,62 @@
+//! What platforms find us by: the discovery document of ACP, and the manifest of contract §24.
+
+use std::time::Duration;
+
+use platform::config::Config;
+use platform::http::Kept;
+use platform::store::StoreError;
+use serde_json::{Value, json};
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+use super::{CURRENCY, Checkout, VERSION, handlers};
+
+/// For how long a manifest is given again. What souls sell may be so old in it, as in any cache between.
+const KEPT: Duration = Duration::from_secs(60);
+
+/// The manifest that was made last, of which origin and when. One process mostly has one origin.
+#[derive(Default)]
+pub struct Last(Mutex<Option<(String, Instant, Kept)>>);
+
+/// `GET /.well-known/acp.json`.
+pub fn discovery(origin: &str) -> Value {
+    json!({
+        "protocol": {"name": "acp", "version": VERSION, "supported_versions": [VERSION]},
+        "api_base_url": format!("{origin}/acp"),
+        "transports": ["rest"],
+        "capabilities": {"services": ["checkout"], "supported_currencies": [CURRENCY]},
+    })
+}
+
+/// `GET /.well-known/acp/manifest.json`: made once a minute, by one of those who ask.
+pub async fn manifest(desk: &Checkout, origin: &str) -> Result<Kept, StoreError> {
+    // Held while it is made: who comes meanwhile waits for it.
+    let mut last = desk.manifest.0.lock().await;
+    if let Some((of, at, kept)) = &*last
+        && of == origin
+        && at.elapsed() < KEPT
+    {
+        return Ok(kept.clone());
+    }
+    let kept = Kept::json(&made(desk, origin).await?, KEPT.as_secs() as u32);
+    *last = Some((origin.to_owned(), Instant::now(), kept.clone()));
+    Ok(kept)
+}
+
+async fn made(desk: &Checkout, origin: &str) -> Result<Value, StoreError> {
+    let config: &Config = &desk.app.config;
+    let name = &config.service_name;
+    Ok(json!({
+        "version": VERSION,
+        "seller": {
+            "name": name,
+            "description": format!("{name} sells work to software agents: tools, and the services of souls"),
+            "url": origin,
+        },
+        "products": desk.products().await?,
+        "payment_handlers": handlers::in_manifest(config),
+        "supported_capabilities": ["fulfillment_digital"],
+        "supported_versions": [VERSION],
+        "checkout_url": format!("{origin}/acp/checkout_sessions"),
+    }))
+}

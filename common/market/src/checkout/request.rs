@@ -1,0 +1,430 @@
+//! What platforms send: ACP's own requests, and the two older forms of contract §24. Members nobody knows are dropped;
+//! members that are known must be what they should be.
+
+use base::input::{self, Field, FieldError, Format, Kind};
+use serde_json::{Map, Value, json};
+
+use super::error::CheckoutError;
+
+/// Lists longer than this are refused before anything is looked up.
+const MOST_LINES: usize = 100;
+/// What is kept of a platform's own metadata.
+const MAX_METADATA_BYTES: usize = 16 * 1024;
+const IN_CREDENTIAL: &str = "payment_data.instrument.credential.token";
+/// The member of a body that names its request.
+pub const NAME: &str = "idempotency_key";
+
+/// What is asked for: one thing, perhaps several times.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cart {
+    pub item: String,
+    pub quantity: u32,
+    pub input: Option<Map<String, Value>>,
+    /// Another thing was asked for as well: where.
+    pub second: Option<usize>,
+    /// A price was sent, in micro-USDC or cents: where, and which. It is only compared.
+    pub expected_cents: Option<i64>,
+}
+
+/// A body, read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Asked {
+    pub cart: Option<Cart>,
+    /// An input on its own, as an update may bring it.
+    pub input: Option<Map<String, Value>>,
+    pub said: Map<String, Value>,
+    pub currency: Option<String>,
+    /// Interventions the platform can handle, of those ACP names.
+    pub option_ids: Vec<String>,
+}
+
+const fn text(name: &'static str, max: usize) -> Field {
+    Field::optional(name, Kind::Text { min: 0, max, format: None }, "")
+}
+
+const fn needed(name: &'static str, max: usize) -> Field {
+    Field::required(name, Kind::Text { min: 0, max, format: None }, "")
+}
+
+static EMAIL: Format = Format {
+    name: Some("email"),
+    pattern: None,
+    matches: base::contact::is_email,
+    message: "must be an e-mail address",
+};
+
+const fn email(name: &'static str) -> Field {
+    Field::optional(name, Kind::Text { min: 3, max: 254, format: Some(&EMAIL) }, "")
+}
+
+static ADDRESS: &[Field] = &[
+    needed("name", 256),
+    needed("line_one", 256),
+    text("line_two", 256),
+    needed("city", 128),
+    needed("state", 128),
+    needed("country", 64),
+    needed("postal_code", 32),
+];
+
+pub static BUYER: &[Field] = &[
+    text("first_name", 128),
+    text("last_name", 128),
+    text("full_name", 256),
+    email("email"),
+    text("phone_number", 64),
+    text("customer_id", 255),
+    Field::optional("account_type", Kind::Choice(&["guest", "registered", "business"]), ""),
+    Field::optional("authentication_status", Kind::Choice(&["authenticated", "guest", "requires_signin"]), ""),
+    // Of the older forms.
+    text("name", 256),
+    text("agent_id", 255),
+    text("wallet", 255),
+];
+
+pub static DETAILS: &[Field] = &[
+    text("name", 256),
+    text("phone_number", 64),
+    email("email"),
+    Field::optional("address", Kind::Object { fields: ADDRESS, open: false }, ""),
+];
+
+static LINE: Kind = Kind::Object {
+    fields: &[
+        Field::optional("id", Kind::Text { min: 1, max: 255, format: None }, ""),
+        text("name", 1000),
+        Field::optional("unit_amount", Kind::Integer { min: 0, max: 1_000_000_000_000 }, ""),
+        Field::optional("quantity", Kind::Integer { min: 1, max: 1_000_000 }, ""),
+        Field::optional("product_id", Kind::Text { min: 1, max: 255, format: None }, ""),
+        Field::optional(
+            "item",
+            Kind::Object {
+                fields: &[
+                    Field::required("id", Kind::Text { min: 1, max: 255, format: None }, ""),
+                    Field::optional("metadata", Kind::Object { fields: &[], open: true }, ""),
+                ],
+                open: false,
+            },
+            "",
+        ),
+        Field::optional("metadata", Kind::Object { fields: &[], open: true }, ""),
+        Field::optional("input", Kind::Object { fields: &[], open: true }, ""),
+    ],
+    open: false,
+};
+
+static INTERVENTIONS: &[Field] = &[Field::optional(
+    "supported",
+    Kind::List { of: &Kind::Choice(&["3ds", "biometric", "address_verification"]), max: 10 },
+    "",
+)];
+
+static SELECTED: Kind = Kind::Object {
+    fields: &[
+        Field::required("type", Kind::Choice(&["shipping", "digital", "pickup", "local_delivery"]), ""),
+        needed("option_id", 255),
+        Field::required("item_ids", Kind::List { of: &Kind::Text { min: 0, max: 255, format: None }, max: 100 }, ""),
+    ],
+    open: false,
+};
+
+/// The body of a create and of an update.
+pub static BODY: &[Field] = &[
+    Field::optional(
+        "line_items",
+        Kind::List { of: &LINE, max: MOST_LINES },
+        "The one thing that is bought, perhaps several times",
+    ),
+    Field::optional(
+        "currency",
+        Kind::Text { min: 1, max: 16, format: None },
+        "usd; with another one the session is not ready for payment",
+    ),
+    Field::optional(
+        "capabilities",
+        Kind::Object {
+            fields: &[Field::optional("interventions", Kind::Object { fields: INTERVENTIONS, open: false }, "")],
+            open: false,
+        },
+        "What the platform can do; an empty object is enough",
+    ),
+    Field::optional("buyer", Kind::Object { fields: BUYER, open: false }, "Whom it is for"),
+    Field::optional("fulfillment_details", Kind::Object { fields: DETAILS, open: false }, "Kept, and shown again"),
+    Field::optional(
+        "selected_fulfillment_options",
+        Kind::List { of: &SELECTED, max: 100 },
+        "There is one option: digital",
+    ),
+    text("locale", 64),
+    text("timezone", 64),
+    Field::optional(
+        "metadata",
+        Kind::Object { fields: &[], open: true },
+        "The platform's own, at most 16 KiB as JSON; `input` in it is what the thing is to work on",
+    ),
+    Field::optional(
+        "input",
+        Kind::Object { fields: &[], open: true },
+        "What the thing is to work on, by its `input_schema`",
+    ),
+];
+
+/// The body of a complete, but for the token: that may be a string or an object.
+pub static PAYMENT: &[Field] = &[Field::optional(
+    "payment_data",
+    Kind::Object {
+        fields: &[
+            text("handler_id", 255),
+            Field::optional(
+                "instrument",
+                Kind::Object {
+                    fields: &[
+                        text("type", 255),
+                        Field::optional("credential", Kind::Object { fields: &[text("type", 255)], open: true }, ""),
+                    ],
+                    open: true,
+                },
+                "",
+            ),
+        ],
+        open: true,
+    },
+    "How it is paid: one of the session's payment handlers",
+)];
+
+/// Reads the body of a create. `strict` asks for what ACP requires of its own form; the older forms have it not.
+pub fn create(body: &Map<String, Value>, strict: bool) -> Result<Asked, CheckoutError> {
+    let mut missing = Vec::new();
+    if !body.contains_key("line_items") {
+        missing.push("line_items");
+    }
+    let lines = body.get("line_items").and_then(Value::as_array);
+    let older = lines
+        .is_some_and(|lines| lines.iter().all(|line| line.get("item").is_some() || line.get("product_id").is_some()));
+    if strict && !older {
+        missing.extend(["currency", "capabilities"].into_iter().filter(|name| !body.contains_key(*name)));
+    }
+    if !missing.is_empty() {
+        return Err(CheckoutError::Missing(missing.into_iter().map(str::to_owned).collect()));
+    }
+    let asked = read(body)?;
+    if asked.cart.is_none() {
+        return Err(invalid("line_items", "must have at least one item"));
+    }
+    Ok(asked)
+}
+
+/// Reads the body of an update.
+pub fn update(body: &Map<String, Value>) -> Result<Asked, CheckoutError> {
+    let asked = read(body)?;
+    if body.contains_key("line_items") && asked.cart.is_none() {
+        return Err(invalid("line_items", "must have at least one item"));
+    }
+    Ok(asked)
+}
+
+fn read(body: &Map<String, Value>) -> Result<Asked, CheckoutError> {
+    let mut kept = input::validate(BODY, body).map_err(CheckoutError::Invalid)?;
+    let lines = kept.remove("line_items");
+    let input = match kept.remove("input") {
+        Some(Value::Object(input)) => Some(input),
+        _ => None,
+    };
+    let mut metadata = match kept.remove("metadata") {
+        Some(Value::Object(metadata)) => metadata,
+        _ => Map::new(),
+    };
+    // What the work is about rides in the metadata where a line has no room for it.
+    let input = input.or_else(|| match metadata.remove("input") {
+        Some(Value::Object(input)) => Some(input),
+        _ => None,
+    });
+    if json!(metadata).to_string().len() > MAX_METADATA_BYTES {
+        return Err(invalid("metadata", format!("may have at most {MAX_METADATA_BYTES} bytes, input aside")));
+    }
+    let currency = kept.remove("currency").and_then(|currency| currency.as_str().map(str::to_owned));
+    let selected = kept.remove("selected_fulfillment_options");
+    let option_ids = selected.as_ref().and_then(Value::as_array).into_iter().flatten();
+    let option_ids = option_ids.filter_map(|option| option["option_id"].as_str().map(str::to_owned)).collect();
+    if !metadata.is_empty() {
+        kept.insert("metadata".to_owned(), Value::Object(metadata));
+    }
+    Ok(Asked { cart: cart(lines.as_ref())?, input, said: kept, currency, option_ids })
+}
+
+fn cart(lines: Option<&Value>) -> Result<Option<Cart>, CheckoutError> {
+    let mut cart: Option<Cart> = None;
+    for (index, line) in lines.and_then(Value::as_array).into_iter().flatten().enumerate() {
+        let id = line["product_id"].as_str().or_else(|| line["item"]["id"].as_str()).or_else(|| line["id"].as_str());
+        let Some(id) = id else { return Err(CheckoutError::Missing(vec![format!("line_items.{index}.id")])) };
+        let quantity = line["quantity"].as_u64().and_then(|quantity| u32::try_from(quantity).ok()).unwrap_or(1);
+        let input = line["input"].as_object().or_else(|| {
+            let metadata = line["metadata"].as_object().or_else(|| line["item"]["metadata"].as_object())?;
+            // `{"input": {…}}`, or the input itself.
+            Some(metadata.get("input").and_then(Value::as_object).unwrap_or(metadata))
+        });
+        match &mut cart {
+            None => {
+                let expected_cents = line["unit_amount"].as_i64();
+                let (item, input) = (id.to_owned(), input.cloned());
+                cart = Some(Cart { item, quantity, input, second: None, expected_cents });
+            }
+            // There is no quantity in ACP 2026-01-30: a thing that is repeated is wanted so often.
+            Some(cart) if cart.item == id => {
+                cart.quantity = cart.quantity.saturating_add(quantity);
+                cart.input = cart.input.take().or_else(|| input.cloned());
+            }
+            Some(cart) => cart.second = cart.second.or(Some(index)),
+        }
+    }
+    Ok(cart)
+}
+
+/// What a session is paid with.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Credential {
+    /// A signed x402 payment, in base64 or as JSON.
+    Payment(String),
+    /// An access token whose agent has credits.
+    Token(String),
+}
+
+/// Reads the body of a complete: `payment_data`, or a bare `payment_token`.
+pub fn credential(body: &Map<String, Value>, prefixes: &[String]) -> Result<Credential, CheckoutError> {
+    input::validate(PAYMENT, body).map_err(CheckoutError::Invalid)?;
+    let data = body.get("payment_data");
+    let instrument = data.and_then(|data| data.get("instrument"));
+    let places = [
+        (instrument.and_then(|instrument| instrument.pointer("/credential/token")), IN_CREDENTIAL),
+        (data.and_then(|data| data.get("token")), "payment_data.token"),
+        (body.get("payment_token"), "payment_token"),
+    ];
+    let mut sent = places.into_iter().filter_map(|(token, path)| Some((token.filter(|token| !token.is_null())?, path)));
+    let token = sent.next();
+    // Those that are not used, too, must be what they should be.
+    if let Some((_, path)) = token.into_iter().chain(sent).find(|(token, _)| !token.is_string() && !token.is_object()) {
+        return Err(invalid(path, "must be a string"));
+    }
+    let handler = data.and_then(|data| data.get("handler_id"));
+    let kind = instrument.and_then(|instrument| instrument.pointer("/credential/type"));
+    let token = match token {
+        Some((Value::String(token), _)) if !token.trim().is_empty() => token.trim().to_owned(),
+        // A payment as it is, not packed.
+        Some((payment @ Value::Object(_), _)) => payment.to_string(),
+        _ => return Err(CheckoutError::MissingToken),
+    };
+    let names = |word: &str| [handler, kind].into_iter().flatten().any(|value| value == word);
+    let is_token = prefixes.iter().any(|prefix| token.starts_with(prefix.as_str()));
+    match () {
+        () if names(super::handlers::CREDITS) || is_token && !names(super::handlers::X402) => {
+            Ok(Credential::Token(token))
+        }
+        () => Ok(Credential::Payment(token)),
+    }
+}
+
+/// The name a body gives its request, as the older form has it. One that is no name is refused, because who sends it
+/// believes to be protected by it.
+pub fn name_in(body: &Map<String, Value>) -> Result<Option<&str>, CheckoutError> {
+    let Some(name) = body.get(NAME).filter(|name| !name.is_null()) else { return Ok(None) };
+    match name.as_str().map(str::trim) {
+        Some(name) if (1..=255).contains(&name.chars().count()) => Ok(Some(name)),
+        _ => Err(invalid(NAME, "must be a string of 1 to 255 characters")),
+    }
+}
+
+fn invalid(path: &str, message: impl Into<String>) -> CheckoutError {
+    CheckoutError::Invalid(vec![FieldError::new(path, message)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(value: Value) -> Map<String, Value> {
+        value.as_object().unwrap().clone()
+    }
+
+    #[test]
+    fn three_forms_of_the_same_wish() {
+        let input = json!({"topic": "tides"});
+        let forms = [
+            json!({"line_items": [{"id": "x"}], "currency": "usd", "capabilities": {}, "metadata": {"input": input}}),
+            json!({"line_items": [{"item": {"id": "x", "metadata": input}}], "buyer": {"email": "a@b.co", "name": "A"}}),
+            json!({"line_items": [{"product_id": "x", "quantity": 1, "unit_price_usdc": "9.99", "metadata": {"input": input}}]}),
+        ];
+        for form in forms {
+            let asked = create(&object(form.clone()), true).map_err(|_| form.clone()).unwrap();
+            let cart = asked.cart.unwrap();
+            assert_eq!((cart.item.as_str(), cart.quantity, cart.second), ("x", 1, None), "{form}");
+            assert_eq!(cart.input.or(asked.input), Some(object(input.clone())), "{form}");
+        }
+        let twice = object(
+            json!({"line_items": [{"id": "x"}, {"id": "x"}, {"id": "y"}], "currency": "usd", "capabilities": {}}),
+        );
+        let cart = create(&twice, true).ok().unwrap().cart.unwrap();
+        assert_eq!((cart.quantity, cart.second), (2, Some(2)));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let wrong = |body: Value| match create(&object(body), true) {
+            Err(CheckoutError::Invalid(errors)) => errors.into_iter().map(|error| error.path).collect::<Vec<_>>(),
+            Err(CheckoutError::Missing(names)) => names.into_iter().map(|name| format!("-{name}")).collect(),
+            _ => Vec::new(),
+        };
+        let good = json!({"line_items": [{"id": "x"}], "currency": "usd", "capabilities": {}});
+        assert_eq!(wrong(good.clone()), Vec::<String>::new());
+        assert_eq!(wrong(json!({})), ["-line_items", "-currency", "-capabilities"]);
+        let with = |name: &str, value: Value| {
+            let mut body = good.clone();
+            body[name] = value;
+            wrong(body)
+        };
+        assert_eq!(with("line_items", json!([])), ["line_items"]);
+        assert_eq!(with("line_items", json!([{"id": "x", "quantity": -1}])), ["line_items.0.quantity"]);
+        assert_eq!(with("line_items", json!([{"id": "x", "quantity": 1.5}])), ["line_items.0.quantity"]);
+        assert_eq!(with("line_items", json!([{"name": "x"}])), ["-line_items.0.id"]);
+        assert_eq!(with("line_items", json!(vec![json!({"id": "x"}); 10_000])), ["line_items"]);
+        assert_eq!(with("line_items", json!([{"id": "x".repeat(256)}])), ["line_items.0.id"]);
+        assert_eq!(with("currency", json!(7)), ["currency"]);
+        assert_eq!(with("buyer", json!({"email": "nobody"})), ["buyer.email"]);
+        assert_eq!(with("metadata", json!({"x": "y".repeat(20_000)})), ["metadata"]);
+    }
+
+    #[test]
+    fn credentials_of_both_handlers_and_both_forms() {
+        let prefixes = ["agent_".to_owned()];
+        let read = |body: Value| credential(&object(body), &prefixes).ok();
+        let token = || Some(Credential::Token("agent_1".to_owned()));
+        let payment = || Some(Credential::Payment("e30=".to_owned()));
+        assert!(read(json!({"payment_token": "agent_1"})) == token());
+        assert!(read(json!({"payment_data": {"token": "e30="}})) == payment());
+        let data = |handler: &str, token: &str| json!({"payment_data": {"handler_id": handler, "instrument": {"type": handler, "credential": {"type": handler, "token": token}}}});
+        assert!(read(data("x402", "e30=")) == payment());
+        assert!(read(data("credits", "agent_1")) == token());
+        assert!(read(json!({"payment_token": "agent_1", "payment_data": {"token": null}})) == token());
+        let wrong = [
+            json!({}),
+            json!({"payment_data": {}}),
+            json!({"payment_token": " "}),
+            json!({"payment_data": 1}),
+            json!({"payment_token": 1, "payment_data": {"token": "e30="}}),
+            json!({"payment_token": "e30=", "payment_data": {"instrument": {"type": 1}}}),
+        ];
+        for wrong in wrong {
+            assert!(read(wrong.clone()).is_none(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_one_or_is_refused() {
+        let read =
+            |name: Value| name_in(&object(json!({"idempotency_key": name}))).ok().map(|name| name.map(str::to_owned));
+        assert_eq!(read(json!(" a ")), Some(Some("a".to_owned())));
+        assert_eq!(read(Value::Null), Some(None));
+        for wrong in [json!(""), json!(1), json!("x".repeat(256))] {
+            assert_eq!(read(wrong.clone()), None, "{wrong}");
+        }
+    }
+}

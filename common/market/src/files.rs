@@ -1,0 +1,410 @@
+//! The files of a job: rows beside it, contents in the blob store. Paths are a stranger's text, so a content's key is
+//! made of the path's digest, and a path never reaches a file system.
+//!
+//! Storage and downloads cost the operator money, and a seller who buys from themselves pays only the fee. So both limits
+//! follow from the job's price ([`room`], [`fetched_times`]). They are counted in a row of the job (`FILES`) by conditional
+//! writes, and the cost of a job's files stays below its fee.
+
+use std::time::Duration;
+
+use base::clock::Timestamp;
+use base::digest::{random, sha256};
+use base::encoding::percent_encoded;
+use base::ids::RequestId;
+use base::money::Usdc;
+use gate::jobs::job::{self, Job, RETENTION};
+use gate::limits::Reader;
+use platform::http::log;
+use platform::store::db::{Query, parse};
+use platform::store::{Blobs, Db, Key, StoreError, Write, WriteError};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// Most files of one job.
+pub const MAX_FILES: usize = 100;
+/// Most files that are sent for one job, those that were replaced included, but not announcements that were replaced unsent.
+const MAX_SENT: usize = 200;
+/// Largest file that is sent as a body; larger ones are sent to a URL of the blob store.
+pub const MAX_BODY_BYTES: usize = 1024 * 1024;
+/// Largest file that is fetched as a body, which is what Lambda returns in base64. Larger ones lead to a URL of the blob store.
+pub const MAX_SERVED_BYTES: u64 = 4 * MIB;
+/// Largest file.
+pub const MAX_FILE_BYTES: u64 = 100 * MIB;
+/// A URL to send a file to is good for so long.
+pub const SEND_VALID: Duration = Duration::from_secs(15 * 60);
+/// A URL to fetch a file from is good for so long: nobody can count how often it is used meanwhile.
+pub const FETCH_VALID: Duration = Duration::from_secs(30);
+/// All that was ever sent for a job, or is announced, may be so many times what it may have: for what is replaced.
+const SENT_TIMES: u64 = 3;
+/// All that is fetched of a job's files may be so many times what it may have, by this reader.
+const fn fetched_times(reader: Reader) -> u64 {
+    match reader {
+        Reader::Buyer => 5,
+        Reader::Named => 3,
+        Reader::Seller => 2,
+    }
+}
+const MIB: u64 = 1024 * 1024;
+/// A change that met another is tried again, so often.
+const TRIES: u32 = 8;
+
+/// So many bytes the files of a job of this price may have together: 100 MiB for each USDC, at least 2 MiB and at most 1 GiB.
+pub fn room(price: Usdc) -> u64 {
+    let bytes = u128::from(price.micro()) * u128::from(100 * MIB) / 1_000_000;
+    u64::try_from(bytes).unwrap_or(u64::MAX).clamp(2 * MIB, 1024 * MIB)
+}
+
+/// One file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileRow {
+    pub path: String,
+    /// In bytes.
+    pub size: u64,
+    pub content_type: String,
+    /// Sent past us, to a URL for this blob: it counts once it has arrived. Each announcement has a blob of its own, which
+    /// can be written once, so that what was delivered stays what it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uploaded: Option<String>,
+    /// Sent as a body, which is kept in this blob: one of its own, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent: Option<String>,
+    pub at: Timestamp,
+    /// Unix seconds after which the row may go, as its job.
+    pub expires: i64,
+}
+
+impl FileRow {
+    pub fn of(path: &str, content_type: &str, size: u64, at: Timestamp) -> FileRow {
+        let expires = at.plus(RETENTION).secs();
+        let (path, content_type) = (path.to_owned(), content_type.to_owned());
+        FileRow { path, size, content_type, uploaded: None, sent: None, at, expires }
+    }
+
+    /// The row as it is listed (mission document, "Job file").
+    pub fn to_json(&self, request_id: RequestId) -> Value {
+        let encoded: Vec<String> = self.path.split('/').map(percent_encoded).collect();
+        json!({
+            "path": self.path,
+            "size": self.size,
+            "content_type": self.content_type,
+            "download_url": format!("/v1/soul/jobs/{}/files/{}", request_id.soul_job(), encoded.join("/")),
+        })
+    }
+
+    /// Where its content lies.
+    pub fn blob(&self, request_id: RequestId) -> String {
+        // Rows of before each body had a blob of its own have neither.
+        let own = self.uploaded.as_ref().or(self.sent.as_ref());
+        own.cloned().unwrap_or_else(|| blob(request_id, &self.path))
+    }
+
+    /// The same, to be sent to a blob of its own.
+    pub fn announced(self, request_id: RequestId) -> FileRow {
+        FileRow { uploaded: Some(new_blob(request_id, &self.path)), ..self }
+    }
+
+    /// Its last part.
+    pub fn name(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or(&self.path)
+    }
+}
+
+fn key(request_id: RequestId, path: &str) -> Key {
+    Key::new(job::key(request_id).pk, format!("FILE#{path}"))
+}
+
+fn blob(request_id: RequestId, path: &str) -> String {
+    format!("files/{request_id}/{}", const_hex::encode(sha256(path.as_bytes())))
+}
+
+fn new_blob(request_id: RequestId, path: &str) -> String {
+    format!("{}-{}", blob(request_id, path), const_hex::encode(random::<8>()))
+}
+
+/// The counters of a job's files.
+#[derive(Debug, Default, Deserialize)]
+struct Used {
+    /// Files there are. (Beside them the row has their `bytes`.)
+    #[serde(default)]
+    files: usize,
+    /// Files that were ever sent, or are announced, and their bytes.
+    #[serde(default)]
+    sent: usize,
+    #[serde(default)]
+    sent_bytes: u64,
+}
+
+fn used_key(request_id: RequestId) -> Key {
+    Key::new(job::key(request_id).pk, "FILES")
+}
+
+/// Why a file was not kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotKept {
+    /// Another attempt, or nobody, holds the job by now.
+    Lost,
+    /// Others replaced the file at the same time, again and again.
+    Busy,
+    /// The job may have no more; what of the file is wrong with it.
+    Full { field: &'static str, why: String },
+}
+
+/// Keeps a file, in place of one of the same path: its content first, if it came with the row. `still` is the condition under
+/// which the job takes files. What was replaced, or not kept, is deleted.
+pub async fn keep(
+    db: &Db,
+    blobs: &dyn Blobs,
+    job: &Job,
+    still: Write,
+    mut row: FileRow,
+    content: Option<Vec<u8>>,
+) -> Result<Result<(), NotKept>, StoreError> {
+    let request_id = job.request_id;
+    if let Some(content) = content {
+        let blob = new_blob(request_id, &row.path);
+        blobs.put(&blob, &row.content_type, content).await?;
+        row.sent = Some(blob);
+    }
+    let kept = replace(db, blobs, job, &still, &row).await;
+    let (outcome, unused) = match kept {
+        Ok(Ok(Some(old))) if old.uploaded.is_some() => {
+            close(blobs, &old, request_id).await;
+            (Ok(Ok(())), None)
+        }
+        Ok(Ok(old)) => (Ok(Ok(())), old.map(|old| old.blob(request_id))),
+        Ok(Err(refused)) => (Ok(Err(refused)), row.sent),
+        // It may have been written all the same.
+        Err(error) => (Err(error), None),
+    };
+    if let Some(unused) = unused
+        && let Err(error) = blobs.delete(&unused).await
+    {
+        log::failure("a file that nobody has was not deleted", &error);
+    }
+    outcome
+}
+
+/// Takes the content of a replaced announcement away, and its URL too, which cannot be revoked: it writes only where nothing
+/// is yet. So what can ever be stored is what is counted.
+async fn close(blobs: &dyn Blobs, old: &FileRow, request_id: RequestId) {
+    if let Err(error) = blobs.put(&old.blob(request_id), &old.content_type, Vec::new()).await {
+        log::failure("the URL of a replaced file was not closed", &error);
+    }
+}
+
+/// Whether a file is only announced: nothing was sent to its URL.
+pub async fn is_outstanding(blobs: &dyn Blobs, row: &FileRow, request_id: RequestId) -> Result<bool, StoreError> {
+    Ok(row.uploaded.is_some() && blobs.size(&row.blob(request_id)).await?.is_none())
+}
+
+/// Writes the row, and counts it; the row that it replaced.
+async fn replace(
+    db: &Db,
+    blobs: &dyn Blobs,
+    job: &Job,
+    still: &Write,
+    row: &FileRow,
+) -> Result<Result<Option<FileRow>, NotKept>, StoreError> {
+    let table = &db.tables.jobs;
+    if row.size > room(job.price) {
+        return Ok(Err(full_of(&Used::default(), job.price, row, &Replaced::default())));
+    }
+    for _ in 0..TRIES {
+        let old = load_latest(db, job.request_id, &row.path).await?;
+        let replaced = match &old {
+            None => Replaced::default(),
+            Some(old) => Replaced {
+                size: Some(old.size),
+                withdrawn: is_outstanding(blobs, old, job.request_id).await?.then_some(old.size),
+            },
+        };
+        let put = Write::put(table, key(job.request_id, &row.path), row)?;
+        let put = match &old {
+            None => put.only_if_new(),
+            Some(old) => match (&old.uploaded, &old.sent) {
+                (Some(blob), _) => put.only_if("#uploaded = :blob").bind("blob", blob)?,
+                (None, Some(blob)) => put.only_if("#sent = :blob").bind("blob", blob)?,
+                (None, None) => put.only_if(
+                    "attribute_exists(#pk) AND attribute_not_exists(#uploaded) AND attribute_not_exists(#sent)",
+                ),
+            },
+        };
+        match db.transact(&[still.clone(), count(db, job, row, &replaced)?, put]).await {
+            Ok(()) => return Ok(Ok(old)),
+            Err(WriteError::Failed(error)) => return Err(error),
+            Err(refused) if refused.refused(0).is_some() => return Ok(Err(NotKept::Lost)),
+            Err(refused) => {
+                if let Some(full) = refused.refused(1) {
+                    let used: Used = full.old.clone().map(parse).transpose()?.unwrap_or_default();
+                    return Ok(Err(full_of(&used, job.price, row, &replaced)));
+                }
+            }
+        }
+    }
+    Ok(Err(NotKept::Busy))
+}
+
+/// What a file takes the place of.
+#[derive(Clone, Copy, Debug, Default)]
+struct Replaced {
+    /// Of the file there was.
+    size: Option<u64>,
+    /// Of an announcement to which nothing was sent: it is not counted among what was sent any more. Otherwise a job whose
+    /// worker announced one file a few times could take nothing else, and not be delivered.
+    withdrawn: Option<u64>,
+}
+
+/// The write that counts a file, no larger than all the job may have; refused if that is too much.
+fn count(db: &Db, job: &Job, row: &FileRow, replaced: &Replaced) -> Result<Write, StoreError> {
+    let (room, size) = (signed(room(job.price)), signed(row.size));
+    let more = size - replaced.size.map_or(0, signed);
+    let new = i64::from(replaced.size.is_none());
+    let sent = i64::from(replaced.withdrawn.is_none());
+    let sent_bytes = size - replaced.withdrawn.map_or(0, signed);
+    let within = |name: &str| format!("(attribute_not_exists(#{name}) OR #{name} <= :{name}_left)");
+    let condition = ["files", "bytes", "sent", "sent_bytes"].map(within).join(" AND ");
+    let add = "ADD #files :new, #bytes :more, #sent :sent, #sent_bytes :sent_bytes SET #expires = :expires";
+    Write::update(&db.tables.jobs, used_key(job.request_id), add)
+        .only_if(&condition)
+        .bind("new", new)?
+        .bind("more", more)?
+        .bind("sent", sent)?
+        .bind("sent_bytes", sent_bytes)?
+        .bind("expires", row.expires)?
+        .bind("files_left", MAX_FILES as i64 - new)?
+        .bind("bytes_left", room - more)?
+        .bind("sent_left", MAX_SENT as i64 - sent)?
+        .bind("sent_bytes_left", room * signed(SENT_TIMES) - sent_bytes)
+}
+
+fn full_of(used: &Used, price: Usdc, row: &FileRow, replaced: &Replaced) -> NotKept {
+    let room = room(price);
+    let (field, why) = if used.files + usize::from(replaced.size.is_none()) > MAX_FILES {
+        ("path", format!("a job may have at most {MAX_FILES} files"))
+    } else if used.sent + usize::from(replaced.withdrawn.is_none()) > MAX_SENT {
+        ("path", format!("a job takes at most {MAX_SENT} files, replaced ones included"))
+    } else if used.sent_bytes + row.size > room * SENT_TIMES + replaced.withdrawn.unwrap_or_default() {
+        ("size", format!("a job of this price takes at most {} bytes, replaced ones included", room * SENT_TIMES))
+    } else {
+        ("size", format!("the files of a job of this price may have at most {room} bytes together"))
+    };
+    NotKept::Full { field, why }
+}
+
+fn signed(bytes: u64) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
+/// Counts what is about to be fetched of a job's files; `false` if that would be more than its price pays for.
+pub async fn count_fetch(db: &Db, job: &Job, reader: Reader, bytes: u64, now: Timestamp) -> Result<bool, StoreError> {
+    let most = room(job.price) * fetched_times(reader);
+    let Some(left) = most.checked_sub(bytes) else { return Ok(false) };
+    let fetched = match reader {
+        Reader::Buyer => "fetched",
+        Reader::Named => "fetched_named",
+        Reader::Seller => "fetched_seller",
+    };
+    let add = format!("ADD #{fetched} :bytes SET #expires = if_not_exists(#expires, :expires)");
+    let write = Write::update(&db.tables.jobs, used_key(job.request_id), &add)
+        .only_if(&format!("attribute_not_exists(#{fetched}) OR #{fetched} <= :left"))
+        .bind("bytes", bytes)?
+        .bind("left", left)?
+        .bind("expires", now.plus(RETENTION).secs())?;
+    db.write_if(write).await
+}
+
+pub async fn load(db: &Db, request_id: RequestId, path: &str) -> Result<Option<FileRow>, StoreError> {
+    db.get(&db.tables.jobs, key(request_id, path)).await
+}
+
+async fn load_latest(db: &Db, request_id: RequestId, path: &str) -> Result<Option<FileRow>, StoreError> {
+    db.get_latest(&db.tables.jobs, key(request_id, path)).await
+}
+
+/// A job's files, by path.
+pub async fn of_job(db: &Db, request_id: RequestId) -> Result<Vec<FileRow>, StoreError> {
+    let query = Query::prefixed(&db.tables.jobs, &job::key(request_id).pk, "FILE#", MAX_FILES + 1)?;
+    db.query(query.latest()).await
+}
+
+/// What a `Range` header asks of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// All of it, also where the header is none we know.
+    Whole,
+    /// From the first to the last byte, both included.
+    Bytes(usize, usize),
+    /// Bytes it does not have.
+    None,
+}
+
+/// What a `Range` header asks of so many bytes.
+pub fn range(header: Option<&str>, size: usize) -> Part {
+    let Some(spec) = header.and_then(|header| header.trim().strip_prefix("bytes=")) else { return Part::Whole };
+    let Some((first, last)) = spec.split_once('-') else { return Part::Whole };
+    let (first, last) = (first.trim(), last.trim());
+    let number = |text: &str| text.parse::<usize>().ok();
+    let (first, last) = match (first.is_empty(), number(first), last.is_empty(), number(last)) {
+        // The last so many.
+        (true, _, false, Some(count)) if count > 0 => (size.saturating_sub(count), size.saturating_sub(1)),
+        (true, _, false, Some(_)) => return Part::None,
+        (false, Some(first), true, _) => (first, size.saturating_sub(1)),
+        (false, Some(first), false, Some(last)) if first <= last => (first, last.min(size.saturating_sub(1))),
+        _ => return Part::Whole,
+    };
+    if first < size { Part::Bytes(first, last) } else { Part::None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_those_of_http() {
+        assert_eq!(range(None, 10), Part::Whole);
+        assert_eq!(range(Some("bytes=0-3"), 10), Part::Bytes(0, 3));
+        assert_eq!(range(Some("bytes=4-"), 10), Part::Bytes(4, 9));
+        assert_eq!(range(Some("bytes=-3"), 10), Part::Bytes(7, 9));
+        assert_eq!(range(Some("bytes=-30"), 10), Part::Bytes(0, 9));
+        assert_eq!(range(Some("bytes=5-100"), 10), Part::Bytes(5, 9));
+        for all in ["bytes=3-1", "bytes=a-b", "bytes=1,2", "items=0-1", "bytes=", "bytes=0-1,3-4"] {
+            assert_eq!(range(Some(all), 10), Part::Whole, "{all}");
+        }
+        for none in ["bytes=10-", "bytes=99-100", "bytes=-0"] {
+            assert_eq!(range(Some(none), 10), Part::None, "{none}");
+        }
+        assert_eq!(range(Some("bytes=0-0"), 0), Part::None);
+    }
+
+    #[test]
+    fn room_follows_from_the_price() {
+        for (micro, bytes) in
+            [(0, 2 * MIB), (10_000, 2 * MIB), (500_000, 50 * MIB), (1_000_000, 100 * MIB), (u64::MAX, 1024 * MIB)]
+        {
+            assert_eq!(room(Usdc::from_micro(micro)), bytes, "{micro}");
+        }
+    }
+
+    /// Storage and traffic of a job's files, at the prices of us-east-1, cost less than the fee that was paid.
+    #[test]
+    fn files_cost_less_than_the_fee() {
+        const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
+        // USD for a GiB: kept for a month, and out to the internet.
+        let (kept, fetched) = (0.023 * 31.0 / 30.0, 0.09);
+        for micro in [10_000u64, 20_000, 100_000, 500_000, 1_000_000, 10_240_000, 100_000_000] {
+            let gib = room(Usdc::from_micro(micro)) as f64 / GIB;
+            // A replaced file is deleted and the URL of one that was announced is closed; each counts as if it stayed.
+            let times: u64 = [Reader::Buyer, Reader::Named, Reader::Seller].map(fetched_times).iter().sum();
+            let cost = gib * (kept * SENT_TIMES as f64 + fetched * times as f64);
+            assert!(cost < 0.2 * micro as f64 / 1_000_000.0, "{micro}: {cost}");
+        }
+    }
+
+    #[test]
+    fn paths_are_encoded_part_by_part() {
+        let row = FileRow::of("a b/ü?.md", "text/markdown", 1, Timestamp::from_secs(0));
+        let request_id = RequestId::bought_with("quote", &[b"q"]);
+        let url = row.to_json(request_id)["download_url"].as_str().unwrap().to_owned();
+        assert!(url.ends_with("/files/a%20b/%C3%BC%3F.md"), "{url}");
+    }
+}

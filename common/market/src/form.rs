@@ -1,0 +1,200 @@
+//! What bodies of sellers may say: members are read one by one, and every wrong one is named.
+
+use base::input::FieldError;
+use base::material::hides_something;
+use base::money::Usdc;
+use evm::Address;
+use serde_json::{Map, Value};
+use url::Url;
+
+use super::schema::under;
+use super::soul::{RESERVED, Slug};
+
+const MIN_TEXT_BYTES: usize = 10;
+/// Largest soul.md: 50 KB.
+pub const MAX_TEXT_BYTES: usize = 50 * 1024;
+const MAX_URL_CHARS: usize = 2048;
+/// What a soul's text may cost.
+pub const MOST_FOR_TEXT: Usdc = Usdc::from_micro(10_000_000_000);
+
+/// What is wrong with one member: places below it, or the member itself (an empty path).
+pub type Wrong = Vec<FieldError>;
+
+pub fn wrong<T>(message: impl Into<String>) -> Result<T, Wrong> {
+    Err(vec![FieldError::new("", message)])
+}
+
+/// Reads the members of one object and keeps what is wrong with them.
+pub struct Reader<'a> {
+    body: &'a Map<String, Value>,
+    pub errors: Vec<FieldError>,
+}
+
+impl<'a> Reader<'a> {
+    pub fn new(body: &'a Map<String, Value>) -> Reader<'a> {
+        Reader { body, errors: Vec::new() }
+    }
+
+    /// A member that may be absent. `null` is a value, and mostly a wrong one.
+    pub fn given<T>(&mut self, name: &str, parse: impl FnOnce(&Value) -> Result<T, Wrong>) -> Option<T> {
+        match parse(self.body.get(name)?) {
+            Ok(value) => Some(value),
+            Err(wrong) => {
+                self.errors.extend(under(name, wrong));
+                None
+            }
+        }
+    }
+
+    /// A member that may be absent, and that `null` takes away.
+    pub fn nullable<T>(&mut self, name: &str, parse: impl FnOnce(&Value) -> Result<T, Wrong>) -> Option<Option<T>> {
+        match self.body.get(name)? {
+            Value::Null => Some(None),
+            _ => self.given(name, parse).map(Some),
+        }
+    }
+
+    /// A member that is absent, `null`, or good.
+    pub fn optional<T>(&mut self, name: &str, parse: impl FnOnce(&Value) -> Result<T, Wrong>) -> Option<T> {
+        self.nullable(name, parse).flatten()
+    }
+
+    /// A member that has to be there.
+    pub fn required<T>(&mut self, name: &str, parse: impl FnOnce(&Value) -> Result<T, Wrong>) -> Option<T> {
+        if !self.body.contains_key(name) {
+            self.errors.push(FieldError::new(name, "is required"));
+        }
+        self.given(name, parse)
+    }
+}
+
+/// Text of `min` to `max` characters.
+pub fn text(min: usize, max: usize) -> impl Fn(&Value) -> Result<String, Wrong> {
+    move |value| {
+        let Some(text) = value.as_str() else { return wrong("must be a string") };
+        let length = text.chars().count();
+        if (min..=max).contains(&length) {
+            Ok(text.to_owned())
+        } else {
+            wrong(format!("must have {min} to {max} characters, has {length}"))
+        }
+    }
+}
+
+/// What a seller is told of a text that [`hides_something`].
+pub const HIDES: &str = "must not contain control or invisible characters";
+
+/// A text that strangers are shown in prices and lists: nothing in it hides, or turns around what stands beside it, and
+/// something of it can be seen. Where it may have `lines`, also line breaks and tabs.
+pub fn shown(min: usize, max: usize, lines: bool) -> impl Fn(&Value) -> Result<String, Wrong> {
+    move |value| {
+        let text = text(min, max)(value)?;
+        if hides_something(&text, lines) {
+            return wrong(HIDES);
+        }
+        if min > 0 && text.trim().is_empty() {
+            return wrong("must have something that can be seen");
+        }
+        Ok(text)
+    }
+}
+
+/// A number of dollars from `min` to `max`.
+pub fn dollars(min: Usdc, max: Usdc) -> impl Fn(&Value) -> Result<Usdc, Wrong> {
+    move |value| {
+        let bounds = || format!("must be a number from {} to {}", min.to_number(), max.to_number());
+        let Value::Number(number) = value else { return wrong(bounds()) };
+        match Usdc::parse(&number.to_string()) {
+            Ok(amount) if (min..=max).contains(&amount) => Ok(amount),
+            Err(error @ base::money::AmountError::TooFine) => wrong(error.to_string()),
+            _ => wrong(bounds()),
+        }
+    }
+}
+
+/// A whole number from `min` to `max`.
+pub fn whole(min: u32, max: u32) -> impl Fn(&Value) -> Result<u32, Wrong> {
+    move |value| {
+        // JSON Schema counts 60.0 as an integer.
+        let number = value.as_u64().or_else(|| value.as_f64().filter(|number| number.fract() == 0.0).map(|n| n as u64));
+        match number.and_then(|number| u32::try_from(number).ok()) {
+            Some(number) if (min..=max).contains(&number) => Ok(number),
+            _ => wrong(format!("must be a whole number from {min} to {max}")),
+        }
+    }
+}
+
+pub fn boolean(value: &Value) -> Result<bool, Wrong> {
+    value.as_bool().map_or_else(|| wrong("must be true or false"), Ok)
+}
+
+pub fn slug(value: &Value) -> Result<Slug, Wrong> {
+    let Some(text) = value.as_str() else { return wrong("must be a string") };
+    text.parse().or_else(wrong)
+}
+
+/// A soul's slug: no word of the marketplace's own paths, and nothing that reads as a wallet.
+fn soul_slug(value: &Value) -> Result<Slug, Wrong> {
+    let slug = slug(value)?;
+    if RESERVED.contains(&slug.as_str()) {
+        return wrong("is reserved; choose another");
+    }
+    if slug.as_str().parse::<Address>().is_ok() {
+        return wrong("must not look like a wallet's address");
+    }
+    Ok(slug)
+}
+
+/// A soul.md, whose length counts in bytes.
+pub fn soul_md(value: &Value) -> Result<String, Wrong> {
+    let Some(text) = value.as_str() else { return wrong("must be a string") };
+    if (MIN_TEXT_BYTES..=MAX_TEXT_BYTES).contains(&text.len()) {
+        Ok(text.to_owned())
+    } else {
+        wrong(format!("must have {MIN_TEXT_BYTES} to {MAX_TEXT_BYTES} bytes, has {}", text.len()))
+    }
+}
+
+/// The address of a picture. Nobody here ever fetches it.
+fn avatar(value: &Value) -> Result<String, Wrong> {
+    let text = text(1, MAX_URL_CHARS)(value)?;
+    match Url::parse(&text) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(text),
+        _ => wrong("must be an http or https URL"),
+    }
+}
+
+/// What a registration says of the soul itself.
+pub struct SoulForm {
+    pub slug: Slug,
+    pub name: String,
+    pub bio: Option<String>,
+    pub avatar_url: Option<String>,
+    pub soul_md: String,
+    pub price: Option<Usdc>,
+}
+
+impl SoulForm {
+    pub fn read(body: &Map<String, Value>) -> Result<SoulForm, Vec<FieldError>> {
+        let mut reader = Reader::new(body);
+        let name = reader.required("name", shown(1, 255, false));
+        let slug = reader.required("slug", soul_slug);
+        let bio = reader.optional("bio", shown(0, 1000, true));
+        let avatar_url = reader.optional("avatar_url", avatar);
+        let soul_md = reader.required("soul_md", soul_md);
+        let price = reader.optional("soul_price", dollars(Usdc::ZERO, MOST_FOR_TEXT));
+        match (name, slug, soul_md) {
+            (Some(name), Some(slug), Some(soul_md)) if reader.errors.is_empty() => {
+                Ok(SoulForm { slug, name, bio: bio.filter(|bio| !bio.is_empty()), avatar_url, soul_md, price })
+            }
+            _ => Err(reader.errors),
+        }
+    }
+
+    /// What strangers will read, by member.
+    pub fn texts(&self) -> Vec<(&'static str, &str)> {
+        let mut texts = vec![("name", self.name.as_str()), ("slug", self.slug.as_str()), ("soul_md", &self.soul_md)];
+        texts.extend(self.bio.as_deref().map(|bio| ("bio", bio)));
+        texts
+    }
+}

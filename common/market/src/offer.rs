@@ -1,0 +1,190 @@
+//! What the gate sells for a seller: a service's execution, a soul's text. Which version of the terms a call is for, and
+//! what its 402 and 202 say.
+
+use base::input::FieldError;
+use base::money::Usdc;
+use gate::Listing;
+use gate::jobs::job::Lane;
+use http::HeaderMap;
+use ledger::fee::Split;
+use platform::http::{ApiError, MarketError};
+use platform::store::StoreError;
+use serde_json::{Map, Value, json};
+
+use super::Market;
+use super::afford::{self, TextOf};
+use super::schema;
+use super::service::{self, Executor, Service, Terms};
+use super::soul::{self, Soul, TextVersion};
+
+/// An execution that can be quoted: the listing, and what its input is held to.
+pub struct Execution {
+    pub listing: Listing,
+    pub terms: Terms,
+    /// The largest input that is still sold at this price, in bytes of JSON.
+    most_input_bytes: Option<u64>,
+}
+
+impl Execution {
+    /// Refuses an input that is not what the terms ask for, naming the places below `path`. One that only is too large for
+    /// the price is not sold any more; what was bought with it is answered all the same.
+    pub fn check_input(&mut self, path: &str, input: &Value) -> Result<(), ApiError> {
+        let invalid = |errors| MarketError::InvalidInput(schema::under(path, errors));
+        schema::fits(input).map_err(invalid)?;
+        if let Some(asked) = &self.terms.input_schema {
+            schema::validate(asked, input).map_err(invalid)?;
+        }
+        let bytes = u64::try_from(input.to_string().len()).unwrap_or(u64::MAX);
+        if let Some(most) = self.most_input_bytes.filter(|most| bytes > *most) {
+            let message = format!("has {bytes} bytes as JSON; for this price the model reads at most {most}");
+            self.listing.closed.get_or_insert(invalid(vec![FieldError::new("", message)]));
+        }
+        Ok(())
+    }
+}
+
+/// The execution a call asks for. With a quote, at the terms that were quoted, whatever the seller changed since; what was
+/// bought in time is answered even if nothing is sold here any more.
+pub async fn execution(market: &Market, soul: &str, service: &str, headers: &HeaderMap) -> Result<Execution, ApiError> {
+    let db = &market.app.db;
+    let soul = soul::find(db, soul).await?.ok_or(MarketError::SoulNotFound)?;
+    let found = service::load(db, soul.slug.as_str(), service).await?.ok_or(MarketError::ServiceNotFound)?;
+    let closed = match () {
+        () if !soul.is_active() => Some(MarketError::SoulNotFound),
+        () if !found.is_offered() => Some(MarketError::ServiceNotFound),
+        () => None,
+    };
+    let quoted = gate::named_quote(headers, &market.gate.quote_key).map(|quote| quote.terms);
+    let terms = match quoted.filter(|version| *version != found.terms.version) {
+        Some(version) => service::load_terms(db, soul.slug.as_str(), service, version).await?,
+        None => None,
+    };
+    // Whether the quote is for this at all is the gate's to judge, by what it is bound to.
+    let terms = terms.unwrap_or_else(|| found.terms.clone());
+    let (now, quote_ttl) = (market.app.clock.now(), market.app.config.payments.soul_quote_ttl);
+    let listing = Listing {
+        soul: soul.slug.to_string(),
+        service: Some(found.slug.to_string()),
+        terms: terms.version,
+        price: terms.price,
+        kept_up_to: terms.kept_if_failed_up_to(market.has_model()),
+        kept_up_to_without_quote: terms.budget_without_quote(market.has_model(), now, quote_ttl).total(),
+        lane: match terms.done_by(market.has_model()) {
+            Executor::Worker => Lane::Tools,
+            Executor::Model | Executor::Program => Lane::Souls,
+        },
+        title: format!("{} by {}", terms.name, soul.name),
+        summary: found.description.clone().unwrap_or_else(|| format!("{} by {}", terms.name, soul.name)),
+        context: execution_context(market, &soul, &found, &terms),
+        accepted: members(json!({
+            "service": {"name": terms.name, "seller": soul.name, "price": terms.price.to_string()},
+        })),
+        quoted: terms.version != found.terms.version,
+        closed,
+    };
+    let description = found.description.as_deref();
+    let most_input_bytes =
+        afford::most_input_bytes(market.app.catalog, market.model, TextOf::soul(&soul), &terms, description);
+    Ok(Execution { listing, terms, most_input_bytes })
+}
+
+fn execution_context(market: &Market, soul: &Soul, service: &Service, terms: &Terms) -> Map<String, Value> {
+    let split = Split::of(terms.price);
+    let kept = terms.kept_if_failed_up_to(market.has_model()).to_string();
+    members(json!({
+        "service": {"id": service.id(&soul.slug), "name": terms.name, "slug": service.slug, "version": terms.version},
+        "seller": {"name": soul.name, "slug": soul.slug},
+        "pricing": {
+            "service_price": terms.price.to_string(),
+            "platform_fee": split.fee.to_string(),
+            "seller_revenue": split.revenue.to_string(),
+            "kept_if_failed_up_to": kept,
+            "total": terms.price.to_string(),
+        },
+        "deadline_seconds": terms.deadline_seconds,
+        "done_by": terms.done_by(market.has_model()),
+        "kept_if_failed_up_to": kept,
+    }))
+}
+
+/// A soul's text that can be bought, or had for nothing.
+pub struct TextOffer {
+    pub soul: Soul,
+    pub text: TextVersion,
+    /// Nothing is free.
+    pub price: Usdc,
+    pub listing: Listing,
+}
+
+/// The text a call asks for: the version and the price that were quoted, or today's.
+pub async fn text(market: &Market, soul: &str, headers: &HeaderMap) -> Result<TextOffer, ApiError> {
+    let db = &market.app.db;
+    let soul = soul::find(db, soul).await?.ok_or(MarketError::Unlisted)?;
+    let quoted = gate::named_quote(headers, &market.gate.quote_key).filter(|quote| quote.terms > 0);
+    let version = quoted.map_or(soul.version, |quote| quote.terms);
+    let text = match soul::load_version(db, soul.slug.as_str(), version).await? {
+        Some(text) => text,
+        // A quote for something else: the gate refuses it, by what it is bound to.
+        None => soul::load_version(db, soul.slug.as_str(), soul.version)
+            .await?
+            .ok_or_else(|| StoreError::new(format_args!("{} has no text", soul.slug)))?,
+    };
+    let closed = match soul.price {
+        _ if !soul.is_active() => Some(MarketError::Unlisted),
+        None => Some(MarketError::NotForSale),
+        Some(_) => None,
+    };
+    let price = match (&closed, soul.price, quoted) {
+        (None, Some(Usdc::ZERO), _) => Usdc::ZERO,
+        (_, _, Some(quote)) => quote.amount,
+        (None, Some(price), None) => price,
+        (closed, _, None) => return Err(closed.clone().unwrap_or(MarketError::NotForSale).into()),
+    };
+    let split = Split::of(price);
+    let listing = Listing {
+        soul: soul.slug.to_string(),
+        service: None,
+        terms: text.version,
+        price,
+        kept_up_to: Usdc::ZERO,
+        kept_up_to_without_quote: Usdc::ZERO,
+        lane: Lane::Tools,
+        title: format!("The text of {}", soul.name),
+        summary: format!("The soul.md of {}, version {}", soul.name, text.version),
+        context: members(json!({
+            "soul_slug": soul.slug,
+            "soul_name": soul.name,
+            "soul_version": text.version,
+            "price": price.to_string(),
+            "platform_fee": split.fee.to_string(),
+            "seller_revenue": split.revenue.to_string(),
+        })),
+        accepted: Map::new(),
+        quoted: text.version != soul.version || Some(price) != soul.price,
+        closed,
+    };
+    Ok(TextOffer { soul, text, price, listing })
+}
+
+/// The answer that hands a text over (mission document, "Purchase soul.md").
+pub fn handed_over(soul: &Soul, text: &TextVersion, soul_md: &str, price: Usdc, purchased_at: &str) -> Value {
+    let split = Split::of(price);
+    json!({
+        "success": true,
+        "soul": {"name": soul.name, "slug": soul.slug, "version": text.version},
+        "soul_md": soul_md,
+        "purchase": {
+            "price": price.to_number(),
+            "platform_fee": split.fee.to_number(),
+            "seller_revenue": split.revenue.to_number(),
+            "purchased_at": purchased_at,
+        },
+    })
+}
+
+fn members(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(members) => members,
+        _ => Map::new(),
+    }
+}

@@ -1,0 +1,342 @@
+//! In which order a search answers. Everything that decides is a constant here, and [`document`] prints these constants,
+//! so that what is published is what is done.
+//!
+//! First the tier: how well the words match. Within a tier the fewer typos, then the more words, then the quality.
+//!
+//! Wallets cost nothing, so neither their number nor what they say counts: what counts is what they paid the platform in
+//! fees. A place that is bought by selling to oneself has that price.
+
+use base::money::Usdc;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::soul::Soul;
+
+/// A soul that nobody rated is taken as rated so, in hundredths of a star…
+const PRIOR_RATING_HUNDREDTHS: u32 = 350;
+/// …by so many buyers, who stay in the average for ever: one whole vote moves it by a sixth of the way.
+const PRIOR_VOTES: u32 = 5;
+/// Platform fees that a whole vote, or the first of a buyer's weight, takes.
+const FEE_OF_ONE: Usdc = Usdc::from_micro(50_000);
+/// Parts of the quality, in hundredths.
+const RATING_WEIGHT: u32 = 60;
+const REPUTATION_WEIGHT: u32 = 40;
+/// So many doublings of what backs a soul fill its part: about a million.
+const BACKING_DOUBLINGS: u32 = 20;
+
+/// Steps of quality that the index knows. A soul is posted anew only when it has clearly left its step.
+pub const LEVELS: u8 = 32;
+/// How far the quality may be from the middle of its step, in hundredths of a step.
+const STAYS_WITHIN: u32 = 75;
+
+/// How well a soul matches, best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tier {
+    /// The name or the slug is what was asked for.
+    Exact,
+    /// The name or the slug begins with it.
+    Prefix,
+    /// Every word is in the name or the slug.
+    NameWords,
+    /// Every word is in the name, the slug or the bio.
+    Words,
+    /// The same, but the last word is only the beginning of one.
+    Begun,
+    /// Every word is there, at least one with a typo.
+    Fuzzy,
+    /// At least half of the words are there.
+    Some,
+}
+
+const TIERS: [(Tier, &str); 7] = [
+    (Tier::Exact, "the name or the slug is the query"),
+    (Tier::Prefix, "the name or the slug begins with the query"),
+    (Tier::NameWords, "every word of the query is in the name or the slug"),
+    (Tier::Words, "every word of the query is in the name, the slug or the bio"),
+    (Tier::Begun, "as words, but the last word of the query is the beginning of a word"),
+    (Tier::Fuzzy, "every word of the query is there, at least one of them with a typo"),
+    (Tier::Some, "at least half of the words of the query are there"),
+];
+
+/// What of a soul its quality follows from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Standing {
+    /// The weights of its buyers, added up ([`weight_of_buyer`]), without the soul's own wallets: what a seller buys of itself
+    /// counts among its jobs, as the mission has it, and must not be a way to the top. How much was paid back does not count
+    /// either, because a buyer could cause that for little.
+    #[serde(default)]
+    pub backing: u64,
+    /// The weights of its ratings, added up ([`weight_of_vote`]).
+    #[serde(default)]
+    pub vote_weight: u64,
+    /// Their stars, each times its weight, added up.
+    #[serde(default)]
+    pub vote_stars: u64,
+}
+
+/// What a buyer counts for that paid so much in platform fees at one soul: nothing below [`FEE_OF_ONE`], then 1, and 1 more
+/// for ever larger steps. Two buyers are worth more than one that pays for both, and neither is had for less.
+pub fn weight_of_buyer(fees: Usdc) -> u64 {
+    (fees.micro() / FEE_OF_ONE.micro()).isqrt()
+}
+
+/// What a rating counts for whose job brought the platform this fee, in micro-USDC: a whole vote at [`FEE_OF_ONE`], and
+/// never more.
+pub fn weight_of_vote(fee: Usdc) -> u64 {
+    fee.min(FEE_OF_ONE).micro()
+}
+
+impl From<&Soul> for Standing {
+    fn from(soul: &Soul) -> Standing {
+        soul.standing
+    }
+}
+
+impl Standing {
+    /// Ratings by weight: how many whole ones they come to.
+    pub fn votes(self) -> f64 {
+        self.vote_weight as f64 / FEE_OF_ONE.micro() as f64
+    }
+
+    /// Their stars.
+    pub fn stars(self) -> f64 {
+        self.vote_stars as f64 / FEE_OF_ONE.micro() as f64
+    }
+
+    /// From 0 to 1. Grows with every good rating and with every doubling of what backs the soul. [`document`] says the same
+    /// in words, and a test reckons it by those.
+    pub fn quality(self) -> f64 {
+        let prior = f64::from(PRIOR_RATING_HUNDREDTHS) / 100.0 * f64::from(PRIOR_VOTES);
+        let average = (prior + self.stars()) / (f64::from(PRIOR_VOTES) + self.votes());
+        let rating = ((average - 1.0) / 4.0).clamp(0.0, 1.0);
+        let reputation = ((self.backing as f64 + 1.0).log2() / f64::from(BACKING_DOUBLINGS)).min(1.0);
+        (rating * f64::from(RATING_WEIGHT) + reputation * f64::from(REPUTATION_WEIGHT)) / 100.0
+    }
+
+    /// The step the quality is posted under: the one it was posted under before, unless it has clearly left that.
+    pub fn level(self, posted: Option<u8>) -> u8 {
+        let steps = self.quality() * f64::from(LEVELS);
+        match posted {
+            Some(level) if (steps - f64::from(level) - 0.5).abs() * 100.0 <= f64::from(STAYS_WITHIN) => level,
+            _ => (steps as u8).min(LEVELS - 1),
+        }
+    }
+}
+
+/// The body of `GET /v1/soul/ranking`.
+pub fn document() -> Value {
+    json!({
+        "order": "tier first; within a tier fewer typos, then more words, then higher quality, then the slug",
+        "tiers": TIERS.map(|(tier, means)| json!({"tier": tier, "means": means})),
+        "quality": {
+            "formula": "rating_weight * rating + reputation_weight * reputation",
+            "rating": "((prior_rating * prior_votes + weighted_stars) / (prior_votes + weighted_votes) - 1) / 4",
+            "reputation": "min(1, log2(1 + backing) / backing_doublings)",
+            "backing": "of each different buyer the whole part of sqrt(platform fees it paid at this soul / fee_of_one), \
+                        added up; the soul's own wallets are left out",
+            "votes": "each rating whose buyer proved to be its author weighs min(1, platform fee of its job / fee_of_one); \
+                      weighted_votes adds the weights up, weighted_stars the stars times their weights",
+            "constants": {
+                "rating_weight": f64::from(RATING_WEIGHT) / 100.0,
+                "reputation_weight": f64::from(REPUTATION_WEIGHT) / 100.0,
+                "prior_rating": f64::from(PRIOR_RATING_HUNDREDTHS) / 100.0,
+                "prior_votes": PRIOR_VOTES,
+                "backing_doublings": BACKING_DOUBLINGS,
+                "fee_of_one": FEE_OF_ONE.to_number(),
+            },
+            "range": [0, 1],
+        },
+        "typos": "one in words of 4 to 7 letters, two in longer ones; a letter added, removed, changed or swapped with its neighbour",
+        "what_does_not_count": "prices; age; how many buyers or ratings there are, apart from what they paid in fees, because \
+                                wallets cost nothing; what a soul's own wallets buy of it; how much was paid back",
+        "list": "GET /v1/soul and /v1/soul/browse are sorted by completed jobs alone",
+        "bounds": {
+            "items_read_per_search": super::search::MAX_ITEMS,
+            "quality_levels": LEVELS,
+            "note": "of words that very many souls have, the best by quality are read; total_relation then says at_least",
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whole votes of so many stars each.
+    fn rated(stars: u64, votes: u64, backing: u64) -> f64 {
+        let weight = votes * FEE_OF_ONE.micro();
+        Standing { backing, vote_weight: weight, vote_stars: stars * weight }.quality()
+    }
+
+    #[test]
+    fn one_vote_does_not_win() {
+        assert!(rated(5, 1, 1) < rated(5, 40, 40));
+        assert!(rated(5, 1, 0) < rated(4, 200, 0), "many fours outweigh one five");
+        assert!(rated(1, 1, 0) < rated(5, 0, 0), "a bad vote costs");
+        assert!(rated(5, 1, 0) > rated(5, 0, 0));
+        assert!(rated(4, 50, 1_000) > rated(4, 50, 10));
+        assert!(rated(5, 1_000_000, u64::MAX / 2) <= 1.0 && rated(1, 1_000_000, 0) >= 0.0);
+    }
+
+    #[test]
+    fn weights_follow_fees_and_cannot_be_split_into() {
+        let fee = |micro| weight_of_buyer(Usdc::from_micro(micro));
+        assert_eq!([fee(0), fee(49_999), fee(50_000), fee(199_999), fee(200_000), fee(5_000_000)], [0, 0, 1, 1, 2, 10]);
+        let vote = |micro| weight_of_vote(Usdc::from_micro(micro));
+        assert_eq!([vote(0), vote(2_000), vote(50_000), vote(10_000_000)], [0, 2_000, 50_000, 50_000]);
+    }
+
+    /// What a seller pays that passes a rival of twenty buyers and ten good ratings, all made up.
+    #[test]
+    fn a_place_costs_what_its_buyers_cost() {
+        // Of the cheapest text, for a millionth, nothing is the platform's; of the cheapest service 0.002.
+        let (text_fee, service_fee) = (0u64, 2_000u64);
+        // Before: distinct buyers and ratings by their number.
+        let before = |buyers: f64, votes: f64| {
+            let rating = ((17.5 + 5.0 * votes) / (5.0 + votes) - 1.0) / 4.0;
+            0.6 * rating + 0.4 * (buyers + 1.0).log2() / 20.0
+        };
+        let fakes = (1u32..).find(|fakes| before(f64::from(*fakes), 10.0) > before(20.0, 10.0)).unwrap();
+        let paid_before = u64::from(fakes) * text_fee + 10 * service_fee;
+        assert_eq!((fakes, paid_before), (21, 20_000), "two cents, for ratings alone");
+        // Now: the same rival, whose buyers paid 0.50 each.
+        let rival = rated(5, 10, 20 * weight_of_buyer(Usdc::from_micro(100_000)));
+        let made_up = |fakes: u64, fee: u64| {
+            let (buyer, vote) = (weight_of_buyer(Usdc::from_micro(fee)), weight_of_vote(Usdc::from_micro(fee)));
+            Standing { backing: fakes * buyer, vote_weight: fakes * vote, vote_stars: fakes * 5 * vote }.quality()
+        };
+        assert!(made_up(1_000_000, 0) < rival, "a million buyers of texts for a millionth pass nobody");
+        assert!(made_up(100, service_fee) < rival, "nor do a hundred of the cheapest service");
+        let cheapest = |fee: u64| (1..10_000).find(|fakes| made_up(*fakes, fee) > rival).map(|fakes| fakes * fee);
+        let fees = [2_000, 10_000, 50_000, 200_000, 1_000_000];
+        let (paid_now, fee) = fees.iter().filter_map(|fee| Some((cheapest(*fee)?, *fee))).min().unwrap();
+        println!("a place: {paid_before} micro-USDC before, {paid_now} now, by fees of {fee} each");
+        assert!(paid_now >= 30 * paid_before, "{paid_now} micro-USDC of fees, by {fee} each");
+    }
+
+    #[test]
+    fn a_step_is_kept_until_it_is_clearly_left() {
+        let at = |backing: u64| Standing { backing, ..Standing::default() };
+        let level = at(100).level(None);
+        assert_eq!(at(110).level(Some(level)), level);
+        assert!(at(1_000).level(Some(level)) > level);
+        // From the first buyer to the millionth a soul is posted anew a few times, not a million.
+        let (mut moves, mut posted) = (0, at(0).level(None));
+        for backing in 0..1_000_000 {
+            let now = at(backing).level(Some(posted));
+            moves += u32::from(now != posted);
+            posted = now;
+        }
+        assert!((5..20).contains(&moves), "{moves}");
+    }
+
+    /// Reckons a formula as it is published: numbers, names, `+ - * /`, brackets, `min` and `log2`.
+    struct Reckoner<'a> {
+        left: Vec<&'a str>,
+        known: &'a dyn Fn(&str) -> f64,
+    }
+
+    impl<'a> Reckoner<'a> {
+        fn reckon(text: &'a str, known: &'a dyn Fn(&str) -> f64) -> f64 {
+            let is_name = |letter: char| letter.is_alphanumeric() || "_.".contains(letter);
+            let mut left = Vec::new();
+            let mut rest = text.trim_start();
+            while let Some(first) = rest.chars().next() {
+                let end = if is_name(first) { rest.find(|next| !is_name(next)).unwrap_or(rest.len()) } else { 1 };
+                left.push(&rest[..end]);
+                rest = rest[end..].trim_start();
+            }
+            left.reverse();
+            let mut reckoner = Reckoner { left, known };
+            let value = reckoner.sum();
+            assert!(reckoner.left.is_empty(), "{text}: {:?} is left", reckoner.left);
+            value
+        }
+
+        fn takes(&mut self, sign: &str) -> bool {
+            let takes = self.left.last() == Some(&sign);
+            if takes {
+                self.left.pop();
+            }
+            takes
+        }
+
+        fn sum(&mut self) -> f64 {
+            let mut value = self.product();
+            loop {
+                if self.takes("+") {
+                    value += self.product();
+                } else if self.takes("-") {
+                    value -= self.product();
+                } else {
+                    return value;
+                }
+            }
+        }
+
+        fn product(&mut self) -> f64 {
+            let mut value = self.one();
+            loop {
+                if self.takes("*") {
+                    value *= self.one();
+                } else if self.takes("/") {
+                    value /= self.one();
+                } else {
+                    return value;
+                }
+            }
+        }
+
+        fn one(&mut self) -> f64 {
+            let word = self.left.pop().expect("something");
+            match word {
+                "(" => {
+                    let value = self.sum();
+                    assert!(self.takes(")"));
+                    value
+                }
+                "min" | "log2" => {
+                    assert!(self.takes("("));
+                    let first = self.sum();
+                    let value = if word == "log2" {
+                        first.log2()
+                    } else {
+                        assert!(self.takes(","));
+                        first.min(self.sum())
+                    };
+                    assert!(self.takes(")"));
+                    value
+                }
+                name => name.parse().unwrap_or_else(|_| (self.known)(name)),
+            }
+        }
+    }
+
+    /// What is published is what is done: the formula of the document, with the constants of the document, comes to the
+    /// quality that searches go by.
+    #[test]
+    fn the_published_formula_is_the_one_that_ranks() {
+        let quality = &document()["quality"];
+        let constant = |name: &str| quality["constants"][name].as_f64().unwrap_or_else(|| panic!("{name}?"));
+        for (backing, vote_stars, vote_weight) in
+            [(0, 0, 0), (1, 250_000, 50_000), (37, 6_000_000, 1_550_000), (4_000, 900, 300), (1 << 40, 5, 5)]
+        {
+            let standing = Standing { backing, vote_weight, vote_stars };
+            let part = |name: &str| {
+                Reckoner::reckon(quality[name].as_str().unwrap(), &|name| match name {
+                    "backing" => backing as f64,
+                    "weighted_stars" => standing.stars(),
+                    "weighted_votes" => standing.votes(),
+                    name => constant(name),
+                })
+            };
+            let published = Reckoner::reckon(quality["formula"].as_str().unwrap(), &|name| match name {
+                "rating" | "reputation" => part(name),
+                name => constant(name),
+            });
+            let done = standing.quality();
+            assert!((published - done).abs() < 1e-12, "{published} is not {done} ({standing:?})");
+        }
+    }
+}

@@ -1,0 +1,500 @@
+//! Registering, and everything a seller changes of its soul and its services. Each change is one transaction ([`commit`]),
+//! whose conditions decide every race; what strangers find follows right after it ([`index::update`]).
+
+use std::time::Duration;
+
+use base::clock::Timestamp;
+use base::digest::{random, sha256};
+use base::input::FieldError;
+use base::money::Usdc;
+use gate::app::App;
+use gate::limits::{self, Class, Subject};
+use gate::work::program::inspect;
+use platform::http::{ApiError, log};
+use platform::store::{StoreError, Write, WriteError};
+use serde_json::{Map, Value};
+
+use super::afford::{self, TextOf};
+use super::form::SoulForm;
+use super::index;
+use super::ranking::Standing;
+use super::safety;
+use super::service::{self, MAX_SERVICES, Service};
+use super::service_form::{self, Change, Ground};
+use super::soul::{self, Leads, Slug, Soul, SoulStatus, TextVersion};
+use super::trials;
+use super::{Market, webhook};
+
+/// A change that met another is tried again on what that one left, so often.
+const TRIES: u32 = 8;
+
+/// The number of the webhook that a registration brings with its service.
+pub const FIRST_WEBHOOK: u32 = 1;
+
+/// What a registration made. The key is here and nowhere else.
+pub struct Registered {
+    pub soul: Soul,
+    pub key: String,
+    pub service: Option<Service>,
+}
+
+/// Registers a soul and perhaps its first service.
+///
+/// Only a body that is good, and that our own rules let pass, counts against the limit of its source; whether the slug and
+/// the text are free is found out after that, so guessing them counts. The same registration again is refused, because the
+/// slug is taken, unless it comes with the key that the soul was `named` by.
+pub async fn register(
+    market: &Market,
+    body: &Map<String, Value>,
+    named: Option<String>,
+) -> Result<Registered, ApiError> {
+    let now = market.app.clock.now();
+    let first = body.get("service").filter(|service| !service.is_null());
+    let text = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default();
+    let ground = market.ground(TextOf { soul: text("slug"), bytes: text("soul_md").len() });
+    let service = first.map(|service| match service.as_object() {
+        Some(service) => service_form::create(service, &ground, now),
+        None => Err(vec![FieldError::new("", "must be an object")]),
+    });
+    let (form, service) = match (SoulForm::read(body), service.transpose()) {
+        (Ok(form), Ok(service)) => (form, service),
+        (form, service) => {
+            let mut errors = form.err().unwrap_or_default();
+            errors.extend(super::schema::under("service", service.err().unwrap_or_default()));
+            return Err(ApiError::InvalidRequest(errors));
+        }
+    };
+    let described = service.as_ref().map(|(_, change)| change.texts()).unwrap_or_default();
+    let described: Vec<(String, String)> =
+        described.into_iter().map(|(path, text)| (format!("service.{path}"), text)).collect();
+    let mut texts = form.texts();
+    texts.extend(described.iter().map(|(path, text)| (path.as_str(), text.as_str())));
+    safety::check(&texts)?;
+    let service = service.as_ref().map(|(service, _)| service.clone());
+    if let Some(key) = &named
+        && let Some(there) = soul::load_latest(&market.app.db, form.slug.as_str()).await?
+        && there.key_hash == soul::key_hash(key)
+    {
+        // Made before, and its answer was lost: it does not count again.
+        return Ok(Registered { soul: there, key: key.clone(), service });
+    }
+    limits::take(&market.app, Subject::source(), Class::Register).await?;
+    safety::moderate(market, &texts).await?;
+    drop(texts);
+    enter(&market.app, form, service, named.unwrap_or_else(soul::new_key), now).await
+}
+
+async fn enter(
+    app: &App,
+    form: SoulForm,
+    service: Option<Service>,
+    key: String,
+    now: Timestamp,
+) -> Result<Registered, ApiError> {
+    let souls = &app.db.tables.souls;
+    let text_hash = const_hex::encode(sha256(form.soul_md.as_bytes()));
+    let soul = Soul {
+        slug: form.slug,
+        name: form.name,
+        bio: form.bio,
+        avatar_url: form.avatar_url,
+        status: SoulStatus::Active,
+        key_hash: soul::key_hash(&key),
+        price: form.price,
+        version: 1,
+        text_hash: text_hash.clone(),
+        text_bytes: Some(form.soul_md.len()),
+        wallet: None,
+        wallet_verified: false,
+        ens_name: None,
+        jobs: 0,
+        purchases: 0,
+        buyers: 0,
+        standing: Standing::default(),
+        rating_sum: 0,
+        rating_count: 0,
+        services: service.iter().len().try_into().unwrap_or_default(),
+        listed: None,
+        created: now,
+        updated: now,
+    };
+    // Before the soul says it is there. A text whose soul is refused stays behind: it is named by what it says.
+    app.blobs.put(&soul::text_blob(&text_hash), "text/markdown; charset=utf-8", form.soul_md.into_bytes()).await?;
+    let leads = Leads { soul: soul.slug.clone() };
+    let slug = soul.slug.as_str();
+    let mut writes = vec![
+        Write::put(souls, soul::key(slug), &soul)?.only_if_new(),
+        Write::put(souls, soul::text_key(&text_hash), &leads)?.only_if_new(),
+        Write::put(souls, soul::key_key(&soul.key_hash), &leads)?.only_if_new(),
+        Write::put(souls, soul::version_key(slug, 1), &version(1, &text_hash, None, now))?,
+    ];
+    if let Some(service) = &service {
+        writes.push(Write::put(souls, service::key(slug, service.slug.as_str()), service)?.only_if_new());
+        writes.push(terms_write(app, slug, service)?);
+        writes.extend(trials::ask(&app.db, &soul.slug, service, now)?);
+    }
+    match commit(app, &soul.slug, writes).await {
+        Ok(()) => {}
+        Err(refused) if refused.refused(0).is_some() => return made_before(app, soul, key, service).await,
+        Err(refused) if refused.refused(1).is_some() => return Err(ApiError::SoulExists),
+        Err(error) => return Err(unavailable(error)),
+    }
+    Ok(Registered { soul, key, service })
+}
+
+/// The soul of this slug, if this very registration made it and its answer was lost: nobody else has its key.
+async fn made_before(app: &App, asked: Soul, key: String, service: Option<Service>) -> Result<Registered, ApiError> {
+    let there = latest(app, &asked.slug).await?;
+    if there.key_hash != asked.key_hash {
+        return Err(ApiError::SlugTaken);
+    }
+    Ok(Registered { soul: there, key, service })
+}
+
+/// Gives a soul a new text. The same text again keeps the version; another soul's is refused.
+pub async fn change_text(
+    market: &Market,
+    slug: &Slug,
+    text: String,
+    note: Option<String>,
+) -> Result<(u32, String), ApiError> {
+    let app = &market.app;
+    let (souls, now) = (&app.db.tables.souls, app.clock.now());
+    let mut texts = vec![("soul_md", text.as_str())];
+    texts.extend(note.as_deref().map(|note| ("change_note", note)));
+    safety::publishable(market, &texts).await?;
+    let hash = const_hex::encode(sha256(text.as_bytes()));
+    let mut stored = false;
+    for _ in 0..TRIES {
+        let soul = latest(app, slug).await?;
+        if soul.text_hash == hash {
+            return Ok((soul.version, hash));
+        }
+        if !stored {
+            check_services_afford(market, slug, text.len()).await?;
+            limits::take(app, Subject::Soul(soul.id()), Class::Publish).await?;
+            let bytes = text.clone().into_bytes();
+            app.blobs.put(&soul::text_blob(&hash), "text/markdown; charset=utf-8", bytes).await?;
+            stored = true;
+        }
+        let next = soul.version + 1;
+        let change = "SET #version = :next, #text_hash = :hash, #text_bytes = :bytes, #updated = :now";
+        let change = Write::update(souls, soul::key(slug.as_str()), change)
+            .only_if("#version = :version")
+            .bind("next", next)?
+            .bind("hash", &hash)?
+            .bind("bytes", text.len())?
+            .bind("now", now)?
+            .bind("version", soul.version)?;
+        // A soul keeps every text it ever had: who bought one may not register it.
+        let claim = Write::put(souls, soul::text_key(&hash), &Leads { soul: slug.clone() })?
+            .only_if("attribute_not_exists(#pk) OR #soul = :soul")
+            .bind("soul", slug)?;
+        let kept = version(next, &hash, note.clone(), now);
+        let kept = Write::put(souls, soul::version_key(slug.as_str(), next), &kept)?.only_if_new();
+        match commit(app, slug, vec![claim, change, kept]).await {
+            Ok(()) => return Ok((next, hash)),
+            Err(refused) if refused.refused(0).is_some() => return Err(ApiError::SoulExists),
+            Err(WriteError::Refused(_)) => {}
+            Err(error) => return Err(unavailable(error)),
+        }
+    }
+    Err(ApiError::RequestInProgress)
+}
+
+/// Refuses a text that a service's price does not pay the model to read.
+async fn check_services_afford(market: &Market, slug: &Slug, bytes: usize) -> Result<(), ApiError> {
+    if !market.has_model() {
+        return Ok(());
+    }
+    let text = TextOf { soul: slug.as_str(), bytes };
+    let services = service::of_soul_latest(&market.app.db, slug.as_str()).await?;
+    let wrong: Vec<FieldError> = services
+        .iter()
+        .filter_map(|service| Some((service, afford::too_cheap(market.app.catalog, market.model, text, service)?)))
+        .map(|(service, least)| {
+            let message = format!("with this text the service {} would have to cost at least {least}", service.slug);
+            FieldError::new("soul_md", message)
+        })
+        .collect();
+    if wrong.is_empty() { Ok(()) } else { Err(ApiError::InvalidRequest(wrong)) }
+}
+
+/// Sets what the text costs: nothing is free, `None` is not for sale.
+pub async fn change_price(app: &App, slug: &Slug, price: Option<Usdc>) -> Result<(), ApiError> {
+    let key = soul::key(slug.as_str());
+    let expression = match price {
+        Some(_) => "SET #price = :price, #updated = :now",
+        None => "SET #updated = :now REMOVE #price",
+    };
+    let mut write = Write::update(&app.db.tables.souls, key, expression)
+        .only_if("attribute_exists(#pk)")
+        .bind("now", app.clock.now())?;
+    if let Some(price) = price {
+        write = write.bind("price", price)?;
+    }
+    commit(app, slug, vec![write]).await.map_err(unavailable)
+}
+
+/// Replaces a soul's key. The old one opens nothing from here on; if the answer with the new one is lost, so is the key,
+/// and only an operator can help (docs/DEPLOY.md).
+pub async fn rotate_key(app: &App, soul: &Soul) -> Result<String, ApiError> {
+    let souls = &app.db.tables.souls;
+    let fresh = soul::new_key();
+    let hash = soul::key_hash(&fresh);
+    let change = Write::update(souls, soul::key(soul.slug.as_str()), "SET #key_hash = :new, #updated = :now")
+        .only_if("#key_hash = :old")
+        .bind("new", &hash)?
+        .bind("old", &soul.key_hash)?
+        .bind("now", app.clock.now())?;
+    let leads = Write::put(souls, soul::key_key(&hash), &Leads { soul: soul.slug.clone() })?.only_if_new();
+    let gone = Write::delete(souls, soul::key_key(&soul.key_hash));
+    match app.db.transact(&[change, leads, gone]).await {
+        Ok(()) => Ok(fresh),
+        // Somebody else with the same key was faster: this one opens nothing any more.
+        Err(WriteError::Refused(_)) => Err(ApiError::SoulKeyRequired),
+        Err(error) => Err(unavailable(error)),
+    }
+}
+
+/// What a change of a service made: the service, and the secret of its webhook if that is new.
+pub struct Offered {
+    pub service: Service,
+    pub webhook_secret: Option<String>,
+}
+
+/// Adds a service.
+pub async fn add_service(market: &Market, soul: &Soul, body: &Map<String, Value>) -> Result<Offered, ApiError> {
+    let (app, now) = (&market.app, market.app.clock.now());
+    let ground = market.ground(TextOf::soul(soul));
+    let (service, change) = service_form::create(body, &ground, now).map_err(ApiError::InvalidRequest)?;
+    publishable(market, &change).await?;
+    let slug = soul.slug.as_str();
+    let souls = &app.db.tables.souls;
+    let counted = Write::update(souls, soul::key(slug), "ADD #services :one")
+        .only_if("attribute_exists(#pk) AND (attribute_not_exists(#services) OR #services < :most)")
+        .bind("one", 1)?
+        .bind("most", MAX_SERVICES)?;
+    let put = Write::put(souls, service::key(slug, service.slug.as_str()), &service)?.only_if_new();
+    let mut writes = vec![put, counted, terms_write(app, slug, &service)?];
+    writes.extend(trials::ask(&app.db, &soul.slug, &service, now)?);
+    match commit(app, &soul.slug, writes).await {
+        Ok(()) => Ok(market.offered(&soul.slug, service, 0)),
+        Err(refused) if refused.refused(0).is_some() => Err(ApiError::SlugTaken),
+        Err(refused) if refused.refused(1).is_some() => Err(ApiError::TooManyServices { most: MAX_SERVICES }),
+        Err(error) => Err(unavailable(error)),
+    }
+}
+
+/// Changes the members of a service that a body names.
+pub async fn change_service(
+    market: &Market,
+    soul: &Soul,
+    name: &str,
+    body: &Map<String, Value>,
+) -> Result<Offered, ApiError> {
+    let ground = market.ground(TextOf::soul(soul));
+    let change = Change::read(body, &ground).map_err(ApiError::InvalidRequest)?;
+    // Whether there is such a service is nobody's secret, and the first thing to say.
+    find_service(&market.app, &soul.slug, name).await?;
+    publishable(market, &change).await?;
+    let changed = |service: &Service| change.apply(service, &ground).map_err(ApiError::InvalidRequest);
+    update_service(market, &soul.slug, name, changed).await
+}
+
+/// Gives a service its program.
+pub async fn change_program(market: &Market, soul: &Soul, name: &str, bytes: Vec<u8>) -> Result<Offered, ApiError> {
+    let runs_programs = |service: &Service| match service.terms.executor {
+        service::Executor::Program => Ok(()),
+        _ => Err(ApiError::field("executor", "is not program; change the service first")),
+    };
+    let service = find_service(&market.app, &soul.slug, name).await?;
+    runs_programs(&service)?;
+    // What cannot be started is refused here, and not to the first buyer.
+    inspect(&bytes).map_err(|problems| {
+        ApiError::InvalidRequest(problems.into_iter().map(|problem| FieldError::new("", problem)).collect())
+    })?;
+    let hash = const_hex::encode(sha256(&bytes));
+    if service.terms.program.as_ref() == Some(&hash) {
+        return Ok(market.offered(&soul.slug, service.clone(), service.terms.webhook_number));
+    }
+    limits::take(&market.app, Subject::Soul(soul.id()), Class::Publish).await?;
+    let mut uploaded = service.terms;
+    uploaded.program = Some(hash);
+    uploaded.program_copy = Some(const_hex::encode(random::<8>()));
+    let blob = uploaded.program_blob().unwrap_or_default();
+    market.app.blobs.put(&blob, "application/wasm", bytes).await?;
+    let changed = |service: &Service| {
+        runs_programs(service)?;
+        let mut changed = service.clone();
+        changed.terms.program.clone_from(&uploaded.program);
+        changed.terms.program_copy.clone_from(&uploaded.program_copy);
+        Ok(changed)
+    };
+    let offered = update_service(market, &soul.slug, name, changed).await;
+    // A write that failed may have been applied; what was refused was not.
+    if !matches!(offered, Ok(_) | Err(ApiError::Unavailable(_))) {
+        market.app.blobs.delete(&blob).await?;
+    }
+    offered
+}
+
+/// Takes a service off the market. Once or often is the same.
+pub async fn disable_service(market: &Market, soul: &Soul, name: &str) -> Result<(), ApiError> {
+    let changed = |service: &Service| Ok(Service { active: false, ..service.clone() });
+    update_service(market, &soul.slug, name, changed).await.map(drop)
+}
+
+/// Makes a change on what the latest one left. Terms that differ become a new version, which is kept; everything else is
+/// written by attribute, and only what differs, so that counters and other changes stay.
+async fn update_service(
+    market: &Market,
+    soul: &Slug,
+    name: &str,
+    change: impl Fn(&Service) -> Result<Service, ApiError>,
+) -> Result<Offered, ApiError> {
+    let app = &market.app;
+    let (souls, key) = (&app.db.tables.souls, service::key(soul.as_str(), name));
+    for _ in 0..TRIES {
+        let before = find_service(app, soul, name).await?;
+        let mut after = change(&before)?;
+        if after == before {
+            return Ok(market.offered(soul, after, before.terms.webhook_number));
+        }
+        // Later than before, whatever the clock says: it is what tells this change from the next.
+        after.updated = app.clock.now().max(before.updated.plus(Duration::from_millis(1)));
+        let new_terms = after.terms != before.terms;
+        if new_terms {
+            after.terms.version = before.terms.version + 1;
+            let quote_ttl = app.config.payments.soul_quote_ttl;
+            after.terms = after.terms.noting_raise(&before.terms, market.has_model(), after.updated, quote_ttl);
+        }
+        let described = if after.description.is_some() { ", #description = :description" } else { "" };
+        let tested = if after.test_cases.is_empty() { "" } else { ", #test_cases = :test_cases" };
+        let mut gone: Vec<&str> = Vec::new();
+        if after.description.is_none() {
+            gone.push("#description");
+        }
+        if after.test_cases.is_empty() {
+            gone.push("#test_cases");
+        }
+        let remove = if gone.is_empty() { String::new() } else { format!(" REMOVE {}", gone.join(", ")) };
+        let expression = format!(
+            "SET #terms = :terms, #active = :active, #category = :category, #updated = :now{described}{tested}{remove}"
+        );
+        // What anybody changed since shows in one of these two.
+        let mut write = Write::update(souls, key.clone(), &expression)
+            .only_if("#terms.#version = :version AND #updated = :before")
+            .bind("terms", &after.terms)?
+            .bind("active", after.active)?
+            .bind("category", after.category)?
+            .bind("now", after.updated)?
+            .bind("version", before.terms.version)?
+            .bind("before", before.updated)?;
+        if let Some(description) = &after.description {
+            write = write.bind("description", description)?;
+        }
+        if !after.test_cases.is_empty() {
+            write = write.bind("test_cases", serde_json::to_string(&after.test_cases).map_err(StoreError::new)?)?;
+        }
+        let mut writes = vec![write];
+        if new_terms {
+            writes.push(terms_write(app, soul.as_str(), &after)?);
+        }
+        if new_terms || after.test_cases != before.test_cases || after.active != before.active {
+            writes.extend(trials::ask(&app.db, soul, &after, after.updated)?);
+        }
+        // Copied before the change: at every moment a sold job finds its program in one of the two places.
+        let is_replaced = after.terms.program_blob() != before.terms.program_blob();
+        let replaced = if is_replaced { service::copy_replaced(&*app.blobs, &before.terms).await? } else { None };
+        match commit(app, soul, writes).await {
+            Ok(()) => {
+                if let Some(blob) = replaced
+                    && let Err(error) = app.blobs.delete(&blob).await
+                {
+                    log::failure("a replaced program was not deleted", &error);
+                }
+                return Ok(market.offered(soul, after, before.terms.webhook_number));
+            }
+            Err(WriteError::Refused(_)) => {}
+            Err(error) => return Err(unavailable(error)),
+        }
+    }
+    Err(ApiError::RequestInProgress)
+}
+
+impl Market {
+    /// What forms of services have to know of the deployment.
+    pub fn ground<'a>(&'a self, text: TextOf<'a>) -> Ground<'a> {
+        Ground { catalog: self.app.catalog, model: self.model, text, policy: &self.gate.fetch_policy }
+    }
+
+    /// The secret of a webhook is shown when its address is new.
+    fn offered(&self, soul: &Slug, service: Service, number_before: u32) -> Offered {
+        let number = service.terms.webhook_number;
+        let is_new = service.terms.webhook_url.is_some() && number != number_before;
+        let secret = || webhook::secret(&self.webhook_key, soul.as_str(), service.slug.as_str(), number);
+        Offered { webhook_secret: is_new.then(secret), service }
+    }
+}
+
+impl Registered {
+    /// The secret of the first service's webhook, if it has one.
+    pub fn webhook_secret(&self, market: &Market) -> Option<String> {
+        let service = self.service.as_ref().filter(|service| service.terms.webhook_url.is_some())?;
+        let number = service.terms.webhook_number;
+        Some(webhook::secret(&market.webhook_key, self.soul.slug.as_str(), service.slug.as_str(), number))
+    }
+}
+
+/// Takes a soul off the market, or lets it back: what an operator does (docs/DEPLOY.md). Nothing new is sold from then on;
+/// what was bought is finished, and payouts wait.
+pub async fn suspend(app: &App, slug: &Slug, suspended: bool) -> Result<(), WriteError> {
+    let expression = if suspended { "SET #status = :status REMOVE #listed" } else { "SET #status = :status" };
+    let status = if suspended { SoulStatus::Suspended } else { SoulStatus::Active };
+    let write = Write::update(&app.db.tables.souls, soul::key(slug.as_str()), expression)
+        .only_if("attribute_exists(#pk)")
+        .bind("status", status)
+        .map_err(WriteError::Failed)?;
+    commit(app, slug, vec![write]).await
+}
+
+/// Every change of a soul or its services: all of it or nothing, and then what strangers find. The refusals are in the
+/// order of the writes given.
+pub async fn commit(app: &App, slug: &Slug, mut writes: Vec<Write>) -> Result<(), WriteError> {
+    // If this process ends before the soul is found as it then is, the scheduler sees the mark.
+    writes.push(index::pending(&app.db, slug, app.clock.now()).map_err(WriteError::Failed)?);
+    app.db.apply(writes).await?;
+    // The change is made, and its answer may hold a key that is shown once.
+    if let Err(error) = index::update(&app.db, slug, app.clock.now()).await {
+        log::failure("a soul's index is behind", &error);
+    }
+    Ok(())
+}
+
+async fn publishable(market: &Market, change: &Change) -> Result<(), ApiError> {
+    let texts = change.texts();
+    let texts: Vec<(&str, &str)> = texts.iter().map(|(path, text)| (*path, text.as_str())).collect();
+    safety::publishable(market, &texts).await
+}
+
+async fn find_service(app: &App, soul: &Slug, name: &str) -> Result<Service, ApiError> {
+    service::load_latest(&app.db, soul.as_str(), name).await?.ok_or(ApiError::ServiceNotFound)
+}
+
+async fn latest(app: &App, slug: &Slug) -> Result<Soul, ApiError> {
+    soul::load_latest(&app.db, slug.as_str()).await?.ok_or(ApiError::NotFound)
+}
+
+fn terms_write(app: &App, soul: &str, service: &Service) -> Result<Write, StoreError> {
+    let key = service::terms_key(soul, service.slug.as_str(), service.terms.version);
+    Ok(Write::put(&app.db.tables.souls, key, &service.terms)?.only_if_new())
+}
+
+fn version(version: u32, hash: &str, note: Option<String>, at: Timestamp) -> TextVersion {
+    TextVersion { version, hash: hash.to_owned(), note, at }
+}
+
+fn unavailable(error: WriteError) -> ApiError {
+    ApiError::Unavailable(error.into())
+}

@@ -1,0 +1,192 @@
+//! Schemas that sellers write, and inputs judged by them. Both are hostile: the seller's schema wants the service's time
+//! and memory, and so may the buyer's input.
+//!
+//! A schema is admitted before it is stored ([`admit`]): at most 16 KB, references only into itself and never in a circle,
+//! nothing that multiplies, few and small patterns, for the engine that does not backtrack. What is left is bounded:
+//!
+//! | what | bound |
+//! |---|---|
+//! | parts a value is judged by | 4,000, every `$ref` followed |
+//! | an input | 64 KB, 32 deep: at most 32,768 values |
+//! | judging, for the worst admitted schema and input the tests know | 2 s of processor time (they are held to it) |
+//! | listing what is wrong | parts × values at most 50,000; above, one error for the whole |
+//!
+//! JSON Schema 2020-12; `format` is a note and not checked. Nothing is ever fetched.
+
+mod admit;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use base::digest::{canonical_json, sha256};
+use base::input::{FieldError, depth};
+use base::material::hides_something;
+use evm::Word;
+use jsonschema::error::ValidationErrorKind;
+use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
+use serde_json::Value;
+
+use crate::form::HIDES;
+use admit::{Cost, dotted};
+
+/// Largest input or result that is judged, in bytes of JSON, and its deepest nesting.
+pub const MAX_VALUE_BYTES: usize = 64 * 1024;
+pub const MAX_VALUE_DEPTH: usize = 32;
+/// Largest compiled pattern, and transitions kept of one, in bytes.
+const PATTERN_SIZE: usize = 64 * 1024;
+const PATTERN_CACHE: usize = 64 * 1024;
+/// Up to so many parts × values every error is listed.
+const LISTED_WORK: usize = 50_000;
+/// Most errors that are listed, and the longest message, in characters.
+const MAX_LISTED: usize = 50;
+const MAX_MESSAGE: usize = 300;
+/// Compiled schemas a process keeps: with their patterns' caches 4 MB each at the very most.
+const KEPT: usize = 16;
+
+/// A compiled schema.
+struct Compiled {
+    validator: Validator,
+    cost: Cost,
+}
+
+/// The latest used last.
+static CACHE: Mutex<Vec<(Word, Arc<Compiled>)>> = Mutex::new(Vec::new());
+
+/// Whether a seller's schema is taken. Problems are named from the schema's root.
+pub fn admit(schema: &Value) -> Result<(), Vec<FieldError>> {
+    compile(schema)?;
+    // Buyers and their models read it.
+    if hides_anywhere(schema) { Err(vec![FieldError::new("", HIDES)]) } else { Ok(()) }
+}
+
+/// Whether a name or a text in it has what does not show.
+fn hides_anywhere(value: &Value) -> bool {
+    match value {
+        Value::String(text) => hides_something(text, true),
+        Value::Array(items) => items.iter().any(hides_anywhere),
+        Value::Object(members) => {
+            members.iter().any(|(name, value)| hides_something(name, true) || hides_anywhere(value))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// Whether a value is what an admitted schema asks for. Problems are named from the value's root, dotted, each with the
+/// place of what is missing or wrong.
+pub fn validate(schema: &Value, value: &Value) -> Result<(), Vec<FieldError>> {
+    fits(value)?;
+    // What was admitted once compiles again; if a newer library thinks otherwise, nothing is let through.
+    let compiled = compiled(schema).map_err(|_| {
+        vec![FieldError::new("", "cannot be judged: the schema of this service is not supported any more")]
+    })?;
+    if compiled.validator.is_valid(value) {
+        return Ok(());
+    }
+    let mut errors = Vec::new();
+    if compiled.cost.weight.saturating_mul(values(value)) <= LISTED_WORK {
+        for error in compiled.validator.iter_errors(value).take(MAX_LISTED) {
+            describe(&error, &mut errors);
+        }
+    }
+    if errors.is_empty() {
+        errors.push(FieldError::new("", "does not match the schema; it is too large to say where"));
+    }
+    errors.truncate(MAX_LISTED);
+    Err(errors)
+}
+
+/// The errors of a value that is itself a member: `path` in front of each. Of a value that is no member it is empty.
+pub fn under(path: &str, errors: Vec<FieldError>) -> Vec<FieldError> {
+    let place = |below: String| match (path.is_empty(), below.is_empty()) {
+        (true, _) => below,
+        (false, true) => path.to_owned(),
+        (false, false) => format!("{path}.{below}"),
+    };
+    errors.into_iter().map(|error| FieldError { path: place(error.path), ..error }).collect()
+}
+
+fn compiled(schema: &Value) -> Result<Arc<Compiled>, Vec<FieldError>> {
+    let digest = sha256(canonical_json(schema).as_bytes());
+    let cached = || CACHE.lock().unwrap_or_else(PoisonError::into_inner);
+    {
+        let mut cache = cached();
+        if let Some(at) = cache.iter().position(|(known, _)| *known == digest) {
+            let found = cache.remove(at);
+            let compiled = found.1.clone();
+            cache.push(found);
+            return Ok(compiled);
+        }
+    }
+    let compiled = Arc::new(compile(schema)?);
+    let mut cache = cached();
+    if cache.len() >= KEPT {
+        cache.remove(0);
+    }
+    cache.push((digest, compiled.clone()));
+    Ok(compiled)
+}
+
+fn compile(schema: &Value) -> Result<Compiled, Vec<FieldError>> {
+    let cost = admit::read(schema)?;
+    let mut schema = schema.clone();
+    if let Some(root) = schema.as_object_mut() {
+        // Names of the schema as a whole: references stay inside whatever it is called.
+        root.remove("$id");
+        root.remove("$schema");
+    }
+    let validator = build(&schema, PATTERN_SIZE)
+        .map_err(|error| vec![FieldError::new(dotted(error.instance_path().as_str()), short(&error.to_string()))])?;
+    Ok(Compiled { validator, cost })
+}
+
+/// Compiles with patterns of at most so many bytes each, in the engine that needs time linear in the text.
+fn build(schema: &Value, pattern_size: usize) -> Result<Validator, ValidationError<'static>> {
+    let patterns = PatternOptions::regex().size_limit(pattern_size).dfa_size_limit(PATTERN_CACHE);
+    let options = jsonschema::options().with_draft(Draft::Draft202012).offline().with_pattern_options(patterns);
+    options.should_validate_formats(false).build(schema)
+}
+
+/// Refuses values that are too large or too deep to be judged.
+pub fn fits(value: &Value) -> Result<(), Vec<FieldError>> {
+    let bytes = value.to_string().len();
+    if bytes > MAX_VALUE_BYTES {
+        return Err(vec![FieldError::new("", format!("may have at most {MAX_VALUE_BYTES} bytes, has {bytes}"))]);
+    }
+    if depth(value) > MAX_VALUE_DEPTH {
+        return Err(vec![FieldError::new("", format!("may be at most {MAX_VALUE_DEPTH} deep"))]);
+    }
+    Ok(())
+}
+
+fn values(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(values).sum::<usize>(),
+        Value::Object(members) => 1 + members.values().map(values).sum::<usize>(),
+        _ => 1,
+    }
+}
+
+/// One line for each place an error speaks of, without the value itself.
+fn describe(error: &ValidationError<'_>, errors: &mut Vec<FieldError>) {
+    let place = dotted(error.instance_path().as_str());
+    let below = |name: &str| if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") };
+    match error.kind() {
+        ValidationErrorKind::Required { property } => {
+            errors.push(FieldError::new(below(property.as_str().unwrap_or_default()), "is required"));
+        }
+        ValidationErrorKind::AdditionalProperties { unexpected } => {
+            let unexpected = unexpected.iter().take(MAX_LISTED);
+            errors.extend(unexpected.map(|name| FieldError::new(short(&below(name)), "is not expected")));
+        }
+        _ => errors.push(FieldError::new(short(&place), short(&error.masked().to_string()))),
+    }
+}
+
+fn short(text: &str) -> String {
+    match text.char_indices().nth(MAX_MESSAGE) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,32 @@
+//! Who is calling a seller's route: whoever has the soul's key.
+
+use gate::app::App;
+use gate::limits::{self, Class, Subject};
+use http::HeaderMap;
+use platform::auth::Scope;
+use platform::http::{ApiError, headers};
+
+use super::soul::{self, Soul};
+
+/// The soul whose key a request carries, as the latest write left it. The request counts against the soul's limit.
+///
+/// # Errors
+/// 401 `unauthorized`; 429.
+pub async fn caller(app: &App, headers: &HeaderMap) -> Result<Soul, ApiError> {
+    let soul = by_key(app, headers).await?;
+    limits::take(app, Subject::Soul(soul.id()), Class::of_free(Scope::Write)).await?;
+    Ok(soul)
+}
+
+/// The same for what a worker does with a job: jobs were paid for, and bound it. A key that opens nothing counts against
+/// its source's limit, so that keys cannot be guessed by the thousand.
+pub async fn by_key(app: &App, headers: &HeaderMap) -> Result<Soul, ApiError> {
+    let secret = headers::bearer(headers)?.ok_or(ApiError::SoulKeyRequired)?;
+    match soul::by_key(&app.db, secret).await? {
+        Some(soul) => Ok(soul),
+        None => {
+            limits::take(app, Subject::source(), Class::Open).await?;
+            Err(ApiError::SoulKeyRequired)
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! A service: one thing a soul does for money. What a buyer is quoted are its *terms*; each change of them is a new
+//! version, kept for ever, so that a quote means what it meant when it was given.
+
+use std::time::Duration;
+
+use base::clock::Timestamp;
+use base::ids;
+use base::money::Usdc;
+use gate::work::Usage;
+use gate::work::checks::Check;
+use ledger::fee::Split;
+use platform::store::db::Query;
+use platform::store::{Blobs, Db, Key, StoreError};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::category::Category;
+use super::soul::{Slug, partition};
+use super::trials::Trial;
+
+/// Most services of one soul, those that are disabled included.
+pub const MAX_SERVICES: usize = 50;
+
+/// Most test cases of one service.
+pub const MAX_TEST_CASES: usize = 10;
+
+/// Who does the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Executor {
+    /// A model, with the soul's text as its instructions.
+    Model,
+    /// The seller's own worker, which takes jobs from `/me/jobs`, or is told of them by a signed webhook.
+    Worker,
+    /// The seller's program, run here: isolated, without a network, within hard limits.
+    Program,
+}
+
+/// What a buyer is quoted and gets. One version of a service.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Terms {
+    /// From 1.
+    pub version: u32,
+    pub name: String,
+    /// micro-USDC
+    pub price: Usdc,
+    /// JSON Schema of the `input` of an execution.
+    #[serde(default, with = "as_text", skip_serializing_if = "Option::is_none")]
+    pub input_schema: Option<Value>,
+    /// JSON Schema the result is promised to satisfy; a result that does not pays the buyer back.
+    #[serde(default, with = "as_text", skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Value>,
+    /// The work is done so soon after the money arrived, or the buyer is paid back.
+    pub deadline_seconds: u32,
+    pub sandbox: bool,
+    pub executor: Executor,
+    /// Tools of the catalog that the work may use, by their wire names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
+    /// The most their calls may cost together, of the seller's share of one job, in micro-USDC.
+    #[serde(default)]
+    pub tool_budget: Usdc,
+    /// SHA-256 of the program, in hex.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
+    /// Tells this upload of the program from others of the same bytes ([`Terms::program_blob`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program_copy: Option<String>,
+    /// Told of every job, signed, if the worker does not ask by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub webhook_url: Option<String>,
+    /// Counts the addresses the webhook had: what its secret is derived with ([`super::webhook::secret`]).
+    #[serde(default)]
+    pub webhook_number: u32,
+    /// What the work could use before that was last raised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raised: Option<Raise>,
+}
+
+/// A raise of what the work may use, and of what is kept if it fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Raise {
+    pub at: Timestamp,
+    /// What the tools could cost before, in micro-USDC.
+    pub tools: Usdc,
+    /// Whether the model was used before.
+    pub model: bool,
+}
+
+/// An input, and what has to hold of the result: run when a service is listed, and now and then after.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TestCase {
+    pub name: String,
+    pub input: Value,
+    pub checks: Vec<Check>,
+}
+
+/// The stored service.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Service {
+    pub slug: Slug,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    pub active: bool,
+    /// Where it is browsed; no part of what a buyer is quoted.
+    #[serde(default)]
+    pub category: Category,
+    pub terms: Terms,
+    /// At most [`MAX_TEST_CASES`].
+    #[serde(default, with = "as_text", skip_serializing_if = "Vec::is_empty")]
+    pub test_cases: Vec<TestCase>,
+    /// Completed ones. Changed by attribute, by whoever counts earnings.
+    #[serde(default)]
+    pub total_executions: u64,
+    /// How the test cases went last. Changed by attribute, by whoever ran them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trial: Option<Trial>,
+    pub created: Timestamp,
+    pub updated: Timestamp,
+}
+
+impl Terms {
+    /// Who does the work here: where there is no model, the seller's own worker does what one was to do.
+    pub fn done_by(&self, has_model: bool) -> Executor {
+        match self.executor {
+            Executor::Model if !has_model => Executor::Worker,
+            executor => executor,
+        }
+    }
+
+    /// Key of the program in the blob store. Each upload has its own, so that deleting it cannot affect another service with
+    /// the same program.
+    pub fn program_blob(&self) -> Option<String> {
+        let (hash, copy) = (self.program.as_ref()?, self.program_copy.as_ref());
+        Some(copy.map_or_else(|| format!("programs/{hash}.wasm"), |copy| format!("programs/{hash}-{copy}.wasm")))
+    }
+
+    /// What the work may use: its tools, never more than the seller earns with it, and the model, which the platform's fee
+    /// pays for.
+    pub fn budget(&self, has_model: bool) -> Usage {
+        let split = Split::of(self.price);
+        let executor = self.done_by(has_model);
+        let uses_tools = executor != Executor::Worker && !self.tools.is_empty();
+        Usage {
+            tools: if uses_tools { self.tool_budget.min(split.revenue) } else { Usdc::ZERO },
+            model: if executor == Executor::Model { split.fee } else { Usdc::ZERO },
+        }
+    }
+
+    /// What the work may use that is bought without a quote. Such a payment does not say which terms its buyer was shown, so
+    /// a raise counts only after the lifetime of a quote. The model's part is a part of the price, which the payment says.
+    pub fn budget_without_quote(&self, has_model: bool, now: Timestamp, quote_ttl: Duration) -> Usage {
+        let budget = self.budget(has_model);
+        match self.raised.filter(|raise| now < raise.at.plus(quote_ttl)) {
+            Some(raise) => Usage {
+                tools: budget.tools.min(raise.tools),
+                model: if raise.model { budget.model } else { Usdc::ZERO },
+            },
+            None => budget,
+        }
+    }
+
+    /// These terms as what follows `before`: a raise is noted with what counted until now.
+    pub fn noting_raise(self, before: &Terms, has_model: bool, now: Timestamp, quote_ttl: Duration) -> Terms {
+        let exceeds =
+            |new: Usage, old: Usage| new.tools > old.tools || new.model > Usdc::ZERO && old.model == Usdc::ZERO;
+        let (new, old) = (self.budget(has_model), before.budget(has_model));
+        let counted = before.budget_without_quote(has_model, now, quote_ttl);
+        let at = match before.raised {
+            Some(raise) if !exceeds(new, old) => raise.at,
+            _ => now,
+        };
+        let raise = Raise { at, tools: counted.tools, model: counted.model > Usdc::ZERO };
+        Terms { raised: exceeds(new, counted).then_some(raise), ..self }
+    }
+
+    /// The most of the price that is kept if the work fails: what it may use up.
+    pub fn kept_if_failed_up_to(&self, has_model: bool) -> Usdc {
+        self.budget(has_model).total()
+    }
+}
+
+impl Service {
+    /// Whether it can be bought: a program has to be brought first.
+    pub fn is_offered(&self) -> bool {
+        self.active && (self.terms.executor != Executor::Program || self.terms.program.is_some())
+    }
+
+    /// Follows from both slugs.
+    pub fn id(&self, soul: &Slug) -> Uuid {
+        ids::uuid_of(&[b"service", soul.as_str().as_bytes(), self.slug.as_str().as_bytes()])
+    }
+}
+
+/// What sellers write as JSON is kept as text: the database has its own limits for numbers and nesting, and a stranger's
+/// schema is not to meet them.
+mod as_text {
+    use serde::de::DeserializeOwned;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
+
+    pub fn serialize<T: Serialize, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&serde_json::to_string(value).map_err(ser::Error::custom)?)
+    }
+
+    pub fn deserialize<'de, T: DeserializeOwned, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+        serde_json::from_str(&String::deserialize(deserializer)?).map_err(de::Error::custom)
+    }
+}
+
+pub fn key(soul: &str, service: &str) -> Key {
+    Key::new(partition(soul), format!("SERVICE#{service}"))
+}
+
+/// A version's terms, which never change.
+pub fn terms_key(soul: &str, service: &str, version: u32) -> Key {
+    Key::new(partition(soul), format!("TERMS#{service}#{version:06}"))
+}
+
+/// Key of a program that was replaced. Blobs with this prefix are deleted once no quote and no job can need them
+/// (template.yaml, `BlobBucket`).
+fn replaced_blob(blob: &str) -> String {
+    blob.replacen("programs/", "programs/replaced/", 1)
+}
+
+/// The program of these terms, which later ones may have replaced.
+pub async fn load_program(blobs: &dyn Blobs, terms: &Terms) -> Result<Option<Vec<u8>>, StoreError> {
+    let Some(blob) = terms.program_blob() else { return Ok(None) };
+    let found = match blobs.get(&blob).await? {
+        None => blobs.get(&replaced_blob(&blob)).await?,
+        found => found,
+    };
+    found.map(Some).ok_or_else(|| StoreError::new(format_args!("the program {blob} is missing")))
+}
+
+/// Copies the program of these terms to the key for replaced ones, and returns the old key. `None` if there is nothing to move.
+pub async fn copy_replaced(blobs: &dyn Blobs, terms: &Terms) -> Result<Option<String>, StoreError> {
+    // Older blobs are named by the program's hash alone, and another service may use the same one.
+    let Some(blob) = terms.program_blob().filter(|_| terms.program_copy.is_some()) else { return Ok(None) };
+    let Some(bytes) = blobs.get(&blob).await? else { return Ok(None) };
+    blobs.put(&replaced_blob(&blob), "application/wasm", bytes).await?;
+    Ok(Some(blob))
+}
+
+/// The service, a little behind the latest write.
+pub async fn load(db: &Db, soul: &str, service: &str) -> Result<Option<Service>, StoreError> {
+    if service.parse::<Slug>().is_err() {
+        return Ok(None);
+    }
+    db.get(&db.tables.souls, key(soul, service)).await
+}
+
+/// The terms as they were quoted.
+pub async fn load_terms(db: &Db, soul: &str, service: &str, version: u32) -> Result<Option<Terms>, StoreError> {
+    db.get(&db.tables.souls, terms_key(soul, service, version)).await
+}
+
+/// The service as the latest write left it.
+pub async fn load_latest(db: &Db, soul: &str, service: &str) -> Result<Option<Service>, StoreError> {
+    if service.parse::<Slug>().is_err() {
+        return Ok(None);
+    }
+    db.get_latest(&db.tables.souls, key(soul, service)).await
+}
+
+/// All services of a soul, the disabled ones included.
+pub async fn of_soul(db: &Db, soul: &str) -> Result<Vec<Service>, StoreError> {
+    db.query(Query::prefixed(&db.tables.souls, &partition(soul), "SERVICE#", MAX_SERVICES)?).await
+}
+
+/// The same as the latest writes left them.
+pub async fn of_soul_latest(db: &Db, soul: &str) -> Result<Vec<Service>, StoreError> {
+    db.query(Query::prefixed(&db.tables.souls, &partition(soul), "SERVICE#", MAX_SERVICES)?.latest()).await
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const TTL: Duration = Duration::from_secs(1800);
+
+    fn terms(executor: &str, price: u64, tool_budget: u64) -> Terms {
+        let terms = json!({
+            "version": 1, "name": "Work", "price": price, "deadline_seconds": 60, "sandbox": false, "executor": executor,
+            "tools": ["web_read"], "tool_budget": tool_budget,
+        });
+        serde_json::from_value(terms).unwrap()
+    }
+
+    /// The terms after a change at this second, and what the work may use at that moment without a quote.
+    fn changed(before: &Terms, terms: Terms, second: i64) -> (Terms, (u64, u64)) {
+        let now = Timestamp::from_secs(second);
+        let after = Terms { raised: before.raised, ..terms }.noting_raise(before, true, now, TTL);
+        let used = after.budget_without_quote(true, now, TTL);
+        (after, (used.tools.micro(), used.model.micro()))
+    }
+
+    #[test]
+    fn of_many_raises_the_least_counts_and_a_quiet_one_ends() {
+        let first = terms("program", 500_000, 5_000);
+        let (second, used) = changed(&first, terms("program", 500_000, 20_000), 1_000);
+        assert_eq!(used, (5_000, 0));
+        let (third, used) = changed(&second, terms("program", 500_000, 300_000), 2_000);
+        assert_eq!(used, (5_000, 0), "the first is still shown by open quotes");
+        let later = |second: i64| third.budget_without_quote(true, Timestamp::from_secs(second), TTL).tools.micro();
+        assert_eq!((later(3_799), later(3_800)), (5_000, 300_000));
+        // Lowered and raised again, or made dearer and cheaper again: nothing is forgotten.
+        let (lowered, used) = changed(&third, terms("program", 500_000, 10_000), 2_100);
+        assert_eq!(used, (5_000, 0));
+        let (dearer, _) = changed(&lowered, terms("program", 900_000, 10_000), 2_200);
+        let (back, used) = changed(&dearer, terms("program", 500_000, 300_000), 2_300);
+        assert_eq!(used, (5_000, 0));
+        // A change of something else does not begin the time anew.
+        let (named, _) =
+            changed(&back, Terms { name: "Other".to_owned(), ..terms("program", 500_000, 300_000) }, 4_000);
+        assert_eq!(named.budget_without_quote(true, Timestamp::from_secs(4_100), TTL).tools.micro(), 300_000);
+        let (plain, used) = changed(&named, terms("program", 500_000, 1_000), 4_200);
+        assert_eq!((used, plain.raised), ((1_000, 0), None), "a lowering counts at once");
+    }
+
+    #[test]
+    fn a_model_in_place_of_a_worker_is_a_raise_and_a_dearer_one_is_not() {
+        let worker = terms("worker", 500_000, 5_000);
+        let (model, used) = changed(&worker, terms("model", 500_000, 5_000), 1_000);
+        assert_eq!(used, (0, 0));
+        let after = model.budget_without_quote(true, Timestamp::from_secs(2_800), TTL);
+        assert_eq!((after.tools.micro(), after.model.micro()), (5_000, 100_000));
+        let (_, used) = changed(&model, terms("model", 1_000_000, 5_000), 3_000);
+        assert_eq!(used, (5_000, 200_000), "who pays that price was shown it");
+    }
+}

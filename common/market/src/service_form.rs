@@ -1,0 +1,393 @@
+//! What a body may say of a service, at registration, at its creation and in a change: the members it names, and what has
+//! to hold of the service they make (contract §19).
+
+use base::clock::Timestamp;
+use base::input::FieldError;
+use base::money::Usdc;
+use gate::work::allowance::may_be_used;
+use gate::work::checks::{self, Case, Check};
+use ledger::fee::Split;
+use ledger::webhooks::form::check_address;
+use platform::config::ModelPrices;
+use platform::net::FetchPolicy;
+use serde_json::{Map, Value};
+use tools::spec::Catalog;
+
+use super::afford::{self, TextOf};
+use super::category::Category;
+use super::form::{Reader, Wrong, boolean, dollars, shown, slug, text, whole, wrong};
+use super::schema::{self, under};
+use super::service::{Executor, MAX_TEST_CASES, Service, Terms, TestCase};
+use super::soul::Slug;
+use super::workshop::MOST_EXECUTION;
+
+const LEAST_PRICE: Usdc = Usdc::from_micro(10_000);
+const MOST_PRICE: Usdc = Usdc::from_micro(1_000_000_000);
+const LEAST_SANDBOX_PRICE: Usdc = Usdc::from_micro(500_000);
+const DEADLINES: (u32, u32) = (10, 7 * 24 * 3600);
+const MOST_EXECUTION_SECS: u32 = MOST_EXECUTION.as_secs() as u32;
+const MAX_TOOLS: usize = 20;
+const MAX_CHECKS: usize = 20;
+/// All test cases of a service as JSON, in bytes.
+const MAX_TESTS_BYTES: usize = 32 * 1024;
+
+/// What depends on the deployment.
+pub struct Ground<'a> {
+    /// What services may use.
+    pub catalog: &'a Catalog,
+    /// What the model costs that runs services, if there is one.
+    pub model: Option<ModelPrices>,
+    /// The text of the soul that offers the service.
+    pub text: TextOf<'a>,
+    /// Where webhooks may lead.
+    pub policy: &'a FetchPolicy,
+}
+
+/// The members a body names. `Some(None)` takes a member away.
+#[derive(Debug, Default)]
+pub struct Change {
+    name: Option<String>,
+    price: Option<Usdc>,
+    description: Option<Option<String>>,
+    category: Option<Category>,
+    active: Option<bool>,
+    sandbox: Option<bool>,
+    input_schema: Option<Option<Value>>,
+    output_schema: Option<Option<Value>>,
+    deadline_seconds: Option<Option<u32>>,
+    executor: Option<Executor>,
+    tools: Option<Option<Vec<String>>>,
+    tool_budget: Option<Option<Usdc>>,
+    webhook_url: Option<Option<String>>,
+    test_cases: Option<Option<Vec<TestCase>>>,
+}
+
+impl Change {
+    /// Reads the body of a change: everything may be absent, and a slug is not changed.
+    pub fn read(body: &Map<String, Value>, ground: &Ground<'_>) -> Result<Change, Vec<FieldError>> {
+        let mut reader = Reader::new(body);
+        let change = Change {
+            name: reader.given("name", shown(1, 255, false)),
+            price: reader.given("price_usd", dollars(LEAST_PRICE, MOST_PRICE)),
+            description: reader.nullable("description", shown(0, 2000, true)),
+            category: reader.given("category", category),
+            active: reader.given("active", boolean),
+            sandbox: reader.given("sandbox", boolean),
+            input_schema: reader.nullable("input_schema", admitted),
+            output_schema: reader.nullable("output_schema", admitted),
+            deadline_seconds: reader.nullable("deadline_seconds", whole(DEADLINES.0, DEADLINES.1)),
+            executor: reader.given("executor", executor),
+            tools: reader.nullable("tools", |value| tools(ground.catalog, value)),
+            tool_budget: reader.nullable("tool_budget_usd", dollars(Usdc::ZERO, MOST_PRICE)),
+            webhook_url: reader.nullable("webhook_url", |value| webhook(value, ground.policy)),
+            test_cases: reader.nullable("test_cases", test_cases),
+        };
+        if reader.errors.is_empty() { Ok(change) } else { Err(reader.errors) }
+    }
+
+    /// What strangers will read of this change, by member.
+    pub fn texts(&self) -> Vec<(&'static str, String)> {
+        let mut texts = Vec::new();
+        texts.extend(self.name.clone().map(|name| ("name", name)));
+        texts.extend(self.description.clone().flatten().map(|description| ("description", description)));
+        for (path, schema) in [("input_schema", &self.input_schema), ("output_schema", &self.output_schema)] {
+            if let Some(Some(schema)) = schema {
+                let mut words = String::new();
+                strings(schema, &mut words);
+                texts.push((path, words));
+            }
+        }
+        texts
+    }
+
+    /// The service with this change, or what does not go together. The version of its terms is the caller's to raise.
+    pub fn apply(&self, service: &Service, ground: &Ground<'_>) -> Result<Service, Vec<FieldError>> {
+        let mut changed = service.clone();
+        let terms = &mut changed.terms;
+        set(&mut terms.name, self.name.clone());
+        set(&mut terms.price, self.price);
+        set(&mut terms.sandbox, self.sandbox);
+        set(&mut terms.input_schema, self.input_schema.clone());
+        set(&mut terms.output_schema, self.output_schema.clone());
+        set(&mut terms.tools, self.tools.clone().map(Option::unwrap_or_default));
+        set(&mut terms.tool_budget, self.tool_budget.map(Option::unwrap_or_default));
+        if let Some(url) = self.webhook_url.clone().filter(|url| *url != terms.webhook_url) {
+            terms.webhook_number += u32::from(url.is_some());
+            terms.webhook_url = url;
+        }
+        terms.executor = self.executor.unwrap_or_else(|| follow(terms, ground));
+        let default_before = default_deadline(service.terms.executor);
+        match self.deadline_seconds {
+            Some(Some(seconds)) => terms.deadline_seconds = seconds,
+            Some(None) => terms.deadline_seconds = default_deadline(terms.executor),
+            None if terms.deadline_seconds == default_before => {
+                terms.deadline_seconds = default_deadline(terms.executor);
+            }
+            None => {}
+        }
+        if terms.executor != Executor::Program {
+            (terms.program, terms.program_copy) = (None, None);
+        }
+        set(&mut changed.description, self.description.clone());
+        changed.description = changed.description.filter(|description| !description.is_empty());
+        set(&mut changed.category, self.category);
+        set(&mut changed.active, self.active);
+        set(&mut changed.test_cases, self.test_cases.clone().map(Option::unwrap_or_default));
+        let errors = self.conflicts(&changed, ground);
+        if errors.is_empty() { Ok(changed) } else { Err(errors) }
+    }
+
+    /// What does not go together.
+    fn conflicts(&self, service: &Service, ground: &Ground<'_>) -> Vec<FieldError> {
+        let terms = &service.terms;
+        let mut errors = Vec::new();
+        let mut wrong = |path: &str, message: &str| errors.push(FieldError::new(path, message));
+        if terms.sandbox && terms.price < LEAST_SANDBOX_PRICE {
+            wrong("price_usd", "must be at least 0.5 with sandbox");
+        }
+        match terms.executor {
+            Executor::Model if self.executor.is_some() && ground.model.is_none() => {
+                wrong("executor", "this deployment has no model; use worker, or program with sandbox");
+            }
+            Executor::Worker if terms.sandbox => wrong("sandbox", "a worker runs on your machine; use program"),
+            Executor::Program if !terms.sandbox => wrong("sandbox", "must be true for a program"),
+            _ => {}
+        }
+        if terms.webhook_url.is_some() && terms.executor != Executor::Worker {
+            wrong("webhook_url", "only a worker is told of its jobs");
+        }
+        if !terms.tools.is_empty() {
+            if terms.executor == Executor::Worker {
+                wrong("tools", "a worker calls tools by itself");
+            }
+            if terms.tool_budget == Usdc::ZERO {
+                wrong("tool_budget_usd", "must be above 0 with tools");
+            }
+        }
+        if terms.tool_budget > Split::of(terms.price).revenue {
+            wrong("tool_budget_usd", "must be at most your share of the price");
+        }
+        if terms.executor != Executor::Worker && terms.deadline_seconds > MOST_EXECUTION_SECS {
+            let message = format!("must be at most {MOST_EXECUTION_SECS} for a model or a program");
+            wrong("deadline_seconds", &message);
+        }
+        if let Some(least) = afford::too_cheap(ground.catalog, ground.model, ground.text, service) {
+            let message = format!(
+                "must be at least {least}: the platform's part of it pays for the model, which reads the soul's text, \
+                 the schema and the tools before it answers"
+            );
+            wrong("price_usd", &message);
+        }
+        if let Some(schema) = &terms.input_schema {
+            for (index, case) in service.test_cases.iter().enumerate() {
+                let wrong = schema::validate(schema, &case.input).err().unwrap_or_default();
+                errors.extend(under(&format!("test_cases.{index}.input"), wrong));
+            }
+        }
+        errors
+    }
+}
+
+/// A new service, from a body that has to name it.
+pub fn create(
+    body: &Map<String, Value>,
+    ground: &Ground<'_>,
+    now: Timestamp,
+) -> Result<(Service, Change), Vec<FieldError>> {
+    // Where there is nothing yet, `null` is the same as absent.
+    let body: Map<String, Value> =
+        body.iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (name.clone(), value.clone())).collect();
+    let mut reader = Reader::new(&body);
+    let slug = reader.required("slug", slug);
+    let mut errors = reader.errors;
+    let missing = ["name", "price_usd"].into_iter().filter(|name| !body.contains_key(*name));
+    errors.extend(missing.map(|name| FieldError::new(name, "is required")));
+    let change = Change::read(&body, ground);
+    match (slug, change) {
+        (Some(slug), Ok(change)) if errors.is_empty() => {
+            let executor =
+                if change.webhook_url.is_some() || ground.model.is_none() { Executor::Worker } else { Executor::Model };
+            let service = change.apply(&blank(slug, executor, now), ground)?;
+            Ok((service, change))
+        }
+        (_, change) => {
+            errors.extend(change.err().unwrap_or_default());
+            Err(errors)
+        }
+    }
+}
+
+fn blank(slug: Slug, executor: Executor, now: Timestamp) -> Service {
+    let terms = Terms {
+        version: 1,
+        name: String::new(),
+        price: Usdc::ZERO,
+        input_schema: None,
+        output_schema: None,
+        deadline_seconds: default_deadline(executor),
+        sandbox: false,
+        executor,
+        tools: Vec::new(),
+        tool_budget: Usdc::ZERO,
+        program: None,
+        program_copy: None,
+        webhook_url: None,
+        webhook_number: 0,
+        raised: None,
+    };
+    Service {
+        slug,
+        description: None,
+        active: true,
+        category: Category::default(),
+        terms,
+        test_cases: Vec::new(),
+        trial: None,
+        total_executions: 0,
+        created: now,
+        updated: now,
+    }
+}
+
+/// Who does the work if nobody says: what does it now, as long as it can.
+fn follow(terms: &Terms, ground: &Ground<'_>) -> Executor {
+    match terms.executor {
+        Executor::Worker if terms.sandbox && ground.model.is_some() => Executor::Model,
+        Executor::Worker if terms.sandbox => Executor::Program,
+        Executor::Program if !terms.sandbox && ground.model.is_some() => Executor::Model,
+        Executor::Program if !terms.sandbox => Executor::Worker,
+        executor => executor,
+    }
+}
+
+/// Seconds: a person may be behind a worker.
+fn default_deadline(executor: Executor) -> u32 {
+    match executor {
+        Executor::Model | Executor::Program => 240,
+        Executor::Worker => 24 * 3600,
+    }
+}
+
+fn set<T>(to: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *to = value;
+    }
+}
+
+fn admitted(value: &Value) -> Result<Value, Wrong> {
+    schema::admit(value)?;
+    Ok(value.clone())
+}
+
+fn category(value: &Value) -> Result<Category, Wrong> {
+    value.as_str().unwrap_or_default().parse().or_else(wrong)
+}
+
+fn executor(value: &Value) -> Result<Executor, Wrong> {
+    match value.as_str() {
+        Some("model") => Ok(Executor::Model),
+        Some("worker") => Ok(Executor::Worker),
+        Some("program") => Ok(Executor::Program),
+        _ => wrong("must be one of model, worker, program"),
+    }
+}
+
+/// Names of tools, as the catalog writes them.
+fn tools(catalog: &Catalog, value: &Value) -> Result<Vec<String>, Wrong> {
+    let Some(names) = value.as_array().filter(|names| names.len() <= MAX_TOOLS) else {
+        return wrong(format!("must be an array of at most {MAX_TOOLS} names of tools"));
+    };
+    let mut found: Vec<String> = Vec::new();
+    let mut errors = Vec::new();
+    for (index, name) in names.iter().enumerate() {
+        match catalog.name_of(name.as_str().unwrap_or_default()) {
+            Some(name) if catalog.find(name).is_some_and(|tool| !may_be_used(tool)) => {
+                errors.push(FieldError::new(index.to_string(), "is no tool for sold work"));
+            }
+            Some(name) if found.iter().any(|known| known == name) => {}
+            Some(name) => found.push(name.to_owned()),
+            None => errors.push(FieldError::new(index.to_string(), "is no tool of this service")),
+        }
+    }
+    if errors.is_empty() { Ok(found) } else { Err(errors) }
+}
+
+/// Judged by its text only; where it leads is judged again whenever it is called.
+fn webhook(value: &Value, policy: &FetchPolicy) -> Result<String, Wrong> {
+    let text = text(1, 2048)(value)?;
+    match check_address(&text, policy) {
+        Ok(_) => Ok(text),
+        Err(refused) => wrong(refused),
+    }
+}
+
+fn test_cases(value: &Value) -> Result<Vec<TestCase>, Wrong> {
+    let Some(cases) = value.as_array().filter(|cases| cases.len() <= MAX_TEST_CASES) else {
+        return wrong(format!("must be an array of at most {MAX_TEST_CASES} test cases"));
+    };
+    let bytes = value.to_string().len();
+    if bytes > MAX_TESTS_BYTES {
+        return wrong(format!("may have at most {MAX_TESTS_BYTES} bytes together, have {bytes}"));
+    }
+    let cases = each(cases, test_case)?;
+    let judged: Vec<Case> =
+        cases.iter().map(|case| Case { input: case.input.clone(), checks: case.checks.clone() }).collect();
+    let errors = checks::problems(&judged, "");
+    if errors.is_empty() {
+        return Ok(cases);
+    }
+    let at = |error: FieldError| FieldError { path: error.path.trim_start_matches('.').to_owned(), ..error };
+    Err(errors.into_iter().map(at).collect())
+}
+
+fn test_case(value: &Value) -> Result<TestCase, Wrong> {
+    let Some(body) = value.as_object() else { return wrong("must be an object") };
+    let mut reader = Reader::new(body);
+    let name = reader.required("name", text(1, 100));
+    let input = reader.required("input", |value| match value {
+        Value::Object(_) => Ok(value.clone()),
+        _ => wrong("must be an object"),
+    });
+    let checks = reader.required("checks", |value| match value.as_array() {
+        Some(checks) if (1..=MAX_CHECKS).contains(&checks.len()) => each(checks, check),
+        _ => wrong(format!("must be an array of 1 to {MAX_CHECKS} checks")),
+    });
+    match (name, input, checks) {
+        (Some(name), Some(input), Some(checks)) => Ok(TestCase { name, input, checks }),
+        _ => Err(reader.errors),
+    }
+}
+
+fn check(value: &Value) -> Result<Check, Wrong> {
+    let words = ["equals", "matches", "exists", "max_length"];
+    let given = words.iter().filter(|word| value.get(**word).is_some()).count();
+    match serde_json::from_value(value.clone()) {
+        Ok(check) if given == 1 => Ok(check),
+        _ => wrong(format!("must have a path (a JSON pointer) and one of {}", words.join(", "))),
+    }
+}
+
+fn each<T>(items: &[Value], parse: impl Fn(&Value) -> Result<T, Wrong>) -> Result<Vec<T>, Wrong> {
+    let mut read = Vec::new();
+    let mut errors = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        match parse(item) {
+            Ok(item) => read.push(item),
+            Err(wrong) => errors.extend(under(&index.to_string(), wrong)),
+        }
+    }
+    if errors.is_empty() { Ok(read) } else { Err(errors) }
+}
+
+/// Every text in a value, a line each: a schema's descriptions are read by strangers too.
+fn strings(value: &Value, into: &mut String) {
+    match value {
+        Value::String(text) => {
+            into.push_str(text);
+            into.push('\n');
+        }
+        Value::Array(items) => items.iter().for_each(|item| strings(item, into)),
+        Value::Object(members) => members.values().for_each(|member| strings(member, into)),
+        _ => {}
+    }
+}

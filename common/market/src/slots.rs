@@ -1,0 +1,116 @@
+//! Places in the executor. A soul and a buyer may each have only so many jobs done at once, so that none of them takes all
+//! there are; a job that finds no place is put down and tried later.
+//!
+//! A place is a row that is taken by a condition and good until a time, as a lease is: whoever dies in it blocks it no
+//! longer than one execution lasts, and not for the job itself, which comes back to its own place.
+
+use std::time::Duration;
+
+use base::clock::Timestamp;
+use base::digest::sha256;
+use base::ids::{AgentId, RequestId};
+use platform::http::log;
+use platform::store::{Db, Key, StoreError, Write};
+use serde::{Deserialize, Serialize};
+
+use super::workshop::MOST_EXECUTION;
+
+/// Jobs of one soul that are done at once.
+pub const OF_SOUL: u8 = 3;
+/// Jobs of one buyer that are done at once.
+pub const OF_BUYER: u8 = 4;
+/// Trials that are run at once, whoever's they are: nobody pays for them.
+pub const OF_TRIALS: u8 = 2;
+/// For reading what the work is made of and for putting its result away.
+const MARGIN: Duration = Duration::from_secs(60);
+
+#[derive(Serialize, Deserialize)]
+struct Row {
+    holder: String,
+    until: Timestamp,
+    /// Unix seconds after which the row may go.
+    expires: i64,
+}
+
+/// Places that were taken together.
+pub struct Slots {
+    taken: Vec<Key>,
+    holder: String,
+}
+
+/// Takes the places of a soul's job. `None` if its soul or its buyer has no more.
+pub async fn take(
+    db: &Db,
+    soul: &str,
+    buyer: AgentId,
+    job: RequestId,
+    now: Timestamp,
+) -> Result<Option<Slots>, StoreError> {
+    let pools = [(format!("SLOTS#SOUL#{soul}"), OF_SOUL), (format!("SLOTS#BUYER#{buyer}"), OF_BUYER)];
+    take_all(db, &pools, job.to_string(), MOST_EXECUTION, now).await
+}
+
+/// Takes a place for a trial that lasts so long at the most.
+pub async fn take_for_trial(db: &Db, trial: &str, most: Duration, now: Timestamp) -> Result<Option<Slots>, StoreError> {
+    take_all(db, &[("SLOTS#TRIALS".to_owned(), OF_TRIALS)], trial.to_owned(), most, now).await
+}
+
+async fn take_all(
+    db: &Db,
+    pools: &[(String, u8)],
+    holder: String,
+    most: Duration,
+    now: Timestamp,
+) -> Result<Option<Slots>, StoreError> {
+    let mut slots = Slots { taken: Vec::new(), holder };
+    let until = now.plus(most + MARGIN);
+    for (pool, count) in pools {
+        match take_one(db, pool, *count, &slots.holder, until, now).await? {
+            Some(key) => slots.taken.push(key),
+            None => {
+                slots.release(db, now).await;
+                return Ok(None);
+            }
+        }
+    }
+    Ok(Some(slots))
+}
+
+async fn take_one(
+    db: &Db,
+    pool: &str,
+    count: u8,
+    holder: &str,
+    until: Timestamp,
+    now: Timestamp,
+) -> Result<Option<Key>, StoreError> {
+    // Everybody begins elsewhere, so that the first free place is found soon, and a job finds its own again.
+    let first = sha256(holder.as_bytes())[0] % count;
+    for place in (0..count).map(|step| (first + step) % count) {
+        let key = Key::new(pool, format!("{place:02}"));
+        let row = Row { holder: holder.to_owned(), until, expires: until.secs() };
+        let write = Write::put(&db.tables.souls, key.clone(), &row)?
+            .only_if("attribute_not_exists(#pk) OR #until <= :now OR #holder = :holder")
+            .bind("now", now)?
+            .bind("holder", holder)?;
+        if db.write_if(write).await? {
+            return Ok(Some(key));
+        }
+    }
+    Ok(None)
+}
+
+impl Slots {
+    /// Gives the places back. One that cannot be given back is free when its time is over.
+    pub async fn release(self, db: &Db, now: Timestamp) {
+        for key in self.taken {
+            let release = async {
+                let write = Write::update(&db.tables.souls, key, "SET #until = :now").only_if("#holder = :holder");
+                db.write_if(write.bind("now", now)?.bind("holder", &self.holder)?).await
+            };
+            if let Err(error) = release.await {
+                log::failure("a place in the executor could not be given back", &error);
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! What a soul sold, newest first: lists over the index of jobs, which holds the open, the completed and the failed ones
+//! apart. A page reads no more than its offset and its limit ask for, whatever the soul sold before.
+
+use std::collections::HashSet;
+
+use base::clock::Timestamp;
+use gate::jobs::job::{self, Job, Outcome, RETENTION, Status};
+use platform::store::db::Query;
+use platform::store::table::SOLD_INDEX;
+use platform::store::{Db, Key, StoreError};
+use serde::Deserialize;
+
+use super::jobs;
+
+/// Largest offset of a list: what lies deeper is asked for by status, or read off the statement.
+pub const MAX_OFFSET: usize = 10_000;
+/// Most open jobs that are looked at for those pending, or those in work: they are told apart by their leases.
+const OPEN_READ: usize = 1_000;
+const LOADED_AT_ONCE: usize = 100;
+
+/// Which part of the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Page {
+    pub limit: usize,
+    pub offset: usize,
+    pub status: Option<Status>,
+}
+
+/// A part of the list.
+pub struct Found {
+    pub jobs: Vec<Job>,
+    pub has_more: bool,
+}
+
+#[derive(Deserialize)]
+struct Row {
+    pk: String,
+    created: Timestamp,
+}
+
+/// A page of a soul's jobs, newest first.
+pub async fn of_soul(db: &Db, soul: &str, page: &Page, now: Timestamp) -> Result<Found, StoreError> {
+    match page.status {
+        Some(status @ (Status::Pending | Status::Processing)) => {
+            let rows = rows(db, soul, None, OPEN_READ, now).await?;
+            let wanted = page.offset + page.limit;
+            let mut open = Vec::new();
+            for rows in rows.chunks(LOADED_AT_ONCE) {
+                open.extend(load(db, rows, now).await?.into_iter().filter(|job| jobs::status(job, now) == status));
+                if open.len() > wanted {
+                    break;
+                }
+            }
+            let has_more = open.len() > wanted;
+            let jobs = open.into_iter().skip(page.offset).take(page.limit).collect();
+            Ok(Found { jobs, has_more })
+        }
+        status => {
+            let wanted: &[Option<Outcome>] = match status {
+                Some(Status::Completed) => &[Some(Outcome::Completed)],
+                Some(Status::Failed) => &[Some(Outcome::Failed)],
+                _ => &[None, Some(Outcome::Completed), Some(Outcome::Failed)],
+            };
+            let mut all = Vec::new();
+            for outcome in wanted {
+                all.extend(rows(db, soul, *outcome, page.offset + page.limit + 1, now).await?);
+            }
+            // A job that ends between two of the queries is in both.
+            let mut seen = HashSet::new();
+            all.retain(|row| seen.insert(row.pk.clone()));
+            all.sort_by_key(|row| std::cmp::Reverse(row.created));
+            let has_more = all.len() > page.offset + page.limit;
+            let shown: Vec<Row> = all.into_iter().skip(page.offset).take(page.limit).collect();
+            Ok(Found { jobs: load(db, &shown, now).await?, has_more })
+        }
+    }
+}
+
+/// Without those that are to be forgotten, so that there is never more to come than can be shown.
+async fn rows(
+    db: &Db,
+    soul: &str,
+    outcome: Option<Outcome>,
+    limit: usize,
+    now: Timestamp,
+) -> Result<Vec<Row>, StoreError> {
+    let kept = "#sold_by = :sold_by AND #created >= :since";
+    let query = Query::new(&db.tables.jobs, kept, limit).index(SOLD_INDEX.name).newest_first();
+    // In whole seconds, as `Job::is_forgotten` reckons.
+    let since = Timestamp::from_secs(now.secs() + 1).minus(RETENTION);
+    db.query(query.bind("sold_by", job::sold_by(soul, outcome))?.bind("since", since)?).await
+}
+
+/// The jobs of these rows that are still kept.
+async fn load(db: &Db, rows: &[Row], now: Timestamp) -> Result<Vec<Job>, StoreError> {
+    let keys: Vec<Key> = rows.iter().filter_map(|row| job::request_id_of(&row.pk)).map(job::key).collect();
+    let jobs: Vec<Option<Job>> = db.batch_get(&db.tables.jobs, &keys, false).await?;
+    Ok(jobs.into_iter().flatten().filter(|job| !job.is_forgotten(now)).collect())
+}

@@ -1,0 +1,100 @@
+//! The wire shapes of souls and services (mission document, "Soul marketplace resources"). Money is a number here.
+
+use base::money::Usdc;
+use serde_json::{Value, json};
+
+use super::recent::Purchases;
+use super::service::{Service, Terms};
+use super::soul::{Soul, TextVersion};
+
+/// The public profile. A soul that may not sell says so, and offers nothing.
+pub fn soul(soul: &Soul, lately: Purchases) -> Value {
+    let price = soul.price.filter(|_| soul.is_active());
+    json!({
+        "id": soul.id(),
+        "name": soul.name,
+        "slug": soul.slug,
+        "ens_name": soul.ens_name,
+        "bio": soul.bio,
+        "avatar_url": soul.avatar_url,
+        "status": soul.status,
+        "soul_for_sale": price.is_some(),
+        "soul_price": price.map(Usdc::to_number),
+        "version": soul.version,
+        "stats": {
+            "total_jobs": soul.jobs,
+            "avg_rating": soul.avg_rating(),
+            "rating_count": soul.rating_count,
+            "total_purchases": soul.purchases,
+            "purchases_last_24h": lately.last_24h,
+            "purchases_last_7d": lately.last_7d,
+            "purchases_last_30d": lately.last_30d,
+        },
+    })
+}
+
+/// What the registration's answer says of the soul.
+pub fn registered(soul: &Soul) -> Value {
+    json!({"id": soul.id(), "name": soul.name, "slug": soul.slug, "status": soul.status})
+}
+
+/// What the registration's answer says of the first service.
+pub fn first_service(soul: &Soul, service: &Service) -> Value {
+    json!({
+        "id": service.id(&soul.slug), "name": service.terms.name, "slug": service.slug,
+        "price_usd": service.terms.price.to_number(),
+    })
+}
+
+/// A service in the public profile, of a deployment with or without a model.
+pub fn offer(soul: &Soul, service: &Service, has_model: bool) -> Value {
+    let mut offer = first_service(soul, service);
+    offer["description"] = json!(service.description);
+    offer["input_schema"] = json!(service.terms.input_schema);
+    offer["total_executions"] = json!(service.total_executions);
+    // Ours: what a buyer may want to know before it pays.
+    offer["category"] = json!(service.category);
+    offer["version"] = json!(service.terms.version);
+    promises(&mut offer, &service.terms, has_model);
+    // Of these very terms: what an older version passed says nothing of this one.
+    let trial = service.trial.as_ref().filter(|trial| trial.version == service.terms.version);
+    offer["tests"] = match trial {
+        Some(trial) => json!({"passed": trial.passed, "total": trial.total, "at": trial.at.to_string()}),
+        None => Value::Null,
+    };
+    offer
+}
+
+/// A service as its seller sees it.
+pub fn service(soul: &Soul, service: &Service, has_model: bool) -> Value {
+    let terms = &service.terms;
+    let mut shown = offer(soul, service, has_model);
+    shown["active"] = json!(service.active);
+    shown["tools"] = json!(terms.tools);
+    shown["tool_budget_usd"] = terms.tool_budget.to_number();
+    shown["webhook_url"] = json!(terms.webhook_url);
+    shown["program"] = json!(terms.program);
+    shown["test_cases"] = json!(service.test_cases);
+    shown["test_failures"] = json!(service.trial.as_ref().map(|trial| &trial.failures));
+    shown["created_at"] = json!(service.created.to_string());
+    shown["updated_at"] = json!(service.updated.to_string());
+    shown
+}
+
+fn promises(offer: &mut Value, terms: &Terms, has_model: bool) {
+    offer["sandbox"] = json!(terms.sandbox);
+    offer["executor"] = json!(terms.done_by(has_model));
+    offer["deadline_seconds"] = json!(terms.deadline_seconds);
+    offer["kept_if_failed_up_to"] = terms.kept_if_failed_up_to(has_model).to_number();
+    offer["output_schema"] = json!(terms.output_schema);
+}
+
+/// One line of a text's history. Not the text.
+pub fn version(version: &TextVersion) -> Value {
+    json!({
+        "version": version.version,
+        "soul_hash": version.hash,
+        "change_note": version.note,
+        "created_at": version.at.to_string(),
+    })
+}

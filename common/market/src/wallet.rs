@@ -1,0 +1,176 @@
+//! The wallet a seller is paid at. One wallet leads to one soul, and one soul to one wallet.
+//!
+//! A link is made by the soul key. Whoever also proves to hold the wallet has a link that nobody can take, and takes it
+//! from whoever has none such: so an address cannot be occupied by somebody else for longer than its owner cares.
+//!
+//! What a soul's own wallet buys of it counts for nothing, and it does not rate. Its own is a wallet whose owner signed for
+//! the link, or that was paid out to: a bare link could be to anybody's.
+
+use base::clock::Timestamp;
+use base::ids::AgentId;
+use evm::Address;
+use ledger::seller::{self, Books};
+use platform::store::{Db, StoreError, Write, WriteError};
+use serde::{Deserialize, Serialize};
+
+use super::index;
+use super::rating::{self, Votes};
+use super::reputation;
+use super::soul::{self, Slug, Soul};
+
+/// How often a link is tried against others' changes.
+const TRIES: usize = 20;
+
+/// The row that leads from a wallet to its soul.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Claim {
+    soul: Slug,
+    /// The wallet's owner signed for it.
+    #[serde(default)]
+    verified: bool,
+}
+
+/// Links a wallet to a soul, in place of the one it had. `Ok(false)` if the wallet is another soul's.
+pub async fn link(db: &Db, slug: &Slug, wallet: Address, proven: bool, now: Timestamp) -> Result<bool, StoreError> {
+    for _ in 0..TRIES {
+        let soul = soul::load_latest(db, slug.as_str()).await?.ok_or_else(|| StoreError::new("the soul is gone"))?;
+        let claim: Option<Claim> = db.get_latest(&db.tables.souls, soul::wallet_key(wallet)).await?;
+        let other = claim.as_ref().filter(|claim| claim.soul != soul.slug);
+        if other.is_some_and(|other| other.verified || !proven) {
+            return Ok(false);
+        }
+        if soul.wallet == Some(wallet) && (soul.wallet_verified || !proven) {
+            return Ok(true);
+        }
+        // A link that nobody signed for says nothing of who holds the wallet: it may be an unhappy buyer's.
+        let own = if proven { own_purchases(db, soul.slug.as_str(), wallet).await? } else { None };
+        let left = own.as_ref().map(|own| own.left);
+        let mut writes =
+            vec![claim_it(db, &soul, wallet, other, proven)?, set_it(db, &soul, wallet, proven, left, now)?];
+        if let Some(own) = own {
+            writes.extend(own.writes);
+            writes.push(index::pending(db, &soul.slug, now)?);
+        }
+        if let Some(other) = other {
+            let loser = Write::update(
+                &db.tables.souls,
+                soul::key(other.soul.as_str()),
+                "REMOVE #wallet, #wallet_verified, #ens_name",
+            );
+            writes.push(loser.only_if("#wallet = :wallet").bind("wallet", wallet)?);
+        }
+        if let Some(before) = soul.wallet.filter(|before| *before != wallet) {
+            let free = Write::delete(&db.tables.souls, soul::wallet_key(before)).only_if("#soul = :soul");
+            writes.push(free.bind("soul", &soul.slug)?);
+        }
+        match db.transact(&writes).await {
+            Ok(()) => return Ok(true),
+            Err(WriteError::Refused(_)) => {}
+            Err(WriteError::Failed(error)) => return Err(error),
+        }
+    }
+    Err(StoreError::new("the soul or its wallet changes all the time"))
+}
+
+/// A seller that has itself paid to a wallet owns it, whether it signed for it or not.
+pub async fn is_paid_at(db: &Db, slug: &Slug, wallet: Address, now: Timestamp) -> Result<(), StoreError> {
+    for _ in 0..TRIES {
+        let Some(mut own) = own_purchases(db, slug.as_str(), wallet).await? else { return Ok(()) };
+        let set = format!("SET #buyers = :buyers, #backing = :backing ADD {}", Votes::ADDED);
+        let ranked = Write::update(&db.tables.souls, soul::key(slug.as_str()), &set).only_if("attribute_exists(#pk)");
+        own.writes.push(own.left.bind(ranked)?);
+        own.writes.push(index::pending(db, slug, now)?);
+        match db.transact(&own.writes).await {
+            Ok(()) => return Ok(()),
+            Err(WriteError::Refused(_)) => {}
+            Err(WriteError::Failed(error)) => return Err(error),
+        }
+    }
+    Err(StoreError::new("the seller's balance changes all the time"))
+}
+
+fn claim_it(db: &Db, soul: &Soul, wallet: Address, other: Option<&Claim>, proven: bool) -> Result<Write, StoreError> {
+    let claim = Claim { soul: soul.slug.clone(), verified: proven };
+    let put = Write::put(&db.tables.souls, soul::wallet_key(wallet), &claim)?;
+    match other {
+        None => put.only_if("attribute_not_exists(#pk) OR #soul = :soul").bind("soul", &soul.slug),
+        Some(other) => {
+            put.only_if("#soul = :other AND #verified = :unproven").bind("other", &other.soul)?.bind("unproven", false)
+        }
+    }
+}
+
+/// `left` are the buyers without the wallet, if it was one of them.
+fn set_it(
+    db: &Db,
+    soul: &Soul,
+    wallet: Address,
+    proven: bool,
+    left: Option<Left>,
+    now: Timestamp,
+) -> Result<Write, StoreError> {
+    let mut set = "SET #wallet = :wallet, #wallet_verified = :proven, #updated = :now".to_owned();
+    if left.is_some() {
+        set.push_str(", #buyers = :buyers, #backing = :backing");
+    }
+    // A name of the wallet before is not this one's.
+    if soul.wallet != Some(wallet) {
+        set.push_str(" REMOVE #ens_name");
+    }
+    if left.is_some() {
+        set.push_str(" ADD ");
+        set.push_str(Votes::ADDED);
+    }
+    let mut write = Write::update(&db.tables.souls, soul::key(soul.slug.as_str()), &set)
+        .bind("wallet", wallet)?
+        .bind("proven", proven)?
+        .bind("now", now)?;
+    if let Some(left) = left {
+        write = left.bind(write)?;
+    }
+    match soul.wallet {
+        Some(before) => write.only_if("#wallet = :before").bind("before", before),
+        None => Ok(write.only_if("attribute_exists(#pk) AND attribute_not_exists(#wallet)")),
+    }
+}
+
+/// What makes a wallet's purchases the soul's own.
+struct Own {
+    writes: Vec<Write>,
+    /// For the soul's record, which its callers write.
+    left: Left,
+}
+
+/// The different buyers that are left, and what they count for; and the ratings that count no more.
+#[derive(Clone, Copy)]
+struct Left {
+    buyers: u64,
+    backing: u64,
+    votes: Votes,
+}
+
+impl Left {
+    fn bind(self, write: Write) -> Result<Write, StoreError> {
+        self.votes.taken_out(write.bind("buyers", self.buyers)?.bind("backing", self.backing)?)
+    }
+}
+
+/// What the wallet's agent bought of this soul, and how it rated that, counts for nothing any more, from now on and from before. Nothing, if that is
+/// so already.
+async fn own_purchases(db: &Db, slug: &str, wallet: Address) -> Result<Option<Own>, StoreError> {
+    let agent = AgentId::of(wallet);
+    let balance = seller::load(db, slug).await?;
+    let mut buyer = reputation::buyer(db, slug, agent).await?;
+    if buyer.linked {
+        return Ok(None);
+    }
+    let mut reputation = reputation::load_latest(db, slug).await?;
+    reputation.take_out(&mut buyer);
+    // Under the balance's revision, as everything that counts.
+    let mut writes = Books::open(balance).writes(db, slug)?;
+    writes.push(reputation.write(db, slug)?);
+    writes.push(buyer.write(db, slug, agent)?);
+    let (votes, closed) = rating::close(db, slug, agent).await?;
+    writes.extend(closed);
+    Ok(Some(Own { writes, left: Left { buyers: reputation.buyers, backing: reputation.backing, votes } }))
+}

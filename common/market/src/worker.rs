@@ -1,0 +1,244 @@
+//! A seller's own worker: it takes jobs up, says how far it is, brings files, and delivers or gives up (contract §19).
+//!
+//! ```text
+//! handed over ──claim──► processing ──complete──► completed
+//!      ▲                     │  └────fail───────► failed, the buyer is paid back
+//!      └──the lease ran out──┘
+//! past the deadline: failed, the buyer is paid back
+//! ```
+//!
+//! A lease only keeps two workers of one seller out of each other's way; what ends a job is the engine's own lease and
+//! transaction, so it ends once, whoever else is at it.
+
+use std::time::Duration;
+
+use base::clock::Timestamp;
+use base::digest;
+use base::ids::RequestId;
+use evm::hex0x;
+use gate::jobs::job::{Job, Outcome, Progress, Settlement};
+use gate::jobs::store::{self, MoveError};
+use platform::http::{ApiError, MarketError};
+use platform::store::{StoreError, Write, WriteError, db};
+use serde_json::json;
+use tools::{Output, Source, ToolError, Unavailable};
+
+use super::files::{self, FileRow, NotKept};
+use super::service;
+use super::soul::Soul;
+use super::workshop::{check_output, result_of};
+use super::{Market, jobs};
+
+/// A worker that says nothing for so long is taken for dead: its job may be claimed anew.
+pub const WORKER_LEASE: Duration = Duration::from_secs(5 * 60);
+/// How long an end waits for whoever looks after the job at the same moment.
+const HOLD_TRIES: u32 = 10;
+const HOLD_PAUSE: Duration = Duration::from_millis(60);
+
+/// A job that this soul sold.
+///
+/// # Errors
+/// 404, also for another's.
+pub async fn job_of(market: &Market, soul: &Soul, id: &str) -> Result<Job, ApiError> {
+    let request_id = RequestId::of_soul_job(id).ok_or(ApiError::NotFound)?;
+    let job = store::load_latest(&market.app.db, request_id).await?.ok_or(ApiError::NotFound)?;
+    let is_ours = job.sold.as_ref().is_some_and(|sold| sold.soul == soul.slug.as_str() && sold.service.is_some());
+    if is_ours && !job.is_forgotten(market.app.clock.now()) { Ok(job) } else { Err(ApiError::NotFound) }
+}
+
+/// A job that waits for a worker, or has one.
+///
+/// # Errors
+/// 409 `invalid_state`, saying why.
+fn check_handed(job: &Job, now: Timestamp) -> Result<(), ApiError> {
+    let wrong = match (job.outcome, job.settlement, job.handed_until) {
+        (Some(_), ..) => "the job is finished",
+        (None, settlement, _) if settlement != Settlement::Settled => "the job's payment is not settled yet",
+        (None, _, None) => "the job is not a worker's to do, or not yet",
+        (None, _, Some(until)) if now >= until => "the service's deadline is over; the buyer is paid back",
+        (None, _, Some(_)) => return Ok(()),
+    };
+    Err(MarketError::InvalidState(wrong).into())
+}
+
+/// Takes a job up for [`WORKER_LEASE`].
+///
+/// # Errors
+/// 409 `already_claimed` while another worker's lease lasts; 409 `invalid_state`.
+pub async fn claim(market: &Market, job: &Job) -> Result<Job, ApiError> {
+    let now = market.app.clock.now();
+    check_handed(job, now)?;
+    let free = "(attribute_not_exists(#claimed_until) OR #claimed_until <= :now)";
+    let holder = hex0x(&digest::random::<8>());
+    let set = "SET #claimed_until = :until, #holder = :holder, #updated = :now";
+    let write = lease(market, job, set, free, now)?.bind("holder", &holder)?;
+    match market.app.db.write(write).await {
+        Ok(item) => Ok(db::parse(item)?),
+        Err(WriteError::Failed(error)) => Err(ApiError::Unavailable(error)),
+        Err(refused) => {
+            let old = refused.refused(0).and_then(|refused| refused.old.clone());
+            let old: Option<Job> = old.map(db::parse).transpose()?;
+            match old {
+                // Our own write, sent again by the SDK after its answer was lost, meets itself.
+                Some(job) if job.is_claimed(now) && job.holder.as_ref() == Some(&holder) => Ok(job),
+                Some(job) if job.outcome.is_none() && job.is_claimed(now) => Err(MarketError::AlreadyClaimed.into()),
+                Some(job) => check_handed(&job, now).and(Err(MarketError::InvalidState("the job changed").into())),
+                None => Err(ApiError::NotFound),
+            }
+        }
+    }
+}
+
+/// Keeps what the worker says of its progress, and its lease.
+pub async fn progress(market: &Market, job: &Job, progress: &Progress) -> Result<Job, ApiError> {
+    let now = market.app.clock.now();
+    check_claimed(job, now)?;
+    let expression = "SET #claimed_until = :until, #progress = :progress, #updated = :now";
+    let write = lease(market, job, expression, "attribute_exists(#claimed_until)", now)?.bind("progress", progress)?;
+    match market.app.db.write(write).await {
+        Ok(item) => Ok(db::parse(item)?),
+        Err(WriteError::Refused(_)) => Err(MarketError::InvalidState("the job is finished").into()),
+        Err(WriteError::Failed(error)) => Err(ApiError::Unavailable(error)),
+    }
+}
+
+fn lease(market: &Market, job: &Job, set: &str, only_if: &str, now: Timestamp) -> Result<Write, StoreError> {
+    let handed = "attribute_exists(#handed_until) AND #handed_until > :now";
+    Write::update(&market.app.db.tables.jobs, job.key(), set)
+        .only_if(&format!("{handed} AND {only_if}"))
+        .bind("until", now.plus(WORKER_LEASE))?
+        .bind("now", now)
+}
+
+fn check_claimed(job: &Job, now: Timestamp) -> Result<(), ApiError> {
+    check_handed(job, now)?;
+    if job.is_claimed(now) {
+        Ok(())
+    } else {
+        Err(MarketError::InvalidState("claim the job first, or again: no worker has it").into())
+    }
+}
+
+/// Keeps a file of a claimed job. Without its content, it is still to be sent to a URL.
+///
+/// # Errors
+/// 409 `invalid_state`; 400 for more than a job of this price may have.
+pub async fn add_file(market: &Market, job: &Job, row: FileRow, content: Option<Vec<u8>>) -> Result<(), ApiError> {
+    let now = market.app.clock.now();
+    check_claimed(job, now)?;
+    // A worker that lost the job must not change what another one delivered.
+    let claimed = Write::check(&market.app.db.tables.jobs, job.key())
+        .only_if("attribute_not_exists(#outcome) AND #claimed_until > :now")
+        .bind("now", now)?;
+    match files::keep(&market.app.db, &*market.app.blobs, job, claimed, row, content).await? {
+        Ok(()) => Ok(()),
+        Err(NotKept::Lost) => Err(MarketError::InvalidState("the job is finished, or no worker has it").into()),
+        Err(NotKept::Busy) => Err(ApiError::RequestInProgress),
+        Err(NotKept::Full { field, why }) => Err(ApiError::field(field, why)),
+    }
+}
+
+/// Delivers a result. One that is not what the service promises is refused while there is time to deliver another.
+///
+/// # Errors
+/// 400 `invalid_output`; 400 `invalid_request` for a file that was announced and did not arrive; 409 `invalid_state`.
+pub async fn complete(market: &Market, job: &Job, result: &str) -> Result<Job, ApiError> {
+    let now = market.app.clock.now();
+    check_claimed(job, now)?;
+    let Some((soul, service, terms)) =
+        job.sold.as_ref().and_then(|sold| Some((&sold.soul, sold.service.as_ref()?, sold.terms)))
+    else {
+        return Err(ApiError::NotFound);
+    };
+    let terms = service::load_terms(&market.app.db, soul, service, terms).await?;
+    if let Some(promised) = terms.as_ref().and_then(|terms| terms.output_schema.as_ref()) {
+        check_output(promised, result).map_err(MarketError::InvalidOutput)?;
+    }
+    let files = files::of_job(&market.app.db, job.request_id).await?;
+    if result.trim().is_empty() && files.is_empty() {
+        return Err(ApiError::field("result", "is empty, and there is no file: nothing would be delivered"));
+    }
+    for file in files.iter().filter(|file| file.uploaded.is_some()) {
+        let size = market.app.blobs.size(&file.blob(job.request_id)).await?;
+        if size != Some(file.size) {
+            return Err(ApiError::field("files", format!("{} did not arrive with {} bytes", file.path, file.size)));
+        }
+    }
+    let mut made = result_of(job, result);
+    if !files.is_empty() {
+        made["files"] = json!(files.iter().map(|file| &file.path).collect::<Vec<_>>());
+    }
+    let output = Output::new(made, Source::upstream("seller", None));
+    let mut held = hold(market, job, true).await?;
+    let ended = market.gate.engine.complete(&mut held, output).await;
+    finish(market, held, ended).await
+}
+
+/// Gives a job up: the buyer is paid back.
+pub async fn give_up(market: &Market, job: &Job, reason: &str) -> Result<Job, ApiError> {
+    let now = market.app.clock.now();
+    check_handed(job, now)?;
+    let engine = &market.gate.engine;
+    let mut held = hold(market, job, false).await?;
+    let error = ToolError::unavailable(Unavailable::SellerFailed, format!("the seller gave the work up: {reason}"));
+    let ended = store::failed(&engine.db, &engine.signer, &engine.chain, &mut held, error, now).await;
+    finish(market, held, ended).await
+}
+
+/// Holds a job as the engine does, so that only one ends it.
+async fn hold(market: &Market, job: &Job, claimed: bool) -> Result<Job, ApiError> {
+    for _ in 0..HOLD_TRIES {
+        let now = market.app.clock.now();
+        let holder = hex0x(&digest::random::<8>());
+        if let Some(held) = store::take_up(&market.app.db, job.request_id, &holder, now).await? {
+            let still = if claimed { check_claimed(&held, now) } else { check_handed(&held, now) };
+            if let Err(refused) = still {
+                // Not ours to end any more: whoever looks after it finds it as it was.
+                let mut held = held;
+                let _ = store::postpone(&market.app.db, &mut held, Duration::ZERO, now).await;
+                return Err(refused);
+            }
+            return Ok(held);
+        }
+        let now_is = store::load_latest(&market.app.db, job.request_id).await?.ok_or(ApiError::NotFound)?;
+        check_handed(&now_is, now)?;
+        tokio::time::sleep(HOLD_PAUSE).await;
+    }
+    Err(ApiError::Unavailable(StoreError::new("the job is held by somebody else for too long")))
+}
+
+async fn finish(market: &Market, mut held: Job, ended: Result<(), MoveError>) -> Result<Job, ApiError> {
+    if let Err(MoveError::Failed(_)) = &ended {
+        // The worker may try again at once. Refused if the job ended all the same.
+        let _ = store::postpone(&market.app.db, &mut held, Duration::ZERO, market.app.clock.now()).await;
+    }
+    match ended {
+        Ok(()) => Ok(held),
+        Err(MoveError::LostLease) => {
+            let job = store::load_latest(&market.app.db, held.request_id).await?.ok_or(ApiError::NotFound)?;
+            match job.outcome {
+                Some(Outcome::Completed | Outcome::Failed) => {
+                    Err(MarketError::InvalidState("the job is finished").into())
+                }
+                None => Err(ApiError::Unavailable(StoreError::new("the job was taken up by somebody else"))),
+            }
+        }
+        Err(MoveError::Failed(error)) => Err(ApiError::Unavailable(error)),
+    }
+}
+
+/// A claimed job as its worker needs it.
+pub fn for_worker(job: &Job, now: Timestamp) -> serde_json::Value {
+    let input: serde_json::Value = serde_json::from_str(&job.input).unwrap_or_default();
+    let sold = job.sold.as_ref();
+    json!({
+        "id": job.request_id.soul_job(),
+        "job_id": job.request_id,
+        "status": jobs::status(job, now),
+        "input": input["input"],
+        "service": sold.and_then(|sold| sold.service.clone()),
+        "service_version": sold.map(|sold| sold.terms),
+        "lease_expires_at": job.claimed_until.map(|until| until.to_string()),
+        "deadline": job.handed_until.map(|until| until.to_string()),
+    })
+}

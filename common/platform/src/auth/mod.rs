@@ -1,0 +1,79 @@
+//! Who is calling: the wallet behind a signed proof, or behind an access token.
+//!
+//! [`proof`] holds the rules and knows neither storage nor HTTP; [`nonce`] makes a proof usable once;
+//! [`token`] holds the tokens.
+
+pub mod nonce;
+pub mod proof;
+pub mod token;
+
+use std::str::FromStr;
+
+use base::ids::{AgentId, TokenId};
+use evm::Address;
+
+pub use proof::{Proof, ProofError, Scope};
+
+/// Who is behind a request, proven.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    pub agent: AgentId,
+    pub wallet: Address,
+    pub session: Session,
+}
+
+/// What the caller proved it with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Session {
+    /// A signature of the wallet, with this scope.
+    Wallet(Scope),
+    /// An access token: it spends credits and reads, and changes nothing about its owner.
+    Token(TokenId),
+}
+
+impl Caller {
+    /// Who signed a payment: the signature of money proves the wallet as well as any.
+    pub fn by_payment(wallet: Address) -> Caller {
+        Caller { agent: AgentId::of(wallet), wallet, session: Session::Wallet(Scope::Submit) }
+    }
+
+    pub fn token(&self) -> Option<TokenId> {
+        match self.session {
+            Session::Wallet(_) => None,
+            Session::Token(token) => Some(token),
+        }
+    }
+
+    /// Refuses an access token.
+    pub fn wallet_only<E>(self, refusal: E) -> Result<Caller, E> {
+        if self.token().is_some() { Err(refusal) } else { Ok(self) }
+    }
+}
+
+/// What `X-Agent-ID` says: a wallet, or the agent id that follows from one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgentName {
+    Wallet(Address),
+    Id(AgentId),
+}
+
+impl AgentName {
+    pub fn agent(&self) -> AgentId {
+        match self {
+            AgentName::Wallet(wallet) => AgentId::of(*wallet),
+            AgentName::Id(agent) => *agent,
+        }
+    }
+}
+
+impl FromStr for AgentName {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<AgentName, &'static str> {
+        let text = text.trim();
+        if let Ok(wallet) = text.parse() {
+            return Ok(AgentName::Wallet(wallet));
+        }
+        text.parse().map(AgentName::Id).map_err(|_| "must be a wallet address (0x and 40 hex digits) or an agent UUID")
+    }
+}

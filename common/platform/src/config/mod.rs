@@ -1,0 +1,771 @@
+//! Configuration, read once from the environment before anything starts.
+//!
+//! Every variable is named in the doc comment of the field it fills and in the README's table. A bad value stops the
+//! start, and all bad values are listed at once.
+
+mod platforms;
+mod prices;
+mod providers;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::SocketAddr;
+use std::str::FromStr;
+use std::time::Duration;
+
+use base::money::Usdc;
+use evm::signature::PrivateKey;
+use evm::{Address, Word, eip712};
+use rust_decimal::Decimal;
+
+pub use platforms::{Platform, Platforms};
+pub use prices::{ModelPrices, Tokens};
+pub use providers::{Capability, ProvidersConfig, is_header};
+
+/// The whole configuration of a process.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// `SERVICE_NAME`: shown to agents; the agent proof is signed for `<name> Agent Auth`. Default `Agora`.
+    pub service_name: String,
+    /// `METRIC_NAMESPACE`: CloudWatch namespace of the service's metrics. Default: the service's name.
+    pub metric_namespace: String,
+    /// `PUBLIC_BASE_URL`: origin agents use, without a trailing slash. Default: taken from each request's host.
+    pub base_url: Option<String>,
+    /// `ALLOWED_ORIGINS`: comma-separated origins of web pages that may call `/mcp`, beside the service's own. Default:
+    /// none.
+    pub allowed_origins: Vec<String>,
+    /// `ACCESS_TOKEN_PREFIXES`: comma-separated; tokens are minted with the first and accepted with each. Default
+    /// `agent_`.
+    pub token_prefixes: Vec<String>,
+    /// `RATE_LIMIT_SCALE`: a number above 0 that multiplies every rate limit (`limits::Class`). Default 1.
+    pub rate_limit_scale: Decimal,
+    pub chain: ChainConfig,
+    pub payments: PaymentConfig,
+    pub settlement: SettlementConfig,
+    pub cards: Option<CardConfig>,
+    pub mail: MailConfig,
+    pub moderation: Option<ModerationConfig>,
+    /// `SOUL_REQUIRE_PROOF`: `true` to ask who reads or rates a job for a proof. Default: a bare `X-Agent-ID` will do, as
+    /// the mission has it.
+    pub soul_require_proof: bool,
+    /// `ACP_BEARER_TOKENS`, `ACP_WEBHOOKS`: who may open checkout sessions.
+    pub platforms: Platforms,
+    pub model: Option<ModelConfig>,
+    pub providers: ProvidersConfig,
+    /// `DNS_SERVER`: address and port of the name server that tools ask. Default: the system's.
+    pub dns_server: Option<SocketAddr>,
+    pub probe: Option<ProbeConfig>,
+    /// `IDENTITY_WEBHOOK_SECRET`: what the identity vendor signs its events with. Default: none, and no event is heard.
+    pub identity_webhook_secret: Option<Redacted>,
+    pub aws: AwsConfig,
+    pub tables: Tables,
+}
+
+/// The network payments are made on, and its token.
+#[derive(Clone, Debug)]
+pub struct ChainConfig {
+    /// `CHAIN_ID`: 8453 (production) or 84532 (staging, local); others need the token's variables. Default 84532.
+    pub chain_id: u64,
+    /// `CHAIN_RPC_URL`: JSON-RPC endpoint. Default: the network's public one.
+    pub rpc_url: String,
+    /// `USDC_ADDRESS`, with `USDC_NAME` and `USDC_VERSION` for its EIP-712 domain. Default: the network's USDC.
+    pub token: Token,
+}
+
+/// The token contract and what its signatures are bound to.
+#[derive(Clone, Debug)]
+pub struct Token {
+    pub address: Address,
+    pub name: String,
+    pub version: String,
+    /// The EIP-712 domain hash, computed once.
+    pub domain: Word,
+}
+
+/// Rules of the payment gate.
+#[derive(Clone, Debug)]
+pub struct PaymentConfig {
+    /// `PAY_TO`: the address every payment goes to. Required.
+    pub pay_to: Address,
+    /// `QUOTE_TTL_SECONDS`: validity of every quote. Default 900.
+    pub quote_ttl: Duration,
+    /// Validity of a quote for what a soul sells: `QUOTE_TTL_SECONDS`, or 1800 (contract §19).
+    pub soul_quote_ttl: Duration,
+    /// `OVERLAP_BELOW_USDC`: below this price the work need not wait for settlement. Default 0.002.
+    pub overlap_below: Usdc,
+    /// `OVERLAP_EXPOSURE_USDC`: most that may be unsettled of one payer's overlapping calls. Default 0.05.
+    pub overlap_exposure: Usdc,
+    /// `OVERLAP_TOTAL_USDC`: most that may be unsettled of all overlapping calls of an hour. Default 1.
+    pub overlap_total: Usdc,
+    /// `PAYMENT_HOLD_MS`: how long an accepted call waits for its settlement, so that its answer can carry the
+    /// transaction. Default 800.
+    pub hold: Duration,
+    /// `TRANSACTION_FEE_CAP_GWEI`: most that one transaction of the fee wallet or the treasury may cost, all its gas
+    /// together. Default 1000000, which is 0.001 ETH.
+    pub fee_cap_gwei: u64,
+}
+
+/// wei
+pub const WEI_PER_GWEI: u64 = 1_000_000_000;
+
+impl PaymentConfig {
+    /// Most that one transaction of ours may cost, in wei.
+    pub fn fee_cap_wei(&self) -> u128 {
+        u128::from(self.fee_cap_gwei) * u128::from(WEI_PER_GWEI)
+    }
+}
+
+/// Who puts payments on chain.
+#[derive(Clone, Debug)]
+pub enum SettlementConfig {
+    /// `FACILITATOR_URL` (with `FACILITATOR_TOKEN` as bearer, if it wants one): an x402 facilitator.
+    Facilitator { url: String, token: Option<Redacted> },
+    /// Our own relayer, whose key comes from `RELAYER_PRIVATE_KEY` or the secret store.
+    Relayer,
+}
+
+/// Who takes cards for credits: `CARD_PROCESSOR_KEY` with `CARD_WEBHOOK_SECRET`, and `CARD_PROCESSOR_URL` (default
+/// `https://api.stripe.com`). Default: nobody.
+#[derive(Clone, Debug)]
+pub struct CardConfig {
+    pub url: String,
+    pub key: Redacted,
+    pub webhook_secret: Redacted,
+}
+
+/// Who else judges what sellers write: `MODERATION_URL`, the origin of a server with OpenAI's `POST /v1/moderations`, with
+/// `MODERATION_KEY` (its bearer, if it wants one) and `MODERATION_MODEL` (default `omni-moderation-latest`). Default:
+/// nobody; the service's own rules always judge.
+#[derive(Clone, Debug)]
+pub struct ModerationConfig {
+    pub url: String,
+    pub key: Option<Redacted>,
+    pub model: String,
+}
+
+/// The language model that does the work of services which ask for one. Default: none, and such services need a worker.
+#[derive(Clone, Debug)]
+pub struct ModelConfig {
+    /// `MODEL_PROVIDER`: `openai`, `anthropic` or `bedrock`.
+    pub provider: ModelProvider,
+    /// `MODEL_URL`: what the protocol's paths are put behind, without a trailing slash. Default: the provider's own;
+    /// `openai` also means every server that speaks its chat completions, by its `…/v1`.
+    pub url: Option<String>,
+    /// `MODEL_NAME`: in the provider's words; with `bedrock`, a model id, inference profile or ARN.
+    pub name: String,
+    /// `MODEL_KEY`: only where the model is asked. With `bedrock` none: requests are signed with the function's own
+    /// credentials.
+    pub key: Option<Redacted>,
+    /// `MODEL_MAX_TOKENS`: most tokens of one answer. Default 4096.
+    pub max_tokens: u32,
+    /// `MODEL_TIMEOUT_SECONDS`: longest wait for one answer. Default 120.
+    pub timeout: Duration,
+    /// `MODEL_INPUT_USD_PER_MILLION`, `MODEL_OUTPUT_USD_PER_MILLION`: what a million tokens of questions and of answers
+    /// cost; cached ones count like others. Default: those of a dear model, 3 and 15.
+    pub prices: ModelPrices,
+}
+
+/// A protocol, and where it is spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModelProvider {
+    /// Chat completions.
+    OpenAi,
+    /// Messages.
+    Anthropic,
+    /// Converse.
+    Bedrock,
+}
+
+/// Asking mail hosts whether they would take a mail, where port 25 is open to us.
+#[derive(Clone, Debug)]
+pub struct ProbeConfig {
+    /// `SMTP_PROBE`: `on` or `off`. Default `off`: functions cannot reach that port.
+    /// `SMTP_PROBE_NAME`: what we call ourselves there; should resolve to our address. Default: the host of
+    /// `PUBLIC_BASE_URL`, or `localhost`.
+    pub name: String,
+    /// `SMTP_PROBE_PORT`: for tests. Default 25.
+    pub port: u16,
+}
+
+/// How mails to people leave. Without both, none does.
+#[derive(Clone, Debug)]
+pub struct MailConfig {
+    /// `SMTP_URL`: a relay, `smtps://user:password@host:465` or `smtp://user:password@host:587?tls=required`. Never
+    /// without TLS, except to this machine.
+    pub smtp_url: Option<Redacted>,
+    /// `MAIL_FROM`: the sender's address.
+    pub from: Option<String>,
+}
+
+/// Where AWS is, or what stands in for it.
+#[derive(Clone, Debug)]
+pub struct AwsConfig {
+    /// `AWS_REGION`. Default `us-east-1`.
+    pub region: String,
+    /// `AWS_ENDPOINT_URL`: one endpoint for every AWS service, for stand-ins.
+    pub endpoint: Option<String>,
+    /// `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`: set by Lambda.
+    pub credentials: aws_credential_types::Credentials,
+    /// `AWS_CA_BUNDLE`: PEM file of roots to trust instead of Amazon's.
+    pub ca_bundle: Option<String>,
+    /// `JOB_QUEUE_URL`.
+    pub queue_url: Option<String>,
+    /// `SOUL_QUEUE_URL`: the queue of what the executor does.
+    pub soul_queue_url: Option<String>,
+    /// `SOCKET_ENDPOINT`: where messages to WebSocket connections are posted (API Gateway's management API).
+    pub socket_endpoint: Option<String>,
+    /// `EDGE_SECRET`: what the distribution in front of the gateway proves itself with, if there is one.
+    pub edge_secret: Option<Redacted>,
+    /// `DELIVERY_QUEUE_URL`: the queue of events on their way to webhooks.
+    pub delivery_queue_url: Option<String>,
+    /// `INDEX_QUEUE_URL`: the queue of pages on their way into the index. Without it nothing is indexed.
+    pub index_queue_url: Option<String>,
+    /// `BLOB_BUCKET`.
+    pub bucket: Option<String>,
+    /// `SERVICE_SECRET_ARN`: the generated secret that quotes and receipts are signed with.
+    pub service_secret_arn: Option<String>,
+    /// `RELAYER_SECRET_ARN`: the relayer's own secret.
+    pub relayer_secret_arn: Option<String>,
+    /// `SERVICE_SECRET`: the same as the secret behind `SERVICE_SECRET_ARN`, given directly (local runs).
+    pub service_secret: Option<Redacted>,
+    /// `RELAYER_PRIVATE_KEY`: 32 bytes of hex, given directly (local runs).
+    pub relayer_key: Option<PrivateKey>,
+    /// `TREASURY_SECRET_ARN`: the secret of the wallet that sellers are paid from.
+    pub treasury_secret_arn: Option<String>,
+    /// `TREASURY_PRIVATE_KEY`: 32 bytes of hex, given directly (local runs).
+    pub treasury_key: Option<PrivateKey>,
+    /// `ACP_SECRET_ARN`: the secret whose members `bearer_tokens` and `webhooks` are what `ACP_BEARER_TOKENS` and
+    /// `ACP_WEBHOOKS` say locally. The lists may outgrow a function's variables.
+    pub acp_secret_arn: Option<String>,
+}
+
+/// `TABLE_PREFIX` and the table's own word: `agora-jobs`, `agora-ledger`, `agora-agents`, `agora-souls`. Default prefix `agora`.
+#[derive(Clone, Debug)]
+pub struct Tables {
+    pub jobs: String,
+    pub ledger: String,
+    pub agents: String,
+    pub souls: String,
+}
+
+/// A secret that does not show in logs.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Redacted(String);
+
+impl Redacted {
+    pub fn new(text: impl Into<String>) -> Redacted {
+        Redacted(text.into())
+    }
+
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Redacted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(redacted)")
+    }
+}
+
+/// Everything that is wrong with the environment.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ConfigErrors(pub Vec<String>);
+
+impl fmt::Display for ConfigErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "the configuration has {} problem(s):", self.0.len())?;
+        for problem in &self.0 {
+            writeln!(f, "  - {problem}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ConfigErrors {}
+
+impl ChainConfig {
+    /// CAIP-2 name, as x402 v2 writes it.
+    pub fn caip2(&self) -> String {
+        format!("eip155:{}", self.chain_id)
+    }
+
+    /// The name x402 v1 uses; networks without one keep the CAIP-2 name.
+    pub fn v1_name(&self) -> String {
+        match self.chain_id {
+            8453 => "base".to_owned(),
+            84532 => "base-sepolia".to_owned(),
+            _ => self.caip2(),
+        }
+    }
+}
+
+impl Token {
+    pub fn new(chain_id: u64, address: Address, name: &str, version: &str) -> Token {
+        let domain = eip712::token_domain(name, version, chain_id, address);
+        Token { address, name: name.to_owned(), version: version.to_owned(), domain }
+    }
+}
+
+/// A network this service knows: its public endpoint and its USDC. The token's EIP-712 name differs per network.
+struct KnownNetwork {
+    chain_id: u64,
+    rpc_url: &'static str,
+    usdc: &'static str,
+    usdc_name: &'static str,
+}
+
+const KNOWN_NETWORKS: [KnownNetwork; 2] = [
+    KnownNetwork {
+        chain_id: 8453,
+        rpc_url: "https://mainnet.base.org",
+        usdc: "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+        usdc_name: "USD Coin",
+    },
+    KnownNetwork {
+        chain_id: 84532,
+        rpc_url: "https://sepolia.base.org",
+        usdc: "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
+        usdc_name: "USDC",
+    },
+];
+
+impl Config {
+    /// Reads the process environment.
+    pub fn from_env() -> Result<Config, ConfigErrors> {
+        Config::read(|name| std::env::var(name).ok())
+    }
+
+    /// Reads variables through `lookup`; an empty value counts as not set.
+    pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Config, ConfigErrors> {
+        let mut env = Reader { lookup: &lookup, problems: Vec::new() };
+        let chain = env.chain();
+        let is_set = env.text("QUOTE_TTL_SECONDS").is_some();
+        let quote_ttl = Duration::from_secs(env.number("QUOTE_TTL_SECONDS", 900, 1..=86_400));
+        let payments = PaymentConfig {
+            pay_to: env.pay_to(),
+            quote_ttl,
+            soul_quote_ttl: if is_set { quote_ttl } else { Duration::from_secs(1800) },
+            overlap_below: env.parsed("OVERLAP_BELOW_USDC").unwrap_or(Usdc::from_micro(2_000)),
+            overlap_exposure: env.parsed("OVERLAP_EXPOSURE_USDC").unwrap_or(Usdc::from_micro(50_000)),
+            overlap_total: env.parsed("OVERLAP_TOTAL_USDC").unwrap_or(Usdc::from_micro(1_000_000)),
+            hold: Duration::from_millis(env.number("PAYMENT_HOLD_MS", 800, 0..=10_000)),
+            fee_cap_gwei: env.number("TRANSACTION_FEE_CAP_GWEI", 1_000_000, 1..=1_000_000_000),
+        };
+        let settlement = match env.url("FACILITATOR_URL") {
+            Some(url) => SettlementConfig::Facilitator { url, token: env.text("FACILITATOR_TOKEN").map(Redacted) },
+            None => SettlementConfig::Relayer,
+        };
+        let cards = env.cards();
+        let relayer_key = env.private_key("RELAYER_PRIVATE_KEY");
+        let treasury_key = env.private_key("TREASURY_PRIVATE_KEY");
+        let service_secret = env.text("SERVICE_SECRET").map(Redacted);
+        if service_secret.as_ref().is_some_and(|secret| secret.expose().len() < 32) {
+            env.problem("SERVICE_SECRET", "must have at least 32 characters");
+        }
+        let aws = AwsConfig {
+            region: env.text("AWS_REGION").unwrap_or_else(|| "us-east-1".to_owned()),
+            endpoint: env.url("AWS_ENDPOINT_URL"),
+            credentials: aws_credential_types::Credentials::new(
+                env.text("AWS_ACCESS_KEY_ID").unwrap_or_default(),
+                env.text("AWS_SECRET_ACCESS_KEY").unwrap_or_default(),
+                env.text("AWS_SESSION_TOKEN"),
+                None,
+                "environment",
+            ),
+            ca_bundle: env.text("AWS_CA_BUNDLE"),
+            queue_url: env.url("JOB_QUEUE_URL"),
+            soul_queue_url: env.url("SOUL_QUEUE_URL"),
+            socket_endpoint: env.url("SOCKET_ENDPOINT"),
+            edge_secret: env.text("EDGE_SECRET").map(Redacted),
+            delivery_queue_url: env.url("DELIVERY_QUEUE_URL"),
+            index_queue_url: env.url("INDEX_QUEUE_URL"),
+            bucket: env.text("BLOB_BUCKET"),
+            service_secret_arn: env.text("SERVICE_SECRET_ARN"),
+            relayer_secret_arn: env.text("RELAYER_SECRET_ARN"),
+            service_secret,
+            relayer_key,
+            treasury_secret_arn: env.text("TREASURY_SECRET_ARN"),
+            treasury_key,
+            acp_secret_arn: env.text("ACP_SECRET_ARN"),
+        };
+        let prefix = env.text("TABLE_PREFIX").unwrap_or_else(|| "agora".to_owned());
+        let service_name = env.service_name();
+        let config = Config {
+            metric_namespace: env.text("METRIC_NAMESPACE").unwrap_or_else(|| service_name.clone()),
+            service_name,
+            base_url: env.url("PUBLIC_BASE_URL"),
+            allowed_origins: env.allowed_origins(),
+            token_prefixes: env.token_prefixes(),
+            rate_limit_scale: env.rate_limit_scale(),
+            chain,
+            payments,
+            settlement,
+            cards,
+            mail: env.mail(),
+            moderation: env.moderation(),
+            soul_require_proof: env.parsed("SOUL_REQUIRE_PROOF").unwrap_or(false),
+            platforms: env.platforms(),
+            model: env.model(),
+            providers: ProvidersConfig::read(&mut env),
+            dns_server: env.parsed("DNS_SERVER"),
+            probe: env.probe(),
+            identity_webhook_secret: env.text("IDENTITY_WEBHOOK_SECRET").map(Redacted),
+            aws,
+            tables: Tables {
+                jobs: format!("{prefix}-jobs"),
+                ledger: format!("{prefix}-ledger"),
+                agents: format!("{prefix}-agents"),
+                souls: format!("{prefix}-souls"),
+            },
+        };
+        if env.problems.is_empty() { Ok(config) } else { Err(ConfigErrors(env.problems)) }
+    }
+}
+
+/// Reads variables and remembers what was wrong with them.
+struct Reader<'a> {
+    lookup: &'a dyn Fn(&str) -> Option<String>,
+    problems: Vec<String>,
+}
+
+impl Reader<'_> {
+    fn problem(&mut self, name: &str, what: impl fmt::Display) {
+        self.problems.push(format!("{name} {what}"));
+    }
+
+    fn text(&self, name: &str) -> Option<String> {
+        (self.lookup)(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+    }
+
+    fn parsed<T: FromStr<Err: fmt::Display>>(&mut self, name: &str) -> Option<T> {
+        let text = self.text(name)?;
+        match text.parse() {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.problem(name, format_args!("{error} (got {text:?})"));
+                None
+            }
+        }
+    }
+
+    fn required<T: FromStr<Err: fmt::Display>>(&mut self, name: &str) -> Option<T> {
+        if self.text(name).is_none() {
+            self.problem(name, "is required");
+        }
+        self.parsed(name)
+    }
+
+    fn private_key(&mut self, name: &str) -> Option<PrivateKey> {
+        let key = PrivateKey::parse(&self.text(name)?);
+        if key.is_none() {
+            // The value itself is a secret and stays out of the message.
+            self.problem(name, "must be 32 bytes of hex");
+        }
+        key
+    }
+
+    fn cards(&mut self) -> Option<CardConfig> {
+        let url = self.url("CARD_PROCESSOR_URL").unwrap_or_else(|| "https://api.stripe.com".to_owned());
+        match (self.text("CARD_PROCESSOR_KEY"), self.text("CARD_WEBHOOK_SECRET")) {
+            (Some(key), Some(secret)) => {
+                Some(CardConfig { url, key: Redacted::new(key), webhook_secret: Redacted::new(secret) })
+            }
+            (None, None) => None,
+            (Some(_), None) => {
+                self.problem("CARD_WEBHOOK_SECRET", "is required with CARD_PROCESSOR_KEY");
+                None
+            }
+            (None, Some(_)) => {
+                self.problem("CARD_PROCESSOR_KEY", "is required with CARD_WEBHOOK_SECRET");
+                None
+            }
+        }
+    }
+
+    fn moderation(&mut self) -> Option<ModerationConfig> {
+        let model = self.text("MODERATION_MODEL").unwrap_or_else(|| "omni-moderation-latest".to_owned());
+        Some(ModerationConfig {
+            url: self.url("MODERATION_URL")?,
+            key: self.text("MODERATION_KEY").map(Redacted),
+            model,
+        })
+    }
+
+    fn platforms(&mut self) -> Platforms {
+        let (tokens, webhooks) = (self.text("ACP_BEARER_TOKENS"), self.text("ACP_WEBHOOKS"));
+        let read = Platforms::read(&tokens.unwrap_or_default(), &webhooks.unwrap_or_default());
+        read.unwrap_or_else(|problems| {
+            problems.into_iter().for_each(|(name, what)| self.problem(name, what));
+            Platforms::default()
+        })
+    }
+
+    fn mail(&mut self) -> MailConfig {
+        let smtp_url = self.text("SMTP_URL");
+        let from = self.text("MAIL_FROM");
+        if smtp_url.as_deref().is_some_and(|url| !is_safe_relay(url)) {
+            // The value may hold a password and stays out of the message.
+            self.problem("SMTP_URL", "must be smtps://… or smtp://…?tls=required");
+        }
+        if from.as_deref().is_some_and(|from| !base::contact::is_email(from)) {
+            self.problem("MAIL_FROM", "must be an e-mail address");
+        }
+        if smtp_url.is_some() && from.is_none() {
+            self.problem("MAIL_FROM", "is required with SMTP_URL");
+        }
+        MailConfig { smtp_url: smtp_url.map(Redacted), from }
+    }
+
+    fn probe(&mut self) -> Option<ProbeConfig> {
+        let own = self.text("PUBLIC_BASE_URL").and_then(|url| Some(url::Url::parse(&url).ok()?.host_str()?.to_owned()));
+        let name = self.text("SMTP_PROBE_NAME").or(own).unwrap_or_else(|| "localhost".to_owned());
+        if name != "localhost" && !base::contact::is_domain(&name) && self.text("SMTP_PROBE").is_some() {
+            self.problem("SMTP_PROBE_NAME", "must be a host name, as PUBLIC_BASE_URL has none");
+        }
+        let port = u16::try_from(self.number("SMTP_PROBE_PORT", 25, 1..=65_535)).unwrap_or(25);
+        match self.text("SMTP_PROBE").as_deref() {
+            Some("on") => Some(ProbeConfig { name, port }),
+            None | Some("off") => None,
+            Some(other) => {
+                self.problem("SMTP_PROBE", format_args!("must be on or off (got {other:?})"));
+                None
+            }
+        }
+    }
+
+    fn model(&mut self) -> Option<ModelConfig> {
+        let max_tokens = self.number("MODEL_MAX_TOKENS", 4096, 16..=200_000);
+        let timeout = self.number("MODEL_TIMEOUT_SECONDS", 120, 1..=840);
+        let prices = ModelPrices {
+            input: self.model_price("MODEL_INPUT_USD_PER_MILLION", ModelPrices::DEFAULT.input),
+            output: self.model_price("MODEL_OUTPUT_USD_PER_MILLION", ModelPrices::DEFAULT.output),
+        };
+        let (url, name, key) = (self.url("MODEL_URL"), self.text("MODEL_NAME"), self.text("MODEL_KEY").map(Redacted));
+        let provider = match self.text("MODEL_PROVIDER")?.as_str() {
+            "openai" => ModelProvider::OpenAi,
+            "anthropic" => ModelProvider::Anthropic,
+            "bedrock" => ModelProvider::Bedrock,
+            other => {
+                self.problem("MODEL_PROVIDER", format_args!("must be openai, anthropic or bedrock (got {other:?})"));
+                return None;
+            }
+        };
+        if name.is_none() {
+            self.problem("MODEL_NAME", "is required with MODEL_PROVIDER");
+        }
+        // It becomes a header, and whoever reads a header's error should not read the key.
+        if key.as_ref().is_some_and(|key| !is_header(key.expose())) {
+            self.problem("MODEL_KEY", "must be printable ASCII without spaces");
+        }
+        Some(ModelConfig {
+            provider,
+            url,
+            name: name.unwrap_or_default(),
+            key,
+            max_tokens: u32::try_from(max_tokens).unwrap_or(u32::MAX),
+            timeout: Duration::from_secs(timeout),
+            prices,
+        })
+    }
+
+    fn model_price(&mut self, name: &str, default: Usdc) -> Usdc {
+        const MOST: Usdc = Usdc::from_micro(10_000_000_000);
+        let price = self.parsed(name).unwrap_or(default);
+        if price > MOST {
+            self.problem(name, format_args!("must be at most {MOST} (got {price})"));
+        }
+        price
+    }
+
+    /// A JSON object of texts.
+    fn names(&mut self, name: &str) -> BTreeMap<String, String> {
+        let Some(text) = self.text(name) else { return BTreeMap::new() };
+        serde_json::from_str(&text).unwrap_or_else(|_| {
+            // The values may be secrets and stay out of the message.
+            self.problem(name, "must be a JSON object of texts");
+            BTreeMap::new()
+        })
+    }
+
+    fn token_prefixes(&mut self) -> Vec<String> {
+        let text = self.text("ACCESS_TOKEN_PREFIXES").unwrap_or_else(|| "agent_".to_owned());
+        let prefixes: Vec<String> = text.split(',').map(|prefix| prefix.trim().to_owned()).collect();
+        let is_word = |prefix: &String| {
+            (2..=20).contains(&prefix.len())
+                && prefix.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+        };
+        // `soul_` opens a seller's own routes.
+        if !prefixes.iter().all(is_word) || prefixes.iter().any(|prefix| prefix.starts_with("soul_")) {
+            self.problem(
+                "ACCESS_TOKEN_PREFIXES",
+                "must be words of 2 to 20 lower-case letters, digits and _, not soul_",
+            );
+        }
+        prefixes
+    }
+
+    fn allowed_origins(&mut self) -> Vec<String> {
+        let text = self.text("ALLOWED_ORIGINS").unwrap_or_default();
+        let origins: Vec<String> =
+            text.split(',').map(|origin| origin.trim().to_owned()).filter(|origin| !origin.is_empty()).collect();
+        let is_origin = |origin: &String| {
+            url::Url::parse(origin)
+                .is_ok_and(|url| url.origin().is_tuple() && url.path() == "/" && url.query().is_none())
+        };
+        if !origins.iter().all(is_origin) {
+            self.problem("ALLOWED_ORIGINS", "must be origins such as https://app.example.com");
+        }
+        origins
+    }
+
+    fn rate_limit_scale(&mut self) -> Decimal {
+        let scale = self.parsed("RATE_LIMIT_SCALE").unwrap_or(Decimal::ONE);
+        if scale <= Decimal::ZERO || scale > Decimal::from(1_000_000) {
+            self.problem("RATE_LIMIT_SCALE", format_args!("must be above 0 and at most 1000000 (got {scale})"));
+        }
+        scale
+    }
+
+    /// Where payments go: never nowhere.
+    fn pay_to(&mut self) -> Address {
+        let pay_to = self.required("PAY_TO");
+        if pay_to == Some(Address::ZERO) {
+            self.problem("PAY_TO", "must not be the zero address");
+        }
+        pay_to.unwrap_or(Address::ZERO)
+    }
+
+    fn number(&mut self, name: &str, default: u64, bounds: std::ops::RangeInclusive<u64>) -> u64 {
+        match self.parsed::<u64>(name) {
+            Some(number) if !bounds.contains(&number) => {
+                self.problem(name, format_args!("must be from {} to {} (got {number})", bounds.start(), bounds.end()));
+                default
+            }
+            Some(number) => number,
+            None => default,
+        }
+    }
+
+    /// An http or https URL, kept without its trailing slash.
+    fn url(&mut self, name: &str) -> Option<String> {
+        let text = self.text(name)?;
+        match url::Url::parse(&text) {
+            Ok(url) if matches!(url.scheme(), "http" | "https") => Some(text.trim_end_matches('/').to_owned()),
+            _ => {
+                self.problem(name, format_args!("must be an http or https URL (got {text:?})"));
+                None
+            }
+        }
+    }
+
+    fn service_name(&mut self) -> String {
+        let name = self.text("SERVICE_NAME").unwrap_or_else(|| "Agora".to_owned());
+        // It becomes part of header names and paths.
+        if name.len() > 40 || !name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-') {
+            self.problem("SERVICE_NAME", format_args!("must be at most 40 letters, digits and hyphens (got {name:?})"));
+        }
+        name
+    }
+
+    fn chain(&mut self) -> ChainConfig {
+        let chain_id = self.number("CHAIN_ID", 84532, 1..=u64::from(u32::MAX));
+        let known = KNOWN_NETWORKS.iter().find(|network| network.chain_id == chain_id);
+        let address = self.parsed("USDC_ADDRESS").or_else(|| known?.usdc.parse().ok());
+        let name = self.text("USDC_NAME").or_else(|| known.map(|network| network.usdc_name.to_owned()));
+        let rpc_url = self.url("CHAIN_RPC_URL").or_else(|| known.map(|network| network.rpc_url.to_owned()));
+        for (variable, missing) in
+            [("USDC_ADDRESS", address.is_none()), ("USDC_NAME", name.is_none()), ("CHAIN_RPC_URL", rpc_url.is_none())]
+        {
+            if missing && known.is_none() {
+                self.problem(variable, format_args!("is required for chain {chain_id}"));
+            }
+        }
+        let version = self.text("USDC_VERSION").unwrap_or_else(|| "2".to_owned());
+        ChainConfig {
+            chain_id,
+            rpc_url: rpc_url.unwrap_or_default(),
+            token: Token::new(chain_id, address.unwrap_or(Address::ZERO), &name.unwrap_or_default(), &version),
+        }
+    }
+}
+
+/// Whether what goes to this relay is encrypted on its way.
+fn is_safe_relay(url: &str) -> bool {
+    let Ok(url) = url::Url::parse(url) else { return false };
+    let local = matches!(url.host_str(), Some("localhost" | "127.0.0.1"));
+    match url.scheme() {
+        "smtps" => url.host_str().is_some(),
+        "smtp" => local || url.query_pairs().any(|(name, value)| name == "tls" && value == "required"),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(variables: &[(&str, &str)]) -> Result<Config, ConfigErrors> {
+        Config::read(|name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
+    }
+
+    const PAY_TO: (&str, &str) = ("PAY_TO", "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266");
+
+    #[test]
+    fn defaults_need_only_a_payee() {
+        let config = read(&[PAY_TO]).unwrap();
+        assert_eq!(config.service_name, "Agora");
+        assert_eq!(config.chain.caip2(), "eip155:84532");
+        assert_eq!(config.chain.v1_name(), "base-sepolia");
+        assert_eq!(config.chain.token.name, "USDC");
+        assert_eq!(config.tables.jobs, "agora-jobs");
+        assert_eq!(read(&[PAY_TO, ("CHAIN_ID", "8453")]).unwrap().chain.token.name, "USD Coin");
+    }
+
+    #[test]
+    fn lists_every_problem_at_once_and_no_secret() {
+        let errors = read(&[
+            ("CHAIN_ID", "1"),
+            ("QUOTE_TTL_SECONDS", "soon"),
+            ("FACILITATOR_URL", "ftp://x"),
+            ("RELAYER_PRIVATE_KEY", "0xsecret"),
+            ("SERVICE_NAME", "two words"),
+            ("OVERLAP_BELOW_USDC", "-1"),
+            ("TRANSACTION_FEE_CAP_GWEI", "0"),
+            ("RATE_LIMIT_SCALE", "0"),
+            ("SMTP_URL", "smtp://user:secret@mail.example.com:587"),
+            ("MODEL_PROVIDER", "anthropic"),
+            ("MODEL_KEY", "model secret"),
+            ("MODEL_TIMEOUT_SECONDS", "0"),
+            ("MODEL_INPUT_USD_PER_MILLION", "free"),
+            ("MODEL_OUTPUT_USD_PER_MILLION", "10001"),
+        ])
+        .unwrap_err();
+        let text = errors.to_string();
+        for name in [
+            "PAY_TO is required",
+            "USDC_ADDRESS",
+            "USDC_NAME",
+            "CHAIN_RPC_URL",
+            "QUOTE_TTL_SECONDS",
+            "FACILITATOR_URL",
+            "RELAYER_PRIVATE_KEY",
+            "SERVICE_NAME",
+            "OVERLAP_BELOW_USDC",
+            "TRANSACTION_FEE_CAP_GWEI",
+            "RATE_LIMIT_SCALE",
+            "SMTP_URL",
+            "MAIL_FROM",
+            "MODEL_NAME",
+            "MODEL_KEY",
+            "MODEL_TIMEOUT_SECONDS",
+            "MODEL_INPUT_USD_PER_MILLION",
+            "MODEL_OUTPUT_USD_PER_MILLION",
+        ] {
+            assert!(text.contains(name), "{name} in {text}");
+        }
+        let twice = read(&[PAY_TO, ("PUBLIC_BASE_URL", "not a URL")]).unwrap_err().to_string();
+        assert_eq!(twice.matches("PUBLIC_BASE_URL").count(), 1, "{twice}");
+        assert!(!text.contains("secret@") && !text.contains("0xsecret") && !text.contains("model secret"));
+    }
+}

@@ -1,0 +1,696 @@
+//! The one error of the edge: a variant for every row of the contract's table, and one place that says which status
+//! and code a row has.
+//!
+//! Domain modules have their own small errors without status codes; handlers turn them into these. What the caller
+//! reads and what the log keeps are two texts: a [`ApiError::Unavailable`] shows its cause only to the log.
+
+use axum::response::{IntoResponse, Response};
+use base::clock::Timestamp;
+use base::input::FieldError;
+use base::money::Usdc;
+use base::outcome::Unavailable;
+use http::{HeaderValue, StatusCode, header};
+use serde_json::{Value, json};
+
+use super::limit::Taken;
+use super::market::MarketError;
+use super::private_json;
+use crate::auth::ProofError;
+use crate::store::StoreError;
+
+#[derive(Debug)]
+pub enum ApiError {
+    /// The body, a query or a header does not have the form asked for.
+    InvalidRequest(Vec<FieldError>),
+    /// The quote is not ours, has expired or was used.
+    InvalidQuote,
+    /// The quote is open, but for another body, tool or agent.
+    QuoteMismatch,
+    /// The price is above the caller's own `X-Max-Cost-USDC`.
+    ExceedsCallerBudget {
+        price: Usdc,
+        cap: Usdc,
+    },
+    /// A route that needs to know the wallet, called without a proof.
+    ProofRequired,
+    /// An identity check paid for by a wallet that did not prove itself beside its payment (contract §1.6).
+    AgentProofRequired,
+    InvalidProof(ProofError),
+    /// A bearer token nobody minted, or that has expired.
+    AccessTokenInvalid,
+    /// A bearer token its owner took back.
+    AccessTokenRevoked,
+    /// The token and `X-Agent-ID` name different agents.
+    AgentMismatch,
+    /// A route that only the wallet itself may use, called with a token.
+    WalletOnly,
+    /// Budgets, changed with a token.
+    BudgetsReadOnly,
+    /// A route that makes no sense for a token.
+    ClosedToTokens,
+    /// The wallet has no such token.
+    AccessTokenNotFound,
+    TooManyAccessTokens {
+        most: usize,
+    },
+    /// What is asked for needs something the operator has not configured.
+    NotConfigured {
+        what: String,
+    },
+    /// The card processor's signature is not right.
+    Unauthorized,
+    /// The call's name (`Idempotency-Key`, payment identifier) stands for another purchase.
+    IdempotencyKeyReused,
+    /// A call of the same name is being worked on.
+    RequestInProgress,
+    /// What was bought is known, and its result is no longer kept.
+    ResultExpired,
+    /// A cap of the owner's budget has no room for the charge.
+    BudgetExceeded(Box<OverBudget>),
+    /// The owner froze the agent, the token, the tool or the payee.
+    Frozen {
+        what: &'static str,
+    },
+    /// An access token whose agent has not enough credits.
+    InsufficientCredits(Box<Shortfall>),
+    /// A rule of the owner's policy forbids this call.
+    ActionDenied {
+        rule: String,
+    },
+    /// A rule of the owner's policy holds this call until a human has said yes.
+    ApprovalRequired {
+        approval_id: String,
+        approval: Box<Value>,
+        message: &'static str,
+    },
+    /// The approval named does not release this call; why not, for the caller.
+    ApprovalInvalid(&'static str),
+    TooManyPendingApprovals,
+    /// One connection follows as many jobs as it may.
+    TooManySubscriptions {
+        most: usize,
+    },
+    /// The agent has as many connections as it may.
+    TooManyConnections {
+        most: u8,
+    },
+    /// Only what is still pending can be cancelled.
+    ApprovalNotPending,
+    /// The payment was used for another request.
+    PaymentAlreadyUsed,
+    /// The payment was put on chain for another purchase, here or at another deployment that is paid at the same address.
+    PaymentForAnother {
+        transaction: String,
+    },
+    /// A cursor that no page gave.
+    InvalidCursor,
+    /// Another soul is paid at this wallet.
+    WalletAlreadyLinked,
+    /// A payout without a wallet to pay to.
+    WalletNotLinked,
+    /// A payout that cannot be made; the reason for programs, and for people.
+    PayoutFailed {
+        reason: &'static str,
+        message: String,
+    },
+    /// No receipt of this agent.
+    ReceiptNotFound,
+    /// Nothing that was accepted under this key; not a proof that it will not be.
+    SubmissionNotFound,
+    NotFound,
+    /// The agent has no notification of this name.
+    NotificationNotFound,
+    MethodNotAllowed {
+        allow: String,
+    },
+    PayloadTooLarge {
+        limit_bytes: usize,
+    },
+    UnsupportedMediaType,
+    /// What a seller wrote may not be published: the categories, and where, if our own rules know.
+    ContentBlocked {
+        categories: Vec<String>,
+        places: Vec<FieldError>,
+    },
+    /// The name of the soul or of the service is in use.
+    SlugTaken,
+    /// Another soul has this very text.
+    SoulExists,
+    /// The soul has no such service, or not for buyers.
+    ServiceNotFound,
+    TooManyServices {
+        most: usize,
+    },
+    /// A seller's route without the key of a soul.
+    SoulKeyRequired,
+    /// Too many requests in this window.
+    RateLimited(Taken),
+    /// An operator stopped all paid calls, for this reason.
+    ServicePaused(String),
+    /// A row of the marketplace's own table.
+    Market(MarketError),
+    /// The payment could not be processed, and nothing was broadcast: the same payment may be sent again.
+    PaymentProcessing(Box<PaymentContext>),
+    /// Whether the payment is good could not be asked: nothing was claimed, and the same payment may be sent again.
+    PaymentUnchecked(Box<PaymentContext>),
+    /// The agent has no endpoint for webhooks of this id.
+    WebhookNotFound,
+    /// The endpoint has no delivery of this event.
+    DeliveryNotFound,
+    TooManyWebhooks {
+        most: usize,
+    },
+    /// Nothing is sent to an endpoint that is disabled.
+    WebhookDisabled,
+    /// Only what is over can be replayed.
+    DeliveryPending,
+    /// A dependency of ours is not there.
+    Unavailable(StoreError),
+}
+
+/// Which cap a charge would pass (mission document, "Budget exceeded"). Amounts in USDC.
+#[derive(Clone, Debug)]
+pub struct OverBudget {
+    /// `daily`, `per_transaction`, `tool` or `payee`.
+    pub reason: &'static str,
+    pub cap: Usdc,
+    /// What counts against the cap, work in flight included.
+    pub spent: Usdc,
+    pub in_flight: Usdc,
+    pub charge: Usdc,
+    pub resets_at: Timestamp,
+}
+
+/// What credits lack (mission document, "Insufficient credits").
+#[derive(Clone, Debug)]
+pub struct Shortfall {
+    pub required: Usdc,
+    pub balance: Usdc,
+    /// Owed beyond the balance, and to be paid first.
+    pub owed: Usdc,
+    /// Held by the quote that was to be redeemed.
+    pub held: Usdc,
+    pub quote_id: Option<String>,
+    /// Where topping up is described.
+    pub docs_url: String,
+}
+
+impl Shortfall {
+    fn missing(&self) -> Usdc {
+        let there = self.held.checked_add(self.balance).unwrap_or(self.required);
+        self.required.checked_sub(there).unwrap_or_default().checked_add(self.owed).unwrap_or(self.required)
+    }
+}
+
+/// What a refusal says of the payment (contract §1.3).
+#[derive(Clone, Debug)]
+pub struct PaymentContext {
+    pub amount: Usdc,
+    pub asset: String,
+    pub network: String,
+    pub pay_to: String,
+    /// The signed value, if it is one this service can count.
+    pub received: Option<Usdc>,
+    pub quote_id: Option<String>,
+    /// The payer's own name for this attempt: the authorization's nonce.
+    pub attempt_id: String,
+}
+
+impl PaymentContext {
+    /// The members `expected`, `received`, `quote_id` and `payment_attempt_id` of a refusal.
+    pub fn members(&self) -> Value {
+        json!({
+            "expected": {"amount": self.amount.to_string(), "asset": self.asset, "network": self.network, "pay_to": self.pay_to},
+            "received": {"amount": self.received.map(|amount| amount.to_string())},
+            "quote_id": self.quote_id,
+            "payment_attempt_id": self.attempt_id,
+        })
+    }
+}
+
+impl ApiError {
+    /// A single wrong field.
+    pub fn field(path: &str, message: impl Into<String>) -> ApiError {
+        ApiError::InvalidRequest(vec![FieldError::new(path, message)])
+    }
+
+    pub fn status(&self) -> StatusCode {
+        match self {
+            ApiError::InvalidRequest(_)
+            | ApiError::InvalidQuote
+            | ApiError::QuoteMismatch
+            | ApiError::InvalidCursor
+            | ApiError::WalletNotLinked
+            | ApiError::PayoutFailed { .. }
+            | ApiError::ContentBlocked { .. }
+            | ApiError::ExceedsCallerBudget { .. } => StatusCode::BAD_REQUEST,
+            ApiError::SlugTaken | ApiError::SoulExists | ApiError::TooManyServices { .. } => StatusCode::CONFLICT,
+            ApiError::ServiceNotFound => StatusCode::NOT_FOUND,
+            ApiError::SoulKeyRequired => StatusCode::UNAUTHORIZED,
+            ApiError::ProofRequired
+            | ApiError::AgentProofRequired
+            | ApiError::InvalidProof(_)
+            | ApiError::AccessTokenInvalid
+            | ApiError::AccessTokenRevoked => StatusCode::UNAUTHORIZED,
+            ApiError::AgentMismatch
+            | ApiError::WalletOnly
+            | ApiError::BudgetsReadOnly
+            | ApiError::BudgetExceeded(_)
+            | ApiError::Frozen { .. } => StatusCode::FORBIDDEN,
+            ApiError::InsufficientCredits(_) => StatusCode::PAYMENT_REQUIRED,
+            ApiError::AccessTokenNotFound => StatusCode::NOT_FOUND,
+            ApiError::TooManyAccessTokens { .. } => StatusCode::CONFLICT,
+            ApiError::NotConfigured { .. } => StatusCode::SERVICE_UNAVAILABLE,
+            ApiError::Unauthorized => StatusCode::UNAUTHORIZED,
+            ApiError::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,
+            ApiError::RequestInProgress => StatusCode::CONFLICT,
+            ApiError::ResultExpired => StatusCode::GONE,
+            ApiError::ActionDenied { .. } | ApiError::ApprovalRequired { .. } | ApiError::ApprovalInvalid(_) => {
+                StatusCode::FORBIDDEN
+            }
+            ApiError::TooManyPendingApprovals | ApiError::ApprovalNotPending => StatusCode::CONFLICT,
+            ApiError::TooManySubscriptions { .. } => StatusCode::CONFLICT,
+            ApiError::TooManyConnections { .. } => StatusCode::TOO_MANY_REQUESTS,
+            ApiError::PaymentAlreadyUsed | ApiError::PaymentForAnother { .. } | ApiError::WalletAlreadyLinked => {
+                StatusCode::CONFLICT
+            }
+            ApiError::SubmissionNotFound => StatusCode::NOT_FOUND,
+            ApiError::ReceiptNotFound | ApiError::NotFound | ApiError::NotificationNotFound => StatusCode::NOT_FOUND,
+            ApiError::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
+            ApiError::PayloadTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            ApiError::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            ApiError::WebhookNotFound | ApiError::DeliveryNotFound => StatusCode::NOT_FOUND,
+            ApiError::TooManyWebhooks { .. } | ApiError::WebhookDisabled | ApiError::DeliveryPending => {
+                StatusCode::CONFLICT
+            }
+            ApiError::RateLimited(_) => StatusCode::TOO_MANY_REQUESTS,
+            ApiError::ServicePaused(_) => StatusCode::SERVICE_UNAVAILABLE,
+            ApiError::Market(error) => error.status(),
+            ApiError::PaymentProcessing(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            ApiError::ClosedToTokens | ApiError::PaymentUnchecked(_) | ApiError::Unavailable(_) => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
+        }
+    }
+
+    pub fn code(&self) -> &'static str {
+        match self {
+            ApiError::InvalidRequest(_) => "invalid_request",
+            ApiError::InvalidQuote => "invalid_quote",
+            ApiError::QuoteMismatch => "quote_mismatch",
+            ApiError::ExceedsCallerBudget { .. } => "exceeds_caller_budget",
+            ApiError::ProofRequired => "proof_required",
+            ApiError::AgentProofRequired => "agent_proof_required",
+            ApiError::InvalidProof(_) => "invalid_proof",
+            ApiError::AccessTokenInvalid => "access_token_invalid",
+            ApiError::AccessTokenRevoked => "access_token_revoked",
+            ApiError::AgentMismatch => "agent_mismatch",
+            ApiError::WalletOnly => "access_tokens_wallet_only",
+            ApiError::BudgetsReadOnly => "budgets_read_only_for_access_tokens",
+            ApiError::ClosedToTokens => "route_unavailable_for_access_tokens",
+            ApiError::AccessTokenNotFound => "access_token_not_found",
+            ApiError::TooManyAccessTokens { .. } => "too_many_access_tokens",
+            ApiError::NotConfigured { .. } => "provider_unavailable",
+            ApiError::Unauthorized => "unauthorized",
+            ApiError::IdempotencyKeyReused => "idempotency_key_reused",
+            ApiError::RequestInProgress => "request_in_progress",
+            ApiError::ResultExpired => "result_expired",
+            ApiError::BudgetExceeded(_) => "budget_exceeded",
+            ApiError::Frozen { .. } => "frozen_by_owner",
+            ApiError::InsufficientCredits(_) => "insufficient_credits",
+            ApiError::ActionDenied { .. } => "action_denied_by_policy",
+            ApiError::ApprovalRequired { .. } => "approval_required",
+            ApiError::ApprovalInvalid(_) => "approval_invalid",
+            ApiError::TooManyPendingApprovals => "too_many_pending_approvals",
+            ApiError::TooManySubscriptions { .. } => "too_many_subscriptions",
+            ApiError::TooManyConnections { .. } => "too_many_connections",
+            ApiError::ApprovalNotPending => "approval_not_pending",
+            ApiError::PaymentAlreadyUsed | ApiError::PaymentForAnother { .. } => "payment_already_used",
+            ApiError::InvalidCursor => "invalid_cursor",
+            ApiError::WalletAlreadyLinked => "wallet_already_linked",
+            ApiError::WalletNotLinked => "wallet_not_linked",
+            ApiError::PayoutFailed { .. } => "payout_failed",
+            ApiError::ReceiptNotFound => "receipt_not_found",
+            ApiError::SubmissionNotFound => "submission_not_found",
+            ApiError::NotFound => "not_found",
+            ApiError::NotificationNotFound => "notification_not_found",
+            ApiError::MethodNotAllowed { .. } => "method_not_allowed",
+            ApiError::PayloadTooLarge { .. } => "payload_too_large",
+            ApiError::UnsupportedMediaType => "unsupported_media_type",
+            ApiError::ContentBlocked { .. } => "content_blocked",
+            ApiError::SlugTaken => "slug_taken",
+            ApiError::SoulExists => "soul_exists",
+            ApiError::ServiceNotFound => "service_not_found",
+            ApiError::TooManyServices { .. } => "too_many_services",
+            ApiError::SoulKeyRequired => "unauthorized",
+            // The marketplace has a word of its own for it (mission document, Errors).
+            ApiError::RateLimited(_) if super::limit::on_marketplace() => "rate_limited",
+            ApiError::RateLimited(_) => "rate_limit_exceeded",
+            ApiError::ServicePaused(_) => "service_paused",
+            ApiError::Market(error) => error.code(),
+            ApiError::WebhookNotFound => "webhook_not_found",
+            ApiError::DeliveryNotFound => "delivery_not_found",
+            ApiError::TooManyWebhooks { .. } => "too_many_webhooks",
+            ApiError::WebhookDisabled => "webhook_disabled",
+            ApiError::DeliveryPending => "delivery_pending",
+            ApiError::PaymentProcessing(_) => "payment_processing_error",
+            ApiError::PaymentUnchecked(_) | ApiError::Unavailable(_) => "provider_unavailable",
+        }
+    }
+
+    pub fn message(&self) -> String {
+        match self {
+            ApiError::InvalidRequest(errors) => match errors.as_slice() {
+                [error] if error.path.is_empty() => error.message.clone(),
+                [error] => format!("{} {}", error.path, error.message),
+                errors => format!("{} fields are wrong; see details", errors.len()),
+            },
+            ApiError::InvalidQuote => {
+                "the quote is unknown, has expired or was used; call without payment for a new one".to_owned()
+            }
+            ApiError::QuoteMismatch => {
+                "the quote was given for another body, tool or agent; repeat the quoted request unchanged".to_owned()
+            }
+            ApiError::ExceedsCallerBudget { price, cap } => {
+                format!("the price {price} USDC is above your X-Max-Cost-USDC of {cap}; raise it to go on")
+            }
+            ApiError::ProofRequired => "this route needs the header x-agent-proof, signed by your wallet".to_owned(),
+            ApiError::AgentProofRequired => {
+                "this tool needs the header x-agent-proof beside the payment; nothing was charged".to_owned()
+            }
+            ApiError::InvalidProof(error) => error.to_string(),
+            ApiError::AccessTokenInvalid => "the access token is unknown or has expired".to_owned(),
+            ApiError::AccessTokenRevoked => "the access token was revoked by its owner".to_owned(),
+            ApiError::AgentMismatch => "X-Agent-ID names another agent than the access token".to_owned(),
+            ApiError::WebhookNotFound => "you have no webhook of this id".to_owned(),
+            ApiError::DeliveryNotFound => "nothing of this event was sent to this webhook".to_owned(),
+            ApiError::TooManyWebhooks { most } => format!("an agent has at most {most} webhooks; delete one first"),
+            ApiError::WebhookDisabled => "the webhook is disabled; enable it first".to_owned(),
+            ApiError::DeliveryPending => "the delivery is still under way; what is over can be replayed".to_owned(),
+            ApiError::WalletOnly => "this route needs the wallet's own proof; an access token cannot do it".to_owned(),
+            ApiError::BudgetsReadOnly => {
+                "budgets are changed with the wallet's own proof; a token reads them".to_owned()
+            }
+            ApiError::ClosedToTokens => {
+                "this route takes a signed payment of the wallet, not an access token".to_owned()
+            }
+            ApiError::AccessTokenNotFound => "this wallet has no access token of that id".to_owned(),
+            ApiError::TooManyAccessTokens { most } => {
+                format!("a wallet may have {most} active access tokens; revoke one first")
+            }
+            ApiError::NotConfigured { what } => format!("this deployment has no {what}; nothing was charged"),
+            ApiError::Unauthorized => "the signature is missing, wrong or too old".to_owned(),
+            ApiError::IdempotencyKeyReused => {
+                "this Idempotency-Key was used for another request; repeat that one, or choose a new key".to_owned()
+            }
+            ApiError::RequestInProgress => {
+                "a request with this Idempotency-Key is being worked on; ask again".to_owned()
+            }
+            ApiError::ResultExpired => "this result is no longer kept; what was paid for it is not asked again".to_owned(),
+            ApiError::BudgetExceeded(over) => format!(
+                "{} USDC more would pass the owner's {} cap of {}: {} are spent",
+                over.charge,
+                over.reason.replace('_', " "),
+                over.cap,
+                over.spent
+            ),
+            ApiError::Frozen { what } => format!("the owner froze this {what}; nothing was charged"),
+            ApiError::InsufficientCredits(short) if short.owed > Usdc::ZERO => format!(
+                "the call costs {} USDC, and credits of {} that were taken back have to be paid first: {} are missing",
+                short.required,
+                short.owed,
+                short.missing()
+            ),
+            ApiError::InsufficientCredits(short) => {
+                format!("the call costs {} USDC and {} are missing from the credits", short.required, short.missing())
+            }
+            ApiError::ActionDenied { rule } => {
+                format!("the rule {rule} of this agent's action policy forbids this call")
+            }
+            ApiError::ApprovalRequired { message, .. } => (*message).to_owned(),
+            ApiError::ApprovalInvalid(why) => (*why).to_owned(),
+            ApiError::TooManySubscriptions { most } => {
+                format!("a connection may follow {most} requests at a time; unsubscribe from some, or connect again")
+            }
+            ApiError::TooManyConnections { most } => {
+                format!("an agent may have {most} connections at a time; close one, or poll")
+            }
+            ApiError::TooManyPendingApprovals => {
+                "20 approvals are pending already; wait for decisions, or cancel some".to_owned()
+            }
+            ApiError::ApprovalNotPending => "the approval is no longer pending".to_owned(),
+            ApiError::PaymentAlreadyUsed => {
+                "this payment was used for another request; repeat that request, or sign a new payment".to_owned()
+            }
+            ApiError::PaymentForAnother { transaction } => format!(
+                "this payment was made for another purchase, in transaction {transaction}; sign a new payment for this one"
+            ),
+            ApiError::InvalidCursor => {
+                "the cursor is not one that a page of this route and format gave you; begin without one".to_owned()
+            }
+            ApiError::WalletAlreadyLinked => {
+                "another soul is paid at this wallet; with a proof of the wallet you can take it over, unless that soul \
+                 proved it too"
+                    .to_owned()
+            }
+            ApiError::WalletNotLinked => "link a wallet first: PUT /v1/soul/me/link-wallet".to_owned(),
+            ApiError::PayoutFailed { message, .. } => message.clone(),
+            ApiError::ReceiptNotFound => "you have no receipt or request with this id".to_owned(),
+            ApiError::SubmissionNotFound => "nothing was accepted under this key so far; it may be still".to_owned(),
+            ApiError::NotFound => "there is nothing here".to_owned(),
+            ApiError::NotificationNotFound => "you have no such notification".to_owned(),
+            ApiError::MethodNotAllowed { allow } => format!("this path takes {allow}"),
+            ApiError::PayloadTooLarge { limit_bytes } => format!("the body may have at most {limit_bytes} bytes"),
+            ApiError::UnsupportedMediaType => "send the body as application/json".to_owned(),
+            ApiError::ContentBlocked { categories, .. } => {
+                format!("this may not be published here ({})", categories.join(", "))
+            }
+            ApiError::SlugTaken => "this slug is in use; choose another".to_owned(),
+            ApiError::SoulExists => "another soul has this very text; write your own".to_owned(),
+            ApiError::ServiceNotFound => "this soul has no such service".to_owned(),
+            ApiError::TooManyServices { most } => {
+                format!("a soul may have {most} services, disabled ones included; change one of them instead")
+            }
+            ApiError::SoulKeyRequired => {
+                "this route needs Authorization: Bearer and the soul key from the registration".to_owned()
+            }
+            ApiError::RateLimited(taken) => format!(
+                "at most {} {} in {} s; try again in {} s",
+                taken.limit,
+                taken.unit(),
+                taken.window_secs,
+                taken.reset_secs
+            ),
+            ApiError::ServicePaused(reason) if reason.is_empty() => {
+                "paid calls are paused; nothing was charged".to_owned()
+            }
+            ApiError::ServicePaused(reason) => format!("paid calls are paused ({reason}); nothing was charged"),
+            ApiError::Market(error) => error.message(),
+            ApiError::PaymentProcessing(_) => {
+                "the payment could not be processed; nothing was broadcast, and the same payment may be sent again"
+                    .to_owned()
+            }
+            ApiError::PaymentUnchecked(_) => {
+                "the chain cannot be asked about the payment now; nothing was charged, and the same payment may be sent again"
+                    .to_owned()
+            }
+            ApiError::Unavailable(_) => "a service this one depends on is not answering; try again shortly".to_owned(),
+        }
+    }
+
+    /// The body of the answer.
+    pub fn body(&self) -> Value {
+        let mut body = json!({"error": self.code(), "message": self.message()});
+        match self {
+            ApiError::InvalidRequest(errors) => body["details"] = json!(errors),
+            ApiError::InvalidCursor => {
+                body["details"] = json!([FieldError::new("cursor", "is not one that a page of yours gave")]);
+            }
+            ApiError::InvalidProof(error) => body["reason"] = json!(error.reason()),
+            ApiError::ExceedsCallerBudget { price, cap } => {
+                body["details"] = json!({"price_usdc": price.to_string(), "max_cost_usdc": cap.to_string()});
+            }
+            ApiError::BudgetExceeded(over) => {
+                body["budget"] = json!({
+                    "reason": over.reason,
+                    "cap": over.cap.to_string(),
+                    "spent": over.spent.to_string(),
+                    "in_flight": over.in_flight.to_string(),
+                    "charge": over.charge.to_string(),
+                    "resets_at": over.resets_at.to_string(),
+                });
+            }
+            ApiError::Frozen { what } => body["reason"] = json!(what),
+            ApiError::NotConfigured { .. } => body["reason"] = json!(Unavailable::ProviderNotConfigured.as_str()),
+            ApiError::PayoutFailed { reason, .. } => body["reason"] = json!(reason),
+            ApiError::InsufficientCredits(short) => {
+                let members = json!({
+                    "required_usdc": short.required.to_string(),
+                    "credits_balance": short.balance.to_string(),
+                    "shortfall_usdc": short.missing().to_string(),
+                    "credits_owed": short.owed.to_string(),
+                    "credits_reserved_on_quote": short.held.to_string(),
+                    "quote_id": short.quote_id,
+                    "top_up": {
+                        "message": "the owner tops up with POST /v1/credits/top-up, paid from the wallet",
+                        "docs_url": short.docs_url,
+                    },
+                });
+                merge(&mut body, members);
+            }
+            ApiError::Market(error) => {
+                if let Some(details) = error.details() {
+                    body["details"] = json!(details);
+                }
+            }
+            ApiError::ContentBlocked { categories, places } => {
+                body["categories"] = json!(categories);
+                if !places.is_empty() {
+                    body["details"] = json!(places);
+                }
+            }
+            ApiError::RateLimited(taken) => body["retry_after"] = json!(taken.reset_secs),
+            ApiError::ActionDenied { rule } => body["rule"] = json!(rule),
+            ApiError::ApprovalRequired { approval_id, approval, .. } => {
+                body["approval_id"] = json!(approval_id);
+                body["approval"] = (**approval).clone();
+            }
+            ApiError::PaymentForAnother { transaction } => body["transaction"] = json!(transaction),
+            ApiError::PaymentProcessing(context) => {
+                body["code"] = json!(500);
+                merge(&mut body, context.members());
+            }
+            ApiError::PaymentUnchecked(context) => merge(&mut body, context.members()),
+            _ => {}
+        }
+        body
+    }
+}
+
+/// Adds the members of one object to another.
+pub fn merge(into: &mut Value, from: Value) {
+    if let (Value::Object(into), Value::Object(from)) = (into, from) {
+        into.extend(from);
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let mut response = private_json(self.status(), &self.body());
+        match &self {
+            ApiError::MethodNotAllowed { allow } => {
+                if let Ok(allow) = HeaderValue::from_str(allow) {
+                    response.headers_mut().insert(header::ALLOW, allow);
+                }
+            }
+            ApiError::Unavailable(cause) => {
+                super::log::failure("dependency unavailable", cause);
+                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("2"));
+            }
+            ApiError::RateLimited(taken) => {
+                taken.write(response.headers_mut());
+                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(taken.reset_secs));
+            }
+            ApiError::ServicePaused(_) => {
+                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
+            }
+            // Only an operator changes these: asking again soon is of no use.
+            ApiError::NotConfigured { .. } | ApiError::ClosedToTokens => {
+                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("3600"));
+            }
+            ApiError::RequestInProgress | ApiError::PaymentProcessing(_) | ApiError::PaymentUnchecked(_) => {
+                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("2"));
+            }
+            _ => {}
+        }
+        response
+    }
+}
+
+impl From<MarketError> for ApiError {
+    fn from(error: MarketError) -> ApiError {
+        ApiError::Market(error)
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> ApiError {
+        ApiError::Unavailable(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_of_the_table() {
+        let context = PaymentContext {
+            amount: Usdc::from_micro(2_000),
+            asset: "0xa".to_owned(),
+            network: "eip155:84532".to_owned(),
+            pay_to: "0xb".to_owned(),
+            received: None,
+            quote_id: None,
+            attempt_id: "0xc".to_owned(),
+        };
+        let taken = Taken { policy: "read", limit: 120, window_secs: 60, remaining: 0, reset_secs: 7 };
+        let rows: [(ApiError, u16, &str); 44] = [
+            (ApiError::field("vin", "is required"), 400, "invalid_request"),
+            (ApiError::InvalidQuote, 400, "invalid_quote"),
+            (ApiError::QuoteMismatch, 400, "quote_mismatch"),
+            (ApiError::ExceedsCallerBudget { price: Usdc::ZERO, cap: Usdc::ZERO }, 400, "exceeds_caller_budget"),
+            (ApiError::ProofRequired, 401, "proof_required"),
+            (ApiError::AgentProofRequired, 401, "agent_proof_required"),
+            (ApiError::InvalidProof(ProofError::Expired), 401, "invalid_proof"),
+            (ApiError::AccessTokenInvalid, 401, "access_token_invalid"),
+            (ApiError::AccessTokenRevoked, 401, "access_token_revoked"),
+            (ApiError::AgentMismatch, 403, "agent_mismatch"),
+            (ApiError::WalletOnly, 403, "access_tokens_wallet_only"),
+            (ApiError::BudgetsReadOnly, 403, "budgets_read_only_for_access_tokens"),
+            (ApiError::ClosedToTokens, 503, "route_unavailable_for_access_tokens"),
+            (ApiError::ActionDenied { rule: "r".to_owned() }, 403, "action_denied_by_policy"),
+            (
+                ApiError::ApprovalRequired { approval_id: "a".to_owned(), approval: Box::default(), message: "held" },
+                403,
+                "approval_required",
+            ),
+            (ApiError::ApprovalInvalid("used"), 403, "approval_invalid"),
+            (ApiError::TooManyPendingApprovals, 409, "too_many_pending_approvals"),
+            (ApiError::TooManySubscriptions { most: 100 }, 409, "too_many_subscriptions"),
+            (ApiError::TooManyConnections { most: 100 }, 429, "too_many_connections"),
+            (ApiError::ApprovalNotPending, 409, "approval_not_pending"),
+            (ApiError::PaymentAlreadyUsed, 409, "payment_already_used"),
+            (ApiError::PaymentForAnother { transaction: "0x1".to_owned() }, 409, "payment_already_used"),
+            (ApiError::InvalidCursor, 400, "invalid_cursor"),
+            (ApiError::WalletAlreadyLinked, 409, "wallet_already_linked"),
+            (ApiError::WalletNotLinked, 400, "wallet_not_linked"),
+            (ApiError::PayoutFailed { reason: "short", message: "short".to_owned() }, 400, "payout_failed"),
+            (ApiError::ReceiptNotFound, 404, "receipt_not_found"),
+            (ApiError::SubmissionNotFound, 404, "submission_not_found"),
+            (ApiError::NotFound, 404, "not_found"),
+            (ApiError::MethodNotAllowed { allow: "POST".to_owned() }, 405, "method_not_allowed"),
+            (ApiError::PayloadTooLarge { limit_bytes: 1 }, 413, "payload_too_large"),
+            (ApiError::NotificationNotFound, 404, "notification_not_found"),
+            (ApiError::RateLimited(taken), 429, "rate_limit_exceeded"),
+            (ApiError::ServicePaused("testing".to_owned()), 503, "service_paused"),
+            (ApiError::ContentBlocked { categories: Vec::new(), places: Vec::new() }, 400, "content_blocked"),
+            (ApiError::SlugTaken, 409, "slug_taken"),
+            (ApiError::SoulExists, 409, "soul_exists"),
+            (ApiError::ServiceNotFound, 404, "service_not_found"),
+            (ApiError::TooManyServices { most: 50 }, 409, "too_many_services"),
+            (ApiError::SoulKeyRequired, 401, "unauthorized"),
+            (ApiError::UnsupportedMediaType, 415, "unsupported_media_type"),
+            (ApiError::PaymentProcessing(Box::new(context.clone())), 500, "payment_processing_error"),
+            (ApiError::PaymentUnchecked(Box::new(context)), 503, "provider_unavailable"),
+            (ApiError::Unavailable(StoreError::new("secret cause")), 503, "provider_unavailable"),
+        ];
+        for (error, status, code) in rows {
+            assert_eq!((error.status().as_u16(), error.code()), (status, code));
+            let body = error.body();
+            assert_eq!(body["error"], code);
+            assert!(body["message"].as_str().is_some_and(|message| !message.is_empty()));
+            assert!(!body.to_string().contains("secret cause"));
+        }
+    }
+}

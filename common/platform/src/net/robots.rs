@@ -1,0 +1,196 @@
+//! What a site's robots.txt says (RFC 9309). Pure: bytes in, yes or no out.
+
+use std::time::Duration;
+
+/// Bytes that are read; the RFC asks for no less (§2.5).
+pub(super) const MAX_BYTES: usize = 500 * 1024;
+/// A longer pattern matches nothing that a URL of ours could be.
+const MAX_PATTERN_BYTES: usize = 2048;
+/// A longer pause is taken for this one.
+const MAX_DELAY: Duration = Duration::from_secs(10);
+
+/// The rules that concern us.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Rules {
+    rules: Vec<Rule>,
+    /// Between two reads: `Crawl-delay`, which the RFC does not have but sites do.
+    pub(super) delay: Option<Duration>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Rule {
+    allow: bool,
+    /// In the form of [`normal`], with its `*` and `$`.
+    pattern: String,
+}
+
+impl Rules {
+    /// Reads the groups for `product`, which is a product token in lower case, or those for everybody if it has none.
+    pub(super) fn parse(body: &[u8], product: &str) -> Rules {
+        let text = String::from_utf8_lossy(&body[..body.len().min(MAX_BYTES)]);
+        let text = text.trim_start_matches('\u{feff}');
+        let (mut ours, mut everybodys) = (None::<Rules>, Rules::default());
+        // Who the group at hand is for, and whether its rules have begun.
+        let (mut for_us, mut for_all, mut begun) = (false, false, false);
+        for line in text.split(['\n', '\r']) {
+            let line = line.split('#').next().unwrap_or_default();
+            let Some((key, value)) = line.split_once(':') else { continue };
+            let (key, value) = (key.trim().to_ascii_lowercase(), value.trim());
+            if key == "user-agent" {
+                if begun {
+                    (for_us, for_all, begun) = (false, false, false);
+                }
+                for_all |= value == "*";
+                if token(value) == product && !product.is_empty() {
+                    for_us = true;
+                    // A group without rules is a group: it allows everything.
+                    ours.get_or_insert_default();
+                }
+                continue;
+            }
+            if !matches!(key.as_str(), "allow" | "disallow" | "crawl-delay") {
+                continue;
+            }
+            begun = true;
+            if for_us && let Some(ours) = &mut ours {
+                ours.add(&key, value);
+            }
+            if for_all {
+                everybodys.add(&key, value);
+            }
+        }
+        ours.unwrap_or(everybodys)
+    }
+
+    fn add(&mut self, key: &str, value: &str) {
+        if key == "crawl-delay" {
+            let seconds = value.parse::<f32>().ok().filter(|seconds| seconds.is_finite() && *seconds > 0.0);
+            self.delay =
+                seconds.map(|seconds| Duration::from_secs_f32(seconds.min(60.0)).min(MAX_DELAY)).or(self.delay);
+        } else if !value.is_empty() && value.len() <= MAX_PATTERN_BYTES {
+            self.rules.push(Rule { allow: key == "allow", pattern: normal(value) });
+        }
+    }
+
+    /// Whether this path and query may be read: the longest pattern that fits decides, and of two, the one that allows.
+    pub(super) fn allow(&self, target: &str) -> bool {
+        let target = normal(target);
+        let fitting = self.rules.iter().filter(|rule| fits(&rule.pattern, &target));
+        let best = fitting.max_by_key(|rule| (rule.pattern.len(), rule.allow));
+        target == "/robots.txt" || best.is_none_or(|rule| rule.allow)
+    }
+}
+
+/// The product token at the start of a user agent's name, in lower case.
+pub fn token(user_agent: &str) -> String {
+    let letters = user_agent.chars().take_while(|c| c.is_ascii_alphabetic() || matches!(c, '-' | '_'));
+    letters.collect::<String>().to_ascii_lowercase()
+}
+
+/// A path as it is compared (RFC 9309 §2.2.2): escapes that need not be are undone, all others are in upper case, and
+/// what is not ASCII is escaped.
+fn normal(path: &str) -> String {
+    let bytes = path.as_bytes();
+    let mut out = String::with_capacity(path.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let digits = bytes.get(at + 1..at + 3).and_then(|digits| std::str::from_utf8(digits).ok());
+        let escaped = digits.filter(|_| byte == b'%').and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match escaped {
+            Some(plain) if plain.is_ascii_alphanumeric() || b"-._~".contains(&plain) => out.push(char::from(plain)),
+            Some(other) => out.push_str(&format!("%{other:02X}")),
+            None if byte.is_ascii_graphic() => out.push(char::from(byte)),
+            None => out.push_str(&format!("%{byte:02X}")),
+        }
+        at += if escaped.is_some() { 3 } else { 1 };
+    }
+    out
+}
+
+/// Whether a pattern fits the beginning of a target. Takes time that grows with the length of both, and not with their
+/// product: the parts between the stars are searched for one after the other.
+fn fits(pattern: &str, target: &str) -> bool {
+    let (pattern, to_the_end) = match pattern.strip_suffix('$') {
+        Some(pattern) => (pattern, true),
+        None => (pattern, false),
+    };
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = target.strip_prefix(first) else { return false };
+    let mut last = None;
+    for part in parts {
+        if let Some(before) = last.replace(part) {
+            let Some(at) = rest.find(before) else { return false };
+            rest = &rest[at + before.len()..];
+        }
+    }
+    match last {
+        None => !to_the_end || rest.is_empty(),
+        Some(part) if to_the_end => rest.ends_with(part),
+        Some(part) => rest.contains(part),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn allows(robots: &str, target: &str) -> bool {
+        Rules::parse(robots.as_bytes(), "agora").allow(target)
+    }
+
+    #[test]
+    fn the_group_that_names_us_is_the_one_that_counts() {
+        let robots = "User-agent: *\nDisallow: /\n\nUser-agent: OTHER\nUser-Agent: Agora/2.0\nDisallow: /no\n\
+                      Crawl-delay: 2.5\nuser-agent: agora\ndisallow: /neither";
+        assert!(allows(robots, "/yes"));
+        assert!(!allows(robots, "/no/x") && !allows(robots, "/neither"), "groups of one name are one");
+        assert_eq!(Rules::parse(robots.as_bytes(), "agora").delay, Some(Duration::from_millis(2_500)));
+        assert!(!Rules::parse(robots.as_bytes(), "somebody").allow("/yes"));
+        assert!(
+            allows("User-agent: *\nDisallow: /\nUser-agent: agora\nDisallow:\n", "/x"),
+            "an empty rule forbids nothing"
+        );
+        assert!(allows("User-agent: agorafan\nDisallow: /", "/x"), "another product");
+        assert!(allows("Disallow: /", "/x"), "a rule without a group is nobody's");
+    }
+
+    #[test]
+    fn the_longest_pattern_decides() {
+        let robots = "User-agent: *\nDisallow: /\nAllow: /public\nDisallow: /public/not\nAllow: /same\nDisallow: /same";
+        assert!(allows(robots, "/public/x") && !allows(robots, "/public/not/x") && allows(robots, "/same"));
+        assert!(!allows(robots, "/") && allows(robots, "/robots.txt"));
+    }
+
+    #[test]
+    fn stars_and_ends() {
+        // The table of https://developers.google.com/crawling/docs/robots-txt/robots-txt-spec (URL matching).
+        for (pattern, yes, no) in [
+            ("/fish", "/fish/salmon.html", "/Fish.asp"),
+            ("/fish*", "/fishheads/yummy.html", "/catfish"),
+            ("/fish/", "/fish/?id=anything", "/fish"),
+            ("/*.php", "/folder/filename.php?parameters", "/windows.PHP"),
+            ("/*.php$", "/folder/filename.php", "/filename.php?parameters"),
+            ("/fish*.php", "/fishheads/catfish.php?parameters", "/Fish.PHP"),
+            ("*/x*y$", "/a/x/y/y", "/a/x/y/z"),
+            ("/a$b", "/a$b/c", "/a"),
+            ("/%7euser/ü", "/~user/%C3%BC", "/user/%C3%BC"),
+        ] {
+            let robots = format!("User-agent: *\nDisallow: {pattern}");
+            assert!(!allows(&robots, yes), "{pattern} {yes}");
+            assert!(allows(&robots, no), "{pattern} {no}");
+        }
+    }
+
+    #[test]
+    fn whatever_is_sent_is_read_in_no_time() {
+        let star = format!("User-agent: *\n{}", "Disallow: /*a*a*a*a*a*a*a*b$\n".repeat(17_000));
+        let begun = std::time::Instant::now();
+        assert!(allows(&star, &format!("/{}", "a".repeat(2_000))));
+        assert!(begun.elapsed() < Duration::from_secs(5));
+        assert!(allows("<html><body>User-agent: *: Disallow: /", "/"));
+        assert!(allows("\u{feff}User-agent: *\rDisallow: /x\r", "/y"));
+        assert!(!allows("\u{feff}User-agent: *\rDisallow: /x\r", "/x"));
+        let _ = Rules::parse(&[0xff; 1000], "agora");
+    }
+}

@@ -1,0 +1,535 @@
+//! The client for providers that the operator configured: search engines, registries, data vendors.
+//!
+//! What always holds of it:
+//!
+//! - Each host is asked no faster than its caller says ([`Ask::per_second`]), by all calls of this process together; who
+//!   would have to wait for longer than its deadline is told at once.
+//! - What failed is tried again only where that can do no harm ([`Ask::repeatable`]), at most three times, after the pause
+//!   the provider names, and never beyond the deadline.
+//! - A host that failed five times in a row is left alone for half a minute; then one call tries it.
+//! - An answer is read to 8 MB and no further. Keys show in no error and no log.
+//! - Callers are told who it was and a plain word ([`OutboundError`]'s text); what went wrong underneath is for the log.
+//!
+//! Limits are per process: deployed, as many processes run as the function's concurrency allows. Only what an operator set for
+//! a day (`PROVIDER_CALLS_PER_DAY`) holds over all of them: what a provider charges may be more than the tool's price.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use base::clock::Clock;
+use base::outcome::{ErrorCode, ToolError, Unavailable};
+use serde_json::Value;
+use tokio::sync::OnceCell;
+use tokio::time::Instant;
+
+use crate::config::{ProvidersConfig, Redacted};
+use crate::http::log;
+use crate::net::{PlainAnswer, PlainError, PlainHttp};
+use crate::store::aws::SignedHttp;
+use crate::store::{Db, StoreError, daily};
+
+/// How often one question is put.
+const ATTEMPTS: u32 = 3;
+/// First pause before asking again, doubled each time, where the provider names none.
+const PAUSE: Duration = Duration::from_millis(250);
+/// So many failures in a row, and a host is left alone for so long.
+const FAILURES: u32 = 5;
+const REST: Duration = Duration::from_secs(30);
+/// Requests that may go out at once after a quiet second, as a share of a second's.
+const BURST_SECS: f64 = 1.0;
+
+/// Asks providers.
+pub struct Outbound {
+    http: PlainHttp,
+    signed: SignedHttp,
+    config: ProvidersConfig,
+    user_agent: String,
+    hosts: Mutex<HashMap<String, Host>>,
+    keys: OnceCell<HashMap<String, Redacted>>,
+    /// Where the calls of a day are counted.
+    counters: Option<(Db, Clock)>,
+}
+
+/// One question to a provider.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    pub method: http::Method,
+    /// Path and query, behind the provider's origin.
+    pub path: String,
+    pub headers: Vec<(&'static str, Redacted)>,
+    /// With its content type.
+    pub body: Option<(&'static str, Vec<u8>)>,
+    /// Whether asking twice does what asking once does: false for whatever sends, orders or costs per call.
+    pub repeatable: bool,
+    /// How often its host may be asked in a second.
+    pub per_second: f64,
+}
+
+impl Ask {
+    /// A question that changes nothing.
+    pub fn get(path: impl Into<String>) -> Ask {
+        let (path, headers) = (path.into(), Vec::new());
+        Ask { method: http::Method::GET, path, headers, body: None, repeatable: true, per_second: 5.0 }
+    }
+
+    /// A question that is put as JSON and changes nothing.
+    pub fn post(path: impl Into<String>, body: &Value) -> Ask {
+        let body = Some(("application/json", body.to_string().into_bytes()));
+        Ask { method: http::Method::POST, body, ..Ask::get(path) }
+    }
+
+    /// With a header that does not show in errors.
+    pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Ask {
+        self.headers.push((name, Redacted::new(value)));
+        self
+    }
+}
+
+/// Why a provider gave no answer that is of use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OutboundError {
+    /// No key, or an address that cannot be one.
+    NotConfigured(String),
+    /// It was never asked, or never heard: too busy for the deadline, resting after failures, not reached.
+    NotAsked(String),
+    /// It may have heard the question, and what it made of it is not known.
+    Unknown(String),
+    /// It answered 429.
+    TooMany,
+    /// It answered 401 or 403.
+    Unauthorized(u16),
+    /// It answered something else than was asked for.
+    Refused(u16),
+    /// Its answer cannot be read.
+    Unreadable(String),
+    /// It answered, by a status of success, that it could not do what it was asked.
+    Failed(String),
+}
+
+/// What a caller is told, behind the provider's name. Hosts, causes and settings are not among it: [`OutboundError::detail`]
+/// has them.
+impl fmt::Display for OutboundError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OutboundError::NotConfigured(_) => f.write_str("is not configured here"),
+            OutboundError::NotAsked(_) => f.write_str("could not be reached"),
+            OutboundError::Unknown(_) => f.write_str("did not answer"),
+            OutboundError::TooMany => f.write_str("is asked too often"),
+            OutboundError::Unauthorized(status) => write!(f, "refused this deployment (HTTP {status})"),
+            OutboundError::Refused(status) => write!(f, "answered HTTP {status}"),
+            OutboundError::Unreadable(_) => f.write_str("answered something unreadable"),
+            OutboundError::Failed(_) => f.write_str("answered that it could not do it"),
+        }
+    }
+}
+
+impl std::error::Error for OutboundError {}
+
+impl OutboundError {
+    /// The whole of it, for the log.
+    pub fn detail(&self) -> String {
+        match self {
+            OutboundError::NotConfigured(why)
+            | OutboundError::NotAsked(why)
+            | OutboundError::Unknown(why)
+            | OutboundError::Unreadable(why)
+            | OutboundError::Failed(why) => format!("{self}: {why}"),
+            _ => self.to_string(),
+        }
+    }
+
+    /// The job's error. `provider` is told, its answer is not.
+    pub fn of(&self, provider: &str) -> ToolError {
+        // The others were logged where they happened, by `Outbound::send`.
+        if matches!(self, OutboundError::NotConfigured(_) | OutboundError::Unreadable(_) | OutboundError::Failed(_)) {
+            log::failure(&format!("{provider} failed"), &self.detail());
+        }
+        let message = format!("{provider} {self}");
+        match self {
+            OutboundError::NotConfigured(_) => ToolError::unavailable(Unavailable::ProviderNotConfigured, message),
+            OutboundError::TooMany => {
+                let reason = Some(Unavailable::SourceUnavailable.as_str().to_owned());
+                ToolError { code: ErrorCode::RateLimited, reason, message }
+            }
+            OutboundError::Unauthorized(_) => {
+                let reason = Some(Unavailable::ProviderNotConfigured.as_str().to_owned());
+                ToolError { code: ErrorCode::ProviderAuth, reason, message }
+            }
+            _ => ToolError::unavailable(Unavailable::SourceUnavailable, message),
+        }
+    }
+}
+
+/// What is remembered of a host.
+struct Host {
+    /// When the next request of a steady stream would go out.
+    next: Instant,
+    failures: u32,
+    rests_until: Option<Instant>,
+}
+
+impl Outbound {
+    pub fn new(http: PlainHttp, signed: SignedHttp, config: &ProvidersConfig, user_agent: &str) -> Outbound {
+        Outbound {
+            http,
+            signed,
+            config: config.clone(),
+            user_agent: user_agent.to_owned(),
+            hosts: Mutex::default(),
+            keys: OnceCell::new(),
+            counters: None,
+        }
+    }
+
+    /// The same, which asks a provider no more often a day than the operator lets it.
+    pub fn counted(self, db: Db, clock: Clock) -> Outbound {
+        Outbound { counters: Some((db, clock)), ..self }
+    }
+
+    /// Counts a call of a provider that has a number a day.
+    async fn count(&self, provider: &str) -> Result<(), OutboundError> {
+        let (Some(most), Some((db, clock))) = (self.config.calls_a_day.get(provider), &self.counters) else {
+            return Ok(());
+        };
+        match daily::take(db, format!("RATE#provider:{provider}#calls"), *most, clock.now()).await {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                log::failure(
+                    &format!("{provider} is not asked any more today"),
+                    &format_args!("{most} calls were made"),
+                );
+                Err(OutboundError::TooMany)
+            }
+            Err(error) => {
+                log::failure("a provider's calls could not be counted", &error);
+                Err(OutboundError::NotAsked("its calls could not be counted".to_owned()))
+            }
+        }
+    }
+
+    /// The provider's key: from `PROVIDER_KEYS`, or from the secret behind `PROVIDER_KEYS_SECRET_ARN`, which is read once.
+    pub async fn key(&self, provider: &str) -> Result<Option<Redacted>, StoreError> {
+        let keys = self
+            .keys
+            .get_or_try_init(|| async {
+                let Some(arn) = &self.config.keys_secret_arn else { return Ok::<_, StoreError>(HashMap::new()) };
+                let text = self.signed.secret(arn).await?;
+                let keys: HashMap<String, String> = serde_json::from_str(&text)
+                    .map_err(|_| StoreError::new("the secret of PROVIDER_KEYS_SECRET_ARN is no object of texts"))?;
+                Ok(keys.into_iter().map(|(name, key)| (name, Redacted::new(key))).collect())
+            })
+            .await?;
+        Ok(self.config.keys.get(provider).or_else(|| keys.get(provider)).cloned())
+    }
+
+    /// The provider's key, where it cannot be asked without one.
+    pub async fn needed_key(&self, provider: &str) -> Result<Redacted, OutboundError> {
+        let key = self.key(provider).await.map_err(|error| {
+            log::failure("the providers' keys could not be read", &error);
+            OutboundError::NotAsked("its key could not be read".to_owned())
+        })?;
+        key.ok_or_else(|| OutboundError::NotConfigured(format!("PROVIDER_KEYS has no {provider}")))
+    }
+
+    /// Asks, until `deadline`, and returns an answer of 200 to 299; of other statuses, those that `expected` names.
+    pub async fn send(
+        &self,
+        provider: &str,
+        own_origin: &str,
+        ask: &Ask,
+        expected: &[u16],
+        deadline: Instant,
+    ) -> Result<PlainAnswer, OutboundError> {
+        let origin = self.config.urls.get(provider).map_or(own_origin, String::as_str);
+        let mut attempt = 1;
+        loop {
+            self.count(provider).await?;
+            self.take_turn(origin, ask.per_second, deadline).await?;
+            let exchange = tokio::time::timeout_at(deadline, self.http.send(self.request(origin, ask)?)).await;
+            let (error, named) = match exchange {
+                Ok(Ok(answer)) if answer.status / 100 == 2 || expected.contains(&answer.status) => {
+                    self.note(origin, true);
+                    return Ok(answer);
+                }
+                Ok(Ok(answer)) => (refusal(answer.status), answer.retry_after),
+                Ok(Err(PlainError::NotSent(why))) => (OutboundError::NotAsked(why), None),
+                Ok(Err(PlainError::Lost(why))) => (OutboundError::Unknown(why), None),
+                Err(_) => (OutboundError::Unknown("no answer in time".to_owned()), None),
+            };
+            let theirs = matches!(&error, OutboundError::Refused(400..=499) | OutboundError::Unauthorized(_));
+            // An answer, even a refusal, is a sign of life.
+            self.note(origin, theirs || error == OutboundError::TooMany);
+            let again = match &error {
+                OutboundError::NotAsked(_) => true,
+                // A refusal for being too many was not acted on, whatever was asked.
+                OutboundError::TooMany => true,
+                OutboundError::Unknown(_) | OutboundError::Refused(500..) => ask.repeatable,
+                _ => false,
+            };
+            let pause = named.unwrap_or(PAUSE * 2u32.pow(attempt - 1));
+            if !again || attempt == ATTEMPTS || Instant::now() + pause >= deadline {
+                log::failure(&format!("{provider} failed"), &error.detail());
+                return Err(error);
+            }
+            tokio::time::sleep(pause).await;
+            attempt += 1;
+        }
+    }
+
+    /// The same, and reads the answer as JSON.
+    pub async fn json(
+        &self,
+        provider: &str,
+        own_origin: &str,
+        ask: &Ask,
+        expected: &[u16],
+        deadline: Instant,
+    ) -> Result<(u16, Value), OutboundError> {
+        let answer = self.send(provider, own_origin, ask, expected, deadline).await?;
+        Ok((answer.status, read_json(&answer)?))
+    }
+
+    fn request(&self, origin: &str, ask: &Ask) -> Result<http::Request<Vec<u8>>, OutboundError> {
+        let mut request = http::Request::builder()
+            .method(ask.method.clone())
+            .uri(format!("{origin}{}", ask.path))
+            .header("user-agent", &self.user_agent)
+            .header("accept", "application/json");
+        for (name, value) in &ask.headers {
+            let not_a_header = |_| OutboundError::NotConfigured(format!("the value of {name} is no header"));
+            let mut value = http::HeaderValue::try_from(value.expose()).map_err(not_a_header)?;
+            value.set_sensitive(true);
+            // What is said here stands in place of what is said by default.
+            request.headers_mut().into_iter().for_each(|headers| drop(headers.insert(*name, value.clone())));
+        }
+        let body = match &ask.body {
+            Some((content_type, body)) => {
+                request = request.header("content-type", *content_type);
+                body.clone()
+            }
+            None => Vec::new(),
+        };
+        request.body(body).map_err(|_| OutboundError::NotConfigured("its address cannot be one".to_owned()))
+    }
+
+    /// Waits for this request's turn at the host, if it comes before the deadline.
+    async fn take_turn(&self, origin: &str, per_second: f64, deadline: Instant) -> Result<(), OutboundError> {
+        let now = Instant::now();
+        let turn = {
+            let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+            let step = Duration::from_secs_f64(1.0 / per_second.max(0.01));
+            // Who was quiet for as long as one request takes may ask at once, however seldom that is.
+            let quiet = Duration::from_secs_f64(BURST_SECS).max(step);
+            let host = hosts.entry(origin.to_owned()).or_insert_with(|| Host::new(now, quiet));
+            if let Some(until) = host.rests_until {
+                if now < until {
+                    return Err(OutboundError::NotAsked(
+                        "it failed several times and is left alone for now".to_owned(),
+                    ));
+                }
+                // This one tries; until it is known how that went, nobody else does.
+                host.rests_until = Some(now + REST);
+            }
+            let earliest = now.checked_sub(quiet).unwrap_or(now);
+            let next = host.next.max(earliest) + step;
+            if next > deadline {
+                return Err(OutboundError::TooMany);
+            }
+            host.next = next;
+            next
+        };
+        tokio::time::sleep_until(turn).await;
+        Ok(())
+    }
+
+    fn note(&self, origin: &str, lives: bool) {
+        let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(host) = hosts.get_mut(origin) else { return };
+        if lives {
+            (host.failures, host.rests_until) = (0, None);
+        } else {
+            host.failures += 1;
+            if host.failures >= FAILURES {
+                host.rests_until = Some(Instant::now() + REST);
+            }
+        }
+    }
+}
+
+#[cfg(any(test, feature = "test-support"))]
+impl Outbound {
+    /// A client of these environment variables, for tests of adapters beside them.
+    pub fn of(variables: &[(&str, &str)]) -> Outbound {
+        let given =
+            |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+        let pay_to = |name: &str| (name == "PAY_TO").then(|| "0x00000000000000000000000000000000000000ff".to_owned());
+        let config = crate::config::Config::read(|name| given(name).or_else(|| pay_to(name))).expect("a configuration");
+        let http = PlainHttp::new(None);
+        let signed = SignedHttp::new(http.clone(), &config.aws);
+        Outbound::new(http, signed, &config.providers, "Agora/1 (+tests)")
+    }
+}
+
+/// What an answer says, as JSON.
+pub fn read_json(answer: &PlainAnswer) -> Result<Value, OutboundError> {
+    let (status, size) = (answer.status, answer.body.len());
+    let unreadable = |_| OutboundError::Unreadable(format!("status {status} with {size} bytes, not JSON"));
+    serde_json::from_slice(&answer.body).map_err(unreadable)
+}
+
+impl Host {
+    fn new(now: Instant, quiet: Duration) -> Host {
+        let next = now.checked_sub(quiet).unwrap_or(now);
+        Host { next, failures: 0, rests_until: None }
+    }
+}
+
+fn refusal(status: u16) -> OutboundError {
+    match status {
+        429 => OutboundError::TooMany,
+        401 | 403 => OutboundError::Unauthorized(status),
+        status => OutboundError::Refused(status),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::sync::Arc;
+
+    use axum::extract::State;
+    use axum::http::{HeaderMap, StatusCode};
+    use axum::response::{IntoResponse, Response};
+
+    use super::*;
+
+    /// What a server answers, one after the other: a status, a `Retry-After`, and how long it takes.
+    type Script = Arc<Mutex<(VecDeque<(u16, Option<&'static str>, Duration)>, Vec<HeaderMap>)>>;
+
+    async fn answer(State(script): State<Script>, headers: HeaderMap) -> Response {
+        let next = {
+            let mut script = script.lock().unwrap();
+            script.1.push(headers);
+            script.0.pop_front()
+        };
+        let (status, retry_after, pause) = next.unwrap_or((200, None, Duration::ZERO));
+        tokio::time::sleep(pause).await;
+        let mut response = (StatusCode::from_u16(status).unwrap(), "{\"ok\":true}").into_response();
+        if let Some(seconds) = retry_after {
+            response.headers_mut().insert("retry-after", seconds.parse().unwrap());
+        }
+        response
+    }
+
+    async fn peer(answers: &[(u16, Option<&'static str>, u64)]) -> (Outbound, Script) {
+        let answers = answers.iter().map(|(status, after, millis)| (*status, *after, Duration::from_millis(*millis)));
+        let script: Script = Arc::new(Mutex::new((answers.collect(), Vec::new())));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let urls = format!("{{\"peer\": \"http://{}\"}}", listener.local_addr().unwrap());
+        let router = axum::Router::new().fallback(answer).with_state(script.clone());
+        tokio::spawn(async move { drop(axum::serve(listener, router).await) });
+        let keys = "{\"peer\": \"a-secret-key\"}";
+        (Outbound::of(&[("PROVIDER_URLS", &urls), ("PROVIDER_KEYS", keys)]), script)
+    }
+
+    fn soon(millis: u64) -> Instant {
+        Instant::now() + Duration::from_millis(millis)
+    }
+
+    async fn ask(outbound: &Outbound, ask: &Ask, millis: u64) -> Result<(u16, Value), OutboundError> {
+        outbound.json("peer", "https://peer.invalid", ask, &[404], soon(millis)).await
+    }
+
+    fn heard(script: &Script) -> usize {
+        script.lock().unwrap().1.len()
+    }
+
+    #[tokio::test]
+    async fn what_can_be_asked_again_is_and_nothing_else() {
+        let get = Ask::get("/a?b=c");
+        let order = Ask { repeatable: false, ..Ask::post("/order", &serde_json::json!({"n": 1})) };
+        for (answers, ask_for, outcome, times) in [
+            (vec![(503, None, 0), (200, None, 0)], &get, Ok(200), 2),
+            (vec![(503, None, 0), (200, None, 0)], &order, Err(OutboundError::Refused(503)), 1),
+            // Refused for being too many: it was not acted on.
+            (vec![(429, None, 0), (200, None, 0)], &order, Ok(200), 2),
+            (vec![(429, Some("60"), 0)], &get, Err(OutboundError::TooMany), 1),
+            (vec![(500, None, 0); 3], &get, Err(OutboundError::Refused(500)), 3),
+            (vec![(400, None, 0)], &get, Err(OutboundError::Refused(400)), 1),
+            (vec![(401, None, 0)], &get, Err(OutboundError::Unauthorized(401)), 1),
+            (vec![(404, None, 0)], &get, Ok(404), 1),
+            (vec![(200, None, 5_000)], &order, Err(OutboundError::Unknown("no answer in time".to_owned())), 1),
+        ] {
+            let (outbound, script) = peer(&answers).await;
+            let answered = ask(&outbound, ask_for, 3_000).await.map(|(status, _)| status);
+            assert_eq!((answered, heard(&script)), (outcome, times), "{answers:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_host_that_keeps_failing_is_left_alone() {
+        let (outbound, script) = peer(&[(500, None, 0); 12]).await;
+        let once = Ask { repeatable: false, ..Ask::get("/") };
+        for _ in 0..FAILURES {
+            assert_eq!(ask(&outbound, &once, 3_000).await, Err(OutboundError::Refused(500)));
+        }
+        assert!(matches!(ask(&outbound, &once, 3_000).await, Err(OutboundError::NotAsked(_))));
+        assert_eq!(heard(&script), 5);
+    }
+
+    #[tokio::test]
+    async fn a_host_is_asked_no_faster_than_it_may_be() {
+        let (outbound, script) = peer(&[]).await;
+        let slow = Ask { per_second: 2.0, ..Ask::get("/") };
+        // Two at once after a quiet second, then one each half second; whoever would wait beyond its deadline is told.
+        let begun = Instant::now();
+        let asked = futures_util::future::join_all((0..6).map(|_| ask(&outbound, &slow, 1_200))).await;
+        let answered = asked.iter().filter(|answer| answer.is_ok()).count();
+        assert_eq!((answered, heard(&script)), (4, 4), "{asked:?}");
+        assert!(begun.elapsed() >= Duration::from_millis(950));
+        assert!(asked.contains(&Err(OutboundError::TooMany)));
+    }
+
+    #[tokio::test]
+    async fn keys_go_to_their_provider_and_nowhere_else() {
+        let (outbound, script) = peer(&[(500, None, 0)]).await;
+        let key = outbound.needed_key("peer").await.unwrap();
+        let with_key = Ask { repeatable: false, ..Ask::get("/").header("x-api-key", key.expose()) };
+        assert!(!format!("{with_key:?}").contains("a-secret-key"));
+        let error = ask(&outbound, &with_key, 2_000).await.unwrap_err();
+        assert!(!error.of("peer").message.contains("a-secret-key"));
+        let sent = script.lock().unwrap().1[0].clone();
+        assert_eq!(sent["x-api-key"], "a-secret-key");
+        assert!(sent["user-agent"].to_str().unwrap().starts_with("Agora/"));
+        let missing = outbound.needed_key("other").await.unwrap_err();
+        assert!(missing.detail().ends_with("PROVIDER_KEYS has no other"), "for the log");
+        assert_eq!(missing.of("other").reason.as_deref(), Some("provider_not_configured"));
+    }
+
+    #[tokio::test]
+    async fn callers_are_told_a_plain_word_and_the_log_the_rest() {
+        // Nobody listens there: what the connector says of it is not for callers.
+        let gone = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+        let outbound = Outbound::of(&[("PROVIDER_URLS", &format!("{{\"peer\": \"http://{gone}\"}}"))]);
+        let once = Ask { repeatable: false, ..Ask::get("/") };
+        let error = ask(&outbound, &once, 300).await.unwrap_err();
+        assert_eq!(error.of("peer").message, "peer could not be reached");
+        assert!(error.detail().len() > "could not be reached: ".len(), "{}", error.detail());
+        let why = || "client error (Connect): dns error: 10.0.0.7:53".to_owned();
+        for (error, told) in [
+            (OutboundError::NotConfigured(why()), "peer is not configured here"),
+            (OutboundError::NotAsked(why()), "peer could not be reached"),
+            (OutboundError::Unknown(why()), "peer did not answer"),
+            (OutboundError::TooMany, "peer is asked too often"),
+            (OutboundError::Unauthorized(403), "peer refused this deployment (HTTP 403)"),
+            (OutboundError::Refused(502), "peer answered HTTP 502"),
+            (OutboundError::Unreadable(why()), "peer answered something unreadable"),
+            (OutboundError::Failed(why()), "peer answered that it could not do it"),
+        ] {
+            assert_eq!(error.of("peer").message, told);
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Counters of a UTC day that come to an end.
+
+use base::clock::Timestamp;
+
+use super::db::Write;
+use super::{Db, Key, StoreError};
+
+const DAY_SECS: i64 = 24 * 3600;
+
+/// Counts one more of at most so many a day in the agents table, exact whatever counts at once. `false` if there were enough.
+pub async fn take(db: &Db, partition: String, most: u32, now: Timestamp) -> Result<bool, StoreError> {
+    let day = now.secs().div_euclid(DAY_SECS);
+    let write = Write::update(
+        &db.tables.agents,
+        Key::new(partition, day.to_string()),
+        "SET #expires = :expires ADD #used :one",
+    )
+    .only_if("attribute_not_exists(#used) OR #used < :most")
+    .bind("one", 1)?
+    .bind("most", most)?
+    .bind("expires", (day + 2) * DAY_SECS)?;
+    db.write_if(write).await
+}
+
+/// Seconds until the next day begins.
+pub fn secs_left(now: Timestamp) -> u64 {
+    (DAY_SECS - now.secs().rem_euclid(DAY_SECS)).unsigned_abs()
+}

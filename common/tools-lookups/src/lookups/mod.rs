@@ -1,0 +1,117 @@
+//! Lookups: public records and reference data. Every one is a row of a table (docs/LOOKUPS.md); [`engine`] answers them
+//! all. Beside them stands one tool that needs no source at all: [`checks`].
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `row` | what a row is, and the short words that rows are written in |
+//! | `fill` | input into requests |
+//! | `map` | answers into results, and their schema |
+//! | `engine` | cache, snapshot, requests, result |
+//! | `checks` | identifiers checked without asking anybody |
+//! | `snapshot` | the operator's own copies of registers |
+//! | `needs` | what a deployment must have for a row |
+//! | the others | the rows, by family |
+
+mod businesses;
+pub mod checks;
+mod companies;
+mod engine;
+mod fill;
+mod genes;
+mod health;
+pub mod import;
+mod kept;
+mod map;
+mod market;
+mod molecules;
+pub mod needs;
+mod places;
+mod products;
+mod records;
+pub mod row;
+mod vehicles;
+
+#[cfg(test)]
+mod docs_tests;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use serde_json::{Value, json};
+use tools::Runner;
+use tools::spec::ToolSpec;
+
+use row::Lookup;
+
+/// Every row, family by family.
+pub static ROWS: LazyLock<Vec<&'static Lookup>> = LazyLock::new(|| {
+    let families: [&'static [Lookup]; 10] = [
+        vehicles::ROWS,
+        companies::ROWS,
+        businesses::ROWS,
+        health::ROWS,
+        products::ROWS,
+        molecules::ROWS,
+        genes::ROWS,
+        places::ROWS,
+        records::ROWS,
+        market::ROWS,
+    ];
+    families.into_iter().flatten().collect()
+});
+
+static BY_NAME: LazyLock<HashMap<&'static str, &'static Lookup>> =
+    LazyLock::new(|| ROWS.iter().map(|row| (row.spec.name, *row)).collect());
+
+/// The row of this wire name.
+pub fn find(name: &str) -> Option<&'static Lookup> {
+    BY_NAME.get(name).copied()
+}
+
+/// What is sold.
+pub fn specs() -> Vec<&'static ToolSpec> {
+    ROWS.iter().map(|row| &row.spec).chain([&checks::SPEC]).collect()
+}
+
+/// What does it.
+pub fn runners() -> Vec<&'static Runner> {
+    static LOOKUPS: LazyLock<Vec<Runner>> =
+        LazyLock::new(|| ROWS.iter().map(|row| Runner { spec: &row.spec, run: engine::run }).collect());
+    LOOKUPS.iter().chain([&checks::RUNNER]).collect()
+}
+
+/// JSON Schema of a row's result.
+pub fn output(spec: &ToolSpec) -> Value {
+    let Some(row) = find(spec.name) else { return json!({"type": "object"}) };
+    let mut schema = map::schema(row.answer);
+    let common = [
+        ("found", json!({"type": "boolean", "description": "Whether the source has such a thing"})),
+        (
+            "source",
+            json!({
+                "type": "object",
+                "properties": {
+                    "name": {"type": "string"},
+                    "url": {"type": "string"},
+                    "licence": {"type": "string"},
+                },
+                "required": ["name", "url", "licence"],
+            }),
+        ),
+        ("as_of", json!({"type": "string", "description": "When the source was asked, or the day of its snapshot"})),
+        (
+            "cached",
+            json!({"type": "boolean", "description": "Whether the source was asked earlier, for somebody else"}),
+        ),
+        ("notice", json!({"type": ["string", "null"]})),
+    ];
+    for (name, member) in common {
+        schema["properties"][name] = member;
+        if let Some(required) = schema["required"].as_array_mut() {
+            required.push(json!(name));
+        }
+    }
+    schema
+}

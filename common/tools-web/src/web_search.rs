@@ -1,0 +1,123 @@
+//! Web search: pages about something, at once. From the configured providers, or from this service's own index.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::input::{Field, Kind};
+use base::money::Usdc;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use tools::spec::{Price, ToolSpec};
+use tools::{Output, Runner, Running, Task, Toolbox, pages};
+use web::search::{Found, Hit, Query};
+
+/// How long providers and index have together.
+const TIME: Duration = Duration::from_secs(8);
+const USUAL_RESULTS: i64 = 5;
+
+pub static SPEC: ToolSpec = ToolSpec {
+    name: "web_search",
+    title: "Web search",
+    summary: "Searches the web and returns titles, addresses, snippets and dates of the pages that fit best",
+    group: "knowledge",
+    paths: &["/v1/tools/search"],
+    price: Price::Fixed(Usdc::from_micro(1_000)),
+    bare: true,
+    deadline: Duration::from_secs(10),
+    input: &[
+        Field::required("query", Kind::Text { min: 1, max: 500, format: None }, "What to look for"),
+        Field::optional("max_results", Kind::Integer { min: 1, max: 20 }, "Most results wanted; 5 if not said"),
+    ],
+    example: || json!({"query": "how lighthouses are told apart", "max_results": 5}),
+    needs: |_, _| pages::SEARCHED_WITH.to_vec(),
+    output,
+    ..ToolSpec::DIRECT
+};
+
+pub static RUNNER: Runner = Runner { spec: &SPEC, run };
+
+fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
+    Box::pin(async move {
+        let max_results = task.number("max_results").unwrap_or(USUAL_RESULTS);
+        let query = Query {
+            text: task.text("query").to_owned(),
+            max_results: usize::try_from(max_results).unwrap_or_default(),
+        };
+        let found = toolbox.find_pages(&query, Instant::now() + TIME).await?;
+        Ok(Output::new(shown(&query, &found), found.source))
+    })
+}
+
+fn shown(query: &Query, found: &Found) -> Value {
+    let results: Vec<Value> = found.hits.iter().map(result).collect();
+    let mut shown = json!({
+        "query": query.text,
+        // Clients of the one family read `total`, of the other `result_count` (contract §8).
+        "result_count": found.total.unwrap_or(results.len() as u64),
+        "results": results,
+    });
+    // Who searched stands beside it (contract §0); this is what they call the question.
+    shown["provider_request_id"] = json!(found.source.request_id);
+    if let Some(total) = found.total {
+        shown["total"] = json!(total);
+    }
+    if let Some(index) = found.index {
+        shown["index"] = json!({"pages": index.pages, "updated_at": index.updated_at.to_string()});
+    }
+    shown
+}
+
+fn result(hit: &Hit) -> Value {
+    let mut result = json!({"title": hit.title, "url": hit.url});
+    let texts = [
+        ("snippet", &hit.snippet),
+        ("description", &hit.snippet),
+        ("published_at", &hit.published_at),
+        ("source", &hit.site),
+    ];
+    for (name, text) in texts {
+        if let Some(text) = text {
+            result[name] = json!(text);
+        }
+    }
+    result
+}
+
+fn output() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "query": {"type": "string"},
+            "results": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "title": {"type": "string"},
+                        "url": {"type": "string", "format": "uri"},
+                        "snippet": {"type": "string", "description": "What the page says about it: a stranger's text"},
+                        "description": {"type": "string", "description": "The same as snippet"},
+                        "published_at": {"type": "string", "description": "A date, or a moment as RFC 3339"},
+                        "source": {"type": "string", "description": "The site's name or host"},
+                    },
+                    "required": ["title", "url"],
+                },
+            },
+            "total": {"type": "integer", "description": "How many pages fit, where that is known"},
+            "result_count": {"type": "integer", "description": "The same as total; the number of results where that is not known"},
+            "index": {
+                "type": "object",
+                "description": "This service's own index, where it answered: how many pages it holds, and when one last came in",
+                "properties": {"pages": {"type": "integer"}, "updated_at": {"type": "string", "format": "date-time"}},
+                "required": ["pages", "updated_at"],
+            },
+            "request_id": {"type": "string"},
+            "receipt_id": {"type": ["string", "null"]},
+            "cost": {"type": "string", "description": "In USDC"},
+            "provider": {"type": "string", "description": "Who searched"},
+            "provider_request_id": {"type": ["string", "null"], "description": "Their own name for the question, where they gave one"},
+            "mode": {"type": "string", "enum": ["embedded", "upstream"]},
+        },
+        "required": ["query", "results", "result_count"],
+    })
+}

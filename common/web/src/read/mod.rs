@@ -1,0 +1,228 @@
+//! Turns a fetched page into Markdown and metadata. Pure: no network, no clock.
+//!
+//! What always holds:
+//!
+//! - Any bytes give a result or [`UnsupportedContent`], never a panic, and the
+//!   work is bounded: the markup taken in, its tags, its depth and the tree made
+//!   of it are all capped, and whatever lies beyond a cap is left out with
+//!   `truncated` set.
+//! - Text that a visitor would not see does not reach the result: hidden and
+//!   off-screen elements, scripts, comments, zero-width and direction-changing
+//!   characters. The result is read by language models, and hidden text is how
+//!   pages talk to them behind the reader's back. It remains untrusted text all
+//!   the same; style sheets in files of their own are not looked at.
+//! - The Markdown is at most [`ReadOptions::max_markdown_bytes`] long and ends
+//!   at the end of a line where it can.
+//!
+//! PDF files and feeds have files of their own, `pdf` and `feed`. The stages
+//! of HTML, in order, each in a file of its own: `content_type` says what the
+//! body is, `charset` makes text of it, `squeeze` throws away what no reader
+//! needs while it is still text, `parse` builds the tree, `metadata` reads what
+//! the page says about itself, `hidden` and `clean` strip the tree, `furniture`
+//! takes out what stands around the content, `article` picks the part worth reading and writes it as Markdown, `text` tidies and
+//! cuts it.
+
+mod article;
+mod charset;
+mod clean;
+mod content_type;
+mod facts;
+mod feed;
+mod furniture;
+mod hidden;
+mod metadata;
+mod parse;
+mod pdf;
+mod squeeze;
+mod text;
+
+#[cfg(test)]
+mod site_tests;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use platform::net::Page;
+use serde::Serialize;
+use url::Url;
+
+use content_type::Kind;
+pub use content_type::can_read;
+pub use facts::{Facts, Link, read_facts};
+pub use feed::{Feed, Item};
+
+/// What the caller may choose.
+#[derive(Clone, Debug)]
+pub struct ReadOptions {
+    /// The most Markdown to return, in bytes.
+    pub max_markdown_bytes: usize,
+    /// The name under which we read, a product token in lower case: what a page asks of that is asked of us.
+    pub agent: String,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self { max_markdown_bytes: 50 * 1024, agent: String::new() }
+    }
+}
+
+/// A page that has been read, in the form it goes over the wire.
+#[derive(Clone, Debug, Serialize)]
+pub struct ReadResult {
+    /// Where the page was found in the end.
+    pub url: String,
+    pub markdown: String,
+    pub metadata: Metadata,
+    /// Something was left out: the page or its Markdown passed a limit.
+    pub truncated: bool,
+    /// Nothing forbids that others find it. Not on the wire.
+    #[serde(skip)]
+    pub indexable: bool,
+    /// The page shows next to nothing before its scripts have run, and they were not. Not on the wire.
+    #[serde(skip)]
+    pub needs_browser: bool,
+}
+
+/// What the page says about itself. Empty or absent where it says nothing.
+/// Like the Markdown it is a stranger's text; unlike it, most of it is never
+/// shown to a visitor.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Metadata {
+    pub title: String,
+    pub description: String,
+    pub status_code: u16,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub canonical_url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub language: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub published_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub site_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub byline: Option<String>,
+}
+
+/// The page is of a kind that has no text to read. Holds its content type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnsupportedContent(pub String);
+
+impl fmt::Display for UnsupportedContent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "content of type {} cannot be read", self.0)
+    }
+}
+
+impl std::error::Error for UnsupportedContent {}
+
+/// Letters of text that a page has at least, if it is more than a shell for
+/// its scripts.
+const MIN_LETTERS: usize = 60;
+/// The same for a page that says itself that it needs scripts.
+const MIN_LETTERS_IF_SAID: usize = 300;
+
+/// Reads a page of any kind that has text.
+pub fn read_page(page: &Page, options: &ReadOptions) -> Result<ReadResult, UnsupportedContent> {
+    let kind = content_type::detect(page.content_type.as_deref(), &page.body)?;
+    if kind == Kind::Pdf {
+        return read_pdf(page, options);
+    }
+    let source = charset::decode(&page.body, page.content_type.as_deref(), kind);
+    let data = |language| Html { markdown: text::fenced(&source, language), ..Html::default() };
+    let feed = read_feed_of(kind, &source, &page.final_url);
+    let read = match (kind, feed) {
+        // One that says nothing is shown as what it is.
+        (_, Some(feed)) if !(feed.title.is_empty() && feed.items.is_empty()) => of_feed(&feed),
+        (Kind::Html, _) => read_html(&source, &page.final_url, &options.agent),
+        (Kind::Json, _) => data("json"),
+        (Kind::Xml, _) => data("xml"),
+        (Kind::Text | Kind::Markdown | Kind::Pdf, _) => Html { markdown: text::visible(&source), ..Html::default() },
+    };
+    let Html { markdown, mut metadata, cut, unlisted, needs_browser } = read;
+    metadata.status_code = page.status;
+    let markdown = text::tidy(&markdown);
+    let (markdown, shortened) = text::cut(markdown, options.max_markdown_bytes);
+    Ok(ReadResult {
+        url: page.final_url.to_string(),
+        markdown,
+        metadata,
+        truncated: cut || shortened || page.truncated,
+        indexable: !unlisted && metadata::head_may_be_listed(page, &options.agent),
+        needs_browser: needs_browser && !page.truncated && (200..300).contains(&page.status),
+    })
+}
+
+/// Whether a page is one that a browser shows.
+pub fn is_html(page: &Page) -> bool {
+    content_type::detect(page.content_type.as_deref(), &page.body).is_ok_and(|kind| kind == Kind::Html)
+}
+
+/// Reads a page that is a feed: RSS, Atom or JSON Feed. `None` if it is something else.
+pub fn read_feed(page: &Page) -> Option<Feed> {
+    let kind = content_type::detect(page.content_type.as_deref(), &page.body).ok()?;
+    let source = charset::decode(&page.body, page.content_type.as_deref(), kind);
+    read_feed_of(kind, &source, &page.final_url)
+}
+
+fn read_feed_of(kind: Kind, source: &str, url: &Url) -> Option<Feed> {
+    match kind {
+        Kind::Xml => feed::of_xml(source, url),
+        Kind::Json => feed::of_json(source, url),
+        _ => None,
+    }
+}
+
+/// What became of a page's text.
+#[derive(Default)]
+struct Html {
+    markdown: String,
+    metadata: Metadata,
+    cut: bool,
+    unlisted: bool,
+    needs_browser: bool,
+}
+
+fn of_feed(feed: &Feed) -> Html {
+    let metadata = Metadata { title: feed.title.clone(), description: feed.description.clone(), ..Metadata::default() };
+    Html { markdown: text::visible(&feed::to_markdown(feed)), metadata, cut: feed.cut, ..Html::default() }
+}
+
+fn read_pdf(page: &Page, options: &ReadOptions) -> Result<ReadResult, UnsupportedContent> {
+    let read = pdf::read(&page.body, options.max_markdown_bytes);
+    let read = read.map_err(|reason| UnsupportedContent(format!("application/pdf ({reason})")))?;
+    let (markdown, shortened) = text::cut(text::tidy(&read.markdown), options.max_markdown_bytes);
+    let metadata = Metadata {
+        title: read.title,
+        status_code: page.status,
+        published_at: read.made,
+        byline: read.author,
+        ..Metadata::default()
+    };
+    Ok(ReadResult {
+        url: page.final_url.to_string(),
+        markdown,
+        metadata,
+        truncated: read.cut || shortened || page.truncated,
+        indexable: metadata::head_may_be_listed(page, &options.agent),
+        needs_browser: false,
+    })
+}
+
+fn read_html(source: &str, url: &Url, agent: &str) -> Html {
+    let squeezed = squeeze::squeeze(source);
+    let parsed = parse::parse(&squeezed.markup);
+    let document = parsed.document;
+    let base = clean::base_url(&document, url);
+    let metadata = metadata::extract(&document, &squeezed.linked_data, &base);
+    let unlisted = !metadata::page_may_be_listed(&document, agent);
+    let size = clean::clean(&document, &squeezed.styles, &base);
+    let markdown = article::to_markdown(document, size);
+    let markdown = text::visible(&markdown);
+    let letters = markdown.chars().filter(|c| c.is_alphanumeric()).take(MIN_LETTERS_IF_SAID).count();
+    let said = squeezed.without_scripts.to_ascii_lowercase().contains("javascript");
+    let enough = if said { MIN_LETTERS_IF_SAID } else { MIN_LETTERS };
+    let cut = squeezed.cut || parsed.cut;
+    Html { markdown, metadata, cut, unlisted, needs_browser: squeezed.scripts && letters < enough && !cut }
+}

@@ -1,0 +1,40 @@
+//! SearXNG, which operators run for themselves: <https://docs.searxng.org/dev/search_api.html>. Its settings have to allow
+//! `json` under `search.formats`, or it answers 403.
+
+use serde_json::Value;
+use platform::providers::Ask;
+
+use super::{Answer, Hit, Query, Vendor, encoded, text};
+
+pub static VENDOR: Vendor = Vendor { name: "searxng", origin: "", needs_key: false, ask, read };
+
+fn ask(query: &Query, _: &str) -> Ask {
+    // A page has as many results as its engines give; what is too much is left out later.
+    Ask { per_second: 2.0, ..Ask::get(format!("/search?q={}&format=json&categories=general", encoded(&query.text))) }
+}
+
+fn read(answer: &Value) -> Option<Answer> {
+    let results = answer["results"].as_array()?;
+    // No results, because no engine answered.
+    let is_silent = answer["unresponsive_engines"].as_array().is_some_and(|engines| !engines.is_empty());
+    if results.is_empty() && is_silent {
+        return None;
+    }
+    let hits = results.iter().filter_map(|result| {
+        Some(Hit {
+            title: text(result, "title").unwrap_or_default(),
+            url: text(result, "url")?,
+            snippet: text(result, "content"),
+            published_at: text(result, "publishedDate"),
+            site: None,
+        })
+    });
+    let hits: Vec<Hit> = hits.collect();
+    // Results of which none can be read are none of this server's.
+    if hits.is_empty() && !results.is_empty() {
+        return None;
+    }
+    // It is 0 where no engine says how many there are.
+    let total = answer["number_of_results"].as_f64().filter(|total| *total >= 1.0).map(|total| total as u64);
+    Some(Answer { hits, total, request_id: None })
+}
