@@ -15,7 +15,7 @@ use ledger::payments::treasury::Treasury;
 use ledger::payout::{self, Payout, PayoutStatus, Sending, Waiting};
 use local::stack::Background;
 use local::{Options, Stack};
-use market::payouts::{self, Ran};
+use market::payouts::{self, PayoutRunReport};
 use serde_json::{Value, json};
 
 use crate::support::payer::{bare, header};
@@ -114,7 +114,7 @@ impl Till {
         Till { blocks, stack, treasury, to_chain }
     }
 
-    async fn run(&self, secs_from_now: u64) -> Ran {
+    async fn run(&self, secs_from_now: u64) -> PayoutRunReport {
         let now = self.stack.app.clock.now().plus(Duration::from_secs(secs_from_now));
         payouts::run(&self.stack.app.db, &self.treasury, now).await.expect("a run")
     }

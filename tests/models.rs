@@ -19,7 +19,7 @@ use base::ids::RequestId;
 use base::money::Usdc;
 use catalog::CATALOG;
 use gate::app::App;
-use gate::work::{Commission, Desk, Executor, ModelExecutor, Report, Spending, Unrecorded, Usage};
+use gate::work::{Commission, Executor, ModelExecutor, Report, Spending, ToolAccess, Unrecorded, Usage};
 use platform::config::Config;
 use platform::connections::Connections;
 use platform::net::FetchPolicy;
@@ -98,8 +98,8 @@ impl Server {
         let config = Arc::new(config);
         let connections = Connections::open(&config).unwrap();
         let toolbox = App::new(config, &connections, &CATALOG).toolbox(&connections, FetchPolicy::default()).unwrap();
-        let desk = Desk { runners: RUNNERS, toolbox: Arc::new(toolbox) };
-        ModelExecutor::configured(desk).unwrap()
+        let access = ToolAccess { runners: RUNNERS, toolbox: Arc::new(toolbox) };
+        ModelExecutor::configured(access).unwrap()
     }
 }
 

@@ -13,7 +13,7 @@ use ledger::payments::treasury::Treasury;
 use ledger::payout::{self, Failure, Payout, PayoutStatus, Waiting};
 use local::stack::Background;
 use local::{Options, Stack};
-use market::payouts::{self, Ran};
+use market::payouts::{self, PayoutRunReport};
 use market::soul;
 use platform::store::{Key, Write};
 use serde_json::{Value, json};
@@ -67,7 +67,7 @@ impl Till {
     }
 
     /// A run so many seconds from now, after the node has mined what the treasury has sent: it does so in its own time.
-    async fn run(&self, secs_from_now: u64) -> Ran {
+    async fn run(&self, secs_from_now: u64) -> PayoutRunReport {
         let (chain, address) = (chain().await, self.key.address().to_string());
         eventually("the treasury's transactions to be mined", || async {
             let [mined, sent] = ["latest", "pending"]

@@ -15,7 +15,7 @@ use ledger::payout::{self, Payout, PayoutStatus};
 use ledger::receipt::ReceiptStatus;
 use local::stack::Background;
 use local::{Options, Stack};
-use market::payouts::{self, Ran};
+use market::payouts::{self, PayoutRunReport};
 use serde_json::{Value, json};
 
 use crate::fees::Blocks;
@@ -264,7 +264,7 @@ impl Till {
         Till { shaky, treasury }
     }
 
-    async fn run(&self, secs_from_now: u64) -> Ran {
+    async fn run(&self, secs_from_now: u64) -> PayoutRunReport {
         let now = self.shaky.stack.app.clock.now().plus(Duration::from_secs(secs_from_now));
         payouts::run(&self.shaky.stack.app.db, &self.treasury, now).await.expect("a run")
     }
@@ -288,20 +288,20 @@ fn a_payout_that_the_chain_forgot_is_sent_again_and_paid_once() {
         assert_eq!(till.run(6).await.completed, 1);
         let paid = async || till.shaky.blocks.0.balance_of(&wallet.to_string()).await.unwrap();
         assert_eq!(paid().await, 20_000_000);
-        assert_eq!(till.run(30).await, Ran::default(), "it is looked at again after a minute");
+        assert_eq!(till.run(30).await, PayoutRunReport::default(), "it is looked at again after a minute");
         // The chain forgets it, and the treasury's account nonce with it.
         assert_eq!(till.shaky.blocks.call("evm_revert", json!([snapshot])).await, true);
         assert_eq!(paid().await, 0);
         assert_eq!(till.run(70).await.reopened, 1);
         // The same bytes are sent: the node answers before they are in a block.
         eventually("the payment", || async { (paid().await == 20_000_000).then_some(()) }).await;
-        assert_eq!(till.run(140).await, Ran::default());
+        assert_eq!(till.run(140).await, PayoutRunReport::default());
         let payout = till.latest(&seller).await;
         assert_eq!((payout.status, payout.is_final), (PayoutStatus::Completed, false));
         till.shaky.blocks.call("anvil_mine", json!(["0x80"])).await;
-        assert_eq!(till.run(800).await, Ran::default());
+        assert_eq!(till.run(800).await, PayoutRunReport::default());
         assert!(till.latest(&seller).await.is_final);
-        assert_eq!(till.run(3_600).await, Ran::default());
+        assert_eq!(till.run(3_600).await, PayoutRunReport::default());
         assert_eq!(paid().await, 20_000_000, "paid once");
     });
 }

@@ -9,13 +9,13 @@ use base::clock::Timestamp;
 use base::ids::{AgentId, RequestId};
 use evm::Address;
 use futures_util::future::join_all;
-use gate::jobs::engine::SellersWork;
+use gate::jobs::engine::ServiceRunner;
 use gate::jobs::job::{Job, MAX_ATTEMPTS, Outcome};
 use gate::jobs::store;
 use gate::work::{Commission, Executor, Report, Spending, not_configured};
 use local::{Options, Stack};
+use market::service_runner::{MOST_EXECUTION, SoulServiceRunner};
 use market::slots::{self, OF_BUYER, OF_SOUL, OF_TRIALS};
-use market::workshop::{MOST_EXECUTION, Workshop};
 use market::{service, webhook};
 use platform::store::queue::Message;
 use platform::store::{BoxFuture, Write};
@@ -265,8 +265,11 @@ fn work_ends_before_its_function_does() {
         assert_eq!(job.sold.as_ref().map(|sold| sold.terms), Some(2));
         let (idle, before) = (Arc::new(Idle::default()), stack.app.clock.now());
         let (toolbox, key) = (&stack.executor.toolbox, webhook::key(&stack.keys.quotes));
-        let workshop = Workshop { programs: Some(idle.clone()), ..Workshop::handing_over(&stack.app, toolbox, key) };
-        workshop.run(&job).await.outcome.unwrap_err();
+        let service_runner = SoulServiceRunner {
+            programs: Some(idle.clone()),
+            ..SoulServiceRunner::handing_over(&stack.app, toolbox, key)
+        };
+        service_runner.run(&job).await.outcome.unwrap_err();
         let deadline = idle.0.lock().unwrap().expect("a deadline");
         assert!(deadline <= stack.app.clock.now().plus(MOST_EXECUTION) && deadline > before, "{deadline}");
         // The function's own time, from the template, holds the longest settlement (130 s) beside it.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use approvals::Desk;
+use approvals::ApprovalsState;
 use axum::Router;
 use base::clock::Clock;
 use catalog::CATALOG;
@@ -20,7 +20,7 @@ use ledger::cards::Cards;
 use ledger::payments::treasury::Treasury;
 use ledger::webhooks::Courier;
 use market::checkout::Checkout;
-use market::workshop::Workshop;
+use market::service_runner::SoulServiceRunner;
 use market::{Market, webhook};
 use platform::config::Config;
 use platform::connections::Connections;
@@ -42,7 +42,7 @@ use crate::queue::LocalQueue;
 type Runners = &'static [&'static Runner];
 
 /// The resources that the functions of a stack share.
-pub struct Ground {
+pub struct SharedResources {
     pub environment: HashMap<String, String>,
     /// The sockets that all functions share; what differs is who signs.
     pub shared: Connections,
@@ -125,7 +125,7 @@ pub struct Aggregator {
     pub deliveries: Arc<dyn Queue>,
 }
 
-impl Ground {
+impl SharedResources {
     pub async fn functions(&self) -> Result<Functions, Error> {
         let mut apps = BTreeMap::new();
         let mut open = async |name: &'static str| -> Result<Function<'_>, Error> {
@@ -151,7 +151,7 @@ impl Ground {
         let insights = open("insights").await?;
         let cursors = insights.keys().await?.cursors;
         let approvals = open("approvals").await?;
-        let desk = Desk {
+        let state = ApprovalsState {
             signer: approvals.keys().await?.receipts,
             notices: approvals.notices()?,
             queue: approvals.queue("JOB_QUEUE_URL")?,
@@ -187,7 +187,7 @@ impl Ground {
             ("requests", requests::router(requests)),
             ("account", account::router(account)),
             ("insights", insights::router(insights.app, cursors)),
-            ("approvals", approvals::router(desk)),
+            ("approvals", approvals::router(state)),
             ("webhooks", webhooks::router(hooks)),
             ("meta", meta::router(meta.app, queues)),
             ("mcp", mcp::router(mcp.app, behind_mcp, &quotes)),
@@ -195,12 +195,13 @@ impl Ground {
 
         let worker = open("worker").await?;
         let (mut engine, keys) = worker.engine(&worker::RUNNERS).await?;
-        let handing_over = Workshop::handing_over(&worker.app, &engine.toolbox, webhook::key(&keys.quotes));
+        let handing_over = SoulServiceRunner::handing_over(&worker.app, &engine.toolbox, webhook::key(&keys.quotes));
         engine.sellers = Some(Arc::new(handing_over));
         let worker = engine;
         let executor = open("executor").await?;
         let (mut engine, keys) = executor.engine(&worker::RUNNERS).await?;
-        engine.sellers = Some(Arc::new(executor::workshop(&executor.app, &keys, &engine.toolbox, engine.runners)?));
+        engine.sellers =
+            Some(Arc::new(executor::service_runner(&executor.app, &keys, &engine.toolbox, engine.runners)?));
         let executor = engine;
         toolboxes.extend([("worker", worker.toolbox.clone()), ("executor", executor.toolbox.clone())]);
         let deliveries = open("deliveries").await?;
@@ -267,7 +268,7 @@ impl Ground {
 
 /// A function while it is opened.
 struct Function<'a> {
-    ground: &'a Ground,
+    ground: &'a SharedResources,
     name: &'static str,
     config: Arc<Config>,
     connections: Connections,
@@ -285,7 +286,7 @@ pub const GIVEN_DIRECTLY: [(&str, &str); 6] = [
 ];
 
 impl<'a> Function<'a> {
-    async fn open(ground: &'a Ground, name: &'static str) -> Result<Function<'a>, Error> {
+    async fn open(ground: &'a SharedResources, name: &'static str) -> Result<Function<'a>, Error> {
         let roles = &ground.guard.roles;
         let config = Config::read(|variable| {
             let secret = GIVEN_DIRECTLY.iter().find(|(direct, _)| *direct == variable);
@@ -366,6 +367,6 @@ impl<'a> Function<'a> {
     }
 }
 
-fn config_gives(ground: &Ground, function: &str, variable: &str) -> bool {
+fn config_gives(ground: &SharedResources, function: &str, variable: &str) -> bool {
     ground.guard.roles.get(function).is_some_and(|role| role.variables.contains_key(variable))
 }

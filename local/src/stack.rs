@@ -28,7 +28,7 @@ use tools::{Runner, Toolbox};
 
 use crate::blobs::FolderBlobs;
 use crate::chain::{Account, DevChain};
-use crate::functions::{Aggregator, GIVEN_DIRECTLY, Ground, Queues, Scheduler};
+use crate::functions::{Aggregator, GIVEN_DIRECTLY, Queues, Scheduler, SharedResources};
 use crate::gateway::{self, Groups};
 use crate::iam::{Guard, Roles};
 use crate::queue::LocalQueue;
@@ -203,7 +203,7 @@ impl Stack {
         };
         let guard = Guard::new(roles, config.tables.clone());
         let site = (site_address.ip().to_string(), site_address.port());
-        let ground = Ground {
+        let ground = SharedResources {
             environment,
             shared: connections,
             guard: guard.clone(),

@@ -9,7 +9,7 @@ use base::clock::Timestamp;
 use base::money::Usdc;
 use gate::jobs::job::Outcome;
 use gate::jobs::store;
-use gate::work::{self, Allowance, Commission, Desk, Report, Resource, Spending, Work, out_of_time};
+use gate::work::{self, Allowance, Commission, Report, Resource, Spending, ToolAccess, Work, out_of_time};
 use ledger::fee::Split;
 use ledger::seller;
 use market::counting;
@@ -69,7 +69,7 @@ pub async fn open(db: &Db, now: Timestamp) {
 /// Works like a program, or like the model.
 pub struct Hands {
     pub fate: Arc<Fate>,
-    pub desk: Desk,
+    pub access: ToolAccess,
     pub resource: Resource,
 }
 
@@ -111,7 +111,7 @@ impl Hands {
 impl work::Executor for Hands {
     fn run<'a>(&'a self, commission: &'a Commission, spending: &'a mut Spending) -> BoxFuture<'a, Report> {
         Box::pin(async move {
-            let mut allowance = Allowance::of(commission, &self.desk, spending);
+            let mut allowance = Allowance::of(commission, &self.access, spending);
             let left = commission.deadline.millis() - allowance.clock().now().millis();
             let left = Duration::from_millis(u64::try_from(left).unwrap_or(0));
             let outcome = tokio::time::timeout(left, self.work(&mut allowance)).await;

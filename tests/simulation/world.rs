@@ -18,10 +18,10 @@ use gate::jobs::job::Lane;
 use gate::jobs::{Engine, Queues, sweep};
 use gate::limits::{Exhausted, StopSwitch};
 use gate::secrets::ServiceKeys;
-use gate::work::{Desk, Resource};
+use gate::work::{Resource, ToolAccess};
 use ledger::cards::Cards;
 use ledger::payments::policy::Gauge;
-use market::workshop::Workshop;
+use market::service_runner::SoulServiceRunner;
 use market::{Market, webhook};
 use platform::config::Config;
 use platform::connections::Connections;
@@ -190,13 +190,13 @@ impl World {
         let keys = ServiceKeys::derive(SECRET).expect("keys");
         let toolbox = Arc::new(toolbox);
         let hands = |resource| {
-            let desk = Desk { runners: &RUNNERS, toolbox: toolbox.clone() };
-            Arc::new(Hands { fate: self.fate.clone(), desk, resource }) as Arc<dyn gate::work::Executor>
+            let access = ToolAccess { runners: &RUNNERS, toolbox: toolbox.clone() };
+            Arc::new(Hands { fate: self.fate.clone(), access, resource }) as Arc<dyn gate::work::Executor>
         };
-        let workshop = Workshop {
+        let service_runner = SoulServiceRunner {
             model: Some(hands(Resource::Model)),
             programs: Some(hands(Resource::Tools)),
-            ..Workshop::handing_over(&app, &toolbox, webhook::key(&keys.quotes))
+            ..SoulServiceRunner::handing_over(&app, &toolbox, webhook::key(&keys.quotes))
         };
         let engine = Engine {
             db: self.db.clone(),
@@ -208,7 +208,7 @@ impl World {
             signer: keys.receipts,
             runners: &RUNNERS,
             toolbox,
-            sellers: Some(Arc::new(workshop)),
+            sellers: Some(Arc::new(service_runner)),
         };
         let notices = Notices::new(&self.config).expect("notices");
         let gate = Gate { app: app.clone(), engine, quote_key: keys.quotes, fetch_policy: policy, notices };

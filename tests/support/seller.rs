@@ -15,7 +15,7 @@ use ledger::payout::PayoutId;
 use ledger::seller::{self, Balance, Entry, EntryKind};
 use local::Stack;
 use market::service::{self, Service};
-use market::soul::{self, Leads, Soul};
+use market::soul::{self, Soul, SoulPointer};
 use platform::store::{Db, Write};
 use serde_json::{Value, json};
 
@@ -54,7 +54,7 @@ impl Seller {
         let table = &db.tables.souls;
         let writes = [
             Write::put(table, soul::key(&slug), &record).unwrap(),
-            Write::put(table, soul::key_key(&hash), &Leads { soul: record.slug.clone() }).unwrap(),
+            Write::put(table, soul::key_key(&hash), &SoulPointer { soul: record.slug.clone() }).unwrap(),
             Write::put(table, service::key(&slug, SERVICE), &work).unwrap(),
         ];
         db.transact(&writes).await.unwrap();

@@ -28,18 +28,18 @@
 pub mod answer;
 pub mod app;
 pub mod approvals;
-pub mod basket;
 pub mod challenge;
-mod changes;
+pub mod checkout_binding;
+mod claim_writes;
+mod claiming;
+mod dry_run;
+pub mod idempotency;
 pub mod insights;
 pub mod jobs;
 pub mod limits;
-pub mod named;
 mod order;
 pub mod push;
-mod rehearsal;
 mod rules;
-mod sale;
 pub mod secrets;
 pub mod stats;
 pub mod status;
@@ -55,13 +55,13 @@ use evm::hex0x;
 use http::StatusCode;
 use ledger::account::{self, Account};
 use ledger::payments::claim::{self, Claim, HONOUR_FOR};
-use ledger::payments::idempotency::{self, CallName};
 use ledger::payments::policy;
 use ledger::payments::quote::{Purchase, Quote};
 use ledger::payments::reason::Reason;
 use ledger::payments::settle::{JobPayment, Verdict};
 use ledger::payments::verify::{self, Signer, Terms};
 use ledger::payments::wire::{self, Payment};
+use ledger::payments::{self, idempotency::IdempotencyKey};
 use ledger::{debt, hold};
 use platform::auth::nonce::Use;
 use platform::auth::{Caller, Scope};
@@ -80,12 +80,12 @@ use crate::jobs::engine::{self, Engine};
 use crate::jobs::job::{Job, Outcome, Settlement};
 use crate::jobs::store;
 use crate::limits::{Class, Reader, Subject};
-use basket::Basket;
 use challenge::Offer;
+use checkout_binding::CheckoutBinding;
+use claiming::Sale;
 use order::Order;
 pub use order::{Call, Listing, parse_body};
 use rules::Proposed;
-use sale::Sale;
 
 /// Largest body of a tool call (contract §0).
 pub const MAX_BODY_BYTES: usize = 1024 * 1024;
@@ -110,7 +110,7 @@ impl Gate {
     }
 
     /// The same, perhaps to complete a checkout session.
-    async fn call_in(&self, call: Call<'_>, basket: Option<&Basket>) -> Result<Response, ApiError> {
+    async fn call_in(&self, call: Call<'_>, binding: Option<&CheckoutBinding>) -> Result<Response, ApiError> {
         // A proof is not needed here, but a bad one is never ignored.
         let payment = wire::payment(call.headers).map_err(|wrong| ApiError::field(wrong.header, wrong.message));
         let used_for = match &payment {
@@ -123,21 +123,21 @@ impl Gate {
         // A text is bought without a body.
         let is_text = call.listing.is_some_and(|listing| listing.service.is_none());
         let probes = is_probe(call.headers, &call.body) && !is_text;
-        let rehearses = headers::is_dry_run(call.headers)?;
+        let is_dry_run = headers::is_dry_run(call.headers)?;
         if let Some(caller) = &caller {
             let buys = payment.is_some() || caller.token().is_some();
-            if probes || rehearses || !buys {
+            if probes || is_dry_run || !buys {
                 self.count_quote(caller).await?;
             }
         }
         if probes {
             return self.probe(&call).await;
         }
-        let order = Order::read(&call, caller, &self.fetch_policy)?.in_basket(basket);
+        let order = Order::read(&call, caller, &self.fetch_policy)?.in_checkout(binding);
         self.check_quoted(&order, payment.as_ref())?;
-        if rehearses {
+        if is_dry_run {
             self.check_open(&order).await?;
-            return self.rehearse(order, payment.as_ref()).await;
+            return self.dry_run(order, payment.as_ref()).await;
         }
         if let Some(answer) = self.answer_named(&order, payment.as_ref(), order.caller.as_ref()).await? {
             return Ok(answer);
@@ -590,7 +590,7 @@ impl Gate {
         caller: Option<&Caller>,
     ) -> Result<Option<RequestId>, ApiError> {
         let Some(name) = caller.and_then(|caller| call_name(order, payment, caller.agent)) else { return Ok(None) };
-        match idempotency::load(&self.app.db, name).await? {
+        match payments::idempotency::load(&self.app.db, name).await? {
             Some(named) if named.purchase != order.purchase_digest() => Err(ApiError::IdempotencyKeyReused),
             named => Ok(named.map(|named| named.request_id)),
         }
@@ -795,12 +795,12 @@ fn quote_token<'a>(order: &'a Order<'_>, payment: Option<&'a Payment>) -> Option
 }
 
 /// The caller's own name for its call: from the header, from the payment's extension, or from the tool's own input.
-fn call_name<'a>(order: &'a Order<'_>, payment: Option<&'a Payment>, agent: AgentId) -> Option<CallName<'a>> {
+fn call_name<'a>(order: &'a Order<'_>, payment: Option<&'a Payment>, agent: AgentId) -> Option<IdempotencyKey<'a>> {
     // A tool whose own input has a key means the same by it (an identity check, contract §27).
     let own = || order.input.get("idempotency_key").and_then(Value::as_str);
     let name =
         order.idempotency_key.or_else(|| payment.and_then(|payment| payment.identifier.as_deref())).or_else(own)?;
-    Some(CallName { agent, tool: order.tool.name, name })
+    Some(IdempotencyKey { agent, tool: order.tool.name, name })
 }
 
 /// Nothing was bought: the payment failed before any work was done for it.

@@ -196,7 +196,7 @@ impl fmt::Display for Subject {
 /// Counts a request, or refuses it with [`ApiError::RateLimited`]. The answer gets the headers by itself, if its router
 /// was finished by [`api::routes::finish`]; [`Taken::mark`] is for others.
 pub async fn take(app: &App, subject: Subject, class: Class) -> Result<Taken, ApiError> {
-    let turn = Turn::now(app, subject, class);
+    let turn = RateLimitSlot::now(app, subject, class);
     match app.db.write(turn.count(app)?).await {
         Ok(item) => {
             let Used { used } = parse(item)?;
@@ -215,7 +215,7 @@ pub const SMALL_ANSWER: usize = 16 * 1024;
 /// Counts the bytes of an answer; whoever goes over the limit with it still gets it. A limit that cannot be written lets it
 /// pass: these answers need no database, and the gateway's throttle holds.
 pub async fn take_bytes(app: &App, subject: Subject, class: Class, bytes: usize) -> Result<(), ApiError> {
-    let turn = Turn::now(app, subject, class);
+    let turn = RateLimitSlot::now(app, subject, class);
     match app.db.write(turn.count_many(app, bytes.div_ceil(1024))?).await {
         Ok(_) => Ok(()),
         Err(WriteError::Refused(_)) => Err(turn.refusal()),
@@ -243,7 +243,7 @@ pub async fn weigh(State(app): State<App>, request: Request, next: Next) -> Resp
 /// As [`weigh`], where an answer may have been paid for: that one is given, and what comes after the limit is refused before
 /// anything is done for it.
 pub async fn weigh_ahead(State(app): State<App>, request: Request, next: Next) -> Response {
-    let turn = Turn::now(&app, Subject::source(), Class::Public);
+    let turn = RateLimitSlot::now(&app, Subject::source(), Class::Public);
     if app.exhausted.is_in(&turn) {
         return turn.refusal().into_response();
     }
@@ -282,12 +282,12 @@ pub async fn take_list(app: &App, subject: Subject, class: Class, bytes: usize) 
 pub struct Exhausted(Arc<Mutex<HashMap<String, i64>>>);
 
 impl Exhausted {
-    fn is_in(&self, turn: &Turn) -> bool {
+    fn is_in(&self, turn: &RateLimitSlot) -> bool {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(&turn.name()) == Some(&turn.window.start)
     }
 
-    fn insert(&self, turn: &Turn) {
+    fn insert(&self, turn: &RateLimitSlot) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|_, start| *start == turn.window.start);
         known.insert(turn.name(), turn.window.start);
@@ -296,13 +296,13 @@ impl Exhausted {
 
 /// Whether the chain may be asked for this subject: not once that came to nothing too often. Reads nothing.
 pub fn may_ask_chain(app: &App, subject: Subject) -> Result<(), ApiError> {
-    let turn = Turn::now(app, subject, Class::Chain);
+    let turn = RateLimitSlot::now(app, subject, Class::Chain);
     if app.exhausted.is_in(&turn) { Err(turn.refusal()) } else { Ok(()) }
 }
 
 /// Counts that the chain was asked for nothing.
 pub async fn asked_chain_in_vain(app: &App, subject: Subject) {
-    let turn = Turn::now(app, subject, Class::Chain);
+    let turn = RateLimitSlot::now(app, subject, Class::Chain);
     let counted = async {
         match app.db.write(turn.count(app)?).await {
             Ok(item) => Ok(turn.is_over(parse::<Used>(item)?.used)),
@@ -320,14 +320,14 @@ pub async fn asked_chain_in_vain(app: &App, subject: Subject) {
 /// A request's place in the limit it counts against. A paid call is counted in the transaction of its claim, which makes
 /// that exact for no request of its own; only what is bought is counted.
 #[derive(Clone, Copy, Debug)]
-pub struct Turn {
+pub struct RateLimitSlot {
     subject: Subject,
     window: Window,
 }
 
-impl Turn {
-    pub fn now(app: &App, subject: Subject, class: Class) -> Turn {
-        Turn { subject, window: Window::at(app.clock.now(), class.limit(), app.config.rate_limit_scale) }
+impl RateLimitSlot {
+    pub fn now(app: &App, subject: Subject, class: Class) -> RateLimitSlot {
+        RateLimitSlot { subject, window: Window::at(app.clock.now(), class.limit(), app.config.rate_limit_scale) }
     }
 
     fn name(&self) -> String {

@@ -17,7 +17,7 @@ use platform::net::FetchPolicy;
 use serde_json::{Map, Value};
 use tools::spec::{RECEIPT_FIELDS, ToolSpec};
 
-use super::basket::Basket;
+use super::checkout_binding::CheckoutBinding;
 use crate::jobs::job::Lane;
 
 /// Largest memo, decision context and value tag together: they become part of the receipt's item.
@@ -100,7 +100,7 @@ pub struct Order<'a> {
     pub body: [u8; 32],
     pub trace: Option<String>,
     /// The checkout session that it completes.
-    pub basket: Option<&'a Basket>,
+    pub binding: Option<&'a CheckoutBinding>,
 }
 
 impl<'a> Order<'a> {
@@ -151,15 +151,15 @@ impl<'a> Order<'a> {
                 ]),
             },
             trace: headers::text(call.headers, "x-amzn-trace-id")?.map(str::to_owned),
-            basket: None,
+            binding: None,
         })
     }
 
     /// The call as part of a checkout session: the same body means another purchase in another session.
-    pub fn in_basket(self, basket: Option<&'a Basket>) -> Order<'a> {
-        match basket {
+    pub fn in_checkout(self, binding: Option<&'a CheckoutBinding>) -> Order<'a> {
+        match binding {
             None => self,
-            Some(basket) => Order { body: basket.bind(&self.body), basket: Some(basket), ..self },
+            Some(binding) => Order { body: binding.bind(&self.body), binding: Some(binding), ..self },
         }
     }
 

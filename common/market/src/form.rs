@@ -1,8 +1,8 @@
 //! What bodies of sellers may say: members are read one by one, and every wrong one is named.
 
 use base::input::FieldError;
-use base::material::hides_something;
 use base::money::Usdc;
+use base::untrusted_text::hides_something;
 use evm::Address;
 use serde_json::{Map, Value};
 use url::Url;

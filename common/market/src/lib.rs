@@ -59,6 +59,7 @@ pub mod search;
 pub mod seller;
 pub mod service;
 pub mod service_form;
+pub mod service_runner;
 pub mod slots;
 pub mod sold;
 pub mod soul;
@@ -71,7 +72,6 @@ pub mod vocabulary;
 pub mod wallet;
 pub mod webhook;
 pub mod worker;
-pub mod workshop;
 
 use axum::response::{IntoResponse, Response};
 pub(crate) use base::words;

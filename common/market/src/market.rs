@@ -13,9 +13,9 @@ use tools::Runner;
 use tools::spec::Catalog;
 
 use super::moderation::{self, Moderation};
+use super::service_runner::SoulServiceRunner;
 use super::soul;
 use super::webhook;
-use super::workshop::Workshop;
 
 /// The collaborators of a function of the marketplace.
 pub struct Market {
@@ -58,8 +58,8 @@ impl Market {
     /// A market whose gate hands over the texts that are bought; services are the executor's.
     pub fn handing_over(mut gate: Gate, http: &PlainHttp) -> Market {
         let webhook_key = webhook::key(&gate.quote_key);
-        let workshop = Workshop::handing_over(&gate.app, &gate.engine.toolbox, webhook_key);
-        gate.engine.sellers = Some(Arc::new(workshop));
+        let service_runner = SoulServiceRunner::handing_over(&gate.app, &gate.engine.toolbox, webhook_key);
+        gate.engine.sellers = Some(Arc::new(service_runner));
         Market::new(Arc::new(gate), http)
     }
 }

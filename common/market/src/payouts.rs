@@ -71,7 +71,7 @@ pub fn to_json(payout: &Payout) -> Value {
 
 /// What a run did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Ran {
+pub struct PayoutRunReport {
     pub sent: u32,
     /// Sent again with a higher fee.
     pub raised: u32,
@@ -86,9 +86,9 @@ pub struct Ran {
 }
 
 /// One run over what is due: first what may be on chain, then what is not.
-pub async fn run(db: &Db, treasury: &Treasury, now: Timestamp) -> Result<Ran, StoreError> {
+pub async fn run(db: &Db, treasury: &Treasury, now: Timestamp) -> Result<PayoutRunReport, StoreError> {
     treasury::publish(db, treasury.address()).await?;
-    let (begun, mut ran, mut open) = (Instant::now(), Ran::default(), Vec::new());
+    let (begun, mut ran, mut open) = (Instant::now(), PayoutRunReport::default(), Vec::new());
     for shard in 0..SHARDS {
         for Due { soul, id } in payout::due(db, shard, now, PER_SHARD).await? {
             match payout::load(db, &soul, &id).await {
@@ -129,7 +129,7 @@ pub async fn run(db: &Db, treasury: &Treasury, now: Timestamp) -> Result<Ran, St
             ran.oldest_secs = ran.oldest_secs.max(age);
         }
     }
-    if ran != Ran::default() {
+    if ran != PayoutRunReport::default() {
         log::event("payouts", json!(ran));
     }
     Ok(ran)

@@ -12,8 +12,8 @@
 
 use axum::response::Response;
 use base::digest::sha256_parts;
+use gate::idempotency::{self, IdempotencyState};
 use gate::limits::Subject;
-use gate::named::{self, Begun};
 use http::{HeaderMap, StatusCode};
 use platform::http::{ApiError, headers, private_json};
 use platform::store::{Key, StoreError};
@@ -29,17 +29,17 @@ pub async fn answer(market: &Market, sent: &HeaderMap, body: &Map<String, Value>
         return Ok(private_json(StatusCode::OK, &shown(market, &made)));
     };
     let name = sha256_parts(&[Subject::source().to_string().as_bytes(), name.as_bytes()]);
-    let secret = soul::named_key(&market.soul_keys, &name, &named::digest(body));
+    let secret = soul::named_key(&market.soul_keys, &name, &idempotency::digest(body));
     let row = Key::new(format!("REGISTRATION#{}", const_hex::encode(name)), "ANSWER");
-    let taken = match named::begin(&market.app, row, body).await? {
-        Begun::Fresh(taken) => taken,
-        Begun::Replay(status, answer) => {
+    let taken = match idempotency::begin(&market.app, row, body).await? {
+        IdempotencyState::Fresh(taken) => taken,
+        IdempotencyState::Replay(status, answer) => {
             let mut answer: Value = serde_json::from_str(&answer).map_err(StoreError::new)?;
             tell_again(market, &mut answer, &secret).await?;
             return Ok(private_json(status, &answer));
         }
-        Begun::Reused => return Err(ApiError::IdempotencyKeyReused),
-        Begun::InProgress => return Err(ApiError::RequestInProgress),
+        IdempotencyState::Reused => return Err(ApiError::IdempotencyKeyReused),
+        IdempotencyState::InProgress => return Err(ApiError::RequestInProgress),
     };
     match registry::register(market, body, Some(secret)).await {
         Ok(made) => {

@@ -20,8 +20,8 @@ use super::index;
 use super::ranking::Standing;
 use super::safety;
 use super::service::{self, MAX_SERVICES, Service};
-use super::service_form::{self, Change, Ground};
-use super::soul::{self, Leads, Slug, Soul, SoulStatus, TextVersion};
+use super::service_form::{self, Change, DeploymentLimits};
+use super::soul::{self, Slug, Soul, SoulPointer, SoulStatus, TextVersion};
 use super::trials;
 use super::{Market, webhook};
 
@@ -120,7 +120,7 @@ async fn enter(
     };
     // Before the soul says it is there. A text whose soul is refused stays behind: it is named by what it says.
     app.blobs.put(&soul::text_blob(&text_hash), "text/markdown; charset=utf-8", form.soul_md.into_bytes()).await?;
-    let leads = Leads { soul: soul.slug.clone() };
+    let leads = SoulPointer { soul: soul.slug.clone() };
     let slug = soul.slug.as_str();
     let mut writes = vec![
         Write::put(souls, soul::key(slug), &soul)?.only_if_new(),
@@ -187,7 +187,7 @@ pub async fn change_text(
             .bind("now", now)?
             .bind("version", soul.version)?;
         // A soul keeps every text it ever had: who bought one may not register it.
-        let claim = Write::put(souls, soul::text_key(&hash), &Leads { soul: slug.clone() })?
+        let claim = Write::put(souls, soul::text_key(&hash), &SoulPointer { soul: slug.clone() })?
             .only_if("attribute_not_exists(#pk) OR #soul = :soul")
             .bind("soul", slug)?;
         let kept = version(next, &hash, note.clone(), now);
@@ -247,7 +247,7 @@ pub async fn rotate_key(app: &App, soul: &Soul) -> Result<String, ApiError> {
         .bind("new", &hash)?
         .bind("old", &soul.key_hash)?
         .bind("now", app.clock.now())?;
-    let leads = Write::put(souls, soul::key_key(&hash), &Leads { soul: soul.slug.clone() })?.only_if_new();
+    let leads = Write::put(souls, soul::key_key(&hash), &SoulPointer { soul: soul.slug.clone() })?.only_if_new();
     let gone = Write::delete(souls, soul::key_key(&soul.key_hash));
     match app.db.transact(&[change, leads, gone]).await {
         Ok(()) => Ok(fresh),
@@ -425,8 +425,8 @@ async fn update_service(
 
 impl Market {
     /// What forms of services have to know of the deployment.
-    pub fn ground<'a>(&'a self, text: TextOf<'a>) -> Ground<'a> {
-        Ground { catalog: self.app.catalog, model: self.model, text, policy: &self.gate.fetch_policy }
+    pub fn ground<'a>(&'a self, text: TextOf<'a>) -> DeploymentLimits<'a> {
+        DeploymentLimits { catalog: self.app.catalog, model: self.model, text, policy: &self.gate.fetch_policy }
     }
 
     /// The secret of a webhook is shown when its address is new.

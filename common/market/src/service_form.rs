@@ -18,8 +18,8 @@ use super::category::Category;
 use super::form::{Reader, Wrong, boolean, dollars, shown, slug, text, whole, wrong};
 use super::schema::{self, under};
 use super::service::{Executor, MAX_TEST_CASES, Service, Terms, TestCase};
+use super::service_runner::MOST_EXECUTION;
 use super::soul::Slug;
-use super::workshop::MOST_EXECUTION;
 
 const LEAST_PRICE: Usdc = Usdc::from_micro(10_000);
 const MOST_PRICE: Usdc = Usdc::from_micro(1_000_000_000);
@@ -32,7 +32,7 @@ const MAX_CHECKS: usize = 20;
 const MAX_TESTS_BYTES: usize = 32 * 1024;
 
 /// What depends on the deployment.
-pub struct Ground<'a> {
+pub struct DeploymentLimits<'a> {
     /// What services may use.
     pub catalog: &'a Catalog,
     /// What the model costs that runs services, if there is one.
@@ -64,7 +64,7 @@ pub struct Change {
 
 impl Change {
     /// Reads the body of a change: everything may be absent, and a slug is not changed.
-    pub fn read(body: &Map<String, Value>, ground: &Ground<'_>) -> Result<Change, Vec<FieldError>> {
+    pub fn read(body: &Map<String, Value>, ground: &DeploymentLimits<'_>) -> Result<Change, Vec<FieldError>> {
         let mut reader = Reader::new(body);
         let change = Change {
             name: reader.given("name", shown(1, 255, false)),
@@ -101,7 +101,7 @@ impl Change {
     }
 
     /// The service with this change, or what does not go together. The version of its terms is the caller's to raise.
-    pub fn apply(&self, service: &Service, ground: &Ground<'_>) -> Result<Service, Vec<FieldError>> {
+    pub fn apply(&self, service: &Service, ground: &DeploymentLimits<'_>) -> Result<Service, Vec<FieldError>> {
         let mut changed = service.clone();
         let terms = &mut changed.terms;
         set(&mut terms.name, self.name.clone());
@@ -138,7 +138,7 @@ impl Change {
     }
 
     /// What does not go together.
-    fn conflicts(&self, service: &Service, ground: &Ground<'_>) -> Vec<FieldError> {
+    fn conflicts(&self, service: &Service, ground: &DeploymentLimits<'_>) -> Vec<FieldError> {
         let terms = &service.terms;
         let mut errors = Vec::new();
         let mut wrong = |path: &str, message: &str| errors.push(FieldError::new(path, message));
@@ -191,7 +191,7 @@ impl Change {
 /// A new service, from a body that has to name it.
 pub fn create(
     body: &Map<String, Value>,
-    ground: &Ground<'_>,
+    ground: &DeploymentLimits<'_>,
     now: Timestamp,
 ) -> Result<(Service, Change), Vec<FieldError>> {
     // Where there is nothing yet, `null` is the same as absent.
@@ -250,7 +250,7 @@ fn blank(slug: Slug, executor: Executor, now: Timestamp) -> Service {
 }
 
 /// Who does the work if nobody says: what does it now, as long as it can.
-fn follow(terms: &Terms, ground: &Ground<'_>) -> Executor {
+fn follow(terms: &Terms, ground: &DeploymentLimits<'_>) -> Executor {
     match terms.executor {
         Executor::Worker if terms.sandbox && ground.model.is_some() => Executor::Model,
         Executor::Worker if terms.sandbox => Executor::Program,

@@ -13,7 +13,7 @@ use platform::http::log;
 use platform::store::{Db, Key, StoreError, Write};
 use serde::{Deserialize, Serialize};
 
-use super::workshop::MOST_EXECUTION;
+use super::service_runner::MOST_EXECUTION;
 
 /// Jobs of one soul that are done at once.
 pub const OF_SOUL: u8 = 3;

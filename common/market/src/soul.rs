@@ -231,7 +231,7 @@ pub fn wallet_key(wallet: Address) -> Key {
 
 /// A row that only leads to a soul.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Leads {
+pub struct SoulPointer {
     pub soul: Slug,
 }
 
@@ -242,7 +242,7 @@ pub async fn by_key(db: &Db, secret: &str) -> Result<Option<Soul>, StoreError> {
         return Ok(None);
     }
     let hash = key_hash(secret);
-    let Some(leads) = db.get_latest::<Leads>(&db.tables.souls, key_key(&hash)).await? else { return Ok(None) };
+    let Some(leads) = db.get_latest::<SoulPointer>(&db.tables.souls, key_key(&hash)).await? else { return Ok(None) };
     let soul = load_latest(db, leads.soul.as_str()).await?;
     // A key that was replaced leads nowhere, however the replacing was interrupted.
     Ok(soul.filter(|soul| soul.key_hash == hash))
@@ -264,7 +264,7 @@ pub async fn text(blobs: &dyn Blobs, hash: &str) -> Result<String, StoreError> {
 /// The soul that a path's `{slug}` names: a slug, or a linked wallet's address.
 pub async fn find(db: &Db, name: &str) -> Result<Option<Soul>, StoreError> {
     let Ok(wallet) = name.parse::<Address>() else { return load(db, name).await };
-    match db.get::<Leads>(&db.tables.souls, wallet_key(wallet)).await? {
+    match db.get::<SoulPointer>(&db.tables.souls, wallet_key(wallet)).await? {
         Some(leads) => load(db, leads.soul.as_str()).await,
         None => Ok(None),
     }

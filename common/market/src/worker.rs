@@ -25,8 +25,8 @@ use tools::{Output, Source, ToolError, Unavailable};
 
 use super::files::{self, FileRow, NotKept};
 use super::service;
+use super::service_runner::{check_output, result_of};
 use super::soul::Soul;
-use super::workshop::{check_output, result_of};
 use super::{Market, jobs};
 
 /// A worker that says nothing for so long is taken for dead: its job may be claimed anew.

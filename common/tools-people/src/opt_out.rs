@@ -13,7 +13,7 @@ use platform::store::db::Query;
 use platform::store::{Db, Key, StoreError, Write};
 use serde::{Deserialize, Serialize};
 
-use crate::vendors::{Company, Person, Which, Who, domain_of, email_of, plain_email, profile_name};
+use crate::vendors::{Company, CompanyQuery, Person, PersonQuery, domain_of, email_of, plain_email, profile_name};
 
 /// Most entries of one partition that are listed.
 const MAX_LISTED: usize = 10_000;
@@ -109,15 +109,15 @@ impl Marks {
     }
 }
 
-impl From<&Who> for Marks {
-    fn from(who: &Who) -> Marks {
+impl From<&PersonQuery> for Marks {
+    fn from(who: &PersonQuery) -> Marks {
         let marks = Marks::default().email(who.email.as_deref()).profile(who.profile_url.as_deref());
         marks.domain(who.company_domain.as_deref()).domain(who.company.as_deref())
     }
 }
 
-impl From<&Which> for Marks {
-    fn from(which: &Which) -> Marks {
+impl From<&CompanyQuery> for Marks {
+    fn from(which: &CompanyQuery) -> Marks {
         Marks::default().domain(which.domain.as_deref()).profile(which.linkedin_url.as_deref())
     }
 }

@@ -9,7 +9,7 @@
 //! do no harm.
 
 use base::ids::RequestId;
-use base::material;
+use base::untrusted_text;
 use platform::providers::outbound::{Ask, Outbound, OutboundError};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -111,7 +111,7 @@ async fn authorized(outbound: &Outbound, ask: Ask) -> Result<Ask, OutboundError>
 
 fn understood(json: &Value) -> Option<DocumentCheck> {
     let word = |value: &Value| {
-        let text = material::visible(value.as_str()?);
+        let text = untrusted_text::visible(value.as_str()?);
         Some(text.chars().take(100).collect::<String>()).filter(|text| !text.is_empty())
     };
     let last_error = word(&json["last_error"]["code"]);

@@ -37,7 +37,7 @@ use std::sync::Arc;
 use base::clock::{Clock, Timestamp};
 use base::ids::{AgentId, RequestId};
 use base::money::Usdc;
-pub use base::outcome::{ErrorCode, Mode, Progress, Source, ToolError, Unavailable};
+pub use base::tool_result::{ErrorCode, Mode, Progress, Source, ToolError, Unavailable};
 use platform::config::Config;
 use platform::net::{FetchPolicy, Fetcher, PlainHttp};
 use platform::providers::{Browser, Dns, Model, Outbound};

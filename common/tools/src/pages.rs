@@ -48,7 +48,7 @@ impl Toolbox {
         search.find(query, deadline).await
     }
 
-    /// Reads a page's main content. What it says is a stranger's text: see [`base::material`].
+    /// Reads a page's main content. What it says is a stranger's text: see [`base::untrusted_text`].
     pub async fn read_page(&self, url: &str) -> Result<ReadResult, ToolError> {
         Ok(self.see_page(url, false, Instant::now() + BROWSER_TIME).await?.read)
     }

@@ -10,7 +10,7 @@ use base::input::FieldError;
 use base::money::Usdc;
 use catalog::CATALOG;
 use gate::app::App;
-use gate::named::{self, Request};
+use gate::idempotency::{self, Request};
 use gate::{parse_body, respond};
 use http::{HeaderMap, StatusCode};
 use ledger::budget::{Budget, DEFAULT_ALERT_AT, WHOLE};
@@ -73,7 +73,7 @@ pub async fn change(State(app): State<App>, headers: HeaderMap, body: Body) -> R
         };
         let route = "PUT /v1/agents/me/budgets";
         let request = Request { caller: &caller, headers: &headers, route, body: &body, secret: None };
-        named::once(&app, request, set).await
+        idempotency::once(&app, request, set).await
     };
     respond(answer.await)
 }

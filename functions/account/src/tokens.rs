@@ -8,7 +8,7 @@ use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use base::input;
 use gate::app::App;
-use gate::named::{self, Request};
+use gate::idempotency::{self, Request};
 use gate::{parse_body, respond};
 use http::{HeaderMap, StatusCode};
 use ledger::day;
@@ -34,7 +34,7 @@ pub async fn mint(State(app): State<App>, headers: HeaderMap, body: Body) -> Res
         let caller = app.wallet_caller(&headers, Scope::Write, ApiError::WalletOnly).await?;
         let route = "POST /v1/agents/me/access-tokens";
         let request = Request { caller: &caller, headers: &headers, route, body: &given, secret: Some("token") };
-        named::once(&app, request, make(&app, &caller, &input)).await
+        idempotency::once(&app, request, make(&app, &caller, &input)).await
     };
     respond(answer.await)
 }

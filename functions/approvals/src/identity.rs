@@ -19,96 +19,96 @@ use tools_people::stripe as vendor;
 use tools_people::verification::identity::DONE;
 use tools_people::verification::session::{self, Guess, MAX_CODES, Session};
 
-use super::{Desk, respond};
+use super::{ApprovalsState, respond};
 
 const MAX_FORM_BYTES: usize = 4 * 1024;
 const MAX_EVENT_BYTES: usize = 256 * 1024;
 const SUBJECT: &str = "Your code";
 
 /// `GET /identity/{id}`: shows what is asked, and changes nothing; mail scanners open links.
-pub async fn show(State(desk): State<Desk>, Segment(id): Segment, RawQuery(query): RawQuery) -> Response {
-    match found(&desk, &id).await {
+pub async fn show(State(state): State<ApprovalsState>, Segment(id): Segment, RawQuery(query): RawQuery) -> Response {
+    match found(&state, &id).await {
         // From the vendor's page, where there is nothing left to do: what comes of it, the agent is told.
         Ok(session) if session.vendor_session.is_some() && query.as_deref() == Some(DONE) => {
             let text = "What you showed is being looked at, and the agent who asked is told the outcome. You may close this page.";
-            page::say(StatusCode::OK, desk.name(), "You are done", text)
+            page::say(StatusCode::OK, state.name(), "You are done", text)
         }
-        Ok(session) => desk.ask_person(&session, StatusCode::OK, ""),
+        Ok(session) => state.ask_person(&session, StatusCode::OK, ""),
         Err(page) => *page,
     }
 }
 
 /// `POST /identity/{id}`: mails a code, or takes it.
-pub async fn answer(State(desk): State<Desk>, Segment(id): Segment, body: Body) -> Response {
-    let session = match found(&desk, &id).await {
+pub async fn answer(State(state): State<ApprovalsState>, Segment(id): Segment, body: Body) -> Response {
+    let session = match found(&state, &id).await {
         Ok(session) => session,
         Err(page) => return *page,
     };
-    let Ok(body) = read_body(body, MAX_FORM_BYTES).await else { return desk.bad_form("It is too long.") };
+    let Ok(body) = read_body(body, MAX_FORM_BYTES).await else { return state.bad_form("It is too long.") };
     let code = url::form_urlencoded::parse(&body).find(|(name, _)| name == "code").map(|(_, code)| code.into_owned());
-    let now = desk.app.clock.now();
+    let now = state.app.clock.now();
     if session.email.is_none() || !session.is_open(now) {
-        return desk.ask_person(&session, StatusCode::CONFLICT, "");
+        return state.ask_person(&session, StatusCode::CONFLICT, "");
     }
-    let Some(code) = code else { return desk.mail_code(&session).await };
+    let Some(code) = code else { return state.mail_code(&session).await };
     let code: String = code.chars().filter(char::is_ascii_digit).take(20).collect();
-    let guessed = session::guess(&desk.app.db, session.request_id, &code, now).await;
+    let guessed = session::guess(&state.app.db, session.request_id, &code, now).await;
     // Also of one that was decided before: whoever decided it may have died before it could say so.
     if !matches!(guessed, Ok(Guess::Wrong { left: 1.. } | Guess::NoCode)) {
-        queue::send_or_log(&*desk.queue, session.request_id, None).await;
+        queue::send_or_log(&*state.queue, session.request_id, None).await;
     }
-    let latest = match session::load(&desk.app.db, session.request_id).await {
+    let latest = match session::load(&state.app.db, session.request_id).await {
         Ok(latest) => latest.unwrap_or(session),
-        Err(error) => return desk.not_now(&error),
+        Err(error) => return state.not_now(&error),
     };
     match guessed {
-        Ok(Guess::Right) => desk.ask_person(&latest, StatusCode::OK, ""),
+        Ok(Guess::Right) => state.ask_person(&latest, StatusCode::OK, ""),
         Ok(Guess::Wrong { left }) => {
-            desk.ask_person(&latest, StatusCode::BAD_REQUEST, &format!("This is not the code. Tries left: {left}."))
+            state.ask_person(&latest, StatusCode::BAD_REQUEST, &format!("This is not the code. Tries left: {left}."))
         }
         Ok(Guess::NoCode) => {
-            desk.ask_person(&latest, StatusCode::BAD_REQUEST, "The code is too old. Ask for a new one.")
+            state.ask_person(&latest, StatusCode::BAD_REQUEST, "The code is too old. Ask for a new one.")
         }
-        Ok(Guess::Decided) => desk.ask_person(&latest, StatusCode::CONFLICT, ""),
-        Err(error) => desk.not_now(&error),
+        Ok(Guess::Decided) => state.ask_person(&latest, StatusCode::CONFLICT, ""),
+        Err(error) => state.not_now(&error),
     }
 }
 
 /// `POST /v1/identity/webhook`: something happened to a vendor's session. What it was, the job asks the vendor itself; so
 /// events may come twice, late and in any order.
-pub async fn event(State(desk): State<Desk>, headers: HeaderMap, body: Body) -> Response {
+pub async fn event(State(state): State<ApprovalsState>, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
-        limits::take(&desk.app, Subject::source(), Class::Open).await?;
+        limits::take(&state.app, Subject::source(), Class::Open).await?;
         let body = read_body(body, MAX_EVENT_BYTES).await?;
-        let secret = desk.app.config.identity_webhook_secret.as_ref().ok_or(ApiError::NotFound)?;
+        let secret = state.app.config.identity_webhook_secret.as_ref().ok_or(ApiError::NotFound)?;
         let key = hmac::Key::new(hmac::HMAC_SHA256, secret.expose().as_bytes());
         let signed = headers.get("stripe-signature").and_then(|value| value.to_str().ok()).unwrap_or_default();
-        if !signature::is_signed(&key, signed, &body, desk.app.clock.now()) {
+        if !signature::is_signed(&key, signed, &body, state.app.clock.now()) {
             return Err(ApiError::Unauthorized);
         }
         if let Some(request_id) = vendor::request_of(&body)
-            && session::load(&desk.app.db, request_id).await?.is_some()
+            && session::load(&state.app.db, request_id).await?.is_some()
         {
-            queue::send_or_log(&*desk.queue, request_id, None).await;
+            queue::send_or_log(&*state.queue, request_id, None).await;
         }
         Ok(private_json(StatusCode::OK, &json!({"received": true})))
     };
     respond(answer.await)
 }
 
-async fn found(desk: &Desk, id: &str) -> Result<Session, Box<Response>> {
-    if let Err(refused) = limits::take(&desk.app, Subject::source(), Class::Open).await {
+async fn found(state: &ApprovalsState, id: &str) -> Result<Session, Box<Response>> {
+    if let Err(refused) = limits::take(&state.app, Subject::source(), Class::Open).await {
         return Err(Box::new(respond(Err(refused))));
     }
-    let Ok(request_id) = id.parse::<RequestId>() else { return Err(Box::new(desk.no_such_link())) };
-    match session::load(&desk.app.db, request_id).await {
+    let Ok(request_id) = id.parse::<RequestId>() else { return Err(Box::new(state.no_such_link())) };
+    match session::load(&state.app.db, request_id).await {
         Ok(Some(session)) => Ok(session),
-        Ok(None) => Err(Box::new(desk.no_such_link())),
-        Err(error) => Err(Box::new(desk.not_now(&error))),
+        Ok(None) => Err(Box::new(state.no_such_link())),
+        Err(error) => Err(Box::new(state.not_now(&error))),
     }
 }
 
-impl Desk {
+impl ApprovalsState {
     fn ask_person(&self, session: &Session, status: StatusCode, note: &str) -> Response {
         let now = self.app.clock.now();
         if let (true, Some(url)) = (session.is_open(now), &session.vendor_url)

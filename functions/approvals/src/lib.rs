@@ -19,8 +19,8 @@ use gate::approvals::decision::Decision;
 use gate::approvals::moves::{self, Moved};
 use gate::approvals::store::{self, CreateError};
 use gate::approvals::{Notices, backtest, form, page};
+use gate::idempotency::{self, Request};
 use gate::limits::{self, Class, Subject};
-use gate::named::{self, Request};
 use gate::{MAX_BODY_BYTES, parse_body, respond};
 use http::{HeaderMap, StatusCode};
 use ledger::notifications::{self, Notification, NotificationKind};
@@ -39,7 +39,7 @@ const MAX_LIMIT: usize = 200;
 
 /// What the routes share.
 #[derive(Clone)]
-pub struct Desk {
+pub struct ApprovalsState {
     pub app: App,
     /// Signs decisions.
     pub signer: ReceiptSigner,
@@ -48,7 +48,7 @@ pub struct Desk {
     pub queue: Arc<dyn Queue>,
 }
 
-pub fn router(desk: Desk) -> Router {
+pub fn router(state: ApprovalsState) -> Router {
     let router = Router::new()
         .route("/v1/agents/me/action-policy", get(read_policy).put(put_policy).delete(delete_policy))
         .route("/v1/agents/me/action-policy/backtest", post(test_policy))
@@ -58,103 +58,103 @@ pub fn router(desk: Desk) -> Router {
         .route("/approve/{token}", get(ask).post(decide))
         .route("/identity/{id}", get(identity::show).post(identity::answer))
         .route("/v1/identity/webhook", post(identity::event));
-    api::routes::finish(router.with_state(desk))
+    api::routes::finish(router.with_state(state))
 }
 
 /// `GET /v1/agents/me/action-policy`: the policy, or null.
-async fn read_policy(State(desk): State<Desk>, headers: HeaderMap) -> Response {
+async fn read_policy(State(state): State<ApprovalsState>, headers: HeaderMap) -> Response {
     let answer = async {
-        let caller = desk.app.caller(&headers, Scope::Read).await?;
-        let policy = store::policy(&desk.app.db, caller.agent).await?;
+        let caller = state.app.caller(&headers, Scope::Read).await?;
+        let policy = store::policy(&state.app.db, caller.agent).await?;
         Ok(success(StatusCode::OK, policy.map_or(Value::Null, |policy| policy.view())))
     };
     respond(answer.await)
 }
 
 /// `PUT /v1/agents/me/action-policy`: replaces it whole.
-async fn put_policy(State(desk): State<Desk>, headers: HeaderMap, body: Body) -> Response {
+async fn put_policy(State(state): State<ApprovalsState>, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
-        let caller = desk.owner(&headers).await?;
+        let caller = state.owner(&headers).await?;
         let body = json_body(&headers, body).await?;
-        let policy = form::policy(desk.app.catalog, &body, desk.app.clock.now()).map_err(ApiError::InvalidRequest)?;
-        store::put_policy(&desk.app.db, caller.agent, &policy).await?;
+        let policy = form::policy(state.app.catalog, &body, state.app.clock.now()).map_err(ApiError::InvalidRequest)?;
+        store::put_policy(&state.app.db, caller.agent, &policy).await?;
         Ok(success(StatusCode::OK, policy.view()))
     };
     respond(answer.await)
 }
 
 /// `DELETE /v1/agents/me/action-policy`: from the next call on, nothing is held.
-async fn delete_policy(State(desk): State<Desk>, headers: HeaderMap) -> Response {
+async fn delete_policy(State(state): State<ApprovalsState>, headers: HeaderMap) -> Response {
     let answer = async {
-        let caller = desk.owner(&headers).await?;
-        store::delete_policy(&desk.app.db, caller.agent).await?;
+        let caller = state.owner(&headers).await?;
+        store::delete_policy(&state.app.db, caller.agent).await?;
         Ok(success(StatusCode::OK, Value::Null))
     };
     respond(answer.await)
 }
 
 /// `POST /v1/agents/me/action-policy/backtest`: what a draft would have done to the last 30 days.
-async fn test_policy(State(desk): State<Desk>, headers: HeaderMap, body: Body) -> Response {
+async fn test_policy(State(state): State<ApprovalsState>, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
-        let caller = desk.app.caller(&headers, Scope::Read).await?;
+        let caller = state.app.caller(&headers, Scope::Read).await?;
         let body = json_body(&headers, body).await?;
-        let now = desk.app.clock.now();
-        let policy = form::policy(desk.app.catalog, &body, now).map_err(ApiError::InvalidRequest)?;
+        let now = state.app.clock.now();
+        let policy = form::policy(state.app.catalog, &body, now).map_err(ApiError::InvalidRequest)?;
         let from = now.minus(std::time::Duration::from_secs(backtest::DAYS * 24 * 3600));
         let receipts = {
             let span = Span { since: Some(from), until: None };
-            receipt::within(&desk.app.db, caller.agent, span, Order::NewestFirst, None, backtest::MAX_RECEIPTS).await?
+            receipt::within(&state.app.db, caller.agent, span, Order::NewestFirst, None, backtest::MAX_RECEIPTS).await?
         };
-        Ok(success(StatusCode::OK, backtest::run(desk.app.catalog, &policy, &receipts, from, now)))
+        Ok(success(StatusCode::OK, backtest::run(state.app.catalog, &policy, &receipts, from, now)))
     };
     respond(answer.await)
 }
 
 /// `POST /v1/approvals`: the agent asks a human by itself.
-async fn create(State(desk): State<Desk>, headers: HeaderMap, body: Body) -> Response {
+async fn create(State(state): State<ApprovalsState>, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
-        let caller = desk.owner(&headers).await?;
+        let caller = state.owner(&headers).await?;
         let body = json_body(&headers, body).await?;
         let request = form::request(&body).map_err(ApiError::InvalidRequest)?;
         let route = "POST /v1/approvals";
         let named = Request { caller: &caller, headers: &headers, route, body: &body, secret: None };
-        named::once(&desk.app, named, desk.ask(&caller, request)).await
+        idempotency::once(&state.app, named, state.ask(&caller, request)).await
     };
     respond(answer.await)
 }
 
 /// `GET /v1/approvals`: newest first.
-async fn list(State(desk): State<Desk>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response {
+async fn list(State(state): State<ApprovalsState>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response {
     let answer = async {
         let (status, limit) = list_query(query.as_deref().unwrap_or_default())?;
-        let caller = desk.app.caller(&headers, Scope::Read).await?;
-        let now = desk.app.clock.now();
-        let approvals = store::list(&desk.app.db, caller.agent, status, limit, now).await?;
+        let caller = state.app.caller(&headers, Scope::Read).await?;
+        let now = state.app.clock.now();
+        let approvals = store::list(&state.app.db, caller.agent, status, limit, now).await?;
         let approvals: Vec<Value> = approvals.iter().map(|approval| approval.view(now)).collect();
         let body = json!({"approvals": approvals});
-        limits::take_list(&desk.app, Subject::Agent(caller.agent), Class::Export, body.to_string().len()).await?;
+        limits::take_list(&state.app, Subject::Agent(caller.agent), Class::Export, body.to_string().len()).await?;
         Ok(success(StatusCode::OK, body))
     };
     respond(answer.await)
 }
 
 /// `GET /v1/approvals/{id}`: one, with the signed record of its decision.
-async fn read(State(desk): State<Desk>, headers: HeaderMap, Segment(id): Segment) -> Response {
+async fn read(State(state): State<ApprovalsState>, headers: HeaderMap, Segment(id): Segment) -> Response {
     let answer = async {
-        let caller = desk.app.caller(&headers, Scope::Read).await?;
-        let approval = desk.approval(&caller, &id).await?;
-        Ok(success(StatusCode::OK, approval.view_with_receipt(desk.app.clock.now())))
+        let caller = state.app.caller(&headers, Scope::Read).await?;
+        let approval = state.approval(&caller, &id).await?;
+        Ok(success(StatusCode::OK, approval.view_with_receipt(state.app.clock.now())))
     };
     respond(answer.await)
 }
 
 /// `POST /v1/approvals/{id}/cancel`: takes a pending approval back; again is the same as once.
-async fn cancel(State(desk): State<Desk>, headers: HeaderMap, Segment(id): Segment) -> Response {
+async fn cancel(State(state): State<ApprovalsState>, headers: HeaderMap, Segment(id): Segment) -> Response {
     let answer = async {
-        let caller = desk.app.stopping_caller(&headers, Scope::Write).await?.wallet_only(ApiError::WalletOnly)?;
-        let approval = desk.approval(&caller, &id).await?;
-        let now = desk.app.clock.now();
-        let approval = match moves::cancel(&desk.app.db, &approval, now).await? {
+        let caller = state.app.stopping_caller(&headers, Scope::Write).await?.wallet_only(ApiError::WalletOnly)?;
+        let approval = state.approval(&caller, &id).await?;
+        let now = state.app.clock.now();
+        let approval = match moves::cancel(&state.app.db, &approval, now).await? {
             Moved::Now(approval) => approval,
             Moved::Before(approval) if approval.status == Status::Cancelled => approval,
             Moved::Before(_) => return Err(ApiError::ApprovalNotPending),
@@ -165,45 +165,45 @@ async fn cancel(State(desk): State<Desk>, headers: HeaderMap, Segment(id): Segme
 }
 
 /// `GET /approve/{token}`: shows what is to be decided, and changes nothing.
-async fn ask(State(desk): State<Desk>, Segment(token): Segment) -> Response {
+async fn ask(State(state): State<ApprovalsState>, Segment(token): Segment) -> Response {
     // Whoever guesses links gets only so many guesses.
-    if let Err(refused) = limits::take(&desk.app, Subject::source(), Class::Open).await {
+    if let Err(refused) = limits::take(&state.app, Subject::source(), Class::Open).await {
         return respond(Err(refused));
     }
-    match store::of_link(&desk.app.db, &token).await {
-        Ok(Some(approval)) => page::show(&approval, desk.name(), desk.app.clock.now(), StatusCode::OK),
-        Ok(None) => desk.no_such_link(),
-        Err(error) => desk.not_now(&error),
+    match store::of_link(&state.app.db, &token).await {
+        Ok(Some(approval)) => page::show(&approval, state.name(), state.app.clock.now(), StatusCode::OK),
+        Ok(None) => state.no_such_link(),
+        Err(error) => state.not_now(&error),
     }
 }
 
 /// `POST /approve/{token}`: decides, once; whoever comes later is shown the first decision.
-async fn decide(State(desk): State<Desk>, Segment(token): Segment, body: Body) -> Response {
-    if let Err(refused) = limits::take(&desk.app, Subject::source(), Class::Open).await {
+async fn decide(State(state): State<ApprovalsState>, Segment(token): Segment, body: Body) -> Response {
+    if let Err(refused) = limits::take(&state.app, Subject::source(), Class::Open).await {
         return respond(Err(refused));
     }
-    let approval = match store::of_link(&desk.app.db, &token).await {
+    let approval = match store::of_link(&state.app.db, &token).await {
         Ok(Some(approval)) => approval,
-        Ok(None) => return desk.no_such_link(),
-        Err(error) => return desk.not_now(&error),
+        Ok(None) => return state.no_such_link(),
+        Err(error) => return state.not_now(&error),
     };
-    let Ok(body) = read_body(body, MAX_DECISION_BYTES).await else { return desk.bad_form("It is too long.") };
+    let Ok(body) = read_body(body, MAX_DECISION_BYTES).await else { return state.bad_form("It is too long.") };
     let (decision, note) = match decision(&body) {
         Ok(decided) => decided,
-        Err(what) => return desk.bad_form(what),
+        Err(what) => return state.bad_form(what),
     };
-    let now = desk.app.clock.now();
-    match moves::decide(&desk.app.db, &approval, decision, note.as_deref(), now, &desk.signer).await {
+    let now = state.app.clock.now();
+    match moves::decide(&state.app.db, &approval, decision, note.as_deref(), now, &state.signer).await {
         Ok(Moved::Now(approval)) => {
-            desk.tell(&approval, now).await;
-            page::show(&approval, desk.name(), now, StatusCode::OK)
+            state.tell(&approval, now).await;
+            page::show(&approval, state.name(), now, StatusCode::OK)
         }
-        Ok(Moved::Before(approval)) => page::show(&approval, desk.name(), now, StatusCode::CONFLICT),
-        Err(error) => desk.not_now(&error),
+        Ok(Moved::Before(approval)) => page::show(&approval, state.name(), now, StatusCode::CONFLICT),
+        Err(error) => state.not_now(&error),
     }
 }
 
-impl Desk {
+impl ApprovalsState {
     /// The wallet itself: a token cannot loosen the brake it is held by.
     async fn owner(&self, headers: &HeaderMap) -> Result<Caller, ApiError> {
         self.app.wallet_caller(headers, Scope::Write, ApiError::WalletOnly).await

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use approvals::Desk;
+use approvals::ApprovalsState;
 use catalog::CATALOG;
 use gate::app::{self, App};
 use gate::approvals::Notices;
@@ -17,5 +17,5 @@ async fn main() -> Result<(), lambda_http::Error> {
     let queue = app::job_queue(&config, &connections)?;
     let app = App::new(config, &connections, &CATALOG);
     app.db.warm(&app.config.tables.agents).await;
-    platform::http::lambda::run(approvals::router(Desk { app, signer, notices, queue })).await
+    platform::http::lambda::run(approvals::router(ApprovalsState { app, signer, notices, queue })).await
 }

@@ -7,8 +7,8 @@ use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use axum::routing::{get, post};
+use gate::idempotency::{self, IdempotencyState, Taken};
 use gate::limits::{self, Class, Subject};
-use gate::named::{self, Begun, Taken};
 use gate::{parse_body, respond};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -31,26 +31,28 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
-type Desk = State<Arc<Checkout>>;
+type CheckoutState = State<Arc<Checkout>>;
 
-pub fn router(desk: Arc<Checkout>) -> Router {
+pub fn router(checkout: Arc<Checkout>) -> Router {
     let mut router = Router::new()
         .route("/.well-known/acp/manifest.json", get(the_manifest))
         .route("/acp/handlers/{handler}/{document}", get(document));
     for (prefix, family) in [("/acp", Family::Acp), ("/v1", Family::Simple)] {
         let sessions = format!("{prefix}/checkout_sessions");
-        let create = move |State(desk): Desk, request: Request| handle(desk, family, Action::Create, None, request);
-        let read = move |State(desk): Desk, Path(id): Path<String>, request: Request| {
-            handle(desk, family, Action::Read, Some(id), request)
+        let create = move |State(checkout): CheckoutState, request: Request| {
+            handle(checkout, family, Action::Create, None, request)
         };
-        let update = move |State(desk): Desk, Path(id): Path<String>, request: Request| {
-            handle(desk, family, Action::Update, Some(id), request)
+        let read = move |State(checkout): CheckoutState, Path(id): Path<String>, request: Request| {
+            handle(checkout, family, Action::Read, Some(id), request)
         };
-        let complete = move |State(desk): Desk, Path(id): Path<String>, request: Request| {
-            handle(desk, family, Action::Complete, Some(id), request)
+        let update = move |State(checkout): CheckoutState, Path(id): Path<String>, request: Request| {
+            handle(checkout, family, Action::Update, Some(id), request)
         };
-        let cancel = move |State(desk): Desk, Path(id): Path<String>, request: Request| {
-            handle(desk, family, Action::Cancel, Some(id), request)
+        let complete = move |State(checkout): CheckoutState, Path(id): Path<String>, request: Request| {
+            handle(checkout, family, Action::Complete, Some(id), request)
+        };
+        let cancel = move |State(checkout): CheckoutState, Path(id): Path<String>, request: Request| {
+            handle(checkout, family, Action::Cancel, Some(id), request)
         };
         router = router
             .route(&sessions, post(create))
@@ -58,7 +60,7 @@ pub fn router(desk: Arc<Checkout>) -> Router {
             .route(&format!("{sessions}/{{id}}/complete"), post(complete))
             .route(&format!("{sessions}/{{id}}/cancel"), post(cancel));
     }
-    api::routes::finish(router.with_state(desk))
+    api::routes::finish(router.with_state(checkout))
 }
 
 /// What is asked of a session.
@@ -80,14 +82,14 @@ impl Action {
 
 /// One request about a session: who asks, which version, what; under its name, if it has one.
 async fn handle(
-    desk: Arc<Checkout>,
+    checkout: Arc<Checkout>,
     family: Family,
     action: Action,
     id: Option<String>,
     request: Request<Body>,
 ) -> Response {
     let (parts, body) = request.into_parts();
-    let answer = Box::pin(answer(&desk, family, action, id.as_deref().unwrap_or_default(), &parts, body)).await;
+    let answer = Box::pin(answer(&checkout, family, action, id.as_deref().unwrap_or_default(), &parts, body)).await;
     let mut response = answer.unwrap_or_else(|error| error.into_response(family));
     for name in [REQUEST_ID, IDEMPOTENCY_KEY] {
         if let Some(value) = parts.headers.get(&name).filter(|value| value.len() <= MAX_REQUEST_ID_BYTES) {
@@ -98,22 +100,22 @@ async fn handle(
 }
 
 async fn answer(
-    desk: &Checkout,
+    checkout: &Checkout,
     family: Family,
     action: Action,
     id: &str,
     parts: &Parts,
     body: Body,
 ) -> Result<Response, CheckoutError> {
-    let app = &desk.app;
+    let app = &checkout.app;
     let platform = app.platform(&parts.headers)?.ok_or(CheckoutError::Unauthorized)?.id;
     limits::take(app, Subject::Platform(platform), Class::Checkout).await?;
     check_version(&parts.headers)?;
     check_request_id(&parts.headers)?;
     let origin = app.origin(&parts.headers);
     if action == Action::Read {
-        let current = desk.find_session(id, platform).await?;
-        return Ok(private_json(StatusCode::OK, &desk.view(&current, &origin).to_json(family)));
+        let current = checkout.find_session(id, platform).await?;
+        return Ok(private_json(StatusCode::OK, &checkout.view(&current, &origin).to_json(family)));
     }
     let body = parse_body(&parts.headers, &read_body(body, MAX_BODY_BYTES).await?)?;
     let named = request::name_in(&body)?;
@@ -122,16 +124,16 @@ async fn answer(
         if action.needs_name(family) {
             return Err(CheckoutError::KeyRequired);
         }
-        let asked = Asked { desk, family, action, id, platform, origin: &origin, parts, body: &body, name: None };
+        let asked = Asked { checkout, family, action, id, platform, origin: &origin, parts, body: &body, name: None };
         let (status, answer) = Box::pin(asked.work()).await?;
         return Ok(private_json(status, &answer));
     };
     let digest = once::digest(platform, parts.uri.path(), name);
-    let taken = match named::begin(app, once::key(&digest), &body).await? {
-        Begun::Fresh(taken) => taken,
-        Begun::Reused => return Err(CheckoutError::KeyReused),
-        Begun::InProgress => return Err(CheckoutError::InFlight),
-        Begun::Replay(status, answer) => {
+    let taken = match idempotency::begin(app, once::key(&digest), &body).await? {
+        IdempotencyState::Fresh(taken) => taken,
+        IdempotencyState::Reused => return Err(CheckoutError::KeyReused),
+        IdempotencyState::InProgress => return Err(CheckoutError::InFlight),
+        IdempotencyState::Replay(status, answer) => {
             let mut response = private_json(status, &Value::Null);
             *response.body_mut() = Body::from(answer);
             response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
@@ -139,7 +141,7 @@ async fn answer(
         }
     };
     let name = Some((digest.as_str(), &taken));
-    let asked = Asked { desk, family, action, id, platform, origin: &origin, parts, body: &body, name };
+    let asked = Asked { checkout, family, action, id, platform, origin: &origin, parts, body: &body, name };
     let response = match Box::pin(asked.work()).await {
         Ok((status, answer)) => private_json(status, &answer),
         Err(error) => error.into_response(family),
@@ -158,7 +160,7 @@ async fn answer(
 
 /// A request that changes something.
 struct Asked<'a> {
-    desk: &'a Checkout,
+    checkout: &'a Checkout,
     family: Family,
     action: Action,
     id: &'a str,
@@ -172,27 +174,27 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     async fn work(&self) -> Result<(StatusCode, Value), CheckoutError> {
-        let (desk, body) = (self.desk, self.body);
+        let (checkout, body) = (self.checkout, self.body);
         let current = match self.action {
             Action::Create => {
                 let asked = request::create(body, self.family == Family::Acp)?;
                 let id = self.name.map(|(digest, taken)| once::id(digest, taken));
-                let current = desk.create(asked, self.platform, id).await?;
+                let current = checkout.create(asked, self.platform, id).await?;
                 return Ok((StatusCode::CREATED, self.show(&current)));
             }
-            Action::Read => desk.find_session(self.id, self.platform).await?,
-            Action::Update => desk.update(request::update(body)?, self.id, self.platform).await?,
-            Action::Cancel => desk.cancel(self.id, self.platform).await?,
+            Action::Read => checkout.find_session(self.id, self.platform).await?,
+            Action::Update => checkout.update(request::update(body)?, self.id, self.platform).await?,
+            Action::Cancel => checkout.cancel(self.id, self.platform).await?,
             Action::Complete => return self.complete().await,
         };
         Ok((StatusCode::OK, self.show(&current)))
     }
 
     async fn complete(&self) -> Result<(StatusCode, Value), CheckoutError> {
-        let desk = self.desk;
+        let checkout = self.checkout;
         // Whose session it is comes first: strangers learn nothing from what is wrong with a payment.
-        let current = desk.find_session(self.id, self.platform).await?;
-        let credential = request::credential(self.body, &desk.app.config.token_prefixes)?;
+        let current = checkout.find_session(self.id, self.platform).await?;
+        let credential = request::credential(self.body, &checkout.app.config.token_prefixes)?;
         let attempt = Attempt {
             credential: &credential,
             name: self.name.map(|(digest, _)| digest),
@@ -201,11 +203,11 @@ impl Asked<'_> {
             trace: self.parts.headers.get("x-amzn-trace-id"),
             approval: self.parts.headers.get("x-approval-id"),
         };
-        match desk.complete(current, &attempt).await {
+        match checkout.complete(current, &attempt).await {
             Ok(current) => Ok((StatusCode::OK, self.show(&current))),
             // ACP: there is a session to show, so what happened is one of its messages.
             Err(CheckoutError::PaymentFailed(why)) if self.family == Family::Acp => {
-                let current = desk.find_session(self.id, self.platform).await?;
+                let current = checkout.find_session(self.id, self.platform).await?;
                 let mut session = self.show(&current);
                 if let Some(messages) = session["messages"].as_array_mut() {
                     messages.retain(|message| message["code"] != "payment_declined");
@@ -221,7 +223,7 @@ impl Asked<'_> {
     }
 
     fn show(&self, current: &Current) -> Value {
-        self.desk.view(current, self.origin).to_json(self.family)
+        self.checkout.view(current, self.origin).to_json(self.family)
     }
 }
 
@@ -245,15 +247,15 @@ fn check_request_id(headers: &HeaderMap) -> Result<(), ApiError> {
 }
 
 /// `GET /.well-known/acp/manifest.json`.
-async fn the_manifest(State(desk): Desk, headers: HeaderMap) -> Response {
-    let origin = desk.app.origin(&headers);
-    let answer = async { Ok(manifest::manifest(&desk, &origin).await?.answer(&headers)) };
+async fn the_manifest(State(checkout): CheckoutState, headers: HeaderMap) -> Response {
+    let origin = checkout.app.origin(&headers);
+    let answer = async { Ok(manifest::manifest(&checkout, &origin).await?.answer(&headers)) };
     respond(answer.await)
 }
 
 /// `GET /acp/handlers/{handler}/{document}`.
-async fn document(State(desk): Desk, Path((handler, name)): Path<(String, String)>) -> Response {
-    match handlers::document(&desk.app.config, &handler, &name) {
+async fn document(State(checkout): CheckoutState, Path((handler, name)): Path<(String, String)>) -> Response {
+    match handlers::document(&checkout.app.config, &handler, &name) {
         Some(Document::Schema(schema)) => public_json(&schema, 3600),
         Some(Document::Markdown(text)) => {
             let mut response = public_json(&Value::Null, 3600);

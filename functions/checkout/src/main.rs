@@ -6,7 +6,7 @@ use platform::config::Config;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_http::Error> {
-    let desk = Checkout::open(Config::from_env()?, &CATALOG, checkout::RUNNERS).await?;
-    desk.app.db.warm(&desk.app.config.tables.jobs).await;
-    platform::http::lambda::run(checkout::router(Arc::new(desk))).await
+    let checkout = Checkout::open(Config::from_env()?, &CATALOG, checkout::RUNNERS).await?;
+    checkout.app.db.warm(&checkout.app.config.tables.jobs).await;
+    platform::http::lambda::run(checkout::router(Arc::new(checkout))).await
 }

@@ -9,8 +9,8 @@ use axum::response::Response;
 use axum::routing::post;
 use base::input;
 use base::money::Usdc;
+use gate::idempotency::{self, Request as Named};
 use gate::limits::{self, Class, Subject};
-use gate::named::{self, Request as Named};
 use gate::{Call, Gate};
 use http::{HeaderMap, StatusCode};
 use ledger::card;
@@ -28,7 +28,7 @@ pub const RUNNERS: &[&Runner] = &[&top_up::RUNNER];
 const MAX_BODY_BYTES: usize = 64 * 1024;
 
 #[derive(Clone)]
-struct Desk {
+struct CreditsState {
     gate: Arc<Gate>,
     cards: Option<Arc<Cards>>,
 }
@@ -40,13 +40,13 @@ pub fn router(gate: Arc<Gate>, cards: Option<Cards>) -> Router {
         router = router.route(path, post(top_up));
     }
     let router = router.route("/v1/credits/checkout", post(checkout)).route("/v1/credits/webhook", post(webhook));
-    api::routes::finish(router.with_state(Desk { gate, cards: cards.map(Arc::new) }))
+    api::routes::finish(router.with_state(CreditsState { gate, cards: cards.map(Arc::new) }))
 }
 
 /// `POST /v1/credits/top-up`: sold by the gate like a tool; a token has no wallet to pay from.
-async fn top_up(State(desk): State<Desk>, request: Request<Body>) -> Response {
+async fn top_up(State(state): State<CreditsState>, request: Request<Body>) -> Response {
     let (parts, body) = request.into_parts();
-    let gate = &desk.gate;
+    let gate = &state.gate;
     let resource = gate.app.resource_url(&parts);
     let answer = async {
         if headers::bearer(&parts.headers)?.is_some() {
@@ -61,13 +61,13 @@ async fn top_up(State(desk): State<Desk>, request: Request<Body>) -> Response {
 
 /// `POST /v1/credits/checkout`: a page of the card processor's where a person pays. Nothing is credited until the
 /// processor says so.
-async fn checkout(State(desk): State<Desk>, headers: HeaderMap, body: Body) -> Response {
+async fn checkout(State(state): State<CreditsState>, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let body = gate::parse_body(&headers, &read_body(body, MAX_BODY_BYTES).await?)?;
         let input = input::validate(top_up::AMOUNT, &body).map_err(ApiError::InvalidRequest)?;
         let amount = top_up::amount(&input);
-        let caller = desk.gate.app.caller(&headers, Scope::Write).await?;
-        let cards = desk.cards.as_ref().ok_or_else(no_cards)?;
+        let caller = state.gate.app.caller(&headers, Scope::Write).await?;
+        let cards = state.cards.as_ref().ok_or_else(no_cards)?;
         if !amount.micro().is_multiple_of(10_000) {
             return Err(ApiError::field("amount", "must be whole cents, because a card pays it"));
         }
@@ -78,7 +78,7 @@ async fn checkout(State(desk): State<Desk>, headers: HeaderMap, body: Body) -> R
         };
         let route = "POST /v1/credits/checkout";
         let request = Named { caller: &caller, headers: &headers, route, body: &body, secret: None };
-        named::once(&desk.gate.app, request, open).await
+        idempotency::once(&state.gate.app, request, open).await
     };
     gate::respond(answer.await)
 }
@@ -89,11 +89,11 @@ fn no_cards() -> ApiError {
 
 /// `POST /v1/credits/webhook`: the processor says that a session was paid, or that a payment was refunded or is disputed.
 /// Each is credited, and taken back, once.
-async fn webhook(State(desk): State<Desk>, headers: HeaderMap, body: Body) -> Response {
+async fn webhook(State(state): State<CreditsState>, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let body = read_body(body, MAX_BODY_BYTES).await?;
-        let cards = desk.cards.as_ref().ok_or_else(no_cards)?;
-        let app = &desk.gate.app;
+        let cards = state.cards.as_ref().ok_or_else(no_cards)?;
+        let app = &state.gate.app;
         limits::take(app, Subject::source(), Class::Open).await?;
         let now = app.clock.now();
         let signature = headers::text(&headers, "stripe-signature")?.unwrap_or_default();

@@ -9,7 +9,7 @@ use base::ids::RequestId;
 use catalog::CATALOG;
 use executor::program::{ProgramExecutor, check_program};
 use gate::app::App;
-use gate::work::{Commission, Desk, Executor, Spending, Unrecorded, Usage};
+use gate::work::{Commission, Executor, Spending, ToolAccess, Unrecorded, Usage};
 use platform::config::Config;
 use platform::connections::Connections;
 use platform::net::FetchPolicy;
@@ -43,7 +43,7 @@ async fn main() -> Result<(), Failed> {
         deadline: clock.now().plus(Duration::from_secs(60)),
     };
     let begun = Instant::now();
-    let executor = ProgramExecutor::new(Desk { runners: &[], toolbox: Arc::new(toolbox) });
+    let executor = ProgramExecutor::new(ToolAccess { runners: &[], toolbox: Arc::new(toolbox) });
     let report = executor.run(&commission, &mut Spending::new(Usage::NONE, Usage::NONE, Unrecorded)).await;
     eprintln!("took {:?}; log:\n{}", begun.elapsed(), report.log);
     let work = report.outcome.map_err(|error| error.message)?;

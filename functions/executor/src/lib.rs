@@ -6,28 +6,28 @@ use std::sync::Arc;
 
 use gate::app::App;
 use gate::secrets::ServiceKeys;
-use gate::work::Desk;
+use gate::work::ToolAccess;
 use gate::work::model::ModelExecutor;
+use market::service_runner::SoulServiceRunner;
 use market::webhook;
-use market::workshop::Workshop;
 use platform::store::StoreError;
 use tools::{Runner, Toolbox};
 
 /// Everything that sold work is done with: the configured model, programs, and the tools that both may call.
-pub fn workshop(
+pub fn service_runner(
     app: &App,
     keys: &ServiceKeys,
     toolbox: &Arc<Toolbox>,
     runners: &'static [&'static Runner],
-) -> Result<Workshop, StoreError> {
-    let desk = Desk { runners, toolbox: toolbox.clone() };
-    let model = ModelExecutor::configured(desk.clone());
+) -> Result<SoulServiceRunner, StoreError> {
+    let access = ToolAccess { runners, toolbox: toolbox.clone() };
+    let model = ModelExecutor::configured(access.clone());
     if model.is_none() && app.config.model.is_some() {
         return Err(StoreError::new("MODEL_KEY is required with MODEL_PROVIDER=anthropic"));
     }
-    Ok(Workshop {
+    Ok(SoulServiceRunner {
         model: model.map(|model| Arc::new(model) as _),
-        programs: Some(Arc::new(program::ProgramExecutor::new(desk))),
-        ..Workshop::handing_over(app, toolbox, webhook::key(&keys.quotes))
+        programs: Some(Arc::new(program::ProgramExecutor::new(access))),
+        ..SoulServiceRunner::handing_over(app, toolbox, webhook::key(&keys.quotes))
     })
 }

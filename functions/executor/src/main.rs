@@ -12,8 +12,8 @@ async fn main() -> Result<(), Error> {
     let connections = Connections::open(&config)?;
     let app = App::new(config, &connections, &CATALOG);
     let (mut engine, keys) = app::engine(&app, &connections, &worker::RUNNERS).await?;
-    let workshop = executor::workshop(&app, &keys, &engine.toolbox, &worker::RUNNERS)?;
-    engine.sellers = Some(Arc::new(workshop));
+    let service_runner = executor::service_runner(&app, &keys, &engine.toolbox, &worker::RUNNERS)?;
+    engine.sellers = Some(Arc::new(service_runner));
     app.db.warm(&app.config.tables.jobs).await;
     let engine = &engine;
     let handler = |event: LambdaEvent<worker::SqsEvent>| async move {

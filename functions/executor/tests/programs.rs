@@ -10,7 +10,7 @@ use catalog::CATALOG;
 use executor::program::{ProgramExecutor, check_program};
 use gate::app::App;
 use gate::work::program::{OFFERED, OURS, WASI, inspect};
-use gate::work::{Commission, Desk, Executor, FileMade, Report, Spending, Unrecorded, Usage};
+use gate::work::{Commission, Executor, FileMade, Report, Spending, ToolAccess, Unrecorded, Usage};
 use platform::config::Config;
 use platform::connections::Connections;
 use platform::net::FetchPolicy;
@@ -20,13 +20,13 @@ use tools_lookups::vehicle_identification;
 
 static RUNNERS: &[&Runner] = &[&vehicle_identification::RUNNER];
 
-fn desk() -> Desk {
+fn access() -> ToolAccess {
     let pay_to = |name: &str| (name == "PAY_TO").then(|| "0x00000000000000000000000000000000000000ff".to_owned());
     let config = Config::read(pay_to).unwrap();
     let config = Arc::new(config);
     let connections = Connections::open(&config).unwrap();
     let toolbox = App::new(config, &connections, &CATALOG).toolbox(&connections, FetchPolicy::default()).unwrap();
-    Desk { runners: RUNNERS, toolbox: Arc::new(toolbox) }
+    ToolAccess { runners: RUNNERS, toolbox: Arc::new(toolbox) }
 }
 
 /// A program of one memory, with what most of these tests import, and this body of `_start`.
@@ -80,7 +80,7 @@ fn run(commission: &Commission) -> Report {
 
 fn run_within(commission: &Commission, tools: u64) -> Report {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(ProgramExecutor::new(desk()).run(commission, &mut spending(tools)))
+    runtime.block_on(ProgramExecutor::new(access()).run(commission, &mut spending(tools)))
 }
 
 fn run_program(program: Vec<u8>) -> Report {
@@ -208,7 +208,7 @@ fn programs_that_do_not_end_are_ended() {
     // And by what it computes, whatever the clock says.
     endless.deadline = Clock::system().now().plus(Duration::from_secs(30));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let report = runtime.block_on(ProgramExecutor::with_fuel(desk(), 50_000_000).run(&endless, &mut spending(0)));
+    let report = runtime.block_on(ProgramExecutor::with_fuel(access(), 50_000_000).run(&endless, &mut spending(0)));
     assert!(failure(&report).contains("computed for too long"));
     endless.deadline = Clock::system().now();
     assert_eq!(run(&endless).outcome.unwrap_err().reason.as_deref(), Some("deadline_exceeded"));
@@ -348,7 +348,7 @@ fn everything_offered_can_be_imported_and_called_with_nothing() {
 fn damaged_programs_do_no_harm() {
     let whole = program("(table 4 funcref)", ECHO);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let executor = ProgramExecutor::with_fuel(desk(), 1);
+    let executor = ProgramExecutor::with_fuel(access(), 1);
     let mut seed = 1u64;
     let mut next = |below: usize| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

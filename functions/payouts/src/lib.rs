@@ -3,10 +3,10 @@
 
 use gate::app::App;
 use ledger::payments::treasury::Treasury;
-use market::payouts::{self, Ran};
+use market::payouts::{self, PayoutRunReport};
 use platform::store::StoreError;
 
 /// One run.
-pub async fn run(app: &App, treasury: &Treasury) -> Result<Ran, StoreError> {
+pub async fn run(app: &App, treasury: &Treasury) -> Result<PayoutRunReport, StoreError> {
     payouts::run(&app.db, treasury, app.clock.now()).await
 }

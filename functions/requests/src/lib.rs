@@ -13,7 +13,7 @@ use gate::jobs::{Job, store, view};
 use gate::limits::{self, Class, Reader, Subject};
 use gate::{came_to_nothing, respond, status};
 use http::{HeaderMap, StatusCode};
-use ledger::payments::idempotency::{self, CallName};
+use ledger::payments::idempotency::{self, IdempotencyKey};
 use platform::auth::Scope;
 use platform::http::headers::MAX_KEY_BYTES;
 use platform::http::{ApiError, Params, Segment, private_json};
@@ -100,7 +100,7 @@ async fn recover(State(app): State<App>, RawQuery(query): RawQuery, headers: Hea
         params.check()?;
         let (Some(endpoint), Some(key)) = (endpoint, key) else { return Err(ApiError::SubmissionNotFound) };
         let tool = CATALOG.name_of(endpoint).ok_or(ApiError::SubmissionNotFound)?;
-        let name = CallName { agent: caller.agent, tool, name: &key };
+        let name = IdempotencyKey { agent: caller.agent, tool, name: &key };
         let named = idempotency::load(&app.db, name).await?.ok_or(ApiError::SubmissionNotFound)?;
         let job = store::load_latest(&app.db, named.request_id).await?;
         let now = app.clock.now();

@@ -8,7 +8,7 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, RawQuery, State};
 use axum::response::Response;
 use base::input::{self, Field};
-use base::material::visible;
+use base::untrusted_text::visible;
 use gate::jobs::job::{Job, Progress};
 use gate::limits::{self, Class, Reader, Subject};
 use gate::parse_body;

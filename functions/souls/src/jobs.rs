@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::extract::{Path, RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use base::input;
-use base::material::visible;
+use base::untrusted_text::visible;
 use gate::jobs::job::Outcome;
 use gate::limits::{self, Class, Reader, Subject};
 use gate::parse_body;

@@ -10,7 +10,7 @@ use axum::response::Response;
 use axum::routing::{get, post};
 use base::ids::{self, EndpointId, EventId};
 use gate::app::App;
-use gate::named::{self, Request};
+use gate::idempotency::{self, Request};
 use gate::{parse_body, respond};
 use http::{HeaderMap, StatusCode};
 use ledger::webhooks::endpoint::{self, MAX_ENDPOINTS};
@@ -103,7 +103,7 @@ async fn create(State(hooks): State<Hooks>, headers: HeaderMap, body: Body) -> R
             }
             Ok((StatusCode::CREATED, hooks.with_secret(&made)?))
         };
-        named::once(&hooks.app, request, make).await
+        idempotency::once(&hooks.app, request, make).await
     };
     respond(answer.await)
 }
@@ -176,7 +176,7 @@ async fn rotate(State(hooks): State<Hooks>, Segment(id): Segment, headers: Heade
             let rotated = endpoint::change(&hooks.app.db, caller.agent, id, now, rotate).await?;
             Ok((StatusCode::OK, hooks.with_secret(&rotated.ok_or(ApiError::WebhookNotFound)?)?))
         };
-        named::once(&hooks.app, request, rotate).await
+        idempotency::once(&hooks.app, request, rotate).await
     };
     respond(answer.await)
 }

@@ -3,8 +3,8 @@ use std::sync::Arc;
 use catalog::CATALOG;
 use gate::app::{self, App};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
+use market::service_runner::SoulServiceRunner;
 use market::webhook;
-use market::workshop::Workshop;
 use platform::config::Config;
 use platform::connections::Connections;
 
@@ -14,8 +14,8 @@ async fn main() -> Result<(), Error> {
     let connections = Connections::open(&config)?;
     let app = App::new(config, &connections, &CATALOG);
     let (mut engine, keys) = app::engine(&app, &connections, &worker::RUNNERS).await?;
-    let workshop = Workshop::handing_over(&app, &engine.toolbox, webhook::key(&keys.quotes));
-    engine.sellers = Some(Arc::new(workshop));
+    let service_runner = SoulServiceRunner::handing_over(&app, &engine.toolbox, webhook::key(&keys.quotes));
+    engine.sellers = Some(Arc::new(service_runner));
     app.db.warm(&app.config.tables.jobs).await;
     let engine = &engine;
     let handler = |event: LambdaEvent<worker::SqsEvent>| async move {

@@ -77,7 +77,7 @@ pub struct Engine {
     pub runners: &'static [&'static Runner],
     pub toolbox: Arc<Toolbox>,
     /// Does what sellers sold; absent where only our own tools are run.
-    pub sellers: Option<Arc<dyn SellersWork>>,
+    pub sellers: Option<Arc<dyn ServiceRunner>>,
 }
 
 /// Where jobs are sent to be brought further.
@@ -97,7 +97,7 @@ impl Queues {
 }
 
 /// Does the work of jobs that were sold for somebody else.
-pub trait SellersWork: Send + Sync {
+pub trait ServiceRunner: Send + Sync {
     /// Does it, or says until when the seller's own worker has it. Never longer than the terms' deadline.
     fn run<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Attempted>;
 
@@ -136,7 +136,7 @@ pub enum Worked {
 
 /// Who waits for the job while it is advanced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Patience {
+pub enum RunMode {
     /// A caller, on the line: what cannot be had now is given up, and settlement is left to the worker once the work is
     /// done.
     Caller,
@@ -149,17 +149,17 @@ impl Engine {
     pub async fn run(&self, request_id: RequestId) -> Result<(), StoreError> {
         let holder = hex0x(&digest::random::<8>());
         match store::take_up(&self.db, request_id, &holder, self.clock.now()).await? {
-            Some(job) => self.advance(job, Patience::Worker).await.map(drop),
+            Some(job) => self.advance(job, RunMode::Worker).await.map(drop),
             None => Ok(()),
         }
     }
 
     /// Brings a job that is held as far as it goes now, and returns it as it then is.
-    pub async fn advance(&self, mut job: Job, patience: Patience) -> Result<Job, StoreError> {
+    pub async fn advance(&self, mut job: Job, patience: RunMode) -> Result<Job, StoreError> {
         loop {
             let moved = match job.next_step() {
                 Step::Rest => return Ok(job),
-                Step::Settle if patience == Patience::Caller && job.outcome.is_some() => {
+                Step::Settle if patience == RunMode::Caller && job.outcome.is_some() => {
                     let moved = store::postpone(&self.db, &mut job, Duration::ZERO, self.clock.now()).await;
                     queue::send_or_log(self.queues.of(job.lane()), job.request_id, None).await;
                     moved.map(|()| Progress::Paused)
@@ -181,7 +181,7 @@ impl Engine {
         }
     }
 
-    async fn settle(&self, job: &mut Job, patience: Patience) -> Result<Progress, MoveError> {
+    async fn settle(&self, job: &mut Job, patience: RunMode) -> Result<Progress, MoveError> {
         if job.is_worn_out() {
             let error = ToolError { code: ErrorCode::PaymentFailed, reason: None, message: gave_up_settling() };
             return self.fail(job, error).await;
@@ -216,11 +216,11 @@ impl Engine {
             Settled::NotSent(_) => Settled::Pending { transaction: None },
             known => known,
         };
-        self.record(job, settled, Patience::Worker).await
+        self.record(job, settled, RunMode::Worker).await
     }
 
     /// Writes down what became of the money.
-    async fn record(&self, job: &mut Job, settled: Settled, patience: Patience) -> Result<Progress, MoveError> {
+    async fn record(&self, job: &mut Job, settled: Settled, patience: RunMode) -> Result<Progress, MoveError> {
         let now = self.clock.now();
         match settled {
             Settled::Yes { transaction } => store::settled(&self.db, &self.signer, job, transaction, now).await?,
@@ -251,7 +251,7 @@ impl Engine {
                 if job.settlement == Settlement::Submitted {
                     store::dropped(&self.db, job, now).await?;
                 }
-                if patience == Patience::Caller {
+                if patience == RunMode::Caller {
                     let error = ToolError { code: ErrorCode::PaymentFailed, reason: None, message: gave_up_settling() };
                     return self.fail(job, error).await;
                 }
@@ -262,7 +262,7 @@ impl Engine {
         Ok(Progress::Moved)
     }
 
-    async fn work(&self, job: &mut Job, patience: Patience) -> Result<Progress, MoveError> {
+    async fn work(&self, job: &mut Job, patience: RunMode) -> Result<Progress, MoveError> {
         // What one of our own tools waits for, it looks after itself: it is run again.
         let waits = job.handed_until.is_some() && job.sold.is_none();
         if let (Some(until), false) = (job.handed_until, waits) {
@@ -281,7 +281,7 @@ impl Engine {
             return self.fail(job, ToolError::internal("the work was tried several times and did not finish")).await;
         }
         // Work that had to wait may have been stopped by its owner meanwhile.
-        if patience == Patience::Worker && !waits {
+        if patience == RunMode::Worker && !waits {
             let frozen = account::glance(&self.db, job.agent).await?.frozen;
             if let Some(what) = frozen.stops(job.charge.token, &job.tool, job.payee()) {
                 let message = format!("the owner froze this {what} before the work began");

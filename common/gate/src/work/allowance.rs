@@ -24,7 +24,7 @@ pub const MAX_ARGUMENT_BYTES: usize = 64 * 1024;
 
 /// Where tools are run: what every commission shares.
 #[derive(Clone)]
-pub struct Desk {
+pub struct ToolAccess {
     pub runners: &'static [&'static Runner],
     pub toolbox: Arc<Toolbox>,
 }
@@ -40,7 +40,7 @@ pub struct ToolUse {
 
 /// What one commission may still do.
 pub struct Allowance<'a> {
-    desk: Desk,
+    access: ToolAccess,
     request_id: RequestId,
     agent: AgentId,
     allowed: Vec<&'static Runner>,
@@ -56,14 +56,14 @@ pub fn may_be_used(tool: &ToolSpec) -> bool {
 }
 
 impl<'a> Allowance<'a> {
-    pub fn of(commission: &Commission, desk: &Desk, spending: &'a mut Spending) -> Allowance<'a> {
+    pub fn of(commission: &Commission, access: &ToolAccess, spending: &'a mut Spending) -> Allowance<'a> {
         let is_allowed =
             |runner: &&Runner| may_be_used(runner.spec) && commission.tools.iter().any(|name| name == runner.spec.name);
         Allowance {
-            desk: desk.clone(),
+            access: access.clone(),
             request_id: commission.request_id,
             agent: commission.agent,
-            allowed: desk.runners.iter().copied().filter(|runner| is_allowed(runner)).collect(),
+            allowed: access.runners.iter().copied().filter(|runner| is_allowed(runner)).collect(),
             spending,
             calls: 0,
             used: Vec::new(),
@@ -76,7 +76,7 @@ impl<'a> Allowance<'a> {
     }
 
     pub fn clock(&self) -> &Clock {
-        &self.desk.toolbox.clock
+        &self.access.toolbox.clock
     }
 
     /// What the commission may use, and has used: the model's part is taken by whoever asks it.
@@ -116,7 +116,7 @@ impl<'a> Allowance<'a> {
         };
         // A task of its own: a panic in a tool is its own failure, and not that of the work that called it.
         let mut running = JoinSet::new();
-        running.spawn((runner.run)(self.desk.toolbox.clone(), task));
+        running.spawn((runner.run)(self.access.toolbox.clone(), task));
         let ended = tokio::time::timeout(runner.spec.deadline, running.join_next()).await;
         let result = match ended {
             Ok(Some(Ok(Ok(output)))) if output.waits_until.is_some() => Err("waits for somebody outside".to_owned()),
@@ -140,7 +140,7 @@ impl<'a> Allowance<'a> {
 
     fn valid(&self, spec: &ToolSpec, arguments: &Map<String, Value>) -> Result<Map<String, Value>, String> {
         let valid = input::validate(spec.input, arguments).and_then(|kept| {
-            let wrong = (spec.check)(&kept, self.desk.toolbox.fetcher.policy());
+            let wrong = (spec.check)(&kept, self.access.toolbox.fetcher.policy());
             if wrong.is_empty() { Ok(kept) } else { Err(wrong) }
         });
         valid.map_err(|errors| {
@@ -164,7 +164,7 @@ mod tests {
     #[tokio::test]
     async fn what_waits_for_somebody_outside_is_no_tool_whatever_a_service_lists() {
         static RUNNERS: [&Runner; 2] = [&identity::RUNNER, &web_read::RUNNER];
-        let desk = Desk { runners: &RUNNERS, toolbox: testing::toolbox(&[]) };
+        let access = ToolAccess { runners: &RUNNERS, toolbox: testing::toolbox(&[]) };
         let commission = Commission {
             request_id: RequestId::random(),
             agent: AgentId::of(Address::ZERO),
@@ -176,11 +176,11 @@ mod tests {
             output_schema: None,
             tools: vec![identity::SPEC.name.to_owned(), web_read::SPEC.name.to_owned()],
             program: None,
-            deadline: desk.toolbox.clock.now(),
+            deadline: access.toolbox.clock.now(),
         };
         let budget = Usage { tools: Usdc::from_micro(10_000_000), model: Usdc::ZERO };
         let mut spending = Spending::new(budget, Usage::NONE, Unrecorded);
-        let mut allowance = Allowance::of(&commission, &desk, &mut spending);
+        let mut allowance = Allowance::of(&commission, &access, &mut spending);
         assert_eq!(allowance.tools().map(|tool| tool.name).collect::<Vec<_>>(), [web_read::SPEC.name]);
         let arguments = json!({"full_name": "A Person", "purpose": "to know", "email": "a@example.com"});
         assert_eq!(allowance.call(identity::SPEC.name, &arguments).await, Err("no such tool here".to_owned()));

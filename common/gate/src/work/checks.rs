@@ -36,12 +36,12 @@ pub struct Check {
     #[serde(default)]
     pub path: String,
     #[serde(flatten)]
-    pub must: Must,
+    pub must: Assertion,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Must {
+pub enum Assertion {
     /// Is this very value; numbers by their value, so 1 equals 1.0.
     Equals(Value),
     /// A text (or a number or boolean, as JSON writes it) in which the pattern is found.
@@ -83,11 +83,11 @@ pub fn problems(cases: &[Case], path: &str) -> Vec<FieldError> {
                 errors.push(FieldError::new(format!("{path}.path"), message));
             }
             match &check.must {
-                Must::Equals(value) if is_large(value) => {
+                Assertion::Equals(value) if is_large(value) => {
                     let message = format!("must be at most {MAX_VALUE_BYTES} bytes");
                     errors.push(FieldError::new(format!("{path}.equals"), message));
                 }
-                Must::Matches(pattern) => {
+                Assertion::Matches(pattern) => {
                     if let Err(message) = compiled(pattern) {
                         errors.push(FieldError::new(format!("{path}.matches"), message));
                     }
@@ -115,22 +115,22 @@ pub fn run_checks(checks: &[Check], output: &str) -> Vec<Failed> {
     judged.collect()
 }
 
-fn judge(must: &Must, place: Option<&Value>) -> Result<(), String> {
-    if let Must::Exists(wanted) = must {
+fn judge(must: &Assertion, place: Option<&Value>) -> Result<(), String> {
+    if let Assertion::Exists(wanted) = must {
         let right = place.is_some() == *wanted;
         return if right { Ok(()) } else { Err(if *wanted { "is missing" } else { "must not be there" }.to_owned()) };
     }
     let place = place.ok_or("is missing")?;
     let holds = match must {
-        Must::Equals(value) => is_same(place, value),
-        Must::Matches(pattern) => matches(pattern, place)?,
-        Must::MaxLength(max) => length(place)? <= *max,
-        Must::Exists(_) => true,
+        Assertion::Equals(value) => is_same(place, value),
+        Assertion::Matches(pattern) => matches(pattern, place)?,
+        Assertion::MaxLength(max) => length(place)? <= *max,
+        Assertion::Exists(_) => true,
     };
     match must {
         _ if holds => Ok(()),
-        Must::Equals(_) => Err("is another value".to_owned()),
-        Must::Matches(_) => Err("does not match".to_owned()),
+        Assertion::Equals(_) => Err("is another value".to_owned()),
+        Assertion::Matches(_) => Err("does not match".to_owned()),
         _ => Err("is too long".to_owned()),
     }
 }

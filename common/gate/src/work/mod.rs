@@ -22,12 +22,12 @@ pub mod usage;
 
 use base::clock::Timestamp;
 use base::ids::{AgentId, RequestId};
-use base::material::is_invisible;
+use base::untrusted_text::is_invisible;
 use platform::store::BoxFuture;
 use serde_json::Value;
 use tools::{Mode, ToolError, Unavailable};
 
-pub use allowance::{Allowance, Desk, ToolUse};
+pub use allowance::{Allowance, ToolAccess, ToolUse};
 pub use model::ModelExecutor;
 pub use usage::{Meter, NotTaken, Resource, Spending, Unrecorded, Usage};
 

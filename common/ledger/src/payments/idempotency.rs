@@ -17,7 +17,7 @@ const KEEP_SECS: i64 = 60 * 24 * 3600;
 
 /// What a name stands for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Named {
+pub struct KeyRecord {
     pub request_id: RequestId,
     /// What was bought: SHA-256 of tool and canonical body.
     #[serde(with = "serde_bytes")]
@@ -28,13 +28,13 @@ pub struct Named {
 
 /// A name, in its scope.
 #[derive(Clone, Copy, Debug)]
-pub struct CallName<'a> {
+pub struct IdempotencyKey<'a> {
     pub agent: AgentId,
     pub tool: &'a str,
     pub name: &'a str,
 }
 
-impl CallName<'_> {
+impl IdempotencyKey<'_> {
     fn key(self) -> Key {
         let name = const_hex::encode(digest::sha256_parts(&[self.tool.as_bytes(), self.name.as_bytes()]));
         Key::new(format!("AGENT#{}", self.agent), format!("IDEMPOTENCY#{name}"))
@@ -42,20 +42,20 @@ impl CallName<'_> {
 }
 
 /// What the name stands for, if it was used.
-pub async fn load(db: &Db, name: CallName<'_>) -> Result<Option<Named>, StoreError> {
+pub async fn load(db: &Db, name: IdempotencyKey<'_>) -> Result<Option<KeyRecord>, StoreError> {
     db.get_latest(&db.tables.ledger, name.key()).await
 }
 
 /// The write that takes a name. Refused if it is taken; `dead` is a purchase under it that came to nothing.
 pub fn take(
     db: &Db,
-    name: CallName<'_>,
+    name: IdempotencyKey<'_>,
     request_id: RequestId,
     purchase: Word,
     dead: Option<RequestId>,
     now: Timestamp,
 ) -> Result<Write, StoreError> {
-    let named = Named { request_id, purchase, expires: now.secs() + KEEP_SECS };
+    let named = KeyRecord { request_id, purchase, expires: now.secs() + KEEP_SECS };
     let write = Write::put(&db.tables.ledger, name.key(), &named)?;
     match dead {
         None => Ok(write.only_if_new()),

@@ -14,8 +14,8 @@ pub const CREDITS: &str = "credits";
 
 /// The payment handlers of a session (ACP's `PaymentHandler`). While there is nothing to pay, the x402 handler's
 /// `accepts` is empty.
-pub fn of_session(desk: &Checkout, session: &Session, origin: &str, complete_url: &str) -> Vec<Value> {
-    let config = &desk.app.config;
+pub fn of_session(checkout: &Checkout, session: &Session, origin: &str, complete_url: &str) -> Vec<Value> {
+    let config = &checkout.app.config;
     let mut handlers = vec![handler(config, origin, X402, x402_config(config, session, complete_url))];
     // Credits are not bought with credits.
     if session.offer.as_ref().is_none_or(|offer| offer.goods != Goods::Credits) {

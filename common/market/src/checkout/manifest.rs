@@ -16,7 +16,7 @@ const KEPT: Duration = Duration::from_secs(60);
 
 /// The manifest that was made last, of which origin and when. One process mostly has one origin.
 #[derive(Default)]
-pub struct Last(Mutex<Option<(String, Instant, Kept)>>);
+pub struct CachedManifest(Mutex<Option<(String, Instant, Kept)>>);
 
 /// `GET /.well-known/acp.json`.
 pub fn discovery(origin: &str) -> Value {
@@ -29,22 +29,22 @@ pub fn discovery(origin: &str) -> Value {
 }
 
 /// `GET /.well-known/acp/manifest.json`: made once a minute, by one of those who ask.
-pub async fn manifest(desk: &Checkout, origin: &str) -> Result<Kept, StoreError> {
+pub async fn manifest(checkout: &Checkout, origin: &str) -> Result<Kept, StoreError> {
     // Held while it is made: who comes meanwhile waits for it.
-    let mut last = desk.manifest.0.lock().await;
+    let mut last = checkout.manifest.0.lock().await;
     if let Some((of, at, kept)) = &*last
         && of == origin
         && at.elapsed() < KEPT
     {
         return Ok(kept.clone());
     }
-    let kept = Kept::json(&made(desk, origin).await?, KEPT.as_secs() as u32);
+    let kept = Kept::json(&made(checkout, origin).await?, KEPT.as_secs() as u32);
     *last = Some((origin.to_owned(), Instant::now(), kept.clone()));
     Ok(kept)
 }
 
-async fn made(desk: &Checkout, origin: &str) -> Result<Value, StoreError> {
-    let config: &Config = &desk.app.config;
+async fn made(checkout: &Checkout, origin: &str) -> Result<Value, StoreError> {
+    let config: &Config = &checkout.app.config;
     let name = &config.service_name;
     Ok(json!({
         "version": VERSION,
@@ -53,7 +53,7 @@ async fn made(desk: &Checkout, origin: &str) -> Result<Value, StoreError> {
             "description": format!("{name} sells work to software agents: tools, and the services of souls"),
             "url": origin,
         },
-        "products": desk.products().await?,
+        "products": checkout.products().await?,
         "payment_handlers": handlers::in_manifest(config),
         "supported_capabilities": ["fulfillment_digital"],
         "supported_versions": [VERSION],

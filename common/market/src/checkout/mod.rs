@@ -14,7 +14,7 @@
 //! | [`manifest`] | what platforms find us by |
 //!
 //! What always holds: a session is completed if and only if it was charged, and it is charged once. Its quote names the
-//! job that it buys; a payment is claimed, the job made, and the session taken in one transaction (`gate::basket`), from
+//! job that it buys; a payment is claimed, the job made, and the session taken in one transaction (`gate::checkout_binding`), from
 //! the version of the session that was read. Whether the money came is read off the job, so nothing has to be marked
 //! afterwards, and a process that dies leaves nothing in doubt.
 //!
@@ -41,7 +41,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use base::ids::random_uuid;
 use base::input::FieldError;
 use gate::app::App;
-use gate::basket::Basket;
+use gate::checkout_binding::CheckoutBinding;
 use gate::jobs::Job;
 use gate::secrets::with_platforms;
 use gate::{Call, Gate};
@@ -78,7 +78,7 @@ pub struct Checkout {
     pub gate: Arc<Gate>,
     /// Sells what souls sell.
     pub market: Arc<Market>,
-    manifest: manifest::Last,
+    manifest: manifest::CachedManifest,
 }
 
 /// A session as it is now.
@@ -103,7 +103,7 @@ pub struct Attempt<'a> {
 
 impl Checkout {
     pub fn new(gate: Arc<Gate>, market: Arc<Market>) -> Checkout {
-        Checkout { app: gate.app.clone(), gate, market, manifest: manifest::Last::default() }
+        Checkout { app: gate.app.clone(), gate, market, manifest: manifest::CachedManifest::default() }
     }
 
     /// The checkout of a deployed function: it fills both queues.
@@ -306,8 +306,8 @@ impl Checkout {
         let tool = goods.tool(self.app.catalog).ok_or(ApiError::NotFound)?;
         let body = Bytes::from(goods.body(input, session.quantity).to_string());
         let call = Call { tool, listing: listing.as_ref(), resource: "", headers: &nothing, body };
-        let basket = Basket { ordered: session.ordered("", None), taken: None };
-        let priced = self.gate_of(goods).price(&call, &basket, VALIDITY).await?;
+        let binding = CheckoutBinding { ordered: session.ordered("", None), taken: None };
+        let priced = self.gate_of(goods).price(&call, &binding, VALIDITY).await?;
         Ok(Price { amount: priced.amount, quote: priced.quote, request_id: priced.request_id })
     }
 
@@ -348,9 +348,9 @@ impl Checkout {
             let call = Call { tool, listing: listing.as_ref(), resource: attempt.resource, headers: &headers, body };
             let taken = session.take(&self.app.db, attempt.name, self.app.clock.now())?;
             let hook = events::endpoint_of(&self.app, session.platform).await?.map(|hook| hook.to_string());
-            let basket = Basket { ordered: session.ordered(attempt.origin, hook), taken: Some(taken) };
+            let binding = CheckoutBinding { ordered: session.ordered(attempt.origin, hook), taken: Some(taken) };
             // A sale is a large future: on the heap, there is room for the ones around it.
-            Box::pin(self.gate_of(&offer.goods).complete(call, &basket)).await
+            Box::pin(self.gate_of(&offer.goods).complete(call, &binding)).await
         };
         let answer = answer.await;
         // Whatever the gate said: what counts is what it did.
@@ -384,7 +384,7 @@ impl Checkout {
     }
 
     pub fn view<'a>(&'a self, current: &'a Current, origin: &'a str) -> View<'a> {
-        View { desk: self, session: &current.session, job: current.job.as_ref(), state: current.state, origin }
+        View { checkout: self, session: &current.session, job: current.job.as_ref(), state: current.state, origin }
     }
 }
 

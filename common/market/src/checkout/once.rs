@@ -1,9 +1,9 @@
-//! The names of requests about sessions: as everywhere ([`gate::named`]), but each belongs to a platform and a path. What
+//! The names of requests about sessions: as everywhere ([`gate::idempotency`]), but each belongs to a platform and a path. What
 //! is done twice by a crash is done once all the same, because a session's id follows from its name and a session is taken
 //! by one payment only.
 
 use base::digest::sha256_parts;
-use gate::named::Taken;
+use gate::idempotency::Taken;
 use platform::store::Key;
 use uuid::Uuid;
 

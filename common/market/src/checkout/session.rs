@@ -1,7 +1,7 @@
 //! The stored session, and what it is by now.
 //!
 //! A session is changed from one version to the next, and completed in the transaction that claims its payment
-//! (`gate::Basket`): it names the job that is bought with its quote, and whether it is completed is read off that job.
+//! (`gate::CheckoutBinding`): it names the job that is bought with its quote, and whether it is completed is read off that job.
 //! So a session is completed if and only if it was charged, whatever dies in between.
 
 use std::time::Duration;

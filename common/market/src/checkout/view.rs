@@ -16,7 +16,7 @@ pub const DIGITAL: &str = "digital";
 
 /// What a session looks like by now, to whoever asks on the paths of a family.
 pub struct View<'a> {
-    pub desk: &'a Checkout,
+    pub checkout: &'a Checkout,
     pub session: &'a Session,
     /// What was claimed for it.
     pub job: Option<&'a Job>,
@@ -52,7 +52,7 @@ impl View<'_> {
     }
 
     fn handlers(&self, family: Family) -> Vec<Value> {
-        handlers::of_session(self.desk, self.session, self.origin, &format!("{}/complete", self.url(family)))
+        handlers::of_session(self.checkout, self.session, self.origin, &format!("{}/complete", self.url(family)))
     }
 
     fn acp(&self) -> Value {

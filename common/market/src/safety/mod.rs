@@ -9,7 +9,7 @@ mod leaks;
 mod rules;
 
 use base::input::FieldError;
-use base::material::visible;
+use base::untrusted_text::visible;
 use platform::http::ApiError;
 
 use crate::Market;

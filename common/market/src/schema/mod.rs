@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use base::digest::{canonical_json, sha256};
 use base::input::{FieldError, depth};
-use base::material::hides_something;
+use base::untrusted_text::hides_something;
 use evm::Word;
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Draft, PatternOptions, ValidationError, Validator};

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use base::clock::Timestamp;
 use base::input::FieldError;
 use base::money::Usdc;
-use base::outcome::Unavailable;
+use base::tool_result::Unavailable;
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 

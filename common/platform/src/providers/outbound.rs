@@ -20,7 +20,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use base::clock::Clock;
-use base::outcome::{ErrorCode, ToolError, Unavailable};
+use base::tool_result::{ErrorCode, ToolError, Unavailable};
 use serde_json::Value;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;

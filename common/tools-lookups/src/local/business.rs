@@ -1,7 +1,7 @@
 //! A local business as agents are told of it, whoever told us.
 
-use base::material::visible;
-use base::outcome::Source;
+use base::tool_result::Source;
+use base::untrusted_text::visible;
 use platform::config::Capability;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;

@@ -1,7 +1,7 @@
 //! Google Places, Text Search (New): <https://developers.google.com/maps/documentation/places/web-service/text-search> (read
 //! Nov 2026). Pages of 20, three at most; a field mask says what is paid for.
 
-use base::outcome::Source;
+use base::tool_result::Source;
 use platform::providers::{Ask, Outbound, OutboundError};
 use serde_json::{Value, json};
 use tokio::time::Instant;

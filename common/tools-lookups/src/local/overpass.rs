@@ -2,7 +2,7 @@
 //! <https://wiki.openstreetmap.org/wiki/Overpass_API> (read Nov 2026). It has no ratings, and knows of no reviews.
 
 use base::encoding::percent_encoded;
-use base::outcome::Source;
+use base::tool_result::Source;
 use platform::providers::{Ask, Outbound, OutboundError};
 use serde_json::{Map, Value};
 use tokio::time::Instant;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use base::input::{Field, FieldError, Format, Kind};
 use base::money::Usdc;
-use base::outcome::Source;
+use base::tool_result::Source;
 use platform::net::FetchPolicy;
 use platform::providers::{Ask, OutboundError};
 use serde_json::{Map, Value, json};
@@ -135,7 +135,7 @@ fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
             let ask = Ask { per_second: 1.0, ..Ask::get(path) };
             if let Ok((_, answer)) = toolbox.outbound.json(NAME, ORIGIN, &ask, &[404], deadline).await {
                 fetched += 1;
-                let text: String = base::material::visible(answer["description"].as_str().unwrap_or_default());
+                let text: String = base::untrusted_text::visible(answer["description"].as_str().unwrap_or_default());
                 let text: String = text.chars().take(5_000).collect();
                 row["description"] = if text.is_empty() { Value::Null } else { json!(text) };
             }

@@ -218,7 +218,7 @@ async fn ask_one(
 
 /// What the source says of its failure, if the answer is one: a line of it, for the log.
 fn refusal(failed: Failed, answer: &Value) -> Option<String> {
-    let line = |value: &Value| base::material::visible(&value.to_string()).chars().take(300).collect();
+    let line = |value: &Value| base::untrusted_text::visible(&value.to_string()).chars().take(300).collect();
     match failed {
         Failed::At(pointer) => map::is_there(answer, pointer).then(|| map::find(answer, pointer)),
         Failed::Text(pointer) => {

@@ -1,7 +1,7 @@
 //! Answers into results: what a row names is taken out, bounded and made into its type; the schema follows from the same
 //! members. An answer is a stranger's: whatever it is, the result keeps to the schema.
 
-use base::material;
+use base::untrusted_text;
 use serde_json::{Map, Value, json};
 
 use super::row::{As, Member};
@@ -68,7 +68,7 @@ fn scalar(kind: As, value: &Value) -> Option<Value> {
         As::Link => {
             let text = value.as_str()?.trim();
             let is_link = text.len() <= 2_000 && (text.starts_with("https://") || text.starts_with("http://"));
-            (is_link && url::Url::parse(text).is_ok()).then(|| Value::from(material::visible(text)))
+            (is_link && url::Url::parse(text).is_ok()).then(|| Value::from(untrusted_text::visible(text)))
         }
         As::Integer => {
             let number = to_number(value)?;
@@ -96,7 +96,7 @@ fn scalar(kind: As, value: &Value) -> Option<Value> {
 
 fn text(value: &Value, most: usize) -> Option<Value> {
     let text = match value {
-        Value::String(text) => material::visible(text),
+        Value::String(text) => untrusted_text::visible(text),
         Value::Number(number) => number.to_string(),
         Value::Bool(flag) => flag.to_string(),
         _ => return None,

@@ -18,7 +18,7 @@ use super::site::{self, ORGANIZATION, Site, place, word};
 use super::{Enquiry, Origin, all_from, nobody_knows, schema};
 use crate::opt_out::Marks;
 use crate::rdap::{self, Registration};
-use crate::vendors::{Company, Which, clean, domain_of, is_of, profile_url};
+use crate::vendors::{Company, CompanyQuery, clean, domain_of, is_of, profile_url};
 
 /// Who takes mail, by the end of the host's name.
 const MAIL_PROVIDERS: [(&str, &str); 20] = [
@@ -137,7 +137,7 @@ fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
         let given = |name: &str| input::given(&enquiry.task.input, name);
         let policy = enquiry.toolbox.fetcher.policy();
         let authority = given("domain").and_then(|domain| site::authority(&domain, policy));
-        let which = Which {
+        let which = CompanyQuery {
             domain: authority.as_deref().and_then(domain_of),
             name: given("name"),
             linkedin_url: given("linkedin_url").and_then(|url| profile_url(&url)),

@@ -14,7 +14,7 @@ use web::search::Hit;
 use super::input::{self, EMAIL_KIND, NAME, PHONES, PROFILE_KIND, URL_KIND};
 use super::profile::{self, Found};
 use super::{Enquiry, RETENTION, schema};
-use crate::vendors::{Person, Who, clean};
+use crate::vendors::{Person, PersonQuery, clean};
 
 /// Articles that are listed.
 const MAX_ARTICLES: usize = 10;
@@ -71,7 +71,7 @@ fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
 }
 
 /// Pages about the person, where pages can be searched. None is no failure: the person was found.
-async fn articles(enquiry: &Enquiry, who: &Who, person: Option<&Person>) -> Vec<Value> {
+async fn articles(enquiry: &Enquiry, who: &PersonQuery, person: Option<&Person>) -> Vec<Value> {
     let name = person.and_then(|person| person.full_name.clone()).or_else(|| who.name.clone());
     let Some(name) = name else { return Vec::new() };
     let company = person.and_then(|person| person.company.clone()).or_else(|| who.company.clone());

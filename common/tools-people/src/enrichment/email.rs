@@ -13,7 +13,7 @@ use super::input::{self, DOMAIN_KIND, NAME};
 use super::person::is_named;
 use super::{Enquiry, Guess, Missed, Origin, RETENTION, schema, site};
 use crate::opt_out::Marks;
-use crate::vendors::{Who, is_at};
+use crate::vendors::{PersonQuery, is_at};
 
 pub static SPEC: ToolSpec = ToolSpec {
     name: "enrich_email",
@@ -78,7 +78,7 @@ fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
 }
 
 /// What the firm's own site says, and else what the address could be.
-async fn embedded(enquiry: &Enquiry, who: &Who, missed: Missed) -> Result<Output, ToolError> {
+async fn embedded(enquiry: &Enquiry, who: &PersonQuery, missed: Missed) -> Result<Output, ToolError> {
     let domain = who.company_domain.clone().unwrap_or_default();
     let names = who.first_name.as_deref().zip(who.last_name.as_deref());
     enquiry.task.reporter.say(40, "reading the firm's own site");
@@ -113,7 +113,7 @@ async fn embedded(enquiry: &Enquiry, who: &Who, missed: Missed) -> Result<Output
 
 async fn answer(
     enquiry: &Enquiry,
-    who: &Who,
+    who: &PersonQuery,
     found: Option<(String, Origin)>,
     guesses: Vec<Guess>,
     source: Source,

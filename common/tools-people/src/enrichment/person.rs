@@ -5,7 +5,7 @@ use tools::ToolError;
 
 use super::site::{self, Site};
 use super::{Enquiry, Guess, Origin};
-use crate::vendors::{Person, Who};
+use crate::vendors::{Person, PersonQuery};
 
 /// Where mail of everybody is kept: such a domain says nothing of an employer.
 const FREE_MAIL: [&str; 24] = [
@@ -157,7 +157,7 @@ impl Enquiry {
     }
 
     /// What is known of a person without asking any vendor.
-    pub(super) async fn known(&self, who: &Who) -> Known {
+    pub(super) async fn known(&self, who: &PersonQuery) -> Known {
         let mut person = Person {
             full_name: who.name.clone(),
             company: who.company.clone(),
@@ -236,7 +236,7 @@ impl Enquiry {
     }
 
     /// People named by pages that are known here.
-    async fn people_of_known_pages(&self, who: &Who) -> Result<Vec<(Person, String, &'static str)>, ToolError> {
+    async fn people_of_known_pages(&self, who: &PersonQuery) -> Result<Vec<(Person, String, &'static str)>, ToolError> {
         let company = who.company.as_ref().or(who.company_domain.as_ref());
         let words: Vec<&str> =
             [who.name.as_ref(), who.email.as_ref(), company].into_iter().flatten().map(String::as_str).collect();

@@ -11,7 +11,7 @@ use tools::{Output, Runner, Running, Source, Task, ToolError, Toolbox};
 use super::input::{self, DOMAIN_KIND, EMAIL_KIND, NAME, PHONES, PROFILE_KIND};
 use super::{Enquiry, RETENTION, all_from, nobody_knows, person::split_name, schema};
 use crate::opt_out::Marks;
-use crate::vendors::{Person, Who, domain_of, email_of, is_about, profile_url};
+use crate::vendors::{Person, PersonQuery, domain_of, email_of, is_about, profile_url};
 
 pub static SPEC: ToolSpec = ToolSpec {
     name: "enrich_profile",
@@ -52,13 +52,13 @@ pub(super) fn needs(_: &ToolSpec, input: &Map<String, Value>) -> Vec<Need> {
 }
 
 /// Whom an input is about.
-pub(super) fn who(input: &Map<String, Value>) -> Who {
+pub(super) fn who(input: &Map<String, Value>) -> PersonQuery {
     let given = |name: &str| input::given(input, name);
     let company = given("company");
     let name = given("name").or_else(|| given("full_name"));
     let (first, last) = name.as_deref().map(split_name).unwrap_or_default();
     let urls = ["linkedin_url", "profile_url", "social_media_url"];
-    Who {
+    PersonQuery {
         email: given("email").and_then(|email| email_of(&email)),
         profile_url: urls.iter().find_map(|name| profile_url(&given(name)?)),
         first_name: given("first_name").or(first),
@@ -99,7 +99,7 @@ pub(super) struct Found {
 }
 
 /// Asks the vendors, then looks ourselves.
-pub(super) async fn find(enquiry: &Enquiry, who: &Who) -> Result<Found, ToolError> {
+pub(super) async fn find(enquiry: &Enquiry, who: &PersonQuery) -> Result<Found, ToolError> {
     enquiry.refuse_listed(&Marks::from(who)).await?;
     let asking = enquiry.asking();
     let asked = enquiry.vendors(

@@ -7,7 +7,7 @@
 use base::names;
 
 use super::read::{domain_of, email_of, plain_email, profile_name};
-use super::{Company, CompanyFilter, Page, PeopleFilter, Person, Reply, Which, Who};
+use super::{Company, CompanyFilter, CompanyQuery, Page, PeopleFilter, Person, PersonQuery, Reply};
 
 /// Whether one domain is the other, or lies below it.
 pub fn same_domain(one: &str, other: &str) -> bool {
@@ -23,7 +23,7 @@ pub fn is_at(email: &str, domain: &str) -> bool {
 }
 
 /// Whether a record is about this person.
-pub fn is_about(person: &Person, who: &Who) -> bool {
+pub fn is_about(person: &Person, who: &PersonQuery) -> bool {
     let decisive = [by_address(person, who), by_profile(person, who)];
     let names = who.name.as_deref().zip(name(person));
     if decisive.contains(&Some(true)) {
@@ -44,13 +44,13 @@ fn emails(person: &Person) -> impl Iterator<Item = &String> {
     some.into_iter().flatten().chain(&person.altemails)
 }
 
-fn by_address(person: &Person, who: &Who) -> Option<bool> {
+fn by_address(person: &Person, who: &PersonQuery) -> Option<bool> {
     let asked = plain_email(&email_of(who.email.as_deref()?)?);
     emails(person).next()?;
     Some(emails(person).any(|email| plain_email(email) == asked))
 }
 
-fn by_profile(person: &Person, who: &Who) -> Option<bool> {
+fn by_profile(person: &Person, who: &PersonQuery) -> Option<bool> {
     let urls = person.linkedin_url.iter().chain(person.profiles.iter().map(|(_, url)| url));
     same_profile(who.profile_url.as_deref()?, urls)
 }
@@ -73,7 +73,7 @@ fn same_profile<'a>(asked: &str, known: impl Iterator<Item = &'a String>) -> Opt
 }
 
 /// Whether the person works, and worked, somewhere else than at the employer who was asked for.
-fn is_elsewhere(person: &Person, who: &Who) -> bool {
+fn is_elsewhere(person: &Person, who: &PersonQuery) -> bool {
     let firms = || person.experience.iter().map(|job| &job.company);
     let by_domain = who.company_domain.as_deref().and_then(|asked| {
         let sites = firms().filter_map(|firm| firm.website.as_deref().and_then(domain_of));
@@ -92,7 +92,7 @@ fn is_elsewhere(person: &Person, who: &Who) -> bool {
 }
 
 /// Whether a record is about this company.
-pub fn is_of(company: &Company, which: &Which) -> bool {
+pub fn is_of(company: &Company, which: &CompanyQuery) -> bool {
     let by_domain = which.domain.as_deref().and_then(|asked| at(company, asked));
     let by_profile = which.linkedin_url.as_deref().and_then(|asked| same_profile(asked, company.linkedin_url.iter()));
     let plain = |ticker: &str| ticker.rsplit(':').next().unwrap_or_default().trim().to_uppercase();
@@ -146,7 +146,7 @@ pub fn keep_companies(page: &mut Page<Company>, filter: &CompanyFilter) {
 }
 
 /// Of a person who was found, the address at the employer who was asked for.
-pub fn address_of(found: Reply<Person>, who: &Who) -> Reply<String> {
+pub fn address_of(found: Reply<Person>, who: &PersonQuery) -> Reply<String> {
     match found {
         Reply::Found(person) if is_about(&person, who) => {
             let domain = who.company_domain.as_deref().unwrap_or_default();
@@ -206,7 +206,14 @@ mod tests {
             (["", "", "Jane Doe", "other.example", "Example Inc"], true),
         ] {
             let [email, profile, name, domain, company] = asked.map(text);
-            let who = Who { email, profile_url: profile, name, company_domain: domain, company, ..Who::default() };
+            let who = PersonQuery {
+                email,
+                profile_url: profile,
+                name,
+                company_domain: domain,
+                company,
+                ..PersonQuery::default()
+            };
             assert_eq!(is_about(&jane, &who), is, "{asked:?}");
             assert!(is_about(&silent, &who), "what is not said contradicts nothing: {asked:?}");
         }
@@ -232,7 +239,7 @@ mod tests {
             (["", "", "", "OTHR"], false),
         ] {
             let [domain, name, linkedin_url, ticker] = asked.map(text);
-            assert_eq!(is_of(&example, &Which { domain, name, linkedin_url, ticker }), is, "{asked:?}");
+            assert_eq!(is_of(&example, &CompanyQuery { domain, name, linkedin_url, ticker }), is, "{asked:?}");
         }
         assert!(is_at("a@mail.x.org", "x.org") && is_at("a@x.org", "mail.x.org") && !is_at("a@notx.org", "x.org"));
 

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use super::about::address_of;
 use super::read::{self, domain, email, list, number, profile, record, text, word, words};
 use super::{
-    Answer, Asking, Company, CompanyFilter, Employer, Experience, Named, Page, PeopleFilter, PeopleSource, Person,
-    Phone, Reply, Which, Who,
+    Answer, Asking, Company, CompanyFilter, CompanyQuery, Employer, Experience, Named, Page, PeopleFilter,
+    PeopleSource, Person, PersonQuery, Phone, Reply,
 };
 
 const NAME: &str = "apollo";
@@ -29,7 +29,7 @@ impl PeopleSource for Apollo {
         NAME
     }
 
-    fn person<'a>(&'a self, ask: &'a Asking<'a>, who: &'a Who) -> Answer<'a, Person> {
+    fn person<'a>(&'a self, ask: &'a Asking<'a>, who: &'a PersonQuery) -> Answer<'a, Person> {
         let named = who.name.is_some() && (who.company_domain.is_some() || who.company.is_some());
         if who.email.is_none() && who.profile_url.is_none() && !named {
             return None;
@@ -86,7 +86,7 @@ impl PeopleSource for Apollo {
         }))
     }
 
-    fn company<'a>(&'a self, ask: &'a Asking<'a>, which: &'a Which) -> Answer<'a, Company> {
+    fn company<'a>(&'a self, ask: &'a Asking<'a>, which: &'a CompanyQuery) -> Answer<'a, Company> {
         let query = query(&[("domain", Some(which.domain.as_deref()?))]);
         Some(Box::pin(async move {
             let question = Ask::get(format!("/api/v1/organizations/enrich?{query}"));
@@ -132,7 +132,7 @@ impl PeopleSource for Apollo {
         }))
     }
 
-    fn email<'a>(&'a self, ask: &'a Asking<'a>, who: &'a Who) -> Answer<'a, String> {
+    fn email<'a>(&'a self, ask: &'a Asking<'a>, who: &'a PersonQuery) -> Answer<'a, String> {
         let found = self.person(ask, who)?;
         Some(Box::pin(async move { Ok(address_of(found.await?, who)) }))
     }

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 
 use super::read::{domain, email, number, profile, profile_url, record, records, text, word, words};
 use super::{
-    Answer, Asking, Company, CompanyFilter, Page, PeopleFilter, PeopleSource, Person, Phone, Reply, Which, Who,
+    Answer, Asking, Company, CompanyFilter, CompanyQuery, Page, PeopleFilter, PeopleSource, Person, PersonQuery, Phone,
+    Reply,
 };
 
 const NAME: &str = "hunter";
@@ -28,7 +29,7 @@ impl PeopleSource for Hunter {
         NAME
     }
 
-    fn person<'a>(&'a self, ask: &'a Asking<'a>, who: &'a Who) -> Answer<'a, Person> {
+    fn person<'a>(&'a self, ask: &'a Asking<'a>, who: &'a PersonQuery) -> Answer<'a, Person> {
         let handle = who.profile_url.as_deref().and_then(linkedin_handle);
         let path = match (&who.email, handle) {
             (Some(email), _) => format!("/v2/people/find?email={}", percent_encoded(email)),
@@ -82,7 +83,7 @@ impl PeopleSource for Hunter {
         }))
     }
 
-    fn company<'a>(&'a self, ask: &'a Asking<'a>, which: &'a Which) -> Answer<'a, Company> {
+    fn company<'a>(&'a self, ask: &'a Asking<'a>, which: &'a CompanyQuery) -> Answer<'a, Company> {
         let path = format!("/v2/companies/find?domain={}", percent_encoded(which.domain.as_deref()?));
         Some(Box::pin(async move {
             match send(ask, Ask::get(path)).await? {
@@ -134,7 +135,7 @@ impl PeopleSource for Hunter {
         }))
     }
 
-    fn email<'a>(&'a self, ask: &'a Asking<'a>, who: &'a Who) -> Answer<'a, String> {
+    fn email<'a>(&'a self, ask: &'a Asking<'a>, who: &'a PersonQuery) -> Answer<'a, String> {
         let mut query = format!("domain={}", percent_encoded(who.company_domain.as_deref()?));
         match (&who.first_name, &who.last_name, &who.name) {
             (Some(first), Some(last), _) => {

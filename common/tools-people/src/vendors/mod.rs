@@ -10,7 +10,7 @@ mod pdl;
 mod phones;
 mod read;
 
-use base::outcome::{Source, ToolError, Unavailable};
+use base::tool_result::{Source, ToolError, Unavailable};
 use platform::providers::outbound::{Outbound, OutboundError};
 use platform::store::BoxFuture;
 use serde::Serialize;
@@ -116,7 +116,7 @@ pub struct Company {
 
 /// Who is looked for: whatever is known of one person.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Who {
+pub struct PersonQuery {
     pub email: Option<String>,
     pub profile_url: Option<String>,
     pub name: Option<String>,
@@ -130,7 +130,7 @@ pub struct Who {
 
 /// Which company is looked for.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Which {
+pub struct CompanyQuery {
     pub domain: Option<String>,
     pub name: Option<String>,
     pub linkedin_url: Option<String>,
@@ -201,7 +201,7 @@ pub trait PeopleSource: Send + Sync {
     /// As `PEOPLE_PROVIDERS`, `PROVIDER_KEYS` and `PROVIDER_URLS` name it.
     fn name(&self) -> &'static str;
 
-    fn person<'a>(&'a self, _ask: &'a Asking<'a>, _who: &'a Who) -> Answer<'a, Person> {
+    fn person<'a>(&'a self, _ask: &'a Asking<'a>, _who: &'a PersonQuery) -> Answer<'a, Person> {
         None
     }
 
@@ -209,7 +209,7 @@ pub trait PeopleSource: Send + Sync {
         None
     }
 
-    fn company<'a>(&'a self, _ask: &'a Asking<'a>, _which: &'a Which) -> Answer<'a, Company> {
+    fn company<'a>(&'a self, _ask: &'a Asking<'a>, _which: &'a CompanyQuery) -> Answer<'a, Company> {
         None
     }
 
@@ -218,7 +218,7 @@ pub trait PeopleSource: Send + Sync {
     }
 
     /// The address of somebody at a company, by name and domain.
-    fn email<'a>(&'a self, _ask: &'a Asking<'a>, _who: &'a Who) -> Answer<'a, String> {
+    fn email<'a>(&'a self, _ask: &'a Asking<'a>, _who: &'a PersonQuery) -> Answer<'a, String> {
         None
     }
 }

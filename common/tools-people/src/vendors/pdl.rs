@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use super::about::address_of;
 use super::read::{self, domain, email, list, number, profile, record, text, word, words};
 use super::{
-    Answer, Asking, Company, CompanyFilter, Education, Employer, Experience, Named, Page, PeopleFilter, PeopleSource,
-    Person, Phone, Reply, Which, Who,
+    Answer, Asking, Company, CompanyFilter, CompanyQuery, Education, Employer, Experience, Named, Page, PeopleFilter,
+    PeopleSource, Person, PersonQuery, Phone, Reply,
 };
 
 const NAME: &str = "peopledatalabs";
@@ -38,7 +38,7 @@ impl PeopleSource for PeopleDataLabs {
         NAME
     }
 
-    fn person<'a>(&'a self, ask: &'a Asking<'a>, who: &'a Who) -> Answer<'a, Person> {
+    fn person<'a>(&'a self, ask: &'a Asking<'a>, who: &'a PersonQuery) -> Answer<'a, Person> {
         let employer = who.company_domain.as_ref().or(who.company.as_ref());
         let name = who.name.as_ref().filter(|_| employer.is_some());
         // A name alone is too little for the vendor, and for us.
@@ -78,7 +78,7 @@ impl PeopleSource for PeopleDataLabs {
         }))
     }
 
-    fn company<'a>(&'a self, ask: &'a Asking<'a>, which: &'a Which) -> Answer<'a, Company> {
+    fn company<'a>(&'a self, ask: &'a Asking<'a>, which: &'a CompanyQuery) -> Answer<'a, Company> {
         let path = path(
             "/v5/company/enrich",
             &[
@@ -107,7 +107,7 @@ impl PeopleSource for PeopleDataLabs {
         }))
     }
 
-    fn email<'a>(&'a self, ask: &'a Asking<'a>, who: &'a Who) -> Answer<'a, String> {
+    fn email<'a>(&'a self, ask: &'a Asking<'a>, who: &'a PersonQuery) -> Answer<'a, String> {
         let found = self.person(ask, who)?;
         Some(Box::pin(async move { Ok(address_of(found.await?, who)) }))
     }

@@ -1,6 +1,6 @@
 //! What vendors answer, read with care: cleaned of what does not show, bounded, and dropped where it is not what it should be.
 
-use base::material;
+use base::untrusted_text;
 use platform::providers::OutboundError;
 use serde_json::Value;
 use url::Url;
@@ -28,7 +28,7 @@ pub fn records(value: Option<&Value>) -> Result<&[Value], OutboundError> {
 
 /// A stranger's text on one line, without what does not show; nothing if nothing is left.
 pub fn clean(text: &str, max_chars: usize) -> Option<String> {
-    let text = material::visible(text);
+    let text = untrusted_text::visible(text);
     let mut line = String::new();
     for word in text.split_whitespace() {
         if !line.is_empty() {

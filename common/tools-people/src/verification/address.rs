@@ -213,7 +213,7 @@ fn is_local(local: &str) -> bool {
     let is_atom = |letter: char| {
         letter.is_ascii_alphanumeric()
             || "!#$%&'*+-/=?^_`{|}~".contains(letter)
-            || !letter.is_ascii() && { letter.is_alphanumeric() && !base::material::is_invisible(letter) }
+            || !letter.is_ascii() && { letter.is_alphanumeric() && !base::untrusted_text::is_invisible(letter) }
     };
     local.split('.').all(|atom| !atom.is_empty() && atom.chars().all(is_atom))
 }

@@ -9,7 +9,7 @@ use base::clock::Timestamp;
 use base::digest::random;
 use base::input::{Field, Kind};
 use base::money::Usdc;
-use base::outcome::ErrorCode;
+use base::tool_result::ErrorCode;
 use platform::config::{Capability, ProbeConfig};
 use platform::http::log;
 use platform::providers::{DnsError, MailHosts};

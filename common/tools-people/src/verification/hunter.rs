@@ -77,7 +77,7 @@ mod tests {
 
     use axum::http::{HeaderMap, Method, StatusCode, Uri};
     use axum::response::{IntoResponse, Response};
-    use base::outcome::ErrorCode;
+    use base::tool_result::ErrorCode;
     use serde_json::json;
     use tools::testing;
 

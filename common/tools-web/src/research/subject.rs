@@ -143,7 +143,7 @@ pub fn words_of_html(html: &str, near: &url::Url) -> String {
 
 /// A stranger's text on one line, of bounded length.
 pub fn short(text: &str, max_chars: usize) -> String {
-    let line = web::research::claims::even(&base::material::visible(text));
+    let line = web::research::claims::even(&base::untrusted_text::visible(text));
     line.chars().take(max_chars).collect()
 }
 

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use base::clock::Timestamp;
 use base::input::{Field, Kind};
-use base::material::visible;
 use base::money::Usdc;
+use base::untrusted_text::visible;
 use platform::config::Tokens;
 use platform::http::log;
 use serde_json::{Value, json};

@@ -7,7 +7,7 @@ use url::Url;
 
 use super::content_type::Kind;
 use super::text::line;
-use super::{charset, clean, content_type, parse, squeeze};
+use super::{charset, clean, content_type, parse, prefilter};
 
 /// Objects of JSON-LD that are looked at, however deep they lie, down to this depth.
 const MAX_OBJECTS: usize = 400;
@@ -69,12 +69,12 @@ pub fn read_facts(page: &Page) -> Facts {
         return Facts::default();
     };
     let source = charset::decode(&page.body, page.content_type.as_deref(), Kind::Html);
-    let squeezed = squeeze::squeeze(&source);
-    let document = parse::parse(&squeezed.markup).document;
+    let prefiltered = prefilter::prefilter(&source);
+    let document = parse::parse(&prefiltered.markup).document;
     let base = clean::base_url(&document, &page.final_url);
     let text = |text: &str| Some(line(text, MAX_CHARS)).filter(|text| !text.is_empty());
     let mut objects = Vec::new();
-    for block in &squeezed.linked_data {
+    for block in &prefiltered.linked_data {
         if let Ok(value) = serde_json::from_str(block) {
             collect(value, MAX_DEPTH, &mut objects);
         }

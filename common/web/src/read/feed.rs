@@ -276,10 +276,10 @@ fn plain(text: &str) -> String {
     if !text.contains(['<', '&']) {
         return text.to_owned();
     }
-    let squeezed = super::squeeze::squeeze(text);
-    let document = super::parse::parse(&squeezed.markup).document;
+    let prefiltered = super::prefilter::prefilter(text);
+    let document = super::parse::parse(&prefiltered.markup).document;
     if let Ok(base) = Url::parse("http://feed.invalid/") {
-        super::clean::clean(&document, &squeezed.styles, &base);
+        super::clean::clean(&document, &prefiltered.styles, &base);
     }
     document.body().map(|body| body.formatted_text().to_string()).unwrap_or_default()
 }

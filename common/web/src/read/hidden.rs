@@ -634,10 +634,10 @@ mod tests {
             rules.inside(&node.element_ref().unwrap(), outside).unwrap()
         };
         let top = Shown::at_top(false);
-        let squeezed = step(top, "<ul style='font-size:0'>");
-        assert!(!squeezed.text_shows());
-        assert!(!step(squeezed, "<li style='font-size:90%'>").text_shows());
-        assert!(step(squeezed, "<li style='font-size:14px'>").text_shows());
+        let prefiltered = step(top, "<ul style='font-size:0'>");
+        assert!(!prefiltered.text_shows());
+        assert!(!step(prefiltered, "<li style='font-size:90%'>").text_shows());
+        assert!(step(prefiltered, "<li style='font-size:14px'>").text_shows());
         let unseen = step(top, "<div style='visibility:hidden'>");
         assert!(!step(unseen, "<p>").text_shows());
         assert!(step(unseen, "<p style='visibility:visible'>").text_shows());

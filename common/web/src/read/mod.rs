@@ -16,7 +16,7 @@
 //!
 //! PDF files and feeds have files of their own, `pdf` and `feed`. The stages
 //! of HTML, in order, each in a file of its own: `content_type` says what the
-//! body is, `charset` makes text of it, `squeeze` throws away what no reader
+//! body is, `charset` makes text of it, `prefilter` throws away what no reader
 //! needs while it is still text, `parse` builds the tree, `metadata` reads what
 //! the page says about itself, `hidden` and `clean` strip the tree, `furniture`
 //! takes out what stands around the content, `article` picks the part worth reading and writes it as Markdown, `text` tidies and
@@ -33,7 +33,7 @@ mod hidden;
 mod metadata;
 mod parse;
 mod pdf;
-mod squeeze;
+mod prefilter;
 mod text;
 
 #[cfg(test)]
@@ -211,18 +211,18 @@ fn read_pdf(page: &Page, options: &ReadOptions) -> Result<ReadResult, Unsupporte
 }
 
 fn read_html(source: &str, url: &Url, agent: &str) -> Html {
-    let squeezed = squeeze::squeeze(source);
-    let parsed = parse::parse(&squeezed.markup);
+    let prefiltered = prefilter::prefilter(source);
+    let parsed = parse::parse(&prefiltered.markup);
     let document = parsed.document;
     let base = clean::base_url(&document, url);
-    let metadata = metadata::extract(&document, &squeezed.linked_data, &base);
+    let metadata = metadata::extract(&document, &prefiltered.linked_data, &base);
     let unlisted = !metadata::page_may_be_listed(&document, agent);
-    let size = clean::clean(&document, &squeezed.styles, &base);
+    let size = clean::clean(&document, &prefiltered.styles, &base);
     let markdown = article::to_markdown(document, size);
     let markdown = text::visible(&markdown);
     let letters = markdown.chars().filter(|c| c.is_alphanumeric()).take(MIN_LETTERS_IF_SAID).count();
-    let said = squeezed.without_scripts.to_ascii_lowercase().contains("javascript");
+    let said = prefiltered.without_scripts.to_ascii_lowercase().contains("javascript");
     let enough = if said { MIN_LETTERS_IF_SAID } else { MIN_LETTERS };
-    let cut = squeezed.cut || parsed.cut;
-    Html { markdown, metadata, cut, unlisted, needs_browser: squeezed.scripts && letters < enough && !cut }
+    let cut = prefiltered.cut || parsed.cut;
+    Html { markdown, metadata, cut, unlisted, needs_browser: prefiltered.scripts && letters < enough && !cut }
 }

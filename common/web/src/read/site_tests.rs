@@ -80,7 +80,7 @@ fn hidden_text_is_gone_and_honest_text_stays() {
         for hidden in &page.truth.boilerplate {
             assert!(!result.markdown.contains(hidden), "{}: {}", page.url(), result.markdown);
         }
-        assert!(!result.markdown.chars().any(base::material::is_invisible), "{}", page.url());
+        assert!(!result.markdown.chars().any(base::untrusted_text::is_invisible), "{}", page.url());
     }
 }
 

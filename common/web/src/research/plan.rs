@@ -1,7 +1,7 @@
 //! A topic as the questions it is made of, without a model: what was asked is taken apart, and a bare subject is looked at
 //! from several sides.
 
-use base::material::visible;
+use base::untrusted_text::visible;
 
 use super::answers::{Side, Wants, wanted};
 use super::words;

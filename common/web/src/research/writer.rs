@@ -1,10 +1,10 @@
 //! A language model as the one who plans and writes: what it is told, and what is believed of its answer.
 //!
-//! It is offered no tools. Strangers' texts reach it only as blocks of [`base::material`], and its answer is only read as
+//! It is offered no tools. Strangers' texts reach it only as blocks of [`base::untrusted_text`], and its answer is only read as
 //! the list that was asked for: questions, or statements with quotations, each of which is then checked against the page.
 //! Whatever else it says, or asks for, is not read at all.
 
-use base::material::{block, visible};
+use base::untrusted_text::{block, visible};
 use serde::Deserialize;
 
 use super::plan::is_question;

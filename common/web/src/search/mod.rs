@@ -18,7 +18,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use base::clock::Timestamp;
-use base::outcome::{Source, ToolError, Unavailable};
+use base::tool_result::{Source, ToolError, Unavailable};
 use platform::config::{Capability, ProvidersConfig};
 use platform::http::log;
 use platform::providers::{Outbound, OutboundError, outbound};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use base::clock::Timestamp;
-use base::material;
+use base::untrusted_text;
 use chrono::{DateTime, NaiveDate, SecondsFormat, Utc};
 
 /// Plain text: no markup, nothing invisible, runs of blanks as one, at most so many characters (an ellipsis says that there
@@ -21,7 +21,7 @@ pub fn short(text: &str, max_chars: usize) -> String {
         }
     }
     let text = text.replace(['<', '>'], " ");
-    let text = material::visible(&text).split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = untrusted_text::visible(&text).split_whitespace().collect::<Vec<_>>().join(" ");
     match text.char_indices().nth(max_chars) {
         None => text,
         Some(_) => {

@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use gate::work::program::{ProgramInfo, inspect};
-use gate::work::{Allowance, Commission, Desk, Executor, MAX_LOG_BYTES, Report, Spending, Work, out_of_time};
+use gate::work::{Allowance, Commission, Executor, MAX_LOG_BYTES, Report, Spending, ToolAccess, Work, out_of_time};
 use platform::store::BoxFuture;
 use serde_json::{Value, json};
 use tools::{Mode, ToolError, Unavailable};
@@ -37,18 +37,18 @@ pub const SLICE_FUEL: u64 = 20_000_000;
 /// Runs programs.
 pub struct ProgramExecutor {
     engine: Engine,
-    desk: Desk,
+    access: ToolAccess,
     total_fuel: u64,
 }
 
 impl ProgramExecutor {
-    pub fn new(desk: Desk) -> ProgramExecutor {
-        ProgramExecutor::with_fuel(desk, TOTAL_FUEL)
+    pub fn new(access: ToolAccess) -> ProgramExecutor {
+        ProgramExecutor::with_fuel(access, TOTAL_FUEL)
     }
 
     /// With another amount of computing than [`TOTAL_FUEL`].
-    pub fn with_fuel(desk: Desk, total_fuel: u64) -> ProgramExecutor {
-        ProgramExecutor { engine: engine(), desk, total_fuel }
+    pub fn with_fuel(access: ToolAccess, total_fuel: u64) -> ProgramExecutor {
+        ProgramExecutor { engine: engine(), access, total_fuel }
     }
 
     async fn work(&self, commission: &Commission, allowance: &mut Allowance<'_>, log: &Log) -> Result<Work, ToolError> {
@@ -92,7 +92,7 @@ impl ProgramExecutor {
 impl Executor for ProgramExecutor {
     fn run<'a>(&'a self, commission: &'a Commission, spending: &'a mut Spending) -> BoxFuture<'a, Report> {
         Box::pin(async move {
-            let mut allowance = Allowance::of(commission, &self.desk, spending);
+            let mut allowance = Allowance::of(commission, &self.access, spending);
             let log = Log::default();
             let left = commission.deadline.millis() - allowance.clock().now().millis();
             let left = Duration::from_millis(u64::try_from(left).unwrap_or(0));

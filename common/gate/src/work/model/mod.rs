@@ -27,7 +27,9 @@ use platform::store::BoxFuture;
 use tools::spec::ToolSpec;
 use tools::{Mode, ToolError, Unavailable};
 
-use super::{Allowance, Commission, Desk, Executor, MAX_RESULT_BYTES, NotTaken, Report, Resource, Spending, Work};
+use super::{
+    Allowance, Commission, Executor, MAX_RESULT_BYTES, NotTaken, Report, Resource, Spending, ToolAccess, Work,
+};
 
 /// Most questions to the model for one commission.
 pub const MAX_ROUNDS: usize = 8;
@@ -43,14 +45,14 @@ const MIN_INPUT_BYTES: u64 = 256;
 /// The configured model, as an executor.
 pub struct ModelExecutor {
     model: Model,
-    desk: Desk,
+    access: ToolAccess,
 }
 
 impl ModelExecutor {
     /// The executor, if a model is configured.
-    pub fn configured(desk: Desk) -> Option<ModelExecutor> {
-        let model = desk.toolbox.model.clone()?;
-        Some(ModelExecutor { model, desk })
+    pub fn configured(access: ToolAccess) -> Option<ModelExecutor> {
+        let model = access.toolbox.model.clone()?;
+        Some(ModelExecutor { model, access })
     }
 
     async fn work(&self, commission: &Commission, allowance: &mut Allowance<'_>) -> Result<Work, ToolError> {
@@ -169,7 +171,7 @@ impl Outline<'_> {
 impl Executor for ModelExecutor {
     fn run<'a>(&'a self, commission: &'a Commission, spending: &'a mut Spending) -> BoxFuture<'a, Report> {
         Box::pin(async move {
-            let mut allowance = Allowance::of(commission, &self.desk, spending);
+            let mut allowance = Allowance::of(commission, &self.access, spending);
             let left = commission.deadline.millis() - allowance.clock().now().millis();
             let left = Duration::from_millis(u64::try_from(left).unwrap_or(0));
             let outcome = tokio::time::timeout(left, self.work(commission, &mut allowance)).await;

@@ -4,7 +4,7 @@
 //! Each block of material stands between lines with a mark that is drawn for that block alone, after its text is known, so
 //! no text can contain its own end. Characters that show nothing are taken out of it first.
 
-use base::material::{block, visible};
+use base::untrusted_text::{block, visible};
 use serde_json::Value;
 use tools::ToolError;
 

@@ -5,7 +5,7 @@
 //! | `wire` | what is asked and answered, in no protocol's words |
 //! | `openai`, `anthropic`, `bedrock` | the same in each protocol's words |
 //!
-//! What it is told of strangers' texts stands between marks ([`base::material`]), and what it says is believed in
+//! What it is told of strangers' texts stands between marks ([`base::untrusted_text`]), and what it says is believed in
 //! nothing but its answer: whoever asks decides what may be done with that.
 
 mod anthropic;
@@ -16,7 +16,7 @@ mod wire;
 use std::time::Duration;
 
 use base::clock::{Clock, Timestamp};
-use base::outcome::{ToolError, Unavailable};
+use base::tool_result::{ToolError, Unavailable};
 use serde_json::Value;
 
 pub use self::wire::{Answer, Call, Message, ModelTool, Question, Reply, Stop, most_tokens_of_frame};

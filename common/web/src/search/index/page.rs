@@ -1,7 +1,7 @@
 //! A page as it lies in the blob store: what is indexed, and what snippets are cut from.
 
 use base::clock::Timestamp;
-use base::{digest, material};
+use base::{digest, untrusted_text};
 use platform::store::{Blobs, StoreError};
 use serde::{Deserialize, Serialize};
 
@@ -101,7 +101,7 @@ fn text_of(markdown: &str) -> String {
         text.push_str(&line.split_whitespace().collect::<Vec<_>>().join(" "));
         text.push('\n');
     }
-    let mut text = material::visible(&text);
+    let mut text = untrusted_text::visible(&text);
     let mut end = text.len().min(MAX_TEXT);
     while !text.is_char_boundary(end) {
         end -= 1;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::clock::Timestamp;
-use base::outcome::{Source, ToolError, Unavailable};
+use base::tool_result::{Source, ToolError, Unavailable};
 use futures_util::future::{join_all, try_join_all};
 use platform::http::log;
 use platform::store::{Blobs, Db, StoreError};

@@ -10,7 +10,7 @@ use ledger::charge::Charge;
 use ledger::earning::Sold;
 use ledger::fee::Split;
 use ledger::payments::claim::{self, Claim};
-use ledger::payments::idempotency::{self, CallName};
+use ledger::payments::idempotency::{self, IdempotencyKey};
 use ledger::payments::policy;
 use ledger::payments::quote::Quote;
 use ledger::payments::verify::Signer;
@@ -22,15 +22,15 @@ use platform::http::ApiError;
 use platform::store::{StoreError, WriteError, db, queue};
 use tools::spec::Answer;
 
-use super::changes::{Changes, Part};
+use super::claim_writes::{ClaimPart, ClaimWrites};
 use super::order::Order;
 use super::rules::Proposed;
 use super::{Gate, call_name, came_to_nothing};
 use crate::approvals::gate::approval_was_used;
-use crate::jobs::engine::Patience;
+use crate::jobs::engine::RunMode;
 use crate::jobs::job::{self, Job, LEASE, Lane, Outcome, RETENTION, Settlement};
 use crate::jobs::store;
-use crate::limits::{self, Class, Subject, Turn};
+use crate::limits::{self, Class, RateLimitSlot, Subject};
 use crate::work::Usage;
 
 /// A queued job whose message was lost is found by the sweeper after this long.
@@ -109,7 +109,7 @@ impl Gate {
         let now = self.app.clock.now();
         let request_id = self.request_id(&sale);
         let class = if order.tool.expensive { Class::Expensive } else { Class::Paid };
-        let turn = Turn::now(&self.app, Subject::Agent(sale.agent), class);
+        let turn = RateLimitSlot::now(&self.app, Subject::Agent(sale.agent), class);
         let (stopped, account, used) =
             tokio::join!(limits::stopped(&self.app), self.account(sale.agent), turn.used(&self.app));
         if let Some(reason) = stopped? {
@@ -128,7 +128,7 @@ impl Gate {
             && !order.tool.sells_credits
             // A seller's work begins with the money.
             && order.listing.is_none()
-            && order.basket.is_none()
+            && order.binding.is_none()
             && policy::may_overlap(sale.price(), policy::room(&account, payments), payments)
             && self.app.exposure.has_room(&self.app.db, payments, now).await;
         for _ in 0..CLAIM_RETRIES {
@@ -145,15 +145,15 @@ impl Gate {
             }
             let vouches = sale.payment.is_some() && policy::counts(&account, payments);
             let job = self.new_job(&sale, request_id, overlap, vouches, now);
-            let mut changes = self.changes(&sale, &job, &account, judged, &dead)?;
-            changes.add(Part::Rate, turn.count(&self.app)?);
+            let mut claim_writes = self.claim_writes(&sale, &job, &account, judged, &dead)?;
+            claim_writes.add(ClaimPart::Rate, turn.count(&self.app)?);
             if let Some(approval) = approval {
-                changes.add(Part::Approval, approval);
+                claim_writes.add(ClaimPart::Approval, approval);
             }
-            if let Some(taken) = order.basket.and_then(|basket| basket.taken.clone()) {
-                changes.add(Part::Session, taken);
+            if let Some(taken) = order.binding.and_then(|binding| binding.taken.clone()) {
+                claim_writes.add(ClaimPart::Session, taken);
             }
-            let refusal = match self.app.db.transact(changes.writes()).await {
+            let refusal = match self.app.db.transact(claim_writes.writes()).await {
                 Ok(()) => {
                     if let Some(used) = used {
                         turn.note(used);
@@ -163,89 +163,92 @@ impl Gate {
                 Err(WriteError::Failed(error)) => return Err(ApiError::Unavailable(error)),
                 Err(refusal) => refusal,
             };
-            let Some((part, old)) = changes.refused_by(&refusal) else {
+            let Some((part, old)) = claim_writes.refused_by(&refusal) else {
                 return Err(ApiError::Unavailable(StoreError::new("the claim was refused without a cause")));
             };
             match part {
-                Part::Payment => {
+                ClaimPart::Payment => {
                     // A copy of this payment was faster.
                     let old = old.ok_or_else(|| StoreError::new("a claim vanished while it was read"))?;
                     let Some((payment, signer)) = sale.payment else { return Err(ApiError::InvalidQuote) };
                     return self.repeat(order, payment, signer, &db::parse(old)?).await;
                 }
-                Part::Job => return self.bought_before(&sale, request_id).await,
-                Part::Receipt => return Err(ApiError::Unavailable(StoreError::new("the receipt exists already"))),
-                Part::Day => {
+                ClaimPart::Job => return self.bought_before(&sale, request_id).await,
+                ClaimPart::Receipt => return Err(ApiError::Unavailable(StoreError::new("the receipt exists already"))),
+                ClaimPart::Day => {
                     let day = old.and_then(|old| db::parse(old).ok()).unwrap_or_default();
                     let refused = self.day_is_full(order, &account, &day, sale.proposed());
                     self.tell_over_budget(sale.agent, &refused).await;
                     return Err(refused);
                 }
-                Part::Credits => return Err(ApiError::InvalidQuote),
-                Part::Account => account = self.again(&sale, &account).await?,
-                Part::Name => match self.named_meanwhile(&sale).await? {
-                    Named::Answer(answer) => return Ok(*answer),
-                    Named::Dead(request_id) => dead.name = Some(request_id),
+                ClaimPart::Credits => return Err(ApiError::InvalidQuote),
+                ClaimPart::Account => account = self.again(&sale, &account).await?,
+                ClaimPart::Name => match self.used_meanwhile(&sale).await? {
+                    UsedKey::Answer(answer) => return Ok(*answer),
+                    UsedKey::Dead(request_id) => dead.name = Some(request_id),
                 },
-                Part::Text => {
+                ClaimPart::Text => {
                     let old = old.ok_or_else(|| StoreError::new("a purchase vanished while it was read"))?;
-                    match self.bought_meanwhile(order, &db::parse::<idempotency::Named>(old)?).await? {
-                        Named::Answer(answer) => return Ok(*answer),
-                        Named::Dead(request_id) => dead.text = Some(request_id),
+                    match self.bought_meanwhile(order, &db::parse::<idempotency::KeyRecord>(old)?).await? {
+                        UsedKey::Answer(answer) => return Ok(*answer),
+                        UsedKey::Dead(request_id) => dead.text = Some(request_id),
                     }
                 }
-                Part::Rate => return self.copy_or(&sale, turn.refusal()).await,
-                Part::Approval => return self.copy_or(&sale, approval_was_used()).await,
+                ClaimPart::Rate => return self.copy_or(&sale, turn.refusal()).await,
+                ClaimPart::Approval => return self.copy_or(&sale, approval_was_used()).await,
                 // It was changed, cancelled or completed meanwhile.
-                Part::Session => return self.copy_or(&sale, ApiError::InvalidQuote).await,
+                ClaimPart::Session => return self.copy_or(&sale, ApiError::InvalidQuote).await,
                 // Too much of this payer is unsettled: money first.
-                Part::Exposure => overlap = false,
+                ClaimPart::Exposure => overlap = false,
             }
         }
         Err(ApiError::Unavailable(StoreError::new("the account changes faster than a claim can be made")))
     }
 
     /// Everything a purchase changes.
-    fn changes(
+    fn claim_writes(
         &self,
         sale: &Sale<'_>,
         job: &Job,
         account: &Account,
         judged: Judged,
         dead: &Dead,
-    ) -> Result<Changes, StoreError> {
+    ) -> Result<ClaimWrites, StoreError> {
         let now = job.created;
         let (db, config, order) = (&self.app.db, &self.app.config, sale.order);
-        let mut all = Changes::default();
+        let mut all = ClaimWrites::default();
         let purchase = order.purchase_digest();
         if let Some((payment, _)) = sale.payment {
             let authorization = &payment.authorization;
             // However soon the job is forgotten: its payment is remembered.
             let keep_until = now.plus(RETENTION).secs();
             let claim = Claim::new(authorization, &config.chain, purchase, job.request_id, now, keep_until);
-            all.add(Part::Payment, claim::put(db, &claim, authorization, &config.chain)?);
+            all.add(ClaimPart::Payment, claim::put(db, &claim, authorization, &config.chain)?);
         }
-        all.add(Part::Job, store::create(db, job)?);
-        all.add(Part::Receipt, receipt::create(db, &new_receipt(sale, job, judged))?);
+        all.add(ClaimPart::Job, store::create(db, job)?);
+        all.add(ClaimPart::Receipt, receipt::create(db, &new_receipt(sale, job, judged))?);
         if let Some(count) = job.charge.count(db, job.purchase(), account.budget.as_ref(), now)? {
-            all.add(Part::Day, count);
+            all.add(ClaimPart::Day, count);
         }
         let held = sale.held();
         let taken = job.charge.take(db, job.purchase(), held.as_ref(), account.rules, now)?;
         for (index, write) in taken.into_iter().enumerate() {
-            all.add(if index == 0 { Part::Account } else { Part::Credits }, write);
+            all.add(if index == 0 { ClaimPart::Account } else { ClaimPart::Credits }, write);
         }
         if let Some(name) = call_name(order, sale.payment.map(|(payment, _)| payment), sale.agent) {
-            all.add(Part::Name, idempotency::take(db, name, job.request_id, purchase, dead.name, now)?);
+            all.add(ClaimPart::Name, idempotency::take(db, name, job.request_id, purchase, dead.name, now)?);
         }
         // Of any number of purchases of one text at once, one pays.
         if let Some(listing) = order.listing.filter(|listing| listing.service.is_none()) {
             let name = format!("{}#{}", listing.soul, listing.terms);
-            let name = CallName { agent: sale.agent, tool: "text", name: &name };
-            all.add(Part::Text, idempotency::take(db, name, job.request_id, purchase, dead.text, now)?);
+            let name = IdempotencyKey { agent: sale.agent, tool: "text", name: &name };
+            all.add(ClaimPart::Text, idempotency::take(db, name, job.request_id, purchase, dead.text, now)?);
         }
         if job.overlap {
-            all.add(Part::Exposure, policy::expose(db, job.agent, job.price, policy::room(account, &config.payments))?);
+            all.add(
+                ClaimPart::Exposure,
+                policy::expose(db, job.agent, job.price, policy::room(account, &config.payments))?,
+            );
         }
         Ok(all)
     }
@@ -258,7 +261,7 @@ impl Gate {
         let (agent, charge) = (job.agent, job.charge.clone());
         let warning = self.warn_of_budget(agent, &charge, account);
         let job = match order.tool.answer {
-            Answer::Direct => tokio::join!(Box::pin(self.engine.advance(job, Patience::Caller)), warning).0?,
+            Answer::Direct => tokio::join!(Box::pin(self.engine.advance(job, RunMode::Caller)), warning).0?,
             Answer::Queued => {
                 queue::send_or_log(self.engine.queues.of(job.lane()), request_id, order.trace.clone()).await;
                 tokio::join!(self.wait(request_id, Answer::Queued), warning).0?.unwrap_or(job)
@@ -315,11 +318,11 @@ impl Gate {
     }
 
     /// The call's name was taken, perhaps by a purchase that came to nothing.
-    async fn named_meanwhile(&self, sale: &Sale<'_>) -> Result<Named, ApiError> {
+    async fn used_meanwhile(&self, sale: &Sale<'_>) -> Result<UsedKey, ApiError> {
         let payment = sale.payment.map(|(payment, _)| payment);
         let caller = Caller::by_payment(sale.wallet);
         if let Some(answer) = self.answer_named(sale.order, payment, Some(&caller)).await? {
-            return Ok(Named::Answer(Box::new(answer)));
+            return Ok(UsedKey::Answer(Box::new(answer)));
         }
         let named = match call_name(sale.order, payment, sale.agent) {
             Some(name) => idempotency::load(&self.app.db, name).await?,
@@ -328,21 +331,21 @@ impl Gate {
         let named = named.ok_or(ApiError::RequestInProgress)?;
         let job = store::load_latest(&self.app.db, named.request_id).await?;
         if job.is_none_or(|job| came_to_nothing(&job)) {
-            Ok(Named::Dead(named.request_id))
+            Ok(UsedKey::Dead(named.request_id))
         } else {
             Err(ApiError::RequestInProgress)
         }
     }
 
     /// This version of the text was bought already, perhaps by a purchase that came to nothing.
-    async fn bought_meanwhile(&self, order: &Order<'_>, bought: &idempotency::Named) -> Result<Named, ApiError> {
+    async fn bought_meanwhile(&self, order: &Order<'_>, bought: &idempotency::KeyRecord) -> Result<UsedKey, ApiError> {
         match self.wait(bought.request_id, order.tool.answer).await? {
             Some(job) if job.outcome == Some(Outcome::Failed) || came_to_nothing(&job) => {
-                Ok(Named::Dead(bought.request_id))
+                Ok(UsedKey::Dead(bought.request_id))
             }
             Some(job) if job.outcome.is_none() => Err(ApiError::RequestInProgress),
-            Some(job) => Ok(Named::Answer(Box::new(self.answer(order, None, &job, true).await?))),
-            None => Ok(Named::Dead(bought.request_id)),
+            Some(job) => Ok(UsedKey::Answer(Box::new(self.answer(order, None, &job, true).await?))),
+            None => Ok(UsedKey::Dead(bought.request_id)),
         }
     }
 
@@ -388,7 +391,7 @@ impl Gate {
                 day: day::name(now),
                 token: sale.token,
             },
-            ordered: order.basket.map(|basket| basket.ordered.clone()),
+            ordered: order.binding.map(|binding| binding.ordered.clone()),
             // A text that is bought is a sale, but no job of its seller's.
             sold_by: sold.as_ref().filter(|sold| sold.service.is_some()).map(|sold| job::sold_by(&sold.soul, None)),
             sold,
@@ -434,7 +437,7 @@ struct Dead {
 }
 
 /// What a name that was taken leads to.
-enum Named {
+enum UsedKey {
     Answer(Box<Response>),
     /// To a purchase that came to nothing.
     Dead(RequestId),

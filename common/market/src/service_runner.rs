@@ -9,7 +9,7 @@ use base::ids::{AgentId, RequestId};
 use base::money::Usdc;
 use evm::Address;
 use gate::app::App;
-use gate::jobs::engine::{Attempted, SellersWork, Worked};
+use gate::jobs::engine::{Attempted, ServiceRunner, Worked};
 use gate::jobs::job::Job;
 use gate::jobs::meter::JobMeter;
 use gate::jobs::store;
@@ -42,7 +42,7 @@ pub const MOST_EXECUTION: Duration = Duration::from_secs(300);
 
 /// Does what souls sold.
 #[derive(Clone)]
-pub struct Workshop {
+pub struct SoulServiceRunner {
     pub db: Db,
     pub blobs: Arc<dyn Blobs>,
     pub clock: Clock,
@@ -57,7 +57,7 @@ pub struct Workshop {
     pub catalog: &'static Catalog,
 }
 
-impl SellersWork for Workshop {
+impl ServiceRunner for SoulServiceRunner {
     fn run<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Attempted> {
         Box::pin(async move {
             let mut used = job.used;
@@ -120,10 +120,10 @@ impl SellersWork for Workshop {
     }
 }
 
-impl Workshop {
+impl SoulServiceRunner {
     /// Hands texts over, and services to sellers' workers; it does no work itself.
-    pub fn handing_over(app: &App, toolbox: &Arc<Toolbox>, webhook_key: hmac::Key) -> Workshop {
-        Workshop {
+    pub fn handing_over(app: &App, toolbox: &Arc<Toolbox>, webhook_key: hmac::Key) -> SoulServiceRunner {
+        SoulServiceRunner {
             db: app.db.clone(),
             blobs: app.blobs.clone(),
             clock: app.clock.clone(),

@@ -89,7 +89,7 @@ const DROPPED_WITH_CONTENT: [&str; 8] =
 
 /// A page without what no reader needs.
 #[derive(Debug, Default)]
-pub(super) struct Squeezed {
+pub(super) struct Prefiltered {
     pub(super) markup: String,
     /// The text of the page's own style sheets.
     pub(super) styles: String,
@@ -103,18 +103,18 @@ pub(super) struct Squeezed {
     pub(super) cut: bool,
 }
 
-pub(super) fn squeeze(source: &str) -> Squeezed {
-    let mut squeezed = Squeezed::default();
+pub(super) fn prefilter(source: &str) -> Prefiltered {
+    let mut prefiltered = Prefiltered::default();
     let mut rest = source;
     let mut tags = 0;
-    squeezed.markup.push_str("<!DOCTYPE html>");
+    prefiltered.markup.push_str("<!DOCTYPE html>");
     while !rest.is_empty() {
-        if tags >= MAX_TAGS || squeezed.markup.len() >= MAX_MARKUP_BYTES {
-            squeezed.cut = true;
+        if tags >= MAX_TAGS || prefiltered.markup.len() >= MAX_MARKUP_BYTES {
+            prefiltered.cut = true;
             break;
         }
         let text_end = rest.find('<').unwrap_or(rest.len());
-        squeezed.push_text(&rest[..text_end]);
+        prefiltered.push_text(&rest[..text_end]);
         rest = &rest[text_end..];
         if rest.starts_with("<!--") {
             rest = after_comment(rest);
@@ -125,20 +125,20 @@ pub(super) fn squeeze(source: &str) -> Squeezed {
             // A tag that never ends takes the rest of the page with it, as in a
             // browser.
             rest = match Tag::scan(rest) {
-                Some((tag, after_tag)) => squeezed.push_tag(&tag, after_tag),
+                Some((tag, after_tag)) => prefiltered.push_tag(&tag, after_tag),
                 None => "",
             };
         } else if rest.starts_with("</") {
             rest = after(rest, ">");
         } else if !rest.is_empty() {
-            squeezed.markup.push_str("&lt;");
+            prefiltered.markup.push_str("&lt;");
             rest = &rest[1..];
         }
     }
-    squeezed
+    prefiltered
 }
 
-impl Squeezed {
+impl Prefiltered {
     /// Text between tags, as far as there is room for it.
     fn push_text(&mut self, text: &str) {
         let room = MAX_MARKUP_BYTES - self.markup.len().min(MAX_MARKUP_BYTES);
@@ -368,7 +368,7 @@ mod tests {
     use super::*;
 
     fn markup(source: &str) -> String {
-        let markup = squeeze(source).markup;
+        let markup = prefilter(source).markup;
         markup.strip_prefix("<!DOCTYPE html>").unwrap().to_owned()
     }
 
@@ -424,13 +424,13 @@ mod tests {
 
     #[test]
     fn styles_and_linked_data_are_set_aside() {
-        let squeezed = squeeze(
+        let prefiltered = prefilter(
             "<style>a{}</style><script type='application/LD+json'>{\"a\":1}</script>\
              <script type=module>x</script><style media=all>b{}</style>",
         );
-        assert_eq!(squeezed.styles, "a{}\nb{}\n");
-        assert_eq!(squeezed.linked_data, ["{\"a\":1}"]);
-        assert!(!squeezed.cut);
+        assert_eq!(prefiltered.styles, "a{}\nb{}\n");
+        assert_eq!(prefiltered.linked_data, ["{\"a\":1}"]);
+        assert!(!prefiltered.cut);
     }
 
     #[test]
@@ -449,9 +449,9 @@ mod tests {
         let padded = markup(&format!("<p style='{long};display:none'>x"));
         assert!(padded.ends_with(" hidden>x") && padded.len() < 10_000);
 
-        let tags = squeeze(&"<b>".repeat(100_000));
+        let tags = prefilter(&"<b>".repeat(100_000));
         assert!(tags.cut && tags.markup.len() < 200_000);
-        let text = squeeze(&"é ".repeat(2_000_000));
+        let text = prefilter(&"é ".repeat(2_000_000));
         assert!(text.cut && text.markup.len() <= MAX_MARKUP_BYTES);
     }
 }

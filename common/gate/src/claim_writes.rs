@@ -5,7 +5,7 @@ use platform::store::{Write, WriteError};
 
 /// What a write of the claim is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum ClaimPart {
     Payment,
     Job,
     Receipt,
@@ -25,13 +25,13 @@ pub enum Part {
 
 /// The writes, in the order in which their refusals count: the first that refused says why.
 #[derive(Debug, Default)]
-pub struct Changes {
-    parts: Vec<Part>,
+pub struct ClaimWrites {
+    parts: Vec<ClaimPart>,
     writes: Vec<Write>,
 }
 
-impl Changes {
-    pub fn add(&mut self, part: Part, write: Write) {
+impl ClaimWrites {
+    pub fn add(&mut self, part: ClaimPart, write: Write) {
         self.parts.push(part);
         self.writes.push(write);
     }
@@ -41,8 +41,8 @@ impl Changes {
     }
 
     /// The part that refused, and the item that stood in its way, if there was one.
-    pub fn refused_by(&self, refusal: &WriteError) -> Option<(Part, Option<Item>)> {
-        let refused = |(index, part): (usize, &Part)| Some((*part, refusal.refused(index)?.old.clone()));
+    pub fn refused_by(&self, refusal: &WriteError) -> Option<(ClaimPart, Option<Item>)> {
+        let refused = |(index, part): (usize, &ClaimPart)| Some((*part, refusal.refused(index)?.old.clone()));
         self.parts.iter().enumerate().find_map(refused)
     }
 }

@@ -30,7 +30,7 @@ const DEAD_AFTER: Duration = Duration::from_secs(30);
 
 /// A name and what it stands for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Named {
+struct KeyRecord {
     /// SHA-256 of the body, as JSON means it.
     #[serde(with = "serde_bytes")]
     body: Word,
@@ -53,7 +53,7 @@ pub struct Taken {
 }
 
 /// What a name leads to.
-pub enum Begun {
+pub enum IdempotencyState {
     Fresh(Taken),
     /// Its first answer.
     Replay(StatusCode, String),
@@ -69,29 +69,29 @@ pub fn digest(body: &Map<String, Value>) -> Word {
 }
 
 /// Takes the name that this key of the agents table is made of, or finds its answer.
-pub async fn begin(app: &App, key: Key, body: &Map<String, Value>) -> Result<Begun, StoreError> {
+pub async fn begin(app: &App, key: Key, body: &Map<String, Value>) -> Result<IdempotencyState, StoreError> {
     let (table, now) = (&app.db.tables.agents, app.clock.now());
     let body = digest(body);
-    let fresh = Named { body, first: now, begun: now, status: None, answer: None, expires: now.secs() + KEEP_SECS };
+    let fresh = KeyRecord { body, first: now, begun: now, status: None, answer: None, expires: now.secs() + KEEP_SECS };
     let take = Write::put(table, key.clone(), &fresh)?
         .only_if("attribute_not_exists(#pk) OR #expires < :now")
         .bind("now", now.secs())?;
-    let old: Named = match app.db.write(take).await {
-        Ok(_) => return Ok(Begun::Fresh(Taken { key, first: now })),
+    let old: KeyRecord = match app.db.write(take).await {
+        Ok(_) => return Ok(IdempotencyState::Fresh(Taken { key, first: now })),
         Err(WriteError::Failed(error)) => return Err(error),
         Err(refused) => match refused.refused(0).and_then(|refused| refused.old.clone()) {
             Some(old) => db::parse(old)?,
-            None => return Ok(Begun::InProgress),
+            None => return Ok(IdempotencyState::InProgress),
         },
     };
     if old.body != body {
-        return Ok(Begun::Reused);
+        return Ok(IdempotencyState::Reused);
     }
     if let (Some(status), Some(answer)) = (old.status, old.answer) {
-        return Ok(Begun::Replay(StatusCode::from_u16(status).unwrap_or(StatusCode::OK), answer));
+        return Ok(IdempotencyState::Replay(StatusCode::from_u16(status).unwrap_or(StatusCode::OK), answer));
     }
     if now < old.begun.plus(DEAD_AFTER) {
-        return Ok(Begun::InProgress);
+        return Ok(IdempotencyState::InProgress);
     }
     // Whoever began it is dead: it is begun again, by one of those who see that.
     let again = Write::update(table, key.clone(), "SET #begun = :now")
@@ -99,9 +99,9 @@ pub async fn begin(app: &App, key: Key, body: &Map<String, Value>) -> Result<Beg
         .bind("now", now)?
         .bind("before", old.begun)?;
     match app.db.write(again).await {
-        Ok(_) => Ok(Begun::Fresh(Taken { key, first: old.first })),
+        Ok(_) => Ok(IdempotencyState::Fresh(Taken { key, first: old.first })),
         Err(WriteError::Failed(error)) => Err(error),
-        Err(WriteError::Refused(_)) => Ok(Begun::InProgress),
+        Err(WriteError::Refused(_)) => Ok(IdempotencyState::InProgress),
     }
 }
 
@@ -145,13 +145,13 @@ pub async fn once(
     let digest = const_hex::encode(sha256_parts(&[request.route.as_bytes(), name.as_bytes()]));
     let key = Key::new(format!("AGENT#{}", request.caller.agent), format!("ONCE#{digest}"));
     let taken = match begin(app, key, request.body).await? {
-        Begun::Fresh(taken) => taken,
-        Begun::Replay(status, answer) => {
+        IdempotencyState::Fresh(taken) => taken,
+        IdempotencyState::Replay(status, answer) => {
             let answer = serde_json::from_str(&answer).map_err(StoreError::new)?;
             return Ok(private_json(status, &answer));
         }
-        Begun::Reused => return Err(ApiError::IdempotencyKeyReused),
-        Begun::InProgress => return Err(ApiError::RequestInProgress),
+        IdempotencyState::Reused => return Err(ApiError::IdempotencyKeyReused),
+        IdempotencyState::InProgress => return Err(ApiError::RequestInProgress),
     };
     match change.await {
         Ok((status, answer)) => {

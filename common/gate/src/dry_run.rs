@@ -28,7 +28,7 @@ use crate::jobs::{Job, store};
 use crate::limits;
 
 impl Gate {
-    pub(super) async fn rehearse(&self, mut order: Order<'_>, payment: Option<&Payment>) -> Result<Response, ApiError> {
+    pub(super) async fn dry_run(&self, mut order: Order<'_>, payment: Option<&Payment>) -> Result<Response, ApiError> {
         let mut wrong = None;
         if let Some(payment) = payment.filter(|payment| !payment.authorization.is_zero_cost()) {
             let is_signed = verify::signer(&payment.authorization, &self.app.config.chain) == Signer::Key;

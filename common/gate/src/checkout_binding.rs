@@ -16,13 +16,13 @@ use super::order::{Call, Order};
 use crate::jobs::job::Ordered;
 
 /// The session a call completes.
-pub struct Basket {
+pub struct CheckoutBinding {
     pub ordered: Ordered,
     /// Takes the session. Written with the claim, and if it is refused, nothing is claimed.
     pub taken: Option<Write>,
 }
 
-impl Basket {
+impl CheckoutBinding {
     /// What quotes and payments are bound to: the call's own digest, in this session.
     pub(super) fn bind(&self, body: &[u8; 32]) -> [u8; 32] {
         sha256_parts(&[b"checkout", self.ordered.session.as_bytes(), body])
@@ -41,8 +41,13 @@ pub struct Priced {
 
 impl Gate {
     /// Validates what a session asks for, and quotes it for as long as the session lives. Nothing is written.
-    pub async fn price(&self, call: &Call<'_>, basket: &Basket, validity: Duration) -> Result<Priced, ApiError> {
-        let order = Order::read(call, None, &self.fetch_policy)?.in_basket(Some(basket));
+    pub async fn price(
+        &self,
+        call: &Call<'_>,
+        binding: &CheckoutBinding,
+        validity: Duration,
+    ) -> Result<Priced, ApiError> {
+        let order = Order::read(call, None, &self.fetch_policy)?.in_checkout(Some(binding));
         self.check_open(&order).await?;
         // Today's terms: a session makes a quote of its own.
         if order.is_quoted() {
@@ -54,7 +59,7 @@ impl Gate {
     }
 
     /// Answers the call that completes a session.
-    pub async fn complete(&self, call: Call<'_>, basket: &Basket) -> Result<Response, ApiError> {
-        self.call_in(call, Some(basket)).await
+    pub async fn complete(&self, call: Call<'_>, binding: &CheckoutBinding) -> Result<Response, ApiError> {
+        self.call_in(call, Some(binding)).await
     }
 }
