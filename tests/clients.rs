@@ -20,7 +20,7 @@ use tokio::process::Command;
 use tokio::sync::Mutex;
 
 use crate::souls_market::{Shop, text};
-use crate::support::{Payer, READ_PATH, VIN, VIN_PATH, root, run, stack, stack_with};
+use crate::support::{Payer, READ_PATH, VIN, VIN_PATH, children, root, run, stack, stack_with};
 
 /// Installing is done once, whichever journey comes first.
 static INSTALLING: Mutex<()> = Mutex::const_new(());
@@ -189,7 +189,9 @@ fn the_tour_spends_without_a_wallet() {
         let Some(folder) = installed("v2").await else { return };
         let stack = stack().await;
         let file = AboutStack::written(&report::json(&stack));
-        let output = Command::new("node").arg(folder.join("spend.mjs")).arg(&file.0).output().await.expect("node");
+        let mut spend = Command::new("node");
+        let spend = spend.arg(folder.join("spend.mjs")).arg(&file.0).stdin(Stdio::null());
+        let output = spend.output().await.expect("node");
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
         assert_eq!(text.matches("bought with the token: Honda Accord").count(), 2, "{text}");
@@ -305,13 +307,12 @@ fn the_official_facilitator_settles() {
         let chain = crate::support::chain().await;
         // A fee wallet that nothing else uses: the last of the test payers.
         let key = &chain.payers().last().expect("payers").private_key;
-        let mut process = Command::new("node")
+        let mut facilitator = Command::new("node");
+        facilitator
             .arg(folder.join("facilitator.mjs"))
             .args([chain.rpc_url(), &chain.chain_id().to_string(), key])
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .expect("node");
+            .stdin(Stdio::null());
+        let mut process = children::start(&mut facilitator);
         let mut lines = BufReader::new(process.stdout.take().expect("an output")).lines();
         let url = lines.next_line().await.expect("a line").expect("an address");
         let stack = stack_with(|options| options.with("FACILITATOR_URL", url)).await;
@@ -350,14 +351,15 @@ fn a_generated_client_compiles_and_buys() {
             )
             .await?;
             // What a compiler says, it says on standard output.
+            let mut tsc = Command::new(bin.join("tsc"));
             let tsc =
-                Command::new(bin.join("tsc")).current_dir(&folder).output().await.map_err(|error| error.to_string())?;
+                tsc.current_dir(&folder).stdin(Stdio::null()).output().await.map_err(|error| error.to_string())?;
             if tsc.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&tsc.stdout).into_owned()) }
         };
         made.await.unwrap_or_else(|cause: String| panic!("{cause}"));
         let mut buy = Command::new("node");
-        let output =
-            buy.arg(folder.join("made/buy.mjs")).args([stack.base_url.as_str(), token]).output().await.expect("node");
+        let buy = buy.arg(folder.join("made/buy.mjs")).args([stack.base_url.as_str(), token]).stdin(Stdio::null());
+        let output = buy.output().await.expect("node");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let said: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();

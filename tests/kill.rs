@@ -30,6 +30,7 @@ impl Runner {
             .env("ANVIL_BIN", anvil)
             .env("PORT", "0")
             .env("RATE_LIMIT_SCALE", "1000")
+            .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()

@@ -18,7 +18,7 @@ use tokio::process::Command;
 
 use crate::models::{Server, Turn, chat};
 use crate::souls_market::{Shop, buy, read, text};
-use crate::support::{Client, Payer, eventually, root, run, stack, stack_with};
+use crate::support::{Client, Payer, children, eventually, root, run, stack, stack_with};
 
 /// A stack whose model is this server.
 async fn with_model(server: &Server) -> Stack {
@@ -165,15 +165,14 @@ fn without_a_model_the_sellers_worker_is_told_and_does_it() {
 
         // A new address brings a new secret, which is shown once.
         let moved = shop.send("PUT", "/services/summary", &json!({"webhook_url": format!("{hook}jobs")})).await.json();
-        let mut worker = Command::new("python3")
+        let mut worker = Command::new("python3");
+        worker
             .arg(root().join("local/examples/worker.py"))
             .args([&stack.base_url, "--webhook", &free.port().to_string()])
             .env("SOUL_KEY", &shop.key)
             .env("WEBHOOK_SECRET", moved["webhook_secret"].as_str().expect("a secret"))
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .expect("python3");
+            .stdin(Stdio::null());
+        let mut worker = children::start(&mut worker);
         let mut said = BufReader::new(worker.stdout.take().expect("an output")).lines();
         assert_eq!(said.next_line().await.unwrap().as_deref(), Some("waiting for jobs"));
         let forged = [("content-type", "application/json"), ("webhook-id", "x"), ("webhook-signature", "v1,x")];

@@ -3,6 +3,7 @@
 //! The SDK itself (`@oneshot-agent/sdk`) is not on the npm registry; `v2/follow.mjs` waits as it does.
 
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use evm::signature::PrivateKey;
 use local::report;
@@ -15,8 +16,9 @@ use crate::support::{Payer, READ_PATH, run, stack};
 /// A Node whose WebSocket client is built in: the machine's own, or the one that is installed for it.
 async fn node() -> Option<PathBuf> {
     let has_sockets = async |node: &Path| {
-        let asked = Command::new(node).args(["-e", "process.exit(typeof WebSocket === 'function' ? 0 : 1)"]).status();
-        asked.await.is_ok_and(|status| status.success())
+        let mut asked = Command::new(node);
+        asked.args(["-e", "process.exit(typeof WebSocket === 'function' ? 0 : 1)"]).stdin(Stdio::null());
+        asked.output().await.is_ok_and(|output| output.status.success())
     };
     let own = PathBuf::from("node");
     if has_sockets(&own).await {

@@ -8,7 +8,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 use super::{installed, quietly};
-use crate::support::{Payer, run, stack_with};
+use crate::support::{Payer, children, run, stack_with};
 
 struct Program {
     lines: Lines<BufReader<ChildStdout>>,
@@ -19,8 +19,7 @@ struct Program {
 
 impl Program {
     async fn start(mut command: Command) -> Program {
-        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
-        let mut process = command.spawn().expect("a receiver");
+        let mut process = children::start(command.stdin(Stdio::piped()));
         let lines = BufReader::new(process.stdout.take().expect("its lines")).lines();
         let secrets = process.stdin.take().expect("its input");
         let mut program = Program { lines, secrets, port: 0, _process: process };

@@ -17,7 +17,13 @@ pub async fn chromium() -> Option<Chromium> {
     if there().is_none() {
         eprintln!("installing Chromium (once, needs root)");
         let script = "apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends chromium";
-        let _ = Command::new("sh").args(["-c", script]).stdout(Stdio::null()).stderr(Stdio::null()).status().await;
+        let _ = Command::new("sh")
+            .args(["-c", script])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .await;
     }
     let Some(binary) = there() else {
         assert!(std::env::var_os("REQUIRE_CLIENTS").is_none(), "Chromium does not install");

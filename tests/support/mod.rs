@@ -1,6 +1,7 @@
 //! What the journeys share: one runtime and one chain for all of them, a stack for each, and personas that really sign.
 
 pub mod books;
+pub mod children;
 pub mod chromium;
 pub mod crowd;
 pub mod described;

@@ -24,6 +24,11 @@ async fn run() -> Result<(), devchain::ChainError> {
     };
     let options =
         Options { state_dir: Some(folder.into()), say: Arc::new(|line| eprintln!("{line}")), ..Options::new(binary) };
+    // Also where this process inherited an ignored SIGINT, as every background job of a shell does.
+    tokio::spawn(async {
+        let _ = tokio::signal::ctrl_c().await;
+        std::process::exit(130);
+    });
     let mut chain = DevChain::start(options).await?;
     println!("{}", chain.rpc_url());
     Err(chain.ended().await)

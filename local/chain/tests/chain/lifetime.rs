@@ -164,7 +164,7 @@ impl Parent {
         let here = std::env::current_exe().unwrap();
         let program = here.parent().and_then(Path::parent).unwrap().join("examples/chain_parent");
         let mut command = Command::new(program);
-        command.arg(anvil().await).arg(folder).stdout(Stdio::piped()).process_group(0);
+        command.arg(anvil().await).arg(folder).stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0);
         let mut child = command.spawn().expect("cargo test builds the example");
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
