@@ -1,7 +1,7 @@
 # The commands of this project. `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help run reset read spend tour opt-out verify doctor import-snapshot test test-aws rehearse conformance simulate schemathesis lint bench load
+.PHONY: help run reset read spend tour opt-out verify doctor import-snapshot test quick test-aws rehearse conformance simulate schemathesis lint bench load
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -35,12 +35,11 @@ import-snapshot: ## Keep a copy of a register: make import-snapshot NAME=ofac AS
 doctor: ## Compare how the local stack (or, with TABLE_PREFIX set, a deployment) is set with what it needs
 	@local/doctor.sh $(if $(JSON),--json)
 
-# The tests record which permissions they use; the last command lists those that nobody used.
-test: ## Everything a newcomer needs to trust the build
-	cargo build --workspace --bins --tests
-	@rm -rf "$$(local/target-dir.sh)/tmp/permissions"
-	cargo test --workspace
-	cargo test --quiet --workspace --test integration -- --ignored --exact permissions::every_permission_is_used_or_explained
+test: ## Every test: 25 minutes the first time, 15 after that
+	@local/test.sh
+
+quick: ## What you changed: its unit tests, and whether the rest compiles (JOURNEYS=webhooks runs those journeys, too)
+	@local/quick.sh
 
 test-aws: ## The same journeys and the store suites against an independent implementation of AWS
 	@local/test-aws.sh

@@ -10,8 +10,7 @@ echo "building the functions as they are deployed (the first time takes some min
 packages=
 for function in functions/*; do packages="$packages --package $(basename "$function")"; done
 # shellcheck disable=SC2086 # one word for each
-cargo build --quiet $packages --bins
-cargo build --quiet --package devchain --example chain_run
+cargo build --quiet $packages --package build-features --package devchain --bins --example chain_run
 if [ "${1:-}" = test ]; then
   REHEARSAL_TARGET=$target exec "$python" local/rehearse/tests.py
 fi
