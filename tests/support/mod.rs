@@ -59,6 +59,10 @@ static CHAIN: OnceCell<Arc<DevChain>> = OnceCell::const_new();
 /// Runs a journey. It fails if a function asked AWS for what its role does not allow, whatever became of that.
 pub fn run<T>(journey: impl Future<Output = T>) -> T {
     let watch = permissions::Watch;
+    // LOGS=1 prints what the functions log.
+    if std::env::var_os("LOGS").is_none() {
+        platform::http::log::silence();
+    }
     let done = RUNTIME.block_on(journey);
     watch.settle();
     done

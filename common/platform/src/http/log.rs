@@ -15,10 +15,18 @@ use serde_json::{Value, json};
 const MAX_TRACE_BYTES: usize = 256;
 
 static FOR_PEOPLE: AtomicBool = AtomicBool::new(false);
+#[cfg(feature = "test-support")]
+static SILENT: AtomicBool = AtomicBool::new(false);
 
 /// From now on, lines are for people to read.
 pub fn for_people() {
     FOR_PEOPLE.store(true, Ordering::Relaxed);
+}
+
+/// From now on, nothing is printed: the journeys' requests would bury the names of the tests.
+#[cfg(feature = "test-support")]
+pub fn silence() {
+    SILENT.store(true, Ordering::Relaxed);
 }
 
 fn line(level: &str, message: &str, fields: Value) {
@@ -36,6 +44,10 @@ fn line(level: &str, message: &str, fields: Value) {
 
 /// Prints a line if that is possible. A disk that is full, or a reader that has gone, must not end the work.
 pub fn print(line: std::fmt::Arguments<'_>) {
+    #[cfg(feature = "test-support")]
+    if SILENT.load(Ordering::Relaxed) {
+        return;
+    }
     let _ = writeln!(std::io::stdout().lock(), "{line}");
 }
 
