@@ -61,7 +61,7 @@ pub fn run<T>(journey: impl Future<Output = T>) -> T {
     let watch = permissions::Watch;
     // LOGS=1 prints what the functions log.
     if std::env::var_os("LOGS").is_none() {
-        platform::http::log::silence();
+        ::platform::http::log::silence();
     }
     let done = RUNTIME.block_on(journey);
     watch.settle();
