@@ -1,5 +1,5 @@
-//! What a service's price pays for of the deployment's model: the platform's fee buys its tokens, so a service that the
-//! model does has a least price, and its input a largest size.
+//! Model use that a service's price covers. The platform's fee pays for the tokens, so a model service has a least
+//! price and a largest input.
 
 use base::money::Usdc;
 use gate::work::model::Outline;
@@ -9,7 +9,7 @@ use tools::spec::Catalog;
 use super::service::{Executor, Service, Terms};
 use super::soul::Soul;
 
-/// Whose text the model works by.
+/// The soul's text that instructs the model, by size.
 #[derive(Clone, Copy, Debug)]
 pub struct TextOf<'a> {
     pub soul: &'a str,
@@ -22,7 +22,7 @@ impl<'a> TextOf<'a> {
     }
 }
 
-/// What the model does a service by, as far as it is known before it is asked.
+/// The parts of the model's prompt that are known before the call.
 pub fn outline<'a>(catalog: &Catalog, text: TextOf<'a>, terms: &'a Terms, description: Option<&'a str>) -> Outline<'a> {
     Outline {
         soul: text.soul,
@@ -34,7 +34,7 @@ pub fn outline<'a>(catalog: &Catalog, text: TextOf<'a>, terms: &'a Terms, descri
     }
 }
 
-/// The least price of a service that is offered and that the model does, if it costs less than that.
+/// The least price of an active model service, if its price is below it.
 pub fn too_cheap(catalog: &Catalog, model: Option<ModelPrices>, text: TextOf<'_>, service: &Service) -> Option<Usdc> {
     let (prices, terms) = (model?, &service.terms);
     if !service.active || terms.executor != Executor::Model {
@@ -44,7 +44,7 @@ pub fn too_cheap(catalog: &Catalog, model: Option<ModelPrices>, text: TextOf<'_>
     (terms.price < least).then_some(least)
 }
 
-/// The largest input, in bytes of JSON, that these terms pay for, where the model does the work.
+/// The largest input that these terms pay for, in bytes of JSON. `None` if no model does the work.
 pub fn most_input_bytes(
     catalog: &Catalog,
     model: Option<ModelPrices>,

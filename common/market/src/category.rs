@@ -1,4 +1,4 @@
-//! What kind of work a service does: the marketplace's nine categories (mission document, "Service type").
+//! The nine categories of services.
 
 use std::str::FromStr;
 

@@ -1,9 +1,10 @@
-//! Counting: ended sales that wait as records of their own are added to what they add up to: the seller's balance and
-//! its entries, the soul's counters and place in the listing, its services' counters, its recent purchases, its
-//! reputation. Off the call path, some records at a time, each batch one transaction.
+//! Counting: moves ended sales into the figures they belong to. Each sale waits as its own record until a batch adds it
+//! to the seller's balance and entries, the soul's and its services' counters, the recent purchases and the reputation.
+//! This runs outside the calls, and each batch is one transaction.
 //!
-//! A batch is made from one revision of the balance and refused at any other, and it deletes the records it counts. So
-//! each is counted once: whoever lost a race, died, or never heard the answer begins with what is still there.
+//! A batch is computed from one revision of the balance, refused at any other, and deletes the records it counts. So
+//! each record is counted once: after a lost race, a crash or a lost answer, counting starts from the records that
+//! remain.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,34 +24,34 @@ use super::service;
 use super::soul;
 use super::totals::{self, Change};
 
-/// Records counted at once.
+/// Records per batch.
 pub const BATCH: usize = 25;
-/// A transaction takes no more.
+/// DynamoDB's limit of writes per transaction.
 const MOST_WRITES: usize = 100;
-/// How often a batch is made anew after somebody else was quicker.
+/// Retries after losing a race.
 const TRIES: usize = 20;
-/// Rounds of a caller that answers somebody: a hundred records, and the rest another time.
+/// Batches for a caller that answers a request: a hundred records. The rest is counted later.
 pub const ROUNDS: usize = 4;
 
-/// What counting came to.
+/// The result of counting.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
-    /// Records counted here.
+    /// Records counted by this call.
     pub records: usize,
-    /// More were waiting at the end.
+    /// More records were waiting at the end.
     pub more: bool,
-    /// The balance as this left it, or found it.
+    /// The balance after this call.
     pub balance: Balance,
 }
 
-/// Counts the records of a soul, at most `rounds` batches of them.
+/// Counts a soul's records, at most `rounds` batches.
 pub async fn fold(db: &Db, soul: &str, rounds: usize, now: Timestamp) -> Result<Counted, StoreError> {
     let mut counted = Counted::default();
     let (mut tries, mut absent) = (0, BTreeSet::new());
     let mut round = 0;
     loop {
-        // The balance last: what was counted by somebody else since is in it, and nothing is in neither. Records that were
-        // counted meanwhile are gone, which the transaction notices.
+        // The balance is read last, so it includes every record that another process counted and removed in between. If
+        // such a record is still in the list, the transaction is refused.
         let waiting = Query::prefixed(&db.tables.ledger, &seller_partition(soul), "UNCOUNTED#", BATCH + 1)?.latest();
         let waiting: Vec<Earning> = db.query(waiting).await?;
         counted.balance = seller::load(db, soul).await?;
@@ -71,7 +72,7 @@ pub async fn fold(db: &Db, soul: &str, rounds: usize, now: Timestamp) -> Result<
             }
             Err(WriteError::Failed(error)) => return Err(error),
             Err(refused) => {
-                // A soul or a service that is not there (any more) has no counters, and the money counts all the same.
+                // A soul or service that does not exist has no counters. The money counts all the same.
                 let gone = batch
                     .counters
                     .into_iter()
@@ -79,7 +80,7 @@ pub async fn fold(db: &Db, soul: &str, rounds: usize, now: Timestamp) -> Result<
                 absent.extend(gone.map(|(_, name)| name));
                 tries += 1;
                 if tries == TRIES {
-                    return Err(StoreError::new("the seller's balance changes all the time"));
+                    return Err(StoreError::new("too many concurrent changes of the seller's balance"));
                 }
             }
         }
@@ -89,7 +90,7 @@ pub async fn fold(db: &Db, soul: &str, rounds: usize, now: Timestamp) -> Result<
 /// One transaction.
 struct Batch {
     writes: Vec<Write>,
-    /// Actions that change the soul's and its services' own counters, and whose (the soul's is empty).
+    /// Indexes of the writes to soul and service counters, with the service's name (empty for the soul).
     counters: Vec<(usize, String)>,
     records: usize,
     balance: Balance,
@@ -117,7 +118,7 @@ impl Batch {
         let mut executions: BTreeMap<&str, u64> = BTreeMap::new();
         for earning in taken {
             let buyer = buyers.entry(earning.buyer).or_default();
-            // A soul's own wallets are marked when they are linked; a soul made by hand may lack the mark.
+            // Linking marks a soul's own wallet. A soul created by hand may lack the mark.
             let own = soul.as_ref().filter(|soul| soul.wallet_verified).and_then(|soul| soul.wallet);
             buyer.linked |= own.map(AgentId::of) == Some(earning.buyer);
             reputation.count(earning, buyer);
@@ -140,7 +141,7 @@ impl Batch {
         let mut writes = books.writes(db, slug)?;
         let table = &db.tables.ledger;
         for earning in taken {
-            // The condition holds wherever the balance's does. It is there for what nobody thought of.
+            // Always true if the balance's condition holds. A safeguard.
             let key = uncounted_key(slug, earning.request_id);
             writes.push(Write::delete(table, key).only_if("attribute_exists(#pk)"));
         }
@@ -159,7 +160,7 @@ impl Batch {
         if let Some(soul) =
             soul.as_ref().filter(|_| jobs > 0 || (reputation.buyers, reputation.backing) != ranked_before)
         {
-            // How much a soul did, and for how many, is part of how it is found.
+            // Job and buyer counts affect search.
             writes.push(index::pending(db, &soul.slug, now)?);
         }
         let mut counters = Vec::new();
@@ -176,7 +177,7 @@ impl Batch {
     }
 }
 
-/// What these sales add to what the marketplace has done.
+/// The change of the marketplace's totals by these sales.
 async fn change_of(
     db: &Db,
     slug: &str,
@@ -209,13 +210,13 @@ async fn change_of(
     Ok(change)
 }
 
-/// As many records from the front as one transaction takes.
+/// The longest prefix of the records that fits into one transaction.
 fn fitting(waiting: &[Earning]) -> &[Earning] {
     let (mut buyers, mut services, mut count) = (BTreeSet::new(), BTreeSet::new(), 0);
     for earning in waiting.iter().take(BATCH) {
         buyers.insert(earning.buyer);
         services.extend(earning.sold.service.as_deref());
-        // Its entry and its record; balance, soul, reputation, recent purchases, totals and the index's mark once.
+        // Two writes per record, and six once: balance, soul, reputation, recent purchases, totals, index mark.
         if 2 * (count + 1) + buyers.len() + services.len() + 6 > MOST_WRITES {
             break;
         }
@@ -241,18 +242,17 @@ fn book(books: &mut Books, kind: EntryKind, earning: &Earning, now: Timestamp) -
         price: Some(split.price()),
         fee: Some(split.fee),
     };
-    // What the work's own tools cost is the seller's to bear.
+    // The seller pays for the tools that the work used.
     let share = split.revenue.checked_sub(earning.tools_cost).unwrap_or_default();
     let earned = if kind == EntryKind::Failed { 0 } else { plus(share)? };
     if earned > 0 {
         let total = books.balance.total_earnings.checked_add(share);
-        books.balance.total_earnings = total.ok_or_else(|| StoreError::new("more was earned than can be counted"))?;
+        books.balance.total_earnings = total.ok_or_else(|| StoreError::new("the seller's total earnings overflow"))?;
     }
     books.book(kind, earned, about, earning.ended_at, now)
 }
 
-/// The write that counts a soul's jobs and purchases, and says how many bought and what they count for. Its place in the
-/// listing follows by itself.
+/// The write that changes a soul's counters and its buyers' figures. The index of listed souls follows from it.
 fn count_soul(db: &Db, slug: &str, jobs: u64, purchases: u64, reputation: &Reputation) -> Result<Write, StoreError> {
     let counts = "SET #buyers = :buyers, #backing = :backing ADD #jobs :jobs, #purchases :purchases";
     Write::update(&db.tables.souls, soul::key(slug), counts)
@@ -263,7 +263,7 @@ fn count_soul(db: &Db, slug: &str, jobs: u64, purchases: u64, reputation: &Reput
         .bind("backing", reputation.backing)
 }
 
-/// What the buyers of these sales bought before.
+/// Earlier purchases of these sales' buyers.
 async fn buyers(db: &Db, soul: &str, sales: &[Earning]) -> Result<BTreeMap<AgentId, Buyer>, StoreError> {
     let agents: BTreeSet<AgentId> = sales.iter().map(|sale| sale.buyer).collect();
     let mut asked = tokio::task::JoinSet::new();

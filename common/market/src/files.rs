@@ -1,9 +1,9 @@
-//! The files of a job: rows beside it, contents in the blob store. Paths are a stranger's text, so a content's key is
-//! made of the path's digest, and a path never reaches a file system.
+//! The files of a job: rows beside the job, contents in the blob store. Paths are untrusted, so a blob's key contains
+//! the path's digest, and a path never reaches a file system.
 //!
-//! Storage and downloads cost the operator money, and a seller who buys from themselves pays only the fee. So both limits
-//! follow from the job's price ([`room`], [`fetched_times`]). They are counted in a row of the job (`FILES`) by conditional
-//! writes, and the cost of a job's files stays below its fee.
+//! Storage and downloads cost the operator money, and a seller who buys from themselves pays only the fee. So both
+//! limits follow from the job's price ([`room`], [`fetched_times`]). They are counted in a row of the job (`FILES`) by
+//! conditional writes, and the cost of a job's files stays below its fee.
 
 use std::time::Duration;
 
@@ -20,23 +20,24 @@ use platform::store::{Blobs, Db, Key, StoreError, Write, WriteError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// Most files of one job.
+/// Most files per job.
 pub const MAX_FILES: usize = 100;
-/// Most files that are sent for one job, those that were replaced included, but not announcements that were replaced unsent.
+/// Most files ever sent for one job, including replaced ones. Announcements replaced before their upload do not count.
 const MAX_SENT: usize = 200;
-/// Largest file that is sent as a body; larger ones are sent to a URL of the blob store.
+/// Largest file that can be sent as a request body. Larger ones are uploaded to a URL of the blob store.
 pub const MAX_BODY_BYTES: usize = 1024 * 1024;
-/// Largest file that is fetched as a body, which is what Lambda returns in base64. Larger ones lead to a URL of the blob store.
+/// Largest file that is served as a response body, which Lambda returns in base64. For larger ones the response is a
+/// URL of the blob store.
 pub const MAX_SERVED_BYTES: u64 = 4 * MIB;
 /// Largest file.
 pub const MAX_FILE_BYTES: u64 = 100 * MIB;
-/// A URL to send a file to is good for so long.
+/// Validity of an upload URL.
 pub const SEND_VALID: Duration = Duration::from_secs(15 * 60);
-/// A URL to fetch a file from is good for so long: nobody can count how often it is used meanwhile.
+/// Validity of a download URL. Short, because downloads within it cannot be counted.
 pub const FETCH_VALID: Duration = Duration::from_secs(30);
-/// All that was ever sent for a job, or is announced, may be so many times what it may have: for what is replaced.
+/// All bytes ever sent or announced for a job, including replaced files, as a multiple of [`room`].
 const SENT_TIMES: u64 = 3;
-/// All that is fetched of a job's files may be so many times what it may have, by this reader.
+/// All bytes a reader may fetch of a job's files, as a multiple of [`room`].
 const fn fetched_times(reader: Reader) -> u64 {
     match reader {
         Reader::Buyer => 5,
@@ -45,10 +46,10 @@ const fn fetched_times(reader: Reader) -> u64 {
     }
 }
 const MIB: u64 = 1024 * 1024;
-/// A change that met another is tried again, so often.
+/// Retries when another writer changes the same file.
 const TRIES: u32 = 8;
 
-/// So many bytes the files of a job of this price may have together: 100 MiB for each USDC, at least 2 MiB and at most 1 GiB.
+/// Total size of the files of a job with this price, in bytes: 100 MiB per USDC, at least 2 MiB and at most 1 GiB.
 pub fn room(price: Usdc) -> u64 {
     let bytes = u128::from(price.micro()) * u128::from(100 * MIB) / 1_000_000;
     u64::try_from(bytes).unwrap_or(u64::MAX).clamp(2 * MIB, 1024 * MIB)
@@ -61,15 +62,15 @@ pub struct FileRow {
     /// In bytes.
     pub size: u64,
     pub content_type: String,
-    /// Sent past us, to a URL for this blob: it counts once it has arrived. Each announcement has a blob of its own, which
-    /// can be written once, so that what was delivered stays what it was.
+    /// Blob of an announced upload, sent directly to the blob store. The file counts as delivered once it has arrived.
+    /// Each announcement has its own blob, which can be written only once, so a delivered file cannot change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uploaded: Option<String>,
-    /// Sent as a body, which is kept in this blob: one of its own, too.
+    /// Blob of a file that was sent as a body. Also unique.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent: Option<String>,
     pub at: Timestamp,
-    /// Unix seconds after which the row may go, as its job.
+    /// DynamoDB TTL in Unix seconds, as for the job.
     pub expires: i64,
 }
 
@@ -80,7 +81,7 @@ impl FileRow {
         FileRow { path, size, content_type, uploaded: None, sent: None, at, expires }
     }
 
-    /// The row as it is listed (mission document, "Job file").
+    /// The row as it is listed.
     pub fn to_json(&self, request_id: RequestId) -> Value {
         let encoded: Vec<String> = self.path.split('/').map(percent_encoded).collect();
         json!({
@@ -91,19 +92,19 @@ impl FileRow {
         })
     }
 
-    /// Where its content lies.
+    /// Blob of its content.
     pub fn blob(&self, request_id: RequestId) -> String {
-        // Rows of before each body had a blob of its own have neither.
+        // Older rows have neither.
         let own = self.uploaded.as_ref().or(self.sent.as_ref());
         own.cloned().unwrap_or_else(|| blob(request_id, &self.path))
     }
 
-    /// The same, to be sent to a blob of its own.
+    /// The same file, announced for upload to its own blob.
     pub fn announced(self, request_id: RequestId) -> FileRow {
         FileRow { uploaded: Some(new_blob(request_id, &self.path)), ..self }
     }
 
-    /// Its last part.
+    /// The last part of the path.
     pub fn name(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
@@ -121,13 +122,13 @@ fn new_blob(request_id: RequestId, path: &str) -> String {
     format!("{}-{}", blob(request_id, path), const_hex::encode(random::<8>()))
 }
 
-/// The counters of a job's files.
+/// Counters of a job's files.
 #[derive(Debug, Default, Deserialize)]
 struct Used {
-    /// Files there are. (Beside them the row has their `bytes`.)
+    /// Current files. (The row also has their `bytes`.)
     #[serde(default)]
     files: usize,
-    /// Files that were ever sent, or are announced, and their bytes.
+    /// Files ever sent or announced, and their bytes.
     #[serde(default)]
     sent: usize,
     #[serde(default)]
@@ -138,19 +139,19 @@ fn used_key(request_id: RequestId) -> Key {
     Key::new(job::key(request_id).pk, "FILES")
 }
 
-/// Why a file was not kept.
+/// Why a file was not stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotKept {
-    /// Another attempt, or nobody, holds the job by now.
+    /// The job is no longer held by this attempt or worker.
     Lost,
-    /// Others replaced the file at the same time, again and again.
+    /// Concurrent writers replaced the file too often.
     Busy,
-    /// The job may have no more; what of the file is wrong with it.
+    /// A limit of the job was reached. `field` names the member at fault.
     Full { field: &'static str, why: String },
 }
 
-/// Keeps a file, in place of one of the same path: its content first, if it came with the row. `still` is the condition under
-/// which the job takes files. What was replaced, or not kept, is deleted.
+/// Stores a file, replacing one of the same path. Content that came with the row is written first. `still` is the
+/// condition under which the job takes files. A replaced or refused content is deleted.
 pub async fn keep(
     db: &Db,
     blobs: &dyn Blobs,
@@ -173,31 +174,31 @@ pub async fn keep(
         }
         Ok(Ok(old)) => (Ok(Ok(())), old.map(|old| old.blob(request_id))),
         Ok(Err(refused)) => (Ok(Err(refused)), row.sent),
-        // It may have been written all the same.
+        // The row may have been written, so the blob must stay.
         Err(error) => (Err(error), None),
     };
     if let Some(unused) = unused
         && let Err(error) = blobs.delete(&unused).await
     {
-        log::failure("a file that nobody has was not deleted", &error);
+        log::failure("an unused file could not be deleted", &error);
     }
     outcome
 }
 
-/// Takes the content of a replaced announcement away, and its URL too, which cannot be revoked: it writes only where nothing
-/// is yet. So what can ever be stored is what is counted.
+/// Makes the upload URL of a replaced announcement useless. It cannot be revoked, but it writes only where no blob
+/// exists, so an empty blob blocks it. Stored bytes therefore never exceed the counted ones.
 async fn close(blobs: &dyn Blobs, old: &FileRow, request_id: RequestId) {
     if let Err(error) = blobs.put(&old.blob(request_id), &old.content_type, Vec::new()).await {
-        log::failure("the URL of a replaced file was not closed", &error);
+        log::failure("the upload URL of a replaced file could not be closed", &error);
     }
 }
 
-/// Whether a file is only announced: nothing was sent to its URL.
+/// Whether a file is announced but not uploaded yet.
 pub async fn is_outstanding(blobs: &dyn Blobs, row: &FileRow, request_id: RequestId) -> Result<bool, StoreError> {
     Ok(row.uploaded.is_some() && blobs.size(&row.blob(request_id)).await?.is_none())
 }
 
-/// Writes the row, and counts it; the row that it replaced.
+/// Writes and counts the row. Returns the row it replaced.
 async fn replace(
     db: &Db,
     blobs: &dyn Blobs,
@@ -244,17 +245,17 @@ async fn replace(
     Ok(Err(NotKept::Busy))
 }
 
-/// What a file takes the place of.
+/// What a new file replaces.
 #[derive(Clone, Copy, Debug, Default)]
 struct Replaced {
-    /// Of the file there was.
+    /// Size of the replaced file.
     size: Option<u64>,
-    /// Of an announcement to which nothing was sent: it is not counted among what was sent any more. Otherwise a job whose
-    /// worker announced one file a few times could take nothing else, and not be delivered.
+    /// Size of a replaced announcement without upload. It is subtracted from the sent bytes: otherwise a worker that
+    /// announces one file a few times could use up the job's limit and never deliver.
     withdrawn: Option<u64>,
 }
 
-/// The write that counts a file, no larger than all the job may have; refused if that is too much.
+/// The write that counts a file. Refused if a limit would be exceeded.
 fn count(db: &Db, job: &Job, row: &FileRow, replaced: &Replaced) -> Result<Write, StoreError> {
     let (room, size) = (signed(room(job.price)), signed(row.size));
     let more = size - replaced.size.map_or(0, signed);
@@ -295,7 +296,7 @@ fn signed(bytes: u64) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
-/// Counts what is about to be fetched of a job's files; `false` if that would be more than its price pays for.
+/// Counts a download of a job's files; `false` if it would exceed the limit.
 pub async fn count_fetch(db: &Db, job: &Job, reader: Reader, bytes: u64, now: Timestamp) -> Result<bool, StoreError> {
     let most = room(job.price) * fetched_times(reader);
     let Some(left) = most.checked_sub(bytes) else { return Ok(false) };
@@ -321,31 +322,31 @@ async fn load_latest(db: &Db, request_id: RequestId, path: &str) -> Result<Optio
     db.get_latest(&db.tables.jobs, key(request_id, path)).await
 }
 
-/// A job's files, by path.
+/// A job's files, in path order.
 pub async fn of_job(db: &Db, request_id: RequestId) -> Result<Vec<FileRow>, StoreError> {
     let query = Query::prefixed(&db.tables.jobs, &job::key(request_id).pk, "FILE#", MAX_FILES + 1)?;
     db.query(query.latest()).await
 }
 
-/// What a `Range` header asks of a file.
+/// The meaning of a `Range` header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// All of it, also where the header is none we know.
+    /// The whole file, also for a header in an unknown form.
     Whole,
-    /// From the first to the last byte, both included.
+    /// First and last byte, inclusive.
     Bytes(usize, usize),
-    /// Bytes it does not have.
+    /// A range outside the file.
     None,
 }
 
-/// What a `Range` header asks of so many bytes.
+/// Reads a `Range` header for a file of `size` bytes.
 pub fn range(header: Option<&str>, size: usize) -> Part {
     let Some(spec) = header.and_then(|header| header.trim().strip_prefix("bytes=")) else { return Part::Whole };
     let Some((first, last)) = spec.split_once('-') else { return Part::Whole };
     let (first, last) = (first.trim(), last.trim());
     let number = |text: &str| text.parse::<usize>().ok();
     let (first, last) = match (first.is_empty(), number(first), last.is_empty(), number(last)) {
-        // The last so many.
+        // A suffix range: the last `count` bytes.
         (true, _, false, Some(count)) if count > 0 => (size.saturating_sub(count), size.saturating_sub(1)),
         (true, _, false, Some(_)) => return Part::None,
         (false, Some(first), true, _) => (first, size.saturating_sub(1)),
@@ -360,7 +361,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_are_those_of_http() {
+    fn ranges_follow_http() {
         assert_eq!(range(None, 10), Part::Whole);
         assert_eq!(range(Some("bytes=0-3"), 10), Part::Bytes(0, 3));
         assert_eq!(range(Some("bytes=4-"), 10), Part::Bytes(4, 9));
@@ -385,15 +386,15 @@ mod tests {
         }
     }
 
-    /// Storage and traffic of a job's files, at the prices of us-east-1, cost less than the fee that was paid.
+    /// Storage and traffic of a job's files cost less than the fee, at the prices of us-east-1.
     #[test]
     fn files_cost_less_than_the_fee() {
         const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
-        // USD for a GiB: kept for a month, and out to the internet.
+        // USD per GiB: stored for a month, and sent to the internet.
         let (kept, fetched) = (0.023 * 31.0 / 30.0, 0.09);
         for micro in [10_000u64, 20_000, 100_000, 500_000, 1_000_000, 10_240_000, 100_000_000] {
             let gib = room(Usdc::from_micro(micro)) as f64 / GIB;
-            // A replaced file is deleted and the URL of one that was announced is closed; each counts as if it stayed.
+            // Replaced files are deleted and their URLs closed, but they are counted as if they stayed.
             let times: u64 = [Reader::Buyer, Reader::Named, Reader::Seller].map(fetched_times).iter().sum();
             let cost = gib * (kept * SENT_TIMES as f64 + fetched * times as f64);
             assert!(cost < 0.2 * micro as f64 / 1_000_000.0, "{micro}: {cost}");

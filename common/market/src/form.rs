@@ -1,4 +1,4 @@
-//! What bodies of sellers may say: members are read one by one, and every wrong one is named.
+//! Reading sellers' request bodies. Every wrong member is reported.
 
 use base::input::FieldError;
 use base::money::Usdc;
@@ -14,17 +14,17 @@ const MIN_TEXT_BYTES: usize = 10;
 /// Largest soul.md: 50 KB.
 pub const MAX_TEXT_BYTES: usize = 50 * 1024;
 const MAX_URL_CHARS: usize = 2048;
-/// What a soul's text may cost.
+/// Highest price of a soul's text.
 pub const MOST_FOR_TEXT: Usdc = Usdc::from_micro(10_000_000_000);
 
-/// What is wrong with one member: places below it, or the member itself (an empty path).
+/// Errors of one member: paths below it, or the member itself (an empty path).
 pub type Wrong = Vec<FieldError>;
 
 pub fn wrong<T>(message: impl Into<String>) -> Result<T, Wrong> {
     Err(vec![FieldError::new("", message)])
 }
 
-/// Reads the members of one object and keeps what is wrong with them.
+/// Reads the members of one object and collects the errors.
 pub struct Reader<'a> {
     body: &'a Map<String, Value>,
     pub errors: Vec<FieldError>,
@@ -35,7 +35,7 @@ impl<'a> Reader<'a> {
         Reader { body, errors: Vec::new() }
     }
 
-    /// A member that may be absent. `null` is a value, and mostly a wrong one.
+    /// An optional member. `null` counts as a value and is usually an error.
     pub fn given<T>(&mut self, name: &str, parse: impl FnOnce(&Value) -> Result<T, Wrong>) -> Option<T> {
         match parse(self.body.get(name)?) {
             Ok(value) => Some(value),
@@ -46,7 +46,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A member that may be absent, and that `null` takes away.
+    /// An optional member that `null` removes.
     pub fn nullable<T>(&mut self, name: &str, parse: impl FnOnce(&Value) -> Result<T, Wrong>) -> Option<Option<T>> {
         match self.body.get(name)? {
             Value::Null => Some(None),
@@ -54,12 +54,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A member that is absent, `null`, or good.
+    /// An optional member where `null` means absent.
     pub fn optional<T>(&mut self, name: &str, parse: impl FnOnce(&Value) -> Result<T, Wrong>) -> Option<T> {
         self.nullable(name, parse).flatten()
     }
 
-    /// A member that has to be there.
+    /// A required member.
     pub fn required<T>(&mut self, name: &str, parse: impl FnOnce(&Value) -> Result<T, Wrong>) -> Option<T> {
         if !self.body.contains_key(name) {
             self.errors.push(FieldError::new(name, "is required"));
@@ -81,11 +81,11 @@ pub fn text(min: usize, max: usize) -> impl Fn(&Value) -> Result<String, Wrong> 
     }
 }
 
-/// What a seller is told of a text that [`hides_something`].
+/// The error for a text that [`hides_something`].
 pub const HIDES: &str = "must not contain control or invisible characters";
 
-/// A text that strangers are shown in prices and lists: nothing in it hides, or turns around what stands beside it, and
-/// something of it can be seen. Where it may have `lines`, also line breaks and tabs.
+/// A text shown in prices and lists: no invisible or direction-changing characters, and at least one visible character
+/// unless `min` is 0. `lines` allows line breaks and tabs.
 pub fn shown(min: usize, max: usize, lines: bool) -> impl Fn(&Value) -> Result<String, Wrong> {
     move |value| {
         let text = text(min, max)(value)?;
@@ -93,7 +93,7 @@ pub fn shown(min: usize, max: usize, lines: bool) -> impl Fn(&Value) -> Result<S
             return wrong(HIDES);
         }
         if min > 0 && text.trim().is_empty() {
-            return wrong("must have something that can be seen");
+            return wrong("must contain a visible character");
         }
         Ok(text)
     }
@@ -133,7 +133,7 @@ pub fn slug(value: &Value) -> Result<Slug, Wrong> {
     text.parse().or_else(wrong)
 }
 
-/// A soul's slug: no word of the marketplace's own paths, and nothing that reads as a wallet.
+/// A soul's slug: not reserved, and not in the form of a wallet address.
 fn soul_slug(value: &Value) -> Result<Slug, Wrong> {
     let slug = slug(value)?;
     if RESERVED.contains(&slug.as_str()) {
@@ -145,7 +145,7 @@ fn soul_slug(value: &Value) -> Result<Slug, Wrong> {
     Ok(slug)
 }
 
-/// A soul.md, whose length counts in bytes.
+/// A soul.md. Its length counts in bytes.
 pub fn soul_md(value: &Value) -> Result<String, Wrong> {
     let Some(text) = value.as_str() else { return wrong("must be a string") };
     if (MIN_TEXT_BYTES..=MAX_TEXT_BYTES).contains(&text.len()) {
@@ -155,7 +155,7 @@ pub fn soul_md(value: &Value) -> Result<String, Wrong> {
     }
 }
 
-/// The address of a picture. Nobody here ever fetches it.
+/// The URL of a picture. It is never fetched here.
 fn avatar(value: &Value) -> Result<String, Wrong> {
     let text = text(1, MAX_URL_CHARS)(value)?;
     match Url::parse(&text) {
@@ -164,7 +164,7 @@ fn avatar(value: &Value) -> Result<String, Wrong> {
     }
 }
 
-/// What a registration says of the soul itself.
+/// The soul's own members of a registration.
 pub struct SoulForm {
     pub slug: Slug,
     pub name: String,
@@ -191,7 +191,7 @@ impl SoulForm {
         }
     }
 
-    /// What strangers will read, by member.
+    /// The published texts, by member.
     pub fn texts(&self) -> Vec<(&'static str, &str)> {
         let mut texts = vec![("name", self.name.as_str()), ("slug", self.slug.as_str()), ("soul_md", &self.soul_md)];
         texts.extend(self.bio.as_deref().map(|bio| ("bio", bio)));

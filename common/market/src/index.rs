@@ -1,14 +1,15 @@
-//! Keeps what a soul is found by in step with its record.
+//! Keeps the search index in step with souls' records.
 //!
-//! Whoever changes a soul or its services puts [`pending`] into the transaction of the change and calls [`update`] after
-//! it. Normally the soul is found as it now is when `update` returns. If the process dies between, the scheduler finds
-//! the mark and does it ([`finish`]): within two minutes.
+//! A transaction that changes a soul or its services includes the mark [`pending`]; [`update`] follows it. Normally the
+//! index is current when `update` returns. If the process dies in between, the scheduler finds the mark and finishes
+//! the update within two minutes ([`finish`]).
 //!
-//! `SOUL#<slug>/INDEXED` says what was posted. Before an update writes, it adds what it is going to post; after it has
-//! written, it leaves only that, if nobody came between, and in the same transaction counts the difference in
-//! [`super::totals`]. So what a dead update left behind is known to the next, and removed. Two at once both read the record
-//! after their own change, so the later one posts the latest; because the slower could still remove or write something of
-//! the other's, rows that met are written again, by whoever was overtaken, and by the scheduler.
+//! `SOUL#<slug>/INDEXED` records what was posted. Before an update writes, it adds its new entries to that record.
+//! Afterwards it keeps only those, unless another update came between, and adds the difference to [`super::totals`] in
+//! the same transaction. So the next update knows what a dead one left behind, and removes it. Concurrent updates read
+//! the soul after their own change, so the later one posts the latest state. The slower one may still overwrite entries
+//! of the other, so after such an overlap the entries are written again, by the update that was overtaken and by the
+//! scheduler.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -30,35 +31,35 @@ use super::totals::{self, CategoryChange, Change};
 use super::vocabulary;
 
 const SHARDS: u8 = 4;
-/// An update that takes longer is dead: no function runs so long.
+/// An update that takes longer is dead, because no function runs this long.
 const DEAD_AFTER: Duration = Duration::from_secs(60);
-/// Marks taken from one shard in one run.
+/// Marks per shard and run.
 const PER_SHARD: usize = 100;
-/// Overtaken so often, an update leaves the rest to the scheduler.
+/// Retries when other updates come between. Then the scheduler takes over.
 const TRIES: u32 = 6;
 
 /// What was posted of a soul.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct State {
     revision: u64,
-    /// Entries of these may lie in the table: one, unless an update is under way or was cut off.
+    /// The table may hold entries of all these. More than one only during an update or after it died.
     posted: Vec<Indexed>,
-    /// What the totals count.
+    /// What the totals include of this soul.
     #[serde(default)]
     counted: BTreeMap<Category, u32>,
     #[serde(default)]
     shown: bool,
-    /// When the last update began that has not come to its end.
+    /// Start of the last unfinished update.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     busy: Option<Timestamp>,
 }
 
-/// A soul that changed and is not yet found as it is.
+/// A soul that changed since its last update.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Pending {
     slug: Slug,
     at: Timestamp,
-    /// Tells this change from the next.
+    /// Distinguishes this change from later ones.
     token: String,
 }
 
@@ -74,26 +75,26 @@ fn pending_key(slug: &str) -> Key {
     Key::new(pending_partition(sha256(slug.as_bytes())[0] % SHARDS), slug)
 }
 
-/// The mark that a soul is about to change, for the transaction that changes it: its record, its counters or its services.
+/// The mark for a transaction that changes a soul's record, counters or services.
 pub fn pending(db: &Db, slug: &Slug, now: Timestamp) -> Result<Write, StoreError> {
     let pending = Pending { slug: slug.clone(), at: now, token: const_hex::encode(random::<8>()) };
     Ok(Write::put(&db.tables.souls, pending_key(slug.as_str()), &pending)?.into_list(List::Index, now))
 }
 
-/// Posts a soul as its record now is, and takes away what it no longer is. Does nothing if nothing changed.
+/// Posts the soul as its record is now and removes outdated entries. Does nothing if nothing changed.
 pub async fn update(db: &Db, slug: &Slug, now: Timestamp) -> Result<(), StoreError> {
     for _ in 0..TRIES {
         if try_update(db, slug, now).await? {
             return Ok(());
         }
     }
-    Err(StoreError::new(format!("what {slug} is found by changes too often")))
+    Err(StoreError::new(format!("the search entries of {slug} change too often")))
 }
 
 async fn try_update(db: &Db, slug: &Slug, now: Timestamp) -> Result<bool, StoreError> {
     let name = slug.as_str();
     let table = &db.tables.souls;
-    // The mark is read first: a change that comes later leaves another.
+    // The mark is read first: a later change leaves a new one.
     let mark: Option<Pending> = db.get_latest(table, pending_key(name)).await?;
     let services = Query::prefixed(table, &soul::partition(name), "SERVICE#", MAX_SERVICES)?.latest();
     let (soul, services, state) = tokio::try_join!(
@@ -132,7 +133,7 @@ async fn try_update(db: &Db, slug: &Slug, now: Timestamp) -> Result<bool, StoreE
     }
     db.batch_write(difference(db, name, &state, wanted.as_ref())?).await?;
 
-    // Somebody else may still be writing: what met theirs is looked at once more, when they are done or dead.
+    // Another update may still be writing. Then the entries are checked again when it is done or dead.
     let alone = state.busy.is_none_or(|began| began.plus(DEAD_AFTER) <= now);
     let done = State {
         revision: mine.revision + 1,
@@ -161,8 +162,8 @@ fn revision_is(write: Write, revision: u64) -> Result<Write, StoreError> {
     write.only_if("#revision = :expected").bind("expected", revision)
 }
 
-/// Makes the soul's place in the index of listed souls what its status says. `None` if the record changed meanwhile and
-/// there is nothing to say about it; whoever changed it says it.
+/// Sets or removes the soul's place in the index of listed souls, by its status. If the record changed meanwhile, its
+/// new writer does that.
 async fn list(db: &Db, mut soul: Soul) -> Result<Option<Soul>, StoreError> {
     let place = soul.is_active().then(|| listing::place(None, soul.slug.as_str()));
     if soul.listed == place {
@@ -181,7 +182,7 @@ async fn list(db: &Db, mut soul: Soul) -> Result<Option<Soul>, StoreError> {
     Ok(Some(soul))
 }
 
-/// The writes that lead from what may lie there to what is wanted.
+/// The writes from the entries that may exist to the wanted ones.
 fn difference(db: &Db, slug: &str, state: &State, wanted: Option<&Indexed>) -> Result<Vec<Write>, StoreError> {
     let table = &db.tables.souls;
     let wanted = wanted.map(|indexed| indexed.entries(slug)).unwrap_or_default();
@@ -195,7 +196,7 @@ fn difference(db: &Db, slug: &str, state: &State, wanted: Option<&Indexed>) -> R
     put.map(|(key, entry)| Write::put(table, key.clone(), entry)).chain(gone).collect()
 }
 
-/// What the totals have to add.
+/// The change of the totals.
 fn counted(before: &State, after: &State) -> Change {
     let services = |state: &State| state.counted.values().map(|count| i64::from(*count)).sum::<i64>();
     let mut change = Change {
@@ -212,7 +213,7 @@ fn counted(before: &State, after: &State) -> Change {
     change
 }
 
-/// Takes the mark away, if it is still the one that was read.
+/// Deletes the mark that was read, unless a newer one replaced it.
 async fn unmark(db: &Db, slug: &str, mark: Option<Pending>) -> Result<bool, StoreError> {
     if let Some(mark) = mark {
         let delete = Write::delete(&db.tables.souls, pending_key(slug));
@@ -224,7 +225,7 @@ async fn unmark(db: &Db, slug: &str, mark: Option<Pending>) -> Result<bool, Stor
     Ok(true)
 }
 
-/// Whether every soul is found as it is.
+/// Whether no soul waits for an update.
 pub async fn is_finished(db: &Db) -> Result<bool, StoreError> {
     for shard in 0..SHARDS {
         let query = Query::new(&db.tables.souls, "#pk = :pk", 1).bind("pk", pending_partition(shard))?;
@@ -235,7 +236,7 @@ pub async fn is_finished(db: &Db) -> Result<bool, StoreError> {
     Ok(true)
 }
 
-/// Does what was left undone for a minute. For the scheduler. How many souls there were.
+/// Updates souls whose mark is older than a minute, for the scheduler. Returns their number.
 pub async fn finish(db: &Db, now: Timestamp) -> Result<u32, StoreError> {
     let mut done = 0;
     for shard in 0..SHARDS {
@@ -244,7 +245,7 @@ pub async fn finish(db: &Db, now: Timestamp) -> Result<u32, StoreError> {
         for Pending { slug, .. } in marks.into_iter().filter(|mark| mark.at.plus(DEAD_AFTER) <= now) {
             match update(db, &slug, now).await {
                 Ok(()) => done += 1,
-                Err(error) => log::failure("a soul is not found as it is", &error),
+                Err(error) => log::failure("the index of a soul could not be updated", &error),
             }
         }
     }

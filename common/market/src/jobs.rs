@@ -1,4 +1,4 @@
-//! A job as the marketplace shows it: to its buyer, and to its seller.
+//! A job as the marketplace shows it to its buyer and its seller.
 
 use base::clock::Timestamp;
 use base::money::Usdc;
@@ -19,12 +19,12 @@ pub enum Shown {
     /// All of it (`full=true`).
     All,
     Beginning,
-    /// As in a list.
+    /// As in a list of jobs.
     Preview,
 }
 
 impl Shown {
-    /// In characters, and in bytes as they are sent: in JSON a control character takes six.
+    /// Limits in characters and in bytes of JSON (a control character takes six bytes).
     fn most(self) -> (usize, usize) {
         match self {
             Shown::All => (usize::MAX, usize::MAX),
@@ -34,23 +34,23 @@ impl Shown {
     }
 }
 
-/// Where a job is, in the marketplace's words.
+/// The status of a job in the marketplace's terms.
 pub fn status(job: &Job, now: Timestamp) -> Status {
     match (job.status(), job.handed_until) {
-        // Waiting for its seller's worker, which has not taken it up or has let its lease run out.
+        // Waiting for the seller's worker: not claimed, or the lease ran out.
         (Status::Processing, Some(_)) if !job.is_claimed(now) => Status::Pending,
         (status, _) => status,
     }
 }
 
-/// `full` of a query: whether the whole result is asked for.
+/// Reads `full` from a query.
 pub fn asks_for_all(query: Option<&str>) -> Result<bool, ApiError> {
     let mut params = Params::of(query);
     let full = params.flag("full").unwrap_or_default();
     params.check().map(|()| full)
 }
 
-/// The result, if there is one and it is still kept.
+/// The result, if there is one and it has not expired.
 async fn result(blobs: &dyn Blobs, job: &Job) -> Result<Option<Value>, StoreError> {
     match (&job.result, job.outcome) {
         (Some(stored), Some(Outcome::Completed)) => read_result(blobs, stored).await,
@@ -58,13 +58,13 @@ async fn result(blobs: &dyn Blobs, job: &Job) -> Result<Option<Value>, StoreErro
     }
 }
 
-/// Whether a job's files are this party's. Their buyer's once the job is completed; what a failed one left is its seller's
-/// only, and nobody's where paid tools were used for it: their answers belong to a buyer who was given a result.
+/// Whether a party may see the job's files. Both may once the job is completed. Files of a failed job are visible to
+/// the seller only, and not if paid tools were used: their answers belong to the buyer.
 pub fn may_see_files(job: &Job, party: Party) -> bool {
     job.outcome == Some(Outcome::Completed) || party == Party::Seller && job.used.tools == Usdc::ZERO
 }
 
-/// The object under `job` (mission document, "Soul job").
+/// The `job` object of a response.
 pub async fn view(
     db: &Db,
     blobs: &dyn Blobs,
@@ -102,11 +102,10 @@ pub async fn view(
     Ok(view)
 }
 
-/// The object under `job`, counted for its reader. Who has read as much as a day allows is still told how the job is, with
-/// the preview of its result.
+/// The `job` object, counted against its reader's daily limit. Over the limit, it holds only a preview of the result.
 ///
 /// # Errors
-/// 429 for who asks for the whole result then.
+/// 429 over the limit if the full result was asked for.
 pub async fn told(app: &App, job: &Job, party: Party, reader: Reader, full: bool) -> Result<Value, ApiError> {
     let (db, blobs, now) = (&app.db, &*app.blobs, app.clock.now());
     let told = view(db, blobs, job, party, if full { Shown::All } else { Shown::Beginning }, now).await?;
@@ -117,7 +116,7 @@ pub async fn told(app: &App, job: &Job, party: Party, reader: Reader, full: bool
     }
 }
 
-/// What a job's row in a seller's list says (contract §19.19).
+/// A job's row in a seller's list.
 pub async fn row(blobs: &dyn Blobs, job: &Job, now: Timestamp) -> Result<Value, StoreError> {
     let mut row = summary(job, now);
     let result = result(blobs, job).await?;
@@ -171,7 +170,7 @@ fn summary(job: &Job, now: Timestamp) -> Value {
     view
 }
 
-/// At most so many characters of a text, and bytes of it in JSON.
+/// The beginning of a text, limited in characters and in bytes of JSON.
 fn cut(text: &str, (chars, mut bytes): (usize, usize)) -> &str {
     let too_much = text.char_indices().enumerate().find(|(count, (_, letter))| {
         let left = bytes.checked_sub(in_json(*letter));
@@ -181,7 +180,7 @@ fn cut(text: &str, (chars, mut bytes): (usize, usize)) -> &str {
     too_much.map_or(text, |(_, (end, _))| &text[..end])
 }
 
-/// How many bytes a character takes in a JSON string, as `serde_json` writes it.
+/// Bytes of a character in a JSON string written by `serde_json`.
 fn in_json(letter: char) -> usize {
     match letter {
         '"' | '\\' | '\u{8}' | '\u{c}' | '\n' | '\r' | '\t' => 2,
@@ -203,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preview_is_bounded_as_it_is_sent() {
+    fn previews_are_bounded_in_bytes_of_json() {
         for letter in ('\0'..'\u{a0}').chain(['ä', '€', '🦀', '\u{2028}']) {
             assert_eq!(json!(letter.to_string()).to_string().len() - 2, in_json(letter), "{letter:?}");
         }

@@ -1,34 +1,42 @@
-//! The marketplace: souls, what they sell, and who buys it.
+//! The marketplace: souls, the services they sell, and their buyers.
 //!
-//! A soul is a seller: a profile, a text (soul.md) that may be for sale, and services that are. A sale goes through the
-//! same gate, job, ledger and receipts as a tool of our own; what is different lies here.
+//! A soul is a seller: a profile, a text (soul.md) that may be for sale, and services. A sale goes through the same
+//! gate, job, ledger and receipts as one of the platform's own tools. This crate holds only what differs. Start with
+//! [`soul`], [`service`] and [`registry`].
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | [`soul`] | a seller's record, its key, its text's versions |
-//! | [`service`] | what it sells, and the terms of each version |
-//! | [`afford`] | what a price pays for of the model |
-//! | [`counting`] | ended sales, added to everything they add up to |
-//! | [`recent`], [`reputation`] | what is counted of a soul's sales |
-//! | [`wallet`], [`payouts`], [`statement`] | a seller's money on its way out |
-//! | [`category`] | what kind of work a service does |
+//! | [`soul`] | a seller's record, its key, the versions of its text |
+//! | [`service`] | a service, and the terms of each version |
+//! | [`offer`], [`service_runner`] | the terms of a sale, and running the sold job |
+//! | [`sold`] | lists of a soul's jobs |
+//! | [`jobs`] | a job as its buyer and its seller see it |
+//! | [`worker`] | jobs of a seller's own worker: claim, progress, completion |
+//! | [`files`] | the files of a job |
+//! | [`party`], [`rating`] | who may see a job, buyers' ratings |
+//! | [`checkout`] | checkout sessions for agent platforms (ACP) |
+//! | [`afford`] | how much model use a price covers |
+//! | [`counting`] | adds each ended sale to its counters, once |
+//! | [`recent`], [`reputation`] | figures computed from a soul's sales |
+//! | [`wallet`], [`payouts`], [`statement`] | a seller's wallet, payouts and earnings statement |
+//! | [`category`] | the kinds of work |
 //! | [`listing`] | souls by completed jobs, in pages |
 //! | [`search`] | souls by words, ranked; [`ranking`] is the published formula, [`matching`] applies it |
-//! | [`index`] | keeps both in step with the records; [`posting`] and [`vocabulary`] are what it writes, [`base::words`] how texts are read |
-//! | [`totals`] | what the marketplace has done, added up |
-//! | [`form`], [`service_form`] | what bodies of sellers may say |
-//! | [`schema`] | schemas that sellers write, and inputs judged by them |
+//! | [`index`] | keeps [`listing`] and [`search`] in step with the records; writes [`posting`] and [`vocabulary`] |
+//! | [`totals`] | totals over the whole marketplace |
+//! | [`form`], [`service_form`] | validation of sellers' request bodies |
+//! | [`schema`] | JSON schemas written by sellers, and validation of inputs against them |
 //! | [`safety`], [`moderation`] | what may not be published |
-//! | [`registration`] | registering under a name of one's own |
-//! | [`registry`] | registering, and everything a seller changes of its soul and its services |
-//! | [`seller`] | who is calling a seller's route |
-//! | [`starters`] | service types and templates to begin with |
+//! | [`registration`] | registering under an idempotency key |
+//! | [`registry`] | registration, and every change a seller makes |
+//! | [`seller`] | authenticates the caller of a seller's route |
+//! | [`starters`] | service types and templates for new sellers |
 //! | [`view`] | the wire shapes of souls and services |
-//! | [`slots`] | how many jobs of one soul, and of one buyer, are done at once |
-//! | [`trials`] | a seller's test cases, run now and then |
-//! | [`webhook`] | secrets that webhooks are signed with |
-//! | [`history`] | which text was published when |
-//! | [`market`] | what the functions of the marketplace share |
+//! | [`slots`] | limits on concurrent jobs per soul and per buyer |
+//! | [`trials`] | scheduled runs of a seller's test cases |
+//! | [`webhook`] | the secrets that sign webhooks |
+//! | [`history`] | the versions of a soul's text and their dates |
+//! | [`market`] | state shared by the marketplace's functions |
 
 pub mod afford;
 pub mod category;
@@ -78,7 +86,7 @@ pub(crate) use base::words;
 pub use market::Market;
 use platform::http::ApiError;
 
-/// The answer of a handler of the marketplace: where tools and souls have different words for the same, its own.
+/// Turns a handler's result into a response. A quote mismatch has another error code in the marketplace than for tools.
 pub fn respond(result: Result<Response, ApiError>) -> Response {
     result.unwrap_or_else(|error| match error {
         ApiError::QuoteMismatch => ApiError::InvalidQuote.into_response(),

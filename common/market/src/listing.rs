@@ -1,12 +1,12 @@
-//! Souls by completed jobs: all of them, or those of a category, in pages.
+//! Souls by completed jobs, all or of one category, in pages.
 //!
-//! The index `listed` has a partition for each of eight shards of all souls, and of each category; its sort key is the
-//! number of jobs. A soul stays in its shard, so counting a job is one `ADD` and moves it by itself. A page asks all
-//! shards at once for a little more than their share and merges; so it reads the same whether there are a thousand souls
-//! or a million, and reads and writes are spread over eight partitions.
+//! The index `listed` has eight shards for all souls and eight for each category; its sort key is the number of jobs. A
+//! soul stays in its shard, so counting a job is one `ADD`, which also moves the soul. A page reads a little more than
+//! its share from all shards at once and merges them. So its cost does not depend on the number of souls, and the load
+//! is spread over eight partitions.
 //!
-//! Bands of job counts as partitions were the other design: most of them are empty in a young marketplace and must be
-//! asked all the same, the lowest holds nearly everybody, and every writer of a count would have to know the band.
+//! The alternative was one partition per range of job counts. In a young marketplace most ranges are empty but must be
+//! read, the lowest holds nearly all souls, and every counter update would have to know the range.
 
 use std::collections::VecDeque;
 
@@ -23,12 +23,12 @@ use super::category::Category;
 use super::soul::{self, Slug, Soul};
 
 const SHARDS: usize = 8;
-/// Farther in, pages are reached with a cursor: what is skipped is read.
+/// Largest offset. Beyond it a cursor is needed, because skipped rows are read.
 pub const MAX_OFFSET: usize = 10_000;
-/// What a shard is asked for beyond its share of a page.
+/// Rows read from a shard beyond its share of a page.
 const SPARE: usize = 4;
 
-/// The partition of the index a soul is in: what `Soul::listed` is while the soul is active.
+/// A soul's partition in the index: the value of `Soul::listed` while the soul is active.
 pub fn place(category: Option<Category>, slug: &str) -> String {
     partition(category, usize::from(sha256(slug.as_bytes())[0]) % SHARDS)
 }
@@ -37,7 +37,7 @@ fn partition(category: Option<Category>, shard: usize) -> String {
     format!("{}#{shard}", category.map_or("all", Category::as_str))
 }
 
-/// Where a page begins: behind this row of each shard.
+/// Start of a page: after this row of each shard.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cursor {
     pub category: Option<Category>,
@@ -68,7 +68,7 @@ impl Cursor {
         base64_url(text.as_bytes())
     }
 
-    /// `None` if it is none of ours.
+    /// `None` for an invalid cursor.
     pub fn parse(text: &str) -> Option<Cursor> {
         let text = String::from_utf8(base64_any(text)?).ok()?;
         let mut parts = text.split(' ');
@@ -93,7 +93,7 @@ impl Cursor {
     }
 }
 
-/// Some souls, and where the next ones are.
+/// A page of souls, and the cursor of the next page.
 pub struct Page {
     pub souls: Vec<Soul>,
     pub next: Option<Cursor>,
@@ -106,17 +106,17 @@ struct Row {
     slug: Slug,
 }
 
-/// One shard, as far as it was read.
+/// One shard, and how far it was read.
 struct Shard {
     index: usize,
     rows: VecDeque<Row>,
-    /// Of the last row read.
+    /// The last row read.
     read: Option<Behind>,
     ended: bool,
 }
 
 impl Shard {
-    /// Reads on.
+    /// Reads more rows.
     async fn refill(&mut self, db: &Db, category: Option<Category>, count: usize) -> Result<(), StoreError> {
         let query = Query::new(&db.tables.souls, "#listed = :listed", count).index(LISTED_INDEX.name).newest_first();
         let mut query = query.bind("listed", partition(category, self.index))?;
@@ -135,7 +135,7 @@ impl Shard {
     }
 }
 
-/// The souls behind a cursor, without the first `skip` of them. Those that were suspended a moment ago are left out.
+/// The souls after a cursor, without the first `skip`. Recently suspended souls are left out.
 pub async fn page(db: &Db, cursor: &Cursor, skip: usize, limit: usize) -> Result<Page, StoreError> {
     let mut cursor = cursor.clone();
     let wanted = skip + limit;
@@ -166,13 +166,13 @@ pub async fn page(db: &Db, cursor: &Cursor, skip: usize, limit: usize) -> Result
     Ok(Page { souls, next: more.then_some(cursor) })
 }
 
-/// Souls by their slugs, in that order.
+/// Souls by slug, in that order.
 pub async fn load(db: &Db, slugs: &[Slug]) -> Result<Vec<Option<Soul>>, StoreError> {
     let keys: Vec<Key> = slugs.iter().map(|slug| soul::key(slug.as_str())).collect();
     db.batch_get(&db.tables.souls, &keys, false).await
 }
 
-/// A soul in a list (mission document, "Soul profile"). Nobody's rating is 0.
+/// A soul in a list. Without ratings the average is 0.
 pub fn item(soul: &Soul) -> Value {
     json!({
         "id": soul.id(),
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_our_own_cursors_are_read() {
+    fn malformed_cursors_are_refused() {
         let mut cursor = Cursor::start(Some(Category::Sms));
         cursor.behind[3] = Some(Behind { jobs: 7, slug: "a-soul".parse().unwrap() });
         assert_eq!(Cursor::parse(&cursor.to_text()), Some(cursor.clone()));

@@ -1,4 +1,4 @@
-//! What the marketplace's functions share.
+//! State shared by the marketplace's functions.
 
 use std::sync::Arc;
 
@@ -17,18 +17,18 @@ use super::service_runner::SoulServiceRunner;
 use super::soul;
 use super::webhook;
 
-/// The collaborators of a function of the marketplace.
+/// Everything a marketplace function needs.
 pub struct Market {
     pub app: App,
     /// Sells services and texts, and finishes jobs.
     pub gate: Arc<Gate>,
-    /// A second opinion on what sellers write, if one is configured.
+    /// The moderation model, if one is configured.
     pub moderation: Option<Moderation>,
-    /// What the model costs that runs services here; where there is none, sellers' workers do the work.
+    /// Prices of the model that runs services here. Without a model, sellers' workers do the work.
     pub model: Option<ModelPrices>,
-    /// What webhook secrets are derived from.
+    /// Webhook secrets are derived from this key.
     pub webhook_key: hmac::Key,
-    /// What the keys of registrations are derived from that their callers named.
+    /// Soul keys of registrations with an idempotency key are derived from this key.
     pub soul_keys: hmac::Key,
 }
 
@@ -55,7 +55,7 @@ impl Market {
         Ok(Market::handing_over(Gate::open(connections, config, catalog, runners).await?, &connections.http))
     }
 
-    /// A market whose gate hands over the texts that are bought; services are the executor's.
+    /// A market whose gate hands over texts. Services are run by another function.
     pub fn handing_over(mut gate: Gate, http: &PlainHttp) -> Market {
         let webhook_key = webhook::key(&gate.quote_key);
         let service_runner = SoulServiceRunner::handing_over(&gate.app, &gate.engine.toolbox, webhook_key);

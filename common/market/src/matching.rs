@@ -1,16 +1,16 @@
-//! Whether a soul is what a query asked for, how well, and why: in words, for whoever reads the result.
+//! Whether a soul matches a query, how well, and why (in words, for the reader of the result).
 
 use super::ranking::Tier;
 use super::vocabulary::Near;
 use super::words::{is_stop_word, typos, typos_allowed, words};
 
-/// So many words of a query are judged.
+/// Number of query words that are compared.
 const MOST_WORDS: usize = 8;
 
-/// A query, and what its words may have meant.
+/// A query, with the similar words of the vocabulary.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// All of its words, joined by hyphens: what a name is compared with.
+    /// All words, joined by hyphens. Names are compared with it.
     pub joined: String,
     pub words: Vec<AskedWord>,
 }
@@ -18,7 +18,7 @@ pub struct Asked {
 #[derive(Clone, Debug)]
 pub struct AskedWord {
     pub word: String,
-    /// Words of the vocabulary that it begins or is a typo of.
+    /// Vocabulary words that start with it or differ from it by typos.
     pub near: Vec<Near>,
 }
 
@@ -37,9 +37,9 @@ impl Asked {
     }
 }
 
-/// A soul, as it is judged: by its record, or by what a posting says of it.
+/// A soul to match: its record, or the contents of a posting.
 pub struct Candidate<'a> {
-    /// The words of the name, and of the slug, joined by hyphens.
+    /// The words of name and slug, each joined by hyphens.
     pub name: &'a str,
     pub slug: &'a str,
     /// The words of both.
@@ -52,32 +52,32 @@ pub struct Candidate<'a> {
 enum Found {
     Name,
     Bio,
-    /// It begins this word.
+    /// It is the beginning of this word.
     Begun(String),
-    /// It was read as this word.
+    /// It was read as this word, with this many typos.
     Typo(String, usize),
     Not,
 }
 
-/// A soul that matches. Better ones are smaller.
+/// A match. Better matches compare as smaller.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Match {
     pub tier: Tier,
     pub typos: usize,
-    /// Words that are not there.
+    /// Number of query words that were not found.
     pub missing: usize,
-    /// In words.
+    /// The reason, in words.
     pub why: String,
 }
 
 impl Match {
-    /// What is compared before quality is.
+    /// The sort key before quality.
     pub fn order(&self) -> (Tier, usize, usize) {
         (self.tier, self.typos, self.missing)
     }
 }
 
-/// How well a soul matches, if it does.
+/// How well a soul matches; `None` if it does not.
 pub fn judge(asked: &Asked, soul: &Candidate<'_>) -> Option<Match> {
     if asked.joined.is_empty() {
         return None;
@@ -177,7 +177,7 @@ mod tests {
     use crate::posting::{bio_words, joined, title};
 
     #[test]
-    fn tiers_are_what_they_say() {
+    fn each_tier_has_its_example() {
         let judged = |query: &str| {
             let mut asked = Asked::read(query);
             for word in &mut asked.words {

@@ -1,5 +1,5 @@
-//! A second opinion on what sellers write: a moderation model, where one is configured. It only adds to the rules of
-//! [`super::safety`]; what a model cannot be asked about is not published.
+//! The moderation model, if one is configured. It adds to the rules of [`super::safety`]. If it cannot be reached,
+//! nothing is published.
 
 use std::sync::Arc;
 
@@ -8,22 +8,22 @@ use platform::net::PlainHttp;
 use platform::store::{BoxFuture, StoreError};
 use serde_json::{Value, json};
 
-/// Says what is wrong with texts.
+/// Checks texts before they are published.
 pub trait Moderate: Send + Sync {
-    /// The categories the texts fall under together; none if they are harmless.
+    /// The categories that the texts together violate; empty if they are harmless.
     fn judge<'a>(&'a self, texts: &'a [&'a str]) -> BoxFuture<'a, Result<Vec<String>, StoreError>>;
 }
 
 /// The configured model.
 pub type Moderation = Arc<dyn Moderate>;
 
-/// The model of the configuration, if there is one.
+/// The configured model, if any.
 pub fn configured(config: &Config, http: &PlainHttp) -> Option<Moderation> {
     let config = config.moderation.clone()?;
     Some(Arc::new(ModerationsApi { http: http.clone(), config }))
 }
 
-/// `POST /v1/moderations` as OpenAI documents it and several servers speak it
+/// `POST /v1/moderations` as documented by OpenAI and supported by several servers
 /// (platform.openai.com/docs/api-reference/moderations, read 2026-11).
 struct ModerationsApi {
     http: PlainHttp,
@@ -45,7 +45,7 @@ impl Moderate for ModerationsApi {
     }
 }
 
-/// The categories of flagged results, each once. One that is flagged without a category is `flagged`.
+/// The categories of flagged results, without duplicates. A flag without a category becomes `flagged`.
 fn categories(results: &[Value]) -> Vec<String> {
     let mut found = Vec::new();
     for result in results.iter().filter(|result| result["flagged"] == true) {

@@ -1,5 +1,5 @@
-//! What the gate sells for a seller: a service's execution, a soul's text. Which version of the terms a call is for, and
-//! what its 402 and 202 say.
+//! Current offers of a seller for the gate: a service's execution or a soul's text. Chooses the version of the terms
+//! for a call, and the contents of its 402 and 202.
 
 use base::input::FieldError;
 use base::money::Usdc;
@@ -17,17 +17,17 @@ use super::schema;
 use super::service::{self, Executor, Service, Terms};
 use super::soul::{self, Soul, TextVersion};
 
-/// An execution that can be quoted: the listing, and what its input is held to.
+/// An execution that can be quoted.
 pub struct Execution {
     pub listing: Listing,
     pub terms: Terms,
-    /// The largest input that is still sold at this price, in bytes of JSON.
+    /// Largest input that this price covers, in bytes of JSON.
     most_input_bytes: Option<u64>,
 }
 
 impl Execution {
-    /// Refuses an input that is not what the terms ask for, naming the places below `path`. One that only is too large for
-    /// the price is not sold any more; what was bought with it is answered all the same.
+    /// Refuses an input that does not match the terms; `path` is put before each error's path. An input that is only
+    /// too large for the price closes the offer, but a call that was already paid is still answered.
     pub fn check_input(&mut self, path: &str, input: &Value) -> Result<(), ApiError> {
         let invalid = |errors| MarketError::InvalidInput(schema::under(path, errors));
         schema::fits(input).map_err(invalid)?;
@@ -43,8 +43,8 @@ impl Execution {
     }
 }
 
-/// The execution a call asks for. With a quote, at the terms that were quoted, whatever the seller changed since; what was
-/// bought in time is answered even if nothing is sold here any more.
+/// The execution that a call asks for. With a quote, the quoted terms apply, even if the seller changed them since. A
+/// quote in time is honoured even if the service is no longer sold.
 pub async fn execution(market: &Market, soul: &str, service: &str, headers: &HeaderMap) -> Result<Execution, ApiError> {
     let db = &market.app.db;
     let soul = soul::find(db, soul).await?.ok_or(MarketError::SoulNotFound)?;
@@ -59,7 +59,7 @@ pub async fn execution(market: &Market, soul: &str, service: &str, headers: &Hea
         Some(version) => service::load_terms(db, soul.slug.as_str(), service, version).await?,
         None => None,
     };
-    // Whether the quote is for this at all is the gate's to judge, by what it is bound to.
+    // The gate checks whether the quote belongs to this call.
     let terms = terms.unwrap_or_else(|| found.terms.clone());
     let (now, quote_ttl) = (market.app.clock.now(), market.app.config.payments.soul_quote_ttl);
     let listing = Listing {
@@ -107,16 +107,16 @@ fn execution_context(market: &Market, soul: &Soul, service: &Service, terms: &Te
     }))
 }
 
-/// A soul's text that can be bought, or had for nothing.
+/// A soul's text that can be bought, or is free.
 pub struct TextOffer {
     pub soul: Soul,
     pub text: TextVersion,
-    /// Nothing is free.
+    /// Zero is free.
     pub price: Usdc,
     pub listing: Listing,
 }
 
-/// The text a call asks for: the version and the price that were quoted, or today's.
+/// The text that a call asks for: the quoted version and price, or the current ones.
 pub async fn text(market: &Market, soul: &str, headers: &HeaderMap) -> Result<TextOffer, ApiError> {
     let db = &market.app.db;
     let soul = soul::find(db, soul).await?.ok_or(MarketError::Unlisted)?;
@@ -124,7 +124,7 @@ pub async fn text(market: &Market, soul: &str, headers: &HeaderMap) -> Result<Te
     let version = quoted.map_or(soul.version, |quote| quote.terms);
     let text = match soul::load_version(db, soul.slug.as_str(), version).await? {
         Some(text) => text,
-        // A quote for something else: the gate refuses it, by what it is bound to.
+        // A quote for something else. The gate refuses it.
         None => soul::load_version(db, soul.slug.as_str(), soul.version)
             .await?
             .ok_or_else(|| StoreError::new(format_args!("{} has no text", soul.slug)))?,
@@ -166,7 +166,7 @@ pub async fn text(market: &Market, soul: &str, headers: &HeaderMap) -> Result<Te
     Ok(TextOffer { soul, text, price, listing })
 }
 
-/// The answer that hands a text over (mission document, "Purchase soul.md").
+/// The response that hands a text over.
 pub fn handed_over(soul: &Soul, text: &TextVersion, soul_md: &str, price: Usdc, purchased_at: &str) -> Value {
     let split = Split::of(price);
     json!({

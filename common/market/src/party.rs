@@ -1,8 +1,7 @@
-//! Who asks about a job: its buyer, or its seller.
+//! Who asks about a job: its buyer or its seller.
 //!
-//! The mission names `X-Agent-ID` alone on the job routes, so a bare address is taken for who it says it is, unless the
-//! deployment asks for proof (`SOUL_REQUIRE_PROOF`). A proof or a token that is sent is always judged. A seller may also
-//! show its soul key.
+//! The job routes accept a bare `X-Agent-ID`, without proof, unless the deployment requires one (`SOUL_REQUIRE_PROOF`).
+//! A proof or token that is sent is always checked. A seller may also use its soul key.
 
 use base::ids::{AgentId, RequestId};
 use gate::jobs::job::Job;
@@ -15,17 +14,17 @@ use platform::http::{ApiError, MarketError, headers};
 use super::Market;
 use super::soul;
 
-/// What somebody is to a job.
+/// A caller's role in a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Party {
     Buyer,
     Seller,
 }
 
-/// A job of the marketplace, for somebody who may see it: what they are to it, and whose limits they read by.
+/// Loads a marketplace job for a caller who may see it, with the caller's role and the limits that apply.
 ///
 /// # Errors
-/// 401 without anything that says who asks; 404 for an unknown id; 403 for a stranger.
+/// 401 if the caller is not named at all; 404 for an unknown id; 403 for a stranger.
 pub async fn job_for(
     market: &Market,
     headers: &HeaderMap,
@@ -62,9 +61,9 @@ pub async fn job_for(
 
 enum Asker {
     Agent(AgentId),
-    /// Without a proof.
+    /// By `X-Agent-ID` without proof.
     Named(AgentId),
-    /// By its key.
+    /// By its soul key.
     Soul(String),
 }
 
@@ -78,12 +77,12 @@ async fn asker(market: &Market, headers: &HeaderMap, needed: Scope) -> Result<As
         return Ok(Asker::Agent(market.app.caller(headers, needed).await?.agent));
     }
     let named = headers::agent_name(headers)?.ok_or(ApiError::ProofRequired)?;
-    // Nothing is proven: a stranger's requests are not to use up the limit of who is named.
+    // Without a proof, the source address pays the rate limit, so that a stranger cannot use up the named agent's.
     limits::take(&market.app, Subject::source(), Class::of_free(needed)).await?;
     Ok(Asker::Named(named.agent()))
 }
 
-/// Who a request says it is from, before anything is proven.
+/// The agent that a request names, with or without proof.
 pub async fn named(market: &Market, headers: &HeaderMap) -> Result<Option<AgentId>, ApiError> {
     if headers::bearer(headers)?.is_some() {
         let caller = market.app.caller_if_proven(headers, Scope::Read).await?;

@@ -1,5 +1,5 @@
-//! Payouts, moved: asked for by sellers, and brought to their end by a function that does nothing else and is the only
-//! one that may read the treasury's key. See `ledger::payout` for the states and for what survives which crash.
+//! Processing of payouts. Sellers request them. One function finishes them; it does nothing else, and only it may read
+//! the treasury's key. `ledger::payout` documents the states and the crash safety.
 
 use std::time::{Duration, Instant};
 
@@ -19,22 +19,22 @@ use serde_json::{Value, json};
 use super::soul::{self, Soul};
 use super::wallet;
 
-/// Open payouts taken from one shard in one run.
+/// Open payouts taken from one shard per run.
 const PER_SHARD: usize = 50;
-/// A run begins nothing new after this long: it ends before the next one starts.
+/// A run starts no new payout after this time, so that it ends before the next run.
 const RUN_FOR: Duration = Duration::from_secs(40);
-/// What may be on chain is looked at again after this long.
+/// Pause before checking a transaction that may be on chain.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
-/// What is paid, and not final on chain, is looked at again after this long.
+/// Pause before checking a paid payout that is not final yet.
 const LOOK_WHETHER_FINAL: Duration = Duration::from_secs(10 * 60);
-/// A chain that calls nothing final is not waited for any longer.
+/// After this time a payment counts as final, even if the chain does not report finality.
 const FINAL_AT_LAST: Duration = Duration::from_secs(24 * 3600);
-/// What waits for money or for the chain is looked at again after this long.
+/// Pause before retrying a payout that waits for funds or for the chain.
 const TRY_AGAIN: Duration = Duration::from_secs(60);
-/// What waits for an operator's decision is looked at again after this long.
+/// Pause before checking a payout that waits for an operator.
 const HELD: Duration = Duration::from_secs(120);
 
-/// Asks for a payout to the linked wallet; `None` if there is none.
+/// Requests a payout to the linked wallet; `None` if no wallet is linked.
 pub async fn request(
     db: &Db,
     soul: &Soul,
@@ -49,12 +49,12 @@ pub async fn request(
     if asked.is_ok()
         && let Err(error) = wallet::is_paid_at(db, &soul.slug, wallet, now).await
     {
-        log::failure("what a seller bought of itself could not be taken out; its next payout does", &error);
+        log::failure("a seller's own purchases could not be excluded; its next payout tries again", &error);
     }
     Ok(Some(asked))
 }
 
-/// A payout as its seller sees it (contract §19.21).
+/// A payout as its seller sees it.
 pub fn to_json(payout: &Payout) -> Value {
     json!({
         "id": payout.id,
@@ -69,7 +69,7 @@ pub fn to_json(payout: &Payout) -> Value {
     })
 }
 
-/// What a run did.
+/// Counts of one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PayoutRunReport {
     pub sent: u32,
@@ -79,13 +79,13 @@ pub struct PayoutRunReport {
     pub failed: u32,
     /// Paid, then taken back by a reorganisation of the chain, and sent again.
     pub reopened: u32,
-    /// Looked at, and left where they were.
+    /// Checked and left unchanged.
     pub waiting: u32,
-    /// Age of the oldest open payout that nobody holds back on purpose, in seconds.
+    /// Age of the oldest open payout, in seconds, without those held on purpose.
     pub oldest_secs: u64,
 }
 
-/// One run over what is due: first what may be on chain, then what is not.
+/// One run over the due payouts. Payouts that may be on chain come first.
 pub async fn run(db: &Db, treasury: &Treasury, now: Timestamp) -> Result<PayoutRunReport, StoreError> {
     treasury::publish(db, treasury.address()).await?;
     let (begun, mut ran, mut open) = (Instant::now(), PayoutRunReport::default(), Vec::new());
@@ -93,20 +93,20 @@ pub async fn run(db: &Db, treasury: &Treasury, now: Timestamp) -> Result<PayoutR
         for Due { soul, id } in payout::due(db, shard, now, PER_SHARD).await? {
             match payout::load(db, &soul, &id).await {
                 Ok(found) => open.extend(found.filter(Payout::is_watched)),
-                // One that cannot be read does not keep the others waiting.
+                // One unreadable payout must not block the others.
                 Err(error) => log::failure("a payout could not be read", &format_args!("{id}: {error}")),
             }
         }
     }
     open.sort_by_key(|payout| (payout.status == PayoutStatus::Pending, payout.created));
-    // What is on its way is still on the treasury's balance.
+    // Transfers under way are still part of the treasury's balance.
     let mut on_its_way = Usdc::ZERO;
     for payout in open.iter().take_while(|_| begun.elapsed() < RUN_FOR) {
         let moved = match payout.status {
             PayoutStatus::Pending => Box::pin(begin(db, treasury, payout, on_its_way, now)).await,
             _ => Box::pin(follow(db, treasury, payout, now)).await,
         };
-        // One that fails does not keep the others waiting: it stays due.
+        // A payout that fails stays due, and does not block the others.
         let moved = moved.unwrap_or_else(|error| {
             log::failure("a payout could not be moved", &format_args!("{}: {error}", payout.id));
             Moved::Waits
@@ -135,23 +135,23 @@ pub async fn run(db: &Db, treasury: &Treasury, now: Timestamp) -> Result<PayoutR
     Ok(ran)
 }
 
-/// What became of one payout in one run.
+/// The result of one payout in one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Moved {
     Sent,
     Raised,
     Completed,
     Failed,
-    /// Sent again, though it was paid.
+    /// Was paid, then lost in a reorganisation, and sent again.
     Reopened,
     Waits,
-    /// On purpose.
+    /// Held on purpose: the seller is suspended.
     Held,
-    /// Paid, and still there.
+    /// Paid, and still on chain.
     Confirmed,
 }
 
-/// Sends a pending payout, or says why not yet.
+/// Sends a pending payout, or records why it has to wait.
 async fn begin(
     db: &Db,
     treasury: &Treasury,
@@ -192,7 +192,7 @@ async fn begin(
     writes.push(nonce);
     match db.transact(&writes).await {
         Ok(()) => {}
-        // Another process moved it, or took the nonce: the next run sees.
+        // Another process moved it or took the nonce. The next run sees the result.
         Err(WriteError::Refused(_)) => return Ok(Moved::Waits),
         Err(WriteError::Failed(error)) => return Err(error),
     }
@@ -200,14 +200,14 @@ async fn begin(
     Ok(Moved::Sent)
 }
 
-/// Whatever the node says: what counts is what is on chain, and the next look finds that out.
+/// Errors are only logged: the next check reads the chain.
 async fn send(treasury: &Treasury, payout: &Payout, sending: &payout::Sending) {
     if let Err(error) = treasury.broadcast(payout, sending).await {
         log::failure("a payout could not be broadcast", &format_args!("{}: {error}", payout.id));
     }
 }
 
-/// A completed payout is where it was: until its block is final it is looked at again.
+/// Checks a completed payout again until its block is final.
 async fn confirm(
     db: &Db,
     treasury: &Treasury,
@@ -224,10 +224,10 @@ async fn confirm(
     Ok(Moved::Confirmed)
 }
 
-/// Finds out what became of a payout that may be on chain.
+/// Checks a payout that may be on chain.
 async fn follow(db: &Db, treasury: &Treasury, payout: &Payout, now: Timestamp) -> Result<Moved, StoreError> {
     let Some(sending) = &payout.sending else {
-        return Err(StoreError::new("a payout is processed without a transaction"));
+        return Err(StoreError::new("a payout in processing has no transaction"));
     };
     let seen = treasury.look(payout, sending, now).await.map_err(StoreError::new)?;
     let looked = Payout { in_doubt: None, waiting: None, ..payout.clone() };
@@ -250,14 +250,14 @@ async fn follow(db: &Db, treasury: &Treasury, payout: &Payout, now: Timestamp) -
         Seen::Waiting => look_again(db, looked, payout, now).await,
         Seen::Outgrown(raised) => {
             let next = Payout { tx_hash: Some(hex0x(&raised.hash)), sending: Some(raised.clone()), ..looked };
-            // Written down before it is sent: any of them may be mined, and all have to be asked for.
+            // Stored before it is sent: either transaction may be mined, so both must be checked later.
             if !move_to(db, payout, Payout { due: now.plus(LOOK_AGAIN), ..next }).await? {
                 return Ok(Moved::Waits);
             }
             send(treasury, payout, &raised).await;
             Ok(Moved::Raised)
         }
-        // Nodes may have thrown out what no block would take.
+        // Nodes may have dropped a transaction whose fee is too low.
         Seen::Capped => {
             send(treasury, payout, sending).await;
             look_again(db, Payout { waiting: Some(Waiting::FeesTooHigh), ..looked }, payout, now).await
@@ -272,7 +272,7 @@ async fn follow(db: &Db, treasury: &Treasury, payout: &Payout, now: Timestamp) -
             Ok(Moved::Reopened)
         }
         Seen::Unclear(why) => {
-            log::failure("a payout needs a person", &format_args!("{}: {why}", payout.id));
+            log::failure("a payout needs an operator", &format_args!("{}: {why}", payout.id));
             look_again(db, looked, payout, now).await
         }
     }
@@ -294,7 +294,7 @@ async fn look_again(db: &Db, looked: Payout, payout: &Payout, now: Timestamp) ->
     Ok(Moved::Waits)
 }
 
-/// `false` is fine: then another process moved it.
+/// `false` means that another process moved it. That is harmless.
 async fn move_to(db: &Db, payout: &Payout, next: Payout) -> Result<bool, StoreError> {
     match db.transact(&payout.moved(db, next)?).await {
         Ok(()) => Ok(true),
@@ -303,7 +303,7 @@ async fn move_to(db: &Db, payout: &Payout, next: Payout) -> Result<bool, StoreEr
     }
 }
 
-/// The writes that tell the wallet's owner, and the webhooks of the wallet's agent.
+/// The writes that notify the wallet's owner and its agent's webhooks.
 async fn told(db: &Db, payout: &Payout, transaction: &str, now: Timestamp) -> Result<Vec<Write>, StoreError> {
     let about = json!({
         "payout_id": payout.id, "soul": payout.soul, "amount_usdc": payout.amount.to_string(), "tx_hash": transaction,

@@ -1,15 +1,15 @@
-//! What lies in the souls table so that a soul is found: entries that follow from its record, and from nothing else.
+//! Search entries of a soul in the souls table. They are derived from its record alone.
 //!
-//! | key | holds | read by |
+//! | key | contents | read by |
 //! |---|---|---|
-//! | `NAMES#<first 2 letters>` / `<name>#<level>#<slug>` | its name, and its slug as a name | the whole query, exact or begun |
+//! | `NAMES#<first 2 letters>` / `<name>#<level>#<slug>` | its name, and its slug as a name | the whole query, as a name or its beginning |
 //! | `WORD#<word>` / `<where><level>#<slug>` | each word; where: 0 first of the name, 1 name, 2 bio | each word of the query |
-//! | `WORD#<word>+<word>` / the same | neighbours, in either order | neighbours in the query |
+//! | `WORD#<word>+<word>` / the same | adjacent words, in either order | adjacent words of the query |
 //! | `SOUL#<slug>` / `CATEGORY#<category>`, with a place in the index `listed` | jobs | browsing a category |
 //!
-//! Levels are turned round, so that the best come first. Each posting carries what a query of many words asks next: the
-//! name, and a fingerprint of the bio's words. So lists are intersected without reading one soul, and the number of items
-//! read does not depend on how many souls there are. Entries are hints: what is shown is judged by the record itself.
+//! Levels are inverted, so that the best come first. Each posting carries what a query with several words needs next:
+//! the name, and a fingerprint of the bio's words. So lists are intersected without reading souls, and the number of
+//! items read does not depend on the number of souls. Entries are hints: a result is checked against the record itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,22 +24,23 @@ use super::service::Service;
 use super::soul::{self, Soul};
 use super::words::{is_stop_word, words};
 
-/// Bounds of what one soul may post, however long its texts are: 60 words and 24 pairs.
+/// Limits for one soul, however long its texts are: 60 words and 24 pairs.
 const NAME_WORDS: usize = 12;
 const TITLE_WORDS: usize = 16;
 const BIO_WORDS: usize = 44;
 const PAIRS: usize = 24;
-/// Of a bio, this much is looked at.
+/// Number of words of a bio that are read.
 const BIO_SEEN: usize = 200;
-/// Bytes a word has in a fingerprint: of 60 words, one in 280 000 queries is misled, and then the record says no.
+/// Bytes per word in a fingerprint. With 60 words, one query in 280 000 gets a false hit, which the record then
+/// rejects.
 const PRINT_BYTES: usize = 3;
 
-/// What of a soul is posted. Equal ones post the same.
+/// What is posted of a soul. Equal values have equal entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Indexed {
     /// The words of the name, joined by hyphens.
     pub name: String,
-    /// The words of the name, then those only the slug has.
+    /// The words of the name, then those that only the slug has.
     pub title: Vec<String>,
     pub bio: Vec<String>,
     pub level: u8,
@@ -55,10 +56,10 @@ pub struct Posting {
     /// The name's words, joined by hyphens.
     #[serde(rename = "n")]
     pub name: String,
-    /// Of the bio's words.
+    /// Fingerprint of the bio's words.
     #[serde(rename = "b", default, skip_serializing_if = "Vec::is_empty", with = "serde_bytes")]
     pub print: Vec<u8>,
-    /// First letters suffice: a bit for each category.
+    /// One bit for each category with an active service.
     #[serde(rename = "c")]
     pub categories: u16,
 }
@@ -83,12 +84,12 @@ pub fn bit(category: Category) -> u16 {
     1 << category as u16
 }
 
-/// A name as it is compared: its words, joined by hyphens.
+/// A name in its compared form: words joined by hyphens.
 pub fn joined(text: &str) -> String {
     words(text, NAME_WORDS).join("-")
 }
 
-/// The words that a soul's name and slug are found by.
+/// The index words of a soul's name and slug.
 pub fn title(name: &str, slug: &str) -> Vec<String> {
     let mut title = words(name, NAME_WORDS);
     for word in words(slug, NAME_WORDS) {
@@ -100,7 +101,7 @@ pub fn title(name: &str, slug: &str) -> Vec<String> {
     title
 }
 
-/// The words that a bio is found by.
+/// The index words of a bio.
 pub fn bio_words(bio: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut seen = BTreeSet::new();
@@ -113,7 +114,7 @@ pub fn bio_words(bio: &str) -> Vec<String> {
 }
 
 impl Indexed {
-    /// What a soul posts. `posted` is the level it was posted under before.
+    /// The entries of a soul. `posted` is its earlier level.
     pub fn of(soul: &Soul, services: &[Service], posted: Option<u8>) -> Indexed {
         let mut active: BTreeMap<Category, u32> = BTreeMap::new();
         for service in services.iter().filter(|service| service.active) {
@@ -129,12 +130,12 @@ impl Indexed {
         }
     }
 
-    /// All words, each once.
+    /// All words, without duplicates.
     pub fn words(&self) -> BTreeSet<&str> {
         self.title.iter().chain(&self.bio).map(String::as_str).collect()
     }
 
-    /// Every entry, by its key.
+    /// Every entry by its key.
     pub fn entries(&self, slug: &str) -> BTreeMap<Key, Entry> {
         let posting = Posting {
             name: self.name.clone(),
@@ -178,7 +179,7 @@ impl Indexed {
 }
 
 impl Posting {
-    /// Whether the bio has a word, or one in millions that looks like it.
+    /// Whether the bio has this word, by fingerprint. Rare false positives (three bytes of hash per word).
     pub fn bio_has(&self, word: &str) -> bool {
         let print = print_of(word);
         self.print.chunks_exact(PRINT_BYTES).any(|chunk| chunk == print)
@@ -190,7 +191,7 @@ fn print_of(word: &str) -> [u8; PRINT_BYTES] {
     [hash[0], hash[1], hash[2]]
 }
 
-/// Where names that begin with these letters are.
+/// The partition of names that start with these letters.
 pub fn names_partition(joined: &str) -> String {
     format!("NAMES#{}", joined.chars().take(2).collect::<String>())
 }
@@ -199,7 +200,7 @@ pub fn word_partition(word: &str) -> String {
     format!("WORD#{word}")
 }
 
-/// Of two neighbours, whichever comes first.
+/// The partition of two adjacent words, in either order.
 pub fn pair_partition(one: &str, other: &str) -> String {
     format!("WORD#{}+{}", one.min(other), one.max(other))
 }
@@ -209,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flood_of_words_posts_no_more_than_a_bounded_number() {
+    fn entries_per_soul_are_bounded() {
         let flood: String = (0..1_000).map(|number| format!("w{number} ")).collect();
         let indexed = Indexed {
             name: joined(&flood),
@@ -225,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_come_first_and_names_before_bios() {
+    fn names_sort_before_bios_and_better_levels_first() {
         let entry = |level: u8, title: &str, bio: &str| {
             let indexed = Indexed { title: title_of(title), bio: bio_words(bio), level, ..Indexed::default() };
             let of_word = indexed.entries("zzz").into_keys().find(|key| key.pk == "WORD#atlas");

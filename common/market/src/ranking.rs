@@ -1,10 +1,9 @@
-//! In which order a search answers. Everything that decides is a constant here, and [`document`] prints these constants,
-//! so that what is published is what is done.
+//! The order of search results. Every factor is a constant here, and [`document`] publishes these constants.
 //!
-//! First the tier: how well the words match. Within a tier the fewer typos, then the more words, then the quality.
+//! First the tier: how well the words match. Within a tier: fewer typos, then more matched words, then quality.
 //!
-//! Wallets cost nothing, so neither their number nor what they say counts: what counts is what they paid the platform in
-//! fees. A place that is bought by selling to oneself has that price.
+//! Wallets cost nothing, so neither their number nor their ratings alone count. What counts is what they paid the
+//! platform in fees. So a place in the ranking bought by selling to oneself costs those fees.
 
 use base::money::Usdc;
 use serde::{Deserialize, Serialize};
@@ -12,36 +11,37 @@ use serde_json::{Value, json};
 
 use super::soul::Soul;
 
-/// A soul that nobody rated is taken as rated so, in hundredths of a star…
+/// Assumed rating of a soul without ratings, in hundredths of a star…
 const PRIOR_RATING_HUNDREDTHS: u32 = 350;
-/// …by so many buyers, who stay in the average for ever: one whole vote moves it by a sixth of the way.
+/// …with the weight of this many votes. They stay in the average, so one whole vote moves it by a sixth of the
+/// distance.
 const PRIOR_VOTES: u32 = 5;
-/// Platform fees that a whole vote, or the first of a buyer's weight, takes.
+/// Platform fee of a whole vote, and of the first unit of a buyer's weight.
 const FEE_OF_ONE: Usdc = Usdc::from_micro(50_000);
-/// Parts of the quality, in hundredths.
+/// Weights within the quality, in hundredths.
 const RATING_WEIGHT: u32 = 60;
 const REPUTATION_WEIGHT: u32 = 40;
-/// So many doublings of what backs a soul fill its part: about a million.
+/// Doublings of the backing until its part is full: about a million.
 const BACKING_DOUBLINGS: u32 = 20;
 
-/// Steps of quality that the index knows. A soul is posted anew only when it has clearly left its step.
+/// Quality levels in the index. A soul is posted again only when it has clearly left its level.
 pub const LEVELS: u8 = 32;
-/// How far the quality may be from the middle of its step, in hundredths of a step.
+/// Largest distance of the quality from the middle of its level, in hundredths of a level.
 const STAYS_WITHIN: u32 = 75;
 
 /// How well a soul matches, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tier {
-    /// The name or the slug is what was asked for.
+    /// The name or the slug equals the query.
     Exact,
-    /// The name or the slug begins with it.
+    /// The name or the slug begins with the query.
     Prefix,
     /// Every word is in the name or the slug.
     NameWords,
     /// Every word is in the name, the slug or the bio.
     Words,
-    /// The same, but the last word is only the beginning of one.
+    /// As `Words`, but the last word is only the beginning of one.
     Begun,
     /// Every word is there, at least one with a typo.
     Fuzzy,
@@ -59,30 +59,28 @@ const TIERS: [(Tier, &str); 7] = [
     (Tier::Some, "at least half of the words of the query are there"),
 ];
 
-/// What of a soul its quality follows from.
+/// The figures of a soul that determine its quality.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standing {
-    /// The weights of its buyers, added up ([`weight_of_buyer`]), without the soul's own wallets: what a seller buys of itself
-    /// counts among its jobs, as the mission has it, and must not be a way to the top. How much was paid back does not count
-    /// either, because a buyer could cause that for little.
+    /// Sum of the buyers' weights ([`weight_of_buyer`]), without the soul's own wallets: a seller's own purchases count
+    /// as jobs, but must not raise its rank. Refunds do not count either, because a buyer could cause them cheaply.
     #[serde(default)]
     pub backing: u64,
-    /// The weights of its ratings, added up ([`weight_of_vote`]).
+    /// Sum of the weights of its ratings ([`weight_of_vote`]).
     #[serde(default)]
     pub vote_weight: u64,
-    /// Their stars, each times its weight, added up.
+    /// Sum of stars times weight.
     #[serde(default)]
     pub vote_stars: u64,
 }
 
-/// What a buyer counts for that paid so much in platform fees at one soul: nothing below [`FEE_OF_ONE`], then 1, and 1 more
-/// for ever larger steps. Two buyers are worth more than one that pays for both, and neither is had for less.
+/// A buyer's weight by the platform fees it paid at one soul: 0 below [`FEE_OF_ONE`], then it grows with the square
+/// root. Two buyers weigh more than one who pays the same sum, and no weight can be bought for less.
 pub fn weight_of_buyer(fees: Usdc) -> u64 {
     (fees.micro() / FEE_OF_ONE.micro()).isqrt()
 }
 
-/// What a rating counts for whose job brought the platform this fee, in micro-USDC: a whole vote at [`FEE_OF_ONE`], and
-/// never more.
+/// A rating's weight by its job's platform fee, in micro-USDC: a whole vote at [`FEE_OF_ONE`] or more.
 pub fn weight_of_vote(fee: Usdc) -> u64 {
     fee.min(FEE_OF_ONE).micro()
 }
@@ -94,7 +92,7 @@ impl From<&Soul> for Standing {
 }
 
 impl Standing {
-    /// Ratings by weight: how many whole ones they come to.
+    /// The weighted number of ratings, in whole votes.
     pub fn votes(self) -> f64 {
         self.vote_weight as f64 / FEE_OF_ONE.micro() as f64
     }
@@ -104,8 +102,8 @@ impl Standing {
         self.vote_stars as f64 / FEE_OF_ONE.micro() as f64
     }
 
-    /// From 0 to 1. Grows with every good rating and with every doubling of what backs the soul. [`document`] says the same
-    /// in words, and a test reckons it by those.
+    /// From 0 to 1. Grows with every good rating and with every doubling of the backing. [`document`] publishes the
+    /// same formula, and a test compares both.
     pub fn quality(self) -> f64 {
         let prior = f64::from(PRIOR_RATING_HUNDREDTHS) / 100.0 * f64::from(PRIOR_VOTES);
         let average = (prior + self.stars()) / (f64::from(PRIOR_VOTES) + self.votes());
@@ -114,7 +112,7 @@ impl Standing {
         (rating * f64::from(RATING_WEIGHT) + reputation * f64::from(REPUTATION_WEIGHT)) / 100.0
     }
 
-    /// The step the quality is posted under: the one it was posted under before, unless it has clearly left that.
+    /// The quality level to post: the earlier level, unless the quality has clearly left it.
     pub fn level(self, posted: Option<u8>) -> u8 {
         let steps = self.quality() * f64::from(LEVELS);
         match posted {
@@ -133,10 +131,10 @@ pub fn document() -> Value {
             "formula": "rating_weight * rating + reputation_weight * reputation",
             "rating": "((prior_rating * prior_votes + weighted_stars) / (prior_votes + weighted_votes) - 1) / 4",
             "reputation": "min(1, log2(1 + backing) / backing_doublings)",
-            "backing": "of each different buyer the whole part of sqrt(platform fees it paid at this soul / fee_of_one), \
-                        added up; the soul's own wallets are left out",
-            "votes": "each rating whose buyer proved to be its author weighs min(1, platform fee of its job / fee_of_one); \
-                      weighted_votes adds the weights up, weighted_stars the stars times their weights",
+            "backing": "the sum over distinct buyers of the whole part of sqrt(platform fees paid at this soul / fee_of_one); \
+                        the soul's own wallets are left out",
+            "votes": "each rating proven to come from the job's buyer weighs min(1, platform fee of its job / fee_of_one); \
+                      weighted_votes is the sum of the weights, weighted_stars the sum of stars times weight",
             "constants": {
                 "rating_weight": f64::from(RATING_WEIGHT) / 100.0,
                 "reputation_weight": f64::from(REPUTATION_WEIGHT) / 100.0,
@@ -148,13 +146,13 @@ pub fn document() -> Value {
             "range": [0, 1],
         },
         "typos": "one in words of 4 to 7 letters, two in longer ones; a letter added, removed, changed or swapped with its neighbour",
-        "what_does_not_count": "prices; age; how many buyers or ratings there are, apart from what they paid in fees, because \
-                                wallets cost nothing; what a soul's own wallets buy of it; how much was paid back",
+        "what_does_not_count": "prices; age; the number of buyers or ratings, apart from the fees they paid, because \
+                                wallets cost nothing; purchases by the soul's own wallets; refunds",
         "list": "GET /v1/soul and /v1/soul/browse are sorted by completed jobs alone",
         "bounds": {
             "items_read_per_search": super::search::MAX_ITEMS,
             "quality_levels": LEVELS,
-            "note": "of words that very many souls have, the best by quality are read; total_relation then says at_least",
+            "note": "for words that very many souls use, only the best by quality are read; total_relation is then at_least",
         },
     })
 }
@@ -163,7 +161,7 @@ pub fn document() -> Value {
 mod tests {
     use super::*;
 
-    /// Whole votes of so many stars each.
+    /// The quality with `votes` whole votes of `stars` stars each.
     fn rated(stars: u64, votes: u64, backing: u64) -> f64 {
         let weight = votes * FEE_OF_ONE.micro();
         Standing { backing, vote_weight: weight, vote_stars: stars * weight }.quality()
@@ -180,19 +178,19 @@ mod tests {
     }
 
     #[test]
-    fn weights_follow_fees_and_cannot_be_split_into() {
+    fn weights_follow_fees() {
         let fee = |micro| weight_of_buyer(Usdc::from_micro(micro));
         assert_eq!([fee(0), fee(49_999), fee(50_000), fee(199_999), fee(200_000), fee(5_000_000)], [0, 0, 1, 1, 2, 10]);
         let vote = |micro| weight_of_vote(Usdc::from_micro(micro));
         assert_eq!([vote(0), vote(2_000), vote(50_000), vote(10_000_000)], [0, 2_000, 50_000, 50_000]);
     }
 
-    /// What a seller pays that passes a rival of twenty buyers and ten good ratings, all made up.
+    /// What a seller must pay in invented sales to pass a rival with twenty buyers and ten good ratings.
     #[test]
-    fn a_place_costs_what_its_buyers_cost() {
-        // Of the cheapest text, for a millionth, nothing is the platform's; of the cheapest service 0.002.
+    fn buying_a_rank_costs_its_fees() {
+        // The cheapest text (a millionth of a dollar) brings no platform fee; the cheapest service brings 0.002.
         let (text_fee, service_fee) = (0u64, 2_000u64);
-        // Before: distinct buyers and ratings by their number.
+        // The earlier formula: distinct buyers and ratings by number.
         let before = |buyers: f64, votes: f64| {
             let rating = ((17.5 + 5.0 * votes) / (5.0 + votes) - 1.0) / 4.0;
             0.6 * rating + 0.4 * (buyers + 1.0).log2() / 20.0
@@ -200,7 +198,7 @@ mod tests {
         let fakes = (1u32..).find(|fakes| before(f64::from(*fakes), 10.0) > before(20.0, 10.0)).unwrap();
         let paid_before = u64::from(fakes) * text_fee + 10 * service_fee;
         assert_eq!((fakes, paid_before), (21, 20_000), "two cents, for ratings alone");
-        // Now: the same rival, whose buyers paid 0.50 each.
+        // The present formula: the same rival, whose buyers paid 0.50 each.
         let rival = rated(5, 10, 20 * weight_of_buyer(Usdc::from_micro(100_000)));
         let made_up = |fakes: u64, fee: u64| {
             let (buyer, vote) = (weight_of_buyer(Usdc::from_micro(fee)), weight_of_vote(Usdc::from_micro(fee)));
@@ -216,12 +214,12 @@ mod tests {
     }
 
     #[test]
-    fn a_step_is_kept_until_it_is_clearly_left() {
+    fn a_level_is_kept_until_it_is_clearly_left() {
         let at = |backing: u64| Standing { backing, ..Standing::default() };
         let level = at(100).level(None);
         assert_eq!(at(110).level(Some(level)), level);
         assert!(at(1_000).level(Some(level)) > level);
-        // From the first buyer to the millionth a soul is posted anew a few times, not a million.
+        // Up to a million buyers, a soul is posted again only a few times.
         let (mut moves, mut posted) = (0, at(0).level(None));
         for backing in 0..1_000_000 {
             let now = at(backing).level(Some(posted));
@@ -231,7 +229,7 @@ mod tests {
         assert!((5..20).contains(&moves), "{moves}");
     }
 
-    /// Reckons a formula as it is published: numbers, names, `+ - * /`, brackets, `min` and `log2`.
+    /// Evaluates a published formula: numbers, names, `+ - * /`, brackets, `min` and `log2`.
     struct Reckoner<'a> {
         left: Vec<&'a str>,
         known: &'a dyn Fn(&str) -> f64,
@@ -313,8 +311,7 @@ mod tests {
         }
     }
 
-    /// What is published is what is done: the formula of the document, with the constants of the document, comes to the
-    /// quality that searches go by.
+    /// The published formula with the published constants yields the quality that searches use.
     #[test]
     fn the_published_formula_is_the_one_that_ranks() {
         let quality = &document()["quality"];

@@ -1,5 +1,5 @@
-//! Ratings: once, by the buyer, of a completed job. The job's mark and the soul's sum change in one transaction, so the
-//! average is exact however many rate at once. Only ratings that are proven to be the buyer's count.
+//! Ratings: one per completed job, by its buyer. The job and the soul's sums change in one transaction, so the average
+//! is exact under concurrent ratings. Only ratings that are proven to come from the buyer count.
 
 use base::clock::Timestamp;
 use base::ids::AgentId;
@@ -15,9 +15,9 @@ use super::reputation;
 use super::soul::{self, Slug};
 use super::totals::{self, Change};
 
-const OWN: &str = "a soul's own wallet does not rate it";
+const OWN: &str = "a soul's own wallet may not rate it";
 
-/// What one buyer's ratings of a soul come to, added up.
+/// The sums of one buyer's ratings of a soul.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Votes {
     rating_sum: i64,
@@ -37,15 +37,15 @@ impl Votes {
     /// The members of a soul's record that hold ratings, for an update's `ADD`.
     pub const ADDED: &'static str = "#rating_sum :sum, #rating_count :count, #vote_stars :stars, #vote_weight :weight";
 
-    /// Binds what takes these ratings out of a soul's record.
+    /// Binds the values that subtract these ratings from a soul's record.
     pub fn taken_out(self, write: Write) -> Result<Write, StoreError> {
         let write = write.bind("sum", -self.rating_sum)?.bind("count", -self.rating_count)?;
         write.bind("stars", -self.vote_stars)?.bind("weight", -self.vote_weight)
     }
 }
 
-/// What a buyer's ratings of a soul come to, and the writes that take them out of all but the soul's record and let no more
-/// come. Refused if they change meanwhile.
+/// A buyer's ratings of a soul, and the writes that remove them and refuse further ones. The soul's own record is left
+/// to the caller. Refused if the ratings change meanwhile.
 pub async fn close(db: &Db, soul: &str, agent: AgentId) -> Result<(Votes, Vec<Write>), StoreError> {
     let found: Option<Votes> = db.get_latest(&db.tables.souls, votes_key(soul, agent)).await?;
     let closed = Write::put(&db.tables.souls, votes_key(soul, agent), &Votes { closed: true, ..Votes::default() })?;
@@ -59,8 +59,8 @@ pub async fn close(db: &Db, soul: &str, agent: AgentId) -> Result<(Votes, Vec<Wr
     Ok((votes, writes))
 }
 
-/// Rates a job, 1 to 5. A bare address may rate, and anybody can write one: such a rating is kept with the job and counts for
-/// nothing. A rating that is proven to be the buyer's counts, and takes the place of one that is not.
+/// Rates a job, 1 to 5. A caller may name the buyer's address without proof. Such a rating is stored with the job and
+/// does not count. A proven rating counts, and replaces an unproven one.
 ///
 /// # Errors
 /// 400 `job_not_completed`, 400 `already_rated`; 403 for a soul that bought from itself.
@@ -114,10 +114,10 @@ pub async fn rate(
     }
 }
 
-/// The writes that count a rating. The first is refused if the buyer's wallet has turned out to be the soul's own.
+/// The writes that count a rating. The first is refused if the buyer's wallet is the soul's own.
 fn count(db: &Db, sold: &Sold, buyer: AgentId, rating: u8, now: Timestamp) -> Result<Vec<Write>, StoreError> {
     let stars = i64::from(rating);
-    // The average of all is shown, and the soul is ranked by what its raters paid.
+    // The average shows all ratings alike; the ranking weights them by the fee that was paid.
     let weight = i64::try_from(ranking::weight_of_vote(sold.split.fee)).map_err(StoreError::new)?;
     let added = format!("ADD {}", Votes::ADDED);
     let add = |key: Key, condition: &str| {

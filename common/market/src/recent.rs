@@ -1,7 +1,8 @@
-//! How often a soul's text was bought lately: counts by the hour for two days, and by the day for a month (UTC).
+//! Recent purchases of a soul's text: counts per hour for two days and per day for a month (UTC), in one small item per
+//! soul.
 //!
-//! One small item for each soul. "The last 24 hours" are the last 24 hours of the clock, this one included, and "the last
-//! 7 days" the last 7 days of the calendar, today included: both may lack what lies before the begun one.
+//! "Last 24 hours" means the last 24 clock hours including the current one, and "last 7 days" the last 7 calendar days
+//! including today. So both may be shorter by the part of the current hour or day that is still to come.
 
 use base::clock::Timestamp;
 use platform::store::{Db, Key, StoreError, Write};
@@ -17,13 +18,13 @@ const KEPT_DAYS: i64 = 31;
 /// The stored counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recent {
-    /// Hours since 1970, and how many in each.
+    /// Hours since 1970, with their counts.
     hours: Vec<(i64, u32)>,
-    /// Days since 1970, and how many in each.
+    /// Days since 1970, with their counts.
     days: Vec<(i64, u32)>,
 }
 
-/// What the profile shows (mission document, "Soul profile").
+/// The figures on a profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Purchases {
     pub last_24h: u64,
@@ -43,7 +44,7 @@ impl Recent {
         }
     }
 
-    /// Forgets what is too old to be shown.
+    /// Drops counts that are too old to be shown.
     pub fn forget(&mut self, now: Timestamp) {
         self.hours.retain(|(hour, _)| *hour > now.secs().div_euclid(HOUR_SECS) - KEPT_HOURS);
         self.days.retain(|(day, _)| *day > now.secs().div_euclid(DAY_SECS) - KEPT_DAYS);
@@ -70,12 +71,12 @@ fn key(soul: &str) -> Key {
     Key::new(partition(soul), "RECENT")
 }
 
-/// The counts as the latest write left them.
+/// The counts by a consistent read.
 pub async fn load_latest(db: &Db, soul: &str) -> Result<Recent, StoreError> {
     Ok(db.get_latest(&db.tables.souls, key(soul)).await?.unwrap_or_default())
 }
 
-/// Purchases of a soul's text, a little behind the latest.
+/// Purchases of a soul's text, by an eventually consistent read.
 pub async fn purchases(db: &Db, soul: &str, now: Timestamp) -> Result<Purchases, StoreError> {
     let recent: Option<Recent> = db.get(&db.tables.souls, key(soul)).await?;
     Ok(recent.unwrap_or_default().purchases(now))
@@ -86,10 +87,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_older_falls_out() {
+    fn old_purchases_are_dropped() {
         let now = Timestamp::from_secs(1_795_249_530);
         let mut recent = Recent::default();
-        // Counted in any order, and late.
+        // In any order, some of them late.
         for hours in [0, 400, 23, 25, 160, 0, 700, 800] {
             recent.count(Timestamp::from_secs(now.secs() - hours * HOUR_SECS));
         }

@@ -1,14 +1,14 @@
-//! A registration under a name of its caller's own (`Idempotency-Key`): the same name and body make one soul, and lead to
-//! its key again, also where the first answer was lost or its process died.
+//! Registration under an `Idempotency-Key`. The same key and body create one soul and return its soul key again, even
+//! if the first answer was lost or the process died.
 //!
-//! Nobody is known yet who registers, so a name is its source address's: whoever guesses it elsewhere gets nothing. The soul
-//! key is derived from the service's secret, the name and the body, so that it can be told again and is kept nowhere; once
-//! it was replaced, it is not told any more.
+//! The caller is not authenticated yet, so the idempotency key is bound to the source address: from another address it
+//! is useless. The soul key is derived from the deployment's secret, the idempotency key and the body. So it can be
+//! returned again without being stored. Once it is rotated, it is no longer returned.
 //!
-//! | what dies | what the same request finds |
+//! | crash | result of a retry |
 //! |---|---|
-//! | before the soul is made | nothing was registered: it is, under the same key |
-//! | between the soul and its answer | its own soul, by the key: the answer |
+//! | before the soul is created | the soul is created, under the same soul key |
+//! | after the soul, before its answer | finds its soul by the key, and answers |
 
 use axum::response::Response;
 use base::digest::sha256_parts;
@@ -22,7 +22,7 @@ use serde_json::{Map, Value, json};
 use super::registry::{self, Registered};
 use super::{Market, soul, view, webhook};
 
-/// Registers a soul, once under its name if it has one, and answers.
+/// Registers a soul (once, if there is an idempotency key) and answers.
 pub async fn answer(market: &Market, sent: &HeaderMap, body: &Map<String, Value>) -> Result<Response, ApiError> {
     let Some(name) = headers::idempotency_key(sent)? else {
         let made = registry::register(market, body, None).await?;
@@ -54,7 +54,7 @@ pub async fn answer(market: &Market, sent: &HeaderMap, body: &Map<String, Value>
             Ok(private_json(StatusCode::OK, &answer))
         }
         Err(error) => {
-            // Nothing was registered, or it is found again by its key.
+            // Nothing was registered, or a retry finds the soul by its key.
             taken.release(&market.app).await?;
             Err(error)
         }
@@ -72,7 +72,7 @@ fn shown(market: &Market, made: &Registered) -> Value {
     answer
 }
 
-/// Puts the secrets back into an answer that was kept without them, as long as the key is the soul's.
+/// Puts the secrets back into a stored answer, unless the soul key was rotated.
 async fn tell_again(market: &Market, answer: &mut Value, secret: &str) -> Result<(), ApiError> {
     let slug = answer["soul_agent"]["slug"].as_str().unwrap_or_default().to_owned();
     let soul = soul::load_latest(&market.app.db, &slug).await?;

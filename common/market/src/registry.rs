@@ -1,5 +1,5 @@
-//! Registering, and everything a seller changes of its soul and its services. Each change is one transaction ([`commit`]),
-//! whose conditions decide every race; what strangers find follows right after it ([`index::update`]).
+//! Registration, and every change a seller makes to its soul and services. Each change is one transaction ([`commit`]),
+//! whose conditions decide races. The public index is updated right after it ([`index::update`]).
 
 use std::time::Duration;
 
@@ -25,24 +25,24 @@ use super::soul::{self, Slug, Soul, SoulPointer, SoulStatus, TextVersion};
 use super::trials;
 use super::{Market, webhook};
 
-/// A change that met another is tried again on what that one left, so often.
+/// Retries of a change when another writer came first.
 const TRIES: u32 = 8;
 
-/// The number of the webhook that a registration brings with its service.
+/// The webhook number of a service that is created by a registration.
 pub const FIRST_WEBHOOK: u32 = 1;
 
-/// What a registration made. The key is here and nowhere else.
+/// A new registration. The key is not stored anywhere.
 pub struct Registered {
     pub soul: Soul,
     pub key: String,
     pub service: Option<Service>,
 }
 
-/// Registers a soul and perhaps its first service.
+/// Registers a soul and, if given, its first service.
 ///
-/// Only a body that is good, and that our own rules let pass, counts against the limit of its source; whether the slug and
-/// the text are free is found out after that, so guessing them counts. The same registration again is refused, because the
-/// slug is taken, unless it comes with the key that the soul was `named` by.
+/// Only a valid body that passes the safety rules counts against the rate limit of its source. Whether the slug and the
+/// text are free is checked after that, so guessing them counts. Repeating a registration fails because the slug is
+/// taken, unless `named` is the key that the soul was created with.
 pub async fn register(
     market: &Market,
     body: &Map<String, Value>,
@@ -75,7 +75,7 @@ pub async fn register(
         && let Some(there) = soul::load_latest(&market.app.db, form.slug.as_str()).await?
         && there.key_hash == soul::key_hash(key)
     {
-        // Made before, and its answer was lost: it does not count again.
+        // Created before, but the answer was lost: the retry does not count.
         return Ok(Registered { soul: there, key: key.clone(), service });
     }
     limits::take(&market.app, Subject::source(), Class::Register).await?;
@@ -118,7 +118,7 @@ async fn enter(
         created: now,
         updated: now,
     };
-    // Before the soul says it is there. A text whose soul is refused stays behind: it is named by what it says.
+    // The blob comes before the record that refers to it. If the soul is refused the blob stays; its name is its hash.
     app.blobs.put(&soul::text_blob(&text_hash), "text/markdown; charset=utf-8", form.soul_md.into_bytes()).await?;
     let leads = SoulPointer { soul: soul.slug.clone() };
     let slug = soul.slug.as_str();
@@ -142,7 +142,8 @@ async fn enter(
     Ok(Registered { soul, key, service })
 }
 
-/// The soul of this slug, if this very registration made it and its answer was lost: nobody else has its key.
+/// The existing soul of this slug, if this same registration created it and the answer was lost: only then the keys
+/// match.
 async fn made_before(app: &App, asked: Soul, key: String, service: Option<Service>) -> Result<Registered, ApiError> {
     let there = latest(app, &asked.slug).await?;
     if there.key_hash != asked.key_hash {
@@ -151,7 +152,7 @@ async fn made_before(app: &App, asked: Soul, key: String, service: Option<Servic
     Ok(Registered { soul: there, key, service })
 }
 
-/// Gives a soul a new text. The same text again keeps the version; another soul's is refused.
+/// Publishes a new text. The same text keeps the version. A text that belongs to another soul is refused.
 pub async fn change_text(
     market: &Market,
     slug: &Slug,
@@ -186,7 +187,7 @@ pub async fn change_text(
             .bind("bytes", text.len())?
             .bind("now", now)?
             .bind("version", soul.version)?;
-        // A soul keeps every text it ever had: who bought one may not register it.
+        // A soul keeps the claim on all its texts, so that a buyer of one cannot register it.
         let claim = Write::put(souls, soul::text_key(&hash), &SoulPointer { soul: slug.clone() })?
             .only_if("attribute_not_exists(#pk) OR #soul = :soul")
             .bind("soul", slug)?;
@@ -202,7 +203,7 @@ pub async fn change_text(
     Err(ApiError::RequestInProgress)
 }
 
-/// Refuses a text that a service's price does not pay the model to read.
+/// Refuses a text that is too long for the price of a model service.
 async fn check_services_afford(market: &Market, slug: &Slug, bytes: usize) -> Result<(), ApiError> {
     if !market.has_model() {
         return Ok(());
@@ -220,7 +221,7 @@ async fn check_services_afford(market: &Market, slug: &Slug, bytes: usize) -> Re
     if wrong.is_empty() { Ok(()) } else { Err(ApiError::InvalidRequest(wrong)) }
 }
 
-/// Sets what the text costs: nothing is free, `None` is not for sale.
+/// Sets the price of the text. 0 is free, `None` is not for sale.
 pub async fn change_price(app: &App, slug: &Slug, price: Option<Usdc>) -> Result<(), ApiError> {
     let key = soul::key(slug.as_str());
     let expression = match price {
@@ -236,8 +237,8 @@ pub async fn change_price(app: &App, slug: &Slug, price: Option<Usdc>) -> Result
     commit(app, slug, vec![write]).await.map_err(unavailable)
 }
 
-/// Replaces a soul's key. The old one opens nothing from here on; if the answer with the new one is lost, so is the key,
-/// and only an operator can help (docs/DEPLOY.md).
+/// Replaces a soul's key. The old key is invalid at once. If the answer with the new key is lost, only an operator can
+/// help (docs/DEPLOY.md).
 pub async fn rotate_key(app: &App, soul: &Soul) -> Result<String, ApiError> {
     let souls = &app.db.tables.souls;
     let fresh = soul::new_key();
@@ -251,13 +252,13 @@ pub async fn rotate_key(app: &App, soul: &Soul) -> Result<String, ApiError> {
     let gone = Write::delete(souls, soul::key_key(&soul.key_hash));
     match app.db.transact(&[change, leads, gone]).await {
         Ok(()) => Ok(fresh),
-        // Somebody else with the same key was faster: this one opens nothing any more.
+        // A concurrent rotation with the same key won, so this key is invalid now.
         Err(WriteError::Refused(_)) => Err(ApiError::SoulKeyRequired),
         Err(error) => Err(unavailable(error)),
     }
 }
 
-/// What a change of a service made: the service, and the secret of its webhook if that is new.
+/// The result of a change: the service, and the webhook secret if it is new.
 pub struct Offered {
     pub service: Service,
     pub webhook_secret: Option<String>,
@@ -295,7 +296,7 @@ pub async fn change_service(
 ) -> Result<Offered, ApiError> {
     let ground = market.ground(TextOf::soul(soul));
     let change = Change::read(body, &ground).map_err(ApiError::InvalidRequest)?;
-    // Whether there is such a service is nobody's secret, and the first thing to say.
+    // Existence is public, so it is checked before anything else.
     find_service(&market.app, &soul.slug, name).await?;
     publishable(market, &change).await?;
     let changed = |service: &Service| change.apply(service, &ground).map_err(ApiError::InvalidRequest);
@@ -306,11 +307,11 @@ pub async fn change_service(
 pub async fn change_program(market: &Market, soul: &Soul, name: &str, bytes: Vec<u8>) -> Result<Offered, ApiError> {
     let runs_programs = |service: &Service| match service.terms.executor {
         service::Executor::Program => Ok(()),
-        _ => Err(ApiError::field("executor", "is not program; change the service first")),
+        _ => Err(ApiError::field("executor", "must be program before a program is uploaded")),
     };
     let service = find_service(&market.app, &soul.slug, name).await?;
     runs_programs(&service)?;
-    // What cannot be started is refused here, and not to the first buyer.
+    // A program that cannot start is refused at upload, before it is sold.
     inspect(&bytes).map_err(|problems| {
         ApiError::InvalidRequest(problems.into_iter().map(|problem| FieldError::new("", problem)).collect())
     })?;
@@ -332,21 +333,21 @@ pub async fn change_program(market: &Market, soul: &Soul, name: &str, bytes: Vec
         Ok(changed)
     };
     let offered = update_service(market, &soul.slug, name, changed).await;
-    // A write that failed may have been applied; what was refused was not.
+    // A failed write may still have been applied. A refused one was not.
     if !matches!(offered, Ok(_) | Err(ApiError::Unavailable(_))) {
         market.app.blobs.delete(&blob).await?;
     }
     offered
 }
 
-/// Takes a service off the market. Once or often is the same.
+/// Takes a service off the market. Idempotent.
 pub async fn disable_service(market: &Market, soul: &Soul, name: &str) -> Result<(), ApiError> {
     let changed = |service: &Service| Ok(Service { active: false, ..service.clone() });
     update_service(market, &soul.slug, name, changed).await.map(drop)
 }
 
-/// Makes a change on what the latest one left. Terms that differ become a new version, which is kept; everything else is
-/// written by attribute, and only what differs, so that counters and other changes stay.
+/// Applies a change to the latest record. Changed terms become a new version, which is kept. Everything is written by
+/// attribute, so that counters and concurrent changes are not overwritten.
 async fn update_service(
     market: &Market,
     soul: &Slug,
@@ -361,7 +362,7 @@ async fn update_service(
         if after == before {
             return Ok(market.offered(soul, after, before.terms.webhook_number));
         }
-        // Later than before, whatever the clock says: it is what tells this change from the next.
+        // Strictly later than before, even if the clock is not: the next condition compares it.
         after.updated = app.clock.now().max(before.updated.plus(Duration::from_millis(1)));
         let new_terms = after.terms != before.terms;
         if new_terms {
@@ -382,7 +383,7 @@ async fn update_service(
         let expression = format!(
             "SET #terms = :terms, #active = :active, #category = :category, #updated = :now{described}{tested}{remove}"
         );
-        // What anybody changed since shows in one of these two.
+        // Every concurrent change alters one of these two.
         let mut write = Write::update(souls, key.clone(), &expression)
             .only_if("#terms.#version = :version AND #updated = :before")
             .bind("terms", &after.terms)?
@@ -404,7 +405,7 @@ async fn update_service(
         if new_terms || after.test_cases != before.test_cases || after.active != before.active {
             writes.extend(trials::ask(&app.db, soul, &after, after.updated)?);
         }
-        // Copied before the change: at every moment a sold job finds its program in one of the two places.
+        // Copied before the change, so that a sold job always finds its program in one of the two places.
         let is_replaced = after.terms.program_blob() != before.terms.program_blob();
         let replaced = if is_replaced { service::copy_replaced(&*app.blobs, &before.terms).await? } else { None };
         match commit(app, soul, writes).await {
@@ -424,12 +425,12 @@ async fn update_service(
 }
 
 impl Market {
-    /// What forms of services have to know of the deployment.
+    /// What service forms must know about the deployment.
     pub fn ground<'a>(&'a self, text: TextOf<'a>) -> DeploymentLimits<'a> {
         DeploymentLimits { catalog: self.app.catalog, model: self.model, text, policy: &self.gate.fetch_policy }
     }
 
-    /// The secret of a webhook is shown when its address is new.
+    /// The webhook secret is returned only when the URL is new.
     fn offered(&self, soul: &Slug, service: Service, number_before: u32) -> Offered {
         let number = service.terms.webhook_number;
         let is_new = service.terms.webhook_url.is_some() && number != number_before;
@@ -447,8 +448,8 @@ impl Registered {
     }
 }
 
-/// Takes a soul off the market, or lets it back: what an operator does (docs/DEPLOY.md). Nothing new is sold from then on;
-/// what was bought is finished, and payouts wait.
+/// Suspends a soul or reactivates it, on an operator's behalf (docs/DEPLOY.md). A suspended soul sells nothing new;
+/// sold jobs finish, and payouts wait.
 pub async fn suspend(app: &App, slug: &Slug, suspended: bool) -> Result<(), WriteError> {
     let expression = if suspended { "SET #status = :status REMOVE #listed" } else { "SET #status = :status" };
     let status = if suspended { SoulStatus::Suspended } else { SoulStatus::Active };
@@ -459,13 +460,13 @@ pub async fn suspend(app: &App, slug: &Slug, suspended: bool) -> Result<(), Writ
     commit(app, slug, vec![write]).await
 }
 
-/// Every change of a soul or its services: all of it or nothing, and then what strangers find. The refusals are in the
-/// order of the writes given.
+/// Commits a change of a soul or its services in one transaction, then updates the index. Refusals are numbered in the
+/// order of `writes`.
 pub async fn commit(app: &App, slug: &Slug, mut writes: Vec<Write>) -> Result<(), WriteError> {
-    // If this process ends before the soul is found as it then is, the scheduler sees the mark.
+    // If the process dies before the index is updated, the scheduler finds this mark.
     writes.push(index::pending(&app.db, slug, app.clock.now()).map_err(WriteError::Failed)?);
     app.db.apply(writes).await?;
-    // The change is made, and its answer may hold a key that is shown once.
+    // Index errors are only logged: the change is made, and its answer may hold a key that is shown once.
     if let Err(error) = index::update(&app.db, slug, app.clock.now()).await {
         log::failure("a soul's index is behind", &error);
     }

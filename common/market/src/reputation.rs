@@ -1,10 +1,9 @@
-//! What a soul's sales say of it, beside the average of its ratings: how many different buyers paid, how many came back,
-//! how often the money went back, and how long the work took.
+//! Figures about a soul's sales besides its ratings: distinct buyers, repeat buyers, refund rate and durations.
 //!
-//! A sale to a wallet that is or ever was the soul's own says nothing and is left out: a seller may buy from itself,
-//! but not its reputation. What such a wallet bought before it was linked is taken out when it is.
+//! Sales to a wallet that is or was the soul's own are left out, so that a seller cannot buy itself a reputation.
+//! Purchases made before such a wallet was linked are removed when it is linked.
 //!
-//! All of it is written by whoever changes the seller's balance, under the balance's revision (`counting`).
+//! Every write happens together with the seller's balance, under the balance's revision (`counting`).
 
 use base::ids::AgentId;
 use base::money::Usdc;
@@ -16,44 +15,44 @@ use serde_json::{Value, json};
 use super::ranking;
 use super::soul::partition;
 
-/// Durations are of the last so many services done.
+/// Number of recent executions whose durations are kept.
 const SAMPLE: usize = 200;
 
 /// The stored figures.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reputation {
-    /// Sales that were good, of services and of the text.
+    /// Completed sales, of services and of the text.
     pub completed: u64,
-    /// Sales that failed and were paid back.
+    /// Failed sales, which were refunded.
     pub refunded: u64,
-    /// Different buyers of good sales.
+    /// Distinct buyers of completed sales.
     pub buyers: u64,
-    /// Those of them that bought more than once.
+    /// Buyers of more than one completed sale.
     pub repeat_buyers: u64,
-    /// What they count for ([`ranking::weight_of_buyer`]), added up.
+    /// Sum of the buyers' weights ([`ranking::weight_of_buyer`]).
     #[serde(default)]
     pub backing: u64,
-    /// How long the last services took from payment to result, in milliseconds, in the order they were counted.
+    /// Milliseconds from payment to result of the last executions, in counting order.
     pub durations: Vec<u32>,
 }
 
-/// What one agent bought of a soul.
+/// One agent's purchases from a soul.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Buyer {
     #[serde(default)]
     pub completed: u64,
     #[serde(default)]
     pub refunded: u64,
-    /// Platform fees of the completed ones, in micro-USDC.
+    /// Platform fees of the completed sales, in micro-USDC.
     #[serde(default)]
     pub fees: Usdc,
-    /// Its wallet is or was the soul's own (see [`super::wallet`]).
+    /// The wallet is or was the soul's own (see [`super::wallet`]).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub linked: bool,
 }
 
 impl Reputation {
-    /// Counts an ended sale, unless the buyer is the seller.
+    /// Counts an ended sale. A sale to the soul's own wallet changes only the buyer's row.
     pub fn count(&mut self, earning: &Earning, buyer: &mut Buyer) {
         let before = ranking::weight_of_buyer(buyer.fees);
         match earning.ended {
@@ -83,7 +82,7 @@ impl Reputation {
         }
     }
 
-    /// Takes out what a buyer bought that turns out to be the seller. How long its jobs took stays among the durations.
+    /// Removes the purchases of a buyer that is the soul's own wallet. Their durations stay.
     pub fn take_out(&mut self, buyer: &mut Buyer) {
         if std::mem::replace(&mut buyer.linked, true) {
             return;
@@ -95,7 +94,7 @@ impl Reputation {
         self.repeat_buyers = self.repeat_buyers.saturating_sub(u64::from(buyer.completed > 1));
     }
 
-    /// The share of the sample's durations that is not above it, in seconds with a decimal; `None` without a sample.
+    /// A percentile of the durations, in seconds with one decimal; `None` without durations.
     fn percentile(&self, per_cent: usize) -> Option<f64> {
         let mut sorted = self.durations.clone();
         sorted.sort_unstable();
@@ -104,7 +103,7 @@ impl Reputation {
         Some(f64::from(millis.saturating_add(50) / 100) / 10.0)
     }
 
-    /// The public figures. Shares are from 0 to 1, and `null` where there is nothing to share.
+    /// The public figures. Rates are from 0 to 1, or `null` without a basis.
     pub fn to_json(&self) -> Value {
         json!({
             "distinct_buyers": self.buyers,
@@ -141,17 +140,17 @@ fn buyer_key(soul: &str, agent: AgentId) -> Key {
     Key::new(partition(soul), format!("BUYER#{agent}"))
 }
 
-/// The figures as the latest write left them.
+/// The figures by a consistent read.
 pub async fn load_latest(db: &Db, soul: &str) -> Result<Reputation, StoreError> {
     Ok(db.get_latest(&db.tables.souls, key(soul)).await?.unwrap_or_default())
 }
 
-/// What an agent bought of a soul, as the latest write left it.
+/// An agent's purchases from a soul, by a consistent read.
 pub async fn buyer(db: &Db, soul: &str, agent: AgentId) -> Result<Buyer, StoreError> {
     Ok(db.get_latest(&db.tables.souls, buyer_key(soul, agent)).await?.unwrap_or_default())
 }
 
-/// What the profile shows of a soul's sales, a little behind the latest.
+/// The public figures by an eventually consistent read.
 pub async fn public(db: &Db, soul: &str) -> Result<Value, StoreError> {
     let reputation: Option<Reputation> = db.get(&db.tables.souls, key(soul)).await?;
     Ok(reputation.unwrap_or_default().to_json())
@@ -172,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buyer_that_turns_out_to_be_the_seller_leaves_nothing_behind() {
+    fn purchases_by_the_souls_own_wallet_are_removed_once() {
         let durations = vec![1];
         let mut reputation =
             Reputation { completed: 5, refunded: 2, buyers: 2, repeat_buyers: 1, backing: 5, durations };

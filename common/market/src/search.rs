@@ -1,9 +1,9 @@
-//! Souls by words of their name, slug and bio, ranked ([`super::ranking`]).
+//! Ranked search for souls by the words of name, slug and bio ([`super::ranking`]).
 //!
-//! Three rounds, whatever there is in the table: the lists of the query's words, of its neighbours and of names that begin
-//! with it, together with the buckets of the vocabulary; then, if that found little, the lists of the words it may have
-//! meant; then the records of the best, by which they are judged again. Every list is read from its best end and has a
-//! limit, and all limits together are [`MAX_ITEMS`].
+//! Three rounds of reads, whatever the size of the table. First the lists of the query's words, of adjacent words and
+//! of names that begin with the query, with the vocabulary's buckets. Then, if little was found, the lists of similar
+//! words. Then the records of the best, to confirm the match. Every list is read from its best end up to a limit; all
+//! limits together are [`MAX_ITEMS`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,38 +29,38 @@ pub const MAX_QUERY: usize = 200;
 
 /// Names that begin with the query.
 const NAMES: usize = 40;
-/// Words whose lists are read: the longest, which are the rarest.
+/// Words whose lists are read: the longest, because they are usually the rarest.
 const LISTS: usize = 4;
-/// Read of the list of a single word, and of each of several.
+/// Rows read of the list of a single word, and of each of several.
 const ALONE: usize = 160;
 const EACH: usize = 60;
-/// Read of each list of two neighbours, of which there are three.
+/// Rows read of each list of adjacent words (at most three lists).
 const PAIR: usize = 25;
-/// Lists of words that may have been meant, and what is read of each.
+/// Lists of similar words, and rows read of each.
 const NEAR_LISTS: usize = 6;
 const NEAR_EACH: usize = 20;
-/// Buckets of the vocabulary: ten for each word, and the beginnings of the last.
+/// Vocabulary buckets: ten per word, and one for beginnings of the last word.
 const BUCKETS: usize = LISTS * 10 + 1;
-/// Records beyond those that are shown, for those that turn out not to match.
+/// Extra records, for those that no longer match.
 const SPARE: usize = 10;
-/// If the words as written find fewer, typos are looked at.
+/// Typos are tried if the exact words find fewer souls than this.
 const FEW: usize = 5;
 
-/// No search reads more items.
+/// Upper bound of the items that one search reads.
 pub const MAX_ITEMS: usize =
     NAMES + LISTS * EACH + (LISTS - 1) * PAIR + BUCKETS + NEAR_LISTS * NEAR_EACH + MAX_RESULTS + SPARE;
 const _: () = assert!(MAX_ITEMS <= 600 && ALONE <= LISTS * EACH);
 
-/// What was found.
+/// The result of a search.
 pub struct Results {
     pub found: Vec<(Soul, Match)>,
-    /// Souls that match, as far as lists were read.
+    /// Matching souls, as far as the lists were read.
     pub total: usize,
-    /// Some list had more than was read of it.
+    /// Some list had more rows than were read.
     pub cut: bool,
 }
 
-/// A posting, as it lies in the table.
+/// A posting as it is stored.
 #[derive(Deserialize)]
 struct Row {
     sk: String,
@@ -68,7 +68,7 @@ struct Row {
     posting: Posting,
 }
 
-/// Candidates by their slugs, and whether a list was cut.
+/// Candidates by slug, and whether a list was cut.
 #[derive(Default)]
 struct Gathered {
     souls: BTreeMap<Slug, (u8, Posting)>,
@@ -89,7 +89,7 @@ impl Gathered {
         }
     }
 
-    /// Those that match, best first.
+    /// The matching candidates, best first.
     fn matching(&self, asked: &Asked, category: Option<Category>) -> Vec<(&Slug, Match)> {
         let mut found = Vec::new();
         for (slug, (level, posting)) in &self.souls {
@@ -157,7 +157,7 @@ pub async fn search(db: &Db, query: &str, category: Option<Category>, limit: usi
         gathered.take(rows, limit);
     }
 
-    // The words that may have been meant: how the last goes on, and, if little was found, what others are a typo of.
+    // Similar words: completions of the last word and, if little was found, typo corrections of all words.
     let full = |found: &[(&Slug, Match)]| found.iter().filter(|(_, matched)| matched.missing == 0).count();
     let few = full(&gathered.matching(&asked, category)) < FEW;
     let mut more: Vec<Near> = Vec::new();
@@ -193,7 +193,7 @@ pub async fn search(db: &Db, query: &str, category: Option<Category>, limit: usi
     Ok(Results { found, total, cut: gathered.cut })
 }
 
-/// Judges a soul by its record: what was posted may be of yesterday.
+/// Checks a match against the record, because a posting may be outdated.
 fn confirm(asked: &Asked, soul: Soul) -> Option<(Soul, Match)> {
     let slug = soul.slug.as_str();
     let (name, title) = (posting::joined(&soul.name), posting::title(&soul.name, slug));
@@ -205,7 +205,7 @@ fn confirm(asked: &Asked, soul: Soul) -> Option<(Soul, Match)> {
 }
 
 impl Results {
-    /// The body of `GET /v1/soul/search` (mission document; `total`, `tier`, `quality` and `why` are ours).
+    /// The body of `GET /v1/soul/search`.
     pub fn to_json(&self, query: &str) -> Value {
         let item = |(soul, matched): &(Soul, Match)| {
             json!({
@@ -213,7 +213,7 @@ impl Results {
                 "name": soul.name,
                 "slug": soul.slug,
                 "ens_name": soul.ens_name,
-                // What the quality follows from stands beside it, so that anybody can reckon it again.
+                // The inputs of the quality, so that anybody can recompute it.
                 "stats": {
                     "total_jobs": soul.jobs,
                     "avg_rating": soul.avg_rating(),

@@ -1,4 +1,4 @@
-//! Who is calling a seller's route: whoever has the soul's key.
+//! Authentication of sellers' routes by the soul key.
 
 use gate::app::App;
 use gate::limits::{self, Class, Subject};
@@ -8,7 +8,7 @@ use platform::http::{ApiError, headers};
 
 use super::soul::{self, Soul};
 
-/// The soul whose key a request carries, as the latest write left it. The request counts against the soul's limit.
+/// The soul whose key a request carries, by a consistent read. The request counts against the soul's rate limit.
 ///
 /// # Errors
 /// 401 `unauthorized`; 429.
@@ -18,8 +18,8 @@ pub async fn caller(app: &App, headers: &HeaderMap) -> Result<Soul, ApiError> {
     Ok(soul)
 }
 
-/// The same for what a worker does with a job: jobs were paid for, and bound it. A key that opens nothing counts against
-/// its source's limit, so that keys cannot be guessed by the thousand.
+/// The same without a rate limit, for work on jobs: jobs are paid for, which limits their number. An invalid key counts
+/// against its source's rate limit, so that keys cannot be guessed in bulk.
 pub async fn by_key(app: &App, headers: &HeaderMap) -> Result<Soul, ApiError> {
     let secret = headers::bearer(headers)?.ok_or(ApiError::SoulKeyRequired)?;
     match soul::by_key(&app.db, secret).await? {

@@ -1,5 +1,5 @@
-//! A service: one thing a soul does for money. What a buyer is quoted are its *terms*; each change of them is a new
-//! version, kept for ever, so that a quote means what it meant when it was given.
+//! A service: one kind of work that a soul sells. A buyer is quoted its *terms*. Each change of them makes a new
+//! version, and all versions are kept, so that a quote never changes its meaning.
 
 use std::time::Duration;
 
@@ -19,25 +19,25 @@ use super::category::Category;
 use super::soul::{Slug, partition};
 use super::trials::Trial;
 
-/// Most services of one soul, those that are disabled included.
+/// Most services of one soul, including disabled ones.
 pub const MAX_SERVICES: usize = 50;
 
 /// Most test cases of one service.
 pub const MAX_TEST_CASES: usize = 10;
 
-/// Who does the work.
+/// How the work is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Executor {
     /// A model, with the soul's text as its instructions.
     Model,
-    /// The seller's own worker, which takes jobs from `/me/jobs`, or is told of them by a signed webhook.
+    /// The seller's own worker. It claims jobs from `/me/jobs`; a signed webhook can announce them.
     Worker,
-    /// The seller's program, run here: isolated, without a network, within hard limits.
+    /// The seller's program, run here: isolated, without network, within hard limits.
     Program,
 }
 
-/// What a buyer is quoted and gets. One version of a service.
+/// The terms of one version of a service: what a buyer is quoted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Terms {
     /// From 1.
@@ -48,47 +48,47 @@ pub struct Terms {
     /// JSON Schema of the `input` of an execution.
     #[serde(default, with = "as_text", skip_serializing_if = "Option::is_none")]
     pub input_schema: Option<Value>,
-    /// JSON Schema the result is promised to satisfy; a result that does not pays the buyer back.
+    /// JSON Schema of the result. If the result does not match, the buyer is refunded.
     #[serde(default, with = "as_text", skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
-    /// The work is done so soon after the money arrived, or the buyer is paid back.
+    /// Seconds for the work. If it takes longer, the buyer is refunded.
     pub deadline_seconds: u32,
     pub sandbox: bool,
     pub executor: Executor,
-    /// Tools of the catalog that the work may use, by their wire names.
+    /// Catalog tools that the work may use, by wire name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
-    /// The most their calls may cost together, of the seller's share of one job, in micro-USDC.
+    /// Limit on the cost of tool calls per job, in micro-USDC. It is paid from the seller's share.
     #[serde(default)]
     pub tool_budget: Usdc,
     /// SHA-256 of the program, in hex.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
-    /// Tells this upload of the program from others of the same bytes ([`Terms::program_blob`]).
+    /// Distinguishes this upload of the program from others with the same bytes ([`Terms::program_blob`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program_copy: Option<String>,
-    /// Told of every job, signed, if the worker does not ask by itself.
+    /// Receives a signed request for every job. Only for workers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub webhook_url: Option<String>,
-    /// Counts the addresses the webhook had: what its secret is derived with ([`super::webhook::secret`]).
+    /// Number of the current webhook URL. The webhook secret is derived from it ([`super::webhook::secret`]).
     #[serde(default)]
     pub webhook_number: u32,
-    /// What the work could use before that was last raised.
+    /// The budget before its last raise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raised: Option<Raise>,
 }
 
-/// A raise of what the work may use, and of what is kept if it fails.
+/// A raise of the work's budget, and so of the part of the price that is kept if the work fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Raise {
     pub at: Timestamp,
-    /// What the tools could cost before, in micro-USDC.
+    /// The tool budget before, in micro-USDC.
     pub tools: Usdc,
-    /// Whether the model was used before.
+    /// Whether a model was used before.
     pub model: bool,
 }
 
-/// An input, and what has to hold of the result: run when a service is listed, and now and then after.
+/// An input and the checks of its result. Run when a service is listed, and daily after that.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TestCase {
     pub name: String,
@@ -103,17 +103,17 @@ pub struct Service {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     pub active: bool,
-    /// Where it is browsed; no part of what a buyer is quoted.
+    /// For browsing only. Not part of the terms.
     #[serde(default)]
     pub category: Category,
     pub terms: Terms,
     /// At most [`MAX_TEST_CASES`].
     #[serde(default, with = "as_text", skip_serializing_if = "Vec::is_empty")]
     pub test_cases: Vec<TestCase>,
-    /// Completed ones. Changed by attribute, by whoever counts earnings.
+    /// Completed executions. Changed by attribute, in `counting`.
     #[serde(default)]
     pub total_executions: u64,
-    /// How the test cases went last. Changed by attribute, by whoever ran them.
+    /// Result of the last test run. Changed by attribute, in `trials`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<Trial>,
     pub created: Timestamp,
@@ -121,7 +121,7 @@ pub struct Service {
 }
 
 impl Terms {
-    /// Who does the work here: where there is no model, the seller's own worker does what one was to do.
+    /// The executor in this deployment: without a model, model services go to the seller's worker.
     pub fn done_by(&self, has_model: bool) -> Executor {
         match self.executor {
             Executor::Model if !has_model => Executor::Worker,
@@ -129,15 +129,14 @@ impl Terms {
         }
     }
 
-    /// Key of the program in the blob store. Each upload has its own, so that deleting it cannot affect another service with
-    /// the same program.
+    /// Blob key of the program. Each upload has its own, so that deleting it cannot affect another service with the
+    /// same program.
     pub fn program_blob(&self) -> Option<String> {
         let (hash, copy) = (self.program.as_ref()?, self.program_copy.as_ref());
         Some(copy.map_or_else(|| format!("programs/{hash}.wasm"), |copy| format!("programs/{hash}-{copy}.wasm")))
     }
 
-    /// What the work may use: its tools, never more than the seller earns with it, and the model, which the platform's fee
-    /// pays for.
+    /// Budget of the work: tools, at most the seller's share, and the model, which the platform's fee pays for.
     pub fn budget(&self, has_model: bool) -> Usage {
         let split = Split::of(self.price);
         let executor = self.done_by(has_model);
@@ -148,8 +147,9 @@ impl Terms {
         }
     }
 
-    /// What the work may use that is bought without a quote. Such a payment does not say which terms its buyer was shown, so
-    /// a raise counts only after the lifetime of a quote. The model's part is a part of the price, which the payment says.
+    /// The budget of work that is bought without a quote. Such a payment does not show which terms the buyer saw, so a
+    /// raise counts only after the lifetime of a quote. The model's budget is a share of the price, and the payment
+    /// states the price.
     pub fn budget_without_quote(&self, has_model: bool, now: Timestamp, quote_ttl: Duration) -> Usage {
         let budget = self.budget(has_model);
         match self.raised.filter(|raise| now < raise.at.plus(quote_ttl)) {
@@ -161,7 +161,7 @@ impl Terms {
         }
     }
 
-    /// These terms as what follows `before`: a raise is noted with what counted until now.
+    /// Records a raise over `before`, with the budget in force until now.
     pub fn noting_raise(self, before: &Terms, has_model: bool, now: Timestamp, quote_ttl: Duration) -> Terms {
         let exceeds =
             |new: Usage, old: Usage| new.tools > old.tools || new.model > Usdc::ZERO && old.model == Usdc::ZERO;
@@ -175,26 +175,26 @@ impl Terms {
         Terms { raised: exceeds(new, counted).then_some(raise), ..self }
     }
 
-    /// The most of the price that is kept if the work fails: what it may use up.
+    /// The largest part of the price that is kept if the work fails: the whole budget.
     pub fn kept_if_failed_up_to(&self, has_model: bool) -> Usdc {
         self.budget(has_model).total()
     }
 }
 
 impl Service {
-    /// Whether it can be bought: a program has to be brought first.
+    /// Whether it can be bought. A program service needs its program first.
     pub fn is_offered(&self) -> bool {
         self.active && (self.terms.executor != Executor::Program || self.terms.program.is_some())
     }
 
-    /// Follows from both slugs.
+    /// The id, derived from both slugs.
     pub fn id(&self, soul: &Slug) -> Uuid {
         ids::uuid_of(&[b"service", soul.as_str().as_bytes(), self.slug.as_str().as_bytes()])
     }
 }
 
-/// What sellers write as JSON is kept as text: the database has its own limits for numbers and nesting, and a stranger's
-/// schema is not to meet them.
+/// Stores sellers' JSON as text. The database limits numbers and nesting, and those limits must not apply to sellers'
+/// schemas.
 mod as_text {
     use serde::de::DeserializeOwned;
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
@@ -212,7 +212,7 @@ pub fn key(soul: &str, service: &str) -> Key {
     Key::new(partition(soul), format!("SERVICE#{service}"))
 }
 
-/// A version's terms, which never change.
+/// The terms of a version. They never change.
 pub fn terms_key(soul: &str, service: &str, version: u32) -> Key {
     Key::new(partition(soul), format!("TERMS#{service}#{version:06}"))
 }
@@ -223,7 +223,7 @@ fn replaced_blob(blob: &str) -> String {
     blob.replacen("programs/", "programs/replaced/", 1)
 }
 
-/// The program of these terms, which later ones may have replaced.
+/// The program of these terms, even if it was replaced by a later upload.
 pub async fn load_program(blobs: &dyn Blobs, terms: &Terms) -> Result<Option<Vec<u8>>, StoreError> {
     let Some(blob) = terms.program_blob() else { return Ok(None) };
     let found = match blobs.get(&blob).await? {
@@ -233,16 +233,17 @@ pub async fn load_program(blobs: &dyn Blobs, terms: &Terms) -> Result<Option<Vec
     found.map(Some).ok_or_else(|| StoreError::new(format_args!("the program {blob} is missing")))
 }
 
-/// Copies the program of these terms to the key for replaced ones, and returns the old key. `None` if there is nothing to move.
+/// Copies the program of these terms to the key for replaced programs, and returns the old key. `None` if there is
+/// nothing to copy.
 pub async fn copy_replaced(blobs: &dyn Blobs, terms: &Terms) -> Result<Option<String>, StoreError> {
-    // Older blobs are named by the program's hash alone, and another service may use the same one.
+    // Older blobs are named by the program's hash alone, so another service may use the same one.
     let Some(blob) = terms.program_blob().filter(|_| terms.program_copy.is_some()) else { return Ok(None) };
     let Some(bytes) = blobs.get(&blob).await? else { return Ok(None) };
     blobs.put(&replaced_blob(&blob), "application/wasm", bytes).await?;
     Ok(Some(blob))
 }
 
-/// The service, a little behind the latest write.
+/// The service by an eventually consistent read.
 pub async fn load(db: &Db, soul: &str, service: &str) -> Result<Option<Service>, StoreError> {
     if service.parse::<Slug>().is_err() {
         return Ok(None);
@@ -250,12 +251,12 @@ pub async fn load(db: &Db, soul: &str, service: &str) -> Result<Option<Service>,
     db.get(&db.tables.souls, key(soul, service)).await
 }
 
-/// The terms as they were quoted.
+/// The terms of a version.
 pub async fn load_terms(db: &Db, soul: &str, service: &str, version: u32) -> Result<Option<Terms>, StoreError> {
     db.get(&db.tables.souls, terms_key(soul, service, version)).await
 }
 
-/// The service as the latest write left it.
+/// The service by a consistent read.
 pub async fn load_latest(db: &Db, soul: &str, service: &str) -> Result<Option<Service>, StoreError> {
     if service.parse::<Slug>().is_err() {
         return Ok(None);
@@ -263,12 +264,12 @@ pub async fn load_latest(db: &Db, soul: &str, service: &str) -> Result<Option<Se
     db.get_latest(&db.tables.souls, key(soul, service)).await
 }
 
-/// All services of a soul, the disabled ones included.
+/// All services of a soul, including disabled ones. Eventually consistent.
 pub async fn of_soul(db: &Db, soul: &str) -> Result<Vec<Service>, StoreError> {
     db.query(Query::prefixed(&db.tables.souls, &partition(soul), "SERVICE#", MAX_SERVICES)?).await
 }
 
-/// The same as the latest writes left them.
+/// The same by a consistent read.
 pub async fn of_soul_latest(db: &Db, soul: &str) -> Result<Vec<Service>, StoreError> {
     db.query(Query::prefixed(&db.tables.souls, &partition(soul), "SERVICE#", MAX_SERVICES)?.latest()).await
 }
@@ -289,7 +290,7 @@ mod tests {
         serde_json::from_value(terms).unwrap()
     }
 
-    /// The terms after a change at this second, and what the work may use at that moment without a quote.
+    /// The terms after a change at this second, and the budget without a quote at that moment.
     fn changed(before: &Terms, terms: Terms, second: i64) -> (Terms, (u64, u64)) {
         let now = Timestamp::from_secs(second);
         let after = Terms { raised: before.raised, ..terms }.noting_raise(before, true, now, TTL);
@@ -298,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_raises_the_least_counts_and_a_quiet_one_ends() {
+    fn the_lowest_recent_budget_applies_until_its_quotes_expire() {
         let first = terms("program", 500_000, 5_000);
         let (second, used) = changed(&first, terms("program", 500_000, 20_000), 1_000);
         assert_eq!(used, (5_000, 0));
@@ -306,13 +307,13 @@ mod tests {
         assert_eq!(used, (5_000, 0), "the first is still shown by open quotes");
         let later = |second: i64| third.budget_without_quote(true, Timestamp::from_secs(second), TTL).tools.micro();
         assert_eq!((later(3_799), later(3_800)), (5_000, 300_000));
-        // Lowered and raised again, or made dearer and cheaper again: nothing is forgotten.
+        // Lowering and raising again, or a higher price and a lower one again: the old limit still applies.
         let (lowered, used) = changed(&third, terms("program", 500_000, 10_000), 2_100);
         assert_eq!(used, (5_000, 0));
         let (dearer, _) = changed(&lowered, terms("program", 900_000, 10_000), 2_200);
         let (back, used) = changed(&dearer, terms("program", 500_000, 300_000), 2_300);
         assert_eq!(used, (5_000, 0));
-        // A change of something else does not begin the time anew.
+        // A change of another member does not restart the period.
         let (named, _) =
             changed(&back, Terms { name: "Other".to_owned(), ..terms("program", 500_000, 300_000) }, 4_000);
         assert_eq!(named.budget_without_quote(true, Timestamp::from_secs(4_100), TTL).tools.micro(), 300_000);
@@ -321,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_in_place_of_a_worker_is_a_raise_and_a_dearer_one_is_not() {
+    fn replacing_a_worker_by_a_model_is_a_raise_but_a_higher_price_is_not() {
         let worker = terms("worker", 500_000, 5_000);
         let (model, used) = changed(&worker, terms("model", 500_000, 5_000), 1_000);
         assert_eq!(used, (0, 0));

@@ -1,5 +1,4 @@
-//! What a body may say of a service, at registration, at its creation and in a change: the members it names, and what has
-//! to hold of the service they make (contract §19).
+//! Bodies that create or change a service: reading the members, and checking the resulting service.
 
 use base::clock::Timestamp;
 use base::input::FieldError;
@@ -28,22 +27,22 @@ const DEADLINES: (u32, u32) = (10, 7 * 24 * 3600);
 const MOST_EXECUTION_SECS: u32 = MOST_EXECUTION.as_secs() as u32;
 const MAX_TOOLS: usize = 20;
 const MAX_CHECKS: usize = 20;
-/// All test cases of a service as JSON, in bytes.
+/// Largest size of a service's test cases as JSON, in bytes.
 const MAX_TESTS_BYTES: usize = 32 * 1024;
 
-/// What depends on the deployment.
+/// The limits that depend on the deployment.
 pub struct DeploymentLimits<'a> {
-    /// What services may use.
+    /// The tools that services may use.
     pub catalog: &'a Catalog,
-    /// What the model costs that runs services, if there is one.
+    /// Prices of the deployment's model, if it has one.
     pub model: Option<ModelPrices>,
     /// The text of the soul that offers the service.
     pub text: TextOf<'a>,
-    /// Where webhooks may lead.
+    /// The addresses that webhooks may use.
     pub policy: &'a FetchPolicy,
 }
 
-/// The members a body names. `Some(None)` takes a member away.
+/// The members that a body sets. `Some(None)` removes a member.
 #[derive(Debug, Default)]
 pub struct Change {
     name: Option<String>,
@@ -63,7 +62,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// Reads the body of a change: everything may be absent, and a slug is not changed.
+    /// Reads the body of a change. Every member is optional; the slug cannot be changed.
     pub fn read(body: &Map<String, Value>, ground: &DeploymentLimits<'_>) -> Result<Change, Vec<FieldError>> {
         let mut reader = Reader::new(body);
         let change = Change {
@@ -85,7 +84,7 @@ impl Change {
         if reader.errors.is_empty() { Ok(change) } else { Err(reader.errors) }
     }
 
-    /// What strangers will read of this change, by member.
+    /// The texts of this change that are published, by member.
     pub fn texts(&self) -> Vec<(&'static str, String)> {
         let mut texts = Vec::new();
         texts.extend(self.name.clone().map(|name| ("name", name)));
@@ -100,7 +99,7 @@ impl Change {
         texts
     }
 
-    /// The service with this change, or what does not go together. The version of its terms is the caller's to raise.
+    /// The changed service, or its conflicts. The caller raises the version of the terms.
     pub fn apply(&self, service: &Service, ground: &DeploymentLimits<'_>) -> Result<Service, Vec<FieldError>> {
         let mut changed = service.clone();
         let terms = &mut changed.terms;
@@ -137,7 +136,7 @@ impl Change {
         if errors.is_empty() { Ok(changed) } else { Err(errors) }
     }
 
-    /// What does not go together.
+    /// Conflicts between members.
     fn conflicts(&self, service: &Service, ground: &DeploymentLimits<'_>) -> Vec<FieldError> {
         let terms = &service.terms;
         let mut errors = Vec::new();
@@ -149,16 +148,16 @@ impl Change {
             Executor::Model if self.executor.is_some() && ground.model.is_none() => {
                 wrong("executor", "this deployment has no model; use worker, or program with sandbox");
             }
-            Executor::Worker if terms.sandbox => wrong("sandbox", "a worker runs on your machine; use program"),
+            Executor::Worker if terms.sandbox => wrong("sandbox", "must be false for a worker; use program"),
             Executor::Program if !terms.sandbox => wrong("sandbox", "must be true for a program"),
             _ => {}
         }
         if terms.webhook_url.is_some() && terms.executor != Executor::Worker {
-            wrong("webhook_url", "only a worker is told of its jobs");
+            wrong("webhook_url", "is only allowed for a worker");
         }
         if !terms.tools.is_empty() {
             if terms.executor == Executor::Worker {
-                wrong("tools", "a worker calls tools by itself");
+                wrong("tools", "must be empty for a worker, which calls tools itself");
             }
             if terms.tool_budget == Usdc::ZERO {
                 wrong("tool_budget_usd", "must be above 0 with tools");
@@ -173,7 +172,7 @@ impl Change {
         }
         if let Some(least) = afford::too_cheap(ground.catalog, ground.model, ground.text, service) {
             let message = format!(
-                "must be at least {least}: the platform's part of it pays for the model, which reads the soul's text, \
+                "must be at least {least}: the platform's fee in it pays for the model, which reads the soul's text, \
                  the schema and the tools before it answers"
             );
             wrong("price_usd", &message);
@@ -188,13 +187,13 @@ impl Change {
     }
 }
 
-/// A new service, from a body that has to name it.
+/// Reads the body that creates a service.
 pub fn create(
     body: &Map<String, Value>,
     ground: &DeploymentLimits<'_>,
     now: Timestamp,
 ) -> Result<(Service, Change), Vec<FieldError>> {
-    // Where there is nothing yet, `null` is the same as absent.
+    // At creation, `null` means absent.
     let body: Map<String, Value> =
         body.iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (name.clone(), value.clone())).collect();
     let mut reader = Reader::new(&body);
@@ -249,7 +248,7 @@ fn blank(slug: Slug, executor: Executor, now: Timestamp) -> Service {
     }
 }
 
-/// Who does the work if nobody says: what does it now, as long as it can.
+/// The executor when the body does not name one: the present one, unless it conflicts with `sandbox`.
 fn follow(terms: &Terms, ground: &DeploymentLimits<'_>) -> Executor {
     match terms.executor {
         Executor::Worker if terms.sandbox && ground.model.is_some() => Executor::Model,
@@ -260,7 +259,7 @@ fn follow(terms: &Terms, ground: &DeploymentLimits<'_>) -> Executor {
     }
 }
 
-/// Seconds: a person may be behind a worker.
+/// Default deadline in seconds. Long for a worker, because a person may do the work.
 fn default_deadline(executor: Executor) -> u32 {
     match executor {
         Executor::Model | Executor::Program => 240,
@@ -292,7 +291,7 @@ fn executor(value: &Value) -> Result<Executor, Wrong> {
     }
 }
 
-/// Names of tools, as the catalog writes them.
+/// Tool names in the catalog's spelling.
 fn tools(catalog: &Catalog, value: &Value) -> Result<Vec<String>, Wrong> {
     let Some(names) = value.as_array().filter(|names| names.len() <= MAX_TOOLS) else {
         return wrong(format!("must be an array of at most {MAX_TOOLS} names of tools"));
@@ -302,17 +301,17 @@ fn tools(catalog: &Catalog, value: &Value) -> Result<Vec<String>, Wrong> {
     for (index, name) in names.iter().enumerate() {
         match catalog.name_of(name.as_str().unwrap_or_default()) {
             Some(name) if catalog.find(name).is_some_and(|tool| !may_be_used(tool)) => {
-                errors.push(FieldError::new(index.to_string(), "is no tool for sold work"));
+                errors.push(FieldError::new(index.to_string(), "is not available to services"));
             }
             Some(name) if found.iter().any(|known| known == name) => {}
             Some(name) => found.push(name.to_owned()),
-            None => errors.push(FieldError::new(index.to_string(), "is no tool of this service")),
+            None => errors.push(FieldError::new(index.to_string(), "is not a tool of this deployment")),
         }
     }
     if errors.is_empty() { Ok(found) } else { Err(errors) }
 }
 
-/// Judged by its text only; where it leads is judged again whenever it is called.
+/// Checks only the URL's text. Where it leads is checked at each call.
 fn webhook(value: &Value, policy: &FetchPolicy) -> Result<String, Wrong> {
     let text = text(1, 2048)(value)?;
     match check_address(&text, policy) {
@@ -379,7 +378,7 @@ fn each<T>(items: &[Value], parse: impl Fn(&Value) -> Result<T, Wrong>) -> Resul
     if errors.is_empty() { Ok(read) } else { Err(errors) }
 }
 
-/// Every text in a value, a line each: a schema's descriptions are read by strangers too.
+/// All strings of a schema, one per line: its descriptions are published too.
 fn strings(value: &Value, into: &mut String) {
     match value {
         Value::String(text) => {

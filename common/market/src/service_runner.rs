@@ -1,5 +1,4 @@
-//! The work of jobs that were sold for somebody else: a text is handed over, a service's work goes to its executor, or is
-//! left to the seller's own worker.
+//! Runs sold jobs: hands over a text, runs a service on its executor, or leaves it to the seller's own worker.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,26 +33,27 @@ use super::soul::{self, Soul};
 use super::trials::{self, Due, Trial, TrialMeter};
 use super::{schema, webhook};
 
-/// A worker that does not listen is not waited for: whoever else bought waits in the same queue. It is reminded.
+/// Timeout of a job webhook. A slow endpoint must not delay other sellers' jobs in the queue; the worker is reminded
+/// later.
 const TELL_FOR: Duration = Duration::from_secs(3);
-/// Longest that a model or a program works on a job, waiting for tools included: far below what the function may run, so
-/// that every end is written down by the process that saw it.
+/// Longest run of a model or a program on a job, including tool calls. Far below the function's own timeout, so that
+/// the same process can record the result.
 pub const MOST_EXECUTION: Duration = Duration::from_secs(300);
 
-/// Does what souls sold.
+/// The gate's runner for jobs that souls sold.
 #[derive(Clone)]
 pub struct SoulServiceRunner {
     pub db: Db,
     pub blobs: Arc<dyn Blobs>,
     pub clock: Clock,
-    /// Runs the souls' texts, if this deployment has a model.
+    /// Runs model services. Absent if the deployment has no model.
     pub model: Option<Arc<dyn work::Executor>>,
-    /// Runs sellers' programs; absent in functions that only hand texts over.
+    /// Runs sellers' programs. Absent in functions that only hand texts over.
     pub programs: Option<Arc<dyn work::Executor>>,
-    /// Its guarded client is for webhooks, whose addresses sellers chose.
+    /// Its guarded client sends the webhooks, whose URLs come from sellers.
     pub toolbox: Arc<Toolbox>,
     pub webhook_key: hmac::Key,
-    /// What services may use.
+    /// The tools that services may use.
     pub catalog: &'static Catalog,
 }
 
@@ -62,7 +62,7 @@ impl ServiceRunner for SoulServiceRunner {
         Box::pin(async move {
             let mut used = job.used;
             let outcome = match &job.sold {
-                None => Err(ToolError::internal("the job was sold for nobody")),
+                None => Err(ToolError::internal("the job has no seller")),
                 Some(sold) => match &sold.service {
                     None => self.hand_text_over(job, sold).await.map(Worked::Done),
                     Some(service) => self.execute(job, sold, service, &mut used).await,
@@ -93,7 +93,7 @@ impl ServiceRunner for SoulServiceRunner {
             }
             let name = format!("{}#{}", taken.soul, taken.service);
             let Some(slots) = slots::take_for_trial(&self.db, &name, trials::MOST_TIME, now).await? else {
-                // Its row is due again after a while.
+                // The row becomes due again later.
                 return Ok(());
             };
             let tried = async {
@@ -121,7 +121,7 @@ impl ServiceRunner for SoulServiceRunner {
 }
 
 impl SoulServiceRunner {
-    /// Hands texts over, and services to sellers' workers; it does no work itself.
+    /// A runner that hands over texts, and leaves services to sellers' workers. It executes nothing itself.
     pub fn handing_over(app: &App, toolbox: &Arc<Toolbox>, webhook_key: hmac::Key) -> SoulServiceRunner {
         SoulServiceRunner {
             db: app.db.clone(),
@@ -135,7 +135,8 @@ impl SoulServiceRunner {
         }
     }
 
-    /// Runs a service's cases one after the other, with neither tools nor a buyer. None if it cannot be said how they went.
+    /// Runs a service's test cases in sequence, without tools and without a buyer. `None` if a result would say nothing
+    /// about the service.
     async fn run_cases(&self, soul: &Soul, service: &Service) -> Result<Option<Trial>, StoreError> {
         let terms = &service.terms;
         let executor = match terms.executor {
@@ -156,7 +157,7 @@ impl SoulServiceRunner {
         for case in &service.test_cases {
             let commission = Commission {
                 request_id: RequestId::random(),
-                // Nobody asked for it, and it may use no tools.
+                // There is no buyer, and no tool is allowed.
                 agent: AgentId::of(Address::ZERO),
                 soul: soul.slug.to_string(),
                 soul_md: soul_md.clone(),
@@ -170,7 +171,7 @@ impl SoulServiceRunner {
             };
             let mut spending = match terms.executor {
                 Executor::Model => {
-                    // A case may use of the model what a sale would pay for, and what is left of the day.
+                    // The model budget of a case: what a sale would pay for, limited by the rest of the soul's day.
                     let left = trials::model_left(&self.db, &soul.slug, self.clock.now()).await?;
                     let model = Split::of(terms.price).fee.min(left);
                     if self.least_for_model(soul, service, &case.input).is_none_or(|least| model < least) {
@@ -182,7 +183,7 @@ impl SoulServiceRunner {
                 Executor::Program | Executor::Worker => Spending::new(Usage::NONE, Usage::NONE, Unrecorded),
             };
             let why = match executor.run(&commission, &mut spending).await.outcome {
-                // Ours, or the day's part of the model is used up: it says nothing of the service.
+                // An internal error, or the day's model budget is used up: not the service's fault.
                 Err(error) if error.code == ErrorCode::InternalError => return Ok(None),
                 Err(error) => Some(error.message),
                 Ok(work) => broken_promise(terms, &work.result).or_else(|| {
@@ -198,7 +199,7 @@ impl SoulServiceRunner {
         Ok(Some(trial))
     }
 
-    /// What the model costs at least to be asked about this input.
+    /// The least that the model costs for this input.
     fn least_for_model(&self, soul: &Soul, service: &Service, input: &Value) -> Option<Usdc> {
         let prices = self.toolbox.config.model.as_ref()?.prices;
         let outline = afford::outline(self.catalog, TextOf::soul(soul), &service.terms, service.description.as_deref());
@@ -299,7 +300,7 @@ impl SoulServiceRunner {
         })
     }
 
-    /// Keeps what was made, if it is what was promised.
+    /// Checks a result against the terms, and stores its files.
     async fn keep(&self, job: &Job, terms: &Terms, report: Report) -> Result<Output, ToolError> {
         let work = report.outcome?;
         if let Some(broken) = broken_promise(terms, &work.result) {
@@ -315,8 +316,8 @@ impl SoulServiceRunner {
                 Ok(Err(NotKept::Full { why, .. })) => {
                     return Err(ToolError::unavailable(Unavailable::SellerFailed, why));
                 }
-                // Another attempt has the job, and this one's end is refused.
-                Ok(Err(NotKept::Lost | NotKept::Busy)) => return Err(ToolError::internal("the job was taken up anew")),
+                // Another attempt holds the job, so this one's result would be refused.
+                Ok(Err(NotKept::Lost | NotKept::Busy)) => return Err(ToolError::internal("another attempt took over")),
                 Err(error) => {
                     log::failure("a file could not be kept", &error);
                     return Err(ToolError::internal("a file of the result could not be kept"));
@@ -339,8 +340,8 @@ impl SoulServiceRunner {
         Ok(Output::new(result, source))
     }
 
-    /// Tells a seller's worker that there is work, if it wants to be told. Losing this loses nothing: the job waits to be
-    /// asked for, and the worker is reminded.
+    /// Sends a service's job webhook, if it has one. Failures are harmless: the worker can still claim the job, and is
+    /// reminded.
     async fn tell(&self, job: &Job, soul: &str, service: &str, terms: &Terms) {
         let Some(url) = &terms.webhook_url else { return };
         let secret = webhook::secret(&self.webhook_key, soul, service, terms.webhook_number);
@@ -366,33 +367,34 @@ impl SoulServiceRunner {
     }
 }
 
-/// The result of an execution as it is stored: what `GET /v1/requests/{id}` shows as `result`.
+/// The stored result of an execution: `result` of `GET /v1/requests/{id}`.
 pub fn result_of(job: &Job, text: &str) -> Value {
     json!({"result": text, "soul_job_id": job.request_id.soul_job()})
 }
 
-/// What buyer and seller are told of work that failed. What a paid tool answered is the buyer's, and only as part of a
-/// result: once one has, nothing is told that a program or a model could have put it into.
+/// The error that buyer and seller see. Answers of paid tools belong to the buyer, and only inside a result. Once a
+/// paid tool has answered, the seller's error text is hidden, because a program or a model could have copied an answer
+/// into it.
 fn without_secrets(error: ToolError, used: Usage) -> ToolError {
     let by_seller = error.reason.as_deref() == Some(Unavailable::SellerFailed.as_str());
     if by_seller && used.tools > Usdc::ZERO {
-        let message = "the work failed after it had used paid tools; what went wrong in it is not shown";
+        let message = "the work failed after it had used paid tools, so the details of the error are not shown";
         return ToolError { message: message.to_owned(), ..error };
     }
     error
 }
 
-/// What is wrong with a result, if it is not what was promised.
+/// Why a result does not match the terms, or `None` if it does.
 fn broken_promise(terms: &Terms, result: &str) -> Option<String> {
     let wrong = check_output(terms.output_schema.as_ref()?, result).err()?;
     let first = wrong.first().map(|error| format!(": {} {}", error.path, error.message)).unwrap_or_default();
     Some(format!("the result does not satisfy the service's output_schema{first}"))
 }
 
-/// Whether a result is JSON of the promised form.
+/// Checks that a result is JSON that matches the promised schema.
 pub fn check_output(promised: &Value, text: &str) -> Result<(), Vec<base::input::FieldError>> {
     let value: Value = serde_json::from_str(text).map_err(|error| {
-        vec![base::input::FieldError::new("result", format!("is not the JSON that was promised: {error}"))]
+        vec![base::input::FieldError::new("result", format!("is not JSON, as output_schema requires: {error}"))]
     })?;
     schema::validate(promised, &value)
 }

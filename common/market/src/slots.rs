@@ -1,8 +1,8 @@
-//! Places in the executor. A soul and a buyer may each have only so many jobs done at once, so that none of them takes all
-//! there are; a job that finds no place is put down and tried later.
+//! Limits on concurrent jobs in the executor, per soul and per buyer, so that none of them uses all capacity. A job
+//! without a free slot is postponed.
 //!
-//! A place is a row that is taken by a condition and good until a time, as a lease is: whoever dies in it blocks it no
-//! longer than one execution lasts, and not for the job itself, which comes back to its own place.
+//! A slot is a row taken by a condition and valid until a time, like a lease. After a crash it becomes free when that
+//! time is over, one execution later. The same job can take its own slot again at once.
 
 use std::time::Duration;
 
@@ -15,30 +15,30 @@ use serde::{Deserialize, Serialize};
 
 use super::service_runner::MOST_EXECUTION;
 
-/// Jobs of one soul that are done at once.
+/// Concurrent jobs per soul.
 pub const OF_SOUL: u8 = 3;
-/// Jobs of one buyer that are done at once.
+/// Concurrent jobs per buyer.
 pub const OF_BUYER: u8 = 4;
-/// Trials that are run at once, whoever's they are: nobody pays for them.
+/// Concurrent trials over all souls: nobody pays for them.
 pub const OF_TRIALS: u8 = 2;
-/// For reading what the work is made of and for putting its result away.
+/// Extra time for loading the inputs and storing the result.
 const MARGIN: Duration = Duration::from_secs(60);
 
 #[derive(Serialize, Deserialize)]
 struct Row {
     holder: String,
     until: Timestamp,
-    /// Unix seconds after which the row may go.
+    /// DynamoDB TTL in Unix seconds.
     expires: i64,
 }
 
-/// Places that were taken together.
+/// Slots that were taken together.
 pub struct Slots {
     taken: Vec<Key>,
     holder: String,
 }
 
-/// Takes the places of a soul's job. `None` if its soul or its buyer has no more.
+/// Takes the slots of a soul's job. `None` if its soul or its buyer has no free slot.
 pub async fn take(
     db: &Db,
     soul: &str,
@@ -50,7 +50,7 @@ pub async fn take(
     take_all(db, &pools, job.to_string(), MOST_EXECUTION, now).await
 }
 
-/// Takes a place for a trial that lasts so long at the most.
+/// Takes a slot for a trial that lasts at most `most`.
 pub async fn take_for_trial(db: &Db, trial: &str, most: Duration, now: Timestamp) -> Result<Option<Slots>, StoreError> {
     take_all(db, &[("SLOTS#TRIALS".to_owned(), OF_TRIALS)], trial.to_owned(), most, now).await
 }
@@ -84,7 +84,7 @@ async fn take_one(
     until: Timestamp,
     now: Timestamp,
 ) -> Result<Option<Key>, StoreError> {
-    // Everybody begins elsewhere, so that the first free place is found soon, and a job finds its own again.
+    // Holders start at different slots, so that a free one is found soon and a job finds its own again.
     let first = sha256(holder.as_bytes())[0] % count;
     for place in (0..count).map(|step| (first + step) % count) {
         let key = Key::new(pool, format!("{place:02}"));
@@ -101,7 +101,7 @@ async fn take_one(
 }
 
 impl Slots {
-    /// Gives the places back. One that cannot be given back is free when its time is over.
+    /// Releases the slots. A slot whose release fails becomes free when its time is over.
     pub async fn release(self, db: &Db, now: Timestamp) {
         for key in self.taken {
             let release = async {
@@ -109,7 +109,7 @@ impl Slots {
                 db.write_if(write.bind("now", now)?.bind("holder", &self.holder)?).await
             };
             if let Err(error) = release.await {
-                log::failure("a place in the executor could not be given back", &error);
+                log::failure("a slot of the executor could not be released", &error);
             }
         }
     }

@@ -1,5 +1,5 @@
-//! What a soul sold, newest first: lists over the index of jobs, which holds the open, the completed and the failed ones
-//! apart. A page reads no more than its offset and its limit ask for, whatever the soul sold before.
+//! Lists of a soul's jobs, newest first, over the index of jobs, which keeps open, completed and failed jobs apart. A
+//! page reads no more rows than its offset and limit, however many jobs there are.
 
 use std::collections::HashSet;
 
@@ -12,13 +12,14 @@ use serde::Deserialize;
 
 use super::jobs;
 
-/// Largest offset of a list: what lies deeper is asked for by status, or read off the statement.
+/// Largest offset of a list. Older jobs can be listed by status or read in the statement.
 pub const MAX_OFFSET: usize = 10_000;
-/// Most open jobs that are looked at for those pending, or those in work: they are told apart by their leases.
+/// Most open jobs that are read to list pending or processing ones. The index does not tell these apart; their leases
+/// do.
 const OPEN_READ: usize = 1_000;
 const LOADED_AT_ONCE: usize = 100;
 
-/// Which part of the list.
+/// The requested page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
     pub limit: usize,
@@ -26,7 +27,7 @@ pub struct Page {
     pub status: Option<Status>,
 }
 
-/// A part of the list.
+/// A page of jobs.
 pub struct Found {
     pub jobs: Vec<Job>,
     pub has_more: bool,
@@ -65,7 +66,7 @@ pub async fn of_soul(db: &Db, soul: &str, page: &Page, now: Timestamp) -> Result
             for outcome in wanted {
                 all.extend(rows(db, soul, *outcome, page.offset + page.limit + 1, now).await?);
             }
-            // A job that ends between two of the queries is in both.
+            // A job that ends between two queries appears in both.
             let mut seen = HashSet::new();
             all.retain(|row| seen.insert(row.pk.clone()));
             all.sort_by_key(|row| std::cmp::Reverse(row.created));
@@ -76,7 +77,7 @@ pub async fn of_soul(db: &Db, soul: &str, page: &Page, now: Timestamp) -> Result
     }
 }
 
-/// Without those that are to be forgotten, so that there is never more to come than can be shown.
+/// Rows of jobs that are not expired, so that `has_more` never promises more than can be shown.
 async fn rows(
     db: &Db,
     soul: &str,
@@ -86,12 +87,12 @@ async fn rows(
 ) -> Result<Vec<Row>, StoreError> {
     let kept = "#sold_by = :sold_by AND #created >= :since";
     let query = Query::new(&db.tables.jobs, kept, limit).index(SOLD_INDEX.name).newest_first();
-    // In whole seconds, as `Job::is_forgotten` reckons.
+    // In whole seconds, as in `Job::is_forgotten`.
     let since = Timestamp::from_secs(now.secs() + 1).minus(RETENTION);
     db.query(query.bind("sold_by", job::sold_by(soul, outcome))?.bind("since", since)?).await
 }
 
-/// The jobs of these rows that are still kept.
+/// The jobs of these rows, without expired ones.
 async fn load(db: &Db, rows: &[Row], now: Timestamp) -> Result<Vec<Job>, StoreError> {
     let keys: Vec<Key> = rows.iter().filter_map(|row| job::request_id_of(&row.pk)).map(job::key).collect();
     let jobs: Vec<Option<Job>> = db.batch_get(&db.tables.jobs, &keys, false).await?;

@@ -1,5 +1,5 @@
-//! Something to begin with: types of services with input schemas that work, and souls to adapt. A soul's text can be
-//! registered once, so a template is changed before it is used a second time.
+//! Starting points for sellers: service types with working input schemas, and template souls. A text can be registered
+//! only once, so a template must be changed before it is registered a second time.
 
 use base::money::Usdc;
 use serde_json::{Value, json};
@@ -12,14 +12,14 @@ pub struct ServiceType {
     pub name: &'static str,
     pub description: &'static str,
     pub category: Category,
-    /// What such a service usually costs, in micro-USDC.
+    /// Usual price, in micro-USDC.
     pub price: Usdc,
-    /// Such work runs sellers' programs.
+    /// Whether such a service runs the seller's program.
     pub requires_sandbox: bool,
     pub input_schema: fn() -> Value,
 }
 
-/// A soul to adapt.
+/// A template soul.
 pub struct Template {
     pub key: &'static str,
     pub name: &'static str,
@@ -34,7 +34,7 @@ const fn cents(cents: u64) -> Usdc {
     Usdc::from_micro(cents * 10_000)
 }
 
-/// An object with these members, the named ones required, and no others.
+/// Schema of an object with these members and no others; `required` names the required ones.
 fn object(required: &[&str], properties: Value) -> Value {
     json!({"type": "object", "required": required, "properties": properties, "additionalProperties": false})
 }
@@ -424,12 +424,12 @@ pub static TEMPLATES: &[Template] = &[
     },
 ];
 
-/// The type of this slug.
+/// The service type with this slug.
 pub fn find_type(slug: &str) -> Option<&'static ServiceType> {
     TYPES.iter().find(|kind| kind.slug == slug)
 }
 
-/// The body of `GET /v1/soul/service-types`. The price goes by both its names (contract §19).
+/// The body of `GET /v1/soul/service-types`. The price has two names: `default_price` and `suggested_price`.
 pub fn service_types() -> Value {
     let types: Vec<Value> = TYPES
         .iter()

@@ -1,7 +1,7 @@
-//! A seller's statement: its entries by the time they were booked, each with the balance behind it, as JSON or CSV.
+//! A seller's statement: ledger entries in booking order, each with the balance after it, as JSON or CSV.
 //!
-//! Pages fetched one after the other are one statement: a cursor leads behind a page's last row, and a row never
-//! changes its place.
+//! Consecutive pages form one statement: a cursor points after the last row of a page, and rows never change their
+//! place.
 
 use base::clock::Timestamp;
 use base::encoding::{base64_any, base64_url};
@@ -10,10 +10,10 @@ use gate::insights::export::cell;
 use ledger::seller::{After, Entry, EntryKind};
 use serde_json::{Value, json};
 
-/// Most rows of a page.
+/// Most rows per page.
 pub const MOST: usize = 500;
 
-/// The cells of a CSV line, which are the members of a row.
+/// CSV columns. They are also the members of a JSON row.
 const COLUMNS: [&str; 12] = [
     "number",
     "booked_at",
@@ -29,19 +29,19 @@ const COLUMNS: [&str; 12] = [
     "platform_fee",
 ];
 
-/// The cursor behind an entry.
+/// The cursor after an entry.
 pub fn cursor(entry: &Entry) -> String {
     base64_url(format!("1 {} {}", entry.at.millis(), entry.number).as_bytes())
 }
 
-/// Where a cursor leads, if it is one of ours.
+/// Decodes a cursor, `None` if it is invalid.
 pub fn after(cursor: &str) -> Option<After> {
     let text = String::from_utf8(base64_any(cursor)?).ok()?;
     let mut parts = text.split(' ');
     let (Some("1"), Some(at), Some(number), None) = (parts.next(), parts.next(), parts.next(), parts.next()) else {
         return None;
     };
-    // What is not written as we write it is not ours.
+    // Accepts only the exact form that `cursor` writes.
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let (at, number) = (digits(at).then(|| at.parse().ok())??, digits(number).then(|| number.parse().ok())??);
     Some(After { at: Timestamp::from_millis(at), number })
@@ -63,7 +63,7 @@ fn is_payout(entry: &Entry) -> bool {
     matches!(entry.kind, EntryKind::Payout | EntryKind::PayoutReturned)
 }
 
-/// A row of the JSON form: amounts are numbers.
+/// A JSON row. Amounts are numbers.
 pub fn row(entry: &Entry) -> Value {
     let (job, payout) = causes(entry);
     json!({
@@ -87,8 +87,8 @@ fn causes(entry: &Entry) -> (Option<&str>, Option<&str>) {
     if is_payout(entry) { (None, cause) } else { (cause, None) }
 }
 
-/// The rows as CSV (RFC 4180 with line feeds), with a header on the first page. Amounts have six decimals; an absent
-/// value is an empty cell; a text that a spreadsheet would take for a formula has an apostrophe in front.
+/// The rows as CSV (RFC 4180 with line feeds), with a header on the first page. Amounts have six decimals. An absent
+/// value is an empty cell. A text that a spreadsheet would read as a formula gets an apostrophe in front.
 pub fn csv(entries: &[Entry], is_first: bool) -> String {
     let mut lines = if is_first { format!("{}\n", COLUMNS.join(",")) } else { String::new() };
     for entry in entries {
@@ -100,7 +100,7 @@ pub fn csv(entries: &[Entry], is_first: bool) -> String {
             entry.number.to_string(),
             entry.at.to_string(),
             kind.as_str().unwrap_or_default().to_owned(),
-            // Digits and a sign: no formula, and a number for whoever reads it.
+            // Only digits and a sign: no formula, so it stays a number.
             signed(entry.amount),
             entry.balance.to_string(),
             entry.happened.to_string(),
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn only_our_own_cursors_are_read() {
+    fn malformed_cursors_are_refused() {
         let sale = entry(EntryKind::Sale, 5, None);
         assert_eq!(after(&cursor(&sale)), Some(After { at: sale.at, number: 7 }));
         for wrong in ["", "1", "1 2", "1 -2 3", "1 2 +3", "2 2 3", "1 2 3 4", "1 99999999999999999999 1"] {

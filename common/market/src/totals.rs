@@ -1,5 +1,5 @@
-//! What the marketplace has done, added up where it changes, in the same transaction as the change: so the figures are
-//! exact, and nobody counts rows. Eight items share the writes, by the soul that changed.
+//! Totals of the marketplace. They change in the same transaction as the records, so they are exact and nothing has to
+//! be counted. The writes are spread over eight items, by soul.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::soul;
 
 const SHARDS: u8 = 8;
 
-/// What is added; taken away, if negative.
+/// Amounts to add; negative ones are subtracted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
     /// Listed souls. Counted by `marketplace::index`.
@@ -32,13 +32,13 @@ pub struct Change {
     pub categories: BTreeMap<Category, CategoryChange>,
 }
 
-/// Of one category.
+/// The change of one category.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CategoryChange {
     /// Listed souls with an active service.
     pub souls: i64,
     pub services: i64,
-    /// Completed ones.
+    /// Completed jobs.
     pub jobs: i64,
 }
 
@@ -76,7 +76,7 @@ fn key(shard: u8) -> Key {
     Key::new(format!("TOTALS#{shard}"), "TOTALS")
 }
 
-/// The write that adds a change, for the transaction that makes it. `slug` is the soul it is about.
+/// The write that adds a change, for the transaction that causes it. `slug` is the soul that changed.
 pub fn add(db: &Db, slug: &str, change: &Change) -> Result<Write, StoreError> {
     let parts = change.parts();
     let expression: Vec<String> = parts.iter().map(|(name, _)| format!("#{name} :{name}")).collect();
@@ -85,7 +85,7 @@ pub fn add(db: &Db, slug: &str, change: &Change) -> Result<Write, StoreError> {
     parts.iter().try_fold(write, |write, (name, by)| write.bind(name, by))
 }
 
-/// The figures so far. Eight reads, whatever was counted.
+/// The current totals: eight reads.
 pub struct Totals(BTreeMap<String, i64>);
 
 pub async fn load(db: &Db) -> Result<Totals, StoreError> {
@@ -113,7 +113,7 @@ impl Totals {
         }
     }
 
-    /// The body of `GET /v1/soul/stats` (contract §19).
+    /// The body of `GET /v1/soul/stats`.
     pub fn to_json(&self) -> Value {
         let money = |name: &str| number(Usdc::from_micro(self.get(name)));
         let votes = self.get("rating_count");

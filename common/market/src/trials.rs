@@ -1,19 +1,19 @@
-//! Trials: a seller's test cases, run when a service is listed or changed, and once a day after. Buyers see how many
-//! passed.
+//! Trials: runs of a seller's test cases, when a service is listed or changed and once a day after that. Buyers see how
+//! many cases passed.
 //!
-//! A trial costs its service nothing and is done with neither tools nor a buyer's data, so it is bounded: a soul has at most
-//! [`MOST_A_DAY`] a day, each case [`CASE_SECS`] seconds and all of them [`MOST_TIME`], and the model's part of a day's trials
-//! costs no more than [`MODEL_A_DAY_OF_SOUL`], and of all souls together [`MODEL_A_DAY`]. The seller's own worker is not
-//! tried: it would be told what is a trial.
+//! A trial is free for the seller and uses neither tools nor buyers' data, so it is limited: [`MOST_A_DAY`] trials per
+//! soul and day, [`CASE_SECS`] seconds per case, [`MOST_TIME`] for all cases, and a daily model budget of
+//! [`MODEL_A_DAY_OF_SOUL`] per soul and [`MODEL_A_DAY`] for all souls. Services of a seller's own worker are not tried,
+//! because the worker would know that it is a trial.
 //!
-//! | what dies | what happens |
+//! | crash | result |
 //! |---|---|
 //! | before the message is sent | the row is due again after [`LEASE`] |
-//! | while it runs | as above |
-//! | after the outcome is kept | the next run is due a day later |
+//! | during the trial | the same |
+//! | after the result is stored | the next trial is due a day later |
 //!
-//! Each change asks for a run of its own, and each run for the next day's. A day's run that finds its service tried
-//! lately is the last of its row, so that one row is left of many changes.
+//! Each change requests a trial, and each trial requests the next daily one. A daily trial soon after another trial
+//! ends its own row, so that many changes leave one row.
 
 use std::time::Duration;
 
@@ -30,43 +30,43 @@ use serde::{Deserialize, Serialize};
 use super::service::{self, Executor, Service};
 use super::soul::{self, Slug};
 
-/// Trials of one soul on a UTC day.
+/// Trials per soul and UTC day.
 pub const MOST_A_DAY: u32 = 20;
-/// Longest a case may take, in seconds.
+/// Longest run of a case, in seconds.
 pub const CASE_SECS: u64 = 60;
-/// Longest all cases of a trial may take.
+/// Longest run of all cases of a trial.
 pub const MOST_TIME: Duration = Duration::from_secs(240);
-/// What the model may cost on a UTC day for the trials of one soul, and for those of all.
+/// Model budget of trials per UTC day: for one soul, and for all souls.
 pub const MODEL_A_DAY_OF_SOUL: Usdc = Usdc::from_micro(100_000);
 pub const MODEL_A_DAY: Usdc = Usdc::from_micro(2_000_000);
 const SHARDS: u8 = 4;
 const EVERY: Duration = Duration::from_secs(24 * 3600);
-/// So soon after a trial, the daily one is not worth another.
+/// A daily trial is skipped this soon after another trial.
 const LATELY: Duration = Duration::from_secs(12 * 3600);
 const LEASE: Duration = Duration::from_secs(15 * 60);
-/// Trials that one run of the scheduler starts, of each shard.
+/// Trials started per scheduler run and shard.
 const AT_ONCE: usize = 5;
 
-/// How a service's test cases went.
+/// The result of a service's test cases.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trial {
-    /// Of the terms that were tried.
+    /// Version of the tested terms.
     pub version: u32,
     pub passed: u32,
     pub total: u32,
-    /// What did not pass, and why: for the seller.
+    /// The failed cases and their reasons, for the seller only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<String>,
     pub at: Timestamp,
 }
 
-/// A service whose cases are to be run.
+/// A service whose cases are due.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Due {
     pub soul: Slug,
     pub service: Slug,
     pub due: Timestamp,
-    /// Whether nothing was changed: it is only time again.
+    /// A daily trial, not caused by a change.
     #[serde(default)]
     pub daily: bool,
 }
@@ -86,12 +86,12 @@ impl Due {
     }
 }
 
-/// Whether there is something to try: cases, and somebody of ours to do the work.
+/// Whether a service can be tried: it is offered, has cases, and is not done by the seller's worker.
 pub fn can_be_tried(service: &Service) -> bool {
     service.is_offered() && !service.test_cases.is_empty() && service.terms.executor != Executor::Worker
 }
 
-/// The write with which a service that is added or changed asks for a trial.
+/// The write that requests a trial of a new or changed service.
 pub fn ask(db: &Db, soul: &Slug, service: &Service, now: Timestamp) -> Result<Option<Write>, StoreError> {
     if !can_be_tried(service) {
         return Ok(None);
@@ -99,7 +99,7 @@ pub fn ask(db: &Db, soul: &Slug, service: &Service, now: Timestamp) -> Result<Op
     Due { soul: soul.clone(), service: service.slug.clone(), due: now, daily: false }.put(db, now).map(Some)
 }
 
-/// Whether no service has test cases to be run, today or later.
+/// Whether no trial is planned at all.
 pub async fn are_none(db: &Db) -> Result<bool, StoreError> {
     for shard in 0..SHARDS {
         let rows = store::due::rows(&db.tables.souls, &partition(shard), store::due::FAR, 1)?;
@@ -110,7 +110,7 @@ pub async fn are_none(db: &Db) -> Result<bool, StoreError> {
     Ok(true)
 }
 
-/// Trials that are due, each handed to one caller only: it comes again after a while if nothing becomes of it.
+/// Takes the trials that are due. Each goes to one caller only, and is due again after `LEASE` if it does not finish.
 pub async fn due(db: &Db, now: Timestamp) -> Result<Vec<Due>, StoreError> {
     let mut taken = Vec::new();
     for shard in 0..SHARDS {
@@ -129,12 +129,12 @@ pub async fn due(db: &Db, now: Timestamp) -> Result<Vec<Due>, StoreError> {
     Ok(taken)
 }
 
-/// What a soul's trials used on a day.
+/// The usage of a soul's trials on a day.
 fn day_key(soul: &Slug, now: Timestamp) -> Key {
     Key::new(soul::partition(soul.as_str()), format!("TRIALS#{}", day::name(now)))
 }
 
-/// Counts a trial against its soul's day. `false` if there were enough.
+/// Counts a trial against its soul's day. `false` if the limit is reached.
 pub async fn take_turn(db: &Db, soul: &Slug, now: Timestamp) -> Result<bool, StoreError> {
     let write = Write::update(&db.tables.souls, day_key(soul, now), "ADD #used :one SET #expires = :expires")
         .only_if("attribute_not_exists(#used) OR #used < :most")
@@ -144,7 +144,7 @@ pub async fn take_turn(db: &Db, soul: &Slug, now: Timestamp) -> Result<bool, Sto
     db.write_if(write).await
 }
 
-/// What the trials of a day used of the model.
+/// Model usage of a day's trials.
 #[derive(Default, Deserialize)]
 struct ModelDay {
     /// micro-USD
@@ -156,7 +156,7 @@ fn all_key(now: Timestamp) -> Key {
     Key::new("TRIALS#MODEL", day::name(now))
 }
 
-/// What a soul's trials may still use of the model today.
+/// The rest of today's model budget for a soul's trials.
 pub async fn model_left(db: &Db, soul: &Slug, now: Timestamp) -> Result<Usdc, StoreError> {
     let mut left = MODEL_A_DAY;
     for (key, most) in [(day_key(soul, now), MODEL_A_DAY_OF_SOUL), (all_key(now), MODEL_A_DAY)] {
@@ -167,7 +167,7 @@ pub async fn model_left(db: &Db, soul: &Slug, now: Timestamp) -> Result<Usdc, St
     Ok(left)
 }
 
-/// Counts what trials use of the model against the day: of their soul, and of all.
+/// Counts model usage of trials against the daily budgets of their soul and of all souls.
 pub struct TrialMeter {
     db: Db,
     soul: Slug,
@@ -194,7 +194,7 @@ impl Meter for TrialMeter {
                 writes.push(match (more, less) {
                     (Some(more), _) => {
                         let room = most.checked_sub(more);
-                        let room = room.ok_or_else(|| StoreError::new("a day's trials have not that much"))?;
+                        let room = room.ok_or_else(|| StoreError::new("more than a day's trials may cost"))?;
                         write
                             .only_if("attribute_not_exists(#model) OR #model <= :room")
                             .bind("change", plus(more)?)?
@@ -204,14 +204,14 @@ impl Meter for TrialMeter {
                 });
             }
             match self.db.transact(&writes).await {
-                Err(WriteError::Refused(_)) => Err(StoreError::new("the day's trials have used up the model's part")),
+                Err(WriteError::Refused(_)) => Err(StoreError::new("the daily model budget of trials is used up")),
                 done => Ok(done?),
             }
         })
     }
 }
 
-/// Keeps how a trial went, unless the terms changed meanwhile, and asks for the next one a day later.
+/// Stores the result, unless the terms changed meanwhile, and requests the next trial a day later.
 pub async fn keep(db: &Db, taken: &Due, trial: Option<&Trial>, now: Timestamp) -> Result<(), StoreError> {
     if let Some(trial) = trial {
         let key = service::key(taken.soul.as_str(), taken.service.as_str());
@@ -229,12 +229,12 @@ pub async fn keep(db: &Db, taken: &Due, trial: Option<&Trial>, now: Timestamp) -
     db.apply(writes).await.map_err(StoreError::from)
 }
 
-/// Whether a run can be left out, and its row with it: a change had the service tried meanwhile.
+/// Whether a daily trial can be skipped and its row removed, because a change caused a trial meanwhile.
 pub fn is_spare(taken: &Due, last: Option<&Trial>, now: Timestamp) -> bool {
     taken.daily && last.is_some_and(|trial| trial.at.plus(LATELY) > now)
 }
 
-/// Takes a trial off the list.
+/// Removes a trial's row.
 pub async fn end(db: &Db, taken: &Due) -> Result<(), StoreError> {
     db.apply(vec![Write::delete(&db.tables.souls, taken.key())]).await.map_err(StoreError::from)
 }

@@ -1,4 +1,4 @@
-//! The wire shapes of souls and services (mission document, "Soul marketplace resources"). Money is a number here.
+//! The wire shapes of souls and services. Money is a JSON number here.
 
 use base::money::Usdc;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::recent::Purchases;
 use super::service::{Service, Terms};
 use super::soul::{Soul, TextVersion};
 
-/// The public profile. A soul that may not sell says so, and offers nothing.
+/// The public profile. A suspended soul shows its status and no price.
 pub fn soul(soul: &Soul, lately: Purchases) -> Value {
     let price = soul.price.filter(|_| soul.is_active());
     json!({
@@ -33,12 +33,12 @@ pub fn soul(soul: &Soul, lately: Purchases) -> Value {
     })
 }
 
-/// What the registration's answer says of the soul.
+/// The soul in the response to a registration.
 pub fn registered(soul: &Soul) -> Value {
     json!({"id": soul.id(), "name": soul.name, "slug": soul.slug, "status": soul.status})
 }
 
-/// What the registration's answer says of the first service.
+/// The first service in the response to a registration.
 pub fn first_service(soul: &Soul, service: &Service) -> Value {
     json!({
         "id": service.id(&soul.slug), "name": service.terms.name, "slug": service.slug,
@@ -46,17 +46,17 @@ pub fn first_service(soul: &Soul, service: &Service) -> Value {
     })
 }
 
-/// A service in the public profile, of a deployment with or without a model.
+/// A service in the public profile.
 pub fn offer(soul: &Soul, service: &Service, has_model: bool) -> Value {
     let mut offer = first_service(soul, service);
     offer["description"] = json!(service.description);
     offer["input_schema"] = json!(service.terms.input_schema);
     offer["total_executions"] = json!(service.total_executions);
-    // Ours: what a buyer may want to know before it pays.
+    // Extra members that a buyer may want before paying.
     offer["category"] = json!(service.category);
     offer["version"] = json!(service.terms.version);
     promises(&mut offer, &service.terms, has_model);
-    // Of these very terms: what an older version passed says nothing of this one.
+    // Only a trial of the current terms counts.
     let trial = service.trial.as_ref().filter(|trial| trial.version == service.terms.version);
     offer["tests"] = match trial {
         Some(trial) => json!({"passed": trial.passed, "total": trial.total, "at": trial.at.to_string()}),
@@ -89,7 +89,7 @@ fn promises(offer: &mut Value, terms: &Terms, has_model: bool) {
     offer["output_schema"] = json!(terms.output_schema);
 }
 
-/// One line of a text's history. Not the text.
+/// One version of a text's history, without the text.
 pub fn version(version: &TextVersion) -> Value {
     json!({
         "version": version.version,

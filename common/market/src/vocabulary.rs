@@ -1,14 +1,15 @@
-//! The words that souls use, in small buckets, so that a query finds the words it may have meant: those it is the
-//! beginning of, and those it is a typo away from. One word costs four rows, whatever uses it.
+//! The vocabulary of all souls' words, in small buckets. With it a query finds similar words: those it is the beginning
+//! of, and those it differs from by typos. A word is in four buckets, however many souls use it.
 //!
-//! A typo leaves either the first two or the last two letters of a word of four letters alone (but for a swap in its very
-//! middle, which is asked for as such), and changes its length by one at most. So the words near one word are in a few
-//! buckets: `STARTS#<first 2>#<length>` and `ENDS#<last 2>#<length>`. Beginnings are in `BEGINS#<first 2 or 3>`.
+//! In a word of at least four letters, one typo leaves either the first two or the last two letters unchanged and
+//! changes the length by at most one. The exception is a swap in the middle of four letters, which is looked up
+//! separately. So all similar words are in a few buckets: `STARTS#<first 2>#<length>` and `ENDS#<last 2>#<length>`.
+//! Beginnings are in `BEGINS#<first 2 or 3>`.
 //!
-//! A bucket is one item and never larger than [`BUCKET_WORDS`]. If it is full, a word comes in only when four times as
-//! many souls use it as the rarest word there, and one soul brings at most [`SHARE`] new words into one bucket. So a seller
-//! who floods a bucket with nonsense needs a hundred souls for it, and loses it to the first words that others use;
-//! meanwhile words are found as they are written, only their typos are not.
+//! A bucket is one item with at most [`BUCKET_WORDS`] words. A full bucket takes a new word only if four times as many
+//! souls use it as the rarest word there, and one soul adds at most [`SHARE`] new words to a bucket. So flooding a
+//! bucket with nonsense takes a hundred souls, and real words soon replace the nonsense. Until then, words are still
+//! found as they are written; only typo correction suffers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,28 +21,28 @@ use serde::{Deserialize, Serialize};
 
 use super::words::{typos, typos_allowed};
 
-/// Most words of a bucket: 5 KB or so.
+/// Most words of a bucket, about 5 KB.
 const BUCKET_WORDS: usize = 300;
-/// New words that one soul brings into one bucket.
+/// New words that one soul may add to one bucket.
 const SHARE: usize = 4;
-/// Souls are counted up to here; what is more common is common.
+/// Largest count of souls per word; a higher count makes no difference.
 const COUNTED: u64 = 256;
-/// Others wrote the bucket meanwhile.
+/// Retries when others write the same bucket.
 const RETRIES: u32 = 10;
-/// So many near words of one kind.
+/// Most similar words of one kind.
 pub const NEAR: usize = 3;
 
-/// Some words, and how common each is.
+/// Words, with how common each is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bucket {
-    /// By how many souls they are used, as [`band`] counts.
+    /// The value is the [`band`] of the number of souls.
     pub words: BTreeMap<String, u8>,
     #[serde(default)]
     pub revision: u64,
 }
 
 impl Bucket {
-    /// Takes a word in, or takes notice that it has become more common. Whether that changed anything.
+    /// Adds a word or raises its band. Returns whether that changed anything.
     pub fn offer(&mut self, word: &str, band: u8) -> bool {
         if let Some(known) = self.words.get_mut(word) {
             let moved = *known < band;
@@ -60,7 +61,7 @@ impl Bucket {
     }
 }
 
-/// How common a word is, in powers of four: 0 to 3 souls, 4, 16, 64, 256.
+/// How common a word is, in powers of four: 0 to 3 souls, then from 4, 16, 64 and 256.
 pub fn band(souls: u64) -> u8 {
     souls.clamp(1, COUNTED).ilog(4) as u8
 }
@@ -69,7 +70,7 @@ pub fn band(souls: u64) -> u8 {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Near {
     pub word: String,
-    /// None, if the query is its beginning.
+    /// 0 if the query is its beginning.
     pub typos: usize,
 }
 
@@ -87,7 +88,7 @@ fn ends(word: &[char], length: usize) -> Key {
     bucket("ENDS", word.iter().skip(word.len().saturating_sub(2)).copied(), Some(length))
 }
 
-/// The buckets a word is in.
+/// The buckets of a word.
 pub fn buckets(word: &str) -> Vec<Key> {
     let letters: Vec<char> = word.chars().collect();
     if letters.len() < 3 {
@@ -101,7 +102,7 @@ pub fn buckets(word: &str) -> Vec<Key> {
     ]
 }
 
-/// The buckets that have the words a query's word is the beginning of (`begun`) or a typo of: at most eleven.
+/// The buckets with the words that a query's word is the beginning of (`begun`) or a typo of: at most eleven.
 pub fn near_buckets(word: &str, begun: bool) -> Vec<Key> {
     let letters: Vec<char> = word.chars().collect();
     let mut keys = Vec::new();
@@ -121,7 +122,7 @@ pub fn near_buckets(word: &str, begun: bool) -> Vec<Key> {
     keys
 }
 
-/// Of the words in some buckets, those a query's word is the beginning of, the most common first.
+/// Words in these buckets that begin with `word`, the most common first.
 pub fn begun_by<'a>(word: &str, buckets: impl IntoIterator<Item = &'a Bucket>) -> Vec<Near> {
     let mut found = BTreeSet::new();
     for (other, band) in buckets.into_iter().flat_map(|bucket| &bucket.words) {
@@ -132,7 +133,7 @@ pub fn begun_by<'a>(word: &str, buckets: impl IntoIterator<Item = &'a Bucket>) -
     found.into_iter().take(NEAR).map(|(_, _, word)| Near { word: word.clone(), typos: 0 }).collect()
 }
 
-/// Of the words in some buckets, those a query's word is a typo of: the nearest first, then the most common.
+/// Words in these buckets that `word` is a typo of: the nearest first, then the most common.
 pub fn meant_by<'a>(word: &str, buckets: impl IntoIterator<Item = &'a Bucket>) -> Vec<Near> {
     let most = typos_allowed(word);
     let mut found = BTreeSet::new();
@@ -155,15 +156,15 @@ fn count_key(word: &str) -> Key {
     Key::new(format!("VOCABULARY#{word}"), "SOULS")
 }
 
-/// Takes notice that one more soul uses these words (at most sixty). Done twice, a word counts as a little more common
-/// than it is, and nothing else happens.
+/// Counts one more soul for each of these words (at most sixty). A repeated call only makes a word look slightly more
+/// common.
 pub async fn learn(db: &Db, words: &BTreeSet<&str>) -> Result<(), StoreError> {
     let words: Vec<&str> = words.iter().copied().filter(|word| word.chars().count() >= 3).collect();
     let keys: Vec<Key> = words.iter().map(|word| count_key(word)).collect();
     let counted: Vec<Option<Counted>> = db.batch_get(&db.tables.souls, &keys, false).await?;
     let rare = words.iter().zip(counted).filter(|(_, counted)| counted.as_ref().is_none_or(|it| it.souls < COUNTED));
     let counts = try_join_all(rare.map(|(word, _)| count(db, word))).await?;
-    // A word becomes more common at powers of four; at first it is looked at each time, in case it got lost on the way.
+    // A word's band changes at powers of four. Rare words are always written, in case an earlier write was lost.
     let moved = counts.into_iter().filter(|(_, souls)| *souls < 4 || souls.is_power_of_two() && souls.ilog2() % 2 == 0);
     let mut offers: BTreeMap<Key, Vec<(&str, u8)>> = BTreeMap::new();
     for (word, souls) in moved {
@@ -178,7 +179,7 @@ pub async fn learn(db: &Db, words: &BTreeSet<&str>) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// One more soul uses a word; how many do now.
+/// Counts one more soul for a word. Returns the new count.
 async fn count<'a>(db: &Db, word: &'a str) -> Result<(&'a str, u64), StoreError> {
     let write = Write::update(&db.tables.souls, count_key(word), "ADD #souls :one").bind("one", 1)?;
     let Counted { souls } = parse(db.write(write).await?)?;
@@ -228,7 +229,7 @@ mod tests {
 
     /// Every word one typo away is in a bucket that is read.
     #[test]
-    fn whatever_is_one_typo_away_is_looked_at() {
+    fn words_one_typo_away_are_in_the_buckets_read() {
         for word in ["desk", "audit", "writer", "research", "vulnerability"] {
             let letters: Vec<char> = word.chars().collect();
             let mut typed = Vec::new();
@@ -254,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_bucket_gives_way_to_what_others_use() {
+    fn a_full_bucket_takes_more_common_words() {
         let mut bucket = Bucket::default();
         for number in 0..BUCKET_WORDS {
             assert!(bucket.offer(&format!("nonsense{number}"), 0));

@@ -1,10 +1,10 @@
-//! The wallet a seller is paid at. One wallet leads to one soul, and one soul to one wallet.
+//! The wallet where a seller is paid. One wallet belongs to one soul, and one soul has one wallet.
 //!
-//! A link is made by the soul key. Whoever also proves to hold the wallet has a link that nobody can take, and takes it
-//! from whoever has none such: so an address cannot be occupied by somebody else for longer than its owner cares.
+//! The soul key links a wallet. A link with a signature of the wallet (a proven link) cannot be taken over. It replaces
+//! another soul's link without one, so nobody can occupy an address against its owner's will.
 //!
-//! What a soul's own wallet buys of it counts for nothing, and it does not rate. Its own is a wallet whose owner signed for
-//! the link, or that was paid out to: a bare link could be to anybody's.
+//! Purchases by a soul's own wallet do not count, and it cannot rate the soul. A wallet is the soul's own if its owner
+//! signed the link, or if a payout went to it. A bare link proves nothing, because it can name anybody's wallet.
 
 use base::clock::Timestamp;
 use base::ids::AgentId;
@@ -18,19 +18,19 @@ use super::rating::{self, Votes};
 use super::reputation;
 use super::soul::{self, Slug, Soul};
 
-/// How often a link is tried against others' changes.
+/// Retries when other writers change the same rows.
 const TRIES: usize = 20;
 
-/// The row that leads from a wallet to its soul.
+/// The row from a wallet to its soul.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Claim {
     soul: Slug,
-    /// The wallet's owner signed for it.
+    /// The wallet's owner signed the link.
     #[serde(default)]
     verified: bool,
 }
 
-/// Links a wallet to a soul, in place of the one it had. `Ok(false)` if the wallet is another soul's.
+/// Links a wallet to a soul and replaces its earlier wallet. `Ok(false)` if another soul holds the wallet.
 pub async fn link(db: &Db, slug: &Slug, wallet: Address, proven: bool, now: Timestamp) -> Result<bool, StoreError> {
     for _ in 0..TRIES {
         let soul = soul::load_latest(db, slug.as_str()).await?.ok_or_else(|| StoreError::new("the soul is gone"))?;
@@ -42,7 +42,7 @@ pub async fn link(db: &Db, slug: &Slug, wallet: Address, proven: bool, now: Time
         if soul.wallet == Some(wallet) && (soul.wallet_verified || !proven) {
             return Ok(true);
         }
-        // A link that nobody signed for says nothing of who holds the wallet: it may be an unhappy buyer's.
+        // An unproven link says nothing about the owner: it could name an unhappy buyer's wallet.
         let own = if proven { own_purchases(db, soul.slug.as_str(), wallet).await? } else { None };
         let left = own.as_ref().map(|own| own.left);
         let mut writes =
@@ -69,10 +69,10 @@ pub async fn link(db: &Db, slug: &Slug, wallet: Address, proven: bool, now: Time
             Err(WriteError::Failed(error)) => return Err(error),
         }
     }
-    Err(StoreError::new("the soul or its wallet changes all the time"))
+    Err(StoreError::new("too many concurrent changes of the soul or its wallet"))
 }
 
-/// A seller that has itself paid to a wallet owns it, whether it signed for it or not.
+/// Marks a wallet as the soul's own, because a payout to it was requested.
 pub async fn is_paid_at(db: &Db, slug: &Slug, wallet: Address, now: Timestamp) -> Result<(), StoreError> {
     for _ in 0..TRIES {
         let Some(mut own) = own_purchases(db, slug.as_str(), wallet).await? else { return Ok(()) };
@@ -86,7 +86,7 @@ pub async fn is_paid_at(db: &Db, slug: &Slug, wallet: Address, now: Timestamp) -
             Err(WriteError::Failed(error)) => return Err(error),
         }
     }
-    Err(StoreError::new("the seller's balance changes all the time"))
+    Err(StoreError::new("too many concurrent changes of the seller's balance"))
 }
 
 fn claim_it(db: &Db, soul: &Soul, wallet: Address, other: Option<&Claim>, proven: bool) -> Result<Write, StoreError> {
@@ -100,7 +100,7 @@ fn claim_it(db: &Db, soul: &Soul, wallet: Address, other: Option<&Claim>, proven
     }
 }
 
-/// `left` are the buyers without the wallet, if it was one of them.
+/// `left`: the soul's figures without this wallet, if it was a buyer.
 fn set_it(
     db: &Db,
     soul: &Soul,
@@ -113,7 +113,7 @@ fn set_it(
     if left.is_some() {
         set.push_str(", #buyers = :buyers, #backing = :backing");
     }
-    // A name of the wallet before is not this one's.
+    // The ENS name belonged to the earlier wallet.
     if soul.wallet != Some(wallet) {
         set.push_str(" REMOVE #ens_name");
     }
@@ -134,14 +134,14 @@ fn set_it(
     }
 }
 
-/// What makes a wallet's purchases the soul's own.
+/// The writes that mark a wallet's purchases as the soul's own.
 struct Own {
     writes: Vec<Write>,
-    /// For the soul's record, which its callers write.
+    /// For the soul's record, which the caller writes.
     left: Left,
 }
 
-/// The different buyers that are left, and what they count for; and the ratings that count no more.
+/// The remaining distinct buyers and their weight, and the ratings to remove.
 #[derive(Clone, Copy)]
 struct Left {
     buyers: u64,
@@ -155,8 +155,7 @@ impl Left {
     }
 }
 
-/// What the wallet's agent bought of this soul, and how it rated that, counts for nothing any more, from now on and from before. Nothing, if that is
-/// so already.
+/// Excludes the purchases and ratings of the wallet's agent, past and future. `None` if that was done before.
 async fn own_purchases(db: &Db, slug: &str, wallet: Address) -> Result<Option<Own>, StoreError> {
     let agent = AgentId::of(wallet);
     let balance = seller::load(db, slug).await?;
@@ -166,7 +165,7 @@ async fn own_purchases(db: &Db, slug: &str, wallet: Address) -> Result<Option<Ow
     }
     let mut reputation = reputation::load_latest(db, slug).await?;
     reputation.take_out(&mut buyer);
-    // Under the balance's revision, as everything that counts.
+    // Under the balance's revision, as every counter.
     let mut writes = Books::open(balance).writes(db, slug)?;
     writes.push(reputation.write(db, slug)?);
     writes.push(buyer.write(db, slug, agent)?);

@@ -1,14 +1,14 @@
-//! A seller's own worker: it takes jobs up, says how far it is, brings files, and delivers or gives up (contract §19).
+//! Jobs of a seller's own worker: claim, progress, files, then complete or fail.
 //!
 //! ```text
 //! handed over ──claim──► processing ──complete──► completed
-//!      ▲                     │  └────fail───────► failed, the buyer is paid back
+//!      ▲                     │  └────fail───────► failed, the buyer is refunded
 //!      └──the lease ran out──┘
-//! past the deadline: failed, the buyer is paid back
+//! past the deadline: failed, the buyer is refunded
 //! ```
 //!
-//! A lease only keeps two workers of one seller out of each other's way; what ends a job is the engine's own lease and
-//! transaction, so it ends once, whoever else is at it.
+//! The worker's lease only keeps two workers of one seller apart. To end a job, the engine's own lease and transaction
+//! are needed, so a job ends only once.
 
 use std::time::Duration;
 
@@ -29,16 +29,16 @@ use super::service_runner::{check_output, result_of};
 use super::soul::Soul;
 use super::{Market, jobs};
 
-/// A worker that says nothing for so long is taken for dead: its job may be claimed anew.
+/// A worker that sends no progress for this long counts as dead. Its job can then be claimed again.
 pub const WORKER_LEASE: Duration = Duration::from_secs(5 * 60);
-/// How long an end waits for whoever looks after the job at the same moment.
+/// Retries while another process holds the job.
 const HOLD_TRIES: u32 = 10;
 const HOLD_PAUSE: Duration = Duration::from_millis(60);
 
 /// A job that this soul sold.
 ///
 /// # Errors
-/// 404, also for another's.
+/// 404, also for another soul's job.
 pub async fn job_of(market: &Market, soul: &Soul, id: &str) -> Result<Job, ApiError> {
     let request_id = RequestId::of_soul_job(id).ok_or(ApiError::NotFound)?;
     let job = store::load_latest(&market.app.db, request_id).await?.ok_or(ApiError::NotFound)?;
@@ -46,22 +46,22 @@ pub async fn job_of(market: &Market, soul: &Soul, id: &str) -> Result<Job, ApiEr
     if is_ours && !job.is_forgotten(market.app.clock.now()) { Ok(job) } else { Err(ApiError::NotFound) }
 }
 
-/// A job that waits for a worker, or has one.
+/// Checks that a job waits for a worker or has one.
 ///
 /// # Errors
-/// 409 `invalid_state`, saying why.
+/// 409 `invalid_state` with the reason.
 fn check_handed(job: &Job, now: Timestamp) -> Result<(), ApiError> {
     let wrong = match (job.outcome, job.settlement, job.handed_until) {
         (Some(_), ..) => "the job is finished",
         (None, settlement, _) if settlement != Settlement::Settled => "the job's payment is not settled yet",
-        (None, _, None) => "the job is not a worker's to do, or not yet",
-        (None, _, Some(until)) if now >= until => "the service's deadline is over; the buyer is paid back",
+        (None, _, None) => "the job was not handed to a worker, or not yet",
+        (None, _, Some(until)) if now >= until => "the service's deadline has passed; the buyer is refunded",
         (None, _, Some(_)) => return Ok(()),
     };
     Err(MarketError::InvalidState(wrong).into())
 }
 
-/// Takes a job up for [`WORKER_LEASE`].
+/// Claims a job for [`WORKER_LEASE`].
 ///
 /// # Errors
 /// 409 `already_claimed` while another worker's lease lasts; 409 `invalid_state`.
@@ -79,7 +79,7 @@ pub async fn claim(market: &Market, job: &Job) -> Result<Job, ApiError> {
             let old = refused.refused(0).and_then(|refused| refused.old.clone());
             let old: Option<Job> = old.map(db::parse).transpose()?;
             match old {
-                // Our own write, sent again by the SDK after its answer was lost, meets itself.
+                // The SDK retried our own write after its answer was lost.
                 Some(job) if job.is_claimed(now) && job.holder.as_ref() == Some(&holder) => Ok(job),
                 Some(job) if job.outcome.is_none() && job.is_claimed(now) => Err(MarketError::AlreadyClaimed.into()),
                 Some(job) => check_handed(&job, now).and(Err(MarketError::InvalidState("the job changed").into())),
@@ -89,7 +89,7 @@ pub async fn claim(market: &Market, job: &Job) -> Result<Job, ApiError> {
     }
 }
 
-/// Keeps what the worker says of its progress, and its lease.
+/// Stores the worker's progress and extends its lease.
 pub async fn progress(market: &Market, job: &Job, progress: &Progress) -> Result<Job, ApiError> {
     let now = market.app.clock.now();
     check_claimed(job, now)?;
@@ -115,14 +115,14 @@ fn check_claimed(job: &Job, now: Timestamp) -> Result<(), ApiError> {
     if job.is_claimed(now) {
         Ok(())
     } else {
-        Err(MarketError::InvalidState("claim the job first, or again: no worker has it").into())
+        Err(MarketError::InvalidState("no worker holds the job: claim it first, or again").into())
     }
 }
 
-/// Keeps a file of a claimed job. Without its content, it is still to be sent to a URL.
+/// Stores a file of a claimed job. Without content, it is announced for upload to a URL.
 ///
 /// # Errors
-/// 409 `invalid_state`; 400 for more than a job of this price may have.
+/// 409 `invalid_state`; 400 if the job's limits are exceeded.
 pub async fn add_file(market: &Market, job: &Job, row: FileRow, content: Option<Vec<u8>>) -> Result<(), ApiError> {
     let now = market.app.clock.now();
     check_claimed(job, now)?;
@@ -132,16 +132,17 @@ pub async fn add_file(market: &Market, job: &Job, row: FileRow, content: Option<
         .bind("now", now)?;
     match files::keep(&market.app.db, &*market.app.blobs, job, claimed, row, content).await? {
         Ok(()) => Ok(()),
-        Err(NotKept::Lost) => Err(MarketError::InvalidState("the job is finished, or no worker has it").into()),
+        Err(NotKept::Lost) => Err(MarketError::InvalidState("the job is finished, or no worker holds it").into()),
         Err(NotKept::Busy) => Err(ApiError::RequestInProgress),
         Err(NotKept::Full { field, why }) => Err(ApiError::field(field, why)),
     }
 }
 
-/// Delivers a result. One that is not what the service promises is refused while there is time to deliver another.
+/// Delivers a result. A result that does not match the output schema is refused, and the worker may deliver another one
+/// before the deadline.
 ///
 /// # Errors
-/// 400 `invalid_output`; 400 `invalid_request` for a file that was announced and did not arrive; 409 `invalid_state`.
+/// 400 `invalid_output`; 400 `invalid_request` if an announced file was not uploaded; 409 `invalid_state`.
 pub async fn complete(market: &Market, job: &Job, result: &str) -> Result<Job, ApiError> {
     let now = market.app.clock.now();
     check_claimed(job, now)?;
@@ -161,7 +162,10 @@ pub async fn complete(market: &Market, job: &Job, result: &str) -> Result<Job, A
     for file in files.iter().filter(|file| file.uploaded.is_some()) {
         let size = market.app.blobs.size(&file.blob(job.request_id)).await?;
         if size != Some(file.size) {
-            return Err(ApiError::field("files", format!("{} did not arrive with {} bytes", file.path, file.size)));
+            return Err(ApiError::field(
+                "files",
+                format!("{} was not uploaded with the announced {} bytes", file.path, file.size),
+            ));
         }
     }
     let mut made = result_of(job, result);
@@ -174,18 +178,18 @@ pub async fn complete(market: &Market, job: &Job, result: &str) -> Result<Job, A
     finish(market, held, ended).await
 }
 
-/// Gives a job up: the buyer is paid back.
+/// Fails a job on the worker's request. The buyer is refunded.
 pub async fn give_up(market: &Market, job: &Job, reason: &str) -> Result<Job, ApiError> {
     let now = market.app.clock.now();
     check_handed(job, now)?;
     let engine = &market.gate.engine;
     let mut held = hold(market, job, false).await?;
-    let error = ToolError::unavailable(Unavailable::SellerFailed, format!("the seller gave the work up: {reason}"));
+    let error = ToolError::unavailable(Unavailable::SellerFailed, format!("the seller gave up the job: {reason}"));
     let ended = store::failed(&engine.db, &engine.signer, &engine.chain, &mut held, error, now).await;
     finish(market, held, ended).await
 }
 
-/// Holds a job as the engine does, so that only one ends it.
+/// Takes the engine's lease on a job, so that only one process ends it.
 async fn hold(market: &Market, job: &Job, claimed: bool) -> Result<Job, ApiError> {
     for _ in 0..HOLD_TRIES {
         let now = market.app.clock.now();
@@ -193,7 +197,7 @@ async fn hold(market: &Market, job: &Job, claimed: bool) -> Result<Job, ApiError
         if let Some(held) = store::take_up(&market.app.db, job.request_id, &holder, now).await? {
             let still = if claimed { check_claimed(&held, now) } else { check_handed(&held, now) };
             if let Err(refused) = still {
-                // Not ours to end any more: whoever looks after it finds it as it was.
+                // The job can no longer be ended here: release it unchanged.
                 let mut held = held;
                 let _ = store::postpone(&market.app.db, &mut held, Duration::ZERO, now).await;
                 return Err(refused);
@@ -204,12 +208,12 @@ async fn hold(market: &Market, job: &Job, claimed: bool) -> Result<Job, ApiError
         check_handed(&now_is, now)?;
         tokio::time::sleep(HOLD_PAUSE).await;
     }
-    Err(ApiError::Unavailable(StoreError::new("the job is held by somebody else for too long")))
+    Err(ApiError::Unavailable(StoreError::new("another process holds the job for too long")))
 }
 
 async fn finish(market: &Market, mut held: Job, ended: Result<(), MoveError>) -> Result<Job, ApiError> {
     if let Err(MoveError::Failed(_)) = &ended {
-        // The worker may try again at once. Refused if the job ended all the same.
+        // Release the job so that the worker can retry at once. Refused if the job has ended after all.
         let _ = store::postpone(&market.app.db, &mut held, Duration::ZERO, market.app.clock.now()).await;
     }
     match ended {
@@ -220,14 +224,14 @@ async fn finish(market: &Market, mut held: Job, ended: Result<(), MoveError>) ->
                 Some(Outcome::Completed | Outcome::Failed) => {
                     Err(MarketError::InvalidState("the job is finished").into())
                 }
-                None => Err(ApiError::Unavailable(StoreError::new("the job was taken up by somebody else"))),
+                None => Err(ApiError::Unavailable(StoreError::new("another process has taken over the job"))),
             }
         }
         Err(MoveError::Failed(error)) => Err(ApiError::Unavailable(error)),
     }
 }
 
-/// A claimed job as its worker needs it.
+/// A claimed job as its worker sees it.
 pub fn for_worker(job: &Job, now: Timestamp) -> serde_json::Value {
     let input: serde_json::Value = serde_json::from_str(&job.input).unwrap_or_default();
     let sold = job.sold.as_ref();

@@ -1,5 +1,5 @@
-//! What can be wrong with a request about a session, in the words of both families of paths: ACP's flat error, whose
-//! schema forbids ours, and our own.
+//! Errors of session requests, in both shapes: ACP's flat error, whose schema allows no other members, and the API's
+//! usual one.
 
 use axum::response::{IntoResponse, Response};
 use base::input::FieldError;
@@ -10,37 +10,37 @@ use serde_json::{Value, json};
 
 use super::session::State;
 
-/// Which paths a request came by, and so how it is answered.
+/// The family of paths a request used. It decides the shape of the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// `/acp/checkout_sessions`: ACP's shapes, strictly.
     Acp,
-    /// `/v1/checkout_sessions`: the simple shape of contract §24.
+    /// `/v1/checkout_sessions`: the simple shape.
     Simple,
 }
 
 #[derive(Debug)]
 pub enum CheckoutError {
-    /// No bearer token, or none of ours.
+    /// No bearer token, or an unknown one.
     Unauthorized,
     MissingVersion,
     UnsupportedVersion,
     KeyRequired,
-    /// The name was used for another body.
+    /// The idempotency key was used with another body.
     KeyReused,
-    /// A request of this name is being worked on.
+    /// A request with this idempotency key is still running.
     InFlight,
-    /// Members that have to be there, by their dotted paths.
+    /// Missing required members, as dotted paths.
     Missing(Vec<String>),
     Invalid(Vec<FieldError>),
     NotFound,
-    /// What is asked for cannot be done to a session that is in this state.
+    /// The session's state does not allow this action.
     InvalidState(State),
     Expired,
-    /// It is over already, or paid.
+    /// The session is paid, canceled or expired.
     NotCancelable(State),
     MissingToken,
-    /// The payment was refused, for this reason.
+    /// The payment was refused; holds the reason.
     PaymentFailed(String),
     Api(ApiError),
 }
@@ -84,14 +84,14 @@ impl CheckoutError {
 
     fn message(&self) -> String {
         match self {
-            CheckoutError::Unauthorized => "this needs Authorization: Bearer with a platform's token".to_owned(),
+            CheckoutError::Unauthorized => "send Authorization: Bearer with a platform's token".to_owned(),
             CheckoutError::MissingVersion => format!("the header API-Version is required; send {}", super::VERSION),
             CheckoutError::UnsupportedVersion => format!("the supported API-Version is {}", super::VERSION),
             CheckoutError::KeyRequired => {
                 "the header Idempotency-Key is required; keep it the same for every retry of one request".to_owned()
             }
             CheckoutError::KeyReused => "the Idempotency-Key was used with another body".to_owned(),
-            CheckoutError::InFlight => "a request of the same Idempotency-Key is being worked on".to_owned(),
+            CheckoutError::InFlight => "a request with this Idempotency-Key is still running; try again".to_owned(),
             CheckoutError::Missing(names) => match names.as_slice() {
                 [name] => format!("the field {} is required", json_path(name)),
                 names => format!("{} fields are required: {}", names.len(), names.join(", ")),
@@ -113,7 +113,7 @@ impl CheckoutError {
         }
     }
 
-    /// What is wrong with which member, as far as members are to blame.
+    /// The members that are at fault, if any.
     fn fields(&self) -> Vec<FieldError> {
         match self {
             CheckoutError::Missing(names) => names.iter().map(|name| FieldError::new(name, "is required")).collect(),
@@ -141,7 +141,7 @@ impl CheckoutError {
                 body
             }
         };
-        // Headers such as Retry-After, and what is logged, are those of the error itself.
+        // Keeps the error's own headers (such as Retry-After) and its log line.
         let mut response = match self {
             CheckoutError::Api(error) => {
                 let mut response = error.into_response();
@@ -186,12 +186,12 @@ fn flat(status: StatusCode, code: &str, message: &str, field: Option<&FieldError
     body
 }
 
-/// The answer to what no route takes, on a path of ACP's: its flat error too.
+/// The response when no route matches a path under `/acp`: ACP's flat error.
 pub fn unrouted(error: ApiError) -> Response {
     CheckoutError::Api(error).into_response(Family::Acp)
 }
 
-/// RFC 9535 path of a dotted one.
+/// Turns a dotted path into a JSONPath (RFC 9535).
 pub fn json_path(dotted: &str) -> String {
     let mut path = "$".to_owned();
     for part in dotted.split('.').filter(|part| !part.is_empty()) {
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn the_error_rows_of_the_contract() {
+    fn status_and_code_of_each_error() {
         let rows = [
             (CheckoutError::Unauthorized, 401, "unauthorized", 401, "unauthorized"),
             (CheckoutError::MissingVersion, 400, "missing_api_version", 400, "unsupported_api_version"),

@@ -1,9 +1,9 @@
-//! What platforms are told of their orders: `order_create` when a session was charged, `order_update` when its work is
-//! done or was paid back.
+//! Order webhooks to platforms: `order_create` when a session was charged, `order_update` when its work is done or
+//! refunded.
 //!
-//! Read off the stream of jobs, whose changes are the completion itself: so no event is lost that happened, none is told
-//! that did not, and no call waits for it. A change is delivered once or more, always with the same images; cause and
-//! time of an event follow from them.
+//! Events are derived from the DynamoDB stream of jobs. The change of the job is itself the completion, so every
+//! completion has its event, there is no event without one, and no call waits for it. The stream delivers a change at
+//! least once, always with the same images, and kind and time of an event follow from those images.
 
 use base::clock::Timestamp;
 use base::digest::sha256_parts;
@@ -21,18 +21,18 @@ use super::goods::whole_cents;
 #[derive(Clone, Debug, PartialEq)]
 pub struct OrderEvent {
     pub platform: Uuid,
-    /// The endpoint it goes to.
+    /// The endpoint that receives it.
     pub hook: Option<EndpointId>,
     pub kind: EventKind,
-    /// The order's id: with the time, what tells events apart.
+    /// The order's id. Id and time together identify the event.
     pub order: String,
     pub happened: Timestamp,
     /// ACP's `data`.
     pub data: Value,
 }
 
-/// The webhook endpoint of a platform, if its configuration names one. It is made when it is first needed; another address
-/// is another endpoint.
+/// The webhook endpoint of a platform, if its configuration names one. It is created on first use. A new URL makes a
+/// new endpoint.
 pub async fn endpoint_of(app: &App, platform: Uuid) -> Result<Option<EndpointId>, StoreError> {
     let Some(platform) = app.config.platforms.by_id(platform) else { return Ok(None) };
     let Some(hook) = &platform.webhook else { return Ok(None) };
@@ -47,7 +47,7 @@ pub async fn endpoint_of(app: &App, platform: Uuid) -> Result<Option<EndpointId>
     Ok(Some(id))
 }
 
-/// The events as deliveries, for those that have somewhere to go.
+/// The deliveries of the events that have an endpoint.
 pub fn outgoing(db: &Db, events: &[OrderEvent], now: Timestamp) -> Result<Outgoing, StoreError> {
     let mut all = Outgoing::default();
     for event in events {
@@ -58,14 +58,14 @@ pub fn outgoing(db: &Db, events: &[OrderEvent], now: Timestamp) -> Result<Outgoi
     Ok(all)
 }
 
-/// The events of one change of a job, given its images in DynamoDB's JSON. Most changes are none.
+/// The events of one change of a job, from its images in DynamoDB JSON. Most changes cause none.
 pub fn of_change(old: &Value, new: &Value) -> Vec<OrderEvent> {
     read(old, new).unwrap_or_default()
 }
 
 fn read(old: &Value, new: &Value) -> Option<Vec<OrderEvent>> {
     let text = |image: &Value, name: &str| image[name]["S"].as_str().map(str::to_owned);
-    // An order whose payment the chain forgot is no new one when it is settled again.
+    // After a chain reorganisation the same payment settles again. That is not a new order.
     if new["reorganized"]["BOOL"] == true {
         return None;
     }
@@ -75,7 +75,7 @@ fn read(old: &Value, new: &Value) -> Option<Vec<OrderEvent>> {
     let platform: Uuid = ordered["platform"]["S"].as_str()?.parse().ok()?;
     let (origin, request) = (ordered["origin"]["S"].as_str()?, text(new, "request_id")?);
     let happened = Timestamp::from_millis(new["updated"]["N"].as_str()?.parse().ok()?);
-    // A job under the same id that came to nothing before is another attempt.
+    // An earlier outcome without settlement belongs to a failed attempt under the same job id.
     let settled = |image: &Value| text(image, "settlement").as_deref() == Some("settled");
     let outcome = text(new, "outcome").filter(|_| text(old, "outcome").is_none() || !settled(old));
     let mut events = Vec::new();
@@ -96,7 +96,7 @@ fn read(old: &Value, new: &Value) -> Option<Vec<OrderEvent>> {
         Some("completed") => tell(EventKind::OrderUpdate, "fulfilled", json!([])),
         Some(_) => {
             let back = new["credited"]["N"].as_str().and_then(|micro| micro.parse().ok()).map(Usdc::from_micro);
-            // Part of a price may come back in fractions of a cent, which the protocol has not; the credits have them.
+            // A partial refund may have fractions of a cent, which ACP cannot express. The credits keep them.
             let back = back.map(whole_cents).filter(|amount| *amount > 0);
             let back = back.map(|amount| json!([{"type": "store_credit", "amount": amount}]));
             tell(EventKind::OrderUpdate, "canceled", back.unwrap_or_else(|| json!([])));
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn each_change_is_told_once() {
+    fn each_change_causes_one_event() {
         let told = |old: &Value, new: &Value| -> Vec<(String, String)> {
             let word = |event: &OrderEvent| event.data["status"].as_str().unwrap_or_default().to_owned();
             of_change(old, new).iter().map(|event| (event.kind.as_str().to_owned(), word(event))).collect()
@@ -141,11 +141,11 @@ mod tests {
         let done = image("settled", Some("completed"));
         assert_eq!(told(&settled, &done), [pair("order_update", "fulfilled")]);
         assert_eq!(told(&done, &done), []);
-        // From credits, to its end: two changes, or one.
+        // Paid with credits: two changes, or one.
         assert_eq!(told(&Value::Null, &settled), [pair("order_create", "created")]);
         let both = [pair("order_create", "created"), pair("order_update", "fulfilled")];
         assert_eq!(told(&claimed, &done), both);
-        // Refused, and nothing of it was an order; then paid after all.
+        // A refused payment is no order. A later payment can still settle.
         let refused = image("refused", Some("failed"));
         assert_eq!(told(&claimed, &refused), []);
         assert_eq!(told(&refused, &settled), [pair("order_create", "created")]);

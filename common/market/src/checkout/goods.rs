@@ -1,5 +1,5 @@
-//! What checkout sells: whatever of the catalog and the marketplace costs whole cents, and credits by the dollar. Prices
-//! are ours, never the agent's.
+//! The goods of checkout: tools and services whose price is a whole number of cents, and credits by the dollar. The
+//! price always comes from here, never from the agent.
 
 use base::money::Usdc;
 use futures_util::future::try_join_all;
@@ -19,18 +19,19 @@ use crate::{offer, service, soul};
 
 /// A cent, in micro-USDC.
 const CENT: u64 = 10_000;
-/// Credits are sold in pieces of this.
+/// Credits are sold in units of 1 USDC.
 const CREDITS_PIECE: Usdc = Usdc::from_micro(1_000_000);
-/// Most of one session: a top-up's limit (contract §21).
+/// Largest number of units per session: the limit of a top-up.
 const MOST_PIECES: u32 = 1_000;
-/// So many souls are in the manifest.
+/// Number of souls in the manifest.
 const LISTED_SOULS: usize = 20;
-/// What souls sell is listed up to so many bytes: schemas and descriptions are theirs, and a manifest is read whole.
+/// Limit on the sellers' part of the manifest, in bytes: sellers write the schemas and descriptions, and a manifest is
+/// read whole.
 const LISTED_BYTES: usize = 512 * 1024;
-/// Where soul ends and service begins is tried at so many hyphens.
+/// Largest number of hyphens at which an id is split into soul and service.
 const MOST_SPLITS: usize = 40;
 
-/// A kind of thing, and which one.
+/// Which thing is sold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Goods {
@@ -46,15 +47,15 @@ pub enum Goods {
     },
 }
 
-/// What an id leads to.
+/// The result of looking up an id.
 pub enum Found {
     Sold(Offer),
     NotSold,
-    /// A soul's slug and a service's read differently at another hyphen.
+    /// The id can be split into soul and service at more than one hyphen.
     Ambiguous,
 }
 
-/// Whole cents, if it is.
+/// The amount in cents, if it is a whole number of them.
 pub fn cents(amount: Usdc) -> Option<u64> {
     amount.micro().is_multiple_of(CENT).then_some(amount.micro() / CENT)
 }
@@ -65,7 +66,7 @@ pub fn whole_cents(amount: Usdc) -> u64 {
 }
 
 impl Goods {
-    /// What the gate sells.
+    /// The spec under which the gate sells it.
     pub fn tool(&self, catalog: &Catalog) -> Option<&'static ToolSpec> {
         match self {
             Goods::Credits => Some(TOP_UP),
@@ -94,12 +95,12 @@ impl Goods {
 }
 
 impl Checkout {
-    /// `agora-`: what every id of ours begins with.
+    /// The prefix of every id, for example `agora-`.
     fn prefix(&self) -> String {
         format!("{}-", self.app.config.service_name.to_ascii_lowercase())
     }
 
-    /// What is sold under an id.
+    /// The goods with this id.
     pub async fn find(&self, id: &str) -> Result<Found, ApiError> {
         let prefix = self.prefix();
         let Some(rest) = id.strip_prefix(&prefix).filter(|_| id.len() <= 255) else { return Ok(Found::NotSold) };
@@ -122,13 +123,13 @@ impl Checkout {
         Offer {
             goods: Goods::Credits,
             title: format!("{} credits", self.app.config.service_name),
-            summary: "One dollar of prepaid credits for each piece, for the wallet that pays".to_owned(),
+            summary: "Prepaid credits for the paying wallet, one dollar per unit".to_owned(),
             seller: None,
             unit: CREDITS_PIECE,
         }
     }
 
-    /// Tools that cost the same whole cents for everybody, and that a queue takes.
+    /// Queued tools with a fixed price in whole cents.
     fn tools(&self) -> impl Iterator<Item = &'static ToolSpec> {
         let has_price = |tool: &ToolSpec| cents(tool.price.usual()).is_some_and(|cents| cents > 0);
         let fixed = |tool: &ToolSpec| matches!(tool.price, Price::Fixed(_));
@@ -155,7 +156,7 @@ impl Checkout {
         }
     }
 
-    /// `<soul>-<service>`, where both may have hyphens; or `<soul>/<service>`, which can be read in one way only.
+    /// `<soul>-<service>`, where both may contain hyphens; or `<soul>/<service>`, which is unambiguous.
     async fn service(&self, names: &str) -> Result<Found, ApiError> {
         let db = &self.app.db;
         let splits: Vec<(&str, &str)> = match names.split_once('/') {
@@ -183,8 +184,8 @@ impl Checkout {
         Ok(found.map_or(Found::NotSold, Found::Sold))
     }
 
-    /// The listing of what a soul sells, under the terms that `headers` name a quote for, or today's; and what is wrong
-    /// with the input by the service's own schema.
+    /// The listing of a soul's goods, under the quote in `headers` or else the current terms. Also validates the input
+    /// against the service's schema.
     pub async fn listing(
         &self,
         goods: &Goods,
@@ -202,7 +203,7 @@ impl Checkout {
         }
     }
 
-    /// What is sold, for the manifest (contract §24): everything of our own, and what the busiest souls sell.
+    /// The products of the manifest: the platform's own, and those of the busiest souls.
     pub async fn products(&self) -> Result<Vec<Value>, StoreError> {
         let prefix = self.prefix();
         let product = |id: String, offer: &Offer, input: Value| {
@@ -263,7 +264,9 @@ fn of_service(soul: &soul::Soul, service: &service::Service, has_model: bool) ->
     let kept = service.terms.kept_if_failed_up_to(has_model);
     let kept = match kept {
         Usdc::ZERO => String::new(),
-        kept => format!(" (if the work fails, what it used of paid tools and model is kept, at most {kept} USDC)"),
+        kept => format!(
+            " (if the work fails, the cost of the paid tools and the model it used is kept, at most {kept} USDC)"
+        ),
     };
     sold.then(|| Offer {
         goods: Goods::Service { soul: soul.slug.to_string(), service: service.slug.to_string() },

@@ -1,5 +1,5 @@
-//! How a session can be paid: a signed x402 payment of its quote, or the prepaid credits behind an access token. Both end
-//! in the one payment gate. What a platform has to know of each is served here too, at the addresses a session names.
+//! The ways to pay a session: a signed x402 payment of its quote, or prepaid credits behind an access token. Both go
+//! through the gate. The documents about each handler, at the URLs that a session names, are served here too.
 
 use ledger::payments::wire::MAX_TIMEOUT_SECS;
 use platform::config::Config;
@@ -12,12 +12,12 @@ use super::session::Session;
 pub const X402: &str = "x402";
 pub const CREDITS: &str = "credits";
 
-/// The payment handlers of a session (ACP's `PaymentHandler`). While there is nothing to pay, the x402 handler's
-/// `accepts` is empty.
+/// The payment handlers of a session (ACP's `PaymentHandler`). The x402 handler's `accepts` is empty while the session
+/// has no price.
 pub fn of_session(checkout: &Checkout, session: &Session, origin: &str, complete_url: &str) -> Vec<Value> {
     let config = &checkout.app.config;
     let mut handlers = vec![handler(config, origin, X402, x402_config(config, session, complete_url))];
-    // Credits are not bought with credits.
+    // Credits cannot buy credits.
     if session.offer.as_ref().is_none_or(|offer| offer.goods != Goods::Credits) {
         let credits = json!({
             "currency": "USDC",
@@ -29,7 +29,7 @@ pub fn of_session(checkout: &Checkout, session: &Session, origin: &str, complete
     handlers
 }
 
-/// The handlers as the manifest names them, without a session.
+/// The handlers for the manifest, without a session.
 pub fn in_manifest(config: &Config) -> Value {
     json!([
         {"id": X402, "type": "x402", "provider": "x402", "network": config.chain.caip2()},
@@ -52,7 +52,7 @@ fn handler(config: &Config, origin: &str, id: &str, settings: Value) -> Value {
     })
 }
 
-/// What x402 calls payment required: what to sign, bound to this session by the quote in `extra`.
+/// An x402 PaymentRequired for this session. The quote in `extra` binds the payment to it.
 fn x402_config(config: &Config, session: &Session, complete_url: &str) -> Value {
     let chain = &config.chain;
     let title = session.offer.as_ref().map_or("", |offer| offer.title.as_str());
@@ -74,12 +74,12 @@ fn x402_config(config: &Config, session: &Session, complete_url: &str) -> Value 
     })
 }
 
-/// `com.example.shop` of `https://shop.example.com`: the names of our handlers begin with it.
+/// `com.example.shop` for `https://shop.example.com`: the prefix of handler names.
 fn reversed(origin: &str) -> String {
     let host = url::Url::parse(origin).ok().and_then(|url| url.domain().map(str::to_ascii_lowercase));
     match host {
         Some(domain) => domain.split('.').rev().collect::<Vec<_>>().join("."),
-        // An address has no name to reverse.
+        // An IP address has no domain name to reverse.
         None => "localhost".to_owned(),
     }
 }
@@ -103,7 +103,7 @@ pub fn document(config: &Config, handler: &str, document: &str) -> Option<Docume
         ))),
         (CREDITS, "instrument.json") => Some(Document::Schema(instrument(
             CREDITS,
-            "An access token of the buyer's, which spends its prepaid credits",
+            "An access token of the buyer; it spends the buyer's prepaid credits",
         ))),
         _ => None,
     }

@@ -1,4 +1,4 @@
-//! What platforms find us by: the discovery document of ACP, and the manifest of contract §24.
+//! ACP's discovery document, and the product manifest.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use tokio::time::Instant;
 
 use super::{CURRENCY, Checkout, VERSION, handlers};
 
-/// For how long a manifest is given again. What souls sell may be so old in it, as in any cache between.
+/// Cache TTL. The sellers' products in it can be this old.
 const KEPT: Duration = Duration::from_secs(60);
 
-/// The manifest that was made last, of which origin and when. One process mostly has one origin.
+/// The last manifest, with its origin and time. One process usually has one origin.
 #[derive(Default)]
 pub struct CachedManifest(Mutex<Option<(String, Instant, Kept)>>);
 
@@ -28,9 +28,9 @@ pub fn discovery(origin: &str) -> Value {
     })
 }
 
-/// `GET /.well-known/acp/manifest.json`: made once a minute, by one of those who ask.
+/// `GET /.well-known/acp/manifest.json`, built at most once a minute per process.
 pub async fn manifest(checkout: &Checkout, origin: &str) -> Result<Kept, StoreError> {
-    // Held while it is made: who comes meanwhile waits for it.
+    // Held while the manifest is built, so that concurrent requests wait for it.
     let mut last = checkout.manifest.0.lock().await;
     if let Some((of, at, kept)) = &*last
         && of == origin

@@ -1,28 +1,28 @@
-//! Checkout for agent platforms: the Agentic Commerce Protocol (ACP, version 2026-01-30), and the simple shape of
-//! contract §24. One stored session, two projections.
+//! Checkout for agent platforms: the Agentic Commerce Protocol (ACP, version 2026-01-30), and a simpler shape under
+//! `/v1/checkout_sessions`. Both are views of one stored session.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | [`goods`] | what is sold, under which ids |
-//! | [`request`] | bodies, in ACP's form and in the two older ones |
-//! | [`session`] | the stored session, and what it is by now |
-//! | [`handlers`] | how it can be paid |
-//! | [`once`] | requests under an `Idempotency-Key` |
-//! | [`view`] | both projections |
-//! | [`error`] | both kinds of errors |
-//! | [`events`] | what platforms are told of their orders |
-//! | [`manifest`] | what platforms find us by |
+//! | [`goods`] | what is sold, and under which ids |
+//! | [`request`] | request bodies, in ACP's form and in the two older ones |
+//! | [`session`] | the stored session and its state |
+//! | [`handlers`] | the ways to pay |
+//! | [`once`] | requests with an `Idempotency-Key` |
+//! | [`view`] | both response shapes |
+//! | [`error`] | both error shapes |
+//! | [`events`] | order webhooks to platforms |
+//! | [`manifest`] | discovery document and product manifest |
 //!
-//! What always holds: a session is completed if and only if it was charged, and it is charged once. Its quote names the
-//! job that it buys; a payment is claimed, the job made, and the session taken in one transaction (`gate::checkout_binding`), from
-//! the version of the session that was read. Whether the money came is read off the job, so nothing has to be marked
-//! afterwards, and a process that dies leaves nothing in doubt.
+//! Invariant: a session is completed if and only if it was charged, and it is charged once. Its quote names the job
+//! that it buys. One transaction claims the payment, makes the job and takes the session (`gate::checkout_binding`), on
+//! condition that the session still has the version that was read. Whether it was paid is read from the job, so nothing
+//! has to be marked afterwards.
 //!
-//! | what dies | what is found |
+//! | crash | state afterwards |
 //! |---|---|
-//! | before the claim | a session that is as it was; the same request may be sent again |
-//! | after the claim, before the money moved | `complete_in_progress`: the sweeper settles the job |
-//! | after that, before the answer | `completed`; the same request, or a read, says so |
+//! | before the claim | the session is unchanged; the same request may be sent again |
+//! | after the claim, before settlement | `complete_in_progress`: the sweeper settles the job |
+//! | after settlement, before the response | `completed`; the same request, or a read, returns it |
 
 pub mod error;
 pub mod events;
@@ -64,11 +64,11 @@ use request::{Asked, Cart, Credential};
 use session::{Message, Price, Session, State, VALIDITY};
 use view::View;
 
-/// The version of ACP that is spoken here.
+/// The supported version of ACP.
 pub const VERSION: &str = "2026-01-30";
-/// Everything is priced in it.
+/// The currency of every price.
 pub const CURRENCY: &str = "usd";
-/// How often a change is made anew because the session changed meanwhile.
+/// Retries of a change when another writer changed the session first.
 const CHANGE_RETRIES: u32 = 5;
 
 /// Sells to agent platforms.
@@ -88,16 +88,16 @@ pub struct Current {
     pub state: State,
 }
 
-/// What the body of a complete was for.
+/// One request to complete a session.
 pub struct Attempt<'a> {
     pub credential: &'a Credential,
-    /// The request's name, as it is remembered with the session.
+    /// The stored form of the request's idempotency key (a digest).
     pub name: Option<&'a str>,
     pub resource: &'a str,
     /// `https://host`
     pub origin: &'a str,
     pub trace: Option<&'a HeaderValue>,
-    /// `X-Approval-Id`: the approval under which a held purchase is completed.
+    /// `X-Approval-Id`: the approval for a purchase that was held.
     pub approval: Option<&'a HeaderValue>,
 }
 
@@ -106,7 +106,7 @@ impl Checkout {
         Checkout { app: gate.app.clone(), gate, market, manifest: manifest::CachedManifest::default() }
     }
 
-    /// The checkout of a deployed function: it fills both queues.
+    /// The checkout of a deployed function. It can enqueue tools and services.
     pub async fn open(
         config: Config,
         catalog: &'static Catalog,
@@ -119,7 +119,7 @@ impl Checkout {
         Ok(Checkout::new(Arc::new(gate), Arc::new(market)))
     }
 
-    /// What a session is by now, if it is this platform's.
+    /// The current session. Not found if it belongs to another platform.
     pub async fn find_session(&self, id: &str, platform: Uuid) -> Result<Current, CheckoutError> {
         let id: Uuid = id.parse().map_err(|_| CheckoutError::NotFound)?;
         let session = session::load(&self.app.db, id, platform).await?.ok_or(CheckoutError::NotFound)?;
@@ -132,7 +132,7 @@ impl Checkout {
         Ok(Current { session, job, state })
     }
 
-    /// Makes a session. Made again under the same id, it is the session that is there.
+    /// Creates a session. If the id exists already, returns that session.
     pub async fn create(&self, asked: Asked, platform: Uuid, id: Option<Uuid>) -> Result<Current, CheckoutError> {
         let now = self.app.clock.now();
         let Some(cart) = asked.cart else { return Err(CheckoutError::Missing(vec!["line_items".to_owned()])) };
@@ -167,7 +167,7 @@ impl Checkout {
         }
     }
 
-    /// Changes what is bought, or for whom. Everything is computed anew, and earlier quotes buy nothing any more.
+    /// Changes the session's content. Everything is priced again, and earlier quotes become invalid.
     pub async fn update(&self, asked: Asked, id: &str, platform: Uuid) -> Result<Current, CheckoutError> {
         for _ in 0..CHANGE_RETRIES {
             let Current { mut session, state, .. } = self.find_session(id, platform).await?;
@@ -205,7 +205,7 @@ impl Checkout {
         Err(changes_too_fast())
     }
 
-    /// Ends a session that was not paid.
+    /// Cancels a session that was not paid.
     pub async fn cancel(&self, id: &str, platform: Uuid) -> Result<Current, CheckoutError> {
         for _ in 0..CHANGE_RETRIES {
             let Current { mut session, state, .. } = self.find_session(id, platform).await?;
@@ -217,7 +217,7 @@ impl Checkout {
             session.updated = self.app.clock.now();
             match self.app.db.write(session.change(&self.app.db)?).await {
                 Ok(_) => return self.current(session).await,
-                // A payment came in between, perhaps.
+                // Another change or a payment came first.
                 Err(WriteError::Refused(_)) => {}
                 Err(failed) => return Err(failed.into()),
             }
@@ -225,7 +225,7 @@ impl Checkout {
         Err(changes_too_fast())
     }
 
-    /// Looks up what is asked for, prices it, and says what is wrong with it.
+    /// Looks up the item, prices it, and records the problems as messages.
     async fn fill(
         &self,
         session: &mut Session,
@@ -246,13 +246,13 @@ impl Checkout {
             say(session, "unsupported", "$.currency", format!("everything is priced in {CURRENCY}"));
         }
         if let Some(index) = cart.second {
-            let content = "a session buys one thing; make another session for the next".to_owned();
+            let content = "a session buys one item; make another session for the next one".to_owned();
             say(session, "unsupported", &format!("$.line_items[{index}]"), content);
         }
         let offer = match self.find(&cart.item).await? {
             Found::Sold(offer) => offer,
             Found::NotSold => {
-                let content = "nothing is sold under this id; GET /.well-known/acp/manifest.json lists what is";
+                let content = "nothing is sold under this id; GET /.well-known/acp/manifest.json lists the valid ids";
                 say(session, "not_found", "$.line_items[0]", content.to_owned());
                 return Ok(());
             }
@@ -263,7 +263,7 @@ impl Checkout {
             }
         };
         if cart.quantity > offer.goods.most() {
-            let content = format!("at most {} of it can be bought in a session", offer.goods.most());
+            let content = format!("at most {} of this item can be bought per session", offer.goods.most());
             say(session, "quantity_exceeded", "$.line_items[0].quantity", content);
         }
         let unit = goods::cents(offer.unit).and_then(|unit| i64::try_from(unit).ok());
@@ -271,7 +271,7 @@ impl Checkout {
             session.messages.push(Message {
                 code: "price_change".to_owned(),
                 param: "$.line_items[0].unit_amount".to_owned(),
-                content: "the price is another than the one that was sent".to_owned(),
+                content: "the price differs from the unit_amount that was sent".to_owned(),
                 is_warning: true,
             });
         }
@@ -283,7 +283,7 @@ impl Checkout {
         }
         match self.priced(session, &goods, &input).await {
             Ok(price) if goods::cents(price.amount).is_some() => session.price = Some(price),
-            Ok(_) => say(session, "unsupported", "$.line_items[0]", "its price is not of whole cents".to_owned()),
+            Ok(_) => say(session, "unsupported", "$.line_items[0]", "its price has fractions of a cent".to_owned()),
             Err(ApiError::InvalidRequest(errors) | ApiError::Market(MarketError::InvalidInput(errors))) => {
                 for wrong in under("metadata.input", errors) {
                     let code = if wrong.message == "is required" { "missing" } else { "invalid" };
@@ -293,7 +293,7 @@ impl Checkout {
             }
             Err(ApiError::Market(_)) => {
                 session.offer = None;
-                say(session, "out_of_stock", "$.line_items[0]", "it is not sold any more".to_owned());
+                say(session, "out_of_stock", "$.line_items[0]", "it is no longer sold".to_owned());
             }
             Err(error) => return Err(error.into()),
         }
@@ -318,16 +318,16 @@ impl Checkout {
         }
     }
 
-    /// Pays a session that was found, and has done what it bought.
+    /// Pays a session and starts the work.
     ///
     /// # Errors
-    /// [`CheckoutError::PaymentFailed`] if the payment was refused: the session is as it was.
+    /// [`CheckoutError::PaymentFailed`] if the payment was refused. The session is then unchanged.
     pub async fn complete(&self, current: Current, attempt: &Attempt<'_>) -> Result<Current, CheckoutError> {
         if self.is_same_attempt(&current, attempt) {
             return Ok(current);
         }
         check_open(current.state).or_else(|error| match (&error, attempt.credential) {
-            // A payment that somebody broadcast in time is honoured: the gate knows the quote's end as well.
+            // A payment that was broadcast in time is honoured. The gate checks the quote's expiry as well.
             (CheckoutError::Expired, Credential::Payment(_)) => Ok(()),
             _ => Err(error),
         })?;
@@ -335,7 +335,7 @@ impl Checkout {
         let (Some(offer), Some(price)) = (&session.offer, &session.price) else {
             return Err(CheckoutError::InvalidState(State::NotReady));
         };
-        // Credits are not bought with credits: the session does not offer it either.
+        // Credits cannot buy credits. The session does not offer this handler either.
         if offer.goods == Goods::Credits && matches!(attempt.credential, Credential::Token(_)) {
             return Err(CheckoutError::PaymentFailed("credits are bought with USDC, not with credits".to_owned()));
         }
@@ -349,11 +349,11 @@ impl Checkout {
             let taken = session.take(&self.app.db, attempt.name, self.app.clock.now())?;
             let hook = events::endpoint_of(&self.app, session.platform).await?.map(|hook| hook.to_string());
             let binding = CheckoutBinding { ordered: session.ordered(attempt.origin, hook), taken: Some(taken) };
-            // A sale is a large future: on the heap, there is room for the ones around it.
+            // This future is large: boxing it keeps the caller's stack small.
             Box::pin(self.gate_of(&offer.goods).complete(call, &binding)).await
         };
         let answer = answer.await;
-        // Whatever the gate said: what counts is what it did.
+        // The gate may fail after it took the payment, so the session decides and not the gate's answer.
         let after = self.find_session(&session.id.to_string(), session.platform).await?;
         if self.is_same_attempt(&after, attempt) {
             return Ok(after);
@@ -362,14 +362,14 @@ impl Checkout {
             Ok(refused) if refused.status() == StatusCode::PAYMENT_REQUIRED => {
                 Err(CheckoutError::PaymentFailed(reason(refused).await))
             }
-            // Its own job came to nothing.
+            // The attempt made its own job, and that was not paid.
             Ok(_) if after.state.is_open() => Err(CheckoutError::PaymentFailed(declined(after.job.as_ref()))),
             Ok(_) => Err(state_error(after.state)),
             Err(error) => Err(refusal(error, &after)),
         }
     }
 
-    /// Whether this very attempt is what completed the session, or is about to: by its name, or by its payment.
+    /// Whether this attempt (same idempotency key or same payment) completed the session or is completing it.
     fn is_same_attempt(&self, current: &Current, attempt: &Attempt<'_>) -> bool {
         let Some(job) = current.job.as_ref().filter(|_| !current.state.is_open()) else { return false };
         if !matches!(current.state, State::Completed | State::InProgress) {
@@ -400,10 +400,10 @@ fn state_error(state: State) -> CheckoutError {
 }
 
 fn changes_too_fast() -> CheckoutError {
-    StoreError::new("the session changes faster than it can be changed").into()
+    StoreError::new("other requests keep changing the session; try again").into()
 }
 
-/// The headers of the call that pays: what the gate reads off a request.
+/// The headers of the paying call, as the gate reads them.
 fn headers_of(attempt: &Attempt<'_>, quote: &str) -> Result<HeaderMap, CheckoutError> {
     let mut headers = HeaderMap::new();
     let (name, value) = match attempt.credential {
@@ -418,7 +418,7 @@ fn headers_of(attempt: &Attempt<'_>, quote: &str) -> Result<HeaderMap, CheckoutE
     headers.insert(HeaderName::from_static(name), value);
     if let Credential::Payment(_) = attempt.credential {
         let read = wire::payment(&headers).map_err(|malformed| wrong(malformed.message))?;
-        // Nothing costs nothing here: credits are paid by a token.
+        // A zero-cost payment is no payment here: credits are paid with a token.
         if read.is_none_or(|payment| payment.authorization.is_zero_cost()) {
             return Err(wrong("must hold a signed payment"));
         }
@@ -440,7 +440,7 @@ fn payment_of(token: &str) -> Option<wire::Payment> {
     wire::payment(&headers).ok().flatten()
 }
 
-/// Why the gate refused a payment: its own words.
+/// The gate's message for a refused payment.
 async fn reason(refused: axum::response::Response) -> String {
     let body = platform::http::read_body(refused.into_body(), 64 * 1024).await.unwrap_or_default();
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
@@ -452,15 +452,15 @@ fn declined(job: Option<&Job>) -> String {
     error.map_or_else(|| "the payment failed; nothing was charged".to_owned(), |error| error.message.clone())
 }
 
-/// What an error of the gate's means for a session.
+/// Maps an error of the gate to one of the session.
 fn refusal(error: ApiError, after: &Current) -> CheckoutError {
     match error {
-        // The quote is the session's own: if it is no good, the session is not what it was.
+        // The quote is the session's own. If it is invalid, the session has changed.
         ApiError::InvalidQuote | ApiError::QuoteMismatch if !after.state.is_open() => state_error(after.state),
         ApiError::InvalidQuote | ApiError::QuoteMismatch => {
             CheckoutError::PaymentFailed("the session was changed meanwhile; read it again".to_owned())
         }
-        // Whoever completes it once the approval is given has to name it.
+        // The client must send this id to complete the session after the approval.
         ApiError::ApprovalRequired { approval_id, message, .. } => {
             CheckoutError::PaymentFailed(format!("{message}: {approval_id}"))
         }
@@ -474,7 +474,7 @@ fn refusal(error: ApiError, after: &Current) -> CheckoutError {
         | ApiError::ActionDenied { .. }
         | ApiError::ApprovalInvalid(_)
         | ApiError::ExceedsCallerBudget { .. } => CheckoutError::PaymentFailed(error.message()),
-        ApiError::Market(_) => CheckoutError::PaymentFailed("it is not sold any more; nothing was charged".to_owned()),
+        ApiError::Market(_) => CheckoutError::PaymentFailed("it is no longer sold; nothing was charged".to_owned()),
         error => {
             log::failure("a session could not be completed", &error.code());
             error.into()

@@ -1,40 +1,39 @@
-//! What platforms send: ACP's own requests, and the two older forms of contract §24. Members nobody knows are dropped;
-//! members that are known must be what they should be.
+//! Platforms' request bodies: ACP's own, and two older forms. Unknown members are dropped. Known members are validated.
 
 use base::input::{self, Field, FieldError, Format, Kind};
 use serde_json::{Map, Value, json};
 
 use super::error::CheckoutError;
 
-/// Lists longer than this are refused before anything is looked up.
+/// Longer lists are refused before any lookup.
 const MOST_LINES: usize = 100;
-/// What is kept of a platform's own metadata.
+/// Largest metadata of a platform that is kept.
 const MAX_METADATA_BYTES: usize = 16 * 1024;
 const IN_CREDENTIAL: &str = "payment_data.instrument.credential.token";
-/// The member of a body that names its request.
+/// The member of a body that holds the idempotency key (older form).
 pub const NAME: &str = "idempotency_key";
 
-/// What is asked for: one thing, perhaps several times.
+/// The item to buy and its quantity.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cart {
     pub item: String,
     pub quantity: u32,
     pub input: Option<Map<String, Value>>,
-    /// Another thing was asked for as well: where.
+    /// Index of the first line that asks for a second item.
     pub second: Option<usize>,
-    /// A price was sent, in micro-USDC or cents: where, and which. It is only compared.
+    /// The unit price that was sent, in cents. It is only compared.
     pub expected_cents: Option<i64>,
 }
 
-/// A body, read.
+/// A parsed body.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Asked {
     pub cart: Option<Cart>,
-    /// An input on its own, as an update may bring it.
+    /// An input outside the lines, as an update may send it.
     pub input: Option<Map<String, Value>>,
     pub said: Map<String, Value>,
     pub currency: Option<String>,
-    /// Interventions the platform can handle, of those ACP names.
+    /// Ids of the fulfillment options that were selected.
     pub option_ids: Vec<String>,
 }
 
@@ -76,7 +75,7 @@ pub static BUYER: &[Field] = &[
     text("customer_id", 255),
     Field::optional("account_type", Kind::Choice(&["guest", "registered", "business"]), ""),
     Field::optional("authentication_status", Kind::Choice(&["authenticated", "guest", "requires_signin"]), ""),
-    // Of the older forms.
+    // Members of the older forms.
     text("name", 256),
     text("agent_id", 255),
     text("wallet", 255),
@@ -133,12 +132,12 @@ pub static BODY: &[Field] = &[
     Field::optional(
         "line_items",
         Kind::List { of: &LINE, max: MOST_LINES },
-        "The one thing that is bought, perhaps several times",
+        "The one item to buy, once or several times",
     ),
     Field::optional(
         "currency",
         Kind::Text { min: 1, max: 16, format: None },
-        "usd; with another one the session is not ready for payment",
+        "Must be usd; with another currency the session is not ready for payment",
     ),
     Field::optional(
         "capabilities",
@@ -148,8 +147,12 @@ pub static BODY: &[Field] = &[
         },
         "What the platform can do; an empty object is enough",
     ),
-    Field::optional("buyer", Kind::Object { fields: BUYER, open: false }, "Whom it is for"),
-    Field::optional("fulfillment_details", Kind::Object { fields: DETAILS, open: false }, "Kept, and shown again"),
+    Field::optional("buyer", Kind::Object { fields: BUYER, open: false }, "The buyer"),
+    Field::optional(
+        "fulfillment_details",
+        Kind::Object { fields: DETAILS, open: false },
+        "Stored and returned unchanged",
+    ),
     Field::optional(
         "selected_fulfillment_options",
         Kind::List { of: &SELECTED, max: 100 },
@@ -160,16 +163,16 @@ pub static BODY: &[Field] = &[
     Field::optional(
         "metadata",
         Kind::Object { fields: &[], open: true },
-        "The platform's own, at most 16 KiB as JSON; `input` in it is what the thing is to work on",
+        "The platform's own data, at most 16 KiB as JSON. Its member `input` is the item's input",
     ),
     Field::optional(
         "input",
         Kind::Object { fields: &[], open: true },
-        "What the thing is to work on, by its `input_schema`",
+        "The item's input, according to its `input_schema`",
     ),
 ];
 
-/// The body of a complete, but for the token: that may be a string or an object.
+/// The body of a complete, without the token, which may be a string or an object.
 pub static PAYMENT: &[Field] = &[Field::optional(
     "payment_data",
     Kind::Object {
@@ -189,10 +192,10 @@ pub static PAYMENT: &[Field] = &[Field::optional(
         ],
         open: true,
     },
-    "How it is paid: one of the session's payment handlers",
+    "The payment, by one of the session's payment handlers",
 )];
 
-/// Reads the body of a create. `strict` asks for what ACP requires of its own form; the older forms have it not.
+/// Reads the body of a create. `strict` demands what ACP requires, unless the lines have an older form.
 pub fn create(body: &Map<String, Value>, strict: bool) -> Result<Asked, CheckoutError> {
     let mut missing = Vec::new();
     if !body.contains_key("line_items") {
@@ -234,13 +237,13 @@ fn read(body: &Map<String, Value>) -> Result<Asked, CheckoutError> {
         Some(Value::Object(metadata)) => metadata,
         _ => Map::new(),
     };
-    // What the work is about rides in the metadata where a line has no room for it.
+    // ACP's lines have no place for the input, so it comes in the metadata.
     let input = input.or_else(|| match metadata.remove("input") {
         Some(Value::Object(input)) => Some(input),
         _ => None,
     });
     if json!(metadata).to_string().len() > MAX_METADATA_BYTES {
-        return Err(invalid("metadata", format!("may have at most {MAX_METADATA_BYTES} bytes, input aside")));
+        return Err(invalid("metadata", format!("may have at most {MAX_METADATA_BYTES} bytes, not counting input")));
     }
     let currency = kept.remove("currency").and_then(|currency| currency.as_str().map(str::to_owned));
     let selected = kept.remove("selected_fulfillment_options");
@@ -269,7 +272,7 @@ fn cart(lines: Option<&Value>) -> Result<Option<Cart>, CheckoutError> {
                 let (item, input) = (id.to_owned(), input.cloned());
                 cart = Some(Cart { item, quantity, input, second: None, expected_cents });
             }
-            // There is no quantity in ACP 2026-01-30: a thing that is repeated is wanted so often.
+            // ACP 2026-01-30 has no quantity: repeated lines of the same item add up.
             Some(cart) if cart.item == id => {
                 cart.quantity = cart.quantity.saturating_add(quantity);
                 cart.input = cart.input.take().or_else(|| input.cloned());
@@ -301,7 +304,7 @@ pub fn credential(body: &Map<String, Value>, prefixes: &[String]) -> Result<Cred
     ];
     let mut sent = places.into_iter().filter_map(|(token, path)| Some((token.filter(|token| !token.is_null())?, path)));
     let token = sent.next();
-    // Those that are not used, too, must be what they should be.
+    // Tokens that are not used must be well-formed too.
     if let Some((_, path)) = token.into_iter().chain(sent).find(|(token, _)| !token.is_string() && !token.is_object()) {
         return Err(invalid(path, "must be a string"));
     }
@@ -309,7 +312,7 @@ pub fn credential(body: &Map<String, Value>, prefixes: &[String]) -> Result<Cred
     let kind = instrument.and_then(|instrument| instrument.pointer("/credential/type"));
     let token = match token {
         Some((Value::String(token), _)) if !token.trim().is_empty() => token.trim().to_owned(),
-        // A payment as it is, not packed.
+        // A payment sent as JSON, not as base64.
         Some((payment @ Value::Object(_), _)) => payment.to_string(),
         _ => return Err(CheckoutError::MissingToken),
     };
@@ -323,8 +326,7 @@ pub fn credential(body: &Map<String, Value>, prefixes: &[String]) -> Result<Cred
     }
 }
 
-/// The name a body gives its request, as the older form has it. One that is no name is refused, because who sends it
-/// believes to be protected by it.
+/// The idempotency key in the body (older form). An invalid key is refused: the client believes it is protected.
 pub fn name_in(body: &Map<String, Value>) -> Result<Option<&str>, CheckoutError> {
     let Some(name) = body.get(NAME).filter(|name| !name.is_null()) else { return Ok(None) };
     match name.as_str().map(str::trim) {
@@ -346,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn three_forms_of_the_same_wish() {
+    fn all_three_forms_are_read_alike() {
         let input = json!({"topic": "tides"});
         let forms = [
             json!({"line_items": [{"id": "x"}], "currency": "usd", "capabilities": {}, "metadata": {"input": input}}),
@@ -367,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_the_wrong_field() {
         let wrong = |body: Value| match create(&object(body), true) {
             Err(CheckoutError::Invalid(errors)) => errors.into_iter().map(|error| error.path).collect::<Vec<_>>(),
             Err(CheckoutError::Missing(names)) => names.into_iter().map(|name| format!("-{name}")).collect(),
@@ -418,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_one_or_is_refused() {
+    fn an_invalid_idempotency_key_is_refused() {
         let read =
             |name: Value| name_in(&object(json!({"idempotency_key": name}))).ok().map(|name| name.map(str::to_owned));
         assert_eq!(read(json!(" a ")), Some(Some("a".to_owned())));

@@ -1,8 +1,8 @@
-//! The stored session, and what it is by now.
+//! The stored session and its state.
 //!
-//! A session is changed from one version to the next, and completed in the transaction that claims its payment
-//! (`gate::CheckoutBinding`): it names the job that is bought with its quote, and whether it is completed is read off that job.
-//! So a session is completed if and only if it was charged, whatever dies in between.
+//! Each change raises the version by one. The transaction that claims the payment also completes the session
+//! (`gate::checkout_binding`). The session names the job that its quote buys, and its state is read from that job. So a
+//! session is completed if and only if it was charged, whatever process crashes.
 
 use std::time::Duration;
 
@@ -16,86 +16,86 @@ use uuid::Uuid;
 
 use super::goods::Goods;
 
-/// Sessions that are not completed by then never are (contract §24).
+/// Lifetime of a session, and of its quote.
 pub const VALIDITY: Duration = Duration::from_secs(30 * 60);
 
-/// What an agent platform is about to buy for somebody.
+/// A purchase that an agent platform prepares for a buyer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Session {
     pub id: Uuid,
-    /// Who sees it.
+    /// The only platform that may see it.
     pub platform: Uuid,
-    /// Counts changes.
+    /// Starts at 1 and grows with each change.
     pub version: u32,
-    /// Id of the thing that is asked for, as it was sent.
+    /// The item's id as it was sent.
     pub item: String,
     pub quantity: u32,
-    /// JSON of what the thing is to work on.
+    /// The item's input, as JSON.
     pub input: String,
-    /// What it is, if it is sold here.
+    /// The item, if it is sold here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offer: Option<Offer>,
-    /// Its price for this session, if there is nothing wrong with it.
+    /// The price, if the session has no error message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
-    /// What stands in the way of paying, and what the buyer should know.
+    /// Errors, which block the payment, and warnings.
     pub messages: Vec<Message>,
-    /// JSON of `buyer`, `fulfillment_details`, `metadata` and `locale`, as they were sent.
+    /// The body's other members (`buyer`, `metadata`, …) as JSON.
     pub said: String,
     pub canceled: bool,
-    /// A payment was claimed for it: the job says what became of it.
+    /// A payment was claimed. The job shows its outcome.
     pub attempted: bool,
-    /// SHA-256 of the name under which that was, if it had one: who repeats the request is told.
+    /// SHA-256 of the idempotency key of that attempt, if it had one: recognises a repeated request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<String>,
     pub created: Timestamp,
     pub updated: Timestamp,
     pub expires_at: Timestamp,
-    /// Unix seconds after which the row may go.
+    /// DynamoDB TTL, in Unix seconds.
     pub expires: i64,
 }
 
-/// Something that is sold, as it was when the session was made or changed.
+/// The item as it was when the session was last created or changed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Offer {
     pub goods: Goods,
     pub title: String,
     pub summary: String,
-    /// Who sells it, if it is not the service itself.
+    /// The seller's name, if the seller is not the platform itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seller: Option<String>,
     /// micro-USDC, whole cents
     pub unit: Usdc,
 }
 
-/// What the session costs, and what it is paid with.
+/// The session's price and quote.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Price {
     /// micro-USDC, whole cents
     pub amount: Usdc,
-    /// The gate's quote, which holds as long as the session.
+    /// The gate's quote. It expires with the session.
     pub quote: String,
-    /// The job that is bought with it.
+    /// The job that the quote buys.
     pub request_id: RequestId,
 }
 
-/// Something to tell the buyer; `code` is one of ACP's.
+/// A message to the buyer; `code` is one of ACP's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
     pub code: String,
     /// JSONPath into the session.
     pub param: String,
     pub content: String,
-    /// It does not stand in the way.
+    /// A warning does not block the payment.
     pub is_warning: bool,
 }
 
-/// What a session is by now.
+/// The state of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     NotReady,
     Ready,
-    /// A payment was claimed, and is on its way.
+    /// A payment was claimed and is not settled yet.
     InProgress,
     /// It was charged.
     Completed,
@@ -107,7 +107,7 @@ impl State {
     pub const ALL: [State; 6] =
         [State::NotReady, State::Ready, State::InProgress, State::Completed, State::Canceled, State::Expired];
 
-    /// The word of ACP.
+    /// ACP's status.
     pub const fn acp(self) -> &'static str {
         match self {
             State::NotReady => "not_ready_for_payment",
@@ -119,7 +119,7 @@ impl State {
         }
     }
 
-    /// The word of the simple shape, where there are four (contract §24, D).
+    /// `status` in the simple shape, which has four values.
     pub const fn simple(self) -> &'static str {
         match self {
             State::NotReady | State::InProgress => "not_ready_for_payment",
@@ -129,7 +129,7 @@ impl State {
         }
     }
 
-    /// The word of the other simple shape (contract §24, O).
+    /// `acp_status` in the simple shape.
     pub const fn plain(self) -> &'static str {
         match self {
             State::NotReady | State::Ready => "open",
@@ -155,12 +155,12 @@ impl Session {
         Ordered { session: self.id, platform: self.platform, origin: origin.to_owned(), hook }
     }
 
-    /// What it is by now; `job` is the one its price names, if a payment was claimed for it.
+    /// The state at `now`. `job` is the job named by the price, if a payment was claimed for it.
     pub fn state(&self, job: Option<&Job>, now: Timestamp) -> State {
         match job.filter(|_| self.attempted).map(|job| job.settlement) {
             Some(Settlement::Settled) => return State::Completed,
             Some(Settlement::Claimed | Settlement::Submitted) => return State::InProgress,
-            // It came to nothing: another payment may be tried.
+            // The payment failed. Another one may be tried.
             Some(Settlement::Refused | Settlement::Void) | None => {}
         }
         match self.price {
@@ -171,25 +171,25 @@ impl Session {
         }
     }
 
-    /// Until when the row is kept: as long as the job that it may have bought can be read.
+    /// When the row expires, in Unix seconds: as late as the job that it may have bought.
     pub fn kept_until(expires_at: Timestamp) -> i64 {
         expires_at.plus(RETENTION).secs()
     }
 
-    /// The write that makes it. Refused if there is one of this id.
+    /// The write that creates the session. Refused if the id exists.
     pub fn create(&self, db: &Db) -> Result<Write, StoreError> {
         Ok(Write::put(&db.tables.agents, Session::key(self.id), self)?.only_if_new())
     }
 
-    /// The write that changes it from the version before.
+    /// The write that replaces the previous version.
     pub fn change(&self, db: &Db) -> Result<Write, StoreError> {
         Write::put(&db.tables.agents, Session::key(self.id), self)?
             .only_if("#version = :before")
             .bind("before", self.version.saturating_sub(1))
     }
 
-    /// The write that takes it for a payment: only as it was read, so that neither another payment, nor a change, nor a
-    /// cancellation comes in between.
+    /// The write that takes the session for a payment. Refused if the session changed since it was read, by another
+    /// payment, an update or a cancellation.
     pub fn take(&self, db: &Db, attempt: Option<&str>, now: Timestamp) -> Result<Write, StoreError> {
         let set = "SET #version = :next, #attempted = :yes, #updated = :now";
         let set =
@@ -208,13 +208,13 @@ impl Session {
     }
 }
 
-/// The session as the latest write left it, if it is this platform's.
+/// The session by a consistent read, if it belongs to this platform.
 pub async fn load(db: &Db, id: Uuid, platform: Uuid) -> Result<Option<Session>, StoreError> {
     let found: Option<Session> = db.get_latest(&db.tables.agents, Session::key(id)).await?;
     Ok(found.filter(|session| session.platform == platform))
 }
 
-/// The job that was claimed for it.
+/// The job that was claimed for the session.
 pub async fn job(db: &Db, session: &Session) -> Result<Option<Job>, StoreError> {
     match session.price.as_ref().filter(|_| session.attempted) {
         Some(price) => gate::jobs::store::load_latest(db, price.request_id).await,

@@ -1,4 +1,4 @@
-//! One stored session, two projections: ACP's schema, strictly, and the simple shape of contract §24.
+//! The two response shapes of a session: ACP's schema, strictly, and the simple shape of `/v1/checkout_sessions`.
 
 use base::money::Usdc;
 use gate::jobs::Job;
@@ -11,14 +11,14 @@ use super::goods::cents;
 use super::handlers;
 use super::session::{Message, Session, State};
 
-/// The one way things are delivered here.
+/// The only fulfillment option.
 pub const DIGITAL: &str = "digital";
 
-/// What a session looks like by now, to whoever asks on the paths of a family.
+/// A session as one of the platform's requests sees it.
 pub struct View<'a> {
     pub checkout: &'a Checkout,
     pub session: &'a Session,
-    /// What was claimed for it.
+    /// The job that was claimed for the session.
     pub job: Option<&'a Job>,
     pub state: State,
     /// `https://host`
@@ -37,7 +37,7 @@ impl View<'_> {
         self.session.offer.as_ref().map_or(Usdc::ZERO, |offer| offer.unit)
     }
 
-    /// micro-USDC; whole cents, because the unit is.
+    /// micro-USDC. Whole cents, because the unit price is.
     fn total(&self) -> Usdc {
         Usdc::from_micro(self.unit().micro().saturating_mul(u64::from(self.session.quantity)))
     }
@@ -68,7 +68,7 @@ impl View<'_> {
             "fulfillment_options": [{
                 "type": DIGITAL,
                 "id": DIGITAL,
-                "title": "Delivered here, to be polled",
+                "title": "Digital delivery: poll for the result",
                 "totals": [amount("total", "Delivery", 0)],
             }],
             "selected_fulfillment_options": [{
@@ -93,7 +93,7 @@ impl View<'_> {
             "updated_at": session.updated.to_string(),
             "expires_at": session.expires_at.to_string(),
         });
-        // Ours are the last word: a platform's own metadata cannot say what anything costs.
+        // Written last: a platform's metadata must not override status or price.
         let mut metadata = said.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
         metadata.insert("status".to_owned(), json!(self.state.plain()));
         metadata.insert("total_usdc".to_owned(), json!(self.total().to_string()));
@@ -196,7 +196,7 @@ impl View<'_> {
         body
     }
 
-    /// The job that was charged for it, or is about to be.
+    /// The job that was charged, or is being charged.
     fn bought(&self) -> Option<&Job> {
         self.job.filter(|_| matches!(self.state, State::Completed | State::InProgress))
     }
@@ -258,7 +258,7 @@ fn error(code: &str, param: &str, content: &str) -> Value {
     json!({"type": "error", "code": code, "param": param, "content_type": "plain", "content": content})
 }
 
-/// Why the payment that was claimed last came to nothing.
+/// Why the last claimed payment failed.
 fn declined(job: &Job) -> Value {
     let why = job.error.as_ref().map_or("the payment failed; nothing was charged", |error| error.message.as_str());
     error("payment_declined", "$.payment_data", why)
@@ -268,17 +268,17 @@ fn amount(kind: &str, text: &str, cents: u64) -> Value {
     json!({"type": kind, "display_text": text, "amount": cents})
 }
 
-/// The order's own id: it follows from the job's.
+/// The order's id, derived from the job's.
 pub fn order_id(job: &Job) -> String {
     format!("order_{}", job.request_id)
 }
 
-/// Where the order can be followed, by its buyer and by its platform.
+/// The order's page, for its buyer and its platform.
 pub fn permalink(origin: &str, job: &Job) -> String {
     format!("{origin}/v1/requests/{}", job.request_id)
 }
 
-/// ACP's buyer needs an address, and has no members of the older forms.
+/// The buyer in ACP's form: `email` is required, and members of the older forms are renamed or dropped.
 fn acp_buyer(said: &Map<String, Value>) -> Option<Value> {
     let mut buyer = said.get("buyer")?.as_object()?.clone();
     buyer.get("email")?;

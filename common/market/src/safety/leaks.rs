@@ -1,6 +1,6 @@
-//! Secrets that were pasted into a text: what is published cannot be taken back.
+//! Secrets pasted into a text. What is published cannot be taken back.
 
-/// A kind of token: how it begins, and how many characters of its alphabet follow at least.
+/// A kind of token: its prefix, and the least number of characters after it.
 struct Token {
     prefix: &'static str,
     least: usize,
@@ -30,15 +30,15 @@ const TOKENS: &[Token] = &[
     Token { prefix: "pypi-", least: 60 },
 ];
 
-/// Words after which a long number in hex is a private key, and a row of words a recovery phrase.
+/// After these words, a long hex number is a private key and a row of words a recovery phrase.
 const KEY_WORDS: &[&str] = &["private key", "private_key", "privatekey", "secret key", "secret_key"];
 const PHRASE_WORDS: &[&str] =
     &["seed phrase", "recovery phrase", "mnemonic", "secret phrase", "backup phrase", "seed words", "recovery words"];
-/// How far behind such a word the secret may begin, in bytes.
+/// Distance between such a word and the secret, in bytes.
 const NEAR: usize = 60;
-/// Words of a recovery phrase.
+/// Words in a recovery phrase.
 const PHRASE: usize = 12;
-/// Short words that are in no recovery phrase, but in every sentence.
+/// Short words that are common in prose but in no recovery phrase.
 const PROSE: &[&str] =
     &["the", "and", "for", "with", "are", "from", "has", "was", "not", "but", "its", "his", "them", "were"];
 
@@ -49,7 +49,7 @@ pub fn has_secret(text: &str) -> bool {
 fn has_pem(text: &str) -> bool {
     text.split("-----BEGIN ").skip(1).any(|rest| {
         let name = rest.split("-----").next().unwrap_or_default();
-        // The word alone, as in an explanation, is no key: what follows it has to be one.
+        // The header alone, as in an explanation, is no key: key data must follow.
         let body = rest.get(name.len() + 5..).unwrap_or_default();
         let base64 =
             body.chars().filter(|letter| !letter.is_whitespace()).take_while(|letter| is_base64(*letter)).count();
@@ -78,7 +78,7 @@ fn is_token(word: &str) -> bool {
     is_aws_key_id(word) || is_jwt(word) || is_ours(word)
 }
 
-/// The id of an access key: exactly sixteen characters of base 32 behind its prefix.
+/// An AWS access key id: sixteen base32 characters after its prefix.
 fn is_aws_key_id(word: &str) -> bool {
     let rest = word.strip_prefix("AKIA").or_else(|| word.strip_prefix("ASIA"));
     rest.is_some_and(|rest| {
@@ -94,7 +94,7 @@ fn is_jwt(word: &str) -> bool {
     head.starts_with("eyJ") && claims.starts_with("eyJ") && signature.len() >= 20 && distinct(signature) >= 8
 }
 
-/// Soul keys and access tokens.
+/// Soul keys and access tokens of this service.
 fn is_ours(word: &str) -> bool {
     word.rsplit_once('_')
         .is_some_and(|(prefix, rest)| !prefix.is_empty() && rest.len() == 64 && is_hex(rest) && distinct(rest) >= 8)
@@ -110,9 +110,9 @@ fn is_hex(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// What has no form of its own is known by what is said before it.
+/// Secrets without a form of their own are found by the words before them.
 fn follows_its_name(text: &str) -> bool {
-    // Only ASCII is made lower-case, so that places stay places.
+    // ASCII lower-casing keeps the byte offsets.
     let lower = text.to_ascii_lowercase();
     let behind = |names: &'static [&'static str]| {
         let lower = &lower;
@@ -137,7 +137,7 @@ fn follows_its_name(text: &str) -> bool {
     })
 }
 
-/// The text behind a place: enough for a key that begins near.
+/// The text after a position, long enough for a key that starts within [`NEAR`].
 fn near(text: &str, at: usize) -> &str {
     let mut end = (at + NEAR + 70).min(text.len());
     while !text.is_char_boundary(end) {
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn talk_of_secrets_is_none() {
+    fn writing_about_secrets_is_allowed() {
         for text in [
             "Never show your private key, and keep the seed phrase on paper in a safe place that nobody else can open.",
             "Paste -----BEGIN PRIVATE KEY----- never.",

@@ -1,9 +1,9 @@
-//! What may not be published: everything a soul shows to strangers passes here before it is stored.
+//! Content safety: every public text of a soul is checked here before it is stored.
 //!
-//! Two checks of our own always run: [`rules`], a short list of phrases, and [`leaks`], a scan for secrets that somebody
-//! pasted by mistake. They are precise rather than complete: a text that forbids a thing, warns of it or works against it
-//! is not one that offers it. A moderation model, where one is configured, adds its own judgement; if it cannot be
-//! reached, the text is not published (503, and the caller may try again), for nobody has judged it.
+//! Two local checks always run: [`rules`], a short list of phrases, and [`leaks`], a scan for secrets pasted by
+//! mistake. They prefer precision: a text that forbids something, warns of it or works against it does not offer it. If
+//! a moderation model is configured, it is asked as well. If it cannot be reached, the text is refused (503, retry)
+//! because nobody has checked it.
 
 mod leaks;
 mod rules;
@@ -17,10 +17,10 @@ use crate::Market;
 /// Category of a secret in a text.
 const SECRETS: &str = "secrets";
 
-/// What is wrong with a text, each category once, in order; nothing, if it may be published.
+/// The violated categories of a text, sorted and without duplicates. Empty if it may be published.
 pub fn categories(text: &str) -> Vec<&'static str> {
     let mut found = rules::broken(text);
-    // What is put in to hide a secret does not show to whoever copies it.
+    // Invisible characters must not hide a secret.
     if leaks::has_secret(&visible(text)) {
         found.push(SECRETS);
     }
@@ -29,7 +29,7 @@ pub fn categories(text: &str) -> Vec<&'static str> {
     found
 }
 
-/// Judges members of a body by our own rules: `(path, text)`.
+/// Checks `(path, text)` members with the local rules.
 pub fn check(texts: &[(&str, &str)]) -> Result<(), ApiError> {
     let mut categories = Vec::new();
     let mut places = Vec::new();
@@ -41,7 +41,7 @@ pub fn check(texts: &[(&str, &str)]) -> Result<(), ApiError> {
     refuse(categories, places)
 }
 
-/// Asks the moderation model as well, if there is one.
+/// Asks the moderation model, if there is one.
 pub async fn moderate(market: &Market, texts: &[(&str, &str)]) -> Result<(), ApiError> {
     let Some(moderation) = &market.moderation else { return Ok(()) };
     let asked: Vec<&str> = texts.iter().map(|(_, text)| *text).filter(|text| !text.is_empty()).collect();
@@ -51,7 +51,7 @@ pub async fn moderate(market: &Market, texts: &[(&str, &str)]) -> Result<(), Api
     refuse(moderation.judge(&asked).await?, Vec::new())
 }
 
-/// Both.
+/// Local rules, then the moderation model.
 pub async fn publishable(market: &Market, texts: &[(&str, &str)]) -> Result<(), ApiError> {
     check(texts)?;
     moderate(market, texts).await
@@ -69,9 +69,9 @@ mod tests {
 
     use cpu_time::ThreadTime;
 
-    /// The longest text there may be, made of what costs most to look at.
+    /// The longest possible text, made of the most expensive words.
     #[test]
-    fn a_long_text_is_judged_in_little_time() {
+    fn a_long_text_is_checked_quickly() {
         let of = |word: &str| word.repeat(50 * 1024 / word.len());
         for text in [
             of("sell "),

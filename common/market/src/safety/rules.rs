@@ -1,21 +1,21 @@
 //! The rule list: phrases that offer what may not be offered here.
 //!
-//! A rule is a few groups of words that follow one another in a sentence with little between them: somebody who *sells*
-//! and, within a few words, *cocaine*. It does not hold where the sentence, or the line that opens its list, forbids it
-//! before ("never", "refuse"), nor where the sentence is about working against it ("malware analysis").
+//! A rule is a sequence of word groups in one sentence with few words between them: *sells* and, within a few words,
+//! *cocaine*. A rule does not apply if the sentence, or the line that opens its list, forbids it first ("never",
+//! "refuse"), or if the sentence is about working against it ("malware analysis").
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// One rule. Alternatives are lower-case and stand between `|`; a `*` at the end stands for any ending; a space joins
-/// words that stand together.
+/// One rule. Alternatives are lower-case and separated by `|`. A `*` at the end stands for any ending. A space joins
+/// adjacent words.
 struct Rule {
     category: &'static str,
-    /// One alternative of each, in this order. In the first of them, the first word is written out.
+    /// One alternative of each group must occur, in this order. In the first group, the first word has no `*`.
     groups: &'static [&'static str],
     /// Most words between two groups.
     gap: usize,
-    /// The sentence is harmless if one of these is in it.
+    /// A sentence with one of these is harmless.
     unless: &'static str,
 }
 
@@ -159,10 +159,10 @@ const NEGATIONS: &str = "never|not|no|dont|doesnt|wont|cannot|cant|refuse*|refus
         forbid*|forbidden|prohibit*|against|without|reject*|block*|stop*|neither|nor|disallow*|\
         illegal to|mustnt|shouldnt|isnt|arent|anti|except|exclud*|unable";
 
-/// The categories of the rules a text breaks, each once.
+/// The categories of the rules that a text breaks, without duplicates.
 pub fn broken(text: &str) -> Vec<&'static str> {
     let mut found = Vec::new();
-    // Whether the line that opened the list we are in forbids what follows.
+    // Whether the line that opened the current list forbids its items.
     let mut list_forbids = false;
     for line in text.lines() {
         let bare = line.trim_start();
@@ -183,7 +183,7 @@ pub fn broken(text: &str) -> Vec<&'static str> {
     found
 }
 
-/// Rules by the first word of what they begin with, so that most words of a text cost one look.
+/// Rules by the first word of their first group, so that most words of a text cost one look-up.
 static BY_FIRST_WORD: LazyLock<HashMap<&'static str, Vec<(&'static Rule, &'static str)>>> = LazyLock::new(|| {
     let mut by_word: HashMap<&str, Vec<_>> = HashMap::new();
     for rule in RULES {
@@ -194,10 +194,10 @@ static BY_FIRST_WORD: LazyLock<HashMap<&'static str, Vec<(&'static Rule, &'stati
     by_word
 });
 
-/// Adds the categories of the rules that a sentence breaks and that are not known yet.
+/// Adds the categories of the rules that a sentence breaks and that `found` does not have yet.
 fn judge(words: &[String], found: &mut Vec<&'static str>) {
     let forbidden_from = words.iter().position(|word| is_one_of(word, NEGATIONS)).unwrap_or(words.len());
-    // Rules that say themselves that this sentence is harmless.
+    // Rules whose `unless` makes this sentence harmless.
     let mut excused: Vec<&Rule> = Vec::new();
     for at in 0..forbidden_from {
         for (rule, phrase) in BY_FIRST_WORD.get(words[at].as_str()).into_iter().flatten() {
@@ -215,7 +215,7 @@ fn judge(words: &[String], found: &mut Vec<&'static str>) {
     }
 }
 
-/// Whether the groups follow one another from here, each after at most `gap` other words.
+/// Whether the groups occur in order from here, with at most `gap` words before each.
 fn follows(groups: &[&str], words: &[String], from: usize, gap: usize) -> bool {
     let Some((group, rest)) = groups.split_first() else { return true };
     (from..=(from + gap).min(words.len())).any(|at| {
@@ -225,7 +225,7 @@ fn follows(groups: &[&str], words: &[String], from: usize, gap: usize) -> bool {
     })
 }
 
-/// How many words a phrase has, if it stands here.
+/// The number of words of a phrase, if it occurs here.
 fn length_at(phrase: &str, words: &[String], at: usize) -> Option<usize> {
     let mut length = 0;
     for part in phrase.split(' ') {
@@ -245,7 +245,7 @@ fn matches(part: &str, word: &str) -> bool {
     part.strip_suffix('*').map_or(part == word, |start| word.starts_with(start))
 }
 
-/// Lower-case words, without what is put in to hide them: invisible characters and wide letters.
+/// Lower-case words, without tricks that hide them: invisible characters and full-width letters.
 fn words(text: &str) -> Vec<String> {
     let plain: String = text
         .chars()
@@ -266,12 +266,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_begin_with_whole_words() {
+    fn the_first_word_of_a_rule_has_no_wildcard() {
         assert!(BY_FIRST_WORD.keys().all(|word| !word.is_empty() && !word.contains('*')));
     }
 
     #[test]
-    fn what_offers_harm_is_found() {
+    fn offers_of_harm_are_found() {
         for (text, category) in [
             ("I sell pure cocaine, shipped worldwide.", "illegal_goods"),
             ("Order high-quality counterfeit banknotes here", "illegal_goods"),
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_forbids_warns_or_works_against_it_is_not() {
+    fn texts_that_forbid_or_warn_are_allowed() {
         for text in [
             "Never help anybody build a pipe bomb or write malware.",
             "You must refuse:\n- selling cocaine\n- writing ransomware\n- sexual content about minors\n",

@@ -1,5 +1,5 @@
-//! Which schemas of sellers are taken. What cannot be bounded while judging an input is refused here: once a schema is in,
-//! the work it can cause is at most its weight times the values of the input (see [`super`]).
+//! Admission of sellers' schemas. Anything whose cost cannot be bounded is refused here. The work of an admitted schema
+//! is at most its weight times the number of values in the input (see [`super`]).
 
 use std::collections::HashMap;
 
@@ -8,30 +8,30 @@ use serde_json::{Map, Value, json};
 
 /// Largest schema, in bytes of JSON.
 pub const MAX_BYTES: usize = 16 * 1024;
-/// Most `$ref` in the text.
+/// Most `$ref` keywords in the text.
 const MAX_REFS: usize = 64;
-/// Most subschemas, and values in their keywords, that one value may be judged by once every `$ref` is followed.
+/// Most subschemas and keyword values that one value is checked against, with every `$ref` followed.
 const MAX_WEIGHT: usize = 4_000;
 /// Deepest nesting of subschemas in the text.
 const MAX_NESTING: usize = 8;
-/// Most patterns, in the text and once every `$ref` is followed; one that is large when compiled counts as eight. On a
-/// text of 64 KB, one takes up to 50 ms.
+/// Most patterns, both in the text and with every `$ref` followed. A pattern that is large when compiled counts as
+/// eight. One pattern takes up to 50 ms on a text of 64 KB.
 const MAX_PATTERNS: usize = 32;
 const SMALL_PATTERN: usize = 8 * 1024;
 const LARGE_COUNTS: usize = 8;
 /// Longest pattern, in bytes.
 const MAX_PATTERN_BYTES: usize = 256;
-/// Most problems that are listed.
+/// Most problems listed.
 const MAX_PROBLEMS: usize = 20;
 
-/// Keywords whose value is a subschema, a list of them, an object of them.
+/// Keywords that hold one subschema, a list of them, or an object of them.
 const ONE: &[&str] =
     &["additionalProperties", "items", "contains", "not", "if", "then", "else", "propertyNames", "contentSchema"];
 const LIST: &[&str] = &["allOf", "anyOf", "oneOf", "prefixItems"];
 const NAMED: &[&str] = &["properties", "patternProperties", "dependentSchemas"];
-/// Subschemas that judge nothing until a `$ref` leads to them.
+/// Subschemas without effect until a `$ref` names them.
 const SHELVES: &[&str] = &["$defs", "definitions"];
-/// Words that move what `$ref` means, or whose cost follows from the input.
+/// Keywords that change the meaning of `$ref`, or whose cost depends on the input.
 const REFUSED: &[&str] = &[
     "$anchor",
     "$dynamicAnchor",
@@ -45,25 +45,25 @@ const REFUSED: &[&str] = &[
     "dependencies",
 ];
 
-/// What an admitted schema costs.
+/// The cost of an admitted schema.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// Subschemas and values in keywords that one value is judged by.
+    /// Subschemas and keyword values that one value is checked against.
     pub weight: usize,
     pub patterns: usize,
 }
 
-/// One subschema and where judging goes from it.
+/// One subschema and the subschemas it leads to.
 #[derive(Default)]
 struct Node {
     own: Cost,
-    /// Pointers of subschemas and of what `$ref` leads to.
+    /// Pointers of its subschemas and of its `$ref`.
     next: Vec<String>,
-    /// The pointer this node's `$ref` names, if it has one.
+    /// The pointer of its `$ref`.
     reference: Option<String>,
 }
 
-/// Checks the text of a schema, without compiling it. Every problem is named by its place, dotted, from the schema's root.
+/// Checks the text of a schema without compiling it. Problems are named by dotted paths from the schema's root.
 pub fn read(schema: &Value) -> Result<Cost, Vec<FieldError>> {
     let mut walk = Walk::default();
     let bytes = schema.to_string().len();
@@ -85,13 +85,13 @@ pub fn read(schema: &Value) -> Result<Cost, Vec<FieldError>> {
         .filter(|(_, target)| !walk.nodes.contains_key(target))
         .collect();
     for (place, target) in dangling {
-        walk.wrong(&format!("{place}/$ref"), format!("#{target} is no subschema of this schema"));
+        walk.wrong(&format!("{place}/$ref"), format!("#{target} is not a subschema of this schema"));
     }
     if walk.problems.is_empty() {
         let mut known = HashMap::new();
         let cost = walk.expand("", &mut known);
         match cost {
-            Err(place) => walk.wrong(&place, "leads back to itself; recursive schemas are not taken"),
+            Err(place) => walk.wrong(&place, "refers back to itself; recursive schemas are not supported"),
             Ok(cost) if cost.weight > MAX_WEIGHT => {
                 walk.wrong("", format!("has more than {MAX_WEIGHT} parts once every $ref is followed"));
             }
@@ -189,13 +189,13 @@ impl Walk {
         }
     }
 
-    /// The pointer of a `$ref` within this schema.
+    /// The pointer of a `$ref`, which must stay within this schema.
     fn reference(&mut self, value: &Value, at: &str) -> Option<String> {
         let pointer = value.as_str().and_then(|text| text.strip_prefix('#'));
         let pointer = pointer.filter(|pointer| pointer.is_empty() || pointer.starts_with('/'));
         let pointer = pointer.filter(|pointer| !pointer.contains('%'));
         if pointer.is_none() {
-            self.wrong(at, "must lead into this schema: # or #/…");
+            self.wrong(at, "must refer to this schema: # or #/…");
         }
         pointer.map(str::to_owned)
     }
@@ -209,14 +209,14 @@ impl Walk {
         }
     }
 
-    /// How much a pattern counts.
+    /// The count of a pattern: 1, or 8 if it is large.
     fn pattern(&mut self, pattern: &str, at: &str) -> usize {
         self.patterns += 1;
         if pattern.len() > MAX_PATTERN_BYTES {
             self.wrong(at, format!("a pattern may have at most {MAX_PATTERN_BYTES} bytes"));
             return 1;
         }
-        // More are refused anyway, without compiling them.
+        // Too many patterns are refused anyway, so do not compile them.
         if self.patterns > MAX_PATTERNS {
             return 1;
         }
@@ -231,7 +231,7 @@ impl Walk {
         LARGE_COUNTS
     }
 
-    /// What everything below a place comes to with every `$ref` followed; the place that leads back to itself otherwise.
+    /// The total cost below a place, with every `$ref` followed. On a cycle, returns its place as the error.
     fn expand(&self, place: &str, known: &mut HashMap<String, Option<Cost>>) -> Result<Cost, String> {
         match known.get(place) {
             Some(Some(cost)) => return Ok(*cost),
@@ -251,7 +251,7 @@ impl Walk {
     }
 }
 
-/// How many values a keyword's value is made of.
+/// The number of values in a keyword's value.
 fn values(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(values).sum::<usize>(),
@@ -264,7 +264,7 @@ fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
-/// A pointer as paths of fields are written: `properties.a.items`.
+/// A JSON pointer as a dotted path: `properties.a.items`.
 pub fn dotted(pointer: &str) -> String {
     let parts: Vec<String> =
         pointer.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")).collect();

@@ -1,17 +1,17 @@
-//! Schemas that sellers write, and inputs judged by them. Both are hostile: the seller's schema wants the service's time
-//! and memory, and so may the buyer's input.
+//! JSON schemas written by sellers, and validation of values against them. Both are untrusted: a schema or an input may
+//! try to exhaust time and memory.
 //!
-//! A schema is admitted before it is stored ([`admit`]): at most 16 KB, references only into itself and never in a circle,
-//! nothing that multiplies, few and small patterns, for the engine that does not backtrack. What is left is bounded:
+//! A schema is admitted before it is stored ([`admit`]): at most 16 KB, references only into itself and without cycles,
+//! no exponential growth, few and small patterns for an engine without backtracking. This bounds the rest:
 //!
 //! | what | bound |
 //! |---|---|
-//! | parts a value is judged by | 4,000, every `$ref` followed |
+//! | parts that one value is checked against | 4,000, every `$ref` followed |
 //! | an input | 64 KB, 32 deep: at most 32,768 values |
-//! | judging, for the worst admitted schema and input the tests know | 2 s of processor time (they are held to it) |
-//! | listing what is wrong | parts × values at most 50,000; above, one error for the whole |
+//! | validation, for the worst admitted schema and input the tests know | 2 s of processor time |
+//! | listing errors | parts × values at most 50,000; above that, one error for the whole value |
 //!
-//! JSON Schema 2020-12; `format` is a note and not checked. Nothing is ever fetched.
+//! JSON Schema 2020-12. `format` is not checked. Nothing is ever fetched.
 
 mod admit;
 
@@ -28,18 +28,18 @@ use serde_json::Value;
 use crate::form::HIDES;
 use admit::{Cost, dotted};
 
-/// Largest input or result that is judged, in bytes of JSON, and its deepest nesting.
+/// Largest input or result, in bytes of JSON, and its deepest nesting.
 pub const MAX_VALUE_BYTES: usize = 64 * 1024;
 pub const MAX_VALUE_DEPTH: usize = 32;
-/// Largest compiled pattern, and transitions kept of one, in bytes.
+/// Largest compiled pattern, and its DFA cache, in bytes.
 const PATTERN_SIZE: usize = 64 * 1024;
 const PATTERN_CACHE: usize = 64 * 1024;
-/// Up to so many parts × values every error is listed.
+/// Errors are listed up to this product of parts and values.
 const LISTED_WORK: usize = 50_000;
-/// Most errors that are listed, and the longest message, in characters.
+/// Most errors listed, and the longest message, in characters.
 const MAX_LISTED: usize = 50;
 const MAX_MESSAGE: usize = 300;
-/// Compiled schemas a process keeps: with their patterns' caches 4 MB each at the very most.
+/// Compiled schemas cached per process. Each takes at most 4 MB, with its patterns' caches.
 const KEPT: usize = 16;
 
 /// A compiled schema.
@@ -48,17 +48,17 @@ struct Compiled {
     cost: Cost,
 }
 
-/// The latest used last.
+/// Most recently used last.
 static CACHE: Mutex<Vec<(Word, Arc<Compiled>)>> = Mutex::new(Vec::new());
 
-/// Whether a seller's schema is taken. Problems are named from the schema's root.
+/// Checks a seller's schema. Error paths start at the schema's root.
 pub fn admit(schema: &Value) -> Result<(), Vec<FieldError>> {
     compile(schema)?;
     // Buyers and their models read it.
     if hides_anywhere(schema) { Err(vec![FieldError::new("", HIDES)]) } else { Ok(()) }
 }
 
-/// Whether a name or a text in it has what does not show.
+/// Whether a name or a text contains invisible characters.
 fn hides_anywhere(value: &Value) -> bool {
     match value {
         Value::String(text) => hides_something(text, true),
@@ -70,13 +70,13 @@ fn hides_anywhere(value: &Value) -> bool {
     }
 }
 
-/// Whether a value is what an admitted schema asks for. Problems are named from the value's root, dotted, each with the
-/// place of what is missing or wrong.
+/// Checks a value against an admitted schema. Error paths are dotted, start at the value's root, and name the missing
+/// or wrong member.
 pub fn validate(schema: &Value, value: &Value) -> Result<(), Vec<FieldError>> {
     fits(value)?;
-    // What was admitted once compiles again; if a newer library thinks otherwise, nothing is let through.
+    // An admitted schema compiles again, unless the library was updated. Then every value is refused.
     let compiled = compiled(schema).map_err(|_| {
-        vec![FieldError::new("", "cannot be judged: the schema of this service is not supported any more")]
+        vec![FieldError::new("", "cannot be checked: the schema of this service is no longer supported")]
     })?;
     if compiled.validator.is_valid(value) {
         return Ok(());
@@ -94,7 +94,7 @@ pub fn validate(schema: &Value, value: &Value) -> Result<(), Vec<FieldError>> {
     Err(errors)
 }
 
-/// The errors of a value that is itself a member: `path` in front of each. Of a value that is no member it is empty.
+/// Puts `path` in front of the errors' paths. `path` is empty for a root value.
 pub fn under(path: &str, errors: Vec<FieldError>) -> Vec<FieldError> {
     let place = |below: String| match (path.is_empty(), below.is_empty()) {
         (true, _) => below,
@@ -129,7 +129,7 @@ fn compile(schema: &Value) -> Result<Compiled, Vec<FieldError>> {
     let cost = admit::read(schema)?;
     let mut schema = schema.clone();
     if let Some(root) = schema.as_object_mut() {
-        // Names of the schema as a whole: references stay inside whatever it is called.
+        // Names of the whole schema. References do not depend on them.
         root.remove("$id");
         root.remove("$schema");
     }
@@ -138,14 +138,14 @@ fn compile(schema: &Value) -> Result<Compiled, Vec<FieldError>> {
     Ok(Compiled { validator, cost })
 }
 
-/// Compiles with patterns of at most so many bytes each, in the engine that needs time linear in the text.
+/// Compiles a schema. Patterns have a size limit, and run in linear time.
 fn build(schema: &Value, pattern_size: usize) -> Result<Validator, ValidationError<'static>> {
     let patterns = PatternOptions::regex().size_limit(pattern_size).dfa_size_limit(PATTERN_CACHE);
     let options = jsonschema::options().with_draft(Draft::Draft202012).offline().with_pattern_options(patterns);
     options.should_validate_formats(false).build(schema)
 }
 
-/// Refuses values that are too large or too deep to be judged.
+/// Refuses values that are too large or too deep.
 pub fn fits(value: &Value) -> Result<(), Vec<FieldError>> {
     let bytes = value.to_string().len();
     if bytes > MAX_VALUE_BYTES {
@@ -165,7 +165,7 @@ fn values(value: &Value) -> usize {
     }
 }
 
-/// One line for each place an error speaks of, without the value itself.
+/// One error per place, without the value itself.
 fn describe(error: &ValidationError<'_>, errors: &mut Vec<FieldError>) {
     let place = dotted(error.instance_path().as_str());
     let below = |name: &str| if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") };

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// What explodes takes minutes to hours; what is bounded takes half a second of a processor, unoptimised. So this tells the
-/// two apart whatever the machine is busy with, and measures nothing.
+/// Exponential work takes minutes to hours. Bounded work takes half a second of processor time without optimisation. So
+/// this limit tells them apart on any machine, however busy.
 const BOUND: Duration = Duration::from_secs(20);
 
 fn places(schema: Value) -> Vec<String> {
@@ -50,7 +50,7 @@ fn ordinary_schemas_are_taken() {
 }
 
 #[test]
-fn what_cannot_be_bounded_is_refused_at_its_place() {
+fn unbounded_schemas_are_refused_with_their_place() {
     let doubling = |levels: usize| {
         let mut defs: serde_json::Map<String, Value> = (0..levels)
             .map(|n| {
@@ -117,21 +117,21 @@ fn what_cannot_be_bounded_is_refused_at_its_place() {
 }
 
 #[test]
-fn what_gets_in_is_judged_within_its_bound() {
-    // The widest: as many parts as may be, over as many values as there may be.
+fn admitted_schemas_validate_within_their_bound() {
+    // Widest case: the most parts over the most values.
     let parts: Vec<Value> = (0..600).map(|_| json!({"type": "number"})).collect();
     let wide = json!({"items": {"allOf": parts}});
     let many = json!(vec![0; 32_000]);
     admit(&wide).unwrap();
     within(BOUND, || validate(&wide, &many)).unwrap();
-    // The same, all wrong: not a hundred million errors, but one.
+    // The same with every value wrong: one error, not a hundred million.
     let wrong = json!({"items": {"anyOf": (0..600).map(|_| json!({"type": "string"})).collect::<Vec<_>>()}});
     admit(&wrong).unwrap();
     assert_eq!(within(BOUND, || validate(&wrong, &many)).unwrap_err().len(), 1);
     let chosen = json!({"items": {"enum": (0..3_000).collect::<Vec<_>>()}});
     admit(&chosen).unwrap();
     within(BOUND, || validate(&chosen, &json!(vec![2_999; 12_000]))).unwrap();
-    // Patterns that explode where there is backtracking, and that keep many states alive where there is none.
+    // Patterns that explode with backtracking, and patterns that keep many states alive without it.
     let catastrophic = json!({"pattern": "^(a+)+$"});
     admit(&catastrophic).unwrap();
     let long = json!(format!("{}!", "a".repeat(60_000)));
@@ -156,7 +156,7 @@ fn what_gets_in_is_judged_within_its_bound() {
 }
 
 #[test]
-fn values_that_are_too_large_or_too_deep_are_not_judged() {
+fn values_that_are_too_large_or_too_deep_are_refused() {
     let deep = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!([inner]));
     validate(&json!({}), &deep(MAX_VALUE_DEPTH - 1)).unwrap();
     assert!(validate(&json!({}), &deep(MAX_VALUE_DEPTH)).is_err());
