@@ -1,5 +1,5 @@
-//! The account: what an agent has, and the rules its owner set for spending it. One item, so that a charge checks and
-//! changes both in one write.
+//! The account: an agent's balance and the owner's rules for spending it. Both are in one item, so that one write checks
+//! and changes both.
 
 use base::ids::AgentId;
 use base::money::Usdc;
@@ -10,67 +10,67 @@ use super::agent_partition;
 use super::budget::Budget;
 use super::freeze::Freezes;
 
-/// An agent's account. An agent that was never heard of has an empty one.
+/// An agent's account. An unknown agent has an empty one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Account {
-    /// What can be spent, in micro-USDC.
+    /// Credits that can be spent, in micro-USDC.
     #[serde(default)]
     pub credits: Usdc,
-    /// What open quotes hold, in micro-USDC.
+    /// Credits held by open quotes, in micro-USDC.
     #[serde(default)]
     pub reserved: Usdc,
-    /// What was taken back and could not be paid yet, in micro-USDC (see [`super::debt`]).
+    /// Credits taken back and not yet paid, in micro-USDC (see [`super::debt`]).
     #[serde(default)]
     pub debt: Usdc,
-    /// Counts the changes of everything below. A charge is only made under the rules it was judged by.
+    /// Revision of the rules below. A charge is refused if the rules changed after it was judged.
     #[serde(default)]
     pub rules: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
     #[serde(default, skip_serializing_if = "Freezes::is_empty")]
     pub frozen: Freezes,
-    /// There is an action policy, to be read where a call is judged.
+    /// There is an action policy, which must be read to judge a call.
     #[serde(default)]
     pub policy: bool,
-    /// What signed payments for work that was done have brought, in micro-USDC. Counted only up to where it no longer
-    /// matters (`payments::policy`).
+    /// Sum of settled payments for completed work, in micro-USDC. Counted only while it matters: up to
+    /// `OVERLAP_EXPOSURE_USDC` (`payments::policy`).
     #[serde(default)]
     pub settled: Usdc,
 }
 
 impl Account {
-    /// What can be spent: what is owed is not.
+    /// Credits less debt.
     pub fn spendable(&self) -> Usdc {
         self.credits.checked_sub(self.debt).unwrap_or_default()
     }
 
-    /// What is owed beyond what there is.
+    /// Debt that the credits do not cover.
     pub fn owed(&self) -> Usdc {
         self.debt.checked_sub(self.credits).unwrap_or_default()
     }
 }
 
-/// What a write does to an account.
+/// The change that a write makes to an account.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Change {
-    /// micro-USDC, added to what can be spent
+    /// micro-USDC, added to the spendable credits
     pub credits: i64,
-    /// micro-USDC, added to what is held
+    /// micro-USDC, added to the held credits
     pub reserved: i64,
-    /// micro-USDC, added to what was settled
+    /// micro-USDC, added to the settled sum
     pub settled: i64,
-    /// micro-USDC, added to what is owed
+    /// micro-USDC, added to the debt
     pub debt: i64,
-    /// The rules must still be those of this count.
+    /// The rules must still have this revision.
     pub under_rules: Option<u32>,
 }
 
-/// An amount as something to add.
+/// An amount to add.
 pub fn plus(amount: Usdc) -> Result<i64, StoreError> {
     i64::try_from(amount.micro()).map_err(StoreError::new)
 }
 
-/// An amount as something to take away.
+/// An amount to subtract.
 pub fn minus(amount: Usdc) -> Result<i64, StoreError> {
     plus(amount).map(|amount| -amount)
 }
@@ -80,8 +80,8 @@ fn key(agent: AgentId) -> Key {
 }
 
 impl Change {
-    /// The write. Refused where it would leave less than nothing, where it would spend what is owed, or where the rules are
-    /// other ones by now.
+    /// The write. Refused if a counter would become negative, if it spends credits while there is debt, or if the rules
+    /// have changed.
     pub fn write(self, db: &Db, agent: AgentId) -> Result<Write, StoreError> {
         let mut sets = Vec::new();
         let mut conditions = Vec::new();
@@ -95,7 +95,7 @@ impl Change {
                 conditions.push(format!("#{name} >= :needed_{name}"));
             }
         }
-        // Whoever owes neither spends nor holds.
+        // An agent with debt can neither spend nor hold credits.
         let spends = self.debt == 0 && (self.credits < 0 || self.credits == 0 && self.reserved < 0);
         if spends {
             conditions.push("(attribute_not_exists(#debt) OR #debt = :no_debt)".to_owned());
@@ -131,17 +131,17 @@ impl Change {
     }
 }
 
-/// The account as the latest write left it.
+/// The account, from a strongly consistent read.
 pub async fn load(db: &Db, agent: AgentId) -> Result<Account, StoreError> {
     Ok(db.get_latest(&db.tables.ledger, key(agent)).await?.unwrap_or_default())
 }
 
-/// The account, perhaps a little behind the latest write.
+/// The account, from an eventually consistent read.
 pub async fn glance(db: &Db, agent: AgentId) -> Result<Account, StoreError> {
     Ok(db.get(&db.tables.ledger, key(agent)).await?.unwrap_or_default())
 }
 
-/// Changes the rules: reads them, applies the change, and writes them if nobody else did in between.
+/// Reads the rules, applies `change` and writes them. Repeats if somebody else changed them meanwhile.
 pub async fn change_rules(db: &Db, agent: AgentId, change: impl Fn(&mut Account)) -> Result<Account, StoreError> {
     loop {
         let mut account = load(db, agent).await?;

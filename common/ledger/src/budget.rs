@@ -1,23 +1,21 @@
-//! Budgets: caps an owner sets on what its agent may spend. Pure rules; the day's counters are in [`super::day`].
-//!
-//! Source: mission document, "Budgets"; contract §1.8 and §15.
+//! Budgets: caps that an owner sets on the agent's spending. Rules only; the day's counters are in [`super::day`].
 
 use std::collections::BTreeMap;
 
 use base::money::Usdc;
 use serde::{Deserialize, Serialize};
 
-/// Fractions are counted in millionths.
+/// Shares are counted in millionths.
 pub const WHOLE: u32 = 1_000_000;
-/// What `alert_at` is if nobody says.
+/// Default of `alert_at`.
 pub const DEFAULT_ALERT_AT: u32 = 800_000;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Budget {
-    /// Most a UTC day may cost, in micro-USDC.
+    /// Daily cap (UTC day), in micro-USDC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub daily: Option<Usdc>,
-    /// Most one call may cost, in micro-USDC.
+    /// Cap per call, in micro-USDC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_transaction: Option<Usdc>,
     /// Share of the daily cap at which the owner is warned, in millionths.
@@ -26,10 +24,10 @@ pub struct Budget {
     pub pause_at: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alert_email: Option<String>,
-    /// Daily caps of single tools, by wire name.
+    /// Daily caps by tool (wire name), in micro-USDC.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tools: BTreeMap<String, Usdc>,
-    /// Daily caps of single payees.
+    /// Daily caps by payee, in micro-USDC.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub payees: BTreeMap<String, Usdc>,
 }
@@ -48,7 +46,7 @@ impl Default for Budget {
     }
 }
 
-/// Which cap stops a charge. The words are the contract's `reason`, and two of ours.
+/// The cap that stops a charge. `as_str` gives the `reason` on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cap {
     Daily,
@@ -69,17 +67,17 @@ impl Cap {
 }
 
 impl Budget {
-    /// What a day may really cost: the daily cap times `pause_at`, rounded down.
+    /// The effective daily limit: the daily cap times `pause_at`, rounded down.
     pub fn daily_limit(&self) -> Option<Usdc> {
         self.daily.map(|daily| share(daily, self.pause_at))
     }
 
-    /// Whether any cap is on what a day costs.
+    /// Whether any cap applies to a day's spending.
     pub fn caps_days(&self) -> bool {
         self.daily.is_some() || !self.tools.is_empty() || !self.payees.is_empty()
     }
 
-    /// From where on the owner is warned.
+    /// Spending at which the owner is warned.
     pub fn alert_level(&self) -> Option<Usdc> {
         self.daily.map(|daily| share(daily, self.alert_at))
     }
@@ -88,7 +86,7 @@ impl Budget {
 /// A share of an amount, in millionths, rounded down.
 fn share(amount: Usdc, millionths: u32) -> Usdc {
     let share = u128::from(amount.micro()) * u128::from(millionths) / u128::from(WHOLE);
-    // Millionths are at most a whole, so the share is at most the amount.
+    // `millionths` is at most WHOLE, so the share is at most the amount.
     Usdc::from_micro(u64::try_from(share).unwrap_or(amount.micro()))
 }
 

@@ -1,15 +1,15 @@
-//! A card's payment for credits, and what of it was taken back: refunds, and disputes of the card's holder.
+//! A card payment for credits, and what was taken back of it: refunds and the card holder's disputes.
 //!
-//! The processor tells of it in events that are repeated, out of order, and may come before the payment itself. So each is
-//! merged into one record of the payment, in a way that gives the same record whatever their order, and what the record
-//! says is booked: as much of the credits is taken back as refunds and disputes come to, at most what was paid. Record and
-//! entry are written together, under the record's revision, so that each difference is booked once.
+//! The processor sends events more than once, out of order, and possibly before the payment itself. So each event is merged
+//! into one record of the payment, and the result does not depend on their order. Then the difference is booked: refunds
+//! and disputes together are taken back from the credits, at most what was paid. Record and entry are written together,
+//! with a condition on the record's revision, so each difference is booked once.
 //!
-//! | the process dies | what is there | what follows |
+//! | the process dies | state | consequence |
 //! |---|---|---|
-//! | before the record is written | nothing new | the processor tells it again |
-//! | after it, before its answer | record and entry | told again, the record says the same, and nothing is booked |
-//! | between the booking and the collection of the debt | what is owed | no credits are spent before it is paid |
+//! | before the record is written | nothing new | the processor sends the event again |
+//! | after it, before its answer | record and entry | the repeated event changes nothing |
+//! | after booking, before the debt is collected | the debt | no credits can be spent before it is paid |
 
 use std::collections::BTreeMap;
 
@@ -22,47 +22,47 @@ use serde::{Deserialize, Serialize};
 use super::credit::{self, EntryKind};
 use super::{account, debt};
 
-/// How often a record is tried that others change meanwhile.
+/// Attempts when others change the record at the same time.
 const TRIES: u32 = 20;
 
-/// What an event says. `at` is when the processor made it (unix seconds).
+/// An event. `at` is its creation time at the processor (unix seconds).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CardEvent {
     /// A session was paid.
     Paid { session: String, agent: AgentId, amount: Usdc },
-    /// A refund, or a dispute, is in this state.
+    /// The state of a refund or a dispute.
     TakenBack { id: String, part: TakenBack },
-    /// All refunds of the payment come to this.
+    /// The total refunded of the payment.
     Refunded { amount: Usdc, at: i64 },
 }
 
-/// A refund or a dispute, as it was told last.
+/// The latest state of a refund or a dispute.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TakenBack {
     /// micro-USDC
     pub amount: Usdc,
     pub is_dispute: bool,
-    /// Whether the money is gone, or is on its way back to the card.
+    /// The money is gone, or on its way back to the card.
     pub counts: bool,
     pub at: i64,
-    /// Which of two events of one second is the later.
+    /// Orders events of the same second; the higher is the later.
     pub rank: u8,
 }
 
-/// What is known of a payment.
+/// The state of a payment, merged from its events.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct CardPayment {
-    /// Who bought credits with it; not known before the session's own event.
+    /// The agent that bought credits; unknown before the session's own event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     agent: Option<AgentId>,
     /// micro-USDC
     paid: Usdc,
     /// Refunds and disputes by their ids.
     parts: BTreeMap<String, TakenBack>,
-    /// What all refunds came to, as the payment's own events say it, and when.
+    /// The total refunded according to the payment's own events, and the time of that event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     refunded: Option<(Usdc, i64)>,
-    /// What of it was booked: micro-USDC that were taken back.
+    /// micro-USDC already taken back.
     booked: Usdc,
     revision: u32,
 }
@@ -84,7 +84,7 @@ impl CardPayment {
         }
     }
 
-    /// What is to be taken back by now.
+    /// The amount that must be taken back in total.
     fn owed(&self) -> Usdc {
         let sum = |of: &dyn Fn(&&TakenBack) -> bool| {
             self.parts
@@ -93,7 +93,7 @@ impl CardPayment {
                 .fold(Usdc::ZERO, |sum, part| sum.checked_add(part.amount).unwrap_or(self.paid))
         };
         let refunds = sum(&|part| part.counts && !part.is_dispute);
-        // The payment's events do not come again when a refund fails.
+        // When a refund fails, no new event comes for the payment.
         let refunded = self.refunded.map_or(Usdc::ZERO, |(amount, at)| {
             let failed = sum(&|part| !part.counts && !part.is_dispute && part.at >= at);
             amount.checked_sub(failed).unwrap_or_default()
@@ -103,16 +103,16 @@ impl CardPayment {
     }
 }
 
-/// What an event came to.
+/// The result of an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Booked {
-    /// micro-USDC of credits that were taken back.
+    /// micro-USDC of credits taken back.
     pub taken: Usdc,
-    /// micro-USDC of credits that were given back.
+    /// micro-USDC of credits given back.
     pub returned: Usdc,
-    /// What the agent owes now, in micro-USDC.
+    /// The agent's debt now, in micro-USDC.
     pub owed: Usdc,
-    /// It is about a payment that no session was told of yet.
+    /// No session event has come for this payment yet.
     pub is_unknown: bool,
 }
 
@@ -120,7 +120,7 @@ fn key(payment: &str) -> Key {
     Key::new(format!("CARD#{payment}"), "PAYMENT")
 }
 
-/// Merges an event of a payment, and books what follows from it.
+/// Merges an event of a payment and books the difference.
 pub async fn note(db: &Db, payment: &str, event: &CardEvent, now: Timestamp) -> Result<Booked, StoreError> {
     let mut done = Booked::default();
     for _ in 0..TRIES {
@@ -133,7 +133,7 @@ pub async fn note(db: &Db, payment: &str, event: &CardEvent, now: Timestamp) -> 
         match (before.agent, next.agent) {
             (None, Some(agent)) => {
                 let CardEvent::Paid { session, .. } = event else {
-                    return Err(StoreError::new("a card's payment got an agent without a session"));
+                    return Err(StoreError::new("a card payment got an agent from an event without a session"));
                 };
                 let change = credit::add(next.paid)?;
                 writes.extend(credit::change(db, agent, EntryKind::CardTopUp, change, session, None, now)?);
@@ -173,19 +173,19 @@ pub async fn note(db: &Db, payment: &str, event: &CardEvent, now: Timestamp) -> 
                 done.taken = done.taken.checked_add(step.taken).unwrap_or(done.taken);
                 done.returned = done.returned.checked_add(step.returned).unwrap_or(done.returned);
             }
-            // The session was credited before payments had records: only the record is missing.
+            // The session was credited before payment records existed: only the record is missing.
             Err(refused) if before.agent.is_none() && credited_before(&refused) => {
                 match db.transact(&writes[..1]).await {
                     Ok(()) | Err(WriteError::Refused(_)) => {}
                     Err(WriteError::Failed(error)) => return Err(error),
                 }
             }
-            // Another event was faster.
+            // Another event was written first.
             Err(WriteError::Refused(_)) => {}
             Err(WriteError::Failed(error)) => return Err(error),
         }
     }
-    Err(StoreError::new("a card's payment changes faster than an event can be noted"))
+    Err(StoreError::new("too many concurrent changes of a card payment"))
 }
 
 #[cfg(test)]
@@ -197,7 +197,7 @@ mod tests {
         CardEvent::TakenBack { id: id.to_owned(), part }
     }
 
-    /// What is owed after these events of a payment of 5.00, in any order and told twice.
+    /// The amount owed after these events of a payment of 5.00, merged in any order and twice.
     fn owed(events: &[CardEvent]) -> u64 {
         let paid = CardEvent::Paid {
             session: "cs_1".to_owned(),
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn refunds_and_disputes_add_up_whatever_their_order() {
+    fn refunds_and_disputes_add_up_in_any_order() {
         let refunded = |amount, at| CardEvent::Refunded { amount: Usdc::from_micro(amount), at };
         assert_eq!(owed(&[]), 0);
         assert_eq!(
@@ -234,14 +234,14 @@ mod tests {
         );
         let both = [part("re_1", false, 2_000_000, true, 10, 1), part("re_2", false, 1_000_000, true, 12, 1)];
         assert_eq!(owed(&both), 3_000_000);
-        // The payment's own events say the same once more, or alone.
+        // The payment's own events repeat the same amounts, or come alone.
         assert_eq!(owed(&[&both[..], &[refunded(2_000_000, 10), refunded(3_000_000, 12)]].concat()), 3_000_000);
         assert_eq!(owed(&[refunded(2_000_000, 10), refunded(3_000_000, 12)]), 3_000_000);
-        // A refund that fails is the holder's no more.
+        // A failed refund is no longer taken back.
         let failed = part("re_1", false, 2_000_000, false, 20, 2);
         assert_eq!(owed(&[both[0].clone(), failed.clone(), refunded(2_000_000, 10)]), 0);
         assert_eq!(owed(&[both[0].clone(), failed, refunded(2_000_000, 30)]), 2_000_000, "refunded again later");
-        // A dispute: opened, withdrawn, won, reinstated, in one second or many.
+        // A dispute: opened, withdrawn, won, reinstated, in one second or in several.
         let opened = part("du_1", true, 5_000_000, true, 40, 0);
         assert_eq!(owed(std::slice::from_ref(&opened)), 5_000_000);
         assert_eq!(owed(&[opened.clone(), part("du_1", true, 5_000_000, true, 41, 2)]), 5_000_000);

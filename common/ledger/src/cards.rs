@@ -1,5 +1,5 @@
-//! The card processor: opens a payment page and says, in signed webhooks, what was paid and what was taken back. Speaks the protocol of Stripe
-//! Checkout (form-encoded `POST /v1/checkout/sessions`; `Stripe-Signature: t=…,v1=…`, HMAC-SHA256 over `t.body`).
+//! The card processor: opens a payment page, and reports payments and reversals in signed webhooks. Speaks the protocol of
+//! Stripe Checkout (form-encoded `POST /v1/checkout/sessions`; `Stripe-Signature: t=…,v1=…`, HMAC-SHA256 over `t.body`).
 
 use base::clock::Timestamp;
 use base::ids::AgentId;
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::card::{CardEvent, TakenBack};
 
-/// micro-USDC in a cent: a card pays US dollars, and a credit is one.
+/// micro-USDC in a cent. A card pays in US dollars, and one credit is one dollar.
 const MICRO_PER_CENT: u64 = 10_000;
 
 /// The configured processor.
@@ -25,13 +25,13 @@ pub struct Cards {
     return_url: String,
 }
 
-/// A page on which somebody can pay.
+/// A payment page.
 pub struct Session {
     pub id: String,
     pub url: String,
 }
 
-/// What an event is about: the processor's id of a payment (a session's own, where it names none), and what it says of it.
+/// An event and the processor's id of its payment (the session's id if there is no payment id).
 #[derive(Debug, PartialEq, Eq)]
 pub struct Told {
     pub payment: String,
@@ -51,7 +51,7 @@ impl Cards {
         })
     }
 
-    /// Opens a payment page for an agent's credits.
+    /// Opens a payment page on which an agent's credits can be bought.
     pub async fn open_session(&self, agent: AgentId, amount: Usdc) -> Result<Session, StoreError> {
         let cents = (amount.micro() / MICRO_PER_CENT).to_string();
         let agent = agent.to_string();
@@ -83,12 +83,12 @@ impl Cards {
         }
     }
 
-    /// Whether a webhook's body was signed by the processor, just now.
+    /// Whether the processor signed this webhook body recently.
     pub fn is_signed(&self, header: &str, body: &[u8], now: Timestamp) -> bool {
         signature::is_signed(&self.webhook, header, body, now)
     }
 
-    /// What an event says of a payment; `None` for every event that says nothing of one.
+    /// The payment event in a webhook body; `None` if it is about something else.
     pub fn told(body: &[u8]) -> Option<Told> {
         let event: Value = serde_json::from_slice(body).ok()?;
         let object = &event["data"]["object"];
@@ -97,7 +97,7 @@ impl Cards {
         let payment = id_of(&object["payment_intent"]);
         let status = object["status"].as_str().unwrap_or_default();
         let taken_back = |counts, is_dispute, rank| {
-            // What is disputed in another currency is taken for the whole.
+            // A dispute in another currency counts for the whole payment.
             let amount = micro(&object["amount"], &object["currency"]).unwrap_or(Usdc::from_micro(u64::MAX));
             let part = TakenBack { amount, is_dispute, counts, at, rank };
             Some(CardEvent::TakenBack { id: id_of(&object["id"])?, part })
@@ -120,7 +120,7 @@ impl Cards {
                 "succeeded" => taken_back(true, false, 1)?,
                 _ => taken_back(true, false, 0)?,
             },
-            // While the bank only inquires, or once the dispute is won, the money is here.
+            // While the bank only inquires, and after the dispute is won, the money is ours.
             "charge.dispute.created" => taken_back(is_lost_by(status), true, 0)?,
             "charge.dispute.updated" => taken_back(is_lost_by(status), true, 1)?,
             "charge.dispute.funds_withdrawn" => taken_back(true, true, 2)?,
@@ -132,19 +132,19 @@ impl Cards {
     }
 }
 
-/// Whether a dispute in this state keeps the money away.
+/// Whether a dispute in this state withholds the money.
 fn is_lost_by(status: &str) -> bool {
     status != "won" && !status.starts_with("warning_")
 }
 
-/// An id, or that of an object in its place.
+/// An id, or the id of the expanded object in its place.
 fn id_of(value: &Value) -> Option<String> {
     let id = value.as_str().or_else(|| value["id"].as_str())?;
-    // It becomes part of a key.
+    // Limited, because it becomes part of a key.
     (id.len() <= 255).then(|| id.to_owned())
 }
 
-/// An amount of cents, of dollars only.
+/// An amount in cents, US dollars only.
 fn micro(cents: &Value, currency: &Value) -> Option<Usdc> {
     let cents = cents.as_u64().filter(|_| currency == "usd")?;
     cents.checked_mul(MICRO_PER_CENT).map(Usdc::from_micro)
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn refunds_and_disputes_say_whether_the_money_is_here() {
+    fn refund_and_dispute_events_say_whether_the_money_is_ours() {
         let counts = |kind: &str, status: &str| {
             let object =
                 json!({"id": "x_1", "payment_intent": "pi_1", "amount": 200, "currency": "usd", "status": status});

@@ -1,12 +1,12 @@
-//! A charge: how one job is paid for, and the writes with which it begins and ends.
+//! A charge: how one job is paid for, and the writes that begin and end it.
 //!
 //! ```text
 //! begun ──► closed     the money is here and the work has ended: a part of the price is kept, the rest is credited
-//!       ├─► undone     the money never came, and nothing was done for it: credits that were part of it come back
-//!       └─► forfeited  the money never came for work that was done
+//!       ├─► undone     the money never came and no work was done: the credit part comes back
+//!       └─► forfeited  the money never came, but the work was done
 //! ```
 //!
-//! It begins in the transaction that makes the job, and ends in the one that closes it, so neither happens twice.
+//! It begins in the transaction that creates the job and ends in the one that closes the job, so each happens once.
 
 use base::clock::Timestamp;
 use base::ids::{AgentId, ReceiptId, RequestId, TokenId};
@@ -20,44 +20,44 @@ use super::credit::{self, EntryKind};
 use super::day::{self, Counted};
 use super::hold::{self, HoldId};
 
-/// How a job is paid for, kept with the job.
+/// How a job is paid for. Stored with the job.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Charge {
-    /// The part of the price that comes from credits, in micro-USDC. The rest is the signed payment's.
+    /// The part of the price paid with credits, in micro-USDC. The signed payment covers the rest.
     #[serde(default)]
     pub credits: Usdc,
-    /// The part that counts against the day's caps, in micro-USDC: the signed part of a wallet's call, the credits of a
-    /// token's (contract §1.8).
+    /// The part that counts against the daily caps, in micro-USDC: for a wallet's call the signed part, for a token's
+    /// call the credits.
     #[serde(default)]
     pub counted: Usdc,
-    /// The UTC day it counts on.
+    /// The UTC day on which it counts.
     pub day: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<TokenId>,
 }
 
-/// What a charge is for.
+/// The purchase that a charge pays for.
 #[derive(Clone, Copy, Debug)]
 pub struct Purchase<'a> {
     pub agent: AgentId,
     pub tool: &'a str,
-    /// Who is paid: a soul's slug, or `service`.
+    /// The payee: a soul's slug, or `service`.
     pub payee: &'a str,
     pub request_id: RequestId,
     pub receipt_id: &'a ReceiptId,
 }
 
-/// How a price is shared out when a charge is closed: `kept + credited` is the price.
+/// How a price is divided when a charge is closed: `kept + credited` is the price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Close {
     /// micro-USDC
     pub kept: Usdc,
-    /// Paid back as credits, in micro-USDC.
+    /// Refunded as credits, in micro-USDC.
     pub credited: Usdc,
 }
 
 impl Close {
-    /// Keeps so much of a price, and never more than all of it.
+    /// Keeps `kept` of a price, at most all of it.
     pub fn keeping(price: Usdc, kept: Usdc) -> Close {
         let kept = kept.min(price);
         Close { kept, credited: price.checked_sub(kept).unwrap_or_default() }
@@ -69,7 +69,7 @@ impl Charge {
         Counted { day: &self.day, amount: self.counted, tool: of.tool, payee: of.payee, token: self.token }
     }
 
-    /// The write that counts it against the day, if it counts.
+    /// The write that counts it against the day. `None` if nothing counts.
     pub fn count(
         &self,
         db: &Db,
@@ -83,8 +83,8 @@ impl Charge {
         day::commit(db, of.agent, self.counted(of), budget, now).map(Some)
     }
 
-    /// The writes that take the credits, under the rules the charge was judged by: from a quote's hold, or from what can
-    /// be spent. The account's own write comes first; without credits it only checks the rules.
+    /// The writes that take the credits, under the rules the charge was judged by: from a quote's hold, or from the
+    /// spendable credits. The account's write comes first; without credits it only checks the rules.
     pub fn take(
         &self,
         db: &Db,
@@ -111,8 +111,8 @@ impl Charge {
         Ok(writes)
     }
 
-    /// The writes that end a charge whose money arrived. What is kept goes on counting against the day's caps, as far as
-    /// it counted at all.
+    /// The writes that end a charge whose money arrived. The kept part still counts against the day's caps, as far as it
+    /// counted before.
     pub fn close(&self, db: &Db, of: Purchase<'_>, close: Close, now: Timestamp) -> Result<Vec<Write>, StoreError> {
         let back = self.counted.checked_sub(close.kept).unwrap_or_default();
         let mut writes = self.end(db, of, back)?;
@@ -123,7 +123,7 @@ impl Charge {
         Ok(writes)
     }
 
-    /// The writes that undo a charge whose signed part will not be paid: only the credits come back.
+    /// The writes that undo a charge whose signed part will not be paid. Only the credits come back.
     pub fn undo(&self, db: &Db, of: Purchase<'_>, now: Timestamp) -> Result<Vec<Write>, StoreError> {
         let mut writes = self.end(db, of, self.counted)?;
         if self.credits > Usdc::ZERO {
@@ -133,12 +133,12 @@ impl Charge {
         Ok(writes)
     }
 
-    /// The writes after which work that was done is known never to be paid: its credits stay taken.
+    /// The writes that end a charge whose work was done but will never be paid. Its credits stay taken.
     pub fn forfeit(&self, db: &Db, of: Purchase<'_>) -> Result<Vec<Write>, StoreError> {
         self.end(db, of, self.counted)
     }
 
-    /// The writes after which a charge that stood is in flight again: its signed part is gone.
+    /// The writes that put an ended charge in flight again, because its signed part disappeared from the chain.
     pub fn resume(&self, db: &Db, of: Purchase<'_>) -> Result<Vec<Write>, StoreError> {
         if self.counted == Usdc::ZERO {
             return Ok(Vec::new());
@@ -146,7 +146,7 @@ impl Charge {
         Ok(vec![day::resume(db, of.agent, self.counted(of))?])
     }
 
-    /// The writes after which a charge that was in flight again stands as it did before.
+    /// The writes that end a resumed charge with its earlier result.
     pub fn stand(&self, db: &Db, of: Purchase<'_>) -> Result<Vec<Write>, StoreError> {
         self.end(db, of, Usdc::ZERO)
     }

@@ -1,7 +1,7 @@
 //! Credits: prepaid USDC, and the immutable entries that every balance is the sum of.
 //!
-//! An account changes only together with an entry, in one transaction. An entry's key follows from what caused it, so
-//! that the same cause can never count twice.
+//! An account changes only together with an entry, in one transaction. An entry's key is derived from its cause, so the
+//! same cause cannot count twice.
 
 use base::clock::Timestamp;
 use base::ids::{AgentId, ReceiptId, RequestId};
@@ -25,17 +25,17 @@ pub enum EntryKind {
     Charge,
     /// Held by a quote.
     Reserve,
-    /// No longer held, or a charge that was never made good.
+    /// A hold was released, or a charge was undone.
     Release,
-    /// Work that was paid for and failed.
+    /// Refund for work that was paid for and failed.
     Refund,
-    /// A card's payment was refunded or is disputed: owed from now on.
+    /// A card payment was refunded or is disputed: the amount is now debt.
     CardReversal,
-    /// It is the service's again.
+    /// The card reversal was itself reversed.
     CardReinstated,
-    /// Credits came from a signed payment that the chain forgot, and that did not come again: owed from now on.
+    /// The credits came from a signed payment that disappeared from the chain and did not return: the amount is now debt.
     Reversal,
-    /// Owed credits, paid.
+    /// Debt was paid with credits.
     DebtPaid,
 }
 
@@ -64,7 +64,7 @@ pub struct Entry {
     pub reserved: i64,
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub debt: i64,
-    /// What caused it: a receipt, a quote's hold, a session or a payment of the card processor.
+    /// The cause: a receipt, a quote's hold, or the card processor's session or payment.
     pub cause: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<RequestId>,
@@ -77,7 +77,7 @@ impl Entry {
         Entry { kind, credits, reserved, debt, cause: cause.to_owned(), request_id, at }
     }
 
-    /// The write that keeps it. Refused if this cause did the same before.
+    /// The write that stores it. Refused if this cause already has an entry of this kind.
     pub fn put(&self, db: &Db, agent: AgentId) -> Result<Write, StoreError> {
         let key = Key::new(agent_partition(agent), format!("ENTRY#{}#{}", self.cause, self.kind.as_str()));
         Ok(Write::put(&db.tables.ledger, key, self)?.only_if_new())
@@ -88,7 +88,7 @@ fn is_nothing(change: &i64) -> bool {
     *change == 0
 }
 
-/// The writes that change an account, with their entry.
+/// The writes that change an account, with the entry.
 pub fn change(
     db: &Db,
     agent: AgentId,
@@ -102,28 +102,28 @@ pub fn change(
     Ok([entry.put(db, agent)?, change.write(db, agent)?])
 }
 
-/// What adds an amount to what can be spent.
+/// Adds an amount to the spendable credits.
 pub fn add(amount: Usdc) -> Result<Change, StoreError> {
     Ok(Change { credits: plus(amount)?, ..Change::default() })
 }
 
-/// What takes an amount from what can be spent.
+/// Takes an amount from the spendable credits.
 pub fn spend(amount: Usdc) -> Result<Change, StoreError> {
     Ok(Change { credits: minus(amount)?, ..Change::default() })
 }
 
-/// The entries of an agent, at most so many, in no particular order.
+/// At most `limit` entries of an agent, in no particular order.
 pub async fn entries(db: &Db, agent: AgentId, limit: usize) -> Result<Vec<Entry>, StoreError> {
     db.query(Query::prefixed(&db.tables.ledger, &agent_partition(agent), "ENTRY#", limit)?.latest()).await
 }
 
-/// The entry of a cause, if there is one.
+/// The entry of a cause.
 pub async fn entry(db: &Db, agent: AgentId, kind: EntryKind, cause: &str) -> Result<Option<Entry>, StoreError> {
     let key = Key::new(agent_partition(agent), format!("ENTRY#{cause}#{}", kind.as_str()));
     db.get_latest(&db.tables.ledger, key).await
 }
 
-/// The entries one receipt gave rise to.
+/// The entries that one receipt caused.
 pub async fn of_receipt(db: &Db, agent: AgentId, receipt: &ReceiptId) -> Result<Vec<Entry>, StoreError> {
     let prefix = format!("ENTRY#{receipt}#");
     db.query(Query::prefixed(&db.tables.ledger, &agent_partition(agent), &prefix, 20)?.latest()).await

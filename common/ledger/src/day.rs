@@ -1,9 +1,9 @@
-//! What an agent spent on a UTC day: one item a day, whose counters hold every cap under any concurrency.
+//! An agent's spending by UTC day: one item per day. Its counters enforce every cap under concurrency.
 //!
-//! `committed` is what counts against the daily cap: everything charged that day and not paid back. `in_flight` is the
-//! part of it whose work or money is still open. Both change in the transaction of the charge, and in the one that ends
-//! it, so they are exact. Because each day is an item of its own, a new day begins by itself, and a charge that ends after
-//! midnight is taken off the day it was made on.
+//! `committed` counts against the daily cap: everything charged on that day and not refunded. `in_flight` is the part
+//! whose work or money is still open. Both change in the transactions that begin and end the charge, so they are exact.
+//! Each day has its own item: a new day starts at zero, and a charge that ends after midnight changes the day it was made
+//! on.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ use super::account::{minus, plus};
 use super::agent_partition;
 use super::budget::{Budget, Cap};
 
-/// Days are kept this long: for statistics and baselines.
+/// Days are kept this long, for statistics and baselines.
 const KEEP_SECS: i64 = 400 * 24 * 3600;
 
 /// A day's counters, in micro-USDC.
@@ -28,18 +28,19 @@ pub struct Day {
     pub committed: Usdc,
     #[serde(default)]
     pub in_flight: Usdc,
-    /// The owner was warned that day.
+    /// The owner was warned on that day.
     #[serde(default)]
     pub warned: bool,
-    /// Before this no mail warns the owner of this day: one was sent, or is to be tried again later.
+    /// No warning mail is sent before this time: one was sent, or a retry is planned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     mail_after: Option<Timestamp>,
-    /// By tool (`t_<name>`), token (`k_<id>`) and payee (`p_<id>`); and when a token last paid (`u_<id>`, unix seconds).
+    /// Sums by tool (`t_<name>`), token (`k_<id>`) and payee (`p_<id>`); and when a token last paid (`u_<id>`, unix
+    /// seconds).
     #[serde(flatten)]
     parts: HashMap<String, serde_json::Value>,
 }
 
-/// A charge, as a day counts it.
+/// A charge, as the day counts it.
 #[derive(Clone, Copy, Debug)]
 pub struct Counted<'a> {
     pub day: &'a str,
@@ -51,7 +52,7 @@ pub struct Counted<'a> {
 }
 
 impl Day {
-    /// Whether nobody took care yet of the mail that warns of this day.
+    /// Whether a warning mail for this day may be sent now.
     pub fn may_mail(&self, now: Timestamp) -> bool {
         self.mail_after.is_none_or(|after| after <= now)
     }
@@ -77,7 +78,7 @@ impl Day {
         self.parts.get(name).and_then(serde_json::Value::as_u64).map(Usdc::from_micro).unwrap_or_default()
     }
 
-    /// The first cap that a charge on top of this day would pass, with its limit and what counts against it.
+    /// The first cap that this charge would exceed, with its limit and the amount already spent.
     pub fn passes(&self, budget: &Budget, counted: Counted<'_>) -> Option<(Cap, Usdc, Usdc)> {
         let caps = [
             (Cap::Daily, budget.daily_limit(), self.committed),
@@ -92,7 +93,7 @@ impl Day {
     }
 }
 
-/// The UTC day of a moment: `2026-11-21`.
+/// The UTC day of a time: `2026-11-21`.
 pub fn name(now: Timestamp) -> String {
     now.to_string().chars().take(10).collect()
 }
@@ -119,7 +120,7 @@ fn used_part(token: TokenId) -> String {
     format!("u_{}", const_hex::encode(token.bytes()))
 }
 
-/// What can be part of an attribute's name in an expression.
+/// Replaces characters that are not allowed in an expression's attribute name.
 fn word(text: &str) -> String {
     text.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' }).collect()
 }
@@ -128,7 +129,7 @@ fn key(agent: AgentId, day: &str) -> Key {
     Key::new(agent_partition(agent), format!("DAY#{day}"))
 }
 
-/// The write that counts a charge. Refused where it would pass a cap of the budget.
+/// The write that counts a charge. Refused if it would exceed a cap of the budget.
 pub fn commit(
     db: &Db,
     agent: AgentId,
@@ -156,7 +157,7 @@ pub fn commit(
                 conditions.push(format!("(attribute_not_exists(#{name}) OR #{name} <= :room_{name})"));
                 rooms.push((format!("room_{name}"), room));
             }
-            // More than the whole cap: never.
+            // The amount exceeds the whole cap: this condition is never true.
             None => conditions.push("attribute_exists(#never)".to_owned()),
         }
     }
@@ -175,7 +176,7 @@ pub fn commit(
     Ok(write)
 }
 
-/// The write that ends a counted charge, of which `back` (micro-USDC) no longer counts.
+/// The write that ends a counted charge. `back` (micro-USDC) is the part that no longer counts.
 pub fn end(db: &Db, agent: AgentId, counted: Counted<'_>, back: Usdc) -> Result<Write, StoreError> {
     let mut adds = "#in_flight :minus".to_owned();
     if back > Usdc::ZERO {
@@ -190,31 +191,31 @@ pub fn end(db: &Db, agent: AgentId, counted: Counted<'_>, back: Usdc) -> Result<
     if back > Usdc::ZERO { write.bind("back", minus(back)?) } else { Ok(write) }
 }
 
-/// The write after which a charge that had ended is in flight again.
+/// The write that puts an ended charge in flight again.
 pub fn resume(db: &Db, agent: AgentId, counted: Counted<'_>) -> Result<Write, StoreError> {
     Write::update(&db.tables.ledger, key(agent, counted.day), "ADD #in_flight :plus")
         .bind("plus", plus(counted.amount)?)
 }
 
-/// A day's counters as the latest write left them.
+/// A day's counters, from a strongly consistent read.
 pub async fn load(db: &Db, agent: AgentId, day: &str) -> Result<Day, StoreError> {
     Ok(db.get_latest(&db.tables.ledger, key(agent, day)).await?.unwrap_or_default())
 }
 
-/// Days up to `last`, newest first, at most so many of those on which anything was charged.
+/// Days up to `last` on which anything was charged, newest first, at most `limit`.
 pub async fn until(db: &Db, agent: AgentId, last: &str, limit: usize) -> Result<Vec<Day>, StoreError> {
     let to = format!("DAY#{last}");
     db.query(Query::between(&db.tables.ledger, &agent_partition(agent), "DAY#", &to, limit)?.newest_first()).await
 }
 
-/// The write that marks the day as warned of. Refused if it is.
+/// The write that marks the day as warned. Refused if it is already.
 pub fn warn(db: &Db, agent: AgentId, day: &str) -> Result<Write, StoreError> {
     Write::update(&db.tables.ledger, key(agent, day), "SET #warned = :yes")
         .only_if("attribute_not_exists(#warned)")
         .bind("yes", true)
 }
 
-/// Takes care of the day's mail, for good. False if somebody else has.
+/// Claims the day's warning mail. `false` if somebody else has claimed it.
 pub async fn take_mail(db: &Db, agent: AgentId, day: &str, now: Timestamp) -> Result<bool, StoreError> {
     let write = Write::update(&db.tables.ledger, key(agent, day), "SET #mail_after = :never")
         .only_if("attribute_exists(#committed) AND (attribute_not_exists(#mail_after) OR #mail_after <= :now)")
@@ -223,7 +224,7 @@ pub async fn take_mail(db: &Db, agent: AgentId, day: &str, now: Timestamp) -> Re
     db.write_if(write).await
 }
 
-/// Gives the day's mail back, to be tried again from a moment on.
+/// Returns the day's mail, to be retried from `until` on.
 pub async fn postpone_mail(db: &Db, agent: AgentId, day: &str, until: Timestamp) -> Result<(), StoreError> {
     let write = Write::update(&db.tables.ledger, key(agent, day), "SET #mail_after = :until");
     db.write(write.bind("until", until)?).await?;

@@ -1,9 +1,8 @@
-//! Debts: credits that are taken back after they were given, perhaps after they were spent.
+//! Debts: credits that are taken back after they were granted, perhaps after they were spent.
 //!
-//! Taking back never fails and reads nothing: the amount is put down as owed. While anything is owed, no credits are spent
-//! or held (a condition of those writes, see [`Change::write`](super::account::Change::write)), and what there is, or comes
-//! in later, goes to the debt first ([`collect`]). So a balance is never negative, however much was spent in between, and
-//! giving back is adding credits, whatever is owed.
+//! Taking back never fails and reads nothing: the amount is added to the debt. While there is debt, no credits can be
+//! spent or held (a condition in [`Change::write`](super::account::Change::write)), and present and future credits pay
+//! the debt first ([`collect`]). So a balance is never negative. Giving back adds credits, whatever the debt is.
 
 use base::clock::Timestamp;
 use base::digest;
@@ -15,10 +14,10 @@ use super::account::{self, Account, Change, minus, plus};
 use super::credit::{self, EntryKind};
 use super::hold;
 
-/// How often an account is tried that others change meanwhile.
+/// Attempts when others change the account at the same time.
 const TRIES: u32 = 10;
 
-/// The writes that take an amount back, for this cause, once.
+/// The writes that add an amount to the debt, once per cause.
 pub fn owe(
     db: &Db,
     agent: AgentId,
@@ -31,8 +30,7 @@ pub fn owe(
     credit::change(db, agent, kind, Change { debt: plus(amount)?, ..Change::default() }, cause, request_id, at)
 }
 
-/// Pays what an agent owes with the credits it has, those that open quotes hold included. Hands back the account as it is
-/// then.
+/// Pays the debt with the agent's credits, including those held by open quotes. Returns the account afterwards.
 pub async fn collect(db: &Db, agent: AgentId, mut account: Account, now: Timestamp) -> Result<Account, StoreError> {
     for _ in 0..TRIES {
         if account.debt > account.credits && account.reserved > Usdc::ZERO {
@@ -51,7 +49,7 @@ pub async fn collect(db: &Db, agent: AgentId, mut account: Account, now: Timesta
                 let left = |amount: Usdc| amount.checked_sub(paid).unwrap_or_default();
                 return Ok(Account { credits: left(account.credits), debt: left(account.debt), ..account });
             }
-            // Somebody else collected, or spent, meanwhile.
+            // Somebody else collected or spent meanwhile.
             Err(WriteError::Refused(_)) => account = account::load(db, agent).await?,
             Err(WriteError::Failed(error)) => return Err(error),
         }

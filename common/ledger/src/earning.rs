@@ -1,7 +1,7 @@
-//! Earnings: what a seller's ended sales came to. One immutable record for each, written in the transaction that ends
-//! the job, so it is there exactly once; counting it into the seller's balance is a later move (`ledger::seller`).
+//! Earnings: one immutable record for each ended sale of a seller. It is written in the transaction that ends the job, so
+//! it exists exactly once. It is added to the seller's balance later (`ledger::seller`).
 //!
-//! No counter of a seller is touched while a call is served: thousands may end at once.
+//! No counter of a seller is changed while a call is served, because thousands of calls may end at once.
 
 use base::clock::Timestamp;
 use base::ids::{AgentId, ReceiptId, RequestId};
@@ -12,19 +12,19 @@ use serde::{Deserialize, Serialize};
 
 use super::fee::Split;
 
-/// What a job sells for somebody else, kept with the job.
+/// The sale that a job makes on behalf of a seller. Stored with the job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sold {
     /// The soul's slug.
     pub soul: String,
-    /// The service's slug; a soul's own text otherwise.
+    /// The service's slug; `None` for the soul's own text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
-    /// The version that was quoted: of the service's terms, or of the soul's text.
+    /// The quoted version: of the service's terms, or of the soul's text.
     pub terms: u32,
     pub split: Split,
-    /// The most of the price that is kept if the work fails, in micro-USDC: what its tools and the model may cost. The buyer
-    /// was told.
+    /// The most that is kept of the price if the work fails, in micro-USDC: the cost of its tools and the model. The buyer
+    /// was told this limit.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub kept_up_to: Usdc,
 }
@@ -39,18 +39,18 @@ fn is_zero(amount: &Usdc) -> bool {
 pub enum SaleEnd {
     /// The seller earned its share.
     Completed,
-    /// The buyer was paid back what was not used up; the seller earned nothing.
+    /// The buyer was refunded, except what the work had used up. The seller earned nothing.
     Failed,
 }
 
-/// One ended sale, before it is counted.
+/// One ended sale, not yet added to the balance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Earning {
     pub request_id: RequestId,
     pub receipt_id: ReceiptId,
     pub sold: Sold,
     pub buyer: AgentId,
-    /// What the tools of the work cost, of the seller's share, in micro-USDC.
+    /// Cost of the tools used, taken from the seller's share, in micro-USDC.
     #[serde(default)]
     pub tools_cost: Usdc,
     pub ended: SaleEnd,
@@ -59,12 +59,12 @@ pub struct Earning {
     pub ended_at: Timestamp,
 }
 
-/// Partition of everything the ledger knows of one seller.
+/// Partition of everything the ledger stores about one seller.
 pub fn seller_partition(soul: &str) -> String {
     format!("SELLER#{soul}")
 }
 
-/// Where an earning waits to be counted.
+/// Key of an earning that is not yet added to the balance.
 pub fn uncounted_key(soul: &str, request_id: RequestId) -> Key {
     Key::new(seller_partition(soul), format!("UNCOUNTED#{request_id}"))
 }
@@ -75,12 +75,12 @@ pub fn record(db: &Db, earning: &Earning) -> Result<Write, StoreError> {
     Ok(Write::put(&db.tables.ledger, key, earning)?.only_if_new())
 }
 
-/// Says that an agent bought a version of a soul's text: it may read that version again for nothing.
+/// Key of a licence: the agent bought this version of a soul's text and may read it again without paying.
 pub fn licence_key(soul: &str, buyer: AgentId, version: u32) -> Key {
     Key::new(seller_partition(soul), format!("LICENCE#{buyer}#{version:06}"))
 }
 
-/// The write that grants a licence; again is the same as once.
+/// The write that grants a licence. Idempotent.
 pub fn grant(db: &Db, earning: &Earning) -> Result<Write, StoreError> {
     let key = licence_key(&earning.sold.soul, earning.buyer, earning.sold.terms);
     let licence = Licence {
@@ -92,17 +92,17 @@ pub fn grant(db: &Db, earning: &Earning) -> Result<Write, StoreError> {
     Write::put(&db.tables.ledger, key, &licence)
 }
 
-/// A bought version of a text.
+/// A bought version of a soul's text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Licence {
     pub version: u32,
-    /// What was paid for it, in micro-USDC.
+    /// The price paid, in micro-USDC.
     pub price: Usdc,
     pub bought_at: Timestamp,
     pub receipt_id: ReceiptId,
 }
 
-/// What an agent bought of a soul's text: this version, or the newest it has.
+/// The agent's licence for `version` of a soul's text, or for the newest version it bought.
 pub async fn licence(db: &Db, soul: &str, buyer: AgentId, version: Option<u32>) -> Result<Option<Licence>, StoreError> {
     if let Some(version) = version {
         return db.get_latest(&db.tables.ledger, licence_key(soul, buyer, version)).await;

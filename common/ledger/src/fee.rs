@@ -1,21 +1,21 @@
-//! The platform's fee: what of a sale is the seller's.
+//! The platform's fee on a sale.
 
 use base::money::Usdc;
 use serde::{Deserialize, Serialize};
 
-/// The platform's share of what a seller sells, in per cent (mission document, "Soul marketplace").
+/// The platform's share of a sale, in per cent.
 pub const PLATFORM_FEE_PERCENT: u64 = 20;
 
-/// How a price is shared, in micro-USDC: `price = fee + revenue`, always.
+/// How a price is divided, in micro-USDC: always `price = fee + revenue`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Split {
     pub fee: Usdc,
-    /// What the seller earns.
+    /// The seller's share.
     pub revenue: Usdc,
 }
 
 impl Split {
-    /// The seller gets what the fee leaves, so the sum holds by construction; a fraction of a micro-USDC is the seller's.
+    /// The fee is rounded down; the seller gets the rest, including the fraction of a micro-USDC.
     pub fn of(price: Usdc) -> Split {
         let fee = u128::from(price.micro()) * u128::from(PLATFORM_FEE_PERCENT) / 100;
         let fee = Usdc::from_micro(u64::try_from(fee).unwrap_or_default());

@@ -1,5 +1,5 @@
-//! Freezes: what an owner stopped with one call. A frozen thing buys nothing, work that waits for it is given up and paid
-//! back, and the credits its quotes hold are released.
+//! Freezes: an owner stops an agent, a token, a tool or a payee with one call. Nothing frozen can buy, queued work is
+//! cancelled and refunded, and the credits held by quotes are released.
 
 use std::collections::BTreeSet;
 
@@ -17,12 +17,12 @@ pub struct Freezes {
     /// Tools by wire name.
     #[serde(default)]
     pub tools: BTreeSet<String>,
-    /// Those who are paid: `service`, or a seller.
+    /// Payees: `service`, or a seller.
     #[serde(default)]
     pub payees: BTreeSet<String>,
 }
 
-/// Who is paid for a tool of this service.
+/// The payee of this service's own tools.
 pub const SERVICE_PAYEE: &str = "service";
 
 impl Freezes {
@@ -30,7 +30,7 @@ impl Freezes {
         *self == Freezes::default()
     }
 
-    /// What stops this purchase, in a word: `agent`, `token`, `tool` or `payee`.
+    /// The kind of freeze that stops this purchase: `agent`, `token`, `tool` or `payee`.
     pub fn stops(&self, token: Option<TokenId>, tool: &str, payee: &str) -> Option<&'static str> {
         if self.agent {
             return Some("agent");

@@ -1,8 +1,7 @@
-//! Holds: credits that an open quote keeps for its call, so that what was quoted can still be paid.
+//! Holds: credits that an open quote keeps for its call, so that the call can still be paid.
 //!
-//! A hold ends once: captured by the call, or released after the quote's expiry. Both delete its item, and only one can.
-//! Nothing waits for a timer: an expired hold is released when its agent's credits are next looked at, and until then it
-//! only looks reserved.
+//! A hold ends once: captured by the call, or released after the quote's expiry. Both delete its item, and only one can
+//! succeed. There is no timer: an expired hold stays reserved until the agent's credits are read next.
 
 use base::clock::Timestamp;
 use base::ids::AgentId;
@@ -15,7 +14,7 @@ use super::account::{Change, minus, plus};
 use super::agent_partition;
 use super::credit::{self, EntryKind};
 
-/// Holds that are read at once.
+/// Holds read per query.
 const AT_ONCE: usize = 50;
 
 /// The stored hold.
@@ -24,23 +23,23 @@ pub struct Hold {
     pub sk: String,
     /// micro-USDC
     pub credits: Usdc,
-    /// The quote's own expiry. From then on it can only be released.
+    /// The quote's expiry. From then on the hold can only be released.
     pub until: Timestamp,
 }
 
-/// Names a hold: the quote's own random id.
+/// Id of a hold: the quote's random id.
 pub type HoldId = [u8; 12];
 
 fn sort(id: &HoldId) -> String {
     format!("HOLD#{}", const_hex::encode(id))
 }
 
-/// What entries call a hold.
+/// The cause of a hold's entries.
 fn cause(sort: &str) -> String {
     format!("hold_{}", sort.trim_start_matches("HOLD#"))
 }
 
-/// Holds credits for a quote. `Ok(false)` if there are not enough by now.
+/// Holds credits for a quote. `Ok(false)` if there are not enough.
 pub async fn place(
     db: &Db,
     agent: AgentId,
@@ -61,21 +60,21 @@ pub async fn place(
     }
 }
 
-/// The write that ends a hold for the call it was placed for. Refused if it was released.
+/// The write that captures a hold for its call. Refused if it was released.
 pub fn capture(db: &Db, agent: AgentId, id: &HoldId, credits: Usdc) -> Result<Write, StoreError> {
     Write::delete(&db.tables.ledger, Key::new(agent_partition(agent), sort(id)))
         .only_if("#credits = :credits")
         .bind("credits", credits)
 }
 
-/// Releases what expired quotes hold, or with `all` what any quote holds. Says how much came free.
+/// Releases the holds of expired quotes, or with `all` every hold. Returns the released amount.
 pub async fn release(db: &Db, agent: AgentId, all: bool, now: Timestamp) -> Result<Usdc, StoreError> {
     let mut released = Usdc::ZERO;
     let mut after = None;
     loop {
         let query = Query::prefixed(&db.tables.ledger, &agent_partition(agent), "HOLD#", AT_ONCE)?.latest();
         let holds: Vec<Hold> = db.query(query.after(after)).await?;
-        // Holds are in no order of time, so those that have expired may lie behind any number that have not.
+        // Holds are not sorted by time, so every page must be read to find the expired ones.
         after = holds.last().filter(|_| holds.len() == AT_ONCE).map(|last| Key::new(agent_partition(agent), &last.sk));
         for hold in holds {
             if !all && now < hold.until {
@@ -87,7 +86,7 @@ pub async fn release(db: &Db, agent: AgentId, all: bool, now: Timestamp) -> Resu
                 .only_if("attribute_exists(#pk)");
             match db.transact(&[delete, account, entry]).await {
                 Ok(()) => released = released.checked_add(hold.credits).unwrap_or(released),
-                // Captured or released by somebody else meanwhile.
+                // Somebody else captured or released it meanwhile.
                 Err(WriteError::Refused(_)) => {}
                 Err(WriteError::Failed(error)) => return Err(error),
             }

@@ -1,22 +1,25 @@
-//! The ledger: accounts and the entries that make them up, holds, caps, and a receipt for every charge.
+//! The ledger: accounts, the entries they are the sum of, holds, caps, payments, payouts and receipts.
 //!
-//! | module | what it is |
+//! | module | content |
 //! |---|---|
-//! | [`account`] | what an agent has, and the rules for spending it |
+//! | [`account`] | an agent's balance and the owner's rules for spending it |
 //! | [`credit`] | entries: why an account changed, kept for ever |
-//! | [`hold`] | credits kept for an open quote |
-//! | [`debt`], [`card`] | credits that are taken back; a card's payment, its refunds and disputes |
-//! | [`charge`] | how one job is paid for: how it begins and how it ends |
+//! | [`hold`] | credits held for an open quote |
+//! | [`debt`], [`card`] | credits taken back; a card payment with its refunds and disputes |
+//! | [`cards`] | the card processor's protocol |
+//! | [`charge`] | how one job is paid for, from beginning to end |
 //! | [`day`] | what a UTC day cost: the counters behind every cap |
 //! | [`budget`], [`freeze`] | the owner's rules |
-//! | [`fee`], [`earning`] | a sale's shares; what a seller's ended sales came to |
-//! | [`seller`], [`payout`] | what a seller has, and how it is paid out |
-//! | [`surge`] | days far above the usual ones |
+//! | [`fee`], [`earning`] | the shares of a sale; the record of each ended sale |
+//! | [`seller`], [`payout`] | a seller's balance and its payouts |
+//! | [`payments`] | x402 payments: reading, verifying, settling |
+//! | [`surge`] | days far above the usual spending |
 //! | [`receipt`], [`signing`] | a signed receipt for every charge |
-//! | [`value`] | what the agent says its purchases brought |
+//! | [`value`] | what the agent reports that its purchases brought |
+//! | [`notifications`], [`webhooks`] | what agents are told |
 //!
-//! Entries are never changed; a receipt is revised in the open, each revision signed. What is written here is written
-//! in the same transaction as the job it belongs to.
+//! Entries never change. A receipt is revised, and every terminal revision is signed. A job's ledger writes are in the same
+//! transaction as the job's own. Start with [`charge`].
 
 pub mod account;
 pub mod budget;
@@ -42,7 +45,7 @@ pub mod webhooks;
 
 use base::ids::AgentId;
 
-/// Partition of everything the ledger knows of one agent.
+/// Partition of everything the ledger stores about one agent.
 fn agent_partition(agent: AgentId) -> String {
     format!("AGENT#{agent}")
 }

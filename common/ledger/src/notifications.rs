@@ -1,13 +1,13 @@
-//! What an agent is told: jobs that ended, credits issued, budgets nearly spent (contract §14).
+//! Notifications to agents: jobs that ended, credits issued, budgets nearly spent.
 //!
-//! A notification is one item of the agents table, `AGENT#<agent>` / `NOTE#<ulid>`: newest first by its key. Its id
-//! follows from its cause and the cause's time, and the write that raises it needs no condition and leaves a mark of
-//! reading alone, so that raising it twice is raising it once.
+//! A notification is one item of the agents table, `AGENT#<agent>` / `NOTE#<ulid>`, sorted by its key. Its id is derived
+//! from its cause and the time of the cause. The write has no condition and does not touch the read mark, so raising
+//! it twice has the same effect as once.
 //!
-//! An index holds read and unread ones apart, by when they were raised: the unread filter reads what it returns and
-//! nothing else. Reading all moves one mark (`AGENT#<agent>` / `NOTES`), whatever their number: everything raised until
-//! then is read. The mark goes by when a notification was raised and not by its id's time, because what is raised late
-//! (from a stream) must not be born read.
+//! An index keeps read and unread notifications apart, by the time they were raised, so listing the unread ones reads only
+//! those. Reading all moves one mark (`AGENT#<agent>` / `NOTES`): everything raised until then is read. The mark
+//! uses the time of raising, not the time in the id; otherwise a notification raised late (from a stream) would start as
+//! read.
 
 use std::fmt;
 use std::str::FromStr;
@@ -23,18 +23,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use ulid::Ulid;
 
-/// Notifications can be read for this long.
+/// How long a notification can be read.
 pub const RETENTION: Duration = Duration::from_secs(90 * 24 * 3600);
-/// Most that are listed at once.
+/// Maximum length of a list.
 pub const MOST_LISTED: u64 = 200;
-/// Reading all counts the unread ones up to here.
+/// Upper limit of the count that `read_all` returns.
 const MOST_COUNTED: usize = 1000;
-/// What was raised longer ago than this is written and in the index.
+/// Notifications raised longer ago than this are written and in the index.
 const SETTLING: Duration = Duration::from_secs(5);
-/// So many are written at the same time.
+/// Concurrent writes.
 const AT_ONCE: usize = 10;
 
-/// What happened (contract §14).
+/// The kind of a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NotificationKind {
@@ -52,17 +52,17 @@ pub enum NotificationKind {
     SoulSale,
     PayoutCompleted,
     LinkedinReconnectRequired,
-    /// Events could not be delivered to an endpoint of the agent's (see `webhooks`).
+    /// Events could not be delivered to one of the agent's webhook endpoints (see `webhooks`).
     WebhookFailed,
 }
 
-/// Something to tell an agent.
+/// A notification to raise.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Notification {
     pub kind: NotificationKind,
     pub title: String,
     pub body: Option<String>,
-    /// An object for programs.
+    /// A JSON object for programs.
     pub payload: Option<Value>,
 }
 
@@ -71,7 +71,7 @@ pub struct Notification {
 pub struct NotificationId(Ulid);
 
 impl NotificationId {
-    /// The same cause at the same time has the same id.
+    /// The same cause at the same time gives the same id.
     pub fn of(agent: AgentId, kind: NotificationKind, cause: &str, at: Timestamp) -> NotificationId {
         let millis = u64::try_from(at.millis()).unwrap_or_default();
         let kind = json!(kind).to_string();
@@ -94,7 +94,7 @@ impl FromStr for NotificationId {
     fn from_str(text: &str) -> Result<NotificationId, ()> {
         let ulid = text.strip_prefix("note_").ok_or(())?;
         let id = Ulid::from_string(ulid).map(NotificationId).map_err(drop)?;
-        // One spelling each: a key is its text.
+        // Only one spelling is accepted, because the text is part of the key.
         if id.to_string() == text { Ok(id) } else { Err(()) }
     }
 }
@@ -117,7 +117,7 @@ struct Note {
     inbox: String,
 }
 
-/// Until when an agent has read all.
+/// Everything raised until `read_until` is read.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 struct Mark {
     #[serde(default)]
@@ -146,13 +146,13 @@ fn read_box(agent: AgentId) -> String {
 
 /// The write that raises a notification, alone or in a caller's transaction. It has no condition.
 ///
-/// `now` is part of its id. What may be raised again later from the same cause needs [`raise_for`].
+/// `now` is part of the id. If the same cause may be raised again later, use [`raise_for`].
 pub fn raise(db: &Db, agent: AgentId, note: Notification, cause: &str, now: Timestamp) -> Result<Write, StoreError> {
     raise_for(db, agent, note, cause, now, now)
 }
 
-/// The write that raises a notification of something that happened at `happened`, which is the same each time: again and
-/// again from one cause (a redelivered message; a warning once a day, whose time is the day's beginning) it leaves one.
+/// Like [`raise`], for something that happened at `happened`, which must be the same each time. Raising it again for the
+/// same cause (a redelivered message; a daily warning, whose time is the start of the day) leaves one notification.
 pub fn raise_for(
     db: &Db,
     agent: AgentId,
@@ -200,8 +200,8 @@ pub async fn raise_now(
     Ok(())
 }
 
-/// Writes what [`raise_for`] made, some at a time. If one cannot be written the rest still are, and the whole may be
-/// tried again.
+/// Runs writes made by [`raise_for`], a few at a time. After an error the other writes still run. The whole call may
+/// be retried.
 pub async fn raise_all(db: &Db, writes: Vec<Write>) -> Result<(), StoreError> {
     let mut writes = writes.into_iter();
     let mut running = tokio::task::JoinSet::new();
@@ -220,7 +220,7 @@ pub async fn raise_all(db: &Db, writes: Vec<Write>) -> Result<(), StoreError> {
     }
 }
 
-/// An agent's newest notifications, each as its owner reads it.
+/// An agent's newest notifications as JSON for its owner.
 pub async fn list(db: &Db, agent: AgentId, unread: bool, limit: usize) -> Result<Vec<Value>, StoreError> {
     let table = &db.tables.agents;
     let until = read_until(db, agent).await?;
@@ -229,7 +229,7 @@ pub async fn list(db: &Db, agent: AgentId, unread: bool, limit: usize) -> Result
         false => Query::prefixed(table, &partition(agent), "NOTE#", limit)?.newest_first(),
     };
     let mut notes: Vec<Note> = db.query(query).await?;
-    // The index goes by when they were raised; readers go by when things happened.
+    // The index sorts by time of raising; readers expect the time of the cause.
     notes.sort_by(|left, right| right.id.cmp(&left.id));
     Ok(notes.iter().map(|note| note.to_json(agent, until)).collect())
 }
@@ -244,7 +244,7 @@ fn unread_since(db: &Db, agent: AgentId, until: Timestamp, limit: usize) -> Resu
     Ok(query.bind("inbox", unread_box(agent))?.bind("until", until)?.newest_first())
 }
 
-/// Marks one as read: how many were not yet (0 or 1), or `None` if the agent has none of this id.
+/// Marks one notification as read: 1 if it was unread, 0 if it was read already, `None` if it does not exist.
 pub async fn read(db: &Db, agent: AgentId, id: NotificationId) -> Result<Option<u64>, StoreError> {
     let write = Write::update(&db.tables.agents, key(agent, id), "SET #inbox = :read")
         .only_if("#inbox = :unread")
@@ -257,13 +257,13 @@ pub async fn read(db: &Db, agent: AgentId, id: NotificationId) -> Result<Option<
     }
 }
 
-/// Marks all there are as read, and says how many were not (counted up to a thousand).
+/// Marks all notifications as read. Returns how many were unread (counted up to a thousand).
 pub async fn read_all(db: &Db, agent: AgentId, now: Timestamp) -> Result<u64, StoreError> {
     let until = read_until(db, agent).await?;
     let unread: Vec<Note> = db.query(unread_since(db, agent, until, MOST_COUNTED)?).await?;
     let Some(newest) = unread.first() else { return Ok(0) };
     let mark = newest.raised.min(now.minus(SETTLING));
-    // One by one, what is too new for the mark: it would also cover what is being written at this moment.
+    // Those too new for the mark are read one by one: the mark would also cover notifications that are being written now.
     for note in unread.iter().take_while(|note| note.raised > mark) {
         if let Ok(id) = note.id.parse() {
             read(db, agent, id).await?;
@@ -273,14 +273,14 @@ pub async fn read_all(db: &Db, agent: AgentId, now: Timestamp) -> Result<u64, St
         .only_if("attribute_not_exists(#read_until) OR #read_until < :until")
         .bind("until", mark)?;
     match db.write(write).await {
-        // Refused: another call went further.
+        // Refused: another call moved the mark further.
         Ok(_) | Err(WriteError::Refused(_)) => Ok(unread.len() as u64),
         Err(WriteError::Failed(error)) => Err(error),
     }
 }
 
 impl Note {
-    /// Both sets of members of the contract.
+    /// Some members appear under two names (`created_at` and `createdAt`, `payload` and `metadata`).
     fn to_json(&self, agent: AgentId, read_until: Timestamp) -> Value {
         let payload = self.payload.as_deref().and_then(|payload| serde_json::from_str::<Value>(payload).ok());
         let created = self.created.to_string();
@@ -311,12 +311,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_follow_from_the_cause_and_sort_by_time() {
+    fn ids_depend_on_the_cause_and_sort_by_time() {
         let agent = AgentId::of(Address::ZERO);
         let id = |kind, cause, secs| NotificationId::of(agent, kind, cause, Timestamp::from_secs(secs));
         let first = id(NotificationKind::JobFailed, "a", 10);
         assert_eq!(first, id(NotificationKind::JobFailed, "a", 10));
-        assert_ne!(first, id(NotificationKind::CreditIssued, "a", 10), "one cause may be told in two ways");
+        assert_ne!(first, id(NotificationKind::CreditIssued, "a", 10), "one cause may raise two kinds");
         assert_ne!(first, id(NotificationKind::JobFailed, "b", 10));
         assert!(first < id(NotificationKind::JobFailed, "a", 11));
         assert_eq!(first.to_string().parse(), Ok(first));
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_have_the_names_of_the_contract() {
+    fn kinds_have_their_wire_names() {
         use NotificationKind::*;
         for (kind, name) in [
             (JobCompleted, "job_completed"),

@@ -1,6 +1,6 @@
-//! Receipts: one for every charge, made with the charge, revised when it settles and when the work ends.
+//! Receipts: one for every charge, created with the charge, revised when it settles and when the work ends.
 //!
-//! A terminal receipt is signed (contract §22) and can be checked offline with the published key.
+//! A terminal receipt is signed and can be checked offline with the published key (docs/RECEIPTS.md).
 
 use base::clock::Timestamp;
 use base::digest::{canonical_json, sha256};
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::signing::ReceiptSigner;
 
-/// Where the money is.
+/// State of the money.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReceiptStatus {
@@ -23,7 +23,7 @@ pub enum ReceiptStatus {
     Failed,
 }
 
-/// How the work went.
+/// State of the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExecutionStatus {
@@ -41,23 +41,23 @@ pub struct Receipt {
     pub subcategory: String,
     /// micro-USDC
     pub amount: Usdc,
-    /// The part of it that was paid with credits, in micro-USDC.
+    /// The part paid with credits, in micro-USDC.
     #[serde(default)]
     pub credits: Usdc,
     /// The access token that paid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_id: Option<TokenId>,
-    /// What the work cost us elsewhere, in micro-USDC; nothing where we did it ourselves. Known once it is done.
+    /// The providers' charges for the work, in micro-USDC. Set when the work is done; `None` if we did it ourselves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_cost: Option<Usdc>,
-    /// What of the amount the service keeps as a fee for passing the rest on, in micro-USDC. Set with the charge; nothing
-    /// where no part of it is anybody else's.
+    /// The platform's fee on a sale for somebody else, in micro-USDC. Set with the charge; `None` if the whole amount is
+    /// ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_fee: Option<Usdc>,
-    /// What was kept of an amount that was paid back in part, in micro-USDC: work that failed had used it up.
+    /// The part kept when failed work was refunded in part, in micro-USDC: what the work had already used up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<Usdc>,
-    /// Under which rules of its owner it was made.
+    /// The owner's rules under which the charge was made.
     #[serde(default)]
     pub judged: Judged,
     /// The quote that was redeemed.
@@ -68,7 +68,7 @@ pub struct Receipt {
     /// Transaction hash, once settled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settlement_tx: Option<String>,
-    /// Group of receipts the caller named in `decisionContext.goalId`.
+    /// Group of receipts, from the caller's `decisionContext.goalId`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal_id: Option<String>,
     /// Canonical JSON of what the caller attached: memo, decisionContext, valueTag.
@@ -82,23 +82,23 @@ pub struct Receipt {
     pub seal: Option<Seal>,
 }
 
-/// The owner's rules as a charge met them.
+/// The owner's rules as applied to a charge.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Judged {
-    /// Which revision of the account's rules.
+    /// Revision of the account's rules.
     pub rules: u32,
-    /// There was an action policy, and it let the call pass.
+    /// There was an action policy and it allowed the call.
     #[serde(default)]
     pub by_policy: bool,
-    /// The approval that released it, where the policy held it.
+    /// The approval that released the call, if the policy required one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval_id: Option<String>,
 }
 
-/// What of a quote is worth remembering.
+/// The part of a quote that is kept on the receipt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quoted {
-    /// The quote's own random part, in hex; the job's id follows from it.
+    /// The quote's random part, in hex. The job's id is derived from it.
     pub id: String,
     pub expires_at: Timestamp,
 }
@@ -114,14 +114,14 @@ pub struct Seal {
 }
 
 impl Receipt {
-    /// What was paid back: of work that failed after its money arrived, all that was not kept.
+    /// The amount refunded as credits: for failed work whose money arrived, everything that was not kept.
     pub fn credited(&self) -> Option<Usdc> {
         let is_owed = self.status == ReceiptStatus::Settled && self.execution_status == ExecutionStatus::Failed;
         is_owed.then(|| self.amount.checked_sub(self.kept.unwrap_or_default()).unwrap_or_default())
     }
 
-    /// The bytes that are signed: JSON without spaces in the order of docs/RECEIPTS.md. What was kept is a member more, only
-    /// where something was.
+    /// The signed bytes: JSON without spaces, members in the order of docs/RECEIPTS.md. `kept_usdc` is appended only if
+    /// something was kept.
     pub fn signed_bytes(&self) -> Vec<u8> {
         let metadata_digest = self.metadata.as_ref().map(|metadata| const_hex::encode(sha256(metadata.as_bytes())));
         let members: [(&str, Value); 16] = [
@@ -142,14 +142,14 @@ impl Receipt {
             ("revision", json!(self.revision)),
             ("metadata_digest", json!(metadata_digest)),
         ];
-        // serde_json would sort the members of a map; the order is part of what is signed.
+        // serde_json would sort the members of a map; their order is part of what is signed.
         let kept = self.kept.map(|kept| ("kept_usdc", json!(kept.to_string())));
         let members: Vec<String> =
             members.iter().chain(&kept).map(|(name, value)| format!("\"{name}\":{value}")).collect();
         format!("{{{}}}", members.join(",")).into_bytes()
     }
 
-    /// Signs the receipt as it stands.
+    /// Signs the receipt in its current state.
     pub fn seal(&mut self, signer: &ReceiptSigner) {
         let bytes = self.signed_bytes();
         self.seal = Some(Seal {
@@ -159,7 +159,7 @@ impl Receipt {
         });
     }
 
-    /// Neither money nor work is still open.
+    /// Whether both money and work have ended.
     pub fn is_terminal(&self) -> bool {
         self.status != ReceiptStatus::Pending && self.execution_status != ExecutionStatus::Pending
     }
@@ -169,7 +169,7 @@ impl Receipt {
     }
 }
 
-/// What the caller attached, as it is kept on the receipt: canonical JSON, or nothing.
+/// The caller's metadata as canonical JSON, or `None` if it is empty.
 pub fn metadata(attached: &serde_json::Map<String, Value>) -> Option<String> {
     (!attached.is_empty()).then(|| canonical_json(&Value::Object(attached.clone())))
 }
@@ -178,12 +178,12 @@ fn key(agent: AgentId, receipt: &ReceiptId) -> Key {
     Key::new(super::agent_partition(agent), format!("RECEIPT#{receipt}"))
 }
 
-/// The write that makes a receipt, together with its charge.
+/// The write that creates a receipt, together with its charge.
 pub fn create(db: &Db, receipt: &Receipt) -> Result<Write, StoreError> {
     Ok(Write::put(&db.tables.ledger, receipt.key(), receipt)?.only_if_new())
 }
 
-/// The write that replaces the revision before by this one.
+/// The write that replaces the previous revision. Refused if the stored revision is another.
 pub fn revise(db: &Db, receipt: &Receipt) -> Result<Write, StoreError> {
     let before = receipt.revision.saturating_sub(1);
     Write::put(&db.tables.ledger, receipt.key(), receipt)?.only_if("#revision = :before").bind("before", before)
@@ -193,12 +193,12 @@ pub async fn load(db: &Db, agent: AgentId, receipt: &ReceiptId) -> Result<Option
     db.get_latest(&db.tables.ledger, key(agent, receipt)).await
 }
 
-/// The receipts of an agent, oldest first.
+/// The first 1,000 receipts of an agent, oldest first.
 pub async fn all(db: &Db, agent: AgentId) -> Result<Vec<Receipt>, StoreError> {
     db.query(Query::prefixed(&db.tables.ledger, &super::agent_partition(agent), "RECEIPT#", 1000)?).await
 }
 
-/// The receipts charged between two moments, both included.
+/// The receipts charged between two times, both included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
     pub since: Option<Timestamp>,
@@ -206,24 +206,24 @@ pub struct Span {
 }
 
 impl Span {
-    /// The first and the last sort key behind a prefix that ends before the receipt's id. Ids begin with the time of the
-    /// charge, so nothing outside of the span is read.
+    /// The first and last sort key with this prefix. Receipt ids begin with the time of the charge, so only the span is
+    /// read.
     pub(super) fn keys(&self, prefix: &str) -> (String, String) {
         let since = self.since.map(ReceiptId::prefix_at).unwrap_or_default();
         let until = self.until.map(ReceiptId::prefix_at).unwrap_or_default();
-        // Behind every letter of an id.
+        // `~` sorts after every character of an id.
         (format!("{prefix}{since}"), format!("{prefix}{until}~"))
     }
 }
 
-/// In which order receipts are read.
+/// The order in which receipts are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     OldestFirst,
     NewestFirst,
 }
 
-/// At most `limit` receipts of a span, from behind a given one on. `T` takes of a receipt what its reader needs.
+/// At most `limit` receipts of a span, after the receipt `after`. `T` holds the members of a receipt that the reader needs.
 pub async fn within<T: DeserializeOwned>(
     db: &Db,
     agent: AgentId,
@@ -246,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signed_bytes_have_the_order_and_forms_of_the_contract() {
+    fn signed_bytes_have_the_documented_order_and_format() {
         let job_id = RequestId::bought_with("quote", &[b"q"]);
         let created_at = Timestamp::from_millis(1_795_249_530_250);
         let receipt = Receipt {
@@ -291,7 +291,7 @@ mod tests {
         let in_part = Receipt { kept: Some(Usdc::from_micro(50)), ..receipt.clone() };
         let signed = String::from_utf8(in_part.signed_bytes()).unwrap();
         assert!(signed.ends_with(",\"kept_usdc\":\"0.000050\"}") && !signed.contains("kept_usdc\":null"), "{signed}");
-        // A receipt that was stored before there was such a member is the same to the byte.
+        // A receipt stored before this member existed has the same signed bytes.
         let mut stored = json!(with_fee);
         stored.as_object_mut().unwrap().remove("service_fee");
         let stored: Receipt = serde_json::from_value(stored).unwrap();

@@ -1,8 +1,8 @@
-//! What a seller has: a balance, and the immutable entries that it is the sum of.
+//! A seller's balance, and the immutable entries that it is the sum of.
 //!
-//! The balance changes only together with its entries, in one transaction, and only from the revision it was read at:
-//! whoever lost a race reads again. So every entry knows the balance behind it, entries are numbered without a gap, and
-//! whatever else is written in such a transaction (reputation, counters, a payout) has one writer at a time.
+//! The balance changes only together with its entries, in one transaction, and only from the revision that was read; after
+//! a lost race, read again. So every entry holds the balance after it, entries are numbered without gaps, and
+//! anything else in such a transaction (reputation, counters, a payout) has one writer at a time.
 
 use base::clock::Timestamp;
 use base::ids::ReceiptId;
@@ -14,26 +14,26 @@ use serde::{Deserialize, Serialize};
 use super::earning::seller_partition;
 use super::payout::PayoutId;
 
-/// A seller's balance, in micro-USDC. A seller that never sold has an empty one.
+/// A seller's balance, in micro-USDC. A seller without sales has an empty one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Balance {
-    /// Earned and not asked for: what a payout may take.
+    /// Earned and not yet requested: what a payout may take.
     pub pending: Usdc,
-    /// Earned, ever.
+    /// Total earned.
     pub total_earnings: Usdc,
-    /// Services done, ever.
+    /// Total services completed.
     pub total_jobs: u64,
-    /// Paid out, ever: only what arrived.
+    /// Total paid out; only what arrived.
     #[serde(default)]
     pub paid_out: Usdc,
     /// Number of the latest entry.
     pub entries: u64,
-    /// Counts the changes of this item.
+    /// Number of changes of this item.
     pub revision: u64,
-    /// When the latest entry was booked: the next is not booked before it, whatever clock its writer has.
+    /// When the latest entry was booked. The next is never booked earlier, even if its writer's clock is behind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub booked: Option<Timestamp>,
-    /// The payout that is under way; there is never a second one.
+    /// The open payout. There is at most one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_flight: Option<PayoutId>,
 }
@@ -42,37 +42,37 @@ pub struct Balance {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EntryKind {
-    /// A service was done.
+    /// A service was completed.
     Sale,
     /// The soul's text was bought.
     Purchase,
-    /// A sale failed and its buyer was paid back: nothing earned, kept for the record.
+    /// A sale failed and its buyer was refunded. Nothing earned, kept for the record.
     Failed,
-    /// Asked for as a payout.
+    /// A payout was requested.
     Payout,
-    /// A payout that came to nothing.
+    /// A payout failed; its amount is back.
     PayoutReturned,
 }
 
-/// One change of a balance. Never changed itself.
+/// One change of a balance. Immutable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// From 1, without gaps.
     pub number: u64,
     pub kind: EntryKind,
-    /// micro-USDC, with its sign
+    /// micro-USDC, signed
     pub amount: i64,
-    /// What the balance came to with it.
+    /// The balance after this entry.
     pub balance: Usdc,
     /// When it was booked.
     pub at: Timestamp,
-    /// When what it is about happened.
+    /// When the sale or payout happened.
     pub happened: Timestamp,
     #[serde(flatten)]
     pub about: About,
 }
 
-/// What an entry is about.
+/// The subject of an entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct About {
     /// The job's request id, or the payout's id.
@@ -82,15 +82,15 @@ pub struct About {
     /// The service's slug.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
-    /// What the buyer paid, in micro-USDC.
+    /// The price the buyer paid, in micro-USDC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Usdc>,
-    /// The platform's part of it, in micro-USDC.
+    /// The platform's fee, in micro-USDC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fee: Option<Usdc>,
 }
 
-/// A change of a balance that is not written yet.
+/// A change of a balance, not yet written.
 #[derive(Clone, Debug)]
 pub struct Books {
     before: u64,
@@ -99,7 +99,7 @@ pub struct Books {
 }
 
 impl Books {
-    /// Opens the books at the balance that was read.
+    /// Starts from the balance that was read.
     pub fn open(balance: Balance) -> Books {
         Books {
             before: balance.revision,
@@ -108,7 +108,7 @@ impl Books {
         }
     }
 
-    /// Books an entry. Refused where it would leave less than nothing, or more than can be counted.
+    /// Adds an entry. An error if the balance would become negative or overflow.
     pub fn book(
         &mut self,
         kind: EntryKind,
@@ -131,7 +131,7 @@ impl Books {
         Ok(())
     }
 
-    /// The writes: the balance first, which is refused if another changed it since it was read, then its entries.
+    /// The writes: first the balance (refused if somebody else changed it), then its entries.
     pub fn writes(&self, db: &Db, soul: &str) -> Result<Vec<Write>, StoreError> {
         let table = &db.tables.ledger;
         let balance = Write::put(table, balance_key(soul), &self.balance)?;
@@ -155,12 +155,12 @@ fn entry_sort(at: Timestamp, number: u64) -> String {
     format!("ENTRY#{:015}#{number:012}", at.millis().max(0))
 }
 
-/// The balance as the latest write left it.
+/// The balance, from a strongly consistent read.
 pub async fn load(db: &Db, soul: &str) -> Result<Balance, StoreError> {
     Ok(db.get_latest(&db.tables.ledger, balance_key(soul)).await?.unwrap_or_default())
 }
 
-/// Where a statement goes on: behind this entry.
+/// The entry after which a statement continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct After {
     pub at: Timestamp,
@@ -176,7 +176,7 @@ pub async fn entries(
     after: Option<After>,
     limit: usize,
 ) -> Result<Vec<Entry>, StoreError> {
-    // '!' sorts before every digit and behind the end: the first text behind an entry's own key.
+    // '!' sorts before every digit and after the end of a key, so this is the first key after the entry's own.
     let first = after.map(|after| format!("{}!", entry_sort(after.at, after.number)));
     let since = entry_sort(from.unwrap_or(Timestamp::from_millis(0)), 0);
     let first = first.map_or(since.clone(), |first| first.max(since));
@@ -190,7 +190,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever is booked, with whatever clocks: entries add up, never below nothing, in the order of their keys.
+        /// For any amounts and clocks: entries add up, the balance is never negative, and keys are in order.
         #[test]
         fn entries_always_add_up(steps in prop::collection::vec((-50i64..50, -5i64..20), 0..60)) {
             let mut balance = Balance::default();

@@ -18,7 +18,7 @@ pub struct ReceiptSigner {
     key_id: String,
 }
 
-/// A key anybody may check receipts with.
+/// A public key for checking receipts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PublicKey {
     pub key_id: String,
@@ -62,7 +62,7 @@ impl PublicKey {
 
 const KEYS_PARTITION: &str = "KEYS#receipts";
 
-/// Makes a signer's public key known, once: functions that serve keys have no access to secrets.
+/// Publishes a signer's public key. Functions that serve keys have no access to secrets.
 pub async fn publish(db: &Db, key: &PublicKey) -> Result<(), StoreError> {
     let at = Key::new(KEYS_PARTITION, key.key_id.clone());
     if db.get::<PublicKey>(&db.tables.ledger, at.clone()).await?.as_ref() == Some(key) {
@@ -72,7 +72,7 @@ pub async fn publish(db: &Db, key: &PublicKey) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Every key a receipt may be signed with.
+/// Every key that a receipt may be signed with.
 pub async fn published(db: &Db) -> Result<Vec<PublicKey>, StoreError> {
     db.query(Query::new(&db.tables.ledger, "#pk = :pk", 100).bind("pk", KEYS_PARTITION)?).await
 }

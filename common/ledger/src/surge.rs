@@ -1,16 +1,16 @@
-//! Spending far above what is usual: told to the owner once a day, whether or not there is a budget.
+//! Spending far above the usual day. The owner is told once a day, with or without a budget.
 
 use base::money::Usdc;
 
-/// Days on which anything was spent that make up a baseline, at most and at least.
+/// Most and fewest days with spending that a baseline needs.
 pub const BASELINE_DAYS: usize = 14;
 const LEAST_DAYS: usize = 3;
-/// How many times the usual day is far above it.
+/// A day is far above the usual if it is at least this many times higher.
 const FACTOR: u64 = 5;
-/// Days below this, in micro-USDC, surprise nobody.
+/// Lower spending, in micro-USDC, never counts as a surge.
 pub const NEGLIGIBLE: Usdc = Usdc::from_micro(1_000_000);
 
-/// The usual day, if today is far above it.
+/// The usual day, if today is far above it; else `None`. `before` are earlier days with spending.
 pub fn usual_if_surging(today: Usdc, before: &[Usdc]) -> Option<Usdc> {
     if before.len() < LEAST_DAYS || today < NEGLIGIBLE {
         return None;
@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn five_times_the_usual_day_is_far_above_it() {
+    fn five_times_the_usual_day_is_a_surge() {
         let days = |micro: &[u64]| micro.iter().map(|micro| Usdc::from_micro(*micro)).collect::<Vec<_>>();
         let usual = days(&[1_000_000, 2_000_000, 3_000_000]);
         assert_eq!(usual_if_surging(Usdc::from_micro(10_000_000), &usual), Some(Usdc::from_micro(2_000_000)));

@@ -1,8 +1,8 @@
-//! Value: what an agent says its purchases brought, beside what they cost.
+//! Value: what an agent reports that its purchases brought.
 //!
-//! It is said of one receipt (a *value tag*) or of a goal (an *outcome*). Both lie beside the receipts, never in them:
-//! receipts are signed. What is reported is pending until the owner confirms it; another report makes it pending again,
-//! so an agent with nothing but a token cannot raise what its owner confirmed.
+//! A report is about one receipt (a *value tag*) or about a goal (an *outcome*). Reports are stored beside the receipts,
+//! because receipts are signed. A report is pending until the owner confirms it. A different report makes it
+//! pending again, so an agent that has only a token cannot raise a value its owner confirmed.
 
 use base::clock::Timestamp;
 use base::digest::sha256;
@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 use super::receipt::Span;
 
-/// What kind of value (contract §22).
+/// The kind of value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -27,21 +27,21 @@ pub enum Kind {
     Engagement,
 }
 
-/// What its owner made of a report.
+/// The owner's decision on a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     Pending,
-    /// Counted in returns.
+    /// Counts in the return on spend (`rocs`).
     Confirmed,
     Rejected,
 }
 
-/// What is reported.
+/// A reported value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     pub kind: Kind,
-    /// micro-USDC. A tag given with a call may leave it out.
+    /// micro-USDC. A tag sent with a call may omit it.
     pub amount: Option<Usdc>,
     pub label: Option<String>,
 }
@@ -49,9 +49,9 @@ pub struct Report {
 /// A stored report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reported {
-    /// The receipt's id or the outcome's.
+    /// The id of the receipt or of the outcome.
     pub id: String,
-    /// The goal an outcome belongs to.
+    /// The goal of an outcome.
     #[serde(default)]
     pub goal_id: Option<String>,
     pub kind: Kind,
@@ -61,31 +61,31 @@ pub struct Reported {
     pub label: Option<String>,
     pub status: Status,
     pub created_at: Timestamp,
-    /// The last report.
+    /// Time of the latest report.
     pub updated_at: Timestamp,
     #[serde(default)]
     pub confirmed_at: Option<Timestamp>,
-    /// Counts the writes.
+    /// Number of writes.
     pub revision: u32,
 }
 
-/// What a value is reported of.
+/// The subject of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     Receipt(ReceiptId),
-    /// The outcome with this id; [`Subject::goal`] makes it.
+    /// The outcome with this id, which [`Subject::goal`] derives.
     Outcome {
         id: String,
         goal_id: Option<String>,
     },
 }
 
-/// Why a report could not be decided on.
+/// Why a report could not be confirmed or rejected.
 #[derive(Debug)]
 pub enum DecideError {
-    /// There is none.
+    /// There is no report.
     NotFound,
-    /// Its amount is another than the one decided on.
+    /// The report now has this amount, not the one the owner decided on.
     OtherAmount(Option<Usdc>),
     Failed(StoreError),
 }
@@ -114,23 +114,23 @@ impl Kind {
     }
 }
 
-/// The amount among validated members, a JSON number; one that is finer than a micro-USDC is refused.
+/// The amount among validated members, a JSON number. More than six decimal places are an error.
 pub fn amount(members: &Map<String, Value>, path: &str) -> Result<Option<Usdc>, FieldError> {
     let amount = members.get("amount").map(|amount| Usdc::parse(&amount.to_string())).transpose();
     amount.map_err(|wrong| FieldError::new(format!("{path}amount"), wrong.to_string()))
 }
 
 impl Report {
-    /// Reads `{type, amount?, label?}` that was validated before; `path` is where it stood in the body.
+    /// Reads `{type, amount?, label?}`, already validated. `path` is its place in the body, for errors.
     pub fn read(members: &Map<String, Value>, path: &str) -> Result<Report, FieldError> {
         let kind = members.get("type").and_then(Value::as_str).and_then(Kind::parse);
-        let kind = kind.ok_or_else(|| FieldError::new(format!("{path}type"), "is no kind of value"))?;
+        let kind = kind.ok_or_else(|| FieldError::new(format!("{path}type"), "is not a known kind of value"))?;
         let amount = amount(members, path)?;
         let label = members.get("label").and_then(Value::as_str).map(str::to_owned);
         Ok(Report { kind, amount, label })
     }
 
-    /// The tag given with a call, from what is kept on its receipt.
+    /// The tag sent with a call, from the receipt's metadata.
     pub fn attached(metadata: &str) -> Option<Report> {
         #[derive(Deserialize)]
         struct Attached {
@@ -141,7 +141,7 @@ impl Report {
         Report::read(&attached.tag?, "").ok()
     }
 
-    /// The tag given with a call as if it had been reported when the receipt was made.
+    /// The tag sent with a call, as a report made when the receipt was created.
     pub fn at(self, receipt: &ReceiptId, charged_at: Timestamp) -> Reported {
         Reported {
             id: receipt.to_string(),
@@ -159,13 +159,13 @@ impl Report {
 }
 
 impl Subject {
-    /// The outcome of one kind for a goal. Its id follows from both, so that reporting again replaces it.
+    /// The outcome of one kind for a goal. Its id is derived from both, so a new report replaces the old one.
     pub fn goal(goal_id: &str, kind: Kind) -> Subject {
         let id = format!("{}{}", outcomes_of(goal_id), kind.as_str());
         Subject::Outcome { id, goal_id: Some(goal_id.to_owned()) }
     }
 
-    /// The outcome with an id, if it has the form of one.
+    /// The outcome with an id; `None` if the id is malformed.
     pub fn outcome(id: &str) -> Option<Subject> {
         let (digest, kind) = id.strip_prefix("outc_")?.split_once('_')?;
         let good = digest.len() == 32
@@ -197,12 +197,12 @@ impl Subject {
     }
 }
 
-/// What the ids of a goal's outcomes begin with.
+/// Prefix of the ids of a goal's outcomes.
 fn outcomes_of(goal_id: &str) -> String {
     format!("outc_{}_", const_hex::encode(&sha256(goal_id.as_bytes())[..16]))
 }
 
-/// Writes a report down, in place of the one before. The same report again changes nothing, also not its status.
+/// Stores a report in place of the earlier one. An identical report changes nothing, not even the status.
 pub async fn report(
     db: &Db,
     agent: AgentId,
@@ -228,14 +228,14 @@ pub async fn report(
         Ok(item) => db::parse(item),
         Err(refused @ WriteError::Refused(_)) => {
             let old = refused.refused(0).and_then(|refused| refused.old.clone());
-            db::parse(old.ok_or_else(|| StoreError::new("a report was refused by nothing"))?)
+            db::parse(old.ok_or_else(|| StoreError::new("the write of a report was refused, but no report is stored"))?)
         }
         Err(WriteError::Failed(error)) => Err(error),
     }
 }
 
-/// Confirms or rejects a report. With `amount`, only if that is still what is reported; `attached` is what counts as
-/// reported when nothing is stored.
+/// Confirms or rejects a report. With `amount`, only if the reported amount is still that. `attached` is the report if
+/// none is stored.
 pub async fn decide(
     db: &Db,
     agent: AgentId,
@@ -270,8 +270,8 @@ pub async fn decide(
     }
 }
 
-/// The write of all of a report but its first moment. What is absent is written as a null, because conditions compare
-/// with it.
+/// The write of a report; `created_at` is kept if it exists. Missing values are written as null, because conditions
+/// compare with them.
 fn put(db: &Db, agent: AgentId, subject: &Subject, next: &Reported) -> Result<Write, StoreError> {
     let expression = "SET #id = :id, #goal_id = :goal_id, #kind = :kind, #amount = :amount, #label = :label, \
                       #status = :status, #created_at = if_not_exists(#created_at, :created_at), \
@@ -289,18 +289,18 @@ fn put(db: &Db, agent: AgentId, subject: &Subject, next: &Reported) -> Result<Wr
         .bind("one", 1)
 }
 
-/// The tags reported of receipts of a span.
+/// The stored tags of the receipts in a span.
 pub async fn tags(db: &Db, agent: AgentId, span: Span, limit: usize) -> Result<Vec<Reported>, StoreError> {
     let (from, to) = span.keys("VALUE#");
     db.query(Query::between(&db.tables.ledger, &super::agent_partition(agent), &from, &to, limit)?.latest()).await
 }
 
-/// The tag reported of one receipt.
+/// The stored tag of one receipt.
 pub async fn tag(db: &Db, agent: AgentId, receipt: &ReceiptId) -> Result<Option<Reported>, StoreError> {
     db.get_latest(&db.tables.ledger, Subject::Receipt(receipt.clone()).key(agent)).await
 }
 
-/// The outcomes of one goal, or of all.
+/// The outcomes of one goal, or of all goals.
 pub async fn outcomes(
     db: &Db,
     agent: AgentId,
@@ -317,7 +317,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn an_outcomes_id_leads_back_to_its_key() {
+    fn an_outcome_id_gives_its_key() {
         let agent = AgentId::of(evm::Address::ZERO);
         let subject = Subject::goal("a goal", Kind::Lead);
         let found = Subject::outcome(subject.id()).unwrap();

@@ -1,78 +1,78 @@
-//! What is offered for a transaction of ours, when it is offered more, and where that ends.
+//! Fees of our own transactions: the first bid, when it is raised, and the cap.
 //!
-//! A transaction that was signed with too little for what the chain has come to cost stays in the nodes' pools for ever,
-//! and everything behind its account nonce with it. So it is replaced: the same call under the same account nonce, with
-//! a higher bid. All that ever was signed for a nonce does the same thing, and the chain takes one of them, whichever it
-//! is; so what moves the money stays one transfer, however often it was bid for.
+//! A transaction signed with too low a fee stays in the nodes' pools for ever, and blocks all transactions with later
+//! account nonces. So it is replaced: the same call, the same account nonce, a higher bid. All transactions signed for one
+//! nonce do the same thing and the chain mines exactly one of them, so the money moves once, however often the bid is
+//! raised.
 //!
-//! The record of a transaction holds its latest bid and the hashes of those before it. What can happen to it:
+//! The stored record holds the latest bid and the hashes of the earlier ones. What can happen:
 //!
-//! | what happens | what is there | what follows |
+//! | event | state | consequence |
 //! |---|---|---|
-//! | the process dies before the raise is written | the old bid, on its way | the next look raises it |
-//! | it dies after writing, before sending | the raise written, nodes know the old one | the next look finds it unknown, and sends it |
-//! | the raise is sent, its answer lost | nodes know the raise | the next look finds it known, and waits |
-//! | two processes raise at once | the record's condition lets one write | the other one sends nothing |
-//! | a process that was overtaken sends a bid late | a lower bid than the latest | refused, or replaced by the next look |
-//! | the node refuses the raise (no ETH, pool full) | the raise written, nodes know the old one | sent again at each look, and the old one may still be mined |
-//! | an older bid is mined | a receipt under one of the older hashes | it counts as the latest would: every look asks for all of them |
-//! | nodes forgot all of them | none known, account nonce free | the latest is sent again |
-//! | the account nonce is spent by none of them | no receipt under any hash | payment: begun anew, since its own nonce keeps it from moving twice; payout: see `payments::treasury` |
-//! | fees go beyond the cap | the highest bid within the cap | it waits, the alarm rings, and it is mined when fees have come down |
-//! | fees come down again | a bid that is too high | only what a block asks for is paid; nothing is lowered |
-//! | a block is exchanged for another before the mark | no receipt, nodes have the transactions back | as if it had never been mined |
-//! | a block is exchanged after the mark | nodes put it back into their pools, or have lost it | it is mined again; or the next look finds it gone: a payment is begun anew (`jobs::finality`), a payout sent again as the same bytes |
+//! | the process dies before it stores the raise | the old bid is pending | the next check raises it |
+//! | it dies after storing, before sending | the raise is stored, nodes know the old bid | the next check finds it unknown and sends it |
+//! | the raise is sent, the answer is lost | nodes know the raise | the next check finds it known and waits |
+//! | two processes raise at once | the record's condition lets one write | the other sends nothing |
+//! | a process that lost the race sends its bid late | a bid lower than the latest | refused, or replaced at the next check |
+//! | the node refuses the raise (no ETH, pool full) | the raise is stored, nodes know the old bid | sent again at each check; the old bid may still be mined |
+//! | an older bid is mined | a receipt under an older hash | counts like the latest: every check asks for all hashes |
+//! | nodes forgot all bids | none known, account nonce free | the latest is sent again |
+//! | another transaction used the account nonce | no receipt under any hash | payment: started again (its own nonce keeps it from moving twice); payout: see `payments::treasury` |
+//! | fees exceed the cap | the highest bid within the cap | it waits, the alarm fires, and it is mined when fees have fallen |
+//! | fees fall again | a bid that is too high | the chain charges only the current fee; nothing is lowered |
+//! | the block is replaced before the outcome is recorded | no receipt, nodes have the transactions again | as if it had never been mined |
+//! | the block is replaced after the outcome is recorded | nodes have it in their pools again, or lost it | it is mined again; or the next check finds it gone: a payment is started again (`jobs::finality`), a payout is sent again as the same bytes |
 
 use platform::config::Config;
 use platform::http::log;
 use platform::providers::chain::Market;
 
-/// What a transaction offers (EIP-1559), in wei per gas.
+/// The fees a transaction offers (EIP-1559), in wei per gas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bid {
     pub max_fee: u64,
     pub priority_fee: u64,
 }
 
-/// What to do with a bid as the market is now.
+/// The next step for a pending bid in the current market.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// The next blocks would take it: what holds it up is something else, and more money is no help.
+    /// The bid is high enough. If the transaction still waits, a higher fee does not help.
     Keep,
     Raise(Bid),
-    /// They would not, and it must not be raised any more.
+    /// The bid is too low and the cap allows no raise.
     Capped,
 }
 
 impl Bid {
-    /// The bid to begin with, if `most` wei per gas are enough for it.
+    /// The first bid. `None` if a bid of at most `most` wei per gas is too low for the market.
     pub fn first(market: Market, most: u64) -> Option<Bid> {
-        // Twice the base fee outlasts six full blocks of rising fees. What is not needed is not paid.
+        // Twice the base fee covers six full blocks of rising fees. Only the block's actual base fee is charged.
         let wanted = market.base_fee.saturating_mul(2).saturating_add(market.priority_fee);
         let bid = Bid { max_fee: wanted.min(most), priority_fee: market.priority_fee.min(most) };
         bid.is_taken(market).then_some(bid)
     }
 
-    /// What becomes of a bid that was not taken yet.
+    /// The next step for a bid that is not mined yet. `most` is the cap in wei per gas.
     pub fn next(self, market: Market, most: u64) -> Next {
         if self.is_taken(market) {
             return Next::Keep;
         }
-        // Nodes replace a transaction only if both fees rise by a tenth.
+        // Nodes accept a replacement only if both fees rise by at least a tenth.
         let least = Bid { max_fee: an_eighth_more(self.max_fee), priority_fee: an_eighth_more(self.priority_fee) };
         let priority_fee = least.priority_fee.max(market.priority_fee.min(most));
-        // Doubled, so that a long rise is followed in few steps: the base fee is paid as it is and not as it is bid.
+        // Doubled, so that few raises follow a long rise. The block's actual base fee is charged, not the bid.
         let wanted = market.base_fee.max(self.max_fee).saturating_mul(2).saturating_add(priority_fee);
         let bid = Bid { max_fee: wanted.min(most), priority_fee };
         if bid.max_fee < least.max_fee || bid.priority_fee > bid.max_fee { Next::Capped } else { Next::Raise(bid) }
     }
 
-    /// Whether one of the next blocks would take it.
+    /// Whether one of the next blocks would include it.
     fn is_taken(self, market: Market) -> bool {
-        // A block's base fee is at most an eighth above the last one's.
+        // The base fee rises by at most an eighth per block.
         let base_fee = market.base_fee.saturating_add(market.base_fee / 8);
         let left = self.max_fee.saturating_sub(base_fee).min(self.priority_fee);
-        // What nodes suggest wanders; below half of it is where transactions are left lying.
+        // Suggested priority fees fluctuate. Transactions below half of the suggestion are not mined.
         self.max_fee >= base_fee && left >= market.priority_fee / 2
     }
 }
@@ -81,7 +81,7 @@ fn an_eighth_more(fee: u64) -> u64 {
     fee.saturating_add(fee / 8 + 1)
 }
 
-/// The most that one transaction may cost, and who is told when that is too little.
+/// The most that one transaction may cost in fees, and the alarm for when that is too little.
 #[derive(Clone, Debug)]
 pub struct FeeCap {
     wei: u128,
@@ -93,12 +93,12 @@ impl FeeCap {
         FeeCap { wei: config.payments.fee_cap_wei(), metric_namespace: config.metric_namespace.clone() }
     }
 
-    /// The most that may be bid for each unit of gas, in wei.
+    /// The highest bid per unit of gas, in wei.
     pub fn per_gas(&self, gas_limit: u64) -> u64 {
         u64::try_from(self.wei / u128::from(gas_limit.max(1))).unwrap_or(u64::MAX)
     }
 
-    /// Rings: the chain asks for more than we may pay. `what` is the transaction, for the operator.
+    /// Raises the alarm: the chain asks for more than the cap. `what` names the transaction for the operator.
     pub fn is_too_low(&self, what: &dyn std::fmt::Display) {
         let cap = self.wei / u128::from(platform::config::WEI_PER_GWEI);
         log::failure("the chain asks for more than TRANSACTION_FEE_CAP_GWEI", &format_args!("{cap} gwei: {what}"));
@@ -116,8 +116,8 @@ mod tests {
         Market { base_fee, priority_fee }
     }
 
-    /// From nothing to a thousand gwei, whatever the steps of the market: each replacement is one that nodes take, none
-    /// is above the cap, none is made without need, and there are few of them.
+    /// From zero to a thousand gwei, with any steps of the market: nodes accept every replacement, no bid is above the
+    /// cap, no raise is unnecessary, and there are few raises.
     #[test]
     fn bids_follow_the_market_up_to_the_cap() {
         for (begin, tip, cap) in [(0, 0, GWEI), (7, 1, 40 * GWEI), (GWEI, GWEI, 1000 * GWEI), (5_000_000, 3, 2 * GWEI)]
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bid_rises_with_what_is_paid_to_be_preferred() {
+    fn a_bid_follows_rising_priority_fees() {
         let bid = Bid { max_fee: 100 * GWEI, priority_fee: GWEI };
         assert_eq!(bid.next(market(GWEI, 2 * GWEI), u64::MAX), Next::Keep, "suggestions wander");
         let Next::Raise(raised) = bid.next(market(GWEI, 9 * GWEI), u64::MAX) else { panic!("not raised") };
@@ -156,10 +156,10 @@ mod tests {
     }
 
     #[test]
-    fn what_the_cap_cannot_pay_is_not_begun() {
+    fn there_is_no_first_bid_below_the_market() {
         assert_eq!(Bid::first(market(10 * GWEI, GWEI), 12 * GWEI).map(|bid| bid.max_fee), Some(12 * GWEI));
         assert_eq!(Bid::first(market(10 * GWEI, GWEI), 11 * GWEI), None);
-        // And what is begun is raised to the cap once, and then left.
+        // A first bid is raised to the cap once, then it waits.
         let bid = Bid { max_fee: 10 * GWEI, priority_fee: GWEI };
         let to_the_cap = Bid { max_fee: 12 * GWEI, priority_fee: an_eighth_more(GWEI) };
         assert_eq!(bid.next(market(30 * GWEI, GWEI), 12 * GWEI), Next::Raise(to_the_cap));

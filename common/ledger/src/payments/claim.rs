@@ -1,8 +1,8 @@
-//! The claim: (chain, token, payer, nonce) belongs to one purchase, forever.
+//! The claim: (chain, token, payer, nonce) belongs to one purchase, for ever.
 //!
-//! It is put with the job in one transaction, before anything else happens. Copies of the payment find it there: with
-//! the same request they are led to the stored answer, with another they are refused. It outlives the authorization's
-//! own validity, so that an old payment can never be new again.
+//! It is written in one transaction with the job, before anything else happens. A copy of the payment finds the claim:
+//! with the same request it gets the stored answer (a replay), with another request it is refused. The claim is kept
+//! longer than the authorization is valid, so an old payment can never count as new.
 
 use std::time::Duration;
 
@@ -17,32 +17,32 @@ use platform::store::{Db, Key, StoreError, Write};
 use ring::hmac;
 use serde::{Deserialize, Serialize};
 
-/// How long after its expiry an authorization that somebody else broadcast is still honoured.
+/// An authorization that somebody else broadcast is honoured until this long after its expiry.
 pub const HONOUR_FOR: Duration = Duration::from_secs(3600);
-/// How long after its expiry an authorization's claim is kept, at least. Longer than it is honoured.
+/// A claim is kept for at least this long after the authorization's expiry. Longer than [`HONOUR_FOR`].
 const KEEP_AFTER_EXPIRY_SECS: u64 = 2 * 24 * 3600;
 
 /// The stored claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
     pub request_id: RequestId,
-    /// Who paid; the partition holds every payer that happened to choose this nonce.
+    /// The payer. The partition is the nonce's, and several payers may have chosen the same nonce.
     pub payer: Address,
-    /// Digest of the signed message: another message with the same nonce is another payment.
+    /// Digest of the signed message. Another message with the same nonce is another payment.
     #[serde(with = "serde_bytes")]
     pub message: Word,
-    /// SHA-256 of the signature as sent, so that the same bytes are known again without asking a contract wallet.
+    /// SHA-256 of the signature as sent: recognises the same bytes without asking a contract wallet.
     #[serde(with = "serde_bytes")]
     pub signature: Word,
-    /// What was bought: SHA-256 of tool and canonical body.
+    /// The purchase: SHA-256 of tool and canonical body.
     #[serde(with = "serde_bytes")]
     pub purchase: Word,
     pub claimed_at: Timestamp,
-    /// What was to be bought with it came to nothing, and nothing was charged: while it is valid, the payment may be
-    /// claimed anew. (Until then it is kept, because the chain may still show that it was used.)
+    /// The purchase failed and nothing was charged, so the payment may be claimed again while it is valid. The row is kept
+    /// meanwhile, because the chain may still show that the payment was used.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reopened: bool,
-    /// Unix seconds after which the row may go.
+    /// Unix seconds after which the row may be deleted.
     pub expires: i64,
 }
 
@@ -68,19 +68,19 @@ impl Claim {
         }
     }
 
-    /// Whether this is the very same signed payment.
+    /// Whether this is the same signed message.
     pub fn is_same_payment(&self, authorization: &Authorization, chain: &ChainConfig) -> bool {
         self.message == authorization.digest(&chain.token.domain)
     }
 
-    /// Whether the signature, too, is the same to the byte.
+    /// Whether the signature is the same, byte for byte.
     pub fn has_signature(&self, authorization: &Authorization) -> bool {
         self.signature == digest::sha256(&authorization.signature)
     }
 }
 
-/// The job bought with a payment that names no quote. It follows from a key, too: a settled payment is on the chain for
-/// everybody, and who knows a job's id and its buyer's address can read what a soul delivered.
+/// The id of the job bought with a payment without a quote. It is derived with a secret key: settled payments are public,
+/// and a job's id together with its buyer's address gives access to what a soul delivered.
 pub fn request_id(authorization: &Authorization, chain: &ChainConfig, key: &hmac::Key) -> RequestId {
     let chain_id = chain.chain_id.to_be_bytes();
     let named = [&chain_id, chain.token.address.bytes().as_slice(), authorization.from.bytes(), &authorization.nonce];
@@ -96,14 +96,14 @@ fn key(authorization: &Authorization, chain: &ChainConfig) -> Key {
     Key::new(partition(&authorization.nonce), sort)
 }
 
-/// The write that claims. Refused if the payment is claimed already; the refusal then holds the claim.
+/// The write that claims. Refused if the payment is claimed already; the refusal then carries the existing claim.
 pub fn put(db: &Db, claim: &Claim, authorization: &Authorization, chain: &ChainConfig) -> Result<Write, StoreError> {
     Write::put(&db.tables.jobs, key(authorization, chain), claim)?
         .only_if("attribute_not_exists(#pk) OR #reopened = :yes")
         .bind("yes", true)
 }
 
-/// The write that lets a payment be claimed anew after its purchase came to nothing.
+/// The write that lets a payment be claimed again after its purchase failed.
 pub fn reopen(
     db: &Db,
     authorization: &Authorization,
@@ -120,7 +120,7 @@ pub async fn load(db: &Db, authorization: &Authorization, chain: &ChainConfig) -
     db.get_latest(&db.tables.jobs, key(authorization, chain)).await
 }
 
-/// Every claim of a nonce: one, unless payers chose the same.
+/// The claims of a nonce, at most 25: more than one only if several payers chose it.
 pub async fn of_nonce(db: &Db, nonce: &Word) -> Result<Vec<Claim>, StoreError> {
     db.query(Query::new(&db.tables.jobs, "#pk = :pk", 25).bind("pk", partition(nonce))?).await
 }

@@ -1,8 +1,8 @@
-//! The caller's own names for its calls: `Idempotency-Key`, and the `payment-identifier` of an x402 payment.
+//! Idempotency keys: the `Idempotency-Key` header, and the `payment-identifier` of an x402 payment.
 //!
-//! A name belongs to one purchase of one agent at one tool. It is written in the transaction that makes the job, so
-//! that of any number of calls under one name one buys; all others are led to its answer. A name whose purchase came to
-//! nothing (its payment was refused) is free again.
+//! A key belongs to one purchase of one agent at one tool. It is written in the transaction that creates the job, so only
+//! one of many concurrent calls with one key buys, and the others get its answer. If the purchase fails (its payment
+//! is refused), the key is free again.
 
 use base::clock::Timestamp;
 use base::digest;
@@ -11,22 +11,21 @@ use evm::Word;
 use platform::store::{Db, Key, StoreError, Write};
 use serde::{Deserialize, Serialize};
 
-/// A name is remembered for longer than any job can be read, so that a call that is sent again late is told that its result is
-/// no longer kept, and does not buy anew.
+/// A key is kept longer than any job's result. A very late retry is told that the result is gone; it does not buy again.
 const KEEP_SECS: i64 = 60 * 24 * 3600;
 
-/// What a name stands for.
+/// The purchase that a key was used for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyRecord {
     pub request_id: RequestId,
-    /// What was bought: SHA-256 of tool and canonical body.
+    /// The purchase: SHA-256 of tool and canonical body.
     #[serde(with = "serde_bytes")]
     pub purchase: Word,
-    /// Unix seconds after which the row may go.
+    /// Unix seconds after which the row may be deleted.
     pub expires: i64,
 }
 
-/// A name, in its scope.
+/// A key with its scope.
 #[derive(Clone, Copy, Debug)]
 pub struct IdempotencyKey<'a> {
     pub agent: AgentId,
@@ -41,12 +40,12 @@ impl IdempotencyKey<'_> {
     }
 }
 
-/// What the name stands for, if it was used.
+/// The record of a key, if it was used.
 pub async fn load(db: &Db, name: IdempotencyKey<'_>) -> Result<Option<KeyRecord>, StoreError> {
     db.get_latest(&db.tables.ledger, name.key()).await
 }
 
-/// The write that takes a name. Refused if it is taken; `dead` is a purchase under it that came to nothing.
+/// The write that takes a key. Refused if it is taken, except by the failed purchase `dead`.
 pub fn take(
     db: &Db,
     name: IdempotencyKey<'_>,

@@ -1,19 +1,20 @@
-//! Payments: reading what a payer sends, judging it, and getting the money on chain.
+//! Payments: reads what a payer sends, verifies it, and settles it on chain.
 //!
-//! | word | file |
+//! | topic | module |
 //! |---|---|
-//! | dialects of headers and payloads | [`wire`] |
+//! | headers and payload formats | [`wire`] |
 //! | price offered for one request | [`quote`] |
-//! | terms, window, signature | [`verify`] |
-//! | why not | [`reason`] |
-//! | one payment, one purchase | [`claim`] |
-//! | when work may overlap settlement | [`policy`] |
-//! | facilitator, relayer | [`settle`] |
-//! | what leaves for sellers | [`treasury`] |
+//! | checks of terms, validity window and signature | [`verify`] |
+//! | reasons for a refusal | [`reason`] |
+//! | one payment buys one thing | [`claim`] |
+//! | idempotency keys | [`idempotency`] |
+//! | when work may start before settlement | [`policy`] |
+//! | settlement by facilitator or relayer | [`settle`] |
+//! | transfers to sellers | [`treasury`] |
 //! | account nonces of our own wallets | [`nonces`] |
 //! | fees of our own transactions | [`bid`] |
 //!
-//! How these make up a paid call is told in `gate`.
+//! The crate `gate` combines these into a paid call.
 
 pub mod bid;
 pub mod claim;

@@ -1,11 +1,11 @@
-//! Account nonces of the service's wallets: handed out by one item in the database, in the same transaction that writes
-//! down what is sent with them. So a nonce is never taken without a transaction that can be signed and broadcast again.
+//! Account nonces of the service's wallets. One database item hands them out, in the same transaction that records what
+//! is sent with them. So every nonce taken has a transaction that can be signed and broadcast again.
 //!
-//! A gap can still come to be: a chain that forgets a block forgets what was settled in it, which is noticed a minute later
-//! (`jobs::finality`); or the chain was set back, as a local one is that dies before it has saved. Then everything behind
-//! the gap waits in the nodes' pools for ever. So whoever waits behind one for two minutes closes it, with transactions that move
-//! nothing ([`close_gap`]). If what belongs there turns up after all, the chain has taken its place: a payment is begun anew, and a
-//! payout given back, as for any transaction that lost its account nonce.
+//! A gap can still occur: when a chain reorganisation drops a settled transaction (noticed a minute later, see
+//! `jobs::finality`), or when the chain is set back, for example a local node that stops before it saves. Then all later
+//! transactions wait in the nodes' pools for ever. A transaction that has waited behind a gap for two minutes closes it
+//! with empty transactions ([`close_gap`]). If the missing transaction appears after all, it has lost its account nonce:
+//! a payment is started again, and a payout is returned.
 
 use std::time::Duration;
 
@@ -20,10 +20,10 @@ use serde::{Deserialize, Serialize};
 
 use super::bid::{Bid, FeeCap};
 
-/// An account nonce that may be taken.
+/// An account nonce that can be taken.
 #[derive(Clone, Copy, Debug)]
 pub struct NextNonce {
-    /// What the database's item holds, if there is one.
+    /// The value in the database's item, if there is one.
     pub stored: Option<u64>,
     /// The nonce to take.
     pub nonce: u64,
@@ -35,25 +35,26 @@ struct AccountNonces {
     next: u64,
 }
 
-/// How long a gap has to be seen before it is closed: what is on its way has arrived by then, or was sent again.
+/// A gap must be seen for this long before it is closed. By then a transaction on its way has arrived or was sent again.
 const GAP_STANDS: Duration = Duration::from_secs(120);
-/// Gaps closed at one look.
+/// At most this many gaps are closed per call.
 const MAX_CLOSED: u64 = 16;
-/// A transfer of nothing to oneself costs this.
+/// Gas of a transfer of zero to oneself.
 const PLAIN_GAS: u64 = 21_000;
 
-/// The gap that somebody waits behind.
+/// A gap that a transaction waits behind.
 #[derive(Serialize, Deserialize)]
 struct Gap {
     nonce: u64,
     since: Timestamp,
 }
 
-/// Closes the gap before `waiting`, a nonce whose transaction the nodes know and do not take, once it has stood long enough.
-/// Only what nodes have nothing for is closed, never what waits for its fee.
+/// Closes the gap before `waiting` if it has existed for two minutes. `waiting` is the account nonce of a transaction that
+/// the nodes know but do not mine. Only nonces for which the nodes have no transaction are closed, never one that waits for
+/// its fee.
 ///
 /// # Errors
-/// If chain or database do not answer. Nothing is lost then: the next look goes on.
+/// If chain or database do not answer. The next call continues.
 pub async fn close_gap(
     db: &Db,
     chain: &Chain,
@@ -81,7 +82,10 @@ pub async fn close_gap(
     let market = chain.market().await.map_err(StoreError::new)?;
     let Some(bid) = Bid::first(market, cap.per_gas(PLAIN_GAS)) else { return Ok(()) };
     for _ in 0..MAX_CLOSED {
-        log::failure("an account nonce was lost, and is spent on nothing", &format_args!("{address}: {free}"));
+        log::failure(
+            "an account nonce was lost; it is used up by an empty transaction",
+            &format_args!("{address}: {free}"),
+        );
         let nothing = Transaction {
             chain_id: chain.chain_id,
             nonce: free,
@@ -106,12 +110,12 @@ pub async fn close_gap(
     Ok(())
 }
 
-/// A wallet has one item, whatever it is used for.
+/// One item per wallet, whatever the wallet is used for.
 fn key(chain: &Chain, wallet: Address) -> Key {
     Key::new(format!("RELAYER#{}#{}", chain.chain_id, wallet.lower()), "NONCES")
 }
 
-/// The account nonce to take next: what the database says, or the chain where the wallet was used elsewhere.
+/// The next account nonce: from the database, or from the chain if the wallet was used elsewhere.
 pub async fn next(db: &Db, chain: &Chain, wallet: Address) -> Result<Result<NextNonce, ChainError>, StoreError> {
     let stored: Option<AccountNonces> = db.get_latest(&db.tables.ledger, key(chain, wallet)).await?;
     let stored = stored.map(|nonces| nonces.next);
@@ -119,7 +123,7 @@ pub async fn next(db: &Db, chain: &Chain, wallet: Address) -> Result<Result<Next
     Ok(on_chain.map(|on_chain| NextNonce { stored, nonce: stored.unwrap_or_default().max(on_chain) }))
 }
 
-/// The write that takes it. Refused if another process took it.
+/// The write that takes the nonce. Refused if another process took it first.
 pub fn take(db: &Db, chain: &Chain, wallet: Address, next: NextNonce) -> Result<Write, StoreError> {
     let write =
         Write::update(&db.tables.ledger, key(chain, wallet), "SET #next = :after").bind("after", next.nonce + 1)?;

@@ -1,12 +1,12 @@
-//! Settlement order is a policy: money first, unless the price is so small that waiting for a block costs more than
-//! the risk. What is at risk is bounded three times:
+//! Whether work may start before its payment is settled. Normally the money comes first. Small prices are the exception,
+//! because waiting for a block costs more than the risk. Three limits bound the risk:
 //!
-//! - one payer: what its overlapping calls have not settled may be no more than what it has settled before, up to
-//!   `OVERLAP_EXPOSURE_USDC`. So a new wallet, which costs nothing, has to pay first, and a crowd of wallets can take no more
-//!   than it has brought. Both numbers are in items that the claim reads or writes anyway.
-//! - all payers together, within an hour: `OVERLAP_TOTAL_USDC`. The jobs table's stream adds it up, and whoever sells looks
-//!   at the sum every few seconds, so that no call writes a common counter. Until it is seen, the first bound holds.
-//! - one call: `OVERLAP_BELOW_USDC`.
+//! - One payer: its unsettled overlapping calls may not exceed what it has settled before, up to `OVERLAP_EXPOSURE_USDC`. A
+//!   new wallet costs nothing, so it must pay first; many wallets together can take no more than they have paid. Both
+//!   numbers are in items that the claim reads or writes anyway.
+//! - All payers together, per hour: `OVERLAP_TOTAL_USDC`. The jobs table's stream adds up the sum, and each process reads
+//!   it every few seconds, so no call writes a shared counter. Until the sum is read, the first limit holds.
+//! - One call: `OVERLAP_BELOW_USDC`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,27 +20,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::account::{self, Account};
 
-/// How long a process believes what it read of all payers' exposure.
+/// Cache TTL of the exposure of all payers.
 const SEEN_FOR: Duration = Duration::from_secs(5);
-/// The sums of hours are kept so long, for operators.
+/// Hourly sums are kept this long, for operators.
 const KEEP_SECS: i64 = 30 * 24 * 3600;
 
-/// How much of a payer's may be unsettled at once.
+/// How much of a payer's work may be unsettled at once.
 pub fn room(account: &Account, config: &PaymentConfig) -> Usdc {
     config.overlap_exposure.min(account.settled)
 }
 
-/// Whether work of this price may overlap its settlement, if the payer has room for so much.
+/// Whether work at this price may overlap its settlement.
 pub fn may_overlap(price: Usdc, room: Usdc, config: &PaymentConfig) -> bool {
     price < config.overlap_below && price <= room
 }
 
-/// Whether what this payer settles is still counted: it matters until it gives all the room there is.
+/// Whether this payer's settlements are still counted. They matter only until the room reaches its maximum.
 pub fn counts(account: &Account, config: &PaymentConfig) -> bool {
     account.settled < config.overlap_exposure
 }
 
-/// What a payer's overlapping calls have not settled yet.
+/// The unsettled sum of a payer's overlapping calls.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Exposure {
     /// micro-USDC
@@ -51,7 +51,7 @@ fn key(agent: AgentId) -> Key {
     Key::new(format!("AGENT#{agent}"), "EXPOSURE")
 }
 
-/// The write that adds a call to its payer's exposure. Refused where there is no room for it: then the money comes first.
+/// The write that adds a call to its payer's exposure. Refused if there is no room: then the money comes first.
 pub fn expose(db: &Db, agent: AgentId, price: Usdc, room: Usdc) -> Result<Write, StoreError> {
     let left = room.checked_sub(price).unwrap_or_default();
     Write::update(&db.tables.ledger, key(agent), "ADD #unsettled :price")
@@ -60,13 +60,13 @@ pub fn expose(db: &Db, agent: AgentId, price: Usdc, room: Usdc) -> Result<Write,
         .bind("left", left)
 }
 
-/// The write that adds a call whose settlement is gone, whatever room there is.
+/// The write that adds a call whose settlement disappeared from the chain. It ignores the room.
 pub fn expose_anyway(db: &Db, agent: AgentId, price: Usdc) -> Result<Write, StoreError> {
     Write::update(&db.tables.ledger, key(agent), "ADD #unsettled :price").bind("price", price)
 }
 
-/// The write that takes a settled (or never started) call off again. A call that was worked for and never paid stays
-/// on: its payer pays first from then on.
+/// The write that removes a settled (or never started) call. A call whose work was done and never paid stays, so its
+/// payer must pay first from then on.
 pub fn unexpose(db: &Db, agent: AgentId, price: Usdc) -> Result<Write, StoreError> {
     Write::update(&db.tables.ledger, key(agent), "ADD #unsettled :minus").bind("minus", account::minus(price)?)
 }
@@ -75,7 +75,7 @@ pub async fn exposure(db: &Db, agent: AgentId) -> Result<Exposure, StoreError> {
     Ok(db.get(&db.tables.ledger, key(agent)).await?.unwrap_or_default())
 }
 
-/// What is unsettled of the calls of an hour, as changes of jobs add to it, in micro-USDC.
+/// Changes of the unsettled sum by hour of the call, in micro-USDC.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HourlyExposure(BTreeMap<i64, i64>);
 
@@ -92,12 +92,13 @@ impl HourlyExposure {
         self.0.values().all(|change| *change == 0)
     }
 
-    /// Adds (or takes off) a call that was made then.
+    /// Adds `change` micro-USDC (which may be negative) to the hour of the call.
     pub fn add(&mut self, made: Timestamp, change: i64) {
         *self.0.entry(hour(made)).or_default() += change;
     }
 
-    /// The writes that add it up. Exact if they are made once: they belong into the transaction that marks their batch.
+    /// The writes that apply the changes. They are not idempotent: put them in the transaction that marks the batch as
+    /// done.
     pub fn writes(&self, db: &Db) -> Result<Vec<Write>, StoreError> {
         let changed = self.0.iter().filter(|(_, change)| **change != 0);
         let write = |(hour, change): (&i64, &i64)| {
@@ -109,18 +110,18 @@ impl HourlyExposure {
     }
 }
 
-/// What all payers' overlapping calls of this hour have not settled, in micro-USDC.
+/// The unsettled sum of all payers' overlapping calls of this hour, in micro-USDC.
 pub async fn unsettled(db: &Db, now: Timestamp) -> Result<i64, StoreError> {
     let row: Option<serde_json::Value> = db.get(&db.tables.ledger, hour_key(hour(now))).await?;
     Ok(row.and_then(|row| row["unsettled"].as_i64()).unwrap_or_default())
 }
 
-/// What a process knows of all payers' exposure.
+/// A process's cached view of the exposure of all payers.
 #[derive(Clone, Debug, Default)]
 pub struct Gauge(Lately<i64>);
 
 impl Gauge {
-    /// Whether there is room for more unsettled work of anybody's. A sum that cannot be read leaves none.
+    /// Whether there is room for more unsettled work. False if the sum cannot be read.
     pub async fn has_room(&self, db: &Db, config: &PaymentConfig, now: Timestamp) -> bool {
         let known = match self.0.get(now, SEEN_FOR) {
             Some(known) => Ok(known),
@@ -143,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_small_prices_of_payers_that_have_paid_overlap() {
+    fn only_small_prices_of_known_payers_overlap_settlement() {
         let config = PaymentConfig {
             pay_to: Address::ZERO,
             quote_ttl: Duration::ZERO,
@@ -158,13 +159,13 @@ mod tests {
         let may = |price, settled| may_overlap(Usdc::from_micro(price), room_of(settled), &config);
         assert!(may(1_000, 50_000) && may(1_000, 1_000));
         assert!(!may(1_000, 0), "a new wallet pays first");
-        assert!(!may(1_000, 999), "nobody has more unsettled than it has settled");
-        assert!(!may(2_000, 50_000), "dear work waits for its money");
+        assert!(!may(1_000, 999), "never more unsettled than settled before");
+        assert!(!may(2_000, 50_000), "work at or above the price limit waits for its money");
         assert_eq!(room_of(u64::MAX), config.overlap_exposure);
     }
 
     #[test]
-    fn hours_add_up_by_when_a_call_was_made() {
+    fn exposure_counts_in_the_hour_of_the_call() {
         let mut total = HourlyExposure::default();
         total.add(Timestamp::from_secs(3_599), 1_000);
         total.add(Timestamp::from_secs(3_600), 2_000);

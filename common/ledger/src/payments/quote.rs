@@ -1,8 +1,7 @@
-//! Quotes: a price, frozen for a while, for one request of one agent.
+//! Quotes: a price, fixed for a while, for one request of one agent.
 //!
-//! A quote is a token authenticated by us and stored nowhere; asking for prices therefore writes nothing. It becomes
-//! an item only when it is used: the job bought with it has an id that follows from the quote's, and a second job of
-//! that id cannot exist.
+//! A quote is a token with our MAC and is not stored, so quoting writes nothing. The id of the job bought with it is
+//! derived from the quote's id, so a quote can buy only one job.
 
 use std::time::Duration;
 
@@ -18,10 +17,10 @@ use subtle::ConstantTimeEq;
 const PREFIX: &str = "quote_";
 const VERSION: u8 = 4;
 const MAC_BYTES: usize = 16;
-/// version, uid, when it was given, expiry, amount, credits, terms, binding
+/// version, uid, time given, expiry, amount, credits, terms, binding
 const BODY_BYTES: usize = 1 + 12 + 8 + 8 + 8 + 8 + 4 + 16;
 
-/// What a quote is bound to: the tool and the exact body.
+/// The purchase a quote is bound to: the tool and the exact body.
 #[derive(Clone, Copy, Debug)]
 pub struct Purchase<'a> {
     pub tool: &'a str,
@@ -29,18 +28,18 @@ pub struct Purchase<'a> {
     pub body: &'a [u8; 32],
 }
 
-/// A price offered.
+/// A quoted price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quote {
     pub uid: [u8; 12],
-    /// When it was given: what was paid before was not paid for it.
+    /// When it was given. A transfer mined before that does not pay for it.
     pub given: Timestamp,
     pub expires: Timestamp,
     /// The whole price, in micro-USDC.
     pub amount: Usdc,
-    /// The part of it that credits held for this quote pay, in micro-USDC.
+    /// The part of the price that held credits pay, in micro-USDC.
     pub credits: Usdc,
-    /// The version of a seller's terms that was quoted; 0 for what is our own.
+    /// The quoted version of a seller's terms; 0 for our own tools.
     pub terms: u32,
     binding: [u8; 16],
 }
@@ -64,7 +63,7 @@ impl From<QuoteError> for ApiError {
 }
 
 impl Quote {
-    /// Offers a price. `agent` is who asked, if that is known: then only that agent can redeem it.
+    /// Makes a quote. If `agent` is known, only that agent can redeem it.
     pub fn offer(
         purchase: Purchase<'_>,
         agent: Option<AgentId>,
@@ -72,7 +71,7 @@ impl Quote {
         now: Timestamp,
         validity: Duration,
     ) -> Quote {
-        // Whole seconds, because that is what the token carries.
+        // Whole seconds: the token carries no fractions.
         let (given, expires) = (Timestamp::from_secs(now.secs()), Timestamp::from_secs(now.plus(validity).secs()));
         let binding = binding(purchase, agent);
         Quote { uid: digest::random(), given, expires, amount, credits: Usdc::ZERO, terms: 0, binding }
@@ -83,29 +82,29 @@ impl Quote {
         Quote { terms, ..self }
     }
 
-    /// The quote of a token that is ours, whatever it is for and however old it is.
+    /// Reads a token that is ours, for any purchase and of any age.
     pub fn authentic(token: &str, key: &hmac::Key) -> Option<Quote> {
         Quote::read(token, key)
     }
 
-    /// The same quote, part of its price being paid with credits.
+    /// The same quote with part of its price paid in credits.
     pub fn with_credits(self, credits: Usdc) -> Quote {
         Quote { credits: credits.min(self.amount), ..self }
     }
 
-    /// What is still to be signed for.
+    /// The part that must be paid by a signed payment.
     pub fn remaining(&self) -> Usdc {
         self.amount.checked_sub(self.credits).unwrap_or_default()
     }
 
-    /// The token: opaque to callers.
+    /// The token. Callers must treat it as opaque.
     pub fn to_token(&self, key: &hmac::Key) -> String {
         let body = self.body();
         let mac = digest::hmac(key, &body);
         format!("{PREFIX}{}", base64_url(&[&body[..], &mac[..MAC_BYTES]].concat()))
     }
 
-    /// Reads a token back and checks that it is ours, still open, and for this purchase by this payer.
+    /// Reads a token. It must be ours, still open, and for this purchase by this payer.
     pub fn redeem(
         token: &str,
         key: &hmac::Key,
@@ -120,7 +119,7 @@ impl Quote {
         Ok(quote)
     }
 
-    /// As [`Quote::redeem`], also of a quote that has expired: what was bought with it in time can still be asked for.
+    /// Like [`Quote::redeem`], but accepts an expired quote, so that its purchase can still be replayed.
     pub fn redeem_at_any_time(
         token: &str,
         key: &hmac::Key,
@@ -131,7 +130,7 @@ impl Quote {
         if quote.is_for(purchase, [payer]) { Ok(quote) } else { Err(QuoteError::Mismatch) }
     }
 
-    /// Whether it is for this purchase by one of these agents, or by anybody.
+    /// Whether it is for this purchase and for one of these agents, or for any agent.
     pub fn is_for(&self, purchase: Purchase<'_>, agents: impl IntoIterator<Item = AgentId>) -> bool {
         let agents = agents.into_iter().map(Some).chain([None]);
         agents.into_iter().any(|agent| self.binding == binding(purchase, agent))
@@ -143,7 +142,7 @@ impl Quote {
             return None;
         }
         let (body, mac) = bytes.split_at(BODY_BYTES);
-        // Compared in constant time: a MAC must not be guessable byte by byte.
+        // Constant time: a MAC must not be guessable byte by byte.
         let expected = digest::hmac(key, body);
         if !bool::from(expected[..MAC_BYTES].ct_eq(mac)) {
             return None;
@@ -172,7 +171,7 @@ impl Quote {
         body
     }
 
-    /// The job bought with this quote.
+    /// The id of the job bought with this quote.
     pub fn request_id(&self) -> RequestId {
         RequestId::bought_with("quote", &[&self.uid])
     }

@@ -1,4 +1,4 @@
-//! Why a payment is refused, as a closed set: the x402 words agents act on.
+//! Why a payment is refused: a closed set of x402 error codes that agents act on.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ pub enum Reason {
     ZeroCostNotAllowed,
     InsufficientFunds,
     NonceUsed,
-    /// Put on chain for another purchase.
+    /// It was put on chain for another purchase.
     PaidForAnother,
     Reverted,
 }
@@ -47,7 +47,7 @@ impl Reason {
         Reason::Reverted,
     ];
 
-    /// The word on the wire (x402.md §4; contract §1.3).
+    /// The code on the wire, from the x402 specification where it has one.
     pub const fn as_str(self) -> &'static str {
         match self {
             Reason::UnsupportedVersion => "invalid_x402_version",
@@ -74,7 +74,7 @@ impl Reason {
         Reason::ALL.into_iter().find(|reason| reason.as_str() == word)
     }
 
-    /// Which step refused: the payment's form and terms, its signature, or the chain.
+    /// The step that refused: `terms` (the payment's form and terms), `signature` or `chain`.
     pub const fn stage(self) -> &'static str {
         match self {
             Reason::BadSignature => "signature",
@@ -84,7 +84,7 @@ impl Reason {
     }
 }
 
-/// What is wrong and what to do, for the caller.
+/// The message for the caller: the fault and its remedy.
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -100,7 +100,7 @@ impl fmt::Display for Reason {
             Reason::Expired => "the authorization has expired or is about to",
             Reason::BadSignature => "the signature was not made by the payer over these terms",
             Reason::PayerMismatch => "X-Agent-ID names another agent than the payer",
-            Reason::ZeroCostNotAllowed => "a payment of nothing needs a quote that credits cover and a fresh proof",
+            Reason::ZeroCostNotAllowed => "a payment of zero needs a quote that credits cover fully, and a fresh proof",
             Reason::InsufficientFunds => "the payer's token balance does not cover the amount",
             Reason::NonceUsed => "the authorization's nonce was used or cancelled on chain; sign a new one",
             Reason::PaidForAnother => "the payment was put on chain for another purchase; sign a new one",
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_word_reads_back_as_its_reason() {
+    fn every_code_round_trips() {
         for reason in Reason::ALL {
             assert_eq!(Reason::parse(reason.as_str()), Some(reason));
         }

@@ -1,11 +1,11 @@
-//! The treasury: the wallet that sellers are paid from. It makes transfers, signs them again, and finds out what became
-//! of them; `ledger::payout` holds the states, `marketplace::payouts` makes the moves.
+//! The treasury: the wallet that pays sellers. It makes transfers, signs them again, and finds out their outcome.
+//! `ledger::payout` holds the states, `marketplace::payouts` drives them.
 //!
-//! A plain transfer has no nonce of its own, as a signed authorization has: what keeps it from happening twice is the
-//! treasury's account nonce alone. So a payout keeps the nonce it got: its transaction is sent again as the same bytes, or
-//! as the same call with a higher fee (`payments::bid`), and it is only given up
-//! once the chain has shown for a while that it moved nothing, or that another transaction has its account nonce and
-//! moved nothing to the same wallet (an operator may have sent the transfer again with higher fees).
+//! A plain transfer has no nonce of its own (a signed authorization has one). Only the treasury's account nonce keeps it
+//! from happening twice. So a payout keeps its account nonce: its transaction is sent again as the same bytes, or
+//! as the same call with a higher fee (`payments::bid`). It is given up only after the chain has shown for a while that
+//! it moved nothing, or that another transaction has its account nonce and moved nothing to the same wallet (an operator
+//! may have sent the transfer again with higher fees).
 
 use std::time::Duration;
 
@@ -23,11 +23,11 @@ use super::bid::{Bid, FeeCap, Next};
 use super::nonces;
 use crate::payout::{Failure, Payout, Sending, Waiting};
 
-/// A transfer costs about 60,000 gas; a token that wants more than this is not fed.
+/// A transfer costs about 60,000 gas. A transfer that needs more than this is refused.
 const MAX_GAS: u64 = 200_000;
-/// A reverted transaction is believed after this long: blocks at the tip may still be exchanged.
+/// A revert counts after this long: the chain may still replace its newest blocks.
 const REVERT_STANDS: Duration = Duration::from_secs(60);
-/// An account nonce that something else took is believed after this long: nodes behind one endpoint may not all know
+/// The loss of an account nonce to another transaction counts after this long: nodes behind one endpoint may not all know
 /// the same blocks.
 const REPLACEMENT_STANDS: Duration = Duration::from_secs(30 * 60);
 
@@ -38,36 +38,36 @@ pub struct Treasury {
     cap: FeeCap,
 }
 
-/// What the treasury can pay with.
+/// The treasury's balances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Funds {
     pub usdc: Usdc,
     pub wei: u128,
 }
 
-/// Why nothing is sent now.
+/// Why nothing can be sent now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Obstacle {
-    /// It may pass.
+    /// It may pass: retry later.
     Wait(Waiting, String),
     /// The token refuses this transfer.
     Refused,
 }
 
-/// What the chain says of a payout's transaction.
+/// The outcome of a payout's transaction, as the chain shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// The money arrived, in this transaction.
+    /// The money arrived in this transaction.
     Paid { transaction: String },
     /// It seems to have failed.
     Doubtful(Failure),
-    /// Known, and in no block yet.
+    /// Nodes know it, but it is in no block yet.
     Waiting,
-    /// Its fee has become too low: this is to be written down in its place, and sent.
+    /// Its fee has become too low. Store this in its place and send it.
     Outgrown(Sending),
-    /// Its fee has become too low, and a higher one is not allowed.
+    /// Its fee has become too low, and the fee cap does not allow a higher one.
     Capped,
-    /// Nobody knows it, and its account nonce is free: it has to be sent again.
+    /// No node knows it and its account nonce is free: send it again.
     Lost,
     /// A person has to look.
     Unclear(&'static str),
@@ -85,18 +85,18 @@ impl Treasury {
     pub async fn funds(&self) -> Result<Funds, ChainError> {
         let (usdc, wei) =
             tokio::join!(self.chain.balance_of(self.address()), self.chain.native_balance(self.address()));
-        // More than 2^64 micro-USDC is more than there is.
+        // An amount above 2^64 micro-USDC cannot exist.
         Ok(Funds { usdc: Usdc::from_micro(evm::word_to_u64(&usdc?).unwrap_or(u64::MAX)), wei: wei? })
     }
 
-    /// What will be broadcast for a payout, and the write that takes its account nonce. Broadcasts nothing.
+    /// Says what will be broadcast for a payout, with the write that takes its account nonce. Broadcasts nothing.
     pub async fn prepare(
         &self,
         payout: &Payout,
         funds: Funds,
     ) -> Result<Result<(Sending, Write), Obstacle>, StoreError> {
         if payout.amount > funds.usdc {
-            let missing = format!("{} USDC are there, {} are to be paid", funds.usdc, payout.amount);
+            let missing = format!("the treasury has {} USDC, and {} are to be paid", funds.usdc, payout.amount);
             return Ok(Err(Obstacle::Wait(Waiting::TreasuryShort, missing)));
         }
         let asked = async {
@@ -116,7 +116,7 @@ impl Treasury {
         };
         let cost = u128::from(gas_limit) * u128::from(bid.max_fee);
         if cost > funds.wei {
-            let missing = format!("{} wei are there, {cost} may be needed", funds.wei);
+            let missing = format!("the treasury has {} wei, and up to {cost} may be needed", funds.wei);
             return Ok(Err(Obstacle::Wait(Waiting::TreasuryOutOfGas, missing)));
         }
         let next = match nonces::next(&self.db, &self.chain, self.address()).await? {
@@ -139,7 +139,7 @@ impl Treasury {
         Ok(Ok((sending, nonces::take(&self.db, &self.chain, self.address(), next)?)))
     }
 
-    /// The same with a higher bid.
+    /// The same transaction with a higher bid.
     fn raised(&self, payout: &Payout, sending: &Sending, bid: Bid) -> Sending {
         let mut raised = Sending { max_fee: bid.max_fee, priority_fee: bid.priority_fee, ..sending.clone() };
         raised.replaced.push(sending.hash);
@@ -147,7 +147,7 @@ impl Treasury {
         raised
     }
 
-    /// The transaction of a payout: the same bytes whenever it is signed.
+    /// The transaction of a payout. Signing again gives the same bytes.
     fn sign(&self, payout: &Payout, sending: &Sending) -> SignedTransaction {
         let transaction = Transaction {
             chain_id: sending.chain_id,
@@ -161,12 +161,12 @@ impl Treasury {
         transaction.sign(&self.key)
     }
 
-    /// Hands the transaction to the node, for the first time or again.
+    /// Sends the transaction to the node, for the first time or again.
     pub async fn broadcast(&self, payout: &Payout, sending: &Sending) -> Result<(), ChainError> {
         self.chain.broadcast(&self.sign(payout, sending).raw).await
     }
 
-    /// Whether the chain can no longer take a mined transaction back.
+    /// Whether a mined transaction is final.
     pub async fn is_final(&self, transaction: &str) -> Result<bool, ChainError> {
         let receipt = self.chain.receipt(transaction).await?;
         Ok(match receipt {
@@ -175,7 +175,7 @@ impl Treasury {
         })
     }
 
-    /// Asks the chain what became of a payout's transaction.
+    /// Asks the chain for the outcome of a payout's transaction.
     pub async fn look(&self, payout: &Payout, sending: &Sending, now: Timestamp) -> Result<Seen, ChainError> {
         if (sending.chain_id, sending.token) != (self.chain.chain_id, self.chain.token()) {
             return Ok(Seen::Unclear("it was sent on another chain or with another token than is configured now"));
@@ -184,7 +184,7 @@ impl Treasury {
             return Ok(seen);
         }
         if self.chain.transaction_count(sending.from).await? > sending.account_nonce {
-            // Asked once more, because the receipt may have come between the two questions.
+            // Check the receipts again: one may have arrived between the two calls.
             if let Some(seen) = self.mined(payout, sending).await? {
                 return Ok(seen);
             }
@@ -213,7 +213,7 @@ impl Treasury {
         }
         let nonce = sending.account_nonce;
         if let Err(error) = nonces::close_gap(&self.db, &self.chain, &self.key, nonce, &self.cap, now).await {
-            log::failure("a gap before a payout could not be looked at", &error);
+            log::failure("could not check for an account nonce gap before a payout", &error);
         }
         Ok(Seen::Waiting)
     }
@@ -224,14 +224,14 @@ impl Treasury {
         Ok(Some(if self.chain.moved(&receipt, sending.from, payout.wallet, &value) {
             Seen::Paid { transaction: hash }
         } else if receipt.succeeded {
-            Seen::Unclear("its transaction succeeded, and the token reports no transfer")
+            Seen::Unclear("its transaction succeeded, but the token reports no transfer")
         } else {
             Seen::Doubtful(Failure::Reverted)
         }))
     }
 }
 
-/// Whether what the chain seems to say since then is believed by now.
+/// Whether a failure first seen at `since` has been visible long enough to count.
 pub fn stands(failure: Failure, since: Timestamp, now: Timestamp) -> bool {
     let wait = match failure {
         Failure::TransferRefused => Duration::ZERO,
@@ -241,7 +241,7 @@ pub fn stands(failure: Failure, since: Timestamp, now: Timestamp) -> bool {
     since.plus(wait) <= now
 }
 
-/// The call that pays.
+/// The call data of the transfer.
 fn transfer(payout: &Payout) -> Vec<u8> {
     let arguments = [payout.wallet.word(), word_from_u64(payout.amount.micro())].map(Argument::Word);
     abi::call("transfer(address,uint256)", &arguments)
@@ -260,7 +260,7 @@ struct Known {
     address: Address,
 }
 
-/// Makes the treasury's address known to functions that must not have its key.
+/// Stores the treasury's address for functions that must not have its key.
 pub async fn publish(db: &Db, address: Address) -> Result<(), StoreError> {
     if known(db).await? != Some(address) {
         db.write(Write::put(&db.tables.ledger, known_key(), &Known { address })?).await?;
@@ -268,7 +268,7 @@ pub async fn publish(db: &Db, address: Address) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The treasury's address, if it ever ran.
+/// The treasury's address, if the treasury ever ran.
 pub async fn known(db: &Db) -> Result<Option<Address>, StoreError> {
     let known: Option<Known> = db.get(&db.tables.ledger, known_key()).await?;
     Ok(known.map(|known| known.address))

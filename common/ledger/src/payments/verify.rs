@@ -1,6 +1,7 @@
-//! Judging a payment by itself: terms, window and signature, without asking database or chain.
+//! Checks of a payment that need neither database nor chain: terms, validity window and signature.
 //!
-//! The order is x402.md §4, cheap first. What is compared is always the terms *we* hold, never the client's copy alone.
+//! Cheap checks come first. The payment is always compared with the terms that *we* hold, never only with the client's
+//! copy of them.
 
 use base::clock::Timestamp;
 use base::money::Usdc;
@@ -11,10 +12,10 @@ use platform::config::ChainConfig;
 use super::reason::Reason;
 use super::wire::{Accepted, Payment};
 
-/// An authorization must stay valid for at least this long, so that it can still be put on chain.
+/// An authorization must stay valid for at least this many seconds, so that it can still be put on chain.
 pub const MARGIN_SECS: u64 = 6;
 
-/// What we ask for: exactly this amount, to this address.
+/// The terms we ask for: exactly this amount, to this address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
     /// micro-USDC
@@ -22,12 +23,12 @@ pub struct Terms {
     pub pay_to: Address,
 }
 
-/// Who vouches for the payment so far.
+/// The result of the signature check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signer {
-    /// The payer's own key made the signature.
+    /// The payer's own key signed.
     Key,
-    /// Not a key's signature. If the payer is a contract wallet, the chain can say whether it is good.
+    /// Not a key's signature. If the payer is a contract wallet, only the chain can check it.
     Unknown,
 }
 
@@ -43,7 +44,7 @@ pub fn check_identity(payment: &Payment, chain: &ChainConfig, pay_to: Address) -
     Ok(())
 }
 
-/// Whose signature it is: the one costly step, after everything else.
+/// Checks the signature. This is the costly step, so it comes last.
 pub fn signer(authorization: &Authorization, chain: &ChainConfig) -> Signer {
     if authorization.signed_by_key(&chain.token.domain) { Signer::Key } else { Signer::Unknown }
 }
@@ -75,7 +76,7 @@ fn check_accepted(accepted: &Accepted, chain: &ChainConfig, pay_to: Address) -> 
     Ok(())
 }
 
-/// Checks what depends on the price and the time: a payment that fails here may have been good before.
+/// Checks what depends on the price and the time. A payment that fails here may have been good earlier.
 pub fn check_terms(payment: &Payment, terms: Terms, now: Timestamp) -> Result<(), Reason> {
     let amount = terms.amount.micro().to_string();
     if payment.accepted.amount.as_ref().is_some_and(|accepted| *accepted != amount) {
@@ -87,10 +88,10 @@ pub fn check_terms(payment: &Payment, terms: Terms, now: Timestamp) -> Result<()
     check_window(&payment.authorization, now)
 }
 
-/// The authorization must be valid now and for a little longer.
+/// The authorization must be valid now and for another [`MARGIN_SECS`].
 pub fn check_window(authorization: &Authorization, now: Timestamp) -> Result<(), Reason> {
     let now = u64::try_from(now.secs()).unwrap_or_default();
-    // The token accepts it only strictly after `validAfter`, at a block's time that is not before ours.
+    // The token requires `validAfter` < block time. Equal to our clock is accepted, because the block comes later.
     if authorization.valid_after_secs() > now {
         return Err(Reason::NotYetValid);
     }
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signature_for_another_chain_token_or_name_is_nobodys() {
+    fn a_signature_over_another_token_domain_is_unknown() {
         let usdc = chain().token.address;
         for domain in [
             Token::new(8453, usdc, "USDC", "2").domain,
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payment_of_nothing_is_not_a_payment() {
+    fn a_payment_of_zero_is_refused() {
         let mut nothing = signed(|_| (), &chain().token.domain);
         nothing.authorization.signature.clear();
         nothing.authorization.nonce = [0; 32];

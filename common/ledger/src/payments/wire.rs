@@ -1,4 +1,4 @@
-//! Every dialect a payment arrives in, read into one [`Payment`] (contract §1.1, §1.3, §1.4; x402.md §1).
+//! Reads every accepted payment format into one [`Payment`].
 //!
 //! | header | content |
 //! |---|---|
@@ -6,7 +6,7 @@
 //! | `X-Payment` | base64 or raw JSON: x402 v1, v2, or a bare authorization |
 //! | `Authorization`, without `Bearer` | the same, perhaps behind `x402 ` or `Payment ` |
 //!
-//! Reading checks form only. Whether the payment is any good is [`super::verify`]'s work.
+//! Only the form is checked here. [`super::verify`] judges the payment.
 
 use base::encoding::base64_any;
 use evm::authorization::Authorization;
@@ -15,32 +15,32 @@ use http::HeaderMap;
 use platform::http::headers;
 use serde::Deserialize;
 
-/// Larger payment headers are not looked at. API Gateway takes 10,240 bytes for the request line and all headers together.
+/// Larger payment headers are refused. API Gateway takes 10,240 bytes for the request line and all headers together.
 pub const MAX_HEADER_BYTES: usize = 9 * 1024;
-/// Room for the signatures of contract wallets.
+/// Room for signatures of contract wallets.
 const MAX_SIGNATURE_BYTES: usize = 2 * 1024;
 
-/// How long a payer has to get a payment here, offered in every requirement.
+/// Seconds a payer has to deliver a payment; offered in every requirement as `maxTimeoutSeconds`.
 pub const MAX_TIMEOUT_SECS: u64 = 300;
-/// The x402 extension by which a payer names its call.
+/// The x402 extension that carries the payer's idempotency key.
 pub const PAYMENT_IDENTIFIER: &str = "payment-identifier";
 
-/// Headers that may carry a payment, strongest first.
+/// Headers that may carry a payment, in order of precedence.
 const PAYMENT_HEADERS: [&str; 4] = ["payment-signature", "x-payment", "authorization", "x-payment-proof"];
 
-/// A payment as sent, its form checked and nothing else.
+/// A payment as sent. Only its form has been checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Payment {
     pub authorization: Authorization,
-    /// The terms the payer says it accepted. A bare authorization names none.
+    /// The terms the payer says it accepted. Empty for a bare authorization.
     pub accepted: Accepted,
-    /// A quote named inside the payment, as v2 clients echo it.
+    /// The quote id inside the payment, as v2 clients echo it.
     pub quote_id: Option<String>,
     /// The `payment-identifier` extension's id.
     pub identifier: Option<String>,
 }
 
-/// The terms a payment says it is for; what is absent was not said.
+/// The terms a payment says it is for. `None`: not stated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Accepted {
     pub version: Option<u64>,
@@ -53,14 +53,14 @@ pub struct Accepted {
     pub token_version: Option<String>,
 }
 
-/// A payment header that cannot be read: which header, and what is wrong with it.
+/// A payment header that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed {
     pub header: &'static str,
     pub message: &'static str,
 }
 
-/// Finds and reads the payment of a request.
+/// Finds and reads the payment of a request. Only the first payment header is read, in order of precedence.
 pub fn payment(headers: &HeaderMap) -> Result<Option<Payment>, Malformed> {
     for header in PAYMENT_HEADERS {
         let Some(value) = headers.get(header) else { continue };
@@ -150,7 +150,7 @@ struct Payload {
     authorization: Option<Message>,
 }
 
-/// The signed message. The four numbers are strings of decimal digits, never JSON numbers.
+/// The signed message. The numbers are strings of decimal digits, never JSON numbers.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Message {
@@ -162,7 +162,7 @@ struct Message {
     nonce: String,
 }
 
-/// An authorization without an envelope, its signature whole or in parts.
+/// An authorization without an envelope. The signature is one string or the parts v, r and s.
 #[derive(Deserialize)]
 struct Bare {
     #[serde(flatten)]
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn v1_and_bare_authorizations() {
+    fn v1_and_bare_authorizations_are_read() {
         let v1 = json!({"x402Version": 1, "scheme": "exact", "network": "base-sepolia",
                         "payload": {"signature": hex0x(&[1; 65]), "authorization": message()}});
         let payment = read_header("x-payment", &base64_standard(v1.to_string().as_bytes())).unwrap().unwrap();
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn bearer_tokens_are_no_payment_and_precedence_holds() {
+    fn bearer_tokens_are_ignored_and_header_precedence_holds() {
         assert_eq!(read_header("authorization", "Bearer agent_00"), Ok(None));
         assert_eq!(payment(&HeaderMap::new()), Ok(None));
         let mut headers = HeaderMap::new();
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_payments_are_named_and_never_panic() {
+    fn malformed_payments_are_errors_and_never_panic() {
         let with = |pointer: &str, value: Value| {
             let mut payment = v2();
             *payment.pointer_mut(pointer).unwrap() = value;

@@ -1,29 +1,29 @@
-//! Payouts: a seller's earnings on their way to its wallet. The record, its states, and the writes of each move.
+//! Payouts: transfers of a seller's earnings to its wallet. The record, its states, and the writes of each move.
 //!
 //! ```text
 //! pending ─► processing ─► completed ─► completed, and final on chain
-//!    └──────────┴────────────┴─► failed: the amount is on the balance again
+//!    └──────────┴────────────┴─► failed: the amount is back on the balance
 //! ```
 //!
-//! The amount leaves the balance when the payout is asked for. Each move is one transaction, made from the move before,
-//! so that of two processes one makes it. What dies where, and what follows:
+//! The amount leaves the balance when the payout is requested. Each move is one transaction with a condition on the
+//! previous move, so only one of several processes makes it. What happens when a process dies:
 //!
-//! | the process dies | what is there | what follows |
+//! | when it dies | state | consequence |
 //! |---|---|---|
-//! | before the request is written | nothing | the seller asks again |
-//! | after it, before its answer | the payout, debited once | a repeat under its name gets it; without a name the seller finds it in its balance, and a second one is refused |
-//! | before the intent is written | pending, no account nonce taken | the next run begins anew |
-//! | after the intent, before the broadcast | processing, nobody knows the transaction | the same bytes are sent |
-//! | around a raise of its fee | processing, several hashes, one of them known | see `payments::bid`: whichever is mined pays it |
+//! | before the request is written | nothing | the seller requests again |
+//! | after it, before the answer | the payout, debited once | a retry with its idempotency key gets it; without a key the seller sees it in its balance, and a second one is refused |
+//! | before the intent is written | pending, no account nonce taken | the next run starts again |
+//! | after the intent, before the broadcast | processing, no node knows the transaction | the same bytes are sent |
+//! | while its fee is raised | processing, several hashes, one of them known | see `payments::bid`: whichever is mined pays it |
 //! | after the broadcast | processing, the node knows it | the next run asks for its receipt |
-//! | between the receipt and the mark | processing, mined | the next run asks again and marks it, once |
-//! | in any transaction whose answer is lost | all of it or nothing | the next run reads what is there |
+//! | after the receipt, before completion is written | processing, mined | the next run asks again and completes it, once |
+//! | in any transaction whose answer is lost | all of it or nothing | the next run reads the state |
 //!
-//! A completed payout is looked at until its block is final: a reorganisation of the chain may take it back. Then the same
-//! bytes are sent again; it fails only if its account nonce was used for something else meanwhile.
+//! A completed payout is checked until its block is final, because a reorganisation of the chain may undo it. Then the same
+//! bytes are sent again. It fails only if its account nonce was used for something else meanwhile.
 //!
-//! Paid twice it cannot be: an intent fixes the treasury's account nonce, the chain takes one transaction for each, and
-//! a payout gets no second nonce. Its amount is only given back once the chain shows that its transaction moved
+//! It cannot be paid twice: an intent fixes the treasury's account nonce, the chain accepts one transaction per nonce, and
+//! a payout never gets a second nonce. Its amount is returned only when the chain shows that its transaction moved
 //! nothing and never will (`payments::treasury`).
 
 mod moves;
@@ -44,12 +44,12 @@ use ulid::Ulid;
 use super::earning::seller_partition;
 pub use moves::{End, Name, Refusal, end, named, request};
 
-/// Least that is paid out (contract §19.23): 10 USDC.
+/// Smallest payout: 10 USDC.
 pub const LEAST: Usdc = Usdc::from_micro(10_000_000);
 /// Open payouts are spread over this many partitions.
 pub const SHARDS: u8 = 4;
 
-/// The id of a payout, `payout_<ulid>`: sorts by when it was asked for.
+/// The id of a payout, `payout_<ulid>`. Sorts by the time of the request.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct PayoutId(String);
@@ -76,7 +76,7 @@ impl FromStr for PayoutId {
 
     fn from_str(text: &str) -> Result<PayoutId, ()> {
         let ulid = text.strip_prefix("payout_").ok_or(())?;
-        // One spelling each: a key is its text.
+        // Only one spelling is accepted, because the text is part of the key.
         let is_ours = Ulid::from_string(ulid).is_ok_and(|parsed| parsed.to_string() == ulid);
         if is_ours { Ok(PayoutId(text.to_owned())) } else { Err(()) }
     }
@@ -85,29 +85,29 @@ impl FromStr for PayoutId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PayoutStatus {
-    /// Nothing of it is on chain.
+    /// Nothing is on chain yet.
     Pending,
-    /// Its transaction is written down and may be on chain.
+    /// Its transaction is stored and may be on chain.
     Processing,
     /// The money arrived.
     Completed,
-    /// It came to nothing; the amount is on the balance again.
+    /// It failed; the amount is back on the balance.
     Failed,
 }
 
-/// Why a payout waits that is not on its way.
+/// Why an open payout waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Waiting {
     /// An operator suspended the soul.
     SellerSuspended,
-    /// The treasury has not enough USDC.
+    /// The treasury does not have enough USDC.
     TreasuryShort,
-    /// The treasury has not enough ETH for gas.
+    /// The treasury does not have enough ETH for gas.
     TreasuryOutOfGas,
     /// The chain gave no usable answer.
     ChainUnavailable,
-    /// Gas costs more than the operator lets one transaction cost. So may one wait that is on its way.
+    /// Gas costs more than the operator's cap per transaction. Also possible after the broadcast.
     FeesTooHigh,
 }
 
@@ -119,17 +119,17 @@ pub enum Failure {
     TransferRefused,
     /// The transaction was mined and moved nothing.
     Reverted,
-    /// Another transaction of the treasury took the account nonce, and moved nothing to this wallet.
+    /// Another transaction of the treasury used the account nonce and moved nothing to this wallet.
     Replaced,
 }
 
-/// A transaction of the treasury, written down before it is broadcast: what is needed to sign the same bytes again.
+/// A transaction of the treasury, stored before it is broadcast. Enough to sign the same bytes again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sending {
     pub chain_id: u64,
     /// The token's contract.
     pub token: Address,
-    /// The treasury, and the account nonce it gives to this.
+    /// The treasury's address.
     pub from: Address,
     pub account_nonce: u64,
     pub gas_limit: u64,
@@ -137,18 +137,18 @@ pub struct Sending {
     pub max_fee: u64,
     /// wei per gas
     pub priority_fee: u64,
-    /// The block that was the latest when this was made: it cannot lie before.
+    /// The latest block when this was created: the transaction cannot be in an earlier one.
     pub block: u64,
     /// Hash of the signed transaction.
     #[serde(with = "serde_bytes")]
     pub hash: Word,
-    /// What was bid for the same account nonce before.
+    /// Earlier transactions with the same account nonce and lower bids.
     #[serde(default, skip_serializing_if = "Replaced::is_empty")]
     pub replaced: Replaced,
 }
 
 impl Sending {
-    /// Every transaction that was signed for it, the latest first.
+    /// Hashes of all transactions signed for this payout, the latest first.
     pub fn hashes(&self) -> Vec<String> {
         self.replaced.with(&self.hash)
     }
@@ -162,7 +162,7 @@ pub struct Payout {
     pub soul: String,
     /// micro-USDC
     pub amount: Usdc,
-    /// The wallet that was linked when it was asked for.
+    /// The wallet that was linked at the time of the request.
     pub wallet: Address,
     pub status: PayoutStatus,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -171,21 +171,21 @@ pub struct Payout {
     pub failure: Option<Failure>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sending: Option<Sending>,
-    /// The transaction that paid it, or that is expected to.
+    /// The transaction that paid it, or is expected to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tx_hash: Option<String>,
-    /// Since when the chain seems to say that it failed; believed after a while.
+    /// The failure that the chain seems to show, and since when. It counts after a while.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_doubt: Option<(Failure, Timestamp)>,
-    /// Counts the moves: whoever holds an older record can move nothing.
+    /// Number of moves. A process with an older record can move nothing.
     pub moves: u32,
     pub created: Timestamp,
-    /// When an open one is looked at again.
+    /// When the payout is checked next.
     pub due: Timestamp,
     /// When it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processed: Option<Timestamp>,
-    /// Completed, and the chain can no longer take it back.
+    /// Completed, and the chain can no longer undo it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_final: bool,
 }
@@ -195,12 +195,12 @@ impl Payout {
         matches!(self.status, PayoutStatus::Pending | PayoutStatus::Processing)
     }
 
-    /// Whether somebody has to look at it when it is due.
+    /// Whether it is still checked when it is due.
     pub fn is_watched(&self) -> bool {
         self.is_open() || self.status == PayoutStatus::Completed && !self.is_final
     }
 
-    /// The writes from this record to the next, the record first. Refused if somebody else moved it.
+    /// The writes from this record to `next`, the record first. Refused if somebody else moved it.
     pub fn moved(&self, db: &Db, mut next: Payout) -> Result<Vec<Write>, StoreError> {
         if !may_move(self.status, next.status) {
             return Err(StoreError::new(format_args!("{} cannot move to {:?}", self.id, next.status)));
@@ -222,14 +222,14 @@ impl Payout {
         Ok(writes)
     }
 
-    /// The write by which it is found when it is due.
+    /// The write of the row by which it is found when due.
     fn waits(&self, db: &Db) -> Result<Write, StoreError> {
         let due = Due { soul: self.soul.clone(), id: self.id.clone() };
         Write::put(&db.tables.ledger, due_key(self.due, &self.id), &due)
     }
 }
 
-/// Moves a payout may make. A test walks the whole table.
+/// The allowed moves.
 pub fn may_move(from: PayoutStatus, to: PayoutStatus) -> bool {
     use PayoutStatus::{Completed, Failed, Pending, Processing};
     matches!(
@@ -240,7 +240,7 @@ pub fn may_move(from: PayoutStatus, to: PayoutStatus) -> bool {
     )
 }
 
-/// A row that leads to a payout that is watched.
+/// A row that points to a payout that is still checked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Due {
     pub soul: String,
@@ -259,12 +259,12 @@ fn due_key(due: Timestamp, id: &PayoutId) -> Key {
     Key::new(due_partition(id.shard()), store::due::row(due, id))
 }
 
-/// The payout as the latest write left it.
+/// The payout, from a strongly consistent read.
 pub async fn load(db: &Db, soul: &str, id: &PayoutId) -> Result<Option<Payout>, StoreError> {
     db.get_latest(&db.tables.ledger, key(soul, id)).await
 }
 
-/// A seller's payouts, newest first, older than `before` if it is given.
+/// A seller's payouts, newest first; with `before`, only older ones.
 pub async fn list(db: &Db, soul: &str, before: Option<&PayoutId>, limit: usize) -> Result<Vec<Payout>, StoreError> {
     let last = before.map_or("PAYOUT#payout_~".to_owned(), |id| format!("PAYOUT#{id}"));
     let query = Query::between(&db.tables.ledger, &seller_partition(soul), "PAYOUT#payout_", &last, limit + 1)?;
@@ -274,7 +274,7 @@ pub async fn list(db: &Db, soul: &str, before: Option<&PayoutId>, limit: usize) 
     Ok(found)
 }
 
-/// Payouts of a shard that are due, the longest due first.
+/// Due payouts of a shard, the longest due first.
 pub async fn due(db: &Db, shard: u8, now: Timestamp, limit: usize) -> Result<Vec<Due>, StoreError> {
     db.query(store::due::rows(&db.tables.ledger, &due_partition(shard), now, limit)?.latest()).await
 }
@@ -287,7 +287,7 @@ mod tests {
         [PayoutStatus::Pending, PayoutStatus::Processing, PayoutStatus::Completed, PayoutStatus::Failed];
 
     #[test]
-    fn failed_payouts_never_move_and_nothing_is_sent_twice() {
+    fn payouts_only_move_forward_and_failed_is_final() {
         for from in ALL {
             for to in ALL {
                 let backwards = from != PayoutStatus::Pending && to == PayoutStatus::Pending
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_read_back_and_sort_by_time() {
+    fn ids_round_trip_and_sort_by_time() {
         let (early, late) = (PayoutId::new(Timestamp::from_secs(1)), PayoutId::new(Timestamp::from_secs(2)));
         assert!(early < late);
         assert_eq!(early.to_string().parse(), Ok(early.clone()));

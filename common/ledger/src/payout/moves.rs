@@ -1,4 +1,4 @@
-//! How a payout begins and how it ends: the moves that change the balance, each one transaction.
+//! How a payout begins and ends: the moves that change the balance, each in one transaction.
 
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ use crate::account::{minus, plus};
 use crate::earning::seller_partition;
 use crate::seller::{self, About, Books, EntryKind};
 
-/// The name of a request means the same payout for so long (contract §1.9).
+/// How long an idempotency key is valid.
 const NAMED_FOR: Duration = Duration::from_secs(2 * 24 * 3600);
-/// How often a change of a balance is tried against others' changes.
+/// Attempts when others change the balance at the same time.
 const TRIES: usize = 20;
 
-/// The caller's name for a request (`Idempotency-Key`), and what it asked.
+/// The caller's idempotency key (`Idempotency-Key`) with its request.
 #[derive(Clone, Copy, Debug)]
 pub struct Name<'a> {
     pub key: &'a str,
@@ -32,7 +32,7 @@ struct Named {
     payout: PayoutId,
     #[serde(with = "serde_bytes")]
     body: Word,
-    /// Unix seconds; afterwards the name is free.
+    /// Unix seconds; after that the key is free.
     expires: i64,
 }
 
@@ -41,23 +41,23 @@ fn name_key(soul: &str, name: &str) -> Key {
     Key::new(seller_partition(soul), format!("PAYOUTNAME#{digest}"))
 }
 
-/// Why a payout cannot be asked for.
+/// Why a payout cannot be requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     BelowLeast,
-    /// The balance has only this.
+    /// The balance has only this much.
     Short(Usdc),
-    /// This one is under way.
+    /// This payout is still open.
     InFlight(PayoutId),
-    /// The name stands for another request.
+    /// The idempotency key was used for another request.
     NameReused,
-    /// The guard did not hold: the wallet is no longer the linked one.
+    /// The guard failed: the wallet is no longer the linked one.
     Unlinked,
-    /// Others change the balance all the time.
+    /// Too many concurrent changes of the balance.
     Busy,
 }
 
-/// The payout that was asked for under a name, if it was, by the same request.
+/// The payout requested with this idempotency key, or `NameReused` if the request was another one.
 pub async fn named(
     db: &Db,
     soul: &str,
@@ -72,8 +72,8 @@ pub async fn named(
     Ok(load(db, soul, &named.payout).await?.map(Ok))
 }
 
-/// Asks for a payout of `amount`, or of everything there is: the balance, the payout, its entry and its name in one
-/// transaction, together with `guard`, a check of the caller's.
+/// Requests a payout of `amount`, or of the whole balance. Balance, payout, entry and idempotency key are written in one
+/// transaction, together with the caller's check `guard`.
 pub async fn request(
     db: &Db,
     soul: &str,
@@ -84,8 +84,8 @@ pub async fn request(
     now: Timestamp,
 ) -> Result<Result<Payout, Refusal>, StoreError> {
     for _ in 0..TRIES {
-        // The balance before the name: both change at once, so a balance that our own first request changed is never
-        // seen without its name.
+        // Read the balance before the key. Both are written together, so a balance changed by our own first request is
+        // never seen without its key.
         let balance = seller::load(db, soul).await?;
         if let Some(name) = name
             && let Some(known) = named(db, soul, name, now).await?
@@ -152,11 +152,11 @@ pub enum End {
     Failed(Failure),
 }
 
-/// A completed payout is looked at again after so long.
+/// A completed payout is checked again after this time.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
 
-/// Ends a payout, once: the record, the balance, where it failed the entry that gives the amount back, and what else belongs
-/// to it. A completed one can only fail. `false` if somebody else moved it.
+/// Ends a payout, once: the record, the balance, the entry that returns the amount if it failed, and the writes in `with`.
+/// A completed payout can only fail. `false` if somebody else moved it.
 pub async fn end(db: &Db, payout: &Payout, end: &End, with: &[Write], now: Timestamp) -> Result<bool, StoreError> {
     let was_paid = payout.status == PayoutStatus::Completed;
     let mut next = Payout { processed: Some(now), waiting: None, in_doubt: None, ..payout.clone() };
@@ -175,7 +175,7 @@ pub async fn end(db: &Db, payout: &Payout, end: &End, with: &[Write], now: Times
     for _ in 0..TRIES {
         let mut books = Books::open(seller::load(db, &payout.soul).await?);
         if was_paid {
-            // Another one may be under way by now.
+            // Another payout may be open by now.
             let left = books.balance.paid_out.checked_sub(payout.amount);
             books.balance.paid_out = left.ok_or_else(|| StoreError::new("less was paid out than is taken back"))?;
         } else {
@@ -200,5 +200,5 @@ pub async fn end(db: &Db, payout: &Payout, end: &End, with: &[Write], now: Times
             Err(WriteError::Failed(error)) => return Err(error),
         }
     }
-    Err(StoreError::new("the balance changes all the time"))
+    Err(StoreError::new("too many concurrent changes of the seller's balance"))
 }

@@ -1,9 +1,9 @@
-//! Takes deliveries to their receivers: one attempt each time, everything about it written down.
+//! Posts deliveries to their receivers: one attempt at a time, with its outcome stored.
 //!
-//! One receiver that does not answer must not hold up the others. Three rules see to that: an endpoint that kept an
-//! attempt waiting in vain rests, and after the rest one attempt finds out whether it is back; a process sends a host two
-//! requests at a time at most; and what waited for its turn behind one that was waited for in vain is put off. What is
-//! put off has not been attempted: it keeps all its attempts, for a day.
+//! A receiver that does not answer must not delay the others. Three rules ensure that. An endpoint whose attempt failed
+//! slowly rests, and after the rest one trial attempt goes first. A process sends at most two requests to a host at a time.
+//! Deliveries that waited for their turn behind a slow failure are postponed. A postponed delivery keeps all its attempts,
+//! for a day.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,50 +27,50 @@ use super::{EventKind, outbox};
 use crate::day;
 use crate::notifications::{self, Notification, NotificationKind};
 
-/// A receiver has so long to answer (contract §28).
+/// Timeout of an attempt.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Who took longer than this and failed is given a rest.
+/// A failed attempt that took longer than this makes the endpoint rest.
 const SLOW: Duration = Duration::from_secs(3);
-/// Requests of one process to one host at the same time.
+/// Concurrent requests of one process to one host.
 const AT_ONCE_TO_A_HOST: usize = 2;
-/// Bytes of an answer that the log keeps.
+/// Bytes of an answer that are logged.
 const ANSWER_BYTES: usize = 1024;
-/// What was put off for longer than this is given up.
+/// A delivery that was postponed for longer than this is given up.
 const PATIENCE: Duration = Duration::from_secs(24 * 3600);
 
 /// Delivers events.
 pub struct Courier {
     pub db: Db,
     pub clock: Clock,
-    /// The queue of deliveries itself.
+    /// The queue of deliveries.
     pub queue: Arc<dyn Queue>,
     keys: SigningKey,
     service_name: String,
-    /// Whose secrets are configured, and not derived.
+    /// Agents whose webhook secrets are configured instead of derived.
     platforms: Platforms,
     fetcher: Fetcher,
     hosts: Mutex<HashMap<String, Arc<Host>>>,
 }
 
-/// What this process is doing with a host.
+/// This process's use of a host.
 struct Host {
     turns: Semaphore,
-    /// When it was last waited for in vain.
+    /// Time of the last slow failure.
     silent: Mutex<Option<Instant>>,
 }
 
-/// What came of an attempt.
+/// The outcome of an attempt.
 struct Outcome {
     attempt: Attempt,
     delivered: bool,
-    /// The receiver said that it is gone.
+    /// The receiver answered 410.
     gone: bool,
     retry_after: Option<Duration>,
     slow: bool,
 }
 
 impl Courier {
-    /// `policy` says what may be reached besides the public internet.
+    /// `policy` allows addresses outside the public internet.
     pub fn new(
         db: Db,
         clock: Clock,
@@ -88,7 +88,7 @@ impl Courier {
         Ok(Courier { db, clock, queue, keys, service_name, platforms, fetcher, hosts: Mutex::default() })
     }
 
-    /// Brings a delivery one attempt further, if it is due and nobody else is at it.
+    /// Makes one attempt at a delivery, if it is due and not leased.
     pub async fn deliver(&self, agent: AgentId, endpoint: EndpointId, event: EventId) -> Result<(), StoreError> {
         let now = self.clock.now();
         let Some(delivery) = delivery::lease(&self.db, (agent, endpoint, event), now).await? else { return Ok(()) };
@@ -105,7 +105,7 @@ impl Courier {
         }
         let host = self.host(&endpoint.url);
         let waiting = Instant::now();
-        // Never closed.
+        // The semaphore is never closed.
         let Ok(_turn) = host.turns.acquire().await else { return Ok(()) };
         if host.silent.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|at| at > waiting) {
             return self.put_off(&delivery, &endpoint, now.plus(endpoint::rest_after(1))).await;
@@ -117,7 +117,8 @@ impl Courier {
         self.write_down(&delivery, &endpoint, outcome).await
     }
 
-    /// Until when the endpoint rests; when its rest is over, one attempt goes ahead of the others.
+    /// The end of the endpoint's rest, or `None` if it may be sent to. After a rest, only one delivery makes the trial
+    /// attempt.
     async fn resting(&self, endpoint: &Endpoint, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
         let Some(until) = endpoint.resting else { return Ok(None) };
         if now < until {
@@ -138,8 +139,8 @@ impl Courier {
             let attempt = Attempt { at: now, ms: 0, status: None, failure: Some(Failure::Timeout), answer };
             return self.give_up(delivery, endpoint, attempt).await;
         }
-        // Not all at the same moment: over four more rests, so that a heap that waits for a dead receiver is not looked at
-        // whole whenever a rest is over.
+        // Postponed deliveries are spread over four more rests, so that not all of a dead receiver's are checked whenever a
+        // rest is over.
         let spread = u32::from(delivery.event.ulid().to_bytes()[15]);
         let until = until.plus(endpoint::rest_after(endpoint.strikes) * spread / 64);
         self.finish(&[delivery.put_off(&self.db, until)?]).await?;
@@ -147,7 +148,7 @@ impl Courier {
         Ok(())
     }
 
-    /// The message of the next attempt, where a queue can hold it back so long; what is farther off is the sweeper's.
+    /// Queues the next attempt with a delay. A longer wait than the queue allows is left to the sweeper.
     async fn remind(&self, delivery: &Delivery, next: Timestamp, now: Timestamp) {
         let wait = Duration::from_millis(u64::try_from(next.millis() - now.millis()).unwrap_or_default());
         if wait <= MAX_DELAY {
@@ -160,7 +161,7 @@ impl Courier {
         let url = Url::parse(url).ok();
         let name = url.map(|url| format!("{:?}:{:?}", url.host_str(), url.port_or_known_default())).unwrap_or_default();
         let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
-        // Those that nobody is at are forgotten, so that the list is as long as the work.
+        // Hosts without a running delivery are dropped, so the map does not grow.
         hosts.retain(|_, host| Arc::strong_count(host) > 1);
         let new = || Arc::new(Host { turns: Semaphore::new(AT_ONCE_TO_A_HOST), silent: Mutex::default() });
         hosts.entry(name).or_insert_with(new).clone()
@@ -198,7 +199,7 @@ impl Courier {
             return self.finish(&[delivery.end(&self.db, DeliveryState::Delivered, Some(outcome.attempt))?]).await;
         }
         if outcome.gone {
-            // First, and by itself: whoever finds the delivery after a death in between finds the endpoint disabled.
+            // Written first and alone: if this worker dies before the next write, the endpoint is already disabled.
             let told = self.note(endpoint, delivery, "the receiver answered 410 and was disabled", now)?;
             self.finish(&[endpoint::disable(&self.db, endpoint)?, told]).await?;
             return self.finish(&[delivery.end(&self.db, DeliveryState::Dead, Some(outcome.attempt))?]).await;
@@ -211,7 +212,7 @@ impl Courier {
         Ok(())
     }
 
-    /// Ends a delivery that did not arrive, and tells its owner; of what an owner tried out, it asks.
+    /// Ends a failed delivery and notifies its owner, except for a test event, whose outcome the owner looks up.
     async fn give_up(&self, delivery: &Delivery, endpoint: &Endpoint, last: Attempt) -> Result<(), StoreError> {
         let mut writes = vec![delivery.end(&self.db, DeliveryState::Dead, Some(last))?];
         if delivery.kind != EventKind::Test {
@@ -220,13 +221,13 @@ impl Courier {
         self.finish(&writes).await
     }
 
-    /// One notification of an endpoint and a day, however many events it missed.
+    /// At most one notification per endpoint, message and day.
     fn note(&self, endpoint: &Endpoint, delivery: &Delivery, what: &str, now: Timestamp) -> Result<Write, StoreError> {
         let host = Url::parse(&endpoint.url).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
         let note = Notification {
             kind: NotificationKind::WebhookFailed,
             title: format!("{host}: {what}"),
-            body: Some(format!("What was tried is at /v1/webhooks/{}/deliveries, and can be replayed.", endpoint.id)),
+            body: Some(format!("You can read and replay the attempts at /v1/webhooks/{}/deliveries.", endpoint.id)),
             payload: Some(json!({
                 "webhook_id": endpoint.id, "url": endpoint.url, "event_id": delivery.event, "event_type": delivery.kind,
             })),
@@ -236,7 +237,7 @@ impl Courier {
         notifications::raise_for(&self.db, endpoint.agent, note, &cause, begin, now)
     }
 
-    /// A refusal means that somebody else has it by now, or changed what it was about: there is nothing left to do.
+    /// A refusal means that somebody else took or changed the delivery or the endpoint: nothing is left to do.
     async fn finish(&self, writes: &[Write]) -> Result<(), StoreError> {
         match self.db.apply(writes.to_vec()).await {
             Ok(()) | Err(WriteError::Refused(_)) => Ok(()),
@@ -278,7 +279,7 @@ fn judge(answered: Result<Posted, FetchError>, at: Timestamp, took: Duration) ->
     Outcome { attempt, delivered, gone, retry_after, slow }
 }
 
-/// `Retry-After` in seconds, or as a date of HTTP.
+/// `Retry-After` in seconds or as an HTTP date.
 fn seconds_of(text: &str, now: Timestamp) -> Option<Duration> {
     let text = text.trim();
     if let Ok(secs) = text.parse::<u64>() {
@@ -288,7 +289,7 @@ fn seconds_of(text: &str, now: Timestamp) -> Option<Duration> {
     u64::try_from(date.timestamp().saturating_sub(now.secs())).ok().map(Duration::from_secs)
 }
 
-/// What of an answer may be shown to its owner: text without control characters and what reorders or hides text.
+/// The part of an answer that may be shown to the owner: no control characters, nothing that hides or reorders text.
 fn clean(bytes: &[u8]) -> String {
     let mut text = String::new();
     for letter in String::from_utf8_lossy(bytes).chars() {

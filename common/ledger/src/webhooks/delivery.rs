@@ -1,7 +1,7 @@
-//! One event on its way to one endpoint.
+//! One event for one endpoint.
 //!
-//! One item of the agents table, `AGENT#<agent>` / `DELIVERY#<endpoint>#<event>`: newest first by its key. While it is
-//! open it stands in the index `outbox`, by when somebody should look at it.
+//! One item of the agents table, `AGENT#<agent>` / `DELIVERY#<endpoint>#<event>`, sorted by its key. While it is open it is
+//! in the index `outbox`, sorted by the time it is due.
 //!
 //! ```text
 //!            lease               2xx
@@ -25,78 +25,78 @@ use serde::{Deserialize, Serialize};
 
 use super::{Event, EventKind};
 
-/// The waits behind a failed attempt, in minutes (contract §28); after the last, the delivery is dead.
+/// Waits after failed attempts, in minutes. When they are used up, the delivery is dead.
 const PLAN_MINUTES: [u64; 5] = [1, 5, 30, 120, 600];
-/// Attempts of a delivery in all.
+/// Attempts of a delivery in one round.
 pub const MAX_TRIES: u32 = PLAN_MINUTES.len() as u32 + 1;
 /// A delivery can be read and replayed for this long.
 pub const RETENTION: Duration = Duration::from_secs(30 * 24 * 3600);
-/// Whoever holds a delivery is dead after this: an attempt takes ten seconds at most.
+/// The lease of one attempt. An attempt takes at most ten seconds, so a worker that holds it longer has died.
 pub const LEASE: Duration = Duration::from_secs(60);
-/// Attempts that are kept of a delivery, those of replays among them.
+/// Logged attempts per delivery, including those of earlier rounds.
 pub const MOST_ATTEMPTS: usize = 20;
-/// Open deliveries are spread over so many partitions of the index.
+/// Open deliveries are spread over this many partitions of the index.
 pub const OUTBOX_SHARDS: u8 = 8;
 
-/// Where a delivery stands.
+/// State of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeliveryState {
     Pending,
     Delivered,
-    /// Given up. Its owner was told, and may replay it.
+    /// Given up. Its owner was notified and may replay it.
     Dead,
     /// The endpoint was disabled or deleted before it could be sent.
     Cancelled,
 }
 
-/// What went wrong with an attempt.
+/// Why an attempt failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Failure {
-    /// An answer, but none of success.
+    /// The status was not 2xx.
     Status,
     /// No answer in ten seconds.
     Timeout,
-    /// No name, no connection, no TLS.
+    /// No DNS name, no connection, or no TLS.
     Unreachable,
     /// The URL, or an address behind it, is not on the public internet.
     NotAllowed,
-    /// An answer that is not HTTP.
+    /// The answer was not HTTP.
     BadAnswer,
-    /// The worker died over it; the receiver may have seen it.
+    /// The worker died during the attempt; the receiver may have got it.
     Lost,
 }
 
-/// One attempt, as the log keeps it.
+/// One attempt, as logged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
     pub at: Timestamp,
-    /// Milliseconds.
+    /// milliseconds
     pub ms: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
-    /// In words, or the start of the receiver's answer: at most a kilobyte without control characters.
+    /// The error, or the start of the receiver's answer: at most a kilobyte, without control characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
 }
 
-/// A delivery as it is stored.
+/// The stored delivery.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Delivery {
     pub agent: AgentId,
     pub endpoint: EndpointId,
     pub event: EventId,
     pub kind: EventKind,
-    /// What every attempt sends.
+    /// The body of every attempt.
     pub body: String,
     pub state: DeliveryState,
     pub created: Timestamp,
-    /// When this round of attempts began: with the event, or with the latest replay.
+    /// When this round of attempts began: at the event, or at the latest replay.
     pub queued: Timestamp,
-    /// Attempts of this round that were begun.
+    /// Attempts begun in this round.
     #[serde(default)]
     pub tries: u32,
     /// No attempt before then.
@@ -104,10 +104,10 @@ pub struct Delivery {
     /// Partition of the index `outbox` while it is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outbox: Option<String>,
-    /// When the sweeper looks at it: sort key of the index.
+    /// When the sweeper looks at it; the sort key of the index.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due: Option<Timestamp>,
-    /// Until when somebody is at it, and which of them.
+    /// The lease's expiry, and its random id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease_until: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -115,7 +115,7 @@ pub struct Delivery {
     /// Oldest first.
     #[serde(default)]
     pub attempts: Vec<Attempt>,
-    /// Unix seconds after which the row may go.
+    /// Unix seconds after which the row may be deleted.
     pub expires: i64,
 }
 
@@ -127,15 +127,15 @@ pub(super) fn key(agent: AgentId, endpoint: EndpointId, event: EventId) -> Key {
     Key::new(partition(agent), format!("DELIVERY#{}#{}", endpoint.ulid(), event.ulid()))
 }
 
-/// What a key of the index leads to.
+/// Reads the keys of a delivery.
 pub(super) fn of_key(pk: &str, sk: &str) -> Option<(AgentId, EndpointId, EventId)> {
     let (endpoint, event) = sk.strip_prefix("DELIVERY#")?.split_once('#')?;
     let agent = pk.strip_prefix("AGENT#")?.parse().ok()?;
     Some((agent, format!("wh_{endpoint}").parse().ok()?, format!("evt_{event}").parse().ok()?))
 }
 
-/// The partition of the index for open deliveries of an endpoint: one endpoint's stand in one, so that a heap of one
-/// receiver's is in nobody's way in the seven others.
+/// The index partition of an endpoint's open deliveries. All of one endpoint's are in one partition, so a receiver with
+/// many of them does not delay the other partitions.
 pub(super) fn outbox_of(endpoint: EndpointId) -> String {
     format!("OUTBOX#{}", endpoint.ulid().to_bytes()[15] % OUTBOX_SHARDS)
 }
@@ -167,15 +167,15 @@ impl Delivery {
         }
     }
 
-    /// The write that puts it into the outbox. Refused if it is there already.
+    /// The write that puts it into the outbox. Refused if it exists already.
     pub(super) fn put(&self, db: &Db) -> Result<Write, StoreError> {
         let put = Write::put(&db.tables.agents, key(self.agent, self.endpoint, self.event), self)?;
         Ok(put.into_list(List::Outbox, self.queued).only_if_new())
     }
 }
 
-/// How long after a failed attempt the next one is due: the plan's wait, or the receiver's own `Retry-After` if that is
-/// longer, within the plan's longest. `None` after the last.
+/// The wait after failed attempt number `tries`: the plan's, or the receiver's `Retry-After` if that is longer, at most the
+/// plan's longest. `None` after the last attempt.
 pub fn wait_after(tries: u32, retry_after: Option<Duration>) -> Option<Duration> {
     let minutes = PLAN_MINUTES.get(usize::try_from(tries.checked_sub(1)?).ok()?)?;
     let planned = Duration::from_secs(minutes * 60);
@@ -183,8 +183,8 @@ pub fn wait_after(tries: u32, retry_after: Option<Duration>) -> Option<Duration>
     Some(retry_after.map_or(planned, |asked| planned.max(asked.min(longest))))
 }
 
-/// Takes a delivery whose time has come, for [`LEASE`]: the delivery with this attempt counted, or `None` if it is over,
-/// not due yet, or somebody else is at it.
+/// Leases a due delivery for [`LEASE`] and counts the attempt. `None` if it has ended, is not due, or is leased by
+/// another worker.
 pub(super) async fn lease(
     db: &Db,
     (agent, endpoint, event): (AgentId, EndpointId, EventId),
@@ -213,27 +213,27 @@ impl Delivery {
         write.only_if("#lease = :lease").bind("lease", &self.lease)
     }
 
-    /// The write that ends it, by whoever holds the lease.
+    /// The write that ends it. Refused without the lease.
     pub(super) fn end(&self, db: &Db, state: DeliveryState, last: Option<Attempt>) -> Result<Write, StoreError> {
         let set = "SET #state = :state, #attempts = list_append(#attempts, :last) \
                    REMOVE #outbox, #due, #lease, #lease_until";
         self.held(db, set)?.bind("state", state)?.bind("last", Vec::from_iter(last))
     }
 
-    /// The write after a failed attempt: the next one is due at `next`.
+    /// The write after a failed attempt: the next one is due at `next`. Refused without the lease.
     pub(super) fn again(&self, db: &Db, next: Timestamp, last: Attempt) -> Result<Write, StoreError> {
         let set = "SET #not_before = :next, #due = :next, #attempts = list_append(#attempts, :last) \
                    REMOVE #lease, #lease_until";
         self.held(db, set)?.bind("next", next)?.bind("last", vec![last])
     }
 
-    /// The write that puts it off without an attempt.
+    /// The write that postpones it; the attempt does not count. Refused without the lease.
     pub(super) fn put_off(&self, db: &Db, next: Timestamp) -> Result<Write, StoreError> {
         let set = "SET #not_before = :next, #due = :next, #tries = #tries - :one REMOVE #lease, #lease_until";
         self.held(db, set)?.bind("next", next)?.bind("one", 1)
     }
 
-    /// The write that starts a new round of a delivery that is over, with the same event. Refused if somebody else did.
+    /// The write that starts a new round of an ended delivery, with the same event. Refused if somebody else did.
     pub(super) fn replayed(&self, db: &Db, now: Timestamp) -> Result<Write, StoreError> {
         let latest = self.attempts.len().saturating_sub(MOST_ATTEMPTS - MAX_TRIES as usize);
         let next = Delivery {
@@ -256,7 +256,7 @@ impl Delivery {
             .bind("queued", self.queued)
     }
 
-    /// When the attempt after this failed one is due; `None` if there is none. What an owner tries out is tried once.
+    /// When the next attempt is due after this failed one. `None` if there is none. A test event is tried once.
     pub(super) fn next_after(&self, retry_after: Option<Duration>, now: Timestamp) -> Option<Timestamp> {
         let wait = if self.kind == EventKind::Test { None } else { wait_after(self.tries, retry_after) };
         wait.map(|wait| now.plus(wait))
@@ -272,7 +272,7 @@ pub async fn load(
     db.get_latest(&db.tables.agents, key(agent, endpoint, event)).await
 }
 
-/// An endpoint's deliveries, newest first, those behind `after` if it is given.
+/// An endpoint's deliveries, newest first; with `after`, only older ones.
 pub async fn list(
     db: &Db,
     agent: AgentId,
@@ -293,7 +293,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_plan_is_the_contracts() {
+    fn the_retry_plan_and_retry_after_give_the_wait() {
         let waits: Vec<Option<u64>> =
             (1..=6).map(|tries| wait_after(tries, None).map(|wait| wait.as_secs() / 60)).collect();
         assert_eq!(waits, [Some(1), Some(5), Some(30), Some(120), Some(600), None]);
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_leads_back_to_its_delivery() {
+    fn a_key_gives_its_delivery() {
         let agent = AgentId::of(Address::ZERO);
         let event = Event::new(agent, EventKind::Test, "a", Timestamp::from_secs(1), json!({}));
         let endpoint = EndpointId::random();

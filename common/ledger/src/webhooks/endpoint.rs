@@ -1,6 +1,6 @@
-//! An address an agent named: what it wants to be told, and how it has been lately.
+//! An address that an agent registered: its subscriptions, and its recent health.
 //!
-//! One item of the agents table, `AGENT#<agent>` / `WEBHOOK#<ulid>`. Its secrets are numbers only (see
+//! One item of the agents table, `AGENT#<agent>` / `WEBHOOK#<ulid>`. It stores only the numbers of its secrets (see
 //! [`super::secret`]).
 
 use std::time::Duration;
@@ -14,14 +14,14 @@ use serde::{Deserialize, Serialize};
 use super::EventKind;
 use super::secret::{Secret, SigningKey};
 
-/// Most endpoints of one agent: what a raised event writes at most.
+/// Most endpoints of one agent, and so the most writes per event.
 pub const MAX_ENDPOINTS: usize = 10;
-/// A rotated secret signs for so long beside the new one, if nothing else is said.
+/// Default time for which a rotated secret still signs beside the new one.
 pub const OVERLAP: Duration = Duration::from_secs(24 * 3600);
-/// Most secrets that sign at once: the newest ones of rotations that follow each other closely.
+/// Most secrets that sign at once. After several quick rotations the newest ones do.
 const MOST_SECRETS: usize = 4;
 
-/// Why an endpoint takes nothing.
+/// Why an endpoint is disabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Disabled {
@@ -30,38 +30,38 @@ pub enum Disabled {
     Gone,
 }
 
-/// A secret that was rotated away and still signs.
+/// A rotated secret that still signs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Older {
     pub number: u32,
     pub until: Timestamp,
 }
 
-/// An endpoint as it is stored.
+/// The stored endpoint.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Endpoint {
     pub id: EndpointId,
     pub agent: AgentId,
     pub url: String,
-    /// What it wants; empty is everything.
+    /// Subscribed types; empty means all.
     #[serde(default)]
     pub events: Vec<EventKind>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disabled: Option<Disabled>,
-    /// Number of the secret that is shown and signs.
+    /// Number of the current secret.
     pub secret: u32,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub older: Vec<Older>,
     pub created: Timestamp,
     pub updated: Timestamp,
-    /// Raised by each change of its owner: who changes it has seen the latest.
+    /// Number of changes (not counting `strikes` and `resting`). A change from an older revision is refused.
     pub revision: u32,
-    /// Attempts in a row that waited in vain for the receiver.
+    /// Attempts in a row that failed slowly.
     #[serde(default)]
     pub strikes: u32,
-    /// Until then nothing is sent, because the receiver did not answer at all.
+    /// Nothing is sent before this time, because the receiver was too slow or did not answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resting: Option<Timestamp>,
 }
@@ -75,7 +75,7 @@ fn key(agent: AgentId, id: EndpointId) -> Key {
 }
 
 impl Endpoint {
-    /// An endpoint with its first secret that wants these events, and nothing else known of it yet.
+    /// A new endpoint with its first secret, subscribed to these events.
     pub fn new(id: EndpointId, agent: AgentId, url: String, events: Vec<EventKind>, now: Timestamp) -> Endpoint {
         Endpoint {
             id,
@@ -98,13 +98,13 @@ impl Endpoint {
         self.disabled.is_none() && (self.events.is_empty() || self.events.contains(&kind))
     }
 
-    /// What a delivery at `now` is signed with, the newest first.
+    /// The secrets that sign at `now`, the newest first.
     pub fn secrets(&self, keys: &SigningKey, now: Timestamp) -> Vec<Secret> {
         let older = self.older.iter().filter(|older| now < older.until).map(|older| older.number);
         std::iter::once(self.secret).chain(older).map(|number| keys.secret(self.agent, self.id, number)).collect()
     }
 
-    /// The same with a new secret; the ones before sign for `overlap` beside it, or with none no more.
+    /// The endpoint with a new secret. The older ones sign beside it for `overlap`, or stop at once if it is zero.
     pub fn rotated(&self, overlap: Duration, now: Timestamp) -> Endpoint {
         let mut older = Vec::new();
         if !overlap.is_zero() {
@@ -116,17 +116,17 @@ impl Endpoint {
     }
 }
 
-/// The agent's endpoints, at most [`MAX_ENDPOINTS`]: half a read unit for an agent that has none.
+/// The agent's endpoints, at most [`MAX_ENDPOINTS`]. Costs half a read unit for an agent that has none.
 pub async fn of_agent(db: &Db, agent: AgentId) -> Result<Vec<Endpoint>, StoreError> {
     db.query(Query::prefixed(&db.tables.agents, &partition(agent), "WEBHOOK#", MAX_ENDPOINTS)?).await
 }
 
-/// As the latest change left it.
+/// The endpoint, from a strongly consistent read.
 pub async fn load(db: &Db, agent: AgentId, id: EndpointId) -> Result<Option<Endpoint>, StoreError> {
     db.get_latest(&db.tables.agents, key(agent, id)).await
 }
 
-/// How many endpoints an agent ever made.
+/// How many endpoints an agent has ever created.
 #[derive(Default, Serialize, Deserialize)]
 struct Made {
     made: u32,
@@ -136,16 +136,16 @@ fn made_key(agent: AgentId) -> Key {
     Key::new(partition(agent), "WEBHOOKS")
 }
 
-/// The write that puts an endpoint of the configuration, as it is there.
+/// The write that stores an endpoint from the configuration, replacing the stored one.
 pub fn configured(db: &Db, endpoint: &Endpoint) -> Result<Write, StoreError> {
     Write::put(&db.tables.agents, key(endpoint.agent, endpoint.id), endpoint)
 }
 
-/// Keeps a new endpoint, unless there are too many.
+/// Stores a new endpoint. `false` if there are too many.
 pub async fn create(db: &Db, endpoint: &Endpoint) -> Result<bool, StoreError> {
     let agent = endpoint.agent;
     loop {
-        // Who counts the endpoints must be the next to make one: so the count is exact, however many are made at once.
+        // The number of endpoints ever created is the condition of the write, so the limit holds under concurrency.
         let made: Made = db.get_latest(&db.tables.agents, made_key(agent)).await?.unwrap_or_default();
         let query = Query::prefixed(&db.tables.agents, &partition(agent), "WEBHOOK#", MAX_ENDPOINTS)?.latest();
         if db.query::<Endpoint>(query).await?.len() >= MAX_ENDPOINTS {
@@ -163,8 +163,8 @@ pub async fn create(db: &Db, endpoint: &Endpoint) -> Result<bool, StoreError> {
     }
 }
 
-/// Changes an endpoint from how it is now, whoever else changes it: the endpoint as it was left, or `None` if there is
-/// none.
+/// Changes an endpoint, and repeats if somebody else changed it meanwhile. Returns the changed endpoint, or `None` if
+/// there is none.
 pub async fn change(
     db: &Db,
     agent: AgentId,
@@ -178,20 +178,20 @@ pub async fn change(
         let put = Write::put(&db.tables.agents, key(agent, id), &next)?;
         match db.write(put.only_if("#revision = :seen").bind("seen", seen.revision)?).await {
             Ok(_) => return Ok(Some(next)),
-            // Somebody else changed or deleted it: of that, once more.
+            // Somebody else changed or deleted it: try again.
             Err(WriteError::Refused(_)) => {}
             Err(WriteError::Failed(error)) => return Err(error),
         }
     }
 }
 
-/// Deletes an endpoint, if there is one. What is on its way to it is cancelled when its time comes.
+/// Deletes an endpoint, if there is one. Its open deliveries are cancelled when they are due.
 pub async fn delete(db: &Db, agent: AgentId, id: EndpointId) -> Result<bool, StoreError> {
     db.write_if(Write::delete(&db.tables.agents, key(agent, id)).only_if("attribute_exists(#pk)")).await
 }
 
-/// The write that disables an endpoint whose receiver is gone. Refused if its owner has given it another address since,
-/// or if it is disabled already.
+/// The write that disables an endpoint whose receiver answered 410. Refused if its owner has changed the URL since, or if
+/// it is disabled already.
 pub(super) fn disable(db: &Db, seen: &Endpoint) -> Result<Write, StoreError> {
     let write = Write::update(
         &db.tables.agents,
@@ -202,13 +202,12 @@ pub(super) fn disable(db: &Db, seen: &Endpoint) -> Result<Write, StoreError> {
     write.bind("gone", Disabled::Gone)?.bind("one", 1)?.bind("url", &seen.url)
 }
 
-/// How long a receiver rests after so many attempts in a row that waited for it in vain: half a minute, doubled each time
-/// up to eight.
+/// How long an endpoint rests after `strikes` slow failures in a row: 30 seconds, doubled each time, at most 8 minutes.
 pub(super) fn rest_after(strikes: u32) -> Duration {
     Duration::from_secs(15 << strikes.clamp(1, 5))
 }
 
-/// The write after an attempt that waited in vain: nothing is sent to the endpoint before its rest is over.
+/// The write after a slow failure: nothing is sent to the endpoint before its rest is over.
 pub(super) fn strike(db: &Db, seen: &Endpoint, now: Timestamp) -> Result<Write, StoreError> {
     let strikes = seen.strikes.saturating_add(1);
     Write::update(&db.tables.agents, key(seen.agent, seen.id), "SET #strikes = :strikes, #resting = :until")
@@ -217,7 +216,7 @@ pub(super) fn strike(db: &Db, seen: &Endpoint, now: Timestamp) -> Result<Write, 
         .bind("until", now.plus(rest_after(strikes)))
 }
 
-/// The write that takes the one attempt after a rest: until it is known what came of it, others go on resting.
+/// The write that takes the one trial attempt after a rest. Other deliveries wait until its outcome is known.
 pub(super) fn probe(db: &Db, seen: &Endpoint, until: Timestamp) -> Result<Write, StoreError> {
     Write::update(&db.tables.agents, key(seen.agent, seen.id), "SET #resting = :until")
         .only_if("#resting = :seen")
@@ -225,7 +224,7 @@ pub(super) fn probe(db: &Db, seen: &Endpoint, until: Timestamp) -> Result<Write,
         .bind("seen", seen.resting)
 }
 
-/// The write after an answer: no more rest.
+/// The write after an attempt that was delivered or failed quickly: the rest is over.
 pub(super) fn recovered(db: &Db, seen: &Endpoint) -> Result<Write, StoreError> {
     Write::update(&db.tables.agents, key(seen.agent, seen.id), "SET #strikes = :none REMOVE #resting")
         .only_if("attribute_exists(#pk)")
@@ -244,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn old_secrets_sign_until_their_overlap_is_over() {
+    fn old_secrets_sign_until_their_overlap_ends() {
         let keys = SigningKey::new(&[7; 32]);
         let at = |secs| Timestamp::from_secs(secs);
         let count = |endpoint: &Endpoint, secs| endpoint.secrets(&keys, at(secs)).len();
@@ -259,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn wants_what_it_named_while_it_is_enabled() {
+    fn an_enabled_endpoint_wants_only_its_subscriptions() {
         let all = endpoint();
         assert!(all.wants(EventKind::RequestFailed));
         let some = Endpoint { events: vec![EventKind::OrderCreate], ..endpoint() };

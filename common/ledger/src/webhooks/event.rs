@@ -1,11 +1,11 @@
-//! What happened, as a receiver is told of it.
+//! Events that receivers are told about.
 
 use base::clock::Timestamp;
 use base::ids::{AgentId, EventId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// What can be subscribed to. Names are the wire's; a new one needs no change of the stored ones.
+/// The type of an event. The names are the wire's and are stored; adding one does not change the stored ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum EventKind {
     #[serde(rename = "request.completed")]
@@ -20,18 +20,18 @@ pub enum EventKind {
     ApprovalDecided,
     #[serde(rename = "payout.completed")]
     PayoutCompleted,
-    /// Events of a checkout, in the form of ACP (contract §24).
+    /// Events of a checkout, in the format of ACP (Agentic Commerce Protocol).
     #[serde(rename = "order_create")]
     OrderCreate,
     #[serde(rename = "order_update")]
     OrderUpdate,
-    /// Sent when its owner asks for it, whatever the endpoint subscribed to.
+    /// Sent when the owner asks for it, regardless of the subscription.
     #[serde(rename = "webhook.test")]
     Test,
 }
 
 impl EventKind {
-    /// What an endpoint may subscribe to, with what it means.
+    /// The types an endpoint may subscribe to, with their descriptions.
     pub const SUBSCRIBABLE: [(EventKind, &'static str); 8] = [
         (EventKind::RequestCompleted, "A job of yours is done"),
         (EventKind::RequestFailed, "A job of yours failed"),
@@ -57,38 +57,38 @@ impl EventKind {
         }
     }
 
-    /// The kind of this name that an endpoint may subscribe to.
+    /// The subscribable type with this name.
     pub fn subscribable(name: &str) -> Option<EventKind> {
         EventKind::SUBSCRIBABLE.iter().map(|(kind, _)| *kind).find(|kind| kind.as_str() == name)
     }
 
-    /// Whether ACP says what the body and the header of its own look like.
+    /// Whether ACP defines the body, and requires its own signature header.
     pub fn is_order(self) -> bool {
         matches!(self, EventKind::OrderCreate | EventKind::OrderUpdate)
     }
 }
 
-/// Something to tell an agent's receivers.
+/// An event for an agent's receivers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
     pub id: EventId,
     pub kind: EventKind,
-    /// Whose endpoints are told.
+    /// The agent whose endpoints are told.
     pub agent: AgentId,
     pub happened: Timestamp,
-    /// An object. It says what to read, and is no place for results or secrets: whoever holds the endpoint reads it.
+    /// A JSON object that says what to read. Never put results or secrets here: the endpoint's operator reads it.
     pub data: Value,
 }
 
 impl Event {
-    /// `cause` names what it is about (a job, a session and its version), `happened` when: both are the same however often
+    /// `cause` names the subject (a job, a session and its version), `happened` the time. Both must be the same each time
     /// the event is raised.
     pub fn new(agent: AgentId, kind: EventKind, cause: &str, happened: Timestamp, data: Value) -> Event {
         Event { id: EventId::of(agent, kind.as_str(), cause, happened), kind, agent, happened, data }
     }
 
-    /// The body every attempt sends, to the byte. Both sets of members: the contract's (§28) and Standard Webhooks'; of
-    /// an order, ACP's two and nothing else.
+    /// The body that every attempt sends, byte for byte. It has `created_at` and, for Standard Webhooks, `timestamp`. An
+    /// order has only ACP's two members.
     pub fn body(&self) -> String {
         if self.kind.is_order() {
             return json!({"type": self.kind, "data": self.data}).to_string();
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_spelt_as_they_are_stored() {
+    fn kinds_serialise_as_their_wire_names() {
         for (kind, _) in EventKind::SUBSCRIBABLE {
             assert_eq!(json!(kind), json!(kind.as_str()));
             assert_eq!(EventKind::subscribable(kind.as_str()), Some(kind));
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_has_acps_body_and_the_rest_have_both() {
+    fn an_order_has_the_acp_body_and_other_events_have_both_member_sets() {
         let event = |kind| {
             let event = Event::new(AgentId::of(Address::ZERO), kind, "a", Timestamp::from_secs(1), json!({"x": 1}));
             serde_json::from_str::<Value>(&event.body()).unwrap()

@@ -1,4 +1,4 @@
-//! What callers may send for an endpoint.
+//! Request bodies for endpoints.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use url::Url;
 use super::EventKind;
 use super::endpoint::{Disabled, Endpoint, OVERLAP};
 
-/// Most deliveries of a page.
+/// Largest page of deliveries.
 pub const MOST_DELIVERIES: usize = 100;
-/// Everything, as a subscription.
+/// Subscribes to all events.
 pub const ALL: &str = "*";
-/// What a subscription may name: [`ALL`], and each event.
+/// The names a subscription may contain: [`ALL`], and each event.
 const NAMES: [&str; EventKind::SUBSCRIBABLE.len() + 1] = {
     let mut names = [ALL; EventKind::SUBSCRIBABLE.len() + 1];
     let mut next = 0;
@@ -33,23 +33,23 @@ const DESCRIPTION: Kind = Kind::Text { min: 0, max: 200, format: None };
 /// The body of `POST /v1/webhooks`.
 pub static CREATE: &[Field] = &[
     Field::required("url", URL, "Where events are posted: https, on port 80 or 443"),
-    Field::optional("events", EVENTS, "What to post; everything, if it is left out or has *"),
+    Field::optional("events", EVENTS, "The events to post; all of them if this is left out or contains *"),
     Field::optional("description", DESCRIPTION, "What it is for"),
 ];
-/// The body of `PATCH /v1/webhooks/{id}`, beside `enabled`, a boolean.
+/// The body of `PATCH /v1/webhooks/{id}`, without its boolean `enabled`.
 pub static CHANGE: &[Field] = &[
     Field::optional("url", URL, "Where events are posted: https, on port 80 or 443"),
-    Field::optional("events", EVENTS, "What to post; everything, if it has *"),
+    Field::optional("events", EVENTS, "The events to post; all of them if this contains *"),
     Field::optional("description", DESCRIPTION, "What it is for"),
 ];
 /// The body of `POST /v1/webhooks/{id}/rotate-secret`.
 pub static ROTATE: &[Field] = &[Field::optional(
     "overlap_hours",
     Kind::Integer { min: 0, max: 168 },
-    "For how long the old secret signs too; 24",
+    "How many hours the old secret still signs beside the new one; 24 if left out",
 )];
 
-/// A checked body: what is named is to be changed.
+/// A validated body: the members that are present are changed.
 #[derive(Debug, Default, PartialEq)]
 pub struct Draft {
     pub url: Option<String>,
@@ -58,8 +58,8 @@ pub struct Draft {
     pub enabled: Option<bool>,
 }
 
-/// Judges an address for webhooks by its text only; where it leads is judged again whenever it is called. What is only
-/// let through by `policy` is an address of the development runner's, and need not be https.
+/// Checks the text of a webhook URL; the address it resolves to is checked at each delivery. A URL that only `policy`
+/// allows is one of the development runner and need not be https.
 pub fn check_address(text: &str, policy: &FetchPolicy) -> Result<Url, String> {
     let url = check_url(text, policy).map_err(|refused| refused.to_string())?;
     let is_local = check_url(text, &FetchPolicy::default()).is_err();
@@ -72,7 +72,7 @@ impl Draft {
         body: &Map<String, Value>,
         policy: &FetchPolicy,
     ) -> Result<Draft, Vec<FieldError>> {
-        // `null` says nothing, but may be said of what is optional.
+        // `null` counts as absent for optional members.
         let optional = |name: &str| fields.iter().any(|field| field.name == name && !field.required);
         let given: Map<String, Value> = body
             .iter()
@@ -111,7 +111,7 @@ impl Draft {
         if errors.is_empty() { Ok(draft) } else { Err(errors) }
     }
 
-    /// A new endpoint. `None` without a URL, which the form of a new one demands.
+    /// A new endpoint. `None` without a URL, which [`CREATE`] requires.
     pub fn endpoint(self, agent: AgentId, now: Timestamp) -> Option<Endpoint> {
         let new = Endpoint::new(EndpointId::random(), agent, self.url?, self.events.unwrap_or_default(), now);
         Some(Endpoint {
@@ -121,7 +121,7 @@ impl Draft {
         })
     }
 
-    /// The endpoint with what is named changed. Enabling it, or giving it another address, ends its rest.
+    /// Applies the change. Enabling the endpoint, or changing its URL, ends its rest.
     pub fn apply(&self, before: &Endpoint) -> Endpoint {
         let mut after = before.clone();
         if let Some(url) = &self.url {
@@ -146,7 +146,7 @@ impl Draft {
     }
 }
 
-/// For how long the old secret signs beside a new one.
+/// How long the old secret signs beside the new one.
 pub fn overlap(body: &Map<String, Value>) -> Result<Duration, Vec<FieldError>> {
     let given = body.iter().filter(|(_, value)| !value.is_null()).map(|(n, v)| (n.clone(), v.clone())).collect();
     let kept = validate(ROTATE, &given)?;
@@ -165,13 +165,13 @@ mod tests {
     }
 
     #[test]
-    fn names_are_those_of_the_events() {
+    fn subscription_names_are_the_event_names() {
         let kinds: Vec<&str> = EventKind::SUBSCRIBABLE.iter().map(|(kind, _)| kind.as_str()).collect();
         assert_eq!(NAMES[1..], kinds);
     }
 
     #[test]
-    fn every_wrong_member_is_named() {
+    fn every_wrong_member_is_reported() {
         let good =
             read(json!({"url": "https://Example.org/hook#x", "events": ["order_create", "order_create"]})).unwrap();
         assert_eq!(good.url.as_deref(), Some("https://example.org/hook#x"));

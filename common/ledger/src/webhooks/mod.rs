@@ -1,47 +1,46 @@
-//! Outgoing webhooks: what happened to an agent, posted to the addresses it named.
+//! Outgoing webhooks: events of an agent, posted to the endpoints it registered.
 //!
-//! | file | what |
+//! | module | content |
 //! |---|---|
-//! | [`event`] | what happened: its id, its type, the body a receiver reads |
-//! | [`endpoint`] | an address an agent named: what it wants, its secrets, whether it rests |
-//! | [`form`] | what callers may send for one |
-//! | [`secret`] | secrets, which no table holds, and the headers made with them |
-//! | [`delivery`] | one event on its way to one endpoint: states, the retry plan, the log of attempts |
-//! | [`outbox`] | how a caller puts an event in with its own transaction; what the sweeper sends again |
-//! | [`courier`] | takes a delivery, posts it, and writes down what became of it |
+//! | [`event`] | an event: its id, its type, the body |
+//! | [`endpoint`] | a registered address: subscriptions, secrets, rest after timeouts |
+//! | [`form`] | request bodies for endpoints |
+//! | [`secret`] | secrets (never stored) and the signed headers |
+//! | [`delivery`] | one event for one endpoint: states, retry plan, log of attempts |
+//! | [`outbox`] | writes an event with the caller's transaction; the sweeper |
+//! | [`courier`] | leases a delivery, posts it, and stores the outcome |
 //! | [`view`] | endpoints and deliveries as their owner reads them |
 //!
-//! # For who raises an event
+//! # How to raise an event
 //!
 //! ```text
 //! let event = Event::new(agent, EventKind::OrderCreate, &cause, happened, data);
-//! let outgoing = outbox::put(db, &event, now).await?;     // one cheap read; empty if nobody listens
+//! let outgoing = outbox::put(db, &event, now).await?;     // one cheap read; empty if nobody subscribed
 //! writes.extend(outgoing.writes());                       // at most ten, in the caller's own transaction
 //! db.transact(&writes).await?;
-//! outgoing.announce(queue).await;                         // only for speed: the sweeper does it within a minute
+//! outgoing.announce(queue).await;                         // optional: without it the sweeper sends within a minute
 //! ```
 //!
-//! `cause` and `happened` name the event: the same two give the same id, and the write of an event that is there already
-//! is refused. So what may be raised again (a stream that is read twice) goes through [`outbox::Outgoing::keep`], which
-//! takes a refusal for done; in a caller's transaction, a refusal of one of these writes means that the whole was done
-//! before.
+//! `cause` and `happened` determine the event's id. The write of an event that exists already is refused. So an event that
+//! may be raised again (from a stream that is read twice) goes through [`outbox::Outgoing::keep`], which treats a refusal
+//! as done. In a caller's transaction, a refusal of one of these writes means that the whole transaction was done before.
 //!
-//! # What dies where
+//! # What happens on failures
 //!
-//! | what dies or is lost | what is found |
+//! | what fails | consequence |
 //! |---|---|
-//! | the caller, before its transaction | nothing: neither the change nor the event happened |
-//! | the caller, after it, before the queue has the message | a delivery that is due: the sweeper sends it, within a minute |
-//! | the message | the same |
-//! | a message that comes twice, or two workers with one delivery | one takes the lease, the other has nothing to do |
-//! | the worker, before the receiver has the request | a lease that lapses after a minute; that attempt counts, and the sweeper sends the next |
-//! | the worker, after the receiver had it | the same: the receiver sees the event again, with the same `webhook-id` |
-//! | the write of what became of an attempt | the same |
-//! | the message of the next attempt | the row is due at its time: the sweeper sends it |
-//! | the receiver, for good | after the sixth attempt the delivery is `dead` and its owner is told (contract §14); `replay` starts it anew |
-//! | the endpoint, meanwhile disabled or deleted | the delivery is `cancelled`, without an attempt |
+//! | the caller dies before its transaction | nothing: neither the change nor the event happened |
+//! | the caller dies after it, before the message is queued | the delivery is due: the sweeper sends it within a minute |
+//! | the message is lost | the same |
+//! | a message comes twice, or two workers get one delivery | one takes the lease, the other does nothing |
+//! | the worker dies before the receiver has the request | the lease expires after a minute; the attempt counts, and the sweeper sends the next |
+//! | the worker dies after the receiver has it | the same: the receiver gets the event again, with the same `webhook-id` |
+//! | the write of an attempt's outcome | the same |
+//! | the message of the next attempt is lost | the row is due at its time: the sweeper sends it |
+//! | the receiver, permanently | after the sixth attempt the delivery is `dead` and its owner gets a notification; `replay` restarts it |
+//! | the endpoint was disabled or deleted meanwhile | the delivery is `cancelled`, without an attempt |
 //!
-//! An event is delivered at least once, and events come in no promised order.
+//! An event is delivered at least once. The order of events is not guaranteed.
 
 pub mod courier;
 pub mod delivery;

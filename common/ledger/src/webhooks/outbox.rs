@@ -1,4 +1,4 @@
-//! How an event gets on its way, and how one that was left lying is found.
+//! Puts events into the outbox, and sweeps deliveries that are due.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -19,24 +19,24 @@ use super::{Event, endpoint};
 
 /// Deliveries taken from one shard in one sweep.
 const PER_SHARD: usize = 200;
-/// So many are written at the same time.
+/// Concurrent writes.
 const AT_ONCE: usize = 10;
-/// A delivery that was asked for again is left alone for this long.
+/// A swept delivery is not swept again for this long.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
 
-/// An event on its way to its agent's endpoints, not yet written. Empty if none wants it.
+/// An event's deliveries, not yet written. Empty if no endpoint wants the event.
 #[derive(Debug, Default)]
 pub struct Outgoing {
     writes: Vec<Write>,
     messages: Vec<Message>,
 }
 
-/// Looks up who wants the event: half a read unit if nobody does.
+/// Looks up the endpoints that want the event. Costs half a read unit if there are none.
 pub async fn put(db: &Db, event: &Event, now: Timestamp) -> Result<Outgoing, StoreError> {
     put_all(db, std::slice::from_ref(event), now).await
 }
 
-/// The same of several events, with one look for each agent.
+/// Like [`put`], for several events, with one query per agent.
 pub async fn put_all(db: &Db, events: &[Event], now: Timestamp) -> Result<Outgoing, StoreError> {
     let (mut known, mut outgoing) = (HashMap::new(), Outgoing::default());
     for event in events {
@@ -50,7 +50,7 @@ pub async fn put_all(db: &Db, events: &[Event], now: Timestamp) -> Result<Outgoi
     Ok(outgoing)
 }
 
-/// The same for endpoints that are known.
+/// Like [`put`], for known endpoints.
 pub fn to(
     db: &Db,
     event: &Event,
@@ -70,21 +70,21 @@ impl Outgoing {
         self.writes.is_empty()
     }
 
-    /// The writes for the caller's own transaction, at most [`endpoint::MAX_ENDPOINTS`]. One of them is refused only if
-    /// this event was put before.
+    /// The writes for the caller's transaction, at most [`endpoint::MAX_ENDPOINTS`] per event. One of them is refused only
+    /// if this event was put before.
     pub fn writes(&self) -> impl Iterator<Item = Write> {
         self.writes.iter().cloned()
     }
 
-    /// Several at once, for one [`Outgoing::keep`] or [`Outgoing::announce`].
+    /// Joins two, for one [`Outgoing::keep`] or [`Outgoing::announce`].
     pub fn and(mut self, other: Outgoing) -> Outgoing {
         self.writes.extend(other.writes);
         self.messages.extend(other.messages);
         self
     }
 
-    /// Writes it alone, for events that belong to no transaction. What is there already stays as it is, so that an event
-    /// may be kept again and again.
+    /// Writes the deliveries outside a transaction. Existing ones stay as they are, so it may be called again for the same
+    /// event.
     pub async fn keep(&self, db: &Db) -> Result<(), StoreError> {
         for writes in self.writes.chunks(AT_ONCE) {
             for written in join_all(writes.iter().map(|write| db.write(write.clone()))).await {
@@ -97,8 +97,8 @@ impl Outgoing {
         Ok(())
     }
 
-    /// Asks for what was written to be delivered now. A message that is lost is the sweeper's to send again, so this
-    /// never fails its caller; whoever may not write to the queue need not call it.
+    /// Queues the deliveries now. It never fails: the sweeper sends what could not be queued. A caller without access to
+    /// the queue need not call it.
     pub async fn announce(&self, queue: &dyn Queue) {
         for message in &self.messages {
             send_or_log(queue, message, Duration::ZERO).await;
@@ -116,7 +116,7 @@ pub(super) async fn send_or_log(queue: &dyn Queue, message: &Message, after: Dur
     }
 }
 
-/// Starts a delivery that is over anew, with the same event. `false` if somebody else just did.
+/// Restarts a delivery that has ended, with the same event. `false` if somebody else just did.
 pub async fn replay(db: &Db, queue: &dyn Queue, found: &Delivery, now: Timestamp) -> Result<bool, StoreError> {
     match db.write(found.replayed(db, now)?).await {
         Ok(_) => {}
@@ -153,14 +153,15 @@ pub async fn is_empty(db: &Db) -> Result<bool, StoreError> {
     Ok(true)
 }
 
-/// Sends every delivery that is due again: how many.
+/// Queues every due delivery again. Returns how many.
 pub async fn sweep(db: &Db, queue: &dyn Queue, now: Timestamp) -> Result<u32, StoreError> {
     let outbox = outbox(db);
     let mut sent = 0;
     for shard in 0..OUTBOX_SHARDS {
         for open in db.query::<Open>(outbox.items(&delivery::outbox_shard(shard), now, PER_SHARD)?).await? {
             let Some((agent, endpoint, event)) = delivery::of_key(&open.pk, &open.sk) else { continue };
-            // Moved first: of two sweepers one sends, and a delivery whose message is lost again comes back.
+            // The due time is moved first, so only one of two sweepers sends, and a delivery whose message is lost is due
+            // again.
             let key = delivery::key(agent, endpoint, event);
             if outbox.look_again_at(db, key, open.due, now.plus(LOOK_AGAIN)).await? {
                 send_or_log(queue, &message(agent, endpoint, event), Duration::ZERO).await;

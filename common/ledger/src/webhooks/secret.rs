@@ -1,7 +1,7 @@
 //! Secrets of endpoints, and the headers of a signed delivery.
 //!
-//! A secret is derived from the service's own and kept nowhere, so that no table holds one: it follows from the endpoint
-//! and a number that each rotation raises.
+//! Secrets are never stored. Each is derived from a secret of the service, the endpoint, and a number that each rotation
+//! raises.
 
 use base::clock::Timestamp;
 use base::digest::{self, sha256_parts};
@@ -10,11 +10,11 @@ use base::ids::{AgentId, EndpointId};
 use evm::Word;
 use ring::hmac;
 
-/// What secrets of endpoints are derived from (`ServiceKeys::webhooks`).
+/// The key from which the endpoints' secrets are derived (`ServiceKeys::webhooks`).
 #[derive(Clone)]
 pub struct SigningKey(hmac::Key);
 
-/// The 32 bytes a delivery is signed with.
+/// The 32 bytes that sign a delivery.
 pub struct Secret(Word);
 
 impl SigningKey {
@@ -29,12 +29,12 @@ impl SigningKey {
 }
 
 impl Secret {
-    /// One that is configured.
+    /// A secret from the configuration.
     pub fn of(key: Word) -> Secret {
         Secret(key)
     }
 
-    /// As its owner is shown it, once: the form of Standard Webhooks.
+    /// The text its owner is shown once, in the format of Standard Webhooks.
     pub fn to_text(&self) -> String {
         format!("whsec_{}", base64_standard(&self.0))
     }
@@ -44,23 +44,23 @@ fn mac(secret: &[u8], text: &str) -> [u8; 32] {
     digest::hmac(&hmac::Key::new(hmac::HMAC_SHA256, secret), text.as_bytes())
 }
 
-/// A signature of Standard Webhooks, as `webhook-signature` lists it.
+/// A Standard Webhooks signature, as listed in `webhook-signature`.
 pub fn standard(secret: &[u8], id: &str, at: i64, body: &str) -> String {
     format!("v1,{}", base64_standard(&mac(secret, &format!("{id}.{at}.{body}"))))
 }
 
-/// What is signed.
+/// The message to sign.
 pub struct Message<'a> {
     /// The event's id.
     pub id: &'a str,
     pub body: &'a str,
-    /// An order's event carries ACP's header.
+    /// An order's event also gets ACP's header.
     pub is_order: bool,
 }
 
-/// The headers of an attempt at `now`, signed with each of these secrets (several while a rotation lasts): those of
-/// Standard Webhooks, and beside them the contract's (§28), `X-<ServiceName>-Signature: t=<unix>,v1=<hex>` over
-/// `<t>.<body>` with `X-Webhook-Id`; of an order, ACP's `Merchant-Signature` of the same form.
+/// The headers of an attempt at `now`, signed with each secret (several during a rotation). There are those of Standard
+/// Webhooks, and our own: `X-Webhook-Id` and `X-<ServiceName>-Signature: t=<unix>,v1=<hex>` over `<t>.<body>`. An
+/// order also gets ACP's `Merchant-Signature` in the same format.
 pub fn headers(message: &Message<'_>, secrets: &[Secret], service_name: &str, now: Timestamp) -> Vec<(String, String)> {
     let (id, body, at) = (message.id, message.body, now.secs());
     let standard: Vec<String> = secrets.iter().map(|secret| standard(&secret.0, id, at, body)).collect();
@@ -81,7 +81,7 @@ pub fn headers(message: &Message<'_>, secrets: &[Secret], service_name: &str, no
     headers
 }
 
-/// `x-<servicename>-signature`, in lower case as headers compare, of what of the name may stand in a header's.
+/// `x-<servicename>-signature` in lower case, without characters that a header name cannot have.
 pub fn own_header(service_name: &str) -> String {
     let name: String = service_name.chars().filter(|letter| letter.is_ascii_alphanumeric() || *letter == '-').collect();
     format!("x-{}-signature", if name.is_empty() { "service".to_owned() } else { name.to_ascii_lowercase() })
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_follows_from_its_endpoint_and_number() {
+    fn a_secret_depends_on_its_endpoint_and_number() {
         let key = SigningKey::new(&[7; 32]);
         let agent = AgentId::of(Address::ZERO);
         let (one, other) = (EndpointId::random(), EndpointId::random());
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(secret(one, 1).len(), "whsec_".len() + 44);
     }
 
-    /// The example that the reference libraries of Standard Webhooks are tested with.
+    /// The test vector of the Standard Webhooks reference libraries.
     #[test]
     fn signs_as_the_reference_libraries_do() {
         let secret = base::encoding::base64_any("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn while_a_rotation_lasts_both_secrets_sign_every_header() {
+    fn both_secrets_sign_every_header_during_a_rotation() {
         let secrets = [Secret([1; 32]), Secret([2; 32])];
         let message = Message { id: "evt_1", body: "{}", is_order: true };
         let headers = headers(&message, &secrets, "My Shop", Timestamp::from_secs(10));

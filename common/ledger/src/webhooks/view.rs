@@ -10,7 +10,7 @@ use super::delivery::{Attempt, Delivery, DeliveryState, Failure};
 use super::endpoint::{Disabled, Endpoint};
 use super::form::ALL;
 
-/// An endpoint.
+/// An endpoint, in answers.
 #[derive(Debug, Serialize)]
 pub struct EndpointView<'a> {
     pub id: EndpointId,
@@ -19,20 +19,20 @@ pub struct EndpointView<'a> {
     pub events: Vec<&'static str>,
     pub description: Option<&'a str>,
     pub enabled: bool,
-    /// Why it is not enabled.
+    /// Why it is disabled.
     pub disabled_reason: Option<Disabled>,
-    /// Since an attempt was waited for in vain, nothing is sent before then.
+    /// Nothing is sent before this time, because an attempt failed slowly.
     pub resting_until: Option<String>,
-    /// Until then secrets from before a rotation sign as well.
+    /// Until this time secrets from before a rotation sign as well.
     pub old_secret_until: Option<String>,
     pub created_at: String,
     pub updated_at: String,
-    /// Shown when it is made or rotated, and never again.
+    /// Shown only when it is created or rotated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
 }
 
-/// A delivery and what was tried.
+/// A delivery with its attempts, in answers.
 #[derive(Debug, Serialize)]
 pub struct DeliveryView<'a> {
     pub event_id: EventId,
@@ -43,10 +43,10 @@ pub struct DeliveryView<'a> {
     /// When this round of attempts began.
     pub queued_at: String,
     pub next_attempt_at: Option<String>,
-    /// Of this round.
+    /// Attempts in this round.
     pub attempts_made: u32,
     pub attempts: Vec<AttemptView<'a>>,
-    /// What is posted.
+    /// The body that is posted.
     pub payload: Option<&'a RawValue>,
 }
 

@@ -1,9 +1,9 @@
-//! An x402 facilitator: somebody else's fee wallet, over HTTP (`POST /verify`, `POST /settle`; x402.md §3).
+//! An x402 facilitator: another party's fee wallet, over HTTP (`POST /verify`, `POST /settle`).
 //!
-//! A facilitator is believed when it says yes. A no counts only in the words and statuses that facilitators are documented
-//! to give before they broadcast anything (the tables at the end), and the chain is asked whether the money came another way.
-//! After everything else the payment is pending until the chain shows it: the reference facilitator, for one, answers 400
-//! `Invalid request` to whatever goes wrong while it waits for a block.
+//! A facilitator's yes is trusted. Its no counts only with the codes and statuses that facilitators are documented to give
+//! before they broadcast anything (the tables at the end of this file), and then the chain is asked whether the money came
+//! another way. In all other cases the payment is pending until the chain shows it. For example, the reference
+//! facilitator answers 400 `Invalid request` for any failure while it waits for a block.
 
 use base::clock::{Clock, Timestamp};
 use evm::authorization::Authorization;
@@ -40,7 +40,7 @@ impl Facilitator {
         Facilitator { http, url: url.to_owned(), token, config, evidence, clock }
     }
 
-    /// The status, and the body if it is JSON.
+    /// The status, and the body if it is JSON (else null).
     async fn ask(&self, what: &str, authorization: &Authorization) -> Result<(u16, Value), PlainError> {
         let not_sent = |error: http::Error| PlainError::NotSent(error.to_string());
         let mut request = http::Request::post(format!("{}/{what}", self.url))
@@ -54,7 +54,8 @@ impl Facilitator {
         Ok((answer.status, serde_json::from_slice(&answer.body).unwrap_or_default()))
     }
 
-    /// The payment as x402 v2 has it, with the requirement we issued: rebuilt from what we hold, never passed on.
+    /// The payment in x402 v2, with the requirement we issued. It is rebuilt from our own data; the client's copy is not
+    /// passed on.
     fn question(&self, authorization: &Authorization) -> Value {
         let requirements = json!({
             "scheme": "exact",
@@ -86,7 +87,7 @@ impl Facilitator {
         })
     }
 
-    /// The chain is asked as well, whatever the facilitator says: not every one looks whether the payment was used.
+    /// Also asks the chain: not every facilitator checks whether the payment was used.
     async fn check(&self, payment: JobPayment<'_>, quoted_at: Option<Timestamp>) -> Verdict {
         let (answer, used) =
             tokio::join!(self.ask("verify", payment.authorization), self.evidence.used(payment, quoted_at, JUST_NOW));
@@ -105,7 +106,7 @@ impl Facilitator {
         match (answer["isValid"].as_bool(), refusal(word)) {
             (Some(true), _) => Verdict::Good,
             (Some(false), Some(reason)) => Verdict::Refused(reason),
-            // It does not say what is wrong with the payment: perhaps with itself.
+            // It does not say what is wrong with the payment. The fault may be its own.
             _ => Verdict::Unknown(format!("the facilitator could not verify the payment: {word:?}")),
         }
     }
@@ -120,7 +121,7 @@ impl Facilitator {
         let transaction = answer["transaction"].as_str().filter(|hash| hash.starts_with("0x")).map(str::to_owned);
         let word = answer["errorReason"].as_str().unwrap_or_default();
         match (answer["success"].as_bool(), transaction) {
-            // About another network or payer than was asked for, it proves nothing.
+            // An answer about another network or payer proves nothing.
             (Some(true), Some(transaction)) if self.is_about(&answer, authorization) => Settled::Yes { transaction },
             (None, None) if NOT_LET_IN.contains(&status) => {
                 Settled::NotSent(format!("the facilitator answered {status}"))
@@ -133,7 +134,7 @@ impl Facilitator {
         }
     }
 
-    /// Whether an answer, as far as it says, is about this payment on this network.
+    /// Whether network and payer in an answer, if present, are those of this payment.
     fn is_about(&self, answer: &Value, authorization: &Authorization) -> bool {
         let network = answer["network"].as_str();
         let payer = answer["payer"].as_str();
@@ -141,7 +142,7 @@ impl Facilitator {
             && payer.is_none_or(|payer| payer.parse() == Ok(authorization.from))
     }
 
-    /// It refused before it broadcast anything, for this reason.
+    /// The facilitator refused for this reason before it broadcast anything.
     async fn refused(&self, payment: JobPayment<'_>, reason: Reason) -> Settled {
         let why = async {
             Ok(match self.evidence.used(payment, None, LOOK_BACK_RANGES).await? {
@@ -149,7 +150,7 @@ impl Facilitator {
                 Use::ForAnother { transaction } => Settled::ForAnother { transaction },
                 Use::Otherwise => Settled::No(Reason::NonceUsed),
                 Use::Unused => match self.evidence.lacking(payment.authorization, reason).await? {
-                    // A use of the nonce that no block shows: perhaps it is the facilitator's own, on its way.
+                    // No block shows this use of the nonce. It may be the facilitator's own pending transaction.
                     Reason::NonceUsed => Settled::Pending { transaction: None },
                     reason => Settled::No(reason),
                 },
@@ -182,8 +183,8 @@ impl Settler for Facilitator {
         Box::pin(async move {
             let known = self.evidence.reconcile(payment, &self.clock).await.map_err(StoreError::new)?;
             Ok(Found::Known(match known {
-                // Not on chain: the same payload again, which a facilitator reconciles and does not repeat. What it was told
-                // the first time may be on its way, so that only the chain can say no.
+                // Not on chain: send the same payload again. A facilitator recognises it and does not repeat it. Its first
+                // transaction may still be on its way, so only the chain can say no.
                 Settled::Pending { transaction: None } => match self.submit(payment).await {
                     Settled::No(_) => Settled::Pending { transaction: None },
                     known => known,
@@ -194,11 +195,11 @@ impl Settler for Facilitator {
     }
 }
 
-/// Statuses of what stands before a facilitator: who is asking, where, how much. 400 is not one of them, nor is 429: some
-/// answer so when they fail after a broadcast.
+/// Statuses from checks in front of a facilitator (authentication, routing, size). 400 and 429 are not among them: some
+/// facilitators answer so when they fail after a broadcast.
 const NOT_LET_IN: [u16; 6] = [401, 403, 404, 405, 413, 415];
 
-/// The reason behind a word that facilitators give before they broadcast anything; `None` for every other word.
+/// The reason for a code that facilitators give only before they broadcast; `None` for every other code.
 fn refusal(word: &str) -> Option<Reason> {
     Some(match word {
         "insufficient_funds" | "insufficient_balance" | "invalid_exact_evm_insufficient_balance" => {
@@ -237,7 +238,7 @@ fn refusal(word: &str) -> Option<Reason> {
     })
 }
 
-/// A word in decimal digits.
+/// A word as decimal digits.
 fn decimal(word: &evm::Word) -> String {
     let mut digits = Vec::new();
     let mut rest = *word;
@@ -263,7 +264,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn decimals_read_back() {
+    fn decimals_round_trip() {
         for word in [[0; 32], word_from_u64(2_000), word_from_u64(u64::MAX), [0xff; 32]] {
             assert_eq!(parse_decimal_word(&decimal(&word)), Some(word));
         }
@@ -271,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn only_words_from_before_a_broadcast_are_refusals() {
+    fn only_error_codes_from_before_a_broadcast_are_refusals() {
         for (word, reason) in [
             ("insufficient_funds", Reason::InsufficientFunds),
             ("invalid_exact_evm_insufficient_balance", Reason::InsufficientFunds),

@@ -1,10 +1,8 @@
-//! Getting an authorization on chain. Two adapters behind one trait: an x402 [`facilitator`] over HTTP, and our own
-//! [`relayer`].
+//! Puts an authorization on chain. One trait, two adapters: an x402 [`facilitator`] over HTTP, and our own [`relayer`].
 //!
-//! The protocol with the caller (the jobs engine) is: *prepare* says what will be broadcast, the engine writes that
-//! down, *submit* broadcasts, the engine writes down what came of it. Whoever finds an intent without an outcome calls
-//! *reconcile*, which broadcasts nothing but what is written down. Where that was bid too low, it says what to write
-//! down and submit in its place (`payments::bid`).
+//! The caller is the jobs engine. *prepare* says what will be broadcast, and the engine stores it. *submit* broadcasts,
+//! and the engine stores the outcome. For an intent without an outcome, *reconcile* is called; it broadcasts only what is
+//! stored. If the stored bid has become too low, it returns the intent to store and submit instead (`payments::bid`).
 
 pub mod facilitator;
 pub mod relayer;
@@ -28,19 +26,19 @@ pub use facilitator::Facilitator;
 pub use relayer::Relayer;
 pub use tag::Tags;
 
-/// A signed payment, and the job that it pays for.
+/// A signed payment and the job it pays for.
 #[derive(Clone, Copy, Debug)]
 pub struct JobPayment<'a> {
     pub authorization: &'a Authorization,
     pub job: RequestId,
 }
 
-/// A transaction of our relayer, written down before it is broadcast: what is needed to sign the same bytes again, since
-/// signing is deterministic. (The bytes themselves would double the price of every write while they are kept.) With a
-/// facilitator there is no intent: what it does is found on chain by payer and nonce.
+/// A transaction of our relayer, stored before it is broadcast. It holds what is needed to sign the same bytes again
+/// (signing is deterministic); storing the bytes would double the price of every write. A facilitator has no
+/// intent: its transaction is found on chain by payer and nonce.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Intent {
-    /// Fee wallet.
+    /// The fee wallet.
     #[serde(with = "compact::address")]
     pub relayer: Address,
     /// Its account nonce.
@@ -53,7 +51,7 @@ pub struct Intent {
     /// Hash of the signed transaction.
     #[serde(with = "serde_bytes")]
     pub hash: Word,
-    /// What was bid for the same account nonce before.
+    /// Earlier transactions with the same account nonce and lower bids.
     #[serde(default, skip_serializing_if = "Replaced::is_empty")]
     pub replaced: Replaced,
 }
@@ -63,51 +61,50 @@ impl Intent {
         Bid { max_fee: self.max_fee, priority_fee: self.priority_fee }
     }
 
-    /// Every transaction that was signed for it, the latest first.
+    /// Hashes of all transactions signed for this intent, the latest first.
     pub fn hashes(&self) -> Vec<String> {
         self.replaced.with(&self.hash)
     }
 }
 
-/// What must be written down together before anything is broadcast.
+/// The intent and the write to store together before anything is broadcast.
 pub struct Prepared {
     pub intent: Option<Intent>,
-    /// The allocation of the fee wallet's account nonce. If it is refused, another process took that nonce: prepare
-    /// again.
+    /// Takes the fee wallet's account nonce. If this write is refused, another process took the nonce: prepare again.
     pub allocation: Option<Write>,
 }
 
-/// What is known of a payment after trying, or after asking again.
+/// The state of a payment after submitting or reconciling.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Settled {
-    /// The money arrived, in this transaction.
+    /// The money arrived in this transaction.
     Yes { transaction: String },
-    /// It may still arrive; the hash, if there is one.
+    /// It may still arrive. The hash, if one is known.
     Pending { transaction: Option<String> },
     /// It did not and will not arrive.
     No(Reason),
-    /// It arrived, in this transaction, for another purchase, and buys nothing more.
+    /// The money arrived in this transaction, but for another purchase. It buys nothing more.
     ForAnother { transaction: String },
-    /// Nothing was broadcast, and the cause may pass.
+    /// Nothing was broadcast. The cause may be temporary.
     NotSent(String),
-    /// What was prepared can no longer land, and nothing else was broadcast: begin again.
+    /// The prepared transaction can never be mined and nothing else was broadcast: start again.
     Dropped,
 }
 
-/// What is found of something submitted earlier.
+/// The result of [`Settler::reconcile`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
     Known(Settled),
-    /// The chain has outgrown its fee: this is to be written down in its place, and submitted.
+    /// The fee has become too low. Store this intent in its place and submit it.
     Outgrown(Intent),
 }
 
-/// Whether a payment would go through now.
+/// Whether a payment would succeed now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Good,
     Refused(Reason),
-    /// Somebody has put exactly this payment on chain already.
+    /// Exactly this payment is already on chain.
     AlreadyPaid {
         transaction: String,
     },
@@ -115,23 +112,23 @@ pub enum Verdict {
     PaidForAnother {
         transaction: String,
     },
-    /// Nobody could be asked.
+    /// No answer from chain or facilitator.
     Unknown(String),
 }
 
 /// A way to settle.
 pub trait Settler: Send + Sync {
-    /// Whether the payment would go through now, before it is claimed. A transfer that was mined before `quoted_at`, when
-    /// the quote was given, does not pay it.
+    /// Whether the payment would succeed now; called before it is claimed. A transfer mined before `quoted_at` (when the
+    /// quote was given) does not pay for the quote.
     fn check<'a>(&'a self, payment: JobPayment<'a>, quoted_at: Option<Timestamp>) -> BoxFuture<'a, Verdict>;
 
     /// Says what would be broadcast. Broadcasts nothing.
     fn prepare<'a>(&'a self, payment: JobPayment<'a>) -> BoxFuture<'a, Result<Prepared, Settled>>;
 
-    /// Broadcasts, and waits a while for the outcome.
+    /// Broadcasts, and waits some seconds for the outcome.
     fn submit<'a>(&'a self, payment: JobPayment<'a>, intent: Option<&'a Intent>) -> BoxFuture<'a, Settled>;
 
-    /// Finds out what became of something submitted earlier.
+    /// Finds out the outcome of a payment submitted earlier. May send the same payment again.
     fn reconcile<'a>(
         &'a self,
         payment: JobPayment<'a>,
@@ -139,23 +136,23 @@ pub trait Settler: Send + Sync {
     ) -> BoxFuture<'a, Result<Found, StoreError>>;
 }
 
-/// Before a payment is claimed, its use is looked for over so many ranges of blocks: what was used longer ago is not
-/// honoured any more (`payments::claim`).
+/// Ranges of blocks searched for the use of a payment that is not claimed yet. An older use is not honoured
+/// (`payments::claim`).
 const JUST_NOW: u64 = 1;
-/// What was claimed may have waited, and is looked for over so many: more than two days on an L2.
+/// Ranges searched for a claimed payment, which may have waited: more than two days on an L2.
 const LOOK_BACK_RANGES: u64 = 20;
 
-/// After these pauses, logs that a node did not have yet are asked for again.
+/// Pauses between retries for logs that a node does not have yet.
 const LOGS_LATE_BY: [Duration; 4] =
     [Duration::from_millis(100), Duration::from_millis(300), Duration::from_millis(700), Duration::from_millis(1500)];
 
-/// How far a block's clock may be behind ours, where a transfer is compared with the quote that it pays.
+/// How far a block's clock may be behind ours when a transfer is compared with its quote's time.
 const BLOCK_LAG: Duration = Duration::from_secs(10);
 
-/// What became of the nonce of a payment.
+/// How the nonce of a payment was used.
 enum Use {
     Unused,
-    /// The money came in this transaction, and pays for the job.
+    /// The money came in this transaction and pays for the job.
     ForThisJob {
         transaction: String,
     },
@@ -163,13 +160,13 @@ enum Use {
     ForAnother {
         transaction: String,
     },
-    /// It was used for another transfer, or cancelled.
+    /// By another transfer, or it was cancelled.
     Otherwise,
-    /// It was used, by what cannot be found.
+    /// It is used, but the transaction that used it cannot be found.
     Untraceable,
 }
 
-/// The chain, as one deployment reads it.
+/// Reads the chain on behalf of one deployment.
 #[derive(Clone, Debug)]
 pub struct Evidence {
     chain: Chain,
@@ -181,7 +178,7 @@ impl Evidence {
         Evidence { chain, tags }
     }
 
-    /// What became of the nonce of a payment, looking back over so many ranges of blocks.
+    /// How the nonce of a payment was used, searching back over `ranges` ranges of blocks.
     async fn used(
         &self,
         payment: JobPayment<'_>,
@@ -198,7 +195,7 @@ impl Evidence {
         let is_for_this = match (self.tags.read(&mined.input, payment.authorization, payment.job), quoted_at) {
             (BroadcastFor::ThisJob, _) => true,
             (BroadcastFor::AnotherPurchase, _) => false,
-            // Nobody pays a quote that was not given yet.
+            // A transfer cannot pay for a quote that was not given yet.
             (BroadcastFor::Unsaid, Some(quoted_at)) => {
                 self.chain.block_time(mined.block).await?.plus(BLOCK_LAG) >= quoted_at
             }
@@ -207,8 +204,8 @@ impl Evidence {
         Ok(if is_for_this { Use::ForThisJob { transaction } } else { Use::ForAnother { transaction } })
     }
 
-    /// The same of a payment that was good a moment ago: a node may have the state of a new block before its logs, which are
-    /// waited for a little.
+    /// Like `used`, for a payment that was good a moment ago. A node may have the state of a new block before its logs, so
+    /// this waits a little for the logs.
     async fn used_perhaps_just_now(&self, payment: JobPayment<'_>) -> Result<Use, ChainError> {
         let mut found = self.used(payment, None, LOOK_BACK_RANGES).await?;
         for pause in LOGS_LATE_BY {
@@ -221,14 +218,14 @@ impl Evidence {
         Ok(found)
     }
 
-    /// Why a payment that was not used does not go through.
+    /// Why an unused payment does not succeed: the payer's balance, or else `otherwise`.
     async fn lacking(&self, authorization: &Authorization, otherwise: Reason) -> Result<Reason, ChainError> {
         let balance = self.chain.balance_of(authorization.from).await?;
         // Big-endian words compare as numbers.
         Ok(if balance < authorization.value { Reason::InsufficientFunds } else { otherwise })
     }
 
-    /// What the chain alone says of a payment that somebody else was to broadcast.
+    /// The state of a payment that somebody else was to broadcast, from the chain alone.
     async fn reconcile(&self, payment: JobPayment<'_>, clock: &Clock) -> Result<Settled, ChainError> {
         Ok(match self.used(payment, None, LOOK_BACK_RANGES).await? {
             Use::ForThisJob { transaction } => Settled::Yes { transaction },
@@ -236,7 +233,7 @@ impl Evidence {
             Use::Otherwise => Settled::No(Reason::NonceUsed),
             Use::Untraceable => Settled::Pending { transaction: None },
             Use::Unused => {
-                // A block's time may lag behind ours a little.
+                // A block's time may be a little behind ours.
                 const BLOCK_LAG_SECS: u64 = 120;
                 let now = u64::try_from(clock.now().secs()).unwrap_or_default();
                 if payment.authorization.valid_before_secs().saturating_add(BLOCK_LAG_SECS) < now {

@@ -1,7 +1,6 @@
 //! Our own relayer: a fee wallet that sends `transferWithAuthorization`.
 //!
-//! The wallet's account nonces are handed out by the database, together with what is sent with them
-//! (`payments::nonces`).
+//! The database hands out the wallet's account nonces, in the transaction that stores the intent (`payments::nonces`).
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -23,9 +22,9 @@ use crate::payments::nonces::{self, NextNonce};
 use crate::payments::reason::Reason;
 use crate::payments::verify;
 
-/// A transfer costs about 90,000 gas; wallets with code may take more, and are not given more than this.
+/// A transfer costs about 90,000 gas. Contract wallets may use more, up to this limit.
 const MAX_GAS: u64 = 500_000;
-/// How long a broadcast is waited for before it is left to reconciliation.
+/// How long to wait for a receipt before reconciliation takes over.
 const WAIT: Duration = Duration::from_secs(12);
 
 pub struct Relayer {
@@ -36,7 +35,7 @@ pub struct Relayer {
     clock: Clock,
     key: PrivateKey,
     cap: FeeCap,
-    /// The next account nonce, as this process last saw it. Only a hint: the database decides.
+    /// The next account nonce as this process last saw it. Only a hint: the database decides.
     next_nonce: Mutex<Option<NextNonce>>,
 }
 
@@ -46,9 +45,9 @@ impl Relayer {
         Relayer { chain, tags, evidence, db, clock, key, cap, next_nonce: Mutex::new(None) }
     }
 
-    /// The account nonce to take next: what the database says, or the chain where the wallet was used elsewhere.
+    /// The next account nonce: the hint, the database's, or the chain's if the wallet was used elsewhere.
     async fn next_nonce(&self) -> Result<NextNonce, Settled> {
-        // Taken out, and put back only when the allocation is known to be written: one that was refused leaves no hint.
+        // Taken out, and put back only once the allocation is stored. After a refused allocation there is no hint.
         if let Some(known) = self.hint().take() {
             return Ok(known);
         }
@@ -71,7 +70,7 @@ impl Relayer {
         let gas_limit = (fees.gas + fees.gas / 5).min(MAX_GAS);
         let Some(bid) = Bid::first(fees.market, self.cap.per_gas(gas_limit)) else {
             self.cap.is_too_low(&"a payment is not sent");
-            return Err(Settled::NotSent(format!("gas is too dear: {:?}", fees.market)));
+            return Err(Settled::NotSent(format!("gas fees are above TRANSACTION_FEE_CAP_GWEI: {:?}", fees.market)));
         };
         let next = self.next_nonce().await?;
         let mut intent = Intent {
@@ -89,7 +88,7 @@ impl Relayer {
         Ok(Prepared { intent: Some(intent), allocation: Some(allocation) })
     }
 
-    /// The same with a higher bid.
+    /// The same intent with a higher bid.
     fn raised(&self, payment: JobPayment<'_>, intent: &Intent, bid: Bid) -> Intent {
         let mut raised = Intent { max_fee: bid.max_fee, priority_fee: bid.priority_fee, ..intent.clone() };
         raised.replaced.push(intent.hash);
@@ -97,7 +96,7 @@ impl Relayer {
         raised
     }
 
-    /// The transaction of an intent: the same bytes whenever it is signed.
+    /// The transaction of an intent. Signing again gives the same bytes.
     fn sign(&self, payment: JobPayment<'_>, intent: &Intent) -> SignedTransaction {
         let transaction = Transaction {
             chain_id: self.chain.chain_id,
@@ -111,26 +110,26 @@ impl Relayer {
         transaction.sign(&self.key)
     }
 
-    /// The transfer would revert. Why, and did the money come another way?
+    /// The transfer would revert: finds out why, or whether the money came another way.
     async fn refused(&self, payment: JobPayment<'_>) -> Settled {
         let why = async {
             Ok(match self.evidence.used_perhaps_just_now(payment).await? {
                 Use::ForThisJob { transaction } => Settled::Yes { transaction },
                 Use::ForAnother { transaction } => Settled::ForAnother { transaction },
                 Use::Otherwise => Settled::No(Reason::NonceUsed),
-                Use::Untraceable => Settled::NotSent("the nonce is used, by what cannot be found".to_owned()),
+                Use::Untraceable => Settled::NotSent("the nonce is used, but by an unknown transaction".to_owned()),
                 Use::Unused => Settled::No(self.lacking(payment.authorization).await?),
             })
         };
         why.await.unwrap_or_else(not_sent)
     }
 
-    /// Why a transfer reverts although its nonce is free.
+    /// Why a transfer reverts although its nonce is unused.
     async fn lacking(&self, authorization: &Authorization) -> Result<Reason, ChainError> {
         self.evidence.lacking(authorization, self.likely_reason(authorization)).await
     }
 
-    /// What is wrong with a transfer that reverts although nonce and balance are good.
+    /// Why a transfer reverts although nonce and balance are good.
     fn likely_reason(&self, authorization: &Authorization) -> Reason {
         verify::check_window(authorization, self.clock.now()).err().unwrap_or(Reason::BadSignature)
     }
@@ -138,8 +137,8 @@ impl Relayer {
     async fn submit(&self, payment: JobPayment<'_>, intent: &Intent) -> Settled {
         let hash = hex0x(&intent.hash);
         if intent.relayer != self.key.address() {
-            // The operator changed the fee wallet in between: this one cannot sign for the old. The chain will show
-            // what became of it, at the latest when the authorization has expired.
+            // The operator changed the fee wallet, and the new one cannot sign for the old one. The chain will show the
+            // outcome, at the latest when the authorization has expired.
             return Settled::Pending { transaction: Some(hash) };
         }
         match self.chain.broadcast(&self.sign(payment, intent).raw).await {
@@ -148,7 +147,7 @@ impl Relayer {
                 self.hint().take();
                 self.after_spent_nonce(payment, intent).await
             }
-            // No node has it (throttled, fees too low, no gas money): the bytes stay and are tried again.
+            // No node has it (rate limit, fee too low, no ETH for gas). The same bytes are sent again later.
             Err(ChainError::Rejected { .. } | ChainError::Reverted(_)) => Settled::Pending { transaction: None },
             Err(ChainError::Unavailable(_)) => Settled::Pending { transaction: Some(hash) },
         }
@@ -170,14 +169,14 @@ impl Relayer {
         }
     }
 
-    /// Our transaction is in a block. Did it move the money? If not, did another?
+    /// Our transaction is in a block: did it move the money, or did another transaction?
     async fn judge(&self, payment: JobPayment<'_>, hash: &str, receipt: &TransactionReceipt) -> Settled {
         let authorization = payment.authorization;
         if self.chain.carries(receipt, authorization) {
             return Settled::Yes { transaction: hash.to_owned() };
         }
         let why = async {
-            // It may have waited for days: the other one is looked for as far back.
+            // It may have waited for days, so the search goes back as far.
             Ok(match self.evidence.used(payment, None, LOOK_BACK_RANGES).await? {
                 Use::ForThisJob { transaction } => Settled::Yes { transaction },
                 Use::ForAnother { transaction } => Settled::ForAnother { transaction },
@@ -189,7 +188,7 @@ impl Relayer {
         why.await.unwrap_or_else(|_: ChainError| Settled::Pending { transaction: Some(hash.to_owned()) })
     }
 
-    /// The account nonce is spent. If not by one of ours, ours can never land.
+    /// The account nonce is used. If none of our transactions used it, ours can never be mined.
     async fn after_spent_nonce(&self, payment: JobPayment<'_>, intent: &Intent) -> Settled {
         match self.chain.first_receipt(&intent.hashes()).await {
             Ok(Some((hash, receipt))) => self.judge(payment, &hash, &receipt).await,
@@ -207,7 +206,7 @@ impl Relayer {
             Use::ForThisJob { transaction } => Some(Settled::Yes { transaction }),
             Use::ForAnother { transaction } => Some(Settled::ForAnother { transaction }),
             Use::Otherwise => Some(Settled::No(Reason::NonceUsed)),
-            // Used, by what we cannot see: a person has to look (the alarm on stuck settlements fires).
+            // Used, but we cannot see by what: a person has to look (the alarm on stuck settlements fires).
             Use::Untraceable => return Ok(Found::Known(Settled::Pending { transaction: Some(hash) })),
             Use::Unused => None,
         };
@@ -220,12 +219,12 @@ impl Relayer {
         if self.chain.transaction_count(intent.relayer).await? > intent.account_nonce {
             return Ok(Found::Known(match used {
                 Some(known) => known,
-                // Asked once more, because the receipt may have come between the two questions.
+                // Check the receipts again: one may have arrived between the two calls.
                 None => self.after_spent_nonce(payment, intent).await,
             }));
         }
-        // Even if the authorization has expired by now, or somebody else has broadcast it, the account nonce has to be
-        // spent, or everything behind it waits for ever. So the intent is only let go of once it is.
+        // The account nonce must be used up even if the authorization has expired or somebody else has broadcast it;
+        // otherwise all later transactions wait for ever. So the intent is kept until the nonce is used.
         match intent.bid().next(self.chain.market().await?, self.cap.per_gas(intent.gas_limit)) {
             Next::Keep => {}
             Next::Raise(bid) => return Ok(Found::Outgrown(self.raised(payment, intent, bid))),
@@ -234,11 +233,11 @@ impl Relayer {
         if self.chain.knows_transaction(&hash).await? {
             let (nonce, now) = (intent.account_nonce, self.clock.now());
             if let Err(error) = nonces::close_gap(&self.db, &self.chain, &self.key, nonce, &self.cap, now).await {
-                log::failure("a gap before a payment could not be looked at", &error);
+                log::failure("could not check for an account nonce gap before a payment", &error);
             }
             return Ok(Found::Known(Settled::Pending { transaction: Some(hash) }));
         }
-        // Nobody knows it: the same bytes again.
+        // No node knows it: broadcast the same bytes again.
         Ok(Found::Known(self.submit(payment, intent).await))
     }
 }
@@ -271,7 +270,7 @@ impl Settler for Relayer {
     fn submit<'a>(&'a self, payment: JobPayment<'a>, intent: Option<&'a Intent>) -> BoxFuture<'a, Settled> {
         Box::pin(async move {
             let Some(intent) = intent else { return Settled::Dropped };
-            // Taken just now, unless it is bid for again: others may have taken later ones meanwhile.
+            // The nonce was taken just now, so it is a good hint. Not after a raise: others may have taken later nonces.
             if intent.replaced.is_empty() {
                 let after = intent.account_nonce + 1;
                 *self.hint() = Some(NextNonce { stored: Some(after), nonce: after });
@@ -288,7 +287,7 @@ impl Settler for Relayer {
         Box::pin(async move {
             let found = match intent {
                 Some(intent) => self.reconcile(payment, intent).await,
-                // Submitted through a facilitator before the operator changed to a relayer.
+                // Submitted through a facilitator before the operator switched to a relayer.
                 None => self.evidence.reconcile(payment, &self.clock).await.map(Found::Known),
             };
             found.map_err(StoreError::new)

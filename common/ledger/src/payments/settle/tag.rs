@@ -1,19 +1,19 @@
-//! A mark in our own transactions that says what they pay for.
+//! A tag in our own transactions that says which job they pay for.
 //!
-//! An authorization names payer, payee and amount, and not what is bought. Whoever finds one that was used cannot tell by
-//! itself for whom it was broadcast: two deployments that are paid at one address would both serve it. So our relayer
-//! appends 32 bytes to the call: a marker, and a digest keyed with the deployment's secret over the job that is paid.
-//! Tokens decode the arguments they know and ignore what follows, behind a proxy too; the payer's own contract is called
-//! with arguments that the token encodes anew. The bytes cost some 500 gas, and a raise of the fee keeps them.
+//! An authorization names payer, payee and amount, but not the purchase. So a used authorization does not show for whom it
+//! was broadcast: two deployments paid at one address would both serve it. Our relayer therefore appends 32 bytes to the
+//! call: a marker, and an HMAC of the job's id under the deployment's secret. Tokens decode the arguments they know and
+//! ignore the rest, also behind a proxy. The payer's own contract gets arguments that the token encodes again. The tag
+//! costs about 500 gas, and stays the same when the fee is raised.
 //!
-//! | the transaction that used the authorization | whose it is |
+//! | the transaction that used the authorization | what it paid for |
 //! |---|---|
-//! | carries our tag for this job | ours, whatever became of the job meanwhile |
-//! | carries another tag | another purchase's, here or elsewhere: it buys nothing more |
-//! | carries none | a stranger's or a facilitator's: it buys what it is shown for first |
+//! | carries our tag for this job | this job, whatever happened to the job meanwhile |
+//! | carries another tag | another purchase, here or at another deployment: it buys nothing more |
+//! | carries no tag | sent by a stranger or a facilitator: it pays for the first purchase it is presented for |
 //!
-//! Anybody can write a tag. A stranger who sends a payment on with a false one, faster than our own transaction, spoils
-//! the purchase and pays gas for it; the refusal names the transaction.
+//! Anybody can write a tag. A stranger who broadcasts the payment with a false tag before our own transaction ruins the
+//! purchase and pays the gas for it. The refusal names that transaction.
 
 use base::digest;
 use base::ids::RequestId;
@@ -29,14 +29,14 @@ const MARKER: [u8; 4] = *b"PAID";
 #[derive(Clone, Debug)]
 pub struct Tags(hmac::Key);
 
-/// Whose purchase a transaction was broadcast for.
+/// Which purchase a transaction was broadcast for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BroadcastFor {
-    /// The job that was asked about.
+    /// The given job.
     ThisJob,
-    /// Another purchase of this deployment's, or one of another deployment's.
+    /// Another purchase, at this deployment or at another one.
     AnotherPurchase,
-    /// It does not say.
+    /// The transaction has no tag.
     Unsaid,
 }
 
@@ -51,21 +51,21 @@ impl Tags {
         tag
     }
 
-    /// The call that settles a payment for a job.
+    /// The call data that settles a payment for a job.
     pub fn call(&self, authorization: &Authorization, job: RequestId) -> Vec<u8> {
         let mut call = transfer_call(authorization);
         call.extend_from_slice(&self.tag(job));
         call
     }
 
-    /// Whether a call carries a tag, of whichever deployment.
+    /// Whether call data ends with a tag of any deployment.
     pub fn is_tagged(input: &[u8]) -> bool {
         input.len().checked_sub(32).is_some_and(|at| input[at..].starts_with(&MARKER))
     }
 
-    /// Reads it off the input of a transaction that used the authorization.
+    /// Reads the tag from the input of the transaction that used the authorization.
     pub fn read(&self, input: &[u8], authorization: &Authorization, job: RequestId) -> BroadcastFor {
-        // The last word of a call without a tag may be the payer's to choose.
+        // Without a tag, the payer may choose the last word of the call.
         if input.len() <= transfer_call(authorization).len() || !Tags::is_tagged(input) {
             BroadcastFor::Unsaid
         } else if input.ends_with(&self.tag(job)) {
