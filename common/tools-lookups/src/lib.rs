@@ -1,4 +1,6 @@
-//! Tools that look things up: registers and databases by rows, places, vehicles.
+//! Tools that look up public records and reference data. [`lookups`] answers most of them from one table of rows: start
+//! there, and with docs/LOOKUPS.md. [`local`] finds local businesses and public tenders. [`vehicle_identification`] decodes
+//! VINs offline.
 
 pub mod local;
 pub mod lookups;

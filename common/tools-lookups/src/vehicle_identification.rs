@@ -1,4 +1,4 @@
-//! Vehicle identification number decode: direct, offline, from the public US vPIC data.
+//! Decodes vehicle identification numbers offline, from the public US vPIC data.
 
 use std::sync::Arc;
 
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refuses_what_is_not_a_vin_before_any_price() {
+    fn invalid_vins_are_refused_before_a_price_is_quoted() {
         for vin in ["1HGCM82633A00435", "1HGCM82633A0043521", "1HGCM82633A00435O", "", "1HGCM82633A00435\u{e9}"] {
             let body = json!({"vin": vin});
             let errors = validate(SPEC.input, body.as_object().unwrap()).unwrap_err();
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn decodes_and_has_every_promised_member() {
+    async fn a_decoded_vin_has_every_member_of_the_schema() {
         let clock = Clock::pinned(Timestamp::from_secs(1_795_000_000));
         let toolbox = testing::toolbox_at(&[], clock, FetchPolicy::default());
         let output = testing::run(&toolbox, &RUNNER, json!({"vin": "1hgcm82633a004352"})).await.unwrap();

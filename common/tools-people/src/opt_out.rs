@@ -1,8 +1,7 @@
-//! People and domains who do not want to be found: no tool asks anybody about them, and what anybody says of them is left
-//! out of every result.
+//! The opt-out list: people and domains that no tool looks up and that are removed from every result.
 //!
-//! The operator keeps the list (`opt-out`, docs/PEOPLE.md). It holds digests: whoever reads the table learns nobody's address.
-//! A domain stands for all below it, and for the people with addresses there.
+//! The operator keeps the list (`opt-out`, docs/PEOPLE.md). It holds digests, so reading the table reveals no address. A
+//! domain also covers its subdomains and the people with addresses there.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -15,12 +14,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::vendors::{Company, CompanyQuery, Person, PersonQuery, domain_of, email_of, plain_email, profile_name};
 
-/// Most entries of one partition that are listed.
+/// Most entries listed from one partition.
 const MAX_LISTED: usize = 10_000;
-/// Labels of a name that are looked at, from its end.
+/// Most labels of a domain name that are compared, counted from the right.
 const MAX_LABELS: usize = 6;
 
-/// What an entry is about.
+/// Kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -39,15 +38,15 @@ impl fmt::Display for Kind {
     }
 }
 
-/// What somebody is known by, digested.
+/// Digest of an e-mail address, domain or profile.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Mark {
     pub kind: Kind,
-    /// Hex of SHA-256.
+    /// SHA-256, hex.
     pub digest: String,
 }
 
-/// An entry of the list.
+/// One row of the list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     pub kind: Kind,
@@ -64,7 +63,7 @@ impl Mark {
         Mark { kind, digest }
     }
 
-    /// The mark that an operator's text stands for: an address, a profile's URL, or a domain.
+    /// Parses what the operator typed: an e-mail address, a profile URL, or a domain.
     pub fn parse(text: &str) -> Option<Mark> {
         if let Some(email) = email_of(text) {
             return Some(Mark::of(Kind::Email, &plain_email(&email)));
@@ -81,7 +80,7 @@ impl Mark {
     }
 }
 
-/// What one thing is known by.
+/// All marks of one person or company.
 #[derive(Clone, Debug, Default)]
 pub struct Marks(HashSet<Mark>);
 
@@ -93,7 +92,7 @@ impl Marks {
         self.domain(domain.as_deref())
     }
 
-    /// A domain, and all it lies below.
+    /// Adds the domain and its parent domains.
     pub fn domain(mut self, domain: Option<&str>) -> Marks {
         let Some(domain) = domain.and_then(domain_of) else { return self };
         let labels: Vec<&str> = domain.split('.').collect();
@@ -140,12 +139,12 @@ impl From<&Company> for Marks {
     }
 }
 
-/// Whether somebody known by these asked not to be found.
+/// Whether any of these marks is on the list.
 pub async fn lists(db: &Db, marks: &Marks) -> Result<bool, StoreError> {
     Ok(!found(db, marks.0.iter()).await?.is_empty())
 }
 
-/// The rows nobody asked us to leave out, in their order.
+/// Removes the rows whose subject is on the list; keeps the order.
 pub async fn without_listed<T>(db: &Db, rows: Vec<T>) -> Result<Vec<T>, StoreError>
 where
     for<'a> Marks: From<&'a T>,
@@ -156,7 +155,7 @@ where
     Ok(marked.into_iter().filter(|(_, marks)| marks.0.is_disjoint(&listed)).map(|(row, _)| row).collect())
 }
 
-/// Those of the marks that are on the list, as the latest write left it: who asked is not found from then on.
+/// Returns the marks that are on the list. Reads are consistent, so an opt-out applies from the moment it is written.
 async fn found<'a>(db: &Db, marks: impl Iterator<Item = &'a Mark>) -> Result<HashSet<Mark>, StoreError> {
     let marks: Vec<&Mark> = marks.collect::<HashSet<_>>().into_iter().collect();
     let keys: Vec<Key> = marks.iter().map(|mark| mark.key()).collect();
@@ -164,7 +163,7 @@ async fn found<'a>(db: &Db, marks: impl Iterator<Item = &'a Mark>) -> Result<Has
     Ok(marks.into_iter().zip(entries).filter(|(_, entry)| entry.is_some()).map(|(mark, _)| mark.clone()).collect())
 }
 
-/// Puts somebody on the list; whoever stands there already stays as they are.
+/// Adds an entry; an existing entry is left unchanged.
 pub async fn add(db: &Db, mark: &Mark, note: Option<String>, now: Timestamp) -> Result<(), StoreError> {
     let entry = Entry { kind: mark.kind, sk: mark.digest.clone(), added: now, note };
     db.write(Write::put(&db.tables.ledger, mark.key(), &entry)?).await?;
@@ -176,7 +175,7 @@ pub async fn remove(db: &Db, mark: &Mark) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Everybody on the list, in no order that means anything.
+/// All entries, in no particular order.
 pub async fn all(db: &Db) -> Result<Vec<Entry>, StoreError> {
     let mut entries = Vec::new();
     for digit in "0123456789abcdef".split("").filter(|digit| !digit.is_empty()) {
@@ -195,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_person_has_the_same_mark_however_they_are_written() {
+    fn spelling_variants_of_one_person_give_the_same_mark() {
         for (one, other) in [
             ("Jane.Doe@Example.com", "jane.doe+lists@example.com"),
             ("https://www.linkedin.com/in/JaneDoe/?x=1", "de.linkedin.com/in/janedoe"),

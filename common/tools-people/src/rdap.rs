@@ -1,7 +1,8 @@
-//! RDAP: when a domain was registered, through whom, and in which state it is (RFC 9082, 9083).
+//! RDAP: when a domain was registered, through which registrar, and its status (RFC 9082, 9083).
 //!
-//! Who answers for a top-level domain is in IANA's list (RFC 9224). Its origin is the adapter's own, and `PROVIDER_URLS` can
-//! name another for `rdap`; the servers in it are a stranger's addresses, so the guarded client asks them.
+//! IANA's list says which server answers for a top-level domain (RFC 9224). The list comes from a fixed origin, which
+//! `PROVIDER_URLS` can replace under `rdap`. The server addresses in it are untrusted, so they are fetched with the guarded
+//! client.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -16,32 +17,33 @@ use crate::vendors::clean;
 
 const NAME: &str = "rdap";
 const ORIGIN: &str = "https://data.iana.org";
-/// The list changes a few times in a month.
+/// Cache TTL of IANA's list, which changes a few times a month.
 const REMEMBERED: Duration = Duration::from_secs(24 * 3600);
-/// A registered name has at least two labels; one below a registry's own second level has three.
+/// A registered name has at least two labels; below a registry's own second level it has three.
 const MAX_TRIES: usize = 3;
 const MAX_LIST: usize = 20;
 
-/// What a registry says of a domain.
+/// A domain's registration record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Registration {
-    /// The registered name, which the name asked for is or lies below.
+    /// The registered name: the requested domain or a parent of it.
     pub domain: String,
     pub registrar: Option<String>,
-    /// As the registry writes them, RFC 3339.
+    /// RFC 3339, as the registry writes it.
     pub registered_at: Option<String>,
     pub changed_at: Option<String>,
     pub expires_at: Option<String>,
     pub status: Vec<String>,
     pub name_servers: Vec<String>,
-    /// Where it says so.
+    /// URL of the RDAP record.
     pub url: String,
 }
 
-/// The registry's list, by the origin it was read from.
+/// IANA's list, by the origin it was read from.
 static LISTS: Mutex<Option<HashMap<String, (Instant, Value)>>> = Mutex::new(None);
 
-/// The registration of a domain, or of the one it lies below; `None` if there is none or no server for it.
+/// The registration of a domain or of its registered parent. `None` if there is no registration, or no server for the
+/// top-level domain.
 pub async fn registration(
     outbound: &Outbound,
     fetcher: &Fetcher,
@@ -68,7 +70,7 @@ pub async fn registration(
                 let record: Value = record.map_err(|_| OutboundError::Unreadable("not JSON".to_owned()))?;
                 return Ok(Some(read(&record, name, url)));
             }
-            // Perhaps the name lies below the registered one.
+            // Try the parent: the requested name may be a subdomain.
             400 | 404 => {}
             status => return Err(OutboundError::Refused(status)),
         }
@@ -91,7 +93,7 @@ async fn list(outbound: &Outbound, origin: &str, deadline: Instant) -> Result<Va
     Ok(list)
 }
 
-/// The server of a top-level domain: the one that speaks https, if one does.
+/// The RDAP server of a top-level domain, https if there is one.
 fn server(list: &Value, top: &str) -> Option<String> {
     let services = list["services"].as_array()?;
     let is_named = |service: &&Value| {

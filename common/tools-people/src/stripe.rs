@@ -1,12 +1,11 @@
-//! Vendors that look at identity documents.
+//! Document checks by Stripe Identity.
 //!
-//! Stripe Identity: `POST /v1/identity/verification_sessions`, form-encoded, answers `{id, url, status}`; `GET` of the
-//! session, with `verified_outputs` and `last_verification_report` expanded, says how it went. Statuses: `requires_input`
-//! (before anything was shown, and after a try that failed, for which `last_error` then has a code), `processing`,
-//! `verified`, `canceled`; `POST` of its `/cancel` ends one that is in `requires_input`
-//! (docs.stripe.com/api/identity/verification_sessions and docs.stripe.com/identity/how-sessions-work, read 2026-11 in stored
-//! copies). Events only say when to look: what they claim is asked for again here, so that late, repeated and reordered ones
-//! do no harm.
+//! `POST /v1/identity/verification_sessions`, form-encoded, answers `{id, url, status}`. `GET` of the session, with
+//! `verified_outputs` and `last_verification_report` expanded, gives the outcome. Statuses: `requires_input` (before a
+//! document was shown, or after a failed try, when `last_error` has a code), `processing`, `verified`, `canceled`. `POST`
+//! to its `/cancel` ends a session in `requires_input` (docs.stripe.com/api/identity/verification_sessions and
+//! docs.stripe.com/identity/how-sessions-work, read 2026-11 in stored copies). An event only triggers a `GET`; its content
+//! is never trusted, so late, repeated and reordered events do no harm.
 
 use base::ids::RequestId;
 use base::untrusted_text;
@@ -17,41 +16,41 @@ use tokio::time::Instant;
 pub const STRIPE: &str = "stripe";
 const ORIGIN: &str = "https://api.stripe.com";
 
-/// A page of the vendor's, on which somebody shows a document.
+/// A hosted page of the vendor, on which a person shows a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentSession {
     pub id: String,
     pub url: String,
 }
 
-/// How it stands. Nothing of the document itself.
+/// State of a session. It holds nothing of the document itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DocumentCheck {
-    /// Nothing was shown yet, or it is being looked at.
+    /// Nothing was shown yet, or the vendor is still checking.
     Open,
-    /// Somebody began, and has shown nothing so far. They may come back.
+    /// The person began and has shown nothing so far. They may come back.
     Begun,
     Verified {
         document_type: Option<String>,
         issuing_country: Option<String>,
         name: Option<String>,
     },
-    /// No other try of theirs would do.
+    /// Final: another try would not help.
     Declined {
         reason: String,
     },
-    /// What was shown would not do; something else might.
+    /// The document was not accepted; another one might be.
     Resubmit {
         reason: String,
     },
     Canceled,
 }
 
-/// What no other document or picture would mend.
+/// Error codes that another document or picture would not fix.
 const FINAL: [&str; 5] =
     ["consent_declined", "country_not_supported", "selfie_face_mismatch", "selfie_manipulated", "under_supported_age"];
 
-/// Opens a session; the same request opens the same one.
+/// Opens a session. The same request always opens the same session.
 pub async fn open(
     outbound: &Outbound,
     request_id: RequestId,
@@ -73,7 +72,7 @@ pub async fn open(
         body: Some(("application/x-www-form-urlencoded", body)),
         ..Ask::get("/v1/identity/verification_sessions")
     };
-    // By its key, asking twice opens one session.
+    // The idempotency key makes a repeated request return the same session.
     let ask = authorized(outbound, ask).await?.header("idempotency-key", id);
     let (_, json) = outbound.json(STRIPE, ORIGIN, &ask, &[], deadline).await?;
     match (json["id"].as_str(), json["url"].as_str()) {
@@ -84,7 +83,7 @@ pub async fn open(
     }
 }
 
-/// Asks how a session stands.
+/// Reads the state of a session.
 pub async fn read(outbound: &Outbound, session: &str, deadline: Instant) -> Result<DocumentCheck, OutboundError> {
     let path = format!(
         "/v1/identity/verification_sessions/{session}?expand[]=verified_outputs&expand[]=last_verification_report"
@@ -94,7 +93,8 @@ pub async fn read(outbound: &Outbound, session: &str, deadline: Instant) -> Resu
     understood(&json).ok_or_else(|| OutboundError::Unreadable("no status in it".to_owned()))
 }
 
-/// Ends a session, so that nobody shows a document for nothing. One that ended already is refused, which does no harm.
+/// Cancels a session, so that nobody shows a document in vain. A session that already ended answers with a refusal, which
+/// is harmless.
 pub async fn cancel(outbound: &Outbound, session: &str, deadline: Instant) -> Result<(), OutboundError> {
     let ask = Ask {
         method: http::Method::POST,
@@ -138,12 +138,12 @@ fn understood(json: &Value) -> Option<DocumentCheck> {
     })
 }
 
-/// A session's id can stand in a path.
+/// Whether a session id is safe in a URL path.
 fn is_id(id: &str) -> bool {
     (1..=100).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// The request an event of a session is about.
+/// The request id in a session event.
 pub fn request_of(event: &[u8]) -> Option<RequestId> {
     let event: Value = serde_json::from_slice(event).ok()?;
     let is_session = event["type"].as_str()?.starts_with("identity.verification_session.");
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_session_is_opened_once_however_often_it_is_asked_for() {
+    async fn opening_twice_gives_the_same_session() {
         let session = json!({"id": "vs_1", "url": "https://verify.stripe.com/start/1", "status": "requires_input"});
         let answers = vec![StatusCode::BAD_GATEWAY.into_response(), session.to_string().into_response()];
         let (outbound, asked) = server(answers).await;
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_status_is_understood_and_no_document_is_kept() {
+    async fn every_status_is_read_and_no_document_data_is_kept() {
         let verified = json!({
             "status": "verified",
             "verified_outputs": {"first_name": "Ada", "last_name": "Lovelace", "dob": {"year": 1815}},

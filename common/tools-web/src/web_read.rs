@@ -1,7 +1,7 @@
-//! Web read: a page, a PDF file or a feed as Markdown. Queued, because the page's server answers when it likes.
+//! Web read: a page, a PDF file or a feed as Markdown. Queued, because the page's server may be slow.
 //!
-//! A caller's own single read keeps to robots.txt like everything else that is read here: the service cannot tell a
-//! person's agent from a crawler, and neither can the site. What cannot be read fails with a reason and is paid back.
+//! robots.txt also applies to a caller's single read: neither this service nor the site can tell a person's agent from a
+//! crawler. A page that cannot be read fails the job with a reason, and the call is refunded.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tools::spec::{Need, Price, ToolSpec, URI};
 use tools::{Output, Runner, Running, Source, Task, ToolError, Toolbox, picture};
 
 const SCREENSHOT: &str = "screenshot";
-/// Kept free of the deadline, to write the result down.
+/// Time reserved for storing the result.
 const RESERVE: Duration = Duration::from_secs(2);
 
 pub static SPEC: ToolSpec = ToolSpec {
@@ -35,7 +35,7 @@ pub static SPEC: ToolSpec = ToolSpec {
         Field::optional(
             SCREENSHOT,
             Kind::Bool,
-            "true: with a picture of the page, as a browser shows it; only where the deployment has a browser",
+            "true: adds a screenshot of the page; needs a deployment with a browser",
         ),
     ],
     needs: |_, input| if input.get(SCREENSHOT) == Some(&Value::Bool(true)) { vec![Need::Browser] } else { Vec::new() },
@@ -47,8 +47,8 @@ pub static SPEC: ToolSpec = ToolSpec {
 
 pub static RUNNER: Runner = Runner { spec: &SPEC, run };
 
-/// What can be known of a URL without asking anybody: private, loopback and metadata addresses are refused before any
-/// price is quoted. Names are judged by what they resolve to, when the page is read.
+/// Refuses private, loopback and metadata addresses before a price is quoted. Host names are checked when they are
+/// resolved, at the time of reading.
 fn refuse_unreachable(input: &Map<String, Value>, policy: &FetchPolicy) -> Vec<FieldError> {
     let url = input.get("url").and_then(Value::as_str).unwrap_or_default();
     match check_url(url, policy) {
@@ -78,7 +78,7 @@ fn output() -> Value {
     json!({
         "type": "object",
         "properties": {
-            "url": {"type": "string", "format": "uri", "description": "Where the page was found, after redirects"},
+            "url": {"type": "string", "format": "uri", "description": "The page's URL after redirects"},
             "markdown": {"type": "string", "description": "At most 50 KB"},
             "metadata": {
                 "type": "object",
@@ -89,16 +89,16 @@ fn output() -> Value {
                     "byline": {"type": "string"},
                     "language": {"type": "string"},
                     "publishedAt": {"type": "string"},
-                    "canonicalUrl": {"type": "string", "description": "Where the page says it belongs"},
+                    "canonicalUrl": {"type": "string", "description": "The canonical URL that the page names"},
                     "siteName": {"type": "string"},
                 },
                 "required": ["title", "description", "statusCode"],
             },
-            "truncated": {"type": "boolean", "description": "Whether the page went on"},
+            "truncated": {"type": "boolean", "description": "Whether the page was cut off"},
             "screenshot_url": {
                 "type": ["string", "null"],
                 "format": "uri",
-                "description": "A PNG of the page, where one was asked for: good for an hour, and new at each poll",
+                "description": "URL of a PNG of the page, if requested: valid for an hour, and new at each poll",
             },
         },
         "required": ["url", "markdown", "metadata", "truncated"],
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn private_addresses_are_refused_before_any_price() {
+    fn private_addresses_are_refused_before_a_price_is_quoted() {
         let refused = |url: &str| {
             let body = json!({"url": url});
             !refuse_unreachable(body.as_object().unwrap(), &FetchPolicy::default()).is_empty()

@@ -1,4 +1,4 @@
-//! Web search: pages about something, at once. From the configured providers, or from this service's own index.
+//! Web search, answered at once, from the configured providers or this service's own index.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tools::spec::{Price, ToolSpec};
 use tools::{Output, Runner, Running, Task, Toolbox, pages};
 use web::search::{Found, Hit, Query};
 
-/// How long providers and index have together.
+/// Time limit of providers and index together.
 const TIME: Duration = Duration::from_secs(8);
 const USUAL_RESULTS: i64 = 5;
 
@@ -52,11 +52,11 @@ fn shown(query: &Query, found: &Found) -> Value {
     let results: Vec<Value> = found.hits.iter().map(result).collect();
     let mut shown = json!({
         "query": query.text,
-        // Clients of the one family read `total`, of the other `result_count` (contract §8).
+        // Older clients read either `total` or `result_count`.
         "result_count": found.total.unwrap_or(results.len() as u64),
         "results": results,
     });
-    // Who searched stands beside it (contract §0); this is what they call the question.
+    // The provider's own id of the request. The provider's name is added outside the result.
     shown["provider_request_id"] = json!(found.source.request_id);
     if let Some(total) = found.total {
         shown["total"] = json!(total);
@@ -95,19 +95,19 @@ fn output() -> Value {
                     "properties": {
                         "title": {"type": "string"},
                         "url": {"type": "string", "format": "uri"},
-                        "snippet": {"type": "string", "description": "What the page says about it: a stranger's text"},
+                        "snippet": {"type": "string", "description": "Untrusted text from the page"},
                         "description": {"type": "string", "description": "The same as snippet"},
-                        "published_at": {"type": "string", "description": "A date, or a moment as RFC 3339"},
+                        "published_at": {"type": "string", "description": "A date, or an RFC 3339 time"},
                         "source": {"type": "string", "description": "The site's name or host"},
                     },
                     "required": ["title", "url"],
                 },
             },
-            "total": {"type": "integer", "description": "How many pages fit, where that is known"},
-            "result_count": {"type": "integer", "description": "The same as total; the number of results where that is not known"},
+            "total": {"type": "integer", "description": "Number of matching pages, if known"},
+            "result_count": {"type": "integer", "description": "The same as total; the number of results if the total is unknown"},
             "index": {
                 "type": "object",
-                "description": "This service's own index, where it answered: how many pages it holds, and when one last came in",
+                "description": "This service's own index, if it answered: its number of pages, and when one was last added",
                 "properties": {"pages": {"type": "integer"}, "updated_at": {"type": "string", "format": "date-time"}},
                 "required": ["pages", "updated_at"],
             },
@@ -115,7 +115,7 @@ fn output() -> Value {
             "receipt_id": {"type": ["string", "null"]},
             "cost": {"type": "string", "description": "In USDC"},
             "provider": {"type": "string", "description": "Who searched"},
-            "provider_request_id": {"type": ["string", "null"], "description": "Their own name for the question, where they gave one"},
+            "provider_request_id": {"type": ["string", "null"], "description": "The provider's own id of the request, if it gave one"},
             "mode": {"type": "string", "enum": ["embedded", "upstream"]},
         },
         "required": ["query", "results", "result_count"],

@@ -1,4 +1,4 @@
-//! A local business as agents are told of it, whoever told us.
+//! A local business in one form for all providers.
 
 use base::tool_result::Source;
 use base::untrusted_text::visible;
@@ -9,7 +9,7 @@ use tools::{ToolError, Toolbox, Unavailable};
 
 use super::{google, overpass};
 
-/// What a provider knows of a business. Texts are strangers'.
+/// A provider's record of a business. Strings are untrusted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Business {
     pub id: String,
@@ -18,9 +18,9 @@ pub struct Business {
     pub phone: Option<String>,
     pub address: Option<String>,
     pub category: Option<String>,
-    /// `None`: the provider does not say.
+    /// `None` if the provider does not say.
     pub is_open: Option<bool>,
-    /// Whether it belongs to a chain, as far as anything says so.
+    /// Whether it is known to belong to a chain.
     pub is_chain: bool,
     pub socials: Vec<String>,
     pub rating: Option<f64>,
@@ -30,7 +30,7 @@ pub struct Business {
 }
 
 impl Business {
-    /// The website's host, which is what companies are looked up by.
+    /// The website's host, by which companies are looked up.
     pub fn domain(&self) -> Option<String> {
         let url = url::Url::parse(self.website.as_deref()?).ok()?;
         Some(url.host_str()?.trim_start_matches("www.").to_lowercase())
@@ -66,19 +66,19 @@ pub fn schema() -> Value {
     json!({"type": "object", "properties": properties, "required": required})
 }
 
-/// A line of a stranger's, short and without what does not show.
+/// An untrusted string as one short line, without invisible characters.
 pub fn line(value: Option<&Value>) -> Option<String> {
     let text = visible(value?.as_str()?);
     let text: String = text.trim().chars().take(300).collect();
     (!text.is_empty()).then_some(text)
 }
 
-/// The same where it has to be a web address.
+/// The same, if it is a web address.
 pub fn web(value: Option<&Value>) -> Option<String> {
     line(value).filter(|text| text.starts_with("http") && url::Url::parse(text).is_ok())
 }
 
-/// What was found, who found it, and how often they were asked.
+/// The businesses, their provider, and the number of requests made.
 pub struct Found {
     pub businesses: Vec<Business>,
     pub source: Source,
@@ -86,7 +86,7 @@ pub struct Found {
     pub attribution: &'static str,
 }
 
-/// Asks the configured providers in their order, until one answers. What is looked for are words at a place.
+/// Asks the configured providers in order until one answers. Searches for words at a place.
 pub async fn find(
     toolbox: &Toolbox,
     words: &str,

@@ -1,5 +1,5 @@
-//! Google Places, Text Search (New): <https://developers.google.com/maps/documentation/places/web-service/text-search> (read
-//! Nov 2026). Pages of 20, three at most; a field mask says what is paid for.
+//! Google Places, Text Search (New): <https://developers.google.com/maps/documentation/places/web-service/text-search>
+//! (read Nov 2026). At most three pages of 20; the field mask decides the price.
 
 use base::tool_result::Source;
 use platform::providers::{Ask, Outbound, OutboundError};
@@ -29,7 +29,7 @@ pub async fn find(
         if let Some(token) = &token {
             body["pageToken"] = json!(token);
         }
-        // Each page is billed, so that one that may have been answered is not asked for again.
+        // Each page is billed, so a request that may have been answered is not repeated.
         let ask = Ask { repeatable: false, per_second: 5.0, ..Ask::post("/v1/places:searchText", &body) };
         let ask = ask.header("x-goog-api-key", key.expose()).header("x-goog-fieldmask", FIELDS);
         let (_, answer) = outbound.json(NAME, ORIGIN, &ask, &[], deadline).await?;
@@ -45,8 +45,8 @@ pub async fn find(
     }
 }
 
-/// Why this is no answer, although its status says so. An empty object is one: nothing fits. An error in it is none, whether
-/// it says it as this API does or as the older one (`status`), which proxies still speak.
+/// An error in an answer with a success status. An empty object means "nothing found". Errors may have this API's form or
+/// the older one (`status`), which some proxies still use.
 fn refusal(answer: &Value) -> Option<OutboundError> {
     let said = answer.pointer("/error/status").or(answer.get("status")).and_then(Value::as_str);
     let is_answer = answer.as_object().is_some_and(|members| {
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_in_a_success_are_no_empty_lists() {
+    fn errors_with_a_success_status_are_not_empty_results() {
         let of = |text: &str| refusal(&serde_json::from_str(text).unwrap());
         for answer in ["{}", r#"{"places":[]}"#, r#"{"places":[{"id":"x"}],"nextPageToken":"n"}"#] {
             assert_eq!(of(answer), None, "{answer}");

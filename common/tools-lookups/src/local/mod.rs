@@ -1,5 +1,5 @@
-//! Local businesses and public tenders (contract §27): found by a provider that the operator chose (`PLACES_PROVIDERS`), and
-//! by SAM.gov. Without one there is nothing honest to answer with, and the job fails and is paid back.
+//! Local businesses, from a provider that the operator chose (`PLACES_PROVIDERS`), and public tenders, from SAM.gov.
+//! Without a provider the job fails and is refunded.
 
 mod business;
 mod google;

@@ -1,5 +1,5 @@
 //! OpenStreetMap, by Overpass: <https://wiki.openstreetmap.org/wiki/Overpass_API/Overpass_QL> and
-//! <https://wiki.openstreetmap.org/wiki/Overpass_API> (read Nov 2026). It has no ratings, and knows of no reviews.
+//! <https://wiki.openstreetmap.org/wiki/Overpass_API> (read Nov 2026). It has no ratings or reviews.
 
 use base::encoding::percent_encoded;
 use base::tool_result::Source;
@@ -11,7 +11,7 @@ use super::business::{Business, Found, line, web};
 
 pub const NAME: &str = "overpass";
 const ORIGIN: &str = "https://overpass-api.de";
-/// Keys whose values say what a place is.
+/// Keys whose values are kinds of places.
 const KINDS: [&str; 6] = ["amenity", "shop", "craft", "office", "healthcare", "leisure"];
 
 pub async fn find(
@@ -21,7 +21,7 @@ pub async fn find(
     most: usize,
     deadline: Instant,
 ) -> Result<Found, OutboundError> {
-    // "Austin, TX": the area is named by its first part.
+    // In "Austin, TX" the first part names the area.
     let area = place.split(',').next().unwrap_or(place).trim();
     let query = query(words, area, most);
     let body = format!("data={}", percent_encoded(&query)).into_bytes();
@@ -41,8 +41,8 @@ pub async fn find(
     })
 }
 
-/// What was found. A query that ran out of time or memory comes with status 200, what was found until then (mostly nothing),
-/// and a remark: that is no answer.
+/// The elements of an answer. A query that ran out of time or memory has status 200, few or no elements, and a remark: that
+/// is an error.
 fn elements(answer: &Value) -> Result<&Vec<Value>, OutboundError> {
     if let Some(remark) = answer["remark"].as_str().filter(|remark| remark.contains("error")) {
         return Err(OutboundError::Failed(remark.chars().take(200).collect()));
@@ -51,7 +51,7 @@ fn elements(answer: &Value) -> Result<&Vec<Value>, OutboundError> {
     elements.ok_or_else(|| OutboundError::Unreadable("not what its documentation says".to_owned()))
 }
 
-/// Named places of the area that are of such a kind, or called so.
+/// Query for named places in the area whose kind or name matches.
 fn query(words: &str, area: &str, most: usize) -> String {
     let pattern = escaped(words);
     let kind = escaped(&words.to_lowercase()).replace(' ', "_");
@@ -69,7 +69,7 @@ fn quoted(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"")
 }
 
-/// A pattern that means just this text, inside quotes.
+/// The text as a literal regular expression inside quotes.
 fn escaped(text: &str) -> String {
     let literal: String = text
         .chars()
@@ -97,7 +97,7 @@ fn business(element: &Value) -> Option<Business> {
         phone: tag("phone").or_else(|| tag("contact:phone")),
         address: (!address.is_empty()).then(|| address.join(", ")),
         category: kind.map(|kind| kind.replace('_', " ")),
-        // Places that closed lose these tags, or get others before their names.
+        // Places that closed lose these tags or get them with a prefix.
         is_open: Some(!tags.keys().any(|key| key.starts_with("disused:") || key.starts_with("abandoned:"))),
         is_chain: tags.contains_key("brand:wikidata"),
         socials: socials.filter_map(|name| web(tags.get(*name))).collect(),
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_query_that_broke_off_found_not_nothing() {
+    fn an_aborted_query_is_an_error_not_an_empty_result() {
         let of = |text: &str| elements(&serde_json::from_str(text).unwrap()).map(Vec::len);
         assert_eq!(of(r#"{"elements":[]}"#), Ok(0));
         let broken =
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn words_stay_words_in_the_query() {
+    fn words_are_escaped_in_the_query() {
         let query = query("Bob's \"Best\" (BBQ); out;", "Au\"stin\\", 5);
         assert!(query.contains(r#"area["name"="Au\"stin\\"]"#), "{query}");
         assert!(query.contains(r#"~"Bob\\'s \\\"Best\\\" \\(BBQ\\)\\; out\\;",i"#), "{query}");

@@ -1,4 +1,4 @@
-//! Local resolve: the one business of a name at an address, with how sure that is.
+//! `local_resolve`: the one business with a name at an address, and how certain the match is.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use tools::{Output, Runner, Running, Task, Toolbox};
 use super::business::{self, Business};
 use crate::lookups::row::{any_of, words};
 
-/// From here on it is the one.
+/// Least confidence of a match.
 const SURE: f64 = 0.8;
 
 pub static SPEC: ToolSpec = ToolSpec {
@@ -34,7 +34,7 @@ pub static SPEC: ToolSpec = ToolSpec {
         Field::optional("city", words(1, 100), "Its city"),
         Field::optional("region", words(1, 100), "Its state or province"),
         Field::optional("postal_code", words(1, 20), "Its postal code"),
-        Field::optional("phone", words(5, 30), "Its phone number: the strongest sign there is"),
+        Field::optional("phone", words(5, 30), "Its phone number, the strongest evidence"),
     ],
     check: |input: &Map<String, Value>, _: &FetchPolicy| -> Vec<FieldError> {
         any_of(input, &["address", "city", "postal_code", "phone"])
@@ -71,7 +71,7 @@ fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
     })
 }
 
-/// How likely this is the one: the name counts most, a phone decides, an address supports. 0 to 1.
+/// Confidence of a match, 0 to 1. The name counts most, a phone number decides, an address supports.
 fn confidence(business: &Business, input: &Map<String, Value>) -> f64 {
     let given = |name: &str| input.get(name).and_then(Value::as_str).unwrap_or_default();
     let (ours, theirs) = (normal(given("name")), normal(&business.name));

@@ -1,4 +1,4 @@
-//! Local search: businesses of a kind at places.
+//! `local_search`: businesses of a kind at places.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use tools::{Output, Runner, Running, Task, Toolbox};
 use super::business::{self, Business};
 use crate::lookups::row::words;
 
-/// Questions to the provider, at most: places times kinds.
+/// Most requests to the provider in one search (places times kinds).
 const MAX_QUESTIONS: usize = 25;
-/// So many of one name are a chain.
+/// So many results with one name count as a chain.
 const CHAIN: usize = 3;
 
 static WORD: Kind = words(1, 100);
@@ -39,13 +39,13 @@ pub static SPEC: ToolSpec = ToolSpec {
         Field::optional(
             "min_rating",
             Kind::Number(Range { above: None, min: Some(0.0), max: Some(5.0) }),
-            "At least so many stars",
+            "Minimum rating, in stars",
         ),
-        Field::optional("min_review_count", Kind::Integer { min: 0, max: 1_000_000 }, "At least so many reviews"),
-        Field::optional("is_chain", Kind::Bool, "true: only chains; false: none that is known as one"),
+        Field::optional("min_review_count", Kind::Integer { min: 0, max: 1_000_000 }, "Minimum number of reviews"),
+        Field::optional("is_chain", Kind::Bool, "true: only chains; false: no known chains"),
         Field::optional("has_domain", Kind::Bool, "true: only those with a website"),
-        Field::optional("operating_status", Kind::Choice(&["open", "any"]), "open where left out"),
-        Field::optional("limit", Kind::Integer { min: 1, max: 500 }, "100 where left out"),
+        Field::optional("operating_status", Kind::Choice(&["open", "any"]), "Default: open"),
+        Field::optional("limit", Kind::Integer { min: 1, max: 500 }, "Default: 100"),
     ],
     check,
     example: || json!({"category": ["hvac contractor"], "location": ["Austin, TX"], "limit": 25}),
@@ -64,7 +64,7 @@ fn check(input: &Map<String, Value>, _: &FetchPolicy) -> Vec<FieldError> {
         (list(input, "location").len(), list(input, "category").len() + list(input, "keywords").len());
     let mut errors = Vec::new();
     if places == 0 {
-        errors.push(FieldError::new("location", "needs a place"));
+        errors.push(FieldError::new("location", "needs at least one place"));
     }
     if kinds == 0 {
         errors.push(FieldError::new("category", "a category or a keyword is needed"));

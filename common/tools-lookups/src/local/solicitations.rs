@@ -1,7 +1,7 @@
-//! Government solicitations: contract opportunities of SAM.gov, which wants the deployment's key.
+//! US contract opportunities from SAM.gov, which requires the deployment's key.
 //!
-//! <https://open.gsa.gov/api/get-opportunities-public-api/> (version 2, read Nov 2026): one NAICS code a request, dates as
-//! MM/DD/YYYY and at most a year apart. Without a key nothing honest can be said: the Federal Register has no NAICS codes
+//! <https://open.gsa.gov/api/get-opportunities-public-api/> (version 2, read Nov 2026): one NAICS code per request, dates
+//! as MM/DD/YYYY and at most a year apart. There is no substitute without a key: the Federal Register has no NAICS codes
 //! and few of the notices.
 
 use std::collections::HashSet;
@@ -51,20 +51,20 @@ pub static SPEC: ToolSpec = ToolSpec {
         Field::optional(
             "notice_types",
             Kind::List { of: &NOTICE, max: 9 },
-            "r sources sought, p presolicitation (both where left out), o solicitation, k combined, s special, a award",
+            "r sources sought, p presolicitation (both by default), o solicitation, k combined, s special, a award",
         ),
-        Field::optional("since_days", Kind::Integer { min: 1, max: 365 }, "Posted in so many days; 30 where left out"),
+        Field::optional("since_days", Kind::Integer { min: 1, max: 365 }, "Posted within this many days; default 30"),
         Field::optional("agencies", Kind::List { of: &WORD, max: 20 }, "Parts of agencies' names"),
         Field::optional("keywords", Kind::List { of: &WORD, max: 20 }, "Words of the title"),
         Field::optional("state", STATE, "Of the place of performance"),
         Field::optional("set_aside", words(2, 20), "The code of the set-aside, such as SBA"),
-        Field::optional("active_only", Kind::Bool, "true where left out: without archived ones and past deadlines"),
-        Field::optional("has_contact", Kind::Bool, "true: only with a name and an address to write to"),
-        Field::optional("include_description", Kind::Bool, "true where left out: the first few rows have their text"),
-        Field::optional("limit", Kind::Integer { min: 1, max: 500 }, "100 where left out"),
+        Field::optional("active_only", Kind::Bool, "true (default): without archived notices and past deadlines"),
+        Field::optional("has_contact", Kind::Bool, "true: only with a name and an address of a contact"),
+        Field::optional("include_description", Kind::Bool, "true (default): the first few rows have their text"),
+        Field::optional("limit", Kind::Integer { min: 1, max: 500 }, "Default: 100"),
     ],
     check: |input: &Map<String, Value>, _: &FetchPolicy| match input.get("naics").and_then(Value::as_array) {
-        Some(codes) if codes.is_empty() => vec![FieldError::new("naics", "needs a code")],
+        Some(codes) if codes.is_empty() => vec![FieldError::new("naics", "needs at least one code")],
         _ => Vec::new(),
     },
     example: || json!({"naics": ["541511"], "notice_types": ["r", "p"], "since_days": 30, "limit": 25}),
@@ -129,7 +129,7 @@ fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
         let mut fetched = 0;
         for row in rows.iter_mut().take(fetches) {
             let Some(id) = row["notice_id"].as_str().map(base::encoding::percent_encoded) else { continue };
-            // The address that the answer gives for it is a stranger's; this is the one that is documented.
+            // The URL in the answer is untrusted; this is the documented one.
             let key = base::encoding::percent_encoded(key.expose());
             let path = format!("/prod/opportunities/v1/noticedesc?noticeid={id}&api_key={key}");
             let ask = Ask { per_second: 1.0, ..Ask::get(path) };

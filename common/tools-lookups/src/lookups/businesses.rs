@@ -1,5 +1,5 @@
-//! Businesses and buildings in the open data of cities and states, all of it on Socrata
-//! (<https://dev.socrata.com/docs/queries/>, read Nov 2026; columns as each data set's page lists them).
+//! Businesses and buildings in the open data of cities and states, all on Socrata (<https://dev.socrata.com/docs/queries/>,
+//! read Nov 2026; columns as listed on each data set's page).
 
 use base::input::{Field, Kind};
 use serde_json::{Map, Value, json};
@@ -287,7 +287,7 @@ pub static ROWS: &[Lookup] = &[
             ..LOOKUP
         },
         source: &CHICAGO,
-        // Each request is left out where its city's parts of the address are not there.
+        // A request is skipped if its city's parts of the address are missing.
         requests: &[
             Request {
                 paths: &[
@@ -327,7 +327,7 @@ pub static ROWS: &[Lookup] = &[
     },
 ];
 
-/// The address in the columns of its city: number, direction and name are apart.
+/// Splits the address into the city's columns: number, direction and name.
 fn permit_query(input: &mut Map<String, Value>, _: base::clock::Timestamp) {
     let address = input.get("street_address").and_then(Value::as_str).unwrap_or_default().to_uppercase();
     let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));

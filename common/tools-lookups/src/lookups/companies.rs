@@ -1,4 +1,4 @@
-//! Companies: what registries and regulators have on file, mostly of the US.
+//! Companies: records of registries and regulators, mostly of the US.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use tools::spec::ToolSpec;
 use super::engine::days_before;
 use super::row::*;
 
-/// <https://www.sec.gov/search-filings/edgar-application-programming-interfaces> (read Nov 2026). Ten requests a second at
-/// most, over all machines, and a User-Agent that says who asks: ours does, by the service's address.
+/// <https://www.sec.gov/search-filings/edgar-application-programming-interfaces> (read Nov 2026). At most ten requests a
+/// second over all machines, and a User-Agent that names the client: ours has the service's address.
 static SEC: Source = Source {
     provider: "sec",
     origin: "https://data.sec.gov",
@@ -79,8 +79,8 @@ static CFPB: Source = Source {
     ..SOURCE
 };
 
-/// <https://echo.epa.gov/tools/web-services/facility-search-all-data> (read Nov 2026): 300 requests an hour, 1,500 a day. A name
-/// that fits too many facilities is an error.
+/// <https://echo.epa.gov/tools/web-services/facility-search-all-data> (read Nov 2026): 300 requests an hour, 1,500 a day. A
+/// name that matches too many facilities is an error.
 static ECHO: Source = Source {
     provider: "echo",
     origin: "https://echodata.epa.gov",
@@ -103,8 +103,8 @@ static FMCSA: Source = Source {
     failed: &[Failed::Text("/content")],
 };
 
-/// <https://lda.gov/api/redoc/v1/> (read Nov 2026): fifteen requests a minute without a key. The older host, lda.senate.gov, was
-/// closed in June 2026 and leads to a page.
+/// <https://lda.gov/api/redoc/v1/> (read Nov 2026): fifteen requests a minute without a key. The older host,
+/// lda.senate.gov, closed in June 2026 and redirects to a page.
 static LDA: Source = Source {
     provider: "lda",
     origin: "https://lda.gov",
@@ -268,7 +268,7 @@ pub static ROWS: &[Lookup] = &[
         },
         source: &SEC,
         requests: &[Request {
-            // A company that never used a tag has no such page; older ones used older tags.
+            // Companies that never used a tag have no such page; older filings use older tags.
             paths: &[
                 "/api/xbrl/companyconcept/CIK{cik|cik}/us-gaap/{tag}.json",
                 "/api/xbrl/companyconcept/CIK{cik|cik}/us-gaap/{older_tag}.json",
@@ -429,7 +429,7 @@ pub static ROWS: &[Lookup] = &[
             ..GET
         }],
         reshape: |mut answer, _| {
-            // One record by its identifier comes without a list.
+            // One record by its identifier is an object, not a list.
             if let Some(record) = answer.get("data").filter(|data| data.is_object()).cloned() {
                 answer = json!({"data": [record], "meta": {"pagination": {"total": 1}}});
             }
@@ -499,7 +499,7 @@ pub static ROWS: &[Lookup] = &[
             input.insert("plain_number".to_owned(), json!(number));
         },
         reshape: |mut answer, _| {
-            // States that keep a name to themselves say so by dashes.
+            // Member states that do not disclose a name send dashes.
             for name in ["name", "address"] {
                 if answer.get(name).and_then(Value::as_str).is_some_and(|text| text.trim_matches(['-', ' ']).is_empty())
                 {
@@ -681,7 +681,10 @@ pub static ROWS: &[Lookup] = &[
             ],
             check: |input, _| match input.get("name").and_then(Value::as_str) {
                 Some(name) if name.contains(',') => {
-                    vec![base::input::FieldError::new("name", "a comma would separate two names")]
+                    vec![base::input::FieldError::new(
+                        "name",
+                        "must not contain a comma, which would separate two names",
+                    )]
                 }
                 _ => Vec::new(),
             },
@@ -882,7 +885,7 @@ static ADDRESS: &[Member] = &[
     text("postal_code", "/postalCode"),
 ];
 
-/// EDGAR keeps its newest filings in columns.
+/// Turns EDGAR's columns of recent filings into rows.
 fn filings(mut answer: Value, input: &Map<String, Value>) -> Value {
     let given = |name: &str| input.get(name).and_then(Value::as_str).unwrap_or_default();
     let recent = answer.pointer("/filings/recent").cloned().unwrap_or_default();
@@ -917,7 +920,7 @@ fn filings(mut answer: Value, input: &Map<String, Value>) -> Value {
     answer
 }
 
-/// Of each period the value that was filed last; annual ones of a year's length, quarterly ones of a quarter's.
+/// Keeps the value filed last for each period: annual values of a year's length, or quarterly ones of a quarter's.
 fn periods(mut answer: Value, input: &Map<String, Value>) -> Value {
     let is_annual = input.get("period").and_then(Value::as_str) != Some("quarterly");
     let units = answer.get("units").and_then(Value::as_object);
@@ -933,7 +936,7 @@ fn periods(mut answer: Value, input: &Map<String, Value>) -> Value {
         let fits = match (days, is_annual) {
             (Some(days), true) => (340..=380).contains(&days),
             (Some(days), false) => (80..=100).contains(&days),
-            // A balance, at the end of a year or of any quarter.
+            // A balance at the end of a year, or of any quarter.
             (None, true) => value["fp"] == "FY",
             (None, false) => true,
         };
@@ -952,7 +955,7 @@ fn periods(mut answer: Value, input: &Map<String, Value>) -> Value {
     answer
 }
 
-/// The FDIC counts in thousands of dollars.
+/// The FDIC reports thousands of dollars.
 fn banks(mut answer: Value, _: &Map<String, Value>) -> Value {
     for row in answer.get_mut("data").and_then(Value::as_array_mut).into_iter().flatten() {
         let Some(bank) = row.get_mut("data").and_then(Value::as_object_mut) else { continue };

@@ -1,4 +1,4 @@
-//! docs/LOOKUPS.md says what the rows say, and its example is whole.
+//! docs/LOOKUPS.md lists the rows as they are, and its example compiles and works.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ fn table() -> String {
 }
 
 #[test]
-fn the_list_is_up_to_date() {
+fn the_list_in_the_docs_is_up_to_date() {
     let text = std::fs::read_to_string(page()).unwrap();
     let (before, list) = text.split_once(MARK).expect("the page has its mark");
     if std::env::var_os("BLESS").is_some() {
@@ -39,7 +39,7 @@ fn the_list_is_up_to_date() {
     }
 }
 
-/// The example of the page, word for word. It names one file; nothing else has to be touched for it.
+/// The example of docs/LOOKUPS.md, word for word. It shows that a new row needs only one file.
 mod example {
     use base::input::Field;
     use serde_json::json;
@@ -85,7 +85,7 @@ Lookup {
 }
 
 #[test]
-fn the_example_touches_one_file_and_works() {
+fn the_example_needs_one_file_and_works() {
     let text = std::fs::read_to_string(page()).unwrap();
     let blocks: Vec<&str> = text.split("```rust\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     let files: Vec<&str> =

@@ -1,4 +1,4 @@
-//! Answers any row: from what was kept, from the operator's snapshot, or from the source.
+//! Answers any row: from the cache, from the operator's snapshot, or from the source.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use tools::{Output, Running, Source, Task, ToolError, Toolbox, Unavailable};
 use super::row::{Failed, Key, Lookup, Member, Request, Source as Register, Take, Turn};
 use super::{fill, find, kept, map};
 
-/// Kept free of the deadline, to write the answer down.
+/// Time reserved for storing the answer.
 const RESERVE: Duration = Duration::from_millis(500);
 
-/// Runs the row that the task's tool is.
+/// Runs the row of the task's tool.
 pub fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
     Box::pin(async move {
         let row = find(task.tool.name).ok_or_else(|| ToolError::internal("there is no such lookup"))?;
@@ -40,7 +40,7 @@ async fn answer(toolbox: &Toolbox, row: &'static Lookup, task: &Task) -> Result<
         return Ok(found);
     }
     if row.requests.is_empty() {
-        let message = format!("{} has no snapshot here, and nobody else is asked", row.source.name);
+        let message = format!("no snapshot of {} is imported here, and it has no other source", row.source.name);
         return Err(ToolError::unavailable(Unavailable::SourceUnavailable, message));
     }
     let left = Duration::from_millis(u64::try_from(task.deadline.millis() - now.millis()).unwrap_or_default());
@@ -62,7 +62,7 @@ async fn answer(toolbox: &Toolbox, row: &'static Lookup, task: &Task) -> Result<
     }
 }
 
-/// Asks the source itself.
+/// Asks the source, without cache and snapshot.
 pub async fn fresh(
     toolbox: &Toolbox,
     row: &Lookup,
@@ -76,17 +76,17 @@ pub async fn fresh(
     let answer = (row.reshape)(answer, &input);
     let is_misshapen = map::is_misshapen(&answer, row.found, row.answer);
     let result = result(row, answer, given, &now.to_string());
-    // Something is said to be there, and nothing of it can be read: the source has changed, or is out of order.
+    // The source says that there is a record, but none can be read: it has changed, or is out of order.
     let says_nothing = |member: &Member| map::says_nothing(&result[member.name]);
     let mut found_ones = row.answer.iter().filter(|member| member.from == row.found && member.kind.is_list());
     let is_hollow = row.answer.iter().all(says_nothing) || found_ones.any(says_nothing);
     if result["found"] == true && (is_misshapen || is_hollow) {
-        return Err(OutboundError::Unreadable("nothing of a record is in it".to_owned()));
+        return Err(OutboundError::Unreadable("it contains no readable record".to_owned()));
     }
     Ok(result)
 }
 
-/// A source that refuses the key, or is asked too often, is a source that does not answer: the caller can do nothing else.
+/// A refused key or a rate limit also counts as "source unavailable": the caller cannot do anything about it.
 fn unavailable(row: &Lookup, error: &OutboundError) -> ToolError {
     let told = error.of(row.source.name).message;
     let reason = match error {
@@ -110,13 +110,13 @@ async fn own_copy(
     })?;
     let Some(copy) = copy else { return Ok(None) };
     let input = input.clone();
-    // Comparing names with a whole register takes long enough to be kept off the thread that answers.
+    // Comparing names with a whole register would block the async thread.
     let work = tokio::task::spawn_blocking(move || result(row, (own.find)(&copy, &input), &input, &copy.as_of));
     let result = work.await.map_err(|_| ToolError::internal("the snapshot could not be searched"))?;
     Ok(Some(Output::new(result, Source::embedded(own.name))))
 }
 
-/// What the caller gets: the mapped answer, and where it is from.
+/// The result for the caller: the mapped answer, its source and date.
 pub fn result(row: &Lookup, answer: Value, input: &Map<String, Value>, as_of: &str) -> Value {
     let limit = input.get("limit").and_then(Value::as_u64).and_then(|limit| usize::try_from(limit).ok());
     let mut result = map::members(row.answer, &answer, limit);
@@ -129,7 +129,7 @@ pub fn result(row: &Lookup, answer: Value, input: &Map<String, Value>, as_of: &s
     Value::Object(result)
 }
 
-/// The answers of the row's requests: one as it is, several as an array; null in place of what is not there.
+/// The answers of the row's requests: a single one as it is, several as an array with null for missing ones.
 async fn ask(
     toolbox: &Toolbox,
     row: &Lookup,
@@ -146,7 +146,7 @@ async fn ask(
                 Take::At(name, pointer) => (*name, joined(&answer, pointer)),
                 Take::Pick(name, pick) => (*name, pick(&answer, &input)),
             };
-            // Without what the next request is about, there is nothing to ask for.
+            // The next request lacks its input.
             is_stuck |= taken.is_none() && !is_last && !input.contains_key(name);
             input.extend(taken.map(|taken| (name.to_owned(), Value::String(taken))));
         }
@@ -195,7 +195,7 @@ async fn ask_one(
         let sent = toolbox.outbound.send(source.provider, source.origin, &ask, &expected, deadline).await?;
         let unreadable = || OutboundError::Unreadable("not what its documentation says".to_owned());
         let answer: Result<Value, OutboundError> = serde_json::from_slice(&sent.body).map_err(|_| unreadable());
-        // Before anything else: some say that the key is wrong by the status that means "no such thing".
+        // Checked before the status: some sources report a wrong key with the status of "no such record".
         if let Ok(answer) = &answer
             && let Some(said) = source.failed.iter().find_map(|failed| refusal(*failed, answer))
         {
@@ -216,7 +216,7 @@ async fn ask_one(
     Ok(Value::Null)
 }
 
-/// What the source says of its failure, if the answer is one: a line of it, for the log.
+/// The source's error message, for the log, if the answer is a failure.
 fn refusal(failed: Failed, answer: &Value) -> Option<String> {
     let line = |value: &Value| base::untrusted_text::visible(&value.to_string()).chars().take(300).collect();
     match failed {
@@ -237,7 +237,7 @@ fn refusal(failed: Failed, answer: &Value) -> Option<String> {
     .and_then(|found| found.first().map(|value| line(value)))
 }
 
-/// The question with the deployment's key, where the source wants one.
+/// The request with the deployment's key, if the source takes one.
 async fn keyed(
     toolbox: &Toolbox,
     source: &Register,
@@ -274,7 +274,7 @@ async fn keyed(
     })
 }
 
-/// Days as dates, for rows whose period is counted back from today.
+/// The date so many days before now (`YYYY-MM-DD`), for rows whose period counts back from today.
 pub fn days_before(now: Timestamp, days: u64) -> String {
     now.minus(Duration::from_secs(days * 24 * 3600)).to_string().chars().take(10).collect()
 }

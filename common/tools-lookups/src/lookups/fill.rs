@@ -1,15 +1,15 @@
-//! Requests from templates: a row says what goes where, this puts it there, escaped for where it goes.
+//! Fills request templates with the input and escapes each value for its place.
 
 use base::encoding::percent_encoded;
 use serde_json::{Map, Value};
 
 use super::row::{Pair, Request};
 
-/// The paths of a request that can be filled in, with its query, in the order in which they are tried.
+/// The paths that can be filled in, with the query, in the order in which they are tried.
 pub fn paths(request: &Request, input: &Map<String, Value>) -> Vec<String> {
     let query = query(request.query, input);
     let paths = request.paths.iter().filter_map(|path| fill(path, input, percent_encoded));
-    // Older paths of some sources end in a query of their own.
+    // A path may contain a query of its own, as older APIs need.
     paths.map(|path| if query.is_empty() { path } else { format!("{path}?{query}") }).collect()
 }
 
@@ -27,7 +27,7 @@ fn query(pairs: &[Pair], input: &Map<String, Value>) -> String {
     pairs.join("&")
 }
 
-/// The template with the input in it, each member escaped; `None` where one is missing.
+/// Fills a template, each member escaped; `None` if a member is missing.
 pub fn fill(template: &str, input: &Map<String, Value>, escape: fn(&str) -> String) -> Option<String> {
     let mut filled = String::new();
     let mut rest = template;
@@ -53,7 +53,7 @@ fn plain(value: &Value) -> Option<String> {
     }
 }
 
-/// A member in the form that the source wants.
+/// Converts a member to the form that the source wants.
 fn formed(form: &str, text: &str) -> String {
     match form {
         "upper" => text.to_uppercase(),
@@ -61,20 +61,20 @@ fn formed(form: &str, text: &str) -> String {
         // EDGAR's identifiers have ten digits.
         "cik" => format!("{text:0>10}"),
         "digits" => text.chars().filter(char::is_ascii_digit).collect(),
-        // What cannot leave a phrase in quotes, in the query languages of Lucene and its kin.
+        // Removes what could end a quoted phrase in Lucene and similar query languages.
         "phrase" => {
             let safe: String = text.chars().map(|letter| if "\"\\".contains(letter) { ' ' } else { letter }).collect();
             format!("\"{}\"", safe.split_whitespace().collect::<Vec<_>>().join(" "))
         }
-        // To four digits, about ten metres: weather.gov sends whoever asks more precisely elsewhere.
+        // Four digits, about ten metres: weather.gov redirects requests that are more precise.
         "degrees" => match text.parse::<f64>() {
             Ok(degrees) => ((degrees * 10_000.0).round() / 10_000.0 + 0.0).to_string(),
             Err(_) => text.to_owned(),
         },
-        // A literal of SoQL, of SQL's form (dev.socrata.com/docs/datatypes/text.html).
+        // A literal of SoQL, in SQL's form (dev.socrata.com/docs/datatypes/text.html).
         "soql" => format!("'{}'", text.replace('\'', "''")),
         "soql_part" => {
-            // The wildcards of LIKE would match what was not asked for, and have no escape there.
+            // SoQL has no escape for LIKE's wildcards.
             let text: String = text.to_uppercase().chars().filter(|letter| !"%_".contains(*letter)).collect();
             format!("'%{}%'", text.replace('\'', "''"))
         }
@@ -82,7 +82,7 @@ fn formed(form: &str, text: &str) -> String {
     }
 }
 
-/// Forms that [`fill`] knows.
+/// The forms that [`fill`] knows.
 #[cfg(test)]
 pub const FORMS: [&str; 9] = ["", "upper", "lower", "cik", "digits", "phrase", "degrees", "soql", "soql_part"];
 
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_left_out_and_what_is_given_is_escaped() {
+    fn missing_members_are_left_out_and_values_are_escaped() {
         let request = Request {
             paths: &["/by/{id}", "/all/{name|upper}.json"],
             query: &[

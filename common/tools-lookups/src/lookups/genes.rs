@@ -256,7 +256,7 @@ pub static ROWS: &[Lookup] = &[
         },
         source: &REACTOME,
         requests: &[Request {
-            // Its own name of the resource, and the one that clients of it use.
+            // Two names of the resource: its own, and the one that clients of it use.
             paths: &[
                 "/ContentService/data/mapping/NCBI%20Gene/{gene_id}/pathways",
                 "/ContentService/data/mapping/NCBI/{gene_id}/pathways",
@@ -557,7 +557,7 @@ static CLASSIFICATION: &[Member] = &[
     texts("conditions", "/trait_set/*/trait_name"),
 ];
 
-/// Document summaries of what an earlier request found.
+/// Document summaries of the records that an earlier request found.
 const fn summary_of(db: &'static str) -> Request {
     let paths: &[&str] = match db.as_bytes()[0] {
         b'g' => &["/entrez/eutils/esummary.fcgi?db=gene&id={ids}&retmode=json"],
@@ -567,7 +567,7 @@ const fn summary_of(db: &'static str) -> Request {
     Request { paths, genuine: &["/result"], ..GET }
 }
 
-/// ClinVar's ids of an rsID or an expression.
+/// ClinVar's ids of an rsID or an HGVS expression.
 const fn by_rsid() -> Request {
     Request {
         paths: &["/entrez/eutils/{search}"],
@@ -583,7 +583,7 @@ const fn by_rsid() -> Request {
     }
 }
 
-/// A VCV accession is the number of the record itself; the others are searched for.
+/// A VCV accession contains the record's id; other identifiers are searched for.
 fn vcv_as_id(input: &mut Map<String, Value>, _: base::clock::Timestamp) {
     let given = |name: &str| input.get(name).and_then(Value::as_str).map(str::to_owned);
     if let Some(vcv) = given("vcv") {
@@ -597,12 +597,12 @@ fn vcv_as_id(input: &mut Map<String, Value>, _: base::clock::Timestamp) {
     input.insert("search".to_owned(), json!("esearch.fcgi"));
 }
 
-/// Summaries in the order of their ids, which are the names they are kept under.
+/// Summaries in the order of their ids, under which NCBI stores them.
 fn summaries(answers: Value, _: &Map<String, Value>) -> Value {
     let all = answers.as_array().map_or(&[] as &[Value], Vec::as_slice);
     let result = all.last().map(|answer| &answer["result"]).unwrap_or(&Value::Null);
     let ids = result["uids"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    // Of an id that nobody has, the summary is an error.
+    // The summary of an unknown id is an error.
     let rows: Vec<Value> = ids
         .filter_map(|id| result.get(id))
         .filter(|row| row.is_object() && row.get("error").is_none())

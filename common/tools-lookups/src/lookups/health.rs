@@ -323,10 +323,10 @@ static SPECIALTY: &[Member] = &[
     text("license", "/license"),
 ];
 
-/// Where somebody practises, without the street: that of an individual may be a home.
+/// The place of practice, without the street: an individual's may be their home.
 static PLACE: &[Member] = &[text("city", "/city"), text("state", "/state"), text("country", "/country_code")];
 
-/// Only records of the kind: a number alone finds both. Practice addresses of persons are put apart.
+/// Keeps records of one kind: a search by number finds both. Practice addresses of individuals are kept apart.
 fn of_kind(mut answer: Value, kind: &str) -> Value {
     let Some(results) = answer.get_mut("results").and_then(Value::as_array_mut) else { return answer };
     results.retain(|record| record["enumeration_type"] == kind);

@@ -1,4 +1,4 @@
-//! Registers as their publishers hand them out, into records of a copy ([`super::snapshot`]).
+//! Reads registers as their publishers distribute them, into records of a snapshot ([`super::snapshot`]).
 //!
 //! | name | file |
 //! |---|---|
@@ -8,22 +8,22 @@
 //! | `npi` | a part of the NPPES monthly file as CSV with its header (download.cms.gov/nppes) |
 //! | `edgar-tickers` | `company_tickers.json` (sec.gov/files/company_tickers.json) |
 //!
-//! A file that was cut on its way, or is another than it is said to be, is refused ([`records`]), and so is a copy that
-//! would be worse than the one in force ([`doubts`]): what is not in a copy is answered with "nothing found".
+//! A truncated or wrong file is refused ([`records`]), and so is a copy that seems worse than the one in force
+//! ([`doubts`]): whatever is missing from a copy is answered with "nothing found".
 
 use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
 use tools::snapshot::{Pointer, Record};
 
-/// Of registers that are only published whole: fewer entries than they have had for years are not the register.
+/// Registers that are only published whole, and the fewest entries a complete file can have.
 const FEWEST: [(&str, usize); 2] = [("ofac", 5_000), ("edgar-tickers", 3_000)];
-/// A copy with less than this share of the records of the one in force was probably cut.
+/// A copy with less than this share of the records in force is probably truncated.
 const LEAST_SHARE: f64 = 0.8;
-/// Rows without a key or a name, of a thousand, that publishers' own files may have.
+/// Rows in a thousand that may lack a key or a name; publishers' own files have a few.
 const MOST_WITHOUT: usize = 10;
 
-/// Records of the register's file; `other_names` is OFAC's second one. A file that is damaged is an error.
+/// The records of a register's file; `other_names` is OFAC's second file. A damaged file is an error.
 pub fn records(name: &str, text: &str, other_names: Option<&str>) -> Result<Vec<Record>, String> {
     match name {
         "ofac" => ofac(text, other_names),
@@ -35,8 +35,7 @@ pub fn records(name: &str, text: &str, other_names: Option<&str>) -> Result<Vec<
     }
 }
 
-/// Why a copy should not take the place of the one in force, though its file is whole: for the operator to decide.
-/// Days are `YYYY-MM-DD`.
+/// Reasons not to publish a copy although its file is complete; the operator decides. Days are `YYYY-MM-DD`.
 pub fn doubts(
     name: &str,
     as_of: &str,
@@ -46,22 +45,23 @@ pub fn doubts(
 ) -> Vec<String> {
     let mut doubts = Vec::new();
     if let Some((_, fewest)) = FEWEST.iter().find(|(of, fewest)| *of == name && records < *fewest) {
-        doubts.push(format!("{records} records are not the whole of it: it has had more than {fewest} for years"));
+        doubts.push(format!("{records} records cannot be the whole register: it has had more than {fewest} for years"));
     }
     if name == "ofac" && !has_other_names {
-        doubts.push("without ALT.CSV nobody is found by their other names".to_owned());
+        doubts.push("without ALT.CSV, no entry is found by its other names".to_owned());
     }
     let Some(in_force) = in_force else { return doubts };
     if as_of < in_force.as_of.as_str() {
         doubts.push(format!("the copy in force is newer: {}", in_force.as_of));
     }
     if (records as f64) < in_force.records as f64 * LEAST_SHARE {
-        doubts.push(format!("{records} records, and the copy in force has {}: is this all of it?", in_force.records));
+        doubts
+            .push(format!("{records} records, but the copy in force has {}: is the file complete?", in_force.records));
     }
     doubts
 }
 
-/// Rows of CSV, each of so many columns, and the file to its end. An end-of-file mark (U+001A) may stand behind it.
+/// Rows of CSV with a fixed number of columns; a truncated file is an error. An end-of-file mark (U+001A) is allowed.
 fn whole(text: &str, columns: Option<usize>) -> Result<Vec<Vec<String>>, String> {
     let text = text.trim_start_matches('\u{feff}').trim_end_matches('\u{1a}');
     if !text.ends_with('\n') {
@@ -84,7 +84,7 @@ fn whole(text: &str, columns: Option<usize>) -> Result<Vec<Vec<String>>, String>
     Ok(rows.into_iter().filter(|row| !is_blank(row)).collect())
 }
 
-/// Refuses a file in which too many rows say nothing.
+/// Refuses a file in which too many rows lack a key or a name.
 fn telling(rows: usize, records: Vec<Record>) -> Result<Vec<Record>, String> {
     let without = rows - records.len().min(rows);
     if without * 1_000 > rows * MOST_WITHOUT {
@@ -93,7 +93,7 @@ fn telling(rows: usize, records: Vec<Record>) -> Result<Vec<Record>, String> {
     Ok(records)
 }
 
-/// Rows of CSV (RFC 4180): quoted fields may hold commas, quotes twice and line ends.
+/// Rows of CSV (RFC 4180): quoted fields may contain commas, doubled quotes and line breaks.
 pub fn csv(text: &str) -> Vec<Vec<String>> {
     let (mut rows, mut row, mut field) = (Vec::new(), Vec::new(), String::new());
     let (mut quoted, mut letters) = (false, text.chars().peekable());
@@ -120,7 +120,7 @@ pub fn csv(text: &str) -> Vec<Vec<String>> {
     rows
 }
 
-/// A row by the names of its columns.
+/// A row, read by column name.
 type Named<'a> = dyn Fn(&str) -> Option<&'a str> + 'a;
 
 fn with_header(text: &str, needed: &[&str], record: fn(&Named<'_>) -> Option<Record>) -> Result<Vec<Record>, String> {
@@ -140,7 +140,7 @@ fn with_header(text: &str, needed: &[&str], record: fn(&Named<'_>) -> Option<Rec
     telling(rows.len(), records.collect())
 }
 
-/// Entries, whose kind is `individual`, `vessel`, `aircraft`, or nothing for everything else. `-0-` is nothing.
+/// Kinds are `individual`, `vessel`, `aircraft`, or empty for everything else. `-0-` means empty.
 fn ofac(text: &str, other_names: Option<&str>) -> Result<Vec<Record>, String> {
     let entries = whole(text, Some(12)).map_err(|why| format!("SDN.CSV: {why}"))?;
     let others = other_names.map(|text| whole(text, Some(5))).transpose().map_err(|why| format!("ALT.CSV: {why}"))?;
@@ -218,7 +218,7 @@ fn bank(of: &Named<'_>) -> Option<Record> {
     Some(Record { key: certificate.to_owned(), names: vec![name.to_owned()], value })
 }
 
-/// Without streets: those of individuals may be homes.
+/// Without streets: an individual's may be their home.
 fn provider(of: &Named<'_>) -> Option<Record> {
     let npi = of("NPI")?;
     let is_person = of("Entity Type Code")? == "1";
@@ -266,7 +266,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn registers_are_read_as_they_are_published() {
+    fn published_register_files_are_read() {
         let sdn = "306,\"BANCO NACIONAL DE CUBA\",\"-0- \",\"CUBA\",\"-0- \",\"-0- \",\"-0- \",\"-0- \",\"-0- \",\"-0- \",\"-0- \",\"a.k.a. 'BNC'.\"\r\n\
                    35096,\"PUTIN, Vladimir \"\"V\"\"\",\"individual\",\"UKRAINE-EO13661] [RUSSIA-EO14024\",\"President\",-0-,-0-,-0-,-0-,-0-,-0-,-0-\r\n\u{1a}";
         let alt = "306,220,\"aka\",\"NATIONAL BANK OF CUBA\",\"-0- \"\r\n";
@@ -298,13 +298,13 @@ mod tests {
     }
 
     #[test]
-    fn files_that_were_cut_or_are_others_are_refused() {
+    fn truncated_and_wrong_files_are_refused() {
         let sdn = "306,\"BANCO, NACIONAL\",-0-,\"CUBA\",-0-,-0-,-0-,-0-,-0-,-0-,-0-,\"a.k.a.\"\r\n";
         let alt = "306,220,\"aka\",\"BNC\",-0-\r\n";
         let of =
             |name: &str, text: &str, others: Option<&str>| records(name, text, others).map(|records| records.len());
         assert_eq!(of("ofac", &format!("{sdn}\u{1a}"), Some(alt)), Ok(1));
-        // Cut anywhere, the end of the line included.
+        // Cut at any byte, inside the last line break too.
         let cut = (1..sdn.len() - 1).filter(|at| of("ofac", &sdn[..*at], None).is_ok()).count();
         assert_eq!(cut, 0);
         for (name, text, others, why) in [
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_that_would_be_worse_is_doubted() {
+    fn a_worse_copy_raises_doubts() {
         let in_force =
             Pointer { generation: "g".to_owned(), as_of: "2026-11-20".to_owned(), records: 17_000, bytes: 1 };
         let of = |as_of: &str, records, others| doubts("ofac", as_of, records, others, Some(&in_force)).len();

@@ -1,7 +1,7 @@
-//! Answers that are given again for a while: sources are public services that are asked no more than is needed.
+//! Cache of answers. Sources are public services and are not asked more than needed.
 //!
-//! One item of the agents table for each row and input, which its time to live cleans up. A read costs at most what its
-//! size says (1 unit for 8 KB, eventually consistent), a write 1 unit for each KB; larger answers are not kept.
+//! One item of the agents table per row and input, removed by its time to live. Larger answers are not cached, which bounds
+//! the cost: a read takes 1 unit for 8 KB (eventually consistent), a write 1 unit for each KB.
 
 use std::time::Duration;
 
@@ -14,30 +14,30 @@ use serde_json::{Map, Value};
 use tools::Toolbox;
 
 const MAX_BYTES: usize = 24 * 1024;
-/// What was not there may be there soon.
+/// Cache TTL of "nothing found".
 const LONGEST_NOTHING: Duration = Duration::from_secs(600);
 
 #[derive(Serialize, Deserialize)]
 struct Kept {
     /// The result, as JSON.
     result: String,
-    /// Unix seconds; from then on it is not given again.
+    /// Unix seconds. An expired item may not be deleted yet, and counts as a miss.
     expires: i64,
 }
 
-/// The same for equal inputs, whatever their order and spelling of numbers.
+/// Cache key: equal for equal inputs, whatever their order and spelling of numbers.
 pub fn key(row: &str, input: &Map<String, Value>) -> Key {
     let input = digest::canonical_json(&Value::Object(input.clone()));
     let hash = const_hex::encode(&digest::sha256_parts(&[row.as_bytes(), input.as_bytes()])[..16]);
     Key::new(format!("LOOKUP#{hash}"), "KEPT")
 }
 
-/// An answer of earlier. A database that does not answer is none: the source is asked then.
+/// Cached answer; a database error counts as a miss.
 pub async fn read(toolbox: &Toolbox, key: &Key, now: Timestamp) -> Option<Value> {
     let kept: Option<Kept> = match toolbox.db.get(&toolbox.db.tables.agents, key.clone()).await {
         Ok(kept) => kept,
         Err(error) => {
-            log::failure("a kept lookup could not be read", &error);
+            log::failure("a cached lookup could not be read", &error);
             None
         }
     };
@@ -47,7 +47,7 @@ pub async fn read(toolbox: &Toolbox, key: &Key, now: Timestamp) -> Option<Value>
     Some(result)
 }
 
-/// Keeps an answer. Where that fails the next caller's is asked for anew.
+/// Caches an answer. A failure is only logged.
 pub async fn write(toolbox: &Toolbox, key: &Key, result: &Value, now: Timestamp, keep: Duration) {
     let text = result.to_string();
     if text.len() > MAX_BYTES {
@@ -60,6 +60,6 @@ pub async fn write(toolbox: &Toolbox, key: &Key, result: &Value, now: Timestamp,
         toolbox.db.write(write).await.map_err(|error| platform::store::StoreError::new(format_args!("{error:?}")))
     };
     if let Err(error) = written.await {
-        log::failure("a lookup could not be kept", &error);
+        log::failure("a lookup could not be cached", &error);
     }
 }

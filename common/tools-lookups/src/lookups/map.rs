@@ -1,15 +1,15 @@
-//! Answers into results: what a row names is taken out, bounded and made into its type; the schema follows from the same
-//! members. An answer is a stranger's: whatever it is, the result keeps to the schema.
+//! Maps answers to results: takes out the members that a row names, bounds them and converts their types. The schema
+//! follows from the same members. Answers are untrusted; the result always fits the schema.
 
 use base::untrusted_text;
 use serde_json::{Map, Value, json};
 
 use super::row::{As, Member};
 
-/// Longest list that is not a row's own.
+/// Longest nested list.
 const MOST: usize = 100;
 
-/// The members of an answer, of which the row's own list has at most `limit` rows where the caller said so.
+/// The members of an answer. `limit` bounds the row's own list, if the caller gave one.
 pub fn members(members: &[Member], answer: &Value, limit: Option<usize>) -> Map<String, Value> {
     members.iter().map(|member| (member.name.to_owned(), value(member, answer, limit))).collect()
 }
@@ -43,7 +43,7 @@ fn rows(of: &[Member], found: &[&Value], most: usize, limit: Option<usize>) -> V
     rows.map(|row| Value::Object(members(of, row, limit))).filter(|row| !says_nothing(row)).collect()
 }
 
-/// Whether there is nothing in it, however deep.
+/// Whether a value is empty at every depth.
 pub fn says_nothing(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -53,7 +53,7 @@ pub fn says_nothing(value: &Value) -> bool {
     }
 }
 
-/// Whether what says that something was found is neither a list nor an object, although members lie in it.
+/// Whether `found` points at a scalar although members are read from inside it.
 pub fn is_misshapen(answer: &Value, found: &str, members: &[Member]) -> bool {
     let lies_in = |from: &str| from.strip_prefix(found).is_some_and(|rest| rest.starts_with('/'));
     let has_parts = members
@@ -108,7 +108,7 @@ fn text(value: &Value, most: usize) -> Option<Value> {
 fn to_number(value: &Value) -> Option<f64> {
     let number = match value {
         Value::Number(number) => number.as_f64()?,
-        // `1,234.50` and `$1,234` too: registers write for people.
+        // Registers also write `1,234.50` and `$1,234`.
         Value::String(text) if text.len() <= 40 => {
             let plain: String = text.trim().chars().filter(|letter| !",$%".contains(*letter)).collect();
             plain.parse().ok().filter(|_| plain.bytes().any(|byte| byte.is_ascii_digit()))?
@@ -127,22 +127,22 @@ fn day(kind: As, value: &Value) -> Option<String> {
     }
     let number = value.as_u64().map(|number| number.to_string());
     let text = value.as_str().map(str::trim).or(number.as_deref())?;
-    // `8/1/2024 0:00` too.
+    // Also `8/1/2024 0:00`.
     let head: String = text.split_whitespace().next().unwrap_or_default().chars().take(10).collect();
     let parsed = match kind {
         As::DateMonthFirst => NaiveDate::parse_from_str(&head, "%m/%d/%Y"),
         As::DateDayFirst => NaiveDate::parse_from_str(&head, "%d/%m/%Y"),
         _ => NaiveDate::parse_from_str(&head, "%Y/%m/%d"),
     };
-    // Registers mix their own way of writing days with the others'.
+    // Registers mix date formats.
     let iso = || NaiveDate::parse_from_str(&head, "%Y-%m-%d");
     let compact = || NaiveDate::parse_from_str(&text.chars().take(8).collect::<String>(), "%Y%m%d");
     let parsed = parsed.or_else(|_| iso()).or_else(|_| compact());
-    // Years of fewer or more digits print so too, and are no dates of any register: ClinVar's "1/01/01 00:00" is none.
+    // Refuses years without four digits, such as ClinVar's "1/01/01 00:00".
     Some(parsed.ok()?.format("%Y-%m-%d").to_string()).filter(|day| day.len() == 10 && !day.starts_with(['-', '0']))
 }
 
-/// What the pointer points at: several things where it has a `*`.
+/// The values at a pointer; several if it has a `*`.
 pub fn find<'a>(value: &'a Value, pointer: &str) -> Vec<&'a Value> {
     for alternative in pointer.split('|') {
         let found = follow(value, alternative);
@@ -173,12 +173,12 @@ fn follow<'a>(value: &'a Value, pointer: &str) -> Vec<&'a Value> {
     found
 }
 
-/// Whether the answer has such a member, be it null.
+/// Whether the answer has the member, even if it is null.
 pub fn is_said(value: &Value, pointer: &str) -> bool {
     !follow(value, pointer).is_empty()
 }
 
-/// Whether there is anything at all.
+/// Whether the pointer leads to anything that is not empty.
 pub fn is_there(value: &Value, pointer: &str) -> bool {
     find(value, pointer).iter().any(|value| match value {
         Value::Null | Value::Bool(false) => false,
@@ -242,7 +242,7 @@ mod tests {
     ];
 
     #[test]
-    fn takes_what_is_there_in_its_type() {
+    fn values_are_converted_to_their_types() {
         let answer = json!({
             "other": " A\u{202e}cme ", "c": "1,234", "s": "0.5", "o": "Y", "d": "20240131T00", "us": "1/31/2024 0:00",
             "ms": 1_700_000_000_000_i64, "u": "https://a.b/c", "t": [{"v": "x"}, {"v": 2}, {"w": 3}],

@@ -1,4 +1,4 @@
-//! Markets: rates and indices that governments publish.
+//! Markets: rates and indices published by governments.
 
 use base::input::{Field, Format, Kind};
 use serde_json::{Value, json};
@@ -84,7 +84,7 @@ pub static ROWS: &[Lookup] = &[
             paths: &["/v1/tools/lookup/market-federal-labor-rates"],
             input: &[
                 Field::required("role", words(2, 80), "Words of the labor category"),
-                Field::optional("min_years_experience", whole(0, 45), "At least so many years"),
+                Field::optional("min_years_experience", whole(0, 45), "Minimum years of experience"),
                 Field::optional(
                     "education",
                     Kind::Choice(&["high_school", "associates", "bachelors", "masters", "doctorate"]),
@@ -104,7 +104,7 @@ pub static ROWS: &[Lookup] = &[
                 Pair::One("filter", "education_level:{level}"),
                 Pair::One("ordering", "current_price"),
                 Pair::One("sort", "asc"),
-                // Twenty rows come whatever is asked for (and it skips filters that it does not know: these it knows).
+                // This source returns twenty rows whatever the size, and ignores filters that it does not know.
                 Pair::One("page", "1"),
                 Pair::One("page_size", "{limit=10}"),
             ],
@@ -275,7 +275,7 @@ pub static ROWS: &[Lookup] = &[
         requests: &[Request {
             paths: &["/v2/country/{country}/indicator/{indicator}"],
             query: &[Pair::One("format", "json"), Pair::One("per_page", "{limit=20}")],
-            // What nobody knows is a message in place of the page.
+            // An unknown country or indicator gives a message in place of the page.
             genuine: &["/0/page", "/0/message"],
             ..GET
         }],

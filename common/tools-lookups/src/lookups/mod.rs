@@ -1,13 +1,13 @@
-//! Lookups: public records and reference data. Every one is a row of a table (docs/LOOKUPS.md); [`engine`] answers them
-//! all. Beside them stands one tool that needs no source at all: [`checks`].
+//! Lookups: public records and reference data. Each is one row of a table (docs/LOOKUPS.md), and [`engine`] answers them
+//! all. One tool needs no source: [`checks`]. Start with `row` and a family of rows.
 //!
 //! | file | what it has |
 //! |---|---|
-//! | `row` | what a row is, and the short words that rows are written in |
+//! | `row` | the type of a row, and short constructors to write rows with |
 //! | `fill` | input into requests |
 //! | `map` | answers into results, and their schema |
 //! | `engine` | cache, snapshot, requests, result |
-//! | `checks` | identifiers checked without asking anybody |
+//! | `checks` | identifiers checked offline |
 //! | `snapshot` | the operator's own copies of registers |
 //! | `needs` | what a deployment must have for a row |
 //! | the others | the rows, by family |
@@ -45,7 +45,7 @@ use tools::spec::ToolSpec;
 
 use row::Lookup;
 
-/// Every row, family by family.
+/// All rows, by family.
 pub static ROWS: LazyLock<Vec<&'static Lookup>> = LazyLock::new(|| {
     let families: [&'static [Lookup]; 10] = [
         vehicles::ROWS,
@@ -65,17 +65,17 @@ pub static ROWS: LazyLock<Vec<&'static Lookup>> = LazyLock::new(|| {
 static BY_NAME: LazyLock<HashMap<&'static str, &'static Lookup>> =
     LazyLock::new(|| ROWS.iter().map(|row| (row.spec.name, *row)).collect());
 
-/// The row of this wire name.
+/// The row with this tool name.
 pub fn find(name: &str) -> Option<&'static Lookup> {
     BY_NAME.get(name).copied()
 }
 
-/// What is sold.
+/// The tools for the catalog.
 pub fn specs() -> Vec<&'static ToolSpec> {
     ROWS.iter().map(|row| &row.spec).chain([&checks::SPEC]).collect()
 }
 
-/// What does it.
+/// The runners of [`specs`].
 pub fn runners() -> Vec<&'static Runner> {
     static LOOKUPS: LazyLock<Vec<Runner>> =
         LazyLock::new(|| ROWS.iter().map(|row| Runner { spec: &row.spec, run: engine::run }).collect());
@@ -87,7 +87,7 @@ pub fn output(spec: &ToolSpec) -> Value {
     let Some(row) = find(spec.name) else { return json!({"type": "object"}) };
     let mut schema = map::schema(row.answer);
     let common = [
-        ("found", json!({"type": "boolean", "description": "Whether the source has such a thing"})),
+        ("found", json!({"type": "boolean", "description": "Whether the source has a matching record"})),
         (
             "source",
             json!({
@@ -101,10 +101,7 @@ pub fn output(spec: &ToolSpec) -> Value {
             }),
         ),
         ("as_of", json!({"type": "string", "description": "When the source was asked, or the day of its snapshot"})),
-        (
-            "cached",
-            json!({"type": "boolean", "description": "Whether the source was asked earlier, for somebody else"}),
-        ),
+        ("cached", json!({"type": "boolean", "description": "Whether the answer came from the cache"})),
         ("notice", json!({"type": ["string", "null"]})),
     ];
     for (name, member) in common {

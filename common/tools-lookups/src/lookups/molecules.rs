@@ -6,7 +6,7 @@ use tools::spec::ToolSpec;
 
 use super::row::*;
 
-/// <https://pubchem.ncbi.nlm.nih.gov/docs/pug-rest> and `/docs/pug-view` (read Nov 2026): five requests a second at most.
+/// <https://pubchem.ncbi.nlm.nih.gov/docs/pug-rest> and `/docs/pug-view` (read Nov 2026): at most five requests a second.
 static PUBCHEM: Source = Source {
     provider: "pubchem",
     origin: "https://pubchem.ncbi.nlm.nih.gov",
@@ -40,7 +40,7 @@ static UNIPROT: Source = Source {
     ..SOURCE
 };
 
-/// <https://interpro-documentation.readthedocs.io/en/latest/download.html#api> (read Nov 2026). Nothing found is a 204.
+/// <https://interpro-documentation.readthedocs.io/en/latest/download.html#api> (read Nov 2026). 204 means "nothing found".
 static INTERPRO: Source = Source {
     provider: "interpro",
     origin: "https://www.ebi.ac.uk",
@@ -51,7 +51,7 @@ static INTERPRO: Source = Source {
     ..SOURCE
 };
 
-/// <https://search.rcsb.org/#search-api> (read Nov 2026). Nothing found is a 204.
+/// <https://search.rcsb.org/#search-api> (read Nov 2026). 204 means "nothing found".
 static RCSB_SEARCH: Source = Source {
     provider: "rcsb_search",
     origin: "https://search.rcsb.org",
@@ -543,7 +543,7 @@ pub static ROWS: &[Lookup] = &[
             if input.get("coverage").and_then(Value::as_str) == Some("predicted") {
                 let accession = input.get("accession").cloned().unwrap_or_default();
                 input.insert("predicted".to_owned(), accession);
-                // Nothing to look for in the data bank, and nothing to stop at.
+                // The data bank is skipped. Without this value its missing answer would end the lookup here.
                 input.insert("entries".to_owned(), json!("none"));
             } else {
                 input.insert("experimental".to_owned(), json!("query"));
@@ -577,7 +577,7 @@ pub static ROWS: &[Lookup] = &[
                 "predicted",
                 "/predicted",
                 &[
-                    // Members were renamed in October 2025, and the older names dropped in June 2026.
+                    // Members were renamed in October 2025; the older names were dropped in June 2026.
                     text("entry_id", "/modelEntityId|/entryId"),
                     integer("version", "/latestVersion"),
                     date("created_on", "/modelCreatedDate"),
@@ -609,7 +609,7 @@ static ENTRY: &[Member] = &[
     number("annotation_score", "/annotationScore").about("1 to 5"),
 ];
 
-/// Comments by their kind, so that a pointer finds those of one.
+/// Groups comments by kind, so that a pointer can select one kind.
 fn comments(mut answer: Value, _: &Map<String, Value>) -> Value {
     let mut by_kind: Map<String, Value> = Map::new();
     for comment in answer["comments"].as_array().into_iter().flatten().take(500) {
@@ -624,7 +624,7 @@ fn comments(mut answer: Value, _: &Map<String, Value>) -> Value {
     answer
 }
 
-/// PUG View's tree of sections, by the source that classifies.
+/// Flattens PUG View's tree of sections, by classifying source.
 fn hazards(answers: Value, _: &Map<String, Value>) -> Value {
     let record = &answers[1]["Record"];
     let mut found: Vec<(u64, &str, Vec<String>)> = Vec::new();
@@ -634,7 +634,7 @@ fn hazards(answers: Value, _: &Map<String, Value>) -> Value {
         for said in section["Information"].as_array().into_iter().flatten().take(500) {
             let texts = said["Value"]["StringWithMarkup"].as_array().into_iter().flatten().take(100);
             let texts = texts.flat_map(|text| match said["Name"].as_str() {
-                // A pictogram is an icon, whose name stands beside it.
+                // A pictogram is an image; its name is in the markup.
                 Some("Pictogram(s)") => text["Markup"]
                     .as_array()
                     .into_iter()

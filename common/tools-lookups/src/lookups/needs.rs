@@ -1,12 +1,12 @@
-//! What a deployment must have before it can answer a row: for whoever tells so before anything is paid, and the doctor.
+//! The needs of a row, which a deployment must meet to answer it. Used for refusals before payment, and by the doctor.
 
 use serde_json::{Map, Value};
 use tools::spec::{Need, ToolSpec};
 
 use super::row::{Key, Lookup, Turn};
 
-/// What this row needs: the key of a source that is not asked without one, or the operator's copy where there is no source.
-/// Keys that only raise a limit, and copies that only stand in for a source, are not among it.
+/// The key of a source that requires one, or the operator's copy if there is no source. A key that only raises a limit, or
+/// a copy that is only a fallback, is not needed.
 pub fn of(row: &Lookup) -> Option<Need> {
     let sources = row.requests.iter().map(|request| request.source.unwrap_or(row.source));
     let mut keyed = sources.filter(|source| matches!(source.key, Key::Header(..) | Key::Query(_)));
@@ -14,7 +14,7 @@ pub fn of(row: &Lookup) -> Option<Need> {
     keyed.next().map(|source| Need::Key(source.provider)).or(copy.map(|copy| Need::Copy(copy.name)))
 }
 
-/// The same of the tool that a row is.
+/// The needs of a row's tool.
 pub fn of_tool(spec: &ToolSpec, _: &Map<String, Value>) -> Vec<Need> {
     super::find(spec.name).and_then(of).into_iter().collect()
 }
@@ -28,11 +28,11 @@ mod tests {
     use tools::snapshot;
 
     #[test]
-    fn rows_need_what_they_cannot_do_without() {
+    fn only_required_keys_and_copies_are_needs() {
         let of_row = |name: &str| of(super::super::find(name).unwrap());
         assert_eq!(of_row("company_sanctions"), Some(Need::Copy("ofac")));
         assert_eq!(of_row("record_court_cases_find"), Some(Need::Key("courtlistener")));
-        // Its copy only stands in, and its key only raises a limit.
+        // The copy is only a fallback, and the key only raises a limit.
         assert_eq!(of_row("company_bank_profile"), None);
         let (mut keys, mut copies) = (BTreeSet::new(), BTreeSet::new());
         for need in ROWS.iter().filter_map(|row| of(row)) {

@@ -39,7 +39,7 @@ static USGS_ELEVATION: Source = Source {
     ..SOURCE
 };
 
-/// <https://www.weather.gov/documentation/services-web-api> (read Nov 2026): a User-Agent that says who asks.
+/// <https://www.weather.gov/documentation/services-web-api> (read Nov 2026): requires a User-Agent that names the client.
 static NWS: Source = Source {
     provider: "nws",
     origin: "https://api.weather.gov",
@@ -200,7 +200,7 @@ pub static ROWS: &[Lookup] = &[
                 Pair::One("longitude", "{longitude}"),
                 Pair::One("maxradiuskm", "{radius_km=100}"),
                 Pair::One("starttime", "{from}"),
-                // A day alone is its first moment.
+                // A date alone would mean its first moment.
                 Pair::One("endtime", "{until}T23:59:59"),
                 Pair::One("minmagnitude", "{min_magnitude=2.5}"),
                 Pair::One("orderby", "time"),
@@ -258,7 +258,7 @@ pub static ROWS: &[Lookup] = &[
             ..GET
         }],
         reshape: |mut answer, _| {
-            // Where there is no ground, or no data, the service says a million below.
+            // For points without data the service answers -1,000,000.
             let metres = answer["value"].as_f64().or_else(|| answer["value"].as_str()?.parse().ok());
             if metres.is_none_or(|metres| metres < -10_000.0)
                 && let Some(answer) = answer.as_object_mut()
@@ -481,7 +481,7 @@ pub static ROWS: &[Lookup] = &[
         }],
         reshape: |mut answer, _| {
             let count = answer["features"].as_array().map_or(0, Vec::len);
-            // Where no elevation is stated the layer says -9999.
+            // -9999 means that no elevation is stated.
             let elevation = answer.pointer_mut("/features/0/attributes/STATIC_BFE");
             if let Some(elevation) =
                 elevation.filter(|elevation| elevation.as_f64().is_some_and(|feet| feet < -9_000.0))
@@ -594,7 +594,7 @@ pub static ROWS: &[Lookup] = &[
                 Pair::One("time_zone", "gmt"),
                 Pair::One("format", "json"),
             ],
-            // What it says of a station without predictions, it also says when it is out of order: an error, both times.
+            // The same error means "no predictions at this station" and "out of order", so both count as failures.
             genuine: &["/predictions"],
             ..GET
         }],

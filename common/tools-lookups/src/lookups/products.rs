@@ -1,4 +1,4 @@
-//! Products: devices, drugs and recalls, by openFDA and the CPSC; the tariff.
+//! Products: devices, drugs and recalls (openFDA and the CPSC), and the US tariff.
 
 use base::input::{Field, FieldError, Kind};
 use serde_json::{Map, Value, json};
@@ -6,7 +6,7 @@ use tools::spec::ToolSpec;
 
 use super::row::*;
 
-/// <https://open.fda.gov/apis/> (read Nov 2026): 240 requests a minute, 1,000 a day without a key. No match is a 404.
+/// <https://open.fda.gov/apis/> (read Nov 2026): 240 requests a minute, 1,000 a day without a key. 404 means "no match".
 static OPEN_FDA: Source = Source {
     provider: "openfda",
     origin: "https://api.fda.gov",
@@ -38,7 +38,7 @@ static USITC: Source = Source {
     ..SOURCE
 };
 
-/// What openFDA has not, it says by this status, and everything else by a list.
+/// openFDA answers 404 for "no match", and a list otherwise.
 const FDA_GET: Request = Request { absent: &[404], genuine: &["/results"], ..GET };
 
 const DRUG: Field = Field::required("drug_name", words(2, 100), "A generic or brand name");
@@ -429,7 +429,7 @@ pub static ROWS: &[Lookup] = &[
                 let mut errors = any_of(input, &["product_name", "title", "manufacturer"]);
                 for (name, fits) in [("title", is_consumer), ("classification", !is_consumer)] {
                     if input.contains_key(name) && !fits {
-                        errors.push(FieldError::new(name, "does not go with this category"));
+                        errors.push(FieldError::new(name, "is not allowed for this category"));
                     }
                 }
                 errors
@@ -439,7 +439,7 @@ pub static ROWS: &[Lookup] = &[
         },
         source: &CPSC,
         requests: &[
-            // Each is left out where the category is the other's.
+            // A request is skipped if the category belongs to the other source.
             Request {
                 paths: &["/RestWebServices/{cpsc}"],
                 query: &[

@@ -256,14 +256,14 @@ pub static ROWS: &[Lookup] = &[
         source: &NVD,
         requests: &[Request {
             paths: &["/rest/json/cves/2.0"],
-            // Of a number nobody has, the list is empty; 404 is what a wrong key gets.
+            // An unknown CVE gives an empty list; 404 means a wrong key.
             query: &[Pair::One("cveId", "{cve_id|upper}")],
             genuine: &["/vulnerabilities"],
             ..GET
         }],
         reshape: |answer, _| {
             let mut cve = answer.pointer("/vulnerabilities/0/cve").cloned().unwrap_or_default();
-            // The newest version of CVSS, and of its scores the primary one.
+            // The newest CVSS version, and its primary score.
             let metrics = ["cvssMetricV40", "cvssMetricV31", "cvssMetricV30", "cvssMetricV2"];
             let scores =
                 metrics.iter().find_map(|version| cve["metrics"][*version].as_array()).cloned().unwrap_or_default();
@@ -337,7 +337,7 @@ pub static ROWS: &[Lookup] = &[
                 }
                 body
             }),
-            // Nothing known is an empty object.
+            // No known vulnerability is an empty object.
             genuine: &["{}"],
             ..GET
         }],
@@ -481,7 +481,7 @@ pub static ROWS: &[Lookup] = &[
     },
 ];
 
-/// Authors on one line each: given and family name, or the name of a group.
+/// Authors as one string each: given and family name, or the name of a group.
 fn name_authors(work: &mut Value) {
     let names: Vec<String> = work["author"]
         .as_array()

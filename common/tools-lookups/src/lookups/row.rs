@@ -1,8 +1,8 @@
-//! What a lookup is: one literal in one list. Everything else (paths, price, input, output schema, request, cache,
-//! attribution) follows from it, so adding a lookup is adding a row (docs/LOOKUPS.md).
+//! The type of a row. One literal in one list is a whole lookup: paths, price, input, output schema, request, cache and
+//! attribution follow from it, so a new lookup is a new row (docs/LOOKUPS.md).
 //!
-//! A row is data. Two places take a function, for the few sources that need one: [`Lookup::derive`] adds members to the
-//! input before the request is made, [`Lookup::reshape`] brings an odd answer into a form that the mapping can read.
+//! A row is data. Two members take a function, for the few sources that need one: [`Lookup::derive`] adds members to the
+//! input before the request is made, and [`Lookup::reshape`] brings an unusual answer into a form that can be mapped.
 
 use std::time::Duration;
 
@@ -12,123 +12,123 @@ use base::money::Usdc;
 use serde_json::{Map, Value};
 use tools::spec::{Price, ToolSpec};
 
-/// A public record that can be looked up.
+/// One lookup of a public record.
 pub struct Lookup {
     pub spec: ToolSpec,
     pub source: &'static Source,
-    /// Asked one after the other. Where there are several, the mapping sees an array of their answers.
+    /// Sent in order. If there are several, the mapping sees an array of their answers.
     pub requests: &'static [Request],
-    /// Points at what is there when something was found; an empty list, text or null there is "nothing found".
+    /// Pointer to the record. An empty list, string or null there means "nothing found".
     pub found: &'static str,
     pub answer: &'static [Member],
-    /// So long an answer is given again instead of asking anew. Zero: never kept.
+    /// Cache TTL. Zero: never cached.
     pub keep: Duration,
-    /// What a reader of the result has to know about its use.
+    /// A limit on the use of the result, shown to the reader.
     pub notice: Option<&'static str>,
     /// Adds members to the input before the requests are filled in.
     pub derive: fn(&mut Map<String, Value>, Timestamp),
     /// Brings the answer (or the array of answers) into a form that can be mapped.
     pub reshape: fn(Value, &Map<String, Value>) -> Value,
-    /// The operator's own copy of the register, and when it is asked.
+    /// The operator's own copy of the register, and when it is used.
     pub snapshot: Option<&'static Snapshot>,
 }
 
-/// Who publishes a register, and how it may be asked.
+/// The publisher of a register, and how its API may be used.
 pub struct Source {
-    /// The name under which `PROVIDER_URLS` and `PROVIDER_KEYS` know it.
+    /// The name in `PROVIDER_URLS` and `PROVIDER_KEYS`.
     pub provider: &'static str,
     pub origin: &'static str,
     pub name: &'static str,
-    /// For people: where the register is.
+    /// The register's page, for people.
     pub url: &'static str,
     pub licence: &'static str,
-    /// How often it may be asked in a second, by all callers together.
+    /// Most requests a second, over all callers.
     pub per_second: f64,
     pub key: Key,
-    /// How it says that it could not do what it was asked, where the status does not: such an answer is none, and is not
-    /// paid for.
+    /// How the source reports a failure that its status does not show. Such an answer is an error and is not charged.
     pub failed: &'static [Failed],
 }
 
-/// A sign of failure in an answer, be its status a success or one of [`Request::absent`].
+/// A sign of failure in an answer whose status is a success or in [`Request::absent`].
 #[derive(Clone, Copy)]
 pub enum Failed {
-    /// Anything stands here.
+    /// Anything at this pointer is a failure.
     At(&'static str),
-    /// A text stands here, where a record would be.
+    /// A string at this pointer, where a record should be, is a failure.
     Text(&'static str),
-    /// What stands here begins with none of these words, by which the source says how it went, or that it has no such thing.
+    /// A failure unless the value at the pointer is missing, null, or begins with one of these words, by which the source
+    /// reports success or "no such record".
     Unless(&'static str, &'static [&'static str]),
 }
 
-/// How the deployment's key travels, where the source wants one.
+/// How the deployment's key is sent.
 #[derive(Clone, Copy)]
 pub enum Key {
     None,
-    /// In this header, behind these words. Without a key the source is not asked.
+    /// In this header, after this prefix. Required.
     Header(&'static str, &'static str),
-    /// In this header, where there is one: without it the source allows less.
+    /// In this header, if there is a key. Without it the source allows less.
     MayHeader(&'static str, &'static str),
-    /// As this member of the query. Without a key the source is not asked.
+    /// In this query parameter. Required.
     Query(&'static str),
-    /// The same, where there is one.
+    /// In this query parameter, if there is a key.
     MayQuery(&'static str),
 }
 
-/// One question to the source.
+/// One request to the source.
 ///
-/// Texts are templates: `{name}` stands for a member of the input, `{name=10}` for one with a default, `{name|upper}` for
-/// one in another form ([`super::fill`] has the list). What names a member that was not given is left out.
+/// Strings are templates: `{name}` is a member of the input, `{name=10}` has a default, `{name|upper}` another form
+/// ([`super::fill`] has the list). A part that names a missing member is left out.
 pub struct Request {
-    /// Of these the first that can be filled in is asked, then the next, until one is not absent.
+    /// The paths that can be filled in are tried in order until one is not absent.
     pub paths: &'static [&'static str],
     pub query: &'static [Pair],
-    /// What is posted, as JSON; `None`: a GET.
+    /// JSON to post; `None`: a GET.
     pub body: Option<Body>,
-    /// Statuses by which the source says that it has no such thing.
+    /// Statuses that mean "no such record".
     pub absent: &'static [u16],
-    /// Statuses beside success whose body is an answer like any other.
+    /// Statuses besides success that come with a normal answer.
     pub also: &'static [u16],
-    /// An answer that has nothing by these names is none of this source: a page of errors with status 200. Empty: it is
-    /// an array. `{}`: any object will do. `null`: this source says so that it has no such thing.
+    /// Pointers of which at least one must exist, so that an error page with status 200 is not taken for an answer. Empty
+    /// string: the answer must be an array. `{}`: any object. `null`: null, by which this source says "no such record".
     pub genuine: &'static [&'static str],
-    /// Members of the input for later requests.
+    /// Values for later requests.
     pub take: &'static [Take],
-    /// In place of the row's, where one lookup asks two registers.
+    /// Replaces the row's source, if one lookup asks two registers.
     pub source: Option<&'static Source>,
 }
 
-/// A body made of the input.
+/// A body made from the input.
 pub type Body = fn(&Map<String, Value>) -> Value;
 
-/// A member for later requests, by its name.
+/// A value for later requests, with its name.
 pub enum Take {
-    /// What the pointer points at; several, joined by commas.
+    /// The value at the pointer; several are joined by commas.
     At(&'static str, &'static str),
-    /// What is chosen by the input.
+    /// A value chosen with the help of the input.
     Pick(&'static str, fn(&Value, &Map<String, Value>) -> Option<String>),
 }
 
-/// A part of the query.
+/// A part of the query string.
 pub enum Pair {
     One(&'static str, &'static str),
-    /// Name, what stands between, and clauses, of which those are left out that name a member that was not given.
+    /// Name, separator and clauses. Clauses that name a missing member are left out.
     Joined(&'static str, &'static str, &'static [&'static str]),
 }
 
 /// A member of the result.
 pub struct Member {
     pub name: &'static str,
-    /// JSON-pointer-like: `/a/b/0`, `*` for every element, `|` between alternatives; empty for the value itself.
+    /// JSON pointer with `*` for every element and `|` between alternatives; empty for the value itself.
     pub from: &'static str,
     pub kind: As,
     pub about: &'static str,
 }
 
-/// What a member is made into. Whatever does not fit becomes null, or an empty list: never an error.
+/// Type of a member. A value that does not fit becomes null or an empty list, never an error.
 #[derive(Clone, Copy)]
 pub enum As {
-    /// Text of at most so many characters, without what does not show.
+    /// Text of at most this many characters, without invisible ones.
     Text(usize),
     /// An http or https address.
     Link,
@@ -136,21 +136,21 @@ pub enum As {
     Number,
     /// `true`, `"Y"`, `1`, …
     Flag,
-    /// `YYYY-MM-DD`, of what begins like that or is eight digits.
+    /// `YYYY-MM-DD`, from a text that begins like that or is eight digits.
     Date,
-    /// The same of `MM/DD/YYYY`.
+    /// A date from `MM/DD/YYYY`.
     DateMonthFirst,
-    /// The same of `DD/MM/YYYY`.
+    /// A date from `DD/MM/YYYY`.
     DateDayFirst,
-    /// The same of milliseconds since 1970.
+    /// A date from milliseconds since 1970.
     DateMillis,
-    /// At most so many texts.
+    /// At most this many texts.
     Texts(usize),
-    /// Objects, as many as the input's `limit` says, or else so many.
+    /// Objects: at most the input's `limit`, or this many without one.
     Rows(&'static [Member], usize),
-    /// At most so many objects.
+    /// At most this many objects.
     List(&'static [Member], usize),
-    /// An object, or null where there is none.
+    /// An object, or null.
     Object(&'static [Member]),
 }
 
@@ -160,14 +160,14 @@ impl As {
     }
 }
 
-/// When the operator's own copy of a register is asked.
+/// When the operator's copy of a register is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// It is the only source.
     Only,
-    /// Before the source; the source where it has nothing.
+    /// Before the source. The source is asked if the copy has nothing.
     First,
-    /// Where the source does not answer.
+    /// After the source failed.
     Fallback,
 }
 
@@ -175,11 +175,11 @@ pub enum Turn {
 pub struct Snapshot {
     pub name: &'static str,
     pub turn: Turn,
-    /// Looks the input up and gives an answer in the source's form, for the same mapping.
+    /// Searches the copy and answers in the source's form, for the same mapping.
     pub find: fn(&tools::snapshot::Copy, &Map<String, Value>) -> Value,
 }
 
-/// What lookups have in common, to be completed with `..LOOKUP`.
+/// Defaults of a lookup's spec, to be completed with `..LOOKUP`.
 pub const LOOKUP: ToolSpec = ToolSpec {
     group: "knowledge",
     price: Price::Fixed(Usdc::from_micro(5_000)),
@@ -189,7 +189,7 @@ pub const LOOKUP: ToolSpec = ToolSpec {
     ..ToolSpec::DIRECT
 };
 
-/// The same of a row.
+/// Defaults of a row.
 pub const ROW: Lookup = Lookup {
     spec: LOOKUP,
     source: &NOWHERE,
@@ -203,11 +203,11 @@ pub const ROW: Lookup = Lookup {
     snapshot: None,
 };
 
-/// The same of a request.
+/// Defaults of a request.
 pub const GET: Request =
     Request { paths: &[], query: &[], body: None, absent: &[], also: &[], genuine: &[], take: &[], source: None };
 
-/// The same of a source: no key, one question a second, and failures where most say them.
+/// Defaults of a source: no key, one request a second, and the usual signs of failure.
 pub const SOURCE: Source = Source {
     provider: "nowhere",
     origin: "https://invalid.invalid",
@@ -221,13 +221,13 @@ pub const SOURCE: Source = Source {
 
 static NOWHERE: Source = SOURCE;
 
-/// The same of a data set on Socrata (<https://dev.socrata.com/docs/endpoints>): an application token raises its limits.
+/// Defaults of a data set on Socrata (<https://dev.socrata.com/docs/endpoints>). An application token raises its limits.
 pub const SODA: Source = Source { key: Key::MayHeader("x-app-token", ""), ..SOURCE };
 
-/// A question to one: its rows come as an array, and its errors as an object.
+/// A request to Socrata: rows come as an array, errors as an object.
 pub const SODA_GET: Request = Request { genuine: &[""], ..GET };
 
-/// Failures of sources that hand out a search engine's own answers: what it could not finish is not "nothing found".
+/// Signs of failure in the answers of search engines: a partial search is not "nothing found".
 pub const SEARCH_ENGINE: &[Failed] =
     &[Failed::At("/error"), Failed::At("/detail"), Failed::At("/timed_out"), Failed::At("/_shards/failed")];
 
@@ -235,11 +235,11 @@ pub const MINUTES_5: Duration = Duration::from_secs(300);
 pub const HOURS_12: Duration = Duration::from_secs(12 * 3600);
 pub const DAYS_7: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// Works of the US government, which carry no copyright there (17 USC 105).
+/// Works of the US government have no copyright there (17 USC 105).
 pub const US_PUBLIC: &str = "US government work, public domain";
 pub const NOT_MEDICAL: &str = "For research and information; not medical advice.";
 
-// Members, shortly.
+// Short constructors of members.
 const fn member(name: &'static str, from: &'static str, kind: As) -> Member {
     Member { name, from, kind, about: "" }
 }
@@ -280,7 +280,7 @@ pub const fn texts(name: &'static str, from: &'static str) -> Member {
     member(name, from, As::Texts(50))
 }
 
-/// The list that `limit` is about; as many as `usual` where it was not given.
+/// The list that `limit` bounds; `usual` rows without one.
 pub const fn rows(name: &'static str, from: &'static str, of: &'static [Member], usual: usize) -> Member {
     member(name, from, As::Rows(of, usual))
 }
@@ -300,7 +300,7 @@ impl Member {
     }
 }
 
-// Fields of the input, shortly.
+// Short constructors of input fields.
 pub const fn words(min: usize, max: usize) -> Kind {
     Kind::Text { min, max, format: Some(&WORDS) }
 }
@@ -337,7 +337,7 @@ const fn format(pattern: &'static str, matches: fn(&str) -> bool, message: &'sta
     Format { name: None, pattern: Some(pattern), matches, message }
 }
 
-/// One line that says something: no controls, and not only spaces.
+/// One line of visible text.
 pub static WORDS: Format = Format {
     name: None,
     pattern: None,
@@ -370,7 +370,7 @@ pub static LEI: Format = format(
     |text| text.len() == 20 && text.bytes().all(|byte| byte.is_ascii_alphanumeric()),
     "must be 20 letters and digits",
 );
-/// A name of a gene, a product code, a slug: safe in every query language there is.
+/// A gene's name, a product code, a slug: safe in every query language used here.
 pub static TOKEN: Format = format(
     "^[0-9A-Za-z][0-9A-Za-z._-]{0,79}$",
     |text| {
@@ -385,7 +385,7 @@ fn digits(text: &str, min: usize, max: usize) -> bool {
     (min..=max).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// For [`ToolSpec::check`]: exactly one of these members is given.
+/// For [`ToolSpec::check`]: exactly one of these members must be given.
 pub fn one_of(input: &Map<String, Value>, names: &[&str]) -> Vec<FieldError> {
     match names.iter().filter(|name| input.contains_key(**name)).count() {
         1 => Vec::new(),
@@ -393,7 +393,7 @@ pub fn one_of(input: &Map<String, Value>, names: &[&str]) -> Vec<FieldError> {
     }
 }
 
-/// For [`ToolSpec::check`]: at least one of these members is given.
+/// For [`ToolSpec::check`]: at least one of these members must be given.
 pub fn any_of(input: &Map<String, Value>, names: &[&str]) -> Vec<FieldError> {
     match names.iter().any(|name| input.contains_key(*name)) {
         true => Vec::new(),

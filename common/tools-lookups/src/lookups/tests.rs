@@ -1,9 +1,9 @@
-//! Every row against a contract server: what it asks for its example, what it makes of a documented answer, and that no
-//! answer whatever makes it panic or break its schema.
+//! Every row against a mock server: its request for the example, its result for a documented answer, and that no answer
+//! makes it panic or break its schema.
 //!
-//! `fixtures/<family>.json` has for each row the answers (shapes as the pages say that are named beside the row's source,
-//! read Nov 2026 in stored copies), the requests, and the result. `BLESS=1 cargo test -p tools-lookups lookups::tests` writes
-//! requests and results anew; read what changed before you keep it.
+//! `fixtures/<family>.json` has for each row the answers (shapes as on the pages named beside the row's source, read Nov
+//! 2026 in stored copies), the requests, and the result. `BLESS=1 cargo test -p tools-lookups lookups::tests` rewrites
+//! requests and results; read the changes before you commit them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -37,7 +37,7 @@ fn file(family: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("src/lookups/fixtures/{family}.json"))
 }
 
-/// Answers to one row, in order, and what it asked.
+/// The answers to one row, in order, and its requests.
 #[derive(Clone, Default)]
 struct Contract {
     answers: Arc<Mutex<Vec<(u16, String)>>>,
@@ -45,7 +45,7 @@ struct Contract {
     key_headers: Arc<Mutex<BTreeSet<String>>>,
 }
 
-/// One request a connection is all that is spoken here.
+/// A minimal HTTP server: one request per connection.
 async fn serve(contract: Contract) -> String {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     async fn answer(contract: Contract, mut stream: tokio::net::TcpStream) -> std::io::Result<()> {
@@ -97,7 +97,7 @@ async fn serve(contract: Contract) -> String {
     url
 }
 
-/// A toolbox whose sources are all at one address, with a key for each that wants one.
+/// A toolbox whose sources are all at one address, with a key for each source that takes one.
 fn toolbox_at(url: &str) -> Arc<Toolbox> {
     let mut urls = Map::new();
     let mut keys = Map::new();
@@ -121,7 +121,7 @@ async fn fresh(row: &Lookup, url: &str) -> Result<Value, platform::providers::Ou
     engine::fresh(&toolbox_at(url), row, &example(row), NOW, deadline).await
 }
 
-/// A schema that lets nothing through that it does not name.
+/// The schema with additional properties forbidden.
 fn closed(mut schema: Value) -> Value {
     fn close(schema: &mut Value) {
         match schema {
@@ -140,7 +140,7 @@ fn closed(mut schema: Value) -> Value {
 }
 
 #[tokio::test]
-async fn every_row_asks_and_answers_as_its_source_documents() {
+async fn every_row_matches_its_fixture() {
     let bless = std::env::var_os("BLESS").is_some();
     let mut fixtures = fixtures();
     let mut tried = BTreeSet::new();
@@ -182,7 +182,7 @@ async fn every_row_asks_and_answers_as_its_source_documents() {
 }
 
 #[tokio::test]
-async fn sources_that_fail_or_talk_nonsense_are_no_answers() {
+async fn failing_sources_and_malformed_answers_are_errors() {
     let row = find("vehicle_recalls").unwrap();
     for (status, text) in [
         (200, "<html><title>Maintenance</title>"),
@@ -198,7 +198,7 @@ async fn sources_that_fail_or_talk_nonsense_are_no_answers() {
         let url = serve(contract.clone()).await;
         assert!(fresh(row, &url).await.is_err(), "{status} {text}");
     }
-    // Busy once: asked again, when it says so.
+    // A 429 is retried after the time it names.
     let contract = Contract::default();
     *contract.answers.lock().unwrap() =
         vec![(429, String::new()), (200, json!({"results": [], "Count": 0}).to_string())];
@@ -206,13 +206,13 @@ async fn sources_that_fail_or_talk_nonsense_are_no_answers() {
     let nothing = fresh(row, &url).await.unwrap();
     assert_eq!((&nothing["found"], &nothing["recalls"], &nothing["total"]), (&json!(false), &json!([]), &json!(0)));
     assert_eq!(contract.asked.lock().unwrap().len(), 2);
-    // What is not there, by status.
+    // "No such record" by status.
     let contract = Contract::default();
     *contract.answers.lock().unwrap() = vec![(404, "{\"error\":{\"code\":\"NOT_FOUND\"}}".to_owned())];
     let url = serve(contract).await;
     let nothing = fresh(find("product_drug_label").unwrap(), &url).await.unwrap();
     assert_eq!((&nothing["found"], &nothing["labels"]), (&json!(false), &json!([])));
-    // No key where one is needed.
+    // A missing key where one is required.
     let keyless = testing::toolbox(&[]);
     let row = find("record_court_cases_find").unwrap();
     let deadline = Instant::now() + Duration::from_secs(1);
@@ -220,10 +220,10 @@ async fn sources_that_fail_or_talk_nonsense_are_no_answers() {
     assert!(matches!(error, platform::providers::OutboundError::NotConfigured(_)), "{error}");
 }
 
-/// What sources say by a status of success (or of "no such thing") when they could not do it, and beside it what they
-/// say when there is nothing: the first is paid back, the second is a result.
+/// Failures that sources report with a success status (or that of "no such record"), and next to each the source's "nothing
+/// found". A failure is refunded; "nothing found" is a result.
 #[tokio::test]
-async fn failures_said_in_answers_are_no_answers() {
+async fn failures_inside_answers_are_errors() {
     const FAILED: bool = false;
     const NOTHING: bool = true;
     for (name, status, text, outcome) in [
@@ -259,7 +259,7 @@ async fn failures_said_in_answers_are_no_answers() {
             FAILED,
         ),
         ("place_flood_zone", 200, r#"{"features":[]}"#, NOTHING),
-        // Search engines' own answers.
+        // Raw search engine answers.
         ("company_consumer_complaints", 200, r#"{"timed_out":true,"hits":{"hits":[],"total":{"value":0}}}"#, FAILED),
         ("market_federal_labor_rates", 200, r#"{"_shards":{"failed":2},"hits":{"hits":[]}}"#, FAILED),
         (
@@ -268,13 +268,13 @@ async fn failures_said_in_answers_are_no_answers() {
             r#"{"timed_out":false,"_shards":{"failed":0},"hits":{"hits":[]}}"#,
             NOTHING,
         ),
-        // A list that is none, or whose entries are none.
+        // A list of the wrong type, or with wrong entries.
         ("record_court_cases_find", 200, r#"{"results":"x","count":0}"#, FAILED),
         ("record_court_cases_find", 200, r#"{"results":[null,1,"x",{}],"count":3}"#, FAILED),
         ("record_court_cases_find", 200, r#"{"results":{"detail":"throttled"},"count":1}"#, FAILED),
         ("company_lobbying", 200, r#"{"results":"x","count":1}"#, FAILED),
         ("product_drug_label", 200, r#"{"meta":{"results":{"total":1}},"results":"x"}"#, FAILED),
-        // Words for how it went.
+        // Messages that report success or failure.
         ("vehicle_recalls", 200, r#"{"Count":0,"Message":"An error occurred","results":[]}"#, FAILED),
         ("vehicle_recalls", 400, r#"{"Count":0,"Message":"Results returned successfully","results":[]}"#, NOTHING),
         ("vehicle_recalls", 400, "<h1>Bad Request</h1>", FAILED),
@@ -290,7 +290,7 @@ async fn failures_said_in_answers_are_no_answers() {
             r#"{"status":"failed","message-type":"validation-failure","message":{"DOI":null}}"#,
             FAILED,
         ),
-        // Codes.
+        // Error codes.
         (
             "market_country_indicator",
             200,
@@ -300,7 +300,7 @@ async fn failures_said_in_answers_are_no_answers() {
         ("market_country_indicator", 200, r#"[{"message":[{"id":"120","key":"Invalid value","value":""}]}]"#, NOTHING),
         ("record_package_vulnerabilities", 200, r#"{"code":14,"message":"unavailable"}"#, FAILED),
         ("record_package_vulnerabilities", 200, "{}", NOTHING),
-        // Members of their own.
+        // Error members.
         (
             "company_vat_registration",
             200,
@@ -328,7 +328,7 @@ async fn failures_said_in_answers_are_no_answers() {
         ("person_health_provider", 200, r#"{"result_count":0,"results":[]}"#, NOTHING),
         ("place_tides", 200, r#"{"error":{"message":"No Predictions data was found."},"predictions":[]}"#, FAILED),
         ("company_government_registration", 200, r#"{"errorCode":"X1","totalRecords":0,"entityData":[]}"#, FAILED),
-        // A text where a record would be, and a wrong key said by the status of what is not there.
+        // A text in place of a record, and a wrong key reported with the status of "no such record".
         ("company_motor_carrier", 200, r#"{"content":"Webkey not found"}"#, FAILED),
         ("company_motor_carrier", 404, r#"{"content":"Webkey not found"}"#, FAILED),
         ("company_motor_carrier", 200, r#"{"content":null}"#, NOTHING),
@@ -351,7 +351,7 @@ async fn failures_said_in_answers_are_no_answers() {
     }
 }
 
-/// Any JSON at all.
+/// Any JSON value.
 fn anything() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -372,7 +372,7 @@ fn anything() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Puts something else in the place of the nth value.
+/// Replaces the nth value.
 fn spoil(value: &mut Value, count: &mut usize, with: &Value) -> bool {
     if *count == 0 {
         *value = with.clone();
@@ -389,7 +389,7 @@ fn spoil(value: &mut Value, count: &mut usize, with: &Value) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// Whatever an answer is, the result keeps to its schema.
+    /// The result fits its schema whatever the answer is.
     #[test]
     fn no_answer_breaks_a_schema(hostile in anything(), places in proptest::collection::vec(0_usize..60, 4)) {
         static ALL: std::sync::LazyLock<Vec<(&'static Lookup, Vec<Value>, jsonschema::Validator)>> =
@@ -435,9 +435,9 @@ proptest! {
         }
     }
 
-    /// Whatever is typed, requests can be filled in, and stay with their source.
+    /// Any input can be filled in, and the request stays at its source.
     #[test]
-    fn no_input_leaves_its_place(text in "\\PC{1,40}") {
+    fn no_input_changes_the_source_of_a_request(text in "\\PC{1,40}") {
         for row in ROWS.iter() {
             let mut input = example(row);
             for value in input.values_mut().filter(|value| value.is_string()) {
@@ -456,7 +456,7 @@ proptest! {
 }
 
 #[test]
-fn rows_are_whole_and_templates_are_spelled_right() {
+fn rows_are_complete_and_templates_are_valid() {
     let mut providers: BTreeMap<&str, &str> = BTreeMap::new();
     for row in ROWS.iter() {
         let name = row.spec.name;
@@ -528,7 +528,7 @@ impl platform::store::Blobs for Memory {
 }
 
 #[tokio::test]
-async fn copies_answer_by_key_and_by_likeness_and_never_clear_anybody() {
+async fn snapshots_match_by_key_and_similarity_and_never_clear_a_name() {
     let blobs = Memory(Mutex::default());
     assert!(snapshot::open(&blobs, "ofac").await.unwrap().is_none());
     let entry = |id: &str, kind: &str, names: &[&str]| Record {
@@ -571,11 +571,11 @@ async fn copies_answer_by_key_and_by_likeness_and_never_clear_anybody() {
     ] {
         let miss = look(row, name);
         assert_eq!((&miss["found"], &miss["total"]), (&json!(false), &json!(0)), "{name}");
-        // A miss says of which list and of which day, and that it clears nobody.
+        // A miss names the list and its date, and says that it does not clear the name.
         assert_eq!((&miss["list"], &miss["as_of"]), (&json!("SDN"), &json!("2026-11-20")));
         assert!(miss["notice"].as_str().unwrap().contains("No match does not mean that a party is clear"));
     }
-    // A newer copy is in force at once; the one that is open stays as it was.
+    // A newer copy is in force at once; an open one does not change.
     let newer = vec![entry("1", "entity", &["ACME WIDGETS"])];
     snapshot::publish(&blobs, "ofac", "2026-11-21", newer).await.unwrap();
     let now = snapshot::open(&blobs, "ofac").await.unwrap().unwrap();

@@ -1,5 +1,5 @@
-//! Vehicles: recalls, complaints and crash tests of NHTSA, fuel economy of the Department of Energy. (Identification
-//! numbers are decoded offline, by `vehicle_identification`.)
+//! Vehicles: recalls, complaints and crash tests of NHTSA, fuel economy of the Department of Energy.
+//! (`vehicle_identification` decodes VINs offline.)
 
 use std::collections::BTreeMap;
 
@@ -54,7 +54,7 @@ pub static ROWS: &[Lookup] = &[
                 Pair::One("model", "{model}"),
                 Pair::One("modelYear", "{model_year}"),
             ],
-            // Of a vehicle that it does not know, an empty list comes with this status.
+            // An unknown vehicle gives an empty list with this status.
             also: &[400],
             genuine: &["/results"],
             ..GET
@@ -101,7 +101,7 @@ pub static ROWS: &[Lookup] = &[
                 Pair::One("model", "{model}"),
                 Pair::One("modelYear", "{model_year}"),
             ],
-            // Of a vehicle that it does not know, an empty list comes with this status.
+            // An unknown vehicle gives an empty list with this status.
             also: &[400],
             genuine: &["/results"],
             ..GET
@@ -254,8 +254,7 @@ pub static ROWS: &[Lookup] = &[
     },
 ];
 
-/// The id of the first item whose text has the wanted variant. Services that were written in XML say one item without a
-/// list.
+/// The id of the first item whose text has the wanted variant. In JSON made from XML, a single item is not in a list.
 fn pick(items: &Value, input: &Map<String, Value>, text: &str, id: &str) -> Option<String> {
     let wanted = input.get("variant").and_then(Value::as_str).unwrap_or_default().to_lowercase();
     let items = items.as_array().map_or(std::slice::from_ref(items), Vec::as_slice);

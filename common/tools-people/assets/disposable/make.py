@@ -1,10 +1,10 @@
-"""Makes domains.bin, the list of disposable mail domains, of the source of a release of the crate `mailchecker` (MIT):
+"""Makes domains.bin, the list of disposable mail domains, from the source of a release of the crate `mailchecker` (MIT):
 
     cargo info mailchecker@6.0.21   # downloads it
     python3 make.py ~/.cargo/registry/src/*/mailchecker-6.0.21/src/lib.rs
 
-Five bytes for each domain, sorted: the beginning of the SHA-256 of its name. So the list needs no memory, no unpacking and
-no relocation when a function starts, and one name in twenty million is taken for one of these by chance.
+For each domain the first five bytes of the SHA-256 of its name, sorted. The list needs no memory, unpacking or relocation when
+a function starts. One name in twenty million matches by chance.
 """
 
 import hashlib

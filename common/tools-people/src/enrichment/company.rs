@@ -1,4 +1,4 @@
-//! Enrich company: one company's profile, from a vendor, or from its own site, DNS and RDAP.
+//! `enrich_company`: a company's profile from a vendor, or from its own site, DNS and RDAP.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::opt_out::Marks;
 use crate::rdap::{self, Registration};
 use crate::vendors::{Company, CompanyQuery, clean, domain_of, is_of, profile_url};
 
-/// Who takes mail, by the end of the host's name.
+/// Mail providers, by the end of the MX host's name.
 const MAIL_PROVIDERS: [(&str, &str); 20] = [
     ("google.com", "Google Workspace"),
     ("googlemail.com", "Google Workspace"),
@@ -44,7 +44,7 @@ const MAIL_PROVIDERS: [(&str, &str); 20] = [
     ("icloud.com", "iCloud Mail"),
 ];
 
-/// Services, by how a TXT record that they ask for begins, or by what an SPF record includes.
+/// Services, by the prefix of the TXT record they ask for, or by the SPF include.
 const SERVICES: [(&str, &str); 28] = [
     ("google-site-verification=", "Google Search Console"),
     ("ms=", "Microsoft 365"),
@@ -182,7 +182,7 @@ fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
     })
 }
 
-/// The site of the company of this name, if a page of it is known here.
+/// The site of the company with this name, if a known page names it.
 async fn by_name(enquiry: &Enquiry, name: Option<&str>) -> Result<Option<String>, ToolError> {
     let Some(name) = name else { return Ok(None) };
     let plain =
@@ -198,19 +198,19 @@ async fn by_name(enquiry: &Enquiry, name: Option<&str>) -> Result<Option<String>
     Ok(None)
 }
 
-/// What our own look came to, and who said so.
+/// Outcome of our own lookup, with its source.
 enum Looked {
     Found(Box<Profile>, Source),
-    /// Somebody answered that there is nothing.
+    /// A source answered that there is nothing.
     Nothing(Source),
 }
 
-/// The profile by the firm's own site, DNS and RDAP. That somebody takes its mail says nothing of a firm: what is found is
-/// what its own site or the registry says of it, and the rest stands beside that.
+/// Reads the company's own site, DNS and RDAP. DNS alone does not make a find: the site or the registry must say something
+/// of the company. DNS values are added to that.
 async fn embedded(enquiry: &Enquiry, authority: &str) -> Result<Looked, ToolError> {
     let (toolbox, deadline) = (&enquiry.toolbox, enquiry.deadline);
     let host = authority.split(':').next().unwrap_or(authority);
-    enquiry.task.reporter.say(30, "reading the firm's own site");
+    enquiry.task.reporter.say(30, "reading the company's own site");
     let policy_name = format!("_dmarc.{host}");
     let registry = toolbox.config.providers.urls.get("rdap").map(String::as_str);
     let (site, mail, texts, dmarc, registration) = tokio::join!(
@@ -221,20 +221,20 @@ async fn embedded(enquiry: &Enquiry, authority: &str) -> Result<Looked, ToolErro
         rdap::registration(&toolbox.outbound, &toolbox.fetcher, registry, host, deadline),
     );
     let mut profile = site.as_ref().map(|site| of_site(site, host)).unwrap_or_default();
-    // Who says something of the firm is named first where both do: its own site says more.
+    // If both the site and the registry know the company, the site is named as the source: it says more.
     let source = match (profile.sources.is_empty(), &registration) {
         (false, _) => "site",
         (true, Ok(Some(_))) => "rdap",
-        // Its site was read, and says nothing of whose it is.
+        // The site was read, but does not say whose it is.
         _ if site.is_some() => return Ok(Looked::Nothing(Source::embedded("site"))),
-        // That it is not there has to be said by somebody.
+        // A miss needs a source: the DNS says that the domain does not exist.
         _ if mail.as_ref().err().is_some_and(|error| *error == DnsError::NoSuchName) => {
             return Ok(Looked::Nothing(Source::embedded("dns")));
         }
         _ => {
             return Err(ToolError::unavailable(
                 Unavailable::DestinationNotReachable,
-                "its site cannot be read, and no registry that could be asked says anything of it",
+                "the company's site cannot be read, and no domain registry gave a record of it",
             ));
         }
     };
@@ -275,7 +275,7 @@ fn shown(registration: Registration) -> Value {
     })
 }
 
-/// What a firm's own site says of it.
+/// The profile that a company's own site gives.
 pub(super) fn of_site(site: &Site, host: &str) -> Profile {
     let mut sources = Vec::new();
     let mut take = |field: &'static str, found: Option<(String, String)>| {
@@ -367,7 +367,7 @@ pub(super) fn of_site(site: &Site, host: &str) -> Profile {
     }
 }
 
-/// A phone number as it was written, without what separates its digits.
+/// A phone number as written, without separators.
 fn phone_number(text: &str) -> Option<String> {
     let text = text.replace("%20", " ").replace("(0)", "");
     let plus = if text.trim_start().starts_with('+') { "+" } else { "" };
@@ -437,7 +437,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_are_read_as_they_are_written() {
+    fn dns_records_and_phone_numbers_are_read() {
         let texts = ["v=spf1 include:_spf.google.com include:sendgrid.net -all", "MS=ms123", "include:zoho.com"];
         let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
         assert_eq!(services(&texts), ["Google Workspace", "SendGrid", "Microsoft 365"]);

@@ -1,4 +1,4 @@
-//! Find companies: by name, domain, industry, place, size.
+//! `research_company`: finds companies by name, domain, industry, place, size.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::opt_out::Marks;
 use crate::vendors::{Company, CompanyFilter, Page, keep_companies};
 
 const DEFAULT_LIMIT: i64 = 10;
-/// Known pages that are read for companies.
+/// Most known pages that are read in one search.
 const MAX_PAGES: usize = 10;
 const NAMES: Kind = Kind::List { of: &input::NAME, max: 100 };
 const WORD: Kind = Kind::Text { min: 1, max: 100, format: Some(&SAYS) };
@@ -34,11 +34,11 @@ pub static SPEC: ToolSpec = ToolSpec {
         Field::optional("industry", NAMES, "Any of these industries"),
         Field::optional("location", NAMES, "Places: cities, regions, countries"),
         Field::optional("size", WORD, "A range of employees, such as 51-200"),
-        Field::optional("min_employee_count", COUNT, "At least so many employees"),
-        Field::optional("max_employee_count", COUNT, "At most so many employees"),
+        Field::optional("min_employee_count", COUNT, "Minimum number of employees"),
+        Field::optional("max_employee_count", COUNT, "Maximum number of employees"),
         Field::optional("funding_stage", WORD, "Such as seed, series a"),
         Field::optional("tags", NAMES, "Any of these words"),
-        Field::optional("limit", Kind::Integer { min: 1, max: 100 }, "Most rows, 10 if none is said"),
+        Field::optional("limit", Kind::Integer { min: 1, max: 100 }, "Most rows; default 10"),
     ],
     check,
     needs: |_, input| super::needs(input.contains_key("domain")),
@@ -122,10 +122,10 @@ fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
     })
 }
 
-/// Companies whose own pages are known here, or whose domain was given.
+/// Companies at the given domain, or on known pages.
 async fn look(enquiry: &Enquiry, filter: &CompanyFilter) -> (Vec<Company>, Vec<Origin>, Option<ToolError>) {
     let (mut rows, mut sources, mut search) = (Vec::new(), Vec::new(), None);
-    // What sites do not say of their firms cannot be looked for on them.
+    // Sites do not state these, so they cannot be searched for.
     let unknown = filter.size.is_some()
         || filter.min_employees.is_some()
         || filter.max_employees.is_some()
@@ -176,7 +176,7 @@ fn fits(company: &Company, filter: &CompanyFilter) -> bool {
         let text = values.iter().filter_map(|value| value.as_deref()).collect::<Vec<_>>().join(" ").to_lowercase();
         wanted.is_empty() || wanted.iter().any(|wanted| text.contains(&wanted.to_lowercase()))
     };
-    // A page that is only about firms of this kind names no firm.
+    // A page without a company name is only about companies of this kind.
     company.name.is_some()
         && has(&[&company.name], filter.name.as_slice())
         && has(&[&company.industry, &company.description], &filter.industry)

@@ -1,4 +1,4 @@
-//! Research person: one person's dossier, with what is written about them.
+//! `research_person`: one person's dossier, with articles about them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::profile::{self, Found};
 use super::{Enquiry, RETENTION, schema};
 use crate::vendors::{Person, PersonQuery, clean};
 
-/// Articles that are listed.
+/// Most articles in a dossier.
 const MAX_ARTICLES: usize = 10;
 
 pub static SPEC: ToolSpec = ToolSpec {
@@ -70,7 +70,7 @@ fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
     })
 }
 
-/// Pages about the person, where pages can be searched. None is no failure: the person was found.
+/// Pages about the person, if pages can be searched. A failed search gives an empty list: the person was found.
 async fn articles(enquiry: &Enquiry, who: &PersonQuery, person: Option<&Person>) -> Vec<Value> {
     let name = person.and_then(|person| person.full_name.clone()).or_else(|| who.name.clone());
     let Some(name) = name else { return Vec::new() };
@@ -171,7 +171,7 @@ fn output() -> Value {
         "organizations": schema::list(organization),
         "schools_info": schema::list(school),
         "social_profiles": {"type": "object", "additionalProperties": {"type": "string"}},
-        "newsfeed": {"type": "array", "maxItems": 0, "description": "Nobody's posts are read"},
+        "newsfeed": {"type": "array", "maxItems": 0, "description": "Always empty: posts are not read"},
     }));
     let article = schema::open_object(json!({
         "title": text(), "url": {"type": "string"}, "source": text(), "published_date": text(), "snippet": text(),

@@ -1,4 +1,4 @@
-//! Find an address: a person's, by name and employer. A miss is a result, with the addresses it could be.
+//! `enrich_email`: finds a person's e-mail address by name and employer. A miss is a result, with guesses.
 
 use std::sync::Arc;
 
@@ -42,8 +42,8 @@ fn check(input: &Map<String, Value>, policy: &FetchPolicy) -> Vec<FieldError> {
     let has = |name: &str| input.contains_key(name);
     let mut wrong = match (has("full_name"), has("first_name"), has("last_name")) {
         (true, ..) | (false, true, true) => Vec::new(),
-        (false, true, false) => vec![FieldError::new("last_name", "is required where there is no full_name")],
-        (false, false, true) => vec![FieldError::new("first_name", "is required where there is no full_name")],
+        (false, true, false) => vec![FieldError::new("last_name", "is required without full_name")],
+        (false, false, true) => vec![FieldError::new("first_name", "is required without full_name")],
         (false, false, false) => input::one_of(input, &["full_name", "first_name and last_name"]),
     };
     wrong.extend(input::public(input, "company_domain", policy));
@@ -64,7 +64,7 @@ fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
         let asked = enquiry.vendors(
             &asking,
             |vendor, asking| vendor.email(asking, &who),
-            // An address elsewhere is somebody else's.
+            // An address at another domain is not the one wanted.
             |email: &mut String| is_at(email, &domain),
         );
         match asked.await? {
@@ -77,11 +77,11 @@ fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
     })
 }
 
-/// What the firm's own site says, and else what the address could be.
+/// The address on the company's own site, or guesses.
 async fn embedded(enquiry: &Enquiry, who: &PersonQuery, missed: Missed) -> Result<Output, ToolError> {
     let domain = who.company_domain.clone().unwrap_or_default();
     let names = who.first_name.as_deref().zip(who.last_name.as_deref());
-    enquiry.task.reporter.say(40, "reading the firm's own site");
+    enquiry.task.reporter.say(40, "reading the company's own site");
     let firm = site::read(&enquiry.toolbox, &domain, enquiry.deadline).await;
     if let (Some(firm), Some((first, last))) = (&firm, names) {
         let (emails, page) = firm.emails(&domain);
@@ -95,14 +95,15 @@ async fn embedded(enquiry: &Enquiry, who: &PersonQuery, missed: Missed) -> Resul
             return answer(enquiry, who, Some((email, origin)), Vec::new(), Source::embedded("site")).await;
         }
     }
-    // Where there is no vendor, the firm's own site and its DNS are asked; if neither answers, nobody could be.
+    // Without a vendor, the site or the DNS must have answered, or the job fails.
     let takes_mail = enquiry.takes_mail(&domain).await;
     let source = missed.ends(|| match (&takes_mail, &firm) {
         (Ok(_), _) => Ok(Source::embedded("dns")),
         (Err(_), Some(_)) => Ok(Source::embedded("site")),
-        (Err(error), None) => {
-            Err(ToolError::unavailable(Unavailable::SourceUnavailable, format!("the domain cannot be asked: {error}")))
-        }
+        (Err(error), None) => Err(ToolError::unavailable(
+            Unavailable::SourceUnavailable,
+            format!("the domain's DNS and site cannot be read: {error}"),
+        )),
     })?;
     let guesses = match names {
         Some((first, last)) => enquiry.guess_emails(first, last, &domain).await,
@@ -120,7 +121,7 @@ async fn answer(
 ) -> Result<Output, ToolError> {
     let (email, origin) = found.unzip();
     enquiry.refuse_listed(&Marks::default().email(email.as_deref())).await?;
-    // Nor is anybody guessed who does not want to be found.
+    // Guesses are checked against the opt-out list too.
     let mut kept = Vec::new();
     for guess in guesses {
         if enquiry.refuse_listed(&Marks::default().email(Some(&guess.value))).await.is_ok() {

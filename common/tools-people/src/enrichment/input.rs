@@ -1,4 +1,4 @@
-//! Inputs that several of these tools take.
+//! Inputs that several of these tools share.
 
 use base::input::{Field, FieldError, Format, Kind};
 use platform::net::FetchPolicy;
@@ -15,7 +15,7 @@ pub const PROFILE_KIND: Kind = Kind::Text { min: 1, max: 2048, format: Some(&PRO
 pub const URL_KIND: Kind = Kind::Text { min: 1, max: 2048, format: Some(&URI) };
 pub const WORDS: Kind = Kind::List { of: &NAME, max: 50 };
 
-/// Anything but white space.
+/// Any text with a visible character.
 pub static SAYS: Format =
     Format { name: None, pattern: Some(r"\S"), matches: |text| !text.trim().is_empty(), message: "must not be empty" };
 
@@ -26,7 +26,7 @@ static EMAIL: Format = Format {
     message: "must be an e-mail address",
 };
 
-/// Whether it is a public one is asked of the guard ([`public`]).
+/// Checks the form only; [`public`] checks that it is not a private address.
 static DOMAIN: Format = Format {
     name: None,
     pattern: Some(r"\S"),
@@ -41,9 +41,9 @@ static PROFILE: Format = Format {
     message: "must be the address of a profile",
 };
 
-pub const PHONES: Field = Field::optional("include_phone", Kind::Bool, "Whether phone numbers are wanted, too");
+pub const PHONES: Field = Field::optional("include_phone", Kind::Bool, "Whether to include phone numbers");
 
-/// Whether one of these is there.
+/// At least one of these members is required.
 pub fn one_of(input: &Map<String, Value>, names: &[&str]) -> Vec<FieldError> {
     if names.iter().any(|name| input.contains_key(*name)) {
         return Vec::new();
@@ -52,7 +52,7 @@ pub fn one_of(input: &Map<String, Value>, names: &[&str]) -> Vec<FieldError> {
     vec![FieldError::new(names[0], message)]
 }
 
-/// A domain; or, where that is no name in the DNS, a host and its port.
+/// A domain; or a host and its port, if it is not a DNS name.
 pub fn host_of(text: &str) -> Option<String> {
     let host = || {
         let text = text.trim().to_lowercase();
@@ -64,7 +64,7 @@ pub fn host_of(text: &str) -> Option<String> {
     domain_of(text).or_else(host)
 }
 
-/// What of a host's member the guard refuses.
+/// An error if the guard refuses the host in this member.
 pub fn public(input: &Map<String, Value>, name: &str, policy: &FetchPolicy) -> Vec<FieldError> {
     match input.get(name).and_then(Value::as_str) {
         Some(text) if authority(text, policy).is_none() => {
@@ -74,13 +74,13 @@ pub fn public(input: &Map<String, Value>, name: &str, policy: &FetchPolicy) -> V
     }
 }
 
-/// The texts of a list.
+/// The strings of a list.
 pub fn texts(input: &Map<String, Value>, name: &str) -> Vec<String> {
     let items = input.get(name).and_then(Value::as_array).into_iter().flatten();
     items.filter_map(Value::as_str).map(|text| text.trim().to_owned()).collect()
 }
 
-/// A text, if it was given.
+/// A trimmed text, if it was given.
 pub fn given(input: &Map<String, Value>, name: &str) -> Option<String> {
     input.get(name).and_then(Value::as_str).map(|text| text.trim().to_owned())
 }

@@ -1,12 +1,12 @@
-//! Enrichment and discovery: profiles of people and companies (contract §5, §6; docs/PEOPLE.md).
+//! Enrichment and discovery: profiles of people and companies (docs/PEOPLE.md).
 //!
-//! Vendors that the operator configured are asked first. Without one, or where none knows: a company is read off its own
-//! site, DNS and RDAP; a person off what the caller gave, the firm's own site and the pages of our index. Nothing is made up:
-//! every value says where it is from, and a guess is called one. Professional networks are never read.
+//! Configured vendors are asked first. If there is none, or none has a record, a company is read from its own site, DNS and
+//! RDAP; a person from the caller's input, the company's site and the pages of the index. Nothing is invented: every value
+//! names its source, and a guess is marked as one. Professional networks are never read.
 //!
-//! How it ends where nobody knows is one rule for all six tools ([`Missed`]): a miss is a result where somebody who keeps
-//! such records answered. Where all who were asked failed, or nobody could be asked but our own index, the job fails and is
-//! paid back.
+//! One rule decides how all six tools end without a find ([`Missed`]): a miss is a charged result if a vendor, or a source
+//! of our own, answered. If all that were asked failed, or only our own index could be asked, the job fails and is
+//! refunded.
 
 pub mod company;
 pub mod company_search;
@@ -35,13 +35,13 @@ use web::search::{Hit, Query};
 use crate::opt_out::{self, Marks};
 use crate::vendors::{self, Answer, Asked, Asking, Page, PeopleSource};
 
-/// Results hold personal data, and are deleted after so long.
+/// How long results are kept: they hold personal data.
 pub const RETENTION: Duration = Duration::from_secs(7 * 24 * 3600);
-/// What is kept of a deadline for writing the answer.
+/// Time reserved for writing the answer.
 const RESERVE: Duration = Duration::from_secs(3);
 
-/// What a call needs: nothing, if it names a site or an address that we look at ourselves; else somebody who keeps such
-/// records, or pages to look in.
+/// Requirements of a call: none if it names a site or address that can be looked up directly; otherwise a people vendor, or
+/// pages to search.
 fn needs(names_a_site: bool) -> Vec<Need> {
     match names_a_site {
         true => Vec::new(),
@@ -51,29 +51,29 @@ fn needs(names_a_site: bool) -> Vec<Need> {
 
 tools::family!(people_search, company_search, dossier, profile, email, company);
 
-/// Where a value is from.
+/// Source of a value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Origin {
-    /// The result's member.
+    /// The member of the result.
     pub field: &'static str,
     /// `input`, `site`, `index`, `dns`, `rdap`, `guess`, or a vendor's name.
     pub source: &'static str,
-    /// The page or record, where there is one.
+    /// The page or record, if there is one.
     pub url: Option<String>,
 }
 
-/// A value nobody said: made of a rule, and checked as far as it can be.
+/// A value made by a rule, and checked as far as possible.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Guess {
     pub field: &'static str,
     pub value: String,
-    /// The rule it was made by.
+    /// The rule that made it.
     pub basis: &'static str,
-    /// What is known of it: `domain_takes_mail`, `domain_takes_no_mail`, `unverified`.
+    /// `domain_takes_mail`, `domain_takes_no_mail` or `unverified`.
     pub status: &'static str,
 }
 
-/// One enquiry, from its start to its end.
+/// One running call.
 struct Enquiry {
     toolbox: Arc<Toolbox>,
     task: Task,
@@ -88,13 +88,13 @@ impl Enquiry {
     }
 
     fn asking(&self) -> Asking<'_> {
-        // Vendors have two thirds of the time, so that something is left to look for ourselves.
+        // Vendors get two thirds of the time; the rest is for our own lookup.
         let left = self.deadline.saturating_duration_since(Instant::now());
         Asking { outbound: &self.toolbox.outbound, deadline: Instant::now() + left * 2 / 3 }
     }
 
-    /// Asks the vendors: what one found that is an answer to the question, or what is left to say where none knows. Fails
-    /// where somebody objected: whoever objected anywhere is left alone here, too.
+    /// Asks the vendors. Returns a matching record, or why there is none ([`Missed`]). Fails if the subject opted out at a
+    /// vendor: then our own lookup is skipped too.
     async fn vendors<'a, T>(
         &'a self,
         asking: &'a Asking<'a>,
@@ -103,7 +103,7 @@ impl Enquiry {
     ) -> Result<Result<(T, Source), Missed>, ToolError> {
         let order = self.toolbox.config.providers.order(Capability::People);
         if !order.is_empty() {
-            self.task.reporter.say(10, "asking who keeps such records");
+            self.task.reporter.say(10, "asking people vendors");
         }
         match vendors::ask(asking, order, question, is_answer).await {
             Ok(Asked::Found(found, source)) => Ok(Ok((found, source))),
@@ -114,7 +114,7 @@ impl Enquiry {
         }
     }
 
-    /// A search's answer: the rows, without who does not want to be found.
+    /// The answer of a search, without rows on the opt-out list.
     async fn listed<T: Serialize>(
         &self,
         page: Page<T>,
@@ -140,7 +140,7 @@ impl Enquiry {
         Ok(Output::new(result, source))
     }
 
-    /// Refuses what is about somebody who asked not to be found.
+    /// Fails if any of these marks is on the opt-out list.
     async fn refuse_listed(&self, marks: &Marks) -> Result<(), ToolError> {
         match opt_out::lists(&self.toolbox.db, marks).await {
             Ok(false) => Ok(()),
@@ -149,9 +149,9 @@ impl Enquiry {
         }
     }
 
-    /// Pages of the index (or of a search provider) about something, without those of professional networks.
+    /// Pages about the text, from the index or a search provider, without professional networks.
     async fn pages(&self, text: String, max_results: usize) -> Result<Vec<Hit>, ToolError> {
-        self.task.reporter.say(40, "looking through pages that are known here");
+        self.task.reporter.say(40, "searching known pages");
         let found = self.toolbox.find_pages(&Query { text, max_results }, self.deadline).await?;
         Ok(found.hits.into_iter().filter(|hit| !site::is_network(&hit.url)).collect())
     }
@@ -161,20 +161,20 @@ impl Enquiry {
     }
 }
 
-/// What is to be said of the vendors where none of them knows.
+/// Why no vendor had a record.
 #[derive(Debug)]
 enum Missed {
-    /// One of them answered that it knows nothing, or told of something else.
+    /// A vendor answered that it has no record, or had only one that does not match.
     Unknown(Source),
     /// All that were asked failed.
     Failed(ToolError),
-    /// There is none who could be asked this.
+    /// No vendor could be asked this.
     NotAsked,
 }
 
 impl Missed {
-    /// How it ends where our own look came to nothing, too: a miss that is charged, by who missed it, or a failure that is
-    /// paid back. `unasked` is how it ends where no vendor could be asked.
+    /// Decides the end of a call whose own lookup found nothing either: a charged miss with its source, or a refunded
+    /// failure. `unasked` decides if no vendor could be asked.
     fn ends(self, unasked: impl FnOnce() -> Result<Source, ToolError>) -> Result<Source, ToolError> {
         match self {
             Missed::Unknown(source) => Ok(source),
@@ -184,23 +184,23 @@ impl Missed {
     }
 }
 
-/// How it ends where nothing was found and no vendor was asked: `search` is what looking through the index came to.
+/// The error if nothing was found and no vendor was asked. `search` is the error of the page search, if any.
 fn nobody_knows(search: Option<&ToolError>) -> ToolError {
     match search {
         Some(error) if error.reason.as_deref() != Some(Unavailable::NotInLocalIndex.as_str()) => {
             ToolError::unavailable(
                 Unavailable::ProviderNotConfigured,
-                "nobody who keeps such records is configured, and nothing was found without one",
+                "no people vendor configured here (PEOPLE_PROVIDERS) can answer this, and nothing was found without one",
             )
         }
         _ => ToolError::unavailable(
             Unavailable::NotInLocalIndex,
-            "nobody who keeps such records is configured, and no page that is known here says anything",
+            "no people vendor configured here (PEOPLE_PROVIDERS) can answer this, and no known page does",
         ),
     }
 }
 
-/// Where a whole result is from: the vendor that had it.
+/// One origin for a whole result from a vendor.
 fn all_from(source: &Source, field: &'static str) -> Vec<Origin> {
     vec![Origin { field, source: source.provider, url: None }]
 }

@@ -1,4 +1,4 @@
-//! Find people: by title, employer, place, skill.
+//! `research_people`: finds people by title, employer, place, skill.
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ use crate::opt_out::Marks;
 use crate::vendors::{Page, PeopleFilter, Person, keep_people, objected};
 
 const DEFAULT_LIMIT: i64 = 100;
-/// Rows beyond this are never reached: no vendor leads further.
+/// Largest offset: no vendor pages further.
 const MAX_OFFSET: i64 = 50_000;
-/// Firms whose own sites are read, and known pages.
+/// Most company sites and known pages that are read.
 const MAX_FIRMS: usize = 5;
 const MAX_PAGES: usize = 10;
 const SIZE: Kind = Kind::Text { min: 1, max: 50, format: Some(&SAYS) };
@@ -57,13 +57,9 @@ pub static SPEC: ToolSpec = ToolSpec {
         Field::optional("seniority", WORDS, "Levels, such as director, vp, cxo"),
         Field::optional("industry", WORDS, "Any of these industries"),
         Field::optional("company_size", SIZE, "A range of employees, such as 51-200"),
-        Field::optional(
-            "filters",
-            Kind::Object { fields: FILTERS, open: false },
-            "The same, in an object of their own",
-        ),
-        Field::optional("limit", Kind::Integer { min: 1, max: 500 }, "Most rows, 100 if none is said"),
-        Field::optional("offset", Kind::Integer { min: 0, max: MAX_OFFSET }, "Rows to leave out at the beginning"),
+        Field::optional("filters", Kind::Object { fields: FILTERS, open: false }, "The same filters, as an object"),
+        Field::optional("limit", Kind::Integer { min: 1, max: 500 }, "Most rows; default 100"),
+        Field::optional("offset", Kind::Integer { min: 0, max: MAX_OFFSET }, "Rows to skip"),
         PHONES,
     ],
     check,
@@ -124,7 +120,7 @@ fn filter(input: &Map<String, Value>) -> PeopleFilter {
     }
 }
 
-/// What is shown of a filter: what was asked for.
+/// The filters as shown in the result.
 fn shown(filter: &PeopleFilter) -> Value {
     let lists = [
         &filter.job_titles,
@@ -150,7 +146,7 @@ fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
     Box::pin(async move {
         let enquiry = Enquiry::new(toolbox, task);
         let mut filter = filter(&enquiry.task.input);
-        // Employers who do not want to be found are left out of the question, too.
+        // Employers on the opt-out list are not sent to vendors.
         let named = filter.company_domains.len();
         let mut domains = Vec::new();
         for domain in std::mem::take(&mut filter.company_domains) {
@@ -168,7 +164,8 @@ fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
             |vendor, asking| vendor.people(asking, &filter),
             |page: &mut Page<Person>| {
                 keep_people(page, &filter);
-                // Beyond the last row of a vendor that has some is the end, and not another vendor's rows.
+                // An empty page beyond a vendor's last row is the end of the list; the next vendor's rows would not
+                // continue it.
                 !page.rows.is_empty() || filter.offset > 0 && page.total > 0
             },
         );
@@ -190,11 +187,11 @@ fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
     })
 }
 
-/// People that the firms' own sites and known pages name.
+/// People named on the companies' own sites and on known pages.
 async fn look(enquiry: &Enquiry, filter: &PeopleFilter) -> (Vec<Person>, Vec<Origin>, Option<ToolError>) {
     let mut found: Vec<(Person, String, &'static str)> = Vec::new();
     for domain in filter.company_domains.iter().take(MAX_FIRMS) {
-        enquiry.task.reporter.say(50, "reading firms' own sites");
+        enquiry.task.reporter.say(50, "reading companies' own sites");
         if let Some(firm) = site::read(&enquiry.toolbox, domain, enquiry.deadline).await {
             found.extend(firm.people().into_iter().map(|(mut person, url)| {
                 person.company_domain.get_or_insert_with(|| domain.clone());
@@ -235,7 +232,7 @@ async fn look(enquiry: &Enquiry, filter: &PeopleFilter) -> (Vec<Person>, Vec<Ori
     (rows, sources, search)
 }
 
-/// Whether what is known of a person is what was asked for. What is not known of them does not fit.
+/// Whether a person matches the filter. Unknown values do not match.
 fn fits(person: &Person, filter: &PeopleFilter) -> bool {
     let has = |value: &Option<String>, wanted: &[String]| {
         let value = value.as_deref().unwrap_or_default().to_lowercase();
@@ -246,7 +243,7 @@ fn fits(person: &Person, filter: &PeopleFilter) -> bool {
         wanted.is_empty() || wanted.iter().any(|wanted| domain == wanted || domain.ends_with(&format!(".{wanted}")))
     };
     let about = Some([&person.title, &person.summary].into_iter().flatten().cloned().collect::<Vec<_>>().join(" "));
-    // Firms do not write on their pages what these would be compared with.
+    // Company sites do not state these.
     let unknown =
         [&filter.skills, &filter.industry].iter().any(|list| !list.is_empty()) || filter.company_size.is_some();
     !unknown

@@ -1,4 +1,4 @@
-//! A person without a vendor: what the caller gave, what the firm's own site and known pages say, and what can be guessed.
+//! A person without a vendor: from the caller's input, the company's own site, known pages, and guesses.
 
 use platform::providers::dns::{DnsError, MailHosts};
 use tools::ToolError;
@@ -7,7 +7,7 @@ use super::site::{self, Site};
 use super::{Enquiry, Guess, Origin};
 use crate::vendors::{Person, PersonQuery};
 
-/// Where mail of everybody is kept: such a domain says nothing of an employer.
+/// Free mail providers: their domains do not name an employer.
 const FREE_MAIL: [&str; 24] = [
     "gmail.com",
     "googlemail.com",
@@ -34,21 +34,21 @@ const FREE_MAIL: [&str; 24] = [
     "qq.com",
     "163.com",
 ];
-/// Known pages that are read for a person.
+/// Most known pages that are read.
 const MAX_PAGES: usize = 5;
 
-/// What was found out.
+/// Everything found about a person.
 pub struct Known {
     pub person: Person,
-    /// Whether anything is in it that the caller did not say.
+    /// Whether it contains anything that the caller did not say.
     pub learned: bool,
     pub sources: Vec<Origin>,
     pub guesses: Vec<Guess>,
-    /// What looking through known pages came to, where it came to nothing.
+    /// The error of the page search, if it failed.
     pub search: Option<ToolError>,
 }
 
-/// First and last name of a full one. Of one word, nothing.
+/// First and last name of a full name; nothing for a single word.
 pub fn split_name(name: &str) -> (Option<String>, Option<String>) {
     let words: Vec<&str> = name.split_whitespace().collect();
     match &words[..] {
@@ -57,7 +57,7 @@ pub fn split_name(name: &str) -> (Option<String>, Option<String>) {
     }
 }
 
-/// Whether both names are one person's: the same first and last word, letters compared in lower case.
+/// Whether the first and last words of both names are equal, ignoring case.
 pub fn same_name(one: &str, other: &str) -> bool {
     let ends = |name: &str| {
         let (first, last) = split_name(&name.to_lowercase());
@@ -66,7 +66,7 @@ pub fn same_name(one: &str, other: &str) -> bool {
     ends(one).is_some_and(|ends_of_one| ends(other) == Some(ends_of_one))
 }
 
-/// Addresses that firms give people, the usual ones first. Names that cannot be written in ASCII letters give none.
+/// Usual patterns of company addresses, the most common first. Names without ASCII spelling give none.
 pub fn patterns(first: &str, last: &str, domain: &str) -> Vec<(&'static str, String)> {
     let letters =
         |name: &str| -> String { name.to_lowercase().chars().filter_map(plain_letter).flatten().copied().collect() };
@@ -108,7 +108,7 @@ fn plain_letter(letter: char) -> Option<&'static [char]> {
     })
 }
 
-/// Whether an address is somebody's by its letters: it has both names, or an initial and the last one.
+/// Whether the local part has both names, or an initial and the last name.
 pub fn is_named(email: &str, first: &str, last: &str) -> bool {
     let local = email.split('@').next().unwrap_or_default();
     let shapes = patterns(first, last, "x");
@@ -119,14 +119,14 @@ pub fn is_named(email: &str, first: &str, last: &str) -> bool {
     })
 }
 
-/// The domain of an employer's address.
+/// The employer's domain in an address; `None` for free mail.
 pub fn employer_domain(email: &str) -> Option<String> {
     let domain = email.rsplit('@').next()?;
     (!FREE_MAIL.contains(&domain)).then(|| domain.to_owned())
 }
 
 impl Enquiry {
-    /// What is known of a domain's mail: whether it takes any.
+    /// Whether a domain takes mail.
     pub(super) async fn takes_mail(&self, domain: &str) -> Result<bool, DnsError> {
         match self.toolbox.dns.mail_hosts(domain, self.deadline).await {
             Ok(MailHosts::Listed(_)) => Ok(true),
@@ -141,14 +141,14 @@ impl Enquiry {
         }
     }
 
-    /// Addresses somebody may have at a domain, with what is known of them.
+    /// Guessed addresses at a domain, with their status.
     pub(super) async fn guess_emails(&self, first: &str, last: &str, domain: &str) -> Vec<Guess> {
         let status = match self.takes_mail(domain).await {
             Ok(true) => "domain_takes_mail",
             Ok(false) => "domain_takes_no_mail",
             Err(_) => "unverified",
         };
-        // Where no mail is taken, nobody has an address.
+        // Nobody has an address at a domain that takes no mail.
         if status == "domain_takes_no_mail" {
             return Vec::new();
         }
@@ -156,7 +156,7 @@ impl Enquiry {
         guesses.map(|(basis, value)| Guess { field: "email", value, basis, status }).collect()
     }
 
-    /// What is known of a person without asking any vendor.
+    /// Everything that is known of a person without a vendor.
     pub(super) async fn known(&self, who: &PersonQuery) -> Known {
         let mut person = Person {
             full_name: who.name.clone(),
@@ -174,7 +174,7 @@ impl Enquiry {
         let domain = who.company_domain.clone().or_else(|| who.email.as_deref().and_then(employer_domain));
         let firm = match &domain {
             Some(domain) => {
-                self.task.reporter.say(25, "reading the firm's own site");
+                self.task.reporter.say(25, "reading the company's own site");
                 site::read(&self.toolbox, domain, self.deadline).await
             }
             None => None,
@@ -198,7 +198,7 @@ impl Enquiry {
                 && candidate.profiles.iter().any(|(_, url)| {
                     crate::opt_out::Mark::parse(url) == who.profile_url.as_deref().and_then(crate::opt_out::Mark::parse)
                 });
-            // A name alone may be somebody else's: the employer has to be the same, where it is known of both.
+            // Names are not unique: the employers must not differ, if both are known.
             let elsewhere =
                 domain.is_some() && candidate.company_domain.is_some() && candidate.company_domain != domain;
             mailed || linked || named && !elsewhere && (domain.is_some() || who.company.is_some())
@@ -235,7 +235,7 @@ impl Enquiry {
         }
     }
 
-    /// People named by pages that are known here.
+    /// People named on known pages.
     async fn people_of_known_pages(&self, who: &PersonQuery) -> Result<Vec<(Person, String, &'static str)>, ToolError> {
         let company = who.company.as_ref().or(who.company_domain.as_ref());
         let words: Vec<&str> =
@@ -265,7 +265,7 @@ fn input_sources(person: &Person) -> Vec<Origin> {
     given.map(|(field, _)| Origin { field, source: "input", url: None }).collect()
 }
 
-/// Takes over what is not there yet; whether anything was.
+/// Copies values that are missing; returns whether there were any.
 fn fill(person: &mut Person, from: &Person, source: &'static str, url: &str, sources: &mut Vec<Origin>) -> bool {
     let mut learned = false;
     let mut take = |field: &'static str, to: &mut Option<String>, value: &Option<String>| {
@@ -284,7 +284,7 @@ fn fill(person: &mut Person, from: &Person, source: &'static str, url: &str, sou
     take("email", &mut person.email, &from.email);
     take("phone", &mut person.phone, &from.phone);
     take("summary", &mut person.summary, &from.summary);
-    // Parts of a name that is known are no news.
+    // Parts of a known name are not new information.
     person.first_name = person.first_name.take().or_else(|| from.first_name.clone());
     person.last_name = person.last_name.take().or_else(|| from.last_name.clone());
     person.best_work_email = person.best_work_email.take().or_else(|| from.best_work_email.clone());
@@ -299,7 +299,7 @@ fn fill(person: &mut Person, from: &Person, source: &'static str, url: &str, sou
     learned
 }
 
-/// The name an address seems to be of: two words of letters with a dot between.
+/// The name that an address suggests: two words with a dot between them.
 fn name_in(email: &str) -> Option<Guess> {
     let local = email.split('@').next()?;
     let (first, last) = local.split_once('.')?;
@@ -318,7 +318,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_compared_and_written_as_firms_do() {
+    fn names_are_compared_and_address_patterns_are_made() {
         assert_eq!(patterns("Jörg", "Müller-Lüdenscheidt", "x.de")[0].1, "joerg.muellerluedenscheidt@x.de");
         assert!(patterns("李", "明", "x.cn").is_empty());
         assert!(

@@ -1,4 +1,4 @@
-//! Enrich profile: everything known of one person.
+//! `enrich_profile`: everything known of one person.
 
 use std::sync::Arc;
 
@@ -45,13 +45,13 @@ pub static SPEC: ToolSpec = ToolSpec {
 
 pub static RUNNER: Runner = Runner { spec: &SPEC, run };
 
-/// What a call about one person needs.
+/// Requirements of a call about one person.
 pub(super) fn needs(_: &ToolSpec, input: &Map<String, Value>) -> Vec<Need> {
     let who = who(input);
     super::needs(who.email.is_some() || who.company_domain.is_some())
 }
 
-/// Whom an input is about.
+/// The person in the input.
 pub(super) fn who(input: &Map<String, Value>) -> PersonQuery {
     let given = |name: &str| input::given(input, name);
     let company = given("company");
@@ -68,7 +68,7 @@ pub(super) fn who(input: &Map<String, Value>) -> PersonQuery {
             .or_else(|| domain_of(company.as_deref()?)),
         company: company.filter(|company| domain_of(company).is_none()),
         name,
-        // Who says nothing is an older client, which always got them.
+        // Older clients do not send the field and always got phone numbers.
         phones: input.get("include_phone").is_none_or(|wanted| wanted == true),
     }
 }
@@ -90,7 +90,7 @@ fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
     })
 }
 
-/// What was found of one person, and by whom.
+/// The person that was found, and the source.
 pub(super) struct Found {
     pub person: Option<Person>,
     pub guesses: Vec<super::Guess>,
@@ -98,7 +98,7 @@ pub(super) struct Found {
     pub source: Source,
 }
 
-/// Asks the vendors, then looks ourselves.
+/// Asks the vendors, then looks the person up ourselves.
 pub(super) async fn find(enquiry: &Enquiry, who: &PersonQuery) -> Result<Found, ToolError> {
     enquiry.refuse_listed(&Marks::from(who)).await?;
     let asking = enquiry.asking();

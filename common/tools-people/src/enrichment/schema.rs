@@ -1,4 +1,4 @@
-//! The shapes of people and companies, as JSON Schema: closed, and exact.
+//! JSON Schemas of people and companies, with no additional properties.
 
 use serde_json::{Map, Value, json};
 
@@ -26,7 +26,8 @@ fn with_texts(mut properties: Value, names: &[&str]) -> Value {
 }
 
 pub fn phones() -> Value {
-    let country = json!({"type": TEXT, "description": "ISO 3166-1 alpha-2, where the number is written internationally and tells it"});
+    let country =
+        json!({"type": TEXT, "description": "ISO 3166-1 alpha-2, if the number is in international form and shows it"});
     let phone = json!({"fullphone": {"type": "string"}, "type": {"type": TEXT}, "country": country});
     json!({"type": "array", "items": object(phone)})
 }
@@ -53,7 +54,7 @@ pub fn person() -> Value {
         "education": {"type": "array", "items": object(education)},
         "fullphone": phones(),
         "altemails": texts(),
-        "phones_pending": {"type": "boolean", "description": "Nobody fills phones in later: false"},
+        "phones_pending": {"type": "boolean", "description": "Always false: phones are never filled in later"},
     });
     let names = [
         "full_name",
@@ -95,7 +96,7 @@ pub fn company() -> Value {
     object(with_texts(rest, &names))
 }
 
-/// A company with what its own site, DNS and RDAP say of it.
+/// A company, with values of its own site, DNS and RDAP.
 pub fn company_profile() -> Value {
     let registration = with_texts(
         json!({"status": texts(), "name_servers": texts()}),
@@ -108,7 +109,7 @@ pub fn company_profile() -> Value {
         "emails": texts(),
         "phones": texts(),
         "social_profiles": {"type": "object", "additionalProperties": {"type": "string"}},
-        "mail_provider": {"type": TEXT, "description": "Who takes its mail, by the MX records"},
+        "mail_provider": {"type": TEXT, "description": "Its mail provider, by the MX records"},
         "mail_hosts": texts(),
         "services": {"type": "array", "items": {"type": "string"}, "description": "By the TXT records"},
         "dmarc_policy": {"type": TEXT},
@@ -126,7 +127,7 @@ pub fn company_profile() -> Value {
 pub fn sources() -> Value {
     let origin = json!({
         "field": {"type": "string"},
-        "source": {"type": "string", "description": "input, site, index, dns, rdap, or who keeps the record"},
+        "source": {"type": "string", "description": "input, site, index, dns, rdap, guess, or a vendor's name"},
         "url": {"type": TEXT},
     });
     json!({"type": "array", "items": object(origin), "description": "Where each value is from"})
@@ -139,10 +140,10 @@ pub fn guesses() -> Value {
         "basis": {"type": "string", "description": "The rule it was made by"},
         "status": {"type": "string", "enum": ["domain_takes_mail", "domain_takes_no_mail", "unverified"]},
     });
-    json!({"type": "array", "items": object(guess), "description": "What nobody said, made by a rule"})
+    json!({"type": "array", "items": object(guess), "description": "Values made by a rule, not found"})
 }
 
-/// A result: it is completed, and says when.
+/// A completed result, with its time.
 pub fn result(mut properties: Value) -> Value {
     properties["status"] = json!({"type": "string", "enum": ["completed"]});
     properties["completed_at"] = json!({"type": "string", "format": "date-time"});
@@ -153,7 +154,7 @@ pub fn or_null(schema: Value) -> Value {
     nullable(schema)
 }
 
-/// The search's filters, as they were given.
+/// The search's filters, as given.
 pub fn filters() -> Value {
     json!({"type": "object", "additionalProperties": {"anyOf": [texts(), {"type": ["string", "integer"]}]}})
 }

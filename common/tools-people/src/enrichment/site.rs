@@ -1,4 +1,4 @@
-//! A firm's own site: its first page, and those that say who the firm is.
+//! Reads a company's own site: its first page, and those that say who the company is.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use web::read::{Facts, read_facts};
 
 use crate::vendors::{Person, clean, domain_of, email_of, profile_url};
 
-/// Pages read beside the first one.
+/// Pages read besides the first one.
 const MAX_PAGES: usize = 4;
-/// People taken from one site.
+/// Most people taken from one site.
 const MAX_PEOPLE: usize = 200;
-/// What such pages are called, by how much they say. Whole words of a path or of a link's text.
+/// Names of such pages, the most useful first. They must match a whole part of the path, or the whole text of a link.
 const TELLING: [&str; 22] = [
     "about",
     "about-us",
@@ -40,7 +40,7 @@ const TELLING: [&str; 22] = [
     "contacto",
     "equipe",
 ];
-/// Networks whose pages are not read, whatever links to them.
+/// Networks whose pages are never read.
 const NETWORKS: [(&str, &str); 12] = [
     ("linkedin.com", "linkedin"),
     ("xing.com", "xing"),
@@ -56,24 +56,24 @@ const NETWORKS: [(&str, &str); 12] = [
     ("lnkd.in", "linkedin"),
 ];
 
-/// What was read.
+/// The pages that were read.
 pub struct Site {
     pub pages: Vec<(Url, Facts)>,
 }
 
-/// The network a URL belongs to.
+/// The network of a URL.
 pub fn network(url: &Url) -> Option<&'static str> {
     let host = url.domain()?;
     let is_of = |name: &str| host == name || host.strip_suffix(name).is_some_and(|rest| rest.ends_with('.'));
     NETWORKS.iter().find(|(name, _)| is_of(name)).map(|(_, network)| *network)
 }
 
-/// Whether a page is a network's.
+/// Whether a URL belongs to a network.
 pub fn is_network(url: &str) -> bool {
     Url::parse(url).ok().is_some_and(|url| network(&url).is_some())
 }
 
-/// Host, and port if one is named, of a domain or a URL; nothing for what the guard would refuse.
+/// Host, and port if given, of a domain or URL; `None` if the guard would refuse it.
 pub fn authority(text: &str, policy: &FetchPolicy) -> Option<String> {
     if let Some(domain) = domain_of(text) {
         return check_url(&format!("https://{domain}/"), policy).is_ok().then_some(domain);
@@ -86,7 +86,7 @@ pub fn authority(text: &str, policy: &FetchPolicy) -> Option<String> {
 
 /// Reads a site. `None` if its first page cannot be read.
 pub async fn read(toolbox: &Toolbox, authority: &str, deadline: Instant) -> Option<Site> {
-    // Where a port was named, it is a plain server's.
+    // A port means a plain HTTP server.
     let secure = match authority.contains(':') {
         true => None,
         false => fetch(toolbox, &format!("https://{authority}/"), deadline).await,
@@ -118,7 +118,7 @@ pub async fn read(toolbox: &Toolbox, authority: &str, deadline: Instant) -> Opti
     Some(Site { pages })
 }
 
-/// One page's facts, if it is there, its site lets it be read, and it is no network's.
+/// Facts of one page. `None` if it is missing, robots.txt forbids it, or it belongs to a network.
 pub async fn fetch(toolbox: &Toolbox, url: &str, deadline: Instant) -> Option<(Url, Facts)> {
     if is_network(url) {
         return None;
@@ -128,18 +128,18 @@ pub async fn fetch(toolbox: &Toolbox, url: &str, deadline: Instant) -> Option<(U
         return None;
     }
     let url = page.final_url.clone();
-    // Parsing a large page takes long enough to be kept off the thread that answers.
+    // Parsing a large page would block the async thread.
     let facts = tokio::task::spawn_blocking(move || read_facts(&page)).await.ok()?;
     Some((url, facts))
 }
 
 impl Site {
-    /// The first value a page has, and the page.
+    /// The first value that a page has, and the page.
     pub fn first<T>(&self, read: impl Fn(&Facts) -> Option<T>) -> Option<(T, String)> {
         self.pages.iter().find_map(|(url, facts)| Some((read(facts)?, url.to_string())))
     }
 
-    /// Every value of every page once, and the first page that had one.
+    /// All distinct values, at most `most`, and the first page that had one.
     pub fn every(&self, most: usize, read: impl Fn(&Facts) -> Vec<String>) -> (Vec<String>, Option<String>) {
         let (mut values, mut page): (Vec<String>, Option<String>) = (Vec::new(), None);
         for (url, facts) in &self.pages {
@@ -153,7 +153,7 @@ impl Site {
         (values, page)
     }
 
-    /// Links to networks, by their name; the first of each.
+    /// The first profile on each network, by the network's name.
     pub fn social(&self) -> (BTreeMap<String, String>, Option<String>) {
         let (mut found, mut page): (BTreeMap<String, String>, Option<String>) = (BTreeMap::new(), None);
         for (at, facts) in &self.pages {
@@ -162,7 +162,7 @@ impl Site {
                 .filter_map(|text| Url::parse(&text).ok())
                 .chain(facts.links.iter().map(|link| link.url.clone()));
             for url in urls {
-                // A bare host, or a button that shares this page, is nobody's profile.
+                // A bare host or a share button is not a profile.
                 let is_profile = url.path().len() > 1
                     && !["share", "intent", "sharer", "hashtag"].iter().any(|word| url.path().contains(word));
                 if let (Some(network), true) = (network(&url), is_profile)
@@ -177,7 +177,7 @@ impl Site {
         (found, page)
     }
 
-    /// People whom the pages name in JSON-LD, with the page.
+    /// People named in JSON-LD, with the page.
     pub fn people(&self) -> Vec<(Person, String)> {
         let mut found: Vec<(Person, String)> = Vec::new();
         for (url, facts) in &self.pages {
@@ -190,7 +190,7 @@ impl Site {
         found
     }
 
-    /// Addresses that the pages link to or name, at a domain.
+    /// Addresses at the domain that the pages link to or name.
     pub fn emails(&self, domain: &str) -> (Vec<String>, Option<String>) {
         self.every(20, |facts| {
             let linked = facts.links.iter().filter(|link| link.url.scheme() == "mailto");
@@ -208,7 +208,7 @@ impl Site {
     }
 }
 
-/// What JSON-LD calls a firm.
+/// JSON-LD types of organizations.
 pub const ORGANIZATION: [&str; 12] = [
     "Organization",
     "Corporation",
@@ -224,7 +224,7 @@ pub const ORGANIZATION: [&str; 12] = [
     "MedicalOrganization",
 ];
 
-/// The people a page names in JSON-LD.
+/// People named in a page's JSON-LD.
 pub fn people(facts: &Facts) -> Vec<Person> {
     let employer = facts.of_type(&ORGANIZATION).find_map(|object| word(&object["name"]));
     facts.of_type(&["Person"]).filter_map(|object| person(object, employer.as_deref())).collect()
@@ -233,7 +233,7 @@ pub fn people(facts: &Facts) -> Vec<Person> {
 fn person(object: &Value, employer: Option<&str>) -> Option<Person> {
     let full_name = word(&object["name"])
         .or_else(|| Some(format!("{} {}", word(&object["givenName"])?, word(&object["familyName"])?)))?;
-    // One word is a nickname or a byline.
+    // A single word is a nickname or a byline.
     full_name.split_once(' ')?;
     let works_for = |member: &str| match &object["worksFor"] {
         Value::Array(firms) => word(&firms.first()?[member]),
@@ -268,7 +268,7 @@ fn person(object: &Value, employer: Option<&str>) -> Option<Person> {
     })
 }
 
-/// A word of JSON-LD, which may stand in a list or an object of its own.
+/// A JSON-LD value, which may be in a list or an object.
 pub fn word(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => clean(text, 255),

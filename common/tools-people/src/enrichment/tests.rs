@@ -1,11 +1,11 @@
-//! What the tools take; what they do is in `tests/people.rs`, which has servers to ask.
+//! Input validation of the tools. `tests/people.rs` tests the rest against servers.
 
 use base::input;
 use platform::net::FetchPolicy;
 use serde_json::{Value, json};
 use tools::spec::ToolSpec;
 
-/// The paths of everything wrong with an input.
+/// The paths of all input errors.
 fn wrong(tool: &ToolSpec, body: &Value) -> Vec<String> {
     let errors = match input::validate(tool.input, body.as_object().unwrap()) {
         Ok(kept) => (tool.check)(&kept, &FetchPolicy::default()),
@@ -15,7 +15,7 @@ fn wrong(tool: &ToolSpec, body: &Value) -> Vec<String> {
 }
 
 #[test]
-fn inputs_are_bounded_as_the_contract_says() {
+fn inputs_are_bounded() {
     let long = "x".repeat(256);
     let many: Vec<String> = (0..51).map(|number| number.to_string()).collect();
     for (tool, body, paths) in [

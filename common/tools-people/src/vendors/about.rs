@@ -1,15 +1,15 @@
-//! Whether what a vendor found is what it was asked for.
+//! Checks that a vendor's record matches the query.
 //!
-//! Vendors match loosely, and a wrong person is worse than none: a record that contradicts the question is no answer to it.
-//! An address or a profile is one person's, and a domain one firm's, so they decide where the record has them; else names
-//! do. What a record does not say contradicts nothing.
+//! Vendors match loosely, and a wrong person is worse than none, so a record that contradicts the query is rejected. An
+//! e-mail address or a profile identifies one person, and a domain one company: if the record has them, they decide.
+//! Otherwise names decide. A missing value contradicts nothing.
 
 use base::names;
 
 use super::read::{domain_of, email_of, plain_email, profile_name};
 use super::{Company, CompanyFilter, CompanyQuery, Page, PeopleFilter, Person, PersonQuery, Reply};
 
-/// Whether one domain is the other, or lies below it.
+/// Whether one domain equals the other or is a subdomain of it.
 pub fn same_domain(one: &str, other: &str) -> bool {
     let below =
         |low: &str, high: &str| low.strip_suffix(high).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
@@ -17,17 +17,17 @@ pub fn same_domain(one: &str, other: &str) -> bool {
     below(&one, &other) || below(&other, &one)
 }
 
-/// Whether an address is at a domain.
+/// Whether an address is at this domain or below it.
 pub fn is_at(email: &str, domain: &str) -> bool {
     email.rsplit_once('@').is_some_and(|(_, host)| same_domain(host, domain))
 }
 
-/// Whether a record is about this person.
+/// Whether a record is about the person in the query.
 pub fn is_about(person: &Person, who: &PersonQuery) -> bool {
     let decisive = [by_address(person, who), by_profile(person, who)];
     let names = who.name.as_deref().zip(name(person));
     if decisive.contains(&Some(true)) {
-        // People marry and have nicknames; but of somebody else's name nothing is the same.
+        // People marry and have nicknames, so related names are enough; unrelated names mean another person.
         return names.is_none_or(|(asked, known)| names::are_related(asked, &known) != Some(false));
     }
     let named = names.and_then(|(asked, known)| names::same_person(asked, &known));
@@ -55,7 +55,8 @@ fn by_profile(person: &Person, who: &PersonQuery) -> Option<bool> {
     same_profile(who.profile_url.as_deref()?, urls)
 }
 
-/// Whether a profile is among these; `None` if they have none on its network, or one that has no name there.
+/// Whether the profile is among these. `None` if there is no profile on the same network, or only one without a name in its
+/// URL.
 fn same_profile<'a>(asked: &str, known: impl Iterator<Item = &'a String>) -> Option<bool> {
     let asked = profile_name(asked)?;
     let host = asked.split('/').next()?;
@@ -64,7 +65,7 @@ fn same_profile<'a>(asked: &str, known: impl Iterator<Item = &'a String>) -> Opt
     if known.contains(&asked) {
         return Some(true);
     }
-    // Numbers, and the ids of a network's own search, name the same profile in other words.
+    // Numeric and search ids are other names of the same profile, so they cannot be compared.
     let has_name = |name: &String| {
         let last = name.rsplit('/').next().unwrap_or_default();
         !last.bytes().all(|byte| byte.is_ascii_digit()) && !last.starts_with("acoaa")
@@ -72,14 +73,14 @@ fn same_profile<'a>(asked: &str, known: impl Iterator<Item = &'a String>) -> Opt
     (has_name(&asked) && known.iter().any(has_name)).then_some(false)
 }
 
-/// Whether the person works, and worked, somewhere else than at the employer who was asked for.
+/// Whether the record has an employer and none of them is the one in the query.
 fn is_elsewhere(person: &Person, who: &PersonQuery) -> bool {
     let firms = || person.experience.iter().map(|job| &job.company);
     let by_domain = who.company_domain.as_deref().and_then(|asked| {
         let sites = firms().filter_map(|firm| firm.website.as_deref().and_then(domain_of));
         let known: Vec<String> = person.company_domain.iter().cloned().chain(sites).collect();
         let is_there = known.iter().any(|domain| same_domain(domain, asked));
-        // An address elsewhere says nothing: most people have a private one.
+        // An address at another domain says nothing: most people have a private one.
         let has_address = emails(person).any(|email| is_at(email, asked));
         (!known.is_empty() || has_address).then_some(is_there || has_address)
     });
@@ -91,7 +92,7 @@ fn is_elsewhere(person: &Person, who: &PersonQuery) -> bool {
     [by_domain, by_name].contains(&Some(false)) && ![by_domain, by_name].contains(&Some(true))
 }
 
-/// Whether a record is about this company.
+/// Whether a record is about the company in the query.
 pub fn is_of(company: &Company, which: &CompanyQuery) -> bool {
     let by_domain = which.domain.as_deref().and_then(|asked| at(company, asked));
     let by_profile = which.linkedin_url.as_deref().and_then(|asked| same_profile(asked, company.linkedin_url.iter()));
@@ -117,7 +118,7 @@ fn is_called(company: &Company, asked: Option<&str>) -> bool {
 }
 
 impl<T> Page<T> {
-    /// Leaves out the rows that contradict what was looked for.
+    /// Removes the rows that contradict the query.
     fn keep(&mut self, fits: impl Fn(&T) -> bool) {
         let before = self.rows.len();
         self.rows.retain(fits);
@@ -125,7 +126,7 @@ impl<T> Page<T> {
     }
 }
 
-/// Of people, leaves those who are not known to work elsewhere.
+/// Removes people who are known to work elsewhere.
 pub fn keep_people(page: &mut Page<Person>, filter: &PeopleFilter) {
     let (domains, firms) = (&filter.company_domains, &filter.companies);
     page.keep(|person| {
@@ -137,7 +138,7 @@ pub fn keep_people(page: &mut Page<Person>, filter: &PeopleFilter) {
     });
 }
 
-/// Of companies, leaves those of the name and domain that were looked for.
+/// Removes companies whose name or domain differs from the query.
 pub fn keep_companies(page: &mut Page<Company>, filter: &CompanyFilter) {
     page.keep(|company| {
         let there = filter.domain.as_deref().and_then(|asked| at(company, asked));
@@ -145,7 +146,7 @@ pub fn keep_companies(page: &mut Page<Company>, filter: &CompanyFilter) {
     });
 }
 
-/// Of a person who was found, the address at the employer who was asked for.
+/// The person's address at the employer in the query.
 pub fn address_of(found: Reply<Person>, who: &PersonQuery) -> Reply<String> {
     match found {
         Reply::Found(person) if is_about(&person, who) => {
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_contradicts_the_question_is_no_answer() {
+    fn a_record_that_contradicts_the_query_is_rejected() {
         let past = Experience {
             company: Employer { name: text("Past Ltd"), website: text("past.example") },
             ..Experience::default()

@@ -1,8 +1,8 @@
-//! Apollo. Requests and records: docs.apollo.io/reference/people-enrichment, …/people-api-search, …/organization-enrichment,
-//! …/organization-search (stored copies and published answers, read 2026-11).
+//! Apollo. Requests and records: docs.apollo.io/reference/people-enrichment, …/people-api-search,
+//! …/organization-enrichment, …/organization-search (stored copies and published answers, read 2026-11).
 //!
-//! A search of people shows neither addresses nor whole last names, so what it finds is passed on as it is: a first name, a
-//! title, an employer. Phones come to a webhook of the vendor's choosing later, so they are never asked for.
+//! A people search returns no addresses and no full last names; its rows are passed on as they are. Apollo delivers phone
+//! numbers later to a webhook, so they are never requested.
 
 use base::encoding::percent_encoded;
 use platform::providers::outbound::{Ask, OutboundError};
@@ -17,7 +17,7 @@ use super::{
 
 const NAME: &str = "apollo";
 const ORIGIN: &str = "https://api.apollo.io";
-/// The vendor's own limits of a search: rows on a page, and pages.
+/// Apollo's limits of a search: rows per page, and rows in all.
 const PAGE: usize = 100;
 const MAX_ROWS: usize = 50_000;
 const PER_SECOND: f64 = 3.0;
@@ -45,7 +45,7 @@ impl PeopleSource for Apollo {
         ]);
         Some(Box::pin(async move {
             let question = Ask::post(format!("/api/v1/people/match?{query}"), &json!({}));
-            // A match takes credits, so a lost answer is not asked for again.
+            // A match costs credits, so a request whose answer was lost is not repeated.
             let answer = send(ask, Ask { repeatable: false, ..question }).await?;
             let found = answer.as_ref().and_then(|answer| answer.get("person")).filter(|person| person.is_object());
             found.map_or(Ok(Reply::Nothing), |found| record(person(found)))
@@ -97,7 +97,7 @@ impl PeopleSource for Apollo {
     }
 
     fn companies<'a>(&'a self, ask: &'a Asking<'a>, filter: &'a CompanyFilter) -> Answer<'a, Page<Company>> {
-        // It knows funding by dates and amounts only.
+        // Apollo knows funding only by dates and amounts.
         if filter.funding_stage.is_some() {
             return None;
         }
@@ -143,7 +143,7 @@ fn query(members: &[(&str, Option<&str>)]) -> String {
     given.collect::<Vec<_>>().join("&")
 }
 
-/// `51-200` as the vendor writes it, and `10001+` too.
+/// Converts `51-200` and `10001+` to Apollo's range syntax.
 fn range(size: &str) -> String {
     size.replace('-', ",").replace('+', ",10000000")
 }
@@ -164,7 +164,7 @@ async fn search(
     limit: usize,
 ) -> Result<(Vec<Value>, u64), OutboundError> {
     let (mut rows, mut total) = (Vec::new(), 0);
-    // Pages have a fixed size, so that an offset falls into one of them.
+    // Pages have a fixed size, so an offset can fall inside a page.
     let (mut page, mut skip) = (offset / PAGE + 1, offset % PAGE);
     let size = if skip == 0 && page == 1 { limit.min(PAGE) } else { PAGE };
     while rows.len() < limit {
@@ -193,7 +193,7 @@ async fn search(
 fn person(record: &Value) -> Person {
     let (first, last) = (word(record, "/first_name"), word(record, "/last_name"));
     let joined = [&first, &last].into_iter().flatten().cloned().collect::<Vec<_>>().join(" ");
-    // What is not unlocked stands there as a placeholder.
+    // Locked addresses are placeholders that begin with `email_not_unlocked`.
     let work = email(record, "/email").filter(|email| !email.starts_with("email_not_unlocked"));
     let personal: Vec<String> =
         list(record, "/personal_emails").filter_map(|email| read::email_of(email.as_str()?)).collect();

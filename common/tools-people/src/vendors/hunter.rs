@@ -1,8 +1,8 @@
 //! Hunter. Requests and records: hunter.io/api-documentation/v2 (domain search, email finder, email enrichment, company
 //! enrichment, discover; stored copies and published answers, read 2026-11).
 //!
-//! 404 says that nothing is known, 451 that the person asked Hunter not to process their data: then nobody else is asked
-//! either. Usage above the plan is answered 429.
+//! 404 means unknown. 451 means that the person asked Hunter not to process their data; no other vendor is asked then. 429
+//! means that the plan's usage is exceeded.
 
 use base::encoding::percent_encoded;
 use platform::providers::outbound::{Ask, OutboundError};
@@ -16,9 +16,9 @@ use super::{
 
 const NAME: &str = "hunter";
 const ORIGIN: &str = "https://api.hunter.io";
-/// Rows on a page of either search.
+/// Rows per page of either search.
 const PAGE: usize = 100;
-/// The finder's confidence, 0 to 100, below which an address is a guess and no find.
+/// The finder's confidence, 0 to 100. Below this an address is a guess and is dropped.
 const MIN_SCORE: u64 = 50;
 const PER_SECOND: f64 = 5.0;
 
@@ -95,7 +95,7 @@ impl PeopleSource for Hunter {
     }
 
     fn companies<'a>(&'a self, ask: &'a Asking<'a>, filter: &'a CompanyFilter) -> Answer<'a, Page<Company>> {
-        // Places are codes there, and stages a filter of dearer plans: what cannot be said is not asked.
+        // Hunter wants codes for places and sells funding stages in dearer plans, so such filters are not sent to it.
         if filter.funding_stage.is_some() || !filter.location.is_empty() || filter.min_employees.is_some() {
             return None;
         }
@@ -150,9 +150,9 @@ impl PeopleSource for Hunter {
                 Reply::Nothing => return Ok(Reply::Nothing),
                 Reply::Objected => return Ok(Reply::Objected),
             };
-            // Nobody found is an address that is null; anything else is no answer.
+            // Hunter says "not found" with `email: null`; any other type is an unreadable answer.
             if !matches!(answer.pointer("/data/email"), Some(Value::String(_) | Value::Null)) {
-                return Err(OutboundError::Unreadable("data.email is neither a text nor null".to_owned()));
+                return Err(OutboundError::Unreadable("data.email is neither a string nor null".to_owned()));
             }
             let sure = number(&answer, "/data/score").is_some_and(|score| score >= MIN_SCORE);
             Ok(email(&answer, "/data/email").filter(|_| sure).map_or(Reply::Nothing, Reply::Found))
@@ -162,13 +162,13 @@ impl PeopleSource for Hunter {
 
 async fn send(ask: &Asking<'_>, question: Ask) -> Result<Reply<Value>, OutboundError> {
     let key = ask.outbound.needed_key(NAME).await?;
-    // What is asked for again within a month is not billed again.
+    // Hunter bills the same request once a month, so it may be repeated.
     let question = Ask { per_second: PER_SECOND, ..question }.header("x-api-key", key.expose());
     let (status, answer) = ask.outbound.json(NAME, ORIGIN, &question, &[404, 451], ask.deadline).await?;
     Ok(match status {
         404 => Reply::Nothing,
         451 => Reply::Objected,
-        // Refusals come with a status of their own; where one comes without, nothing was found out either.
+        // A list of errors with status 200 counts as a failure.
         _ if answer["errors"].as_array().is_some_and(|errors| !errors.is_empty()) => {
             return Err(OutboundError::Failed("errors with status 200".to_owned()));
         }
@@ -238,7 +238,7 @@ fn company(data: &Value) -> Company {
         domain: domain(data, "/domain"),
         industry: word(data, "/category/industry"),
         location: word(data, "/location"),
-        // The vendor counts by ranges.
+        // Hunter gives ranges of employees, not counts.
         size: word(data, "/metrics/employees"),
         employee_count: None,
         funding_stage: None,

@@ -1,7 +1,7 @@
-//! People and companies, from the vendors that keep them: one trait, and a file for each vendor.
+//! Vendors of data about people and companies: one trait ([`PeopleSource`]), one file per vendor.
 //!
-//! Vendors are asked in the order of `PEOPLE_PROVIDERS`, the next one where one knows nobody, cannot be asked this, or fails.
-//! What they say is a stranger's text: it is cleaned and bounded here, where it arrives.
+//! Vendors are asked in the order of `PEOPLE_PROVIDERS`. The next one is asked if one knows nothing, does not support the
+//! query, or fails. Their strings are untrusted: they are cleaned and bounded when they are read (`read.rs`).
 
 mod about;
 mod apollo;
@@ -19,7 +19,7 @@ use tokio::time::Instant;
 pub use about::{is_about, is_at, is_of, keep_companies, keep_people};
 pub use read::{clean, domain_of, email_of, plain_email, profile_name, profile_url};
 
-/// Every vendor there is an adapter for, by name: who only checks a name links no adapter.
+/// Names of all vendors with an adapter. Code that only checks names links no adapter.
 pub const VENDORS: [&str; 3] = ["peopledatalabs", "apollo", "hunter"];
 
 fn adapter(name: &str) -> Option<&'static dyn PeopleSource> {
@@ -27,7 +27,7 @@ fn adapter(name: &str) -> Option<&'static dyn PeopleSource> {
     adapters.into_iter().find(|vendor| vendor.name() == name)
 }
 
-/// A person, as the contract shows one (§5). What is not known is null or empty.
+/// A person, as the API returns one. Unknown values are null or empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Person {
     pub full_name: Option<String>,
@@ -36,7 +36,7 @@ pub struct Person {
     pub title: Option<String>,
     pub company: Option<String>,
     pub company_domain: Option<String>,
-    /// Carried as it was given, and never fetched.
+    /// Passed through as given, never fetched.
     pub linkedin_url: Option<String>,
     pub location: Option<String>,
     pub email: Option<String>,
@@ -49,9 +49,9 @@ pub struct Person {
     pub altemails: Vec<String>,
     pub best_work_email: Option<String>,
     pub best_personal_email: Option<String>,
-    /// Nobody fills in phones later: always false.
+    /// Always false: phones are never filled in later.
     pub phones_pending: bool,
-    /// Profiles on other sites, for the dossier.
+    /// Profiles on other sites as (network, URL), for the dossier.
     #[serde(skip)]
     pub profiles: Vec<(String, String)>,
 }
@@ -90,11 +90,11 @@ pub struct Phone {
     pub fullphone: String,
     #[serde(rename = "type")]
     pub kind: Option<String>,
-    /// ISO 3166-1 alpha-2, where the number tells it.
+    /// ISO 3166-1 alpha-2, if the number shows it.
     pub country: Option<&'static str>,
 }
 
-/// A company, as the contract shows one (§5).
+/// A company, as the API returns one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Company {
     pub name: Option<String>,
@@ -114,7 +114,7 @@ pub struct Company {
     pub tags: Vec<String>,
 }
 
-/// Who is looked for: whatever is known of one person.
+/// Whatever the caller knows of one person.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PersonQuery {
     pub email: Option<String>,
@@ -124,11 +124,11 @@ pub struct PersonQuery {
     pub last_name: Option<String>,
     pub company: Option<String>,
     pub company_domain: Option<String>,
-    /// Phones are asked for only where the caller wants them.
+    /// Whether to request phone numbers, which cost more at some vendors.
     pub phones: bool,
 }
 
-/// Which company is looked for.
+/// Whatever the caller knows of one company.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CompanyQuery {
     pub domain: Option<String>,
@@ -137,7 +137,7 @@ pub struct CompanyQuery {
     pub ticker: Option<String>,
 }
 
-/// What people are looked for: any of the values of each list, and all of the lists.
+/// Filter of a people search. A row must match every list that is not empty, with any of its values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PeopleFilter {
     pub job_titles: Vec<String>,
@@ -154,7 +154,7 @@ pub struct PeopleFilter {
     pub phones: bool,
 }
 
-/// What companies are looked for.
+/// Filter of a company search.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CompanyFilter {
     pub name: Option<String>,
@@ -169,36 +169,36 @@ pub struct CompanyFilter {
     pub limit: usize,
 }
 
-/// A page of what was found.
+/// One page of a search.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Page<T> {
     pub rows: Vec<T>,
-    /// How many there are in all, as far as the vendor says.
+    /// Total number of matches, as far as the vendor says.
     pub total: u64,
 }
 
-/// What a vendor knows of one thing.
+/// A vendor's answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply<T> {
     Found(T),
-    /// It was asked, and knows nobody.
+    /// The vendor was asked and has no record.
     Nothing,
-    /// Whom it is about asked the vendor not to be found.
+    /// The person or company opted out at the vendor.
     Objected,
 }
 
-/// What a vendor is asked with.
+/// The client and deadline with which an adapter sends a request.
 pub struct Asking<'a> {
     pub outbound: &'a Outbound,
     pub deadline: Instant,
 }
 
-/// A question that goes out, or `None` where the vendor cannot be asked it.
+/// The pending answer; `None` if the vendor does not support the query.
 pub type Answer<'a, T> = Option<BoxFuture<'a, Result<Reply<T>, OutboundError>>>;
 
-/// A vendor of what is known about people and companies. It is asked only what it can answer.
+/// A vendor of data about people and companies. Each method defaults to "not supported".
 pub trait PeopleSource: Send + Sync {
-    /// As `PEOPLE_PROVIDERS`, `PROVIDER_KEYS` and `PROVIDER_URLS` name it.
+    /// The name used in `PEOPLE_PROVIDERS`, `PROVIDER_KEYS` and `PROVIDER_URLS`.
     fn name(&self) -> &'static str;
 
     fn person<'a>(&'a self, _ask: &'a Asking<'a>, _who: &'a PersonQuery) -> Answer<'a, Person> {
@@ -217,24 +217,24 @@ pub trait PeopleSource: Send + Sync {
         None
     }
 
-    /// The address of somebody at a company, by name and domain.
+    /// The e-mail address of a person at a company, by name and domain.
     fn email<'a>(&'a self, _ask: &'a Asking<'a>, _who: &'a PersonQuery) -> Answer<'a, String> {
         None
     }
 }
 
-/// What all vendors together know.
+/// The combined outcome of all vendors.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Asked<T> {
     Found(T, Source),
-    /// Somebody was asked, and nobody knows.
+    /// At least one vendor answered, and none has a record.
     Nothing(Source),
-    /// Nobody could be asked.
+    /// No vendor could be asked.
     Nobody,
 }
 
-/// Asks one vendor after the other until one knows. What one found that is no answer to the question (`is_answer`, which may
-/// leave parts of it out) is nothing. Fails if all that were asked failed, and at once if somebody objected.
+/// Asks the vendors in order until one has a record that passes `is_answer`, which may also remove parts of it. Fails if
+/// every vendor that was asked failed, and at once if the subject opted out at a vendor.
 pub async fn ask<'a, T>(
     ask: &'a Asking<'a>,
     order: &[String],
@@ -242,7 +242,7 @@ pub async fn ask<'a, T>(
     is_answer: impl Fn(&mut T) -> bool,
 ) -> Result<Asked<T>, ToolError> {
     let (mut asked, mut failed) = (None, None);
-    // A name without a vendor stopped the start.
+    // Unknown names are refused at startup.
     for vendor in order.iter().filter_map(|name| adapter(name)) {
         let Some(reply) = question(vendor, ask) else { continue };
         match reply.await {
@@ -264,9 +264,9 @@ pub async fn ask<'a, T>(
     }
 }
 
-/// Whom the call is about asked not to be found, us or a vendor.
+/// The error for a subject who opted out, here or at a vendor.
 pub fn objected() -> ToolError {
-    ToolError::unavailable(Unavailable::OptedOut, "whom this is about asked not to be found")
+    ToolError::unavailable(Unavailable::OptedOut, "the person or company in question has opted out of being found")
 }
 
 #[cfg(test)]
@@ -274,7 +274,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_vendor_that_may_be_named_has_an_adapter() {
+    fn every_vendor_name_has_an_adapter() {
         assert_eq!(VENDORS.map(|name| adapter(name).map(|vendor| vendor.name())), VENDORS.map(Some));
     }
 }

@@ -2,8 +2,8 @@
 //! …/input-parameters-person-search-api, …/elasticsearch-mapping, …/example-record, …/example-company-record,
 //! …/reference-company-enrichment-api, …/reference-company-search-api (stored copies, read 2026-11).
 //!
-//! It bills every match, and by the record in searches: no more is asked for than the caller wants. Of a person only the
-//! fields that are shown are asked for: no birth dates, no sex, no home addresses.
+//! It bills every match, and every record of a search, so no more rows are requested than the caller wants. Only the fields
+//! that are shown are requested: no birth dates, no sex, no home addresses.
 
 use base::encoding::percent_encoded;
 use platform::providers::outbound::{Ask, OutboundError};
@@ -18,13 +18,13 @@ use super::{
 
 const NAME: &str = "peopledatalabs";
 const ORIGIN: &str = "https://api.peopledatalabs.com";
-/// 1 to 10; below 6 the vendor itself calls a match unsure, and a wrong person is worse than none.
+/// 1 to 10. The vendor calls a match below 6 unsure, and a wrong person is worse than none.
 const MIN_LIKELIHOOD: u8 = 6;
-/// The vendor's own limit of a search's page.
+/// The vendor's maximum rows per page.
 const PAGE: usize = 100;
-/// Rows are paged by a token, and those that are skipped are paid for too: further than this nobody is led.
+/// Rows are paged by a token, and skipped rows are billed too, so larger offsets are not supported.
 const MAX_SKIPPED: usize = 400;
-/// 100 requests in a minute are free accounts' limit, 10 for searches.
+/// Free accounts may send 100 requests a minute, and 10 searches.
 const PER_SECOND: f64 = 1.6;
 const SEARCHES_PER_SECOND: f64 = 0.5;
 
@@ -41,7 +41,7 @@ impl PeopleSource for PeopleDataLabs {
     fn person<'a>(&'a self, ask: &'a Asking<'a>, who: &'a PersonQuery) -> Answer<'a, Person> {
         let employer = who.company_domain.as_ref().or(who.company.as_ref());
         let name = who.name.as_ref().filter(|_| employer.is_some());
-        // A name alone is too little for the vendor, and for us.
+        // A name alone does not identify a person.
         if who.email.is_none() && who.profile_url.is_none() && name.is_none() {
             return None;
         }
@@ -118,16 +118,16 @@ fn path(path: &str, query: &[(&str, Option<&str>)]) -> String {
     format!("{path}?{}", given.collect::<Vec<_>>().join("&"))
 }
 
-/// The answer; `None` where the vendor knows nothing (404).
+/// The answer; `None` for 404 (unknown).
 async fn send(ask: &Asking<'_>, question: Ask) -> Result<Option<Value>, OutboundError> {
     let key = ask.outbound.needed_key(NAME).await?;
-    // A match that was answered but not heard is billed again when it is asked again, so it is not.
+    // A repeated request is billed again even if its first answer was lost.
     let question = Ask { repeatable: false, ..question }.header("x-api-key", key.expose());
     let (status, answer) = ask.outbound.json(NAME, ORIGIN, &question, &[404], ask.deadline).await?;
     Ok((status != 404).then_some(answer))
 }
 
-/// Rows of a search, page by page, until there are so many or no more.
+/// Reads pages until `wanted` rows or the last page; returns the rows and the total.
 async fn search(
     ask: &Asking<'_>,
     path: &str,
@@ -141,7 +141,7 @@ async fn search(
         let answer = match asked {
             Ok(Some(answer)) => answer,
             Ok(None) => break,
-            // What is there already is worth more than nothing.
+            // Keep the rows of earlier pages.
             Err(_) if !rows.is_empty() => break,
             Err(error) => return Err(error),
         };
@@ -158,12 +158,12 @@ async fn search(
     Ok((rows, total))
 }
 
-/// One of these conditions.
+/// At least one of these conditions.
 fn any(conditions: Vec<Value>) -> Value {
     json!({"bool": {"should": conditions, "minimum_should_match": 1}})
 }
 
-/// `field` is one of the values, which its index keeps in lower case.
+/// `field` is one of the values; the vendor's index is in lower case.
 fn terms(field: &str, values: &[String]) -> Value {
     let values: Vec<String> = values.iter().map(|value| value.to_lowercase()).collect();
     json!({"terms": {field: values}})

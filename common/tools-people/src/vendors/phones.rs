@@ -1,9 +1,9 @@
-//! Which country a phone number is of.
+//! Finds the country of a phone number.
 
 use super::Phone;
 
-/// Country codes of ITU-T E.164 and who has them, by ISO 3166-1 alpha-2. No code is the beginning of another. Codes that
-/// several countries share are left out: of a number in North America (+1) the country is not known.
+/// ITU-T E.164 country codes, each followed by its ISO 3166-1 alpha-2 country. No code is a prefix of another. Codes shared
+/// by several countries are left out, so numbers in North America (+1) have no country.
 const CODES: &str = "\
     20EG 211SS 212MA 213DZ 216TN 218LY 220GM 221SN 222MR 223ML 224GN 225CI 226BF 227NE 228TG 229BJ 230MU 231LR 232SL 233GH \
     234NG 235TD 236CF 237CM 238CV 239ST 240GQ 241GA 242CG 243CD 244AO 245GW 246IO 248SC 249SD 250RW 251ET 252SO 253DJ 254KE \
@@ -15,17 +15,17 @@ const CODES: &str = "\
     677SB 678VU 679FJ 680PW 681WF 682CK 683NU 685WS 686KI 687NC 688TV 689PF 690TK 691FM 692MH 73RU 74RU 75RU 76KZ 77KZ 78RU \
     79RU 81JP 82KR 84VN 850KP 852HK 853MO 855KH 856LA 86CN 880BD 886TW 90TR 91IN 92PK 93AF 94LK 95MM 960MV 961LB 962JO 963SY \
     964IQ 965KW 966SA 967YE 968OM 970PS 971AE 972IL 973BH 974QA 975BT 976MN 977NP 98IR 992TJ 993TM 994AZ 995GE 996KG 998UZ";
-/// E.164 has at most 15 digits; fewer than these are no subscriber's.
+/// E.164 allows at most 15 digits; fewer than 7 are not a subscriber number.
 const DIGITS: std::ops::RangeInclusive<usize> = 7..=15;
 
 impl Phone {
-    /// A number as it was written, and what it is for.
+    /// A number as written, and its kind such as `mobile`.
     pub fn of(fullphone: String, kind: Option<String>) -> Phone {
         Phone { country: country(&fullphone), fullphone, kind }
     }
 }
 
-/// The country whose numbering plan a number is of, where it is written internationally.
+/// The country of a number in international form (`+` or `00`).
 fn country(number: &str) -> Option<&'static str> {
     let number = number.trim();
     let rest = number.strip_prefix('+').or_else(|| number.strip_prefix("00"))?;
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_country_is_told_where_it_is_known() {
+    fn international_numbers_give_their_country() {
         for (number, known) in [
             ("+49 (0)30 123 45 67", Some("DE")),
             ("0044 20 7946 0000", Some("GB")),

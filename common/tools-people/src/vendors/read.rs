@@ -1,4 +1,5 @@
-//! What vendors answer, read with care: cleaned of what does not show, bounded, and dropped where it is not what it should be.
+//! Reads vendors' answers. Strings are untrusted: invisible characters are removed, lengths bounded, and invalid values
+//! dropped.
 
 use base::untrusted_text;
 use platform::providers::OutboundError;
@@ -12,21 +13,21 @@ pub const MAX_LIST: usize = 50;
 const MAX_WORD: usize = 255;
 const MAX_TEXT: usize = 4_000;
 
-/// A record that was found. One with nothing in it is no answer: a vendor that knows nobody says so in other words.
+/// A record that was found. An empty one is an error: vendors have another answer for "unknown".
 pub fn record<T: Default + PartialEq>(record: T) -> Result<Reply<T>, OutboundError> {
     if record == T::default() {
-        return Err(OutboundError::Unreadable("there is nothing of a record in it".to_owned()));
+        return Err(OutboundError::Unreadable("it contains no record".to_owned()));
     }
     Ok(Reply::Found(record))
 }
 
-/// A list of records.
+/// The list of records in an answer.
 pub fn records(value: Option<&Value>) -> Result<&[Value], OutboundError> {
     let list = value.and_then(Value::as_array).map(Vec::as_slice);
-    list.ok_or_else(|| OutboundError::Unreadable("there is no list of records in it".to_owned()))
+    list.ok_or_else(|| OutboundError::Unreadable("it contains no list of records".to_owned()))
 }
 
-/// A stranger's text on one line, without what does not show; nothing if nothing is left.
+/// Untrusted text on one line, without invisible characters; `None` if nothing is left.
 pub fn clean(text: &str, max_chars: usize) -> Option<String> {
     let text = untrusted_text::visible(text);
     let mut line = String::new();
@@ -43,38 +44,38 @@ pub fn clean(text: &str, max_chars: usize) -> Option<String> {
     (!line.is_empty()).then_some(line)
 }
 
-/// A word or name at this pointer.
+/// A word or name at this JSON pointer.
 pub fn word(value: &Value, pointer: &str) -> Option<String> {
     clean(value.pointer(pointer)?.as_str()?, MAX_WORD)
 }
 
-/// A longer text at this pointer.
+/// A longer text at this JSON pointer.
 pub fn text(value: &Value, pointer: &str) -> Option<String> {
     clean(value.pointer(pointer)?.as_str()?, MAX_TEXT)
 }
 
-/// A whole number, also where it is written as a text.
+/// A whole number, also if it is a string.
 pub fn number(value: &Value, pointer: &str) -> Option<u64> {
     let value = value.pointer(pointer)?;
     value.as_u64().or_else(|| value.as_str()?.parse().ok())
 }
 
-/// The objects of a list, not more than [`MAX_LIST`].
+/// The items of a list, at most [`MAX_LIST`].
 pub fn list<'a>(value: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
     value.pointer(pointer).and_then(Value::as_array).map_or(&[][..], Vec::as_slice).iter().take(MAX_LIST)
 }
 
-/// The words of a list.
+/// The strings of a list.
 pub fn words(value: &Value, pointer: &str) -> Vec<String> {
     list(value, pointer).filter_map(|item| clean(item.as_str()?, MAX_WORD)).collect()
 }
 
-/// The address at this pointer, if it is one.
+/// The e-mail address at this pointer, if it is valid.
 pub fn email(value: &Value, pointer: &str) -> Option<String> {
     email_of(value.pointer(pointer)?.as_str()?)
 }
 
-/// An address in lower case, if the text is one: a local part, one `@`, and a name with a dot.
+/// The address in lower case, if it is valid: a local part, one `@`, and a domain with a dot.
 pub fn email_of(text: &str) -> Option<String> {
     let text = text.trim().to_lowercase();
     let (local, domain) = text.split_once('@')?;
@@ -85,7 +86,7 @@ pub fn email_of(text: &str) -> Option<String> {
     fits.then_some(text)
 }
 
-/// The host of a URL, or the name itself, in lower case and without `www.`; nothing if it is no name in the DNS.
+/// The host of a URL, or the domain itself, in lower case and without `www.`; `None` if it is not a DNS name.
 pub fn domain_of(text: &str) -> Option<String> {
     let text = text.trim().to_lowercase();
     let host = text.split_once("://").map_or(text.as_str(), |(_, rest)| rest);
@@ -111,12 +112,12 @@ pub fn domain(value: &Value, pointer: &str) -> Option<String> {
     domain_of(value.pointer(pointer)?.as_str()?)
 }
 
-/// The address of a profile; vendors leave the scheme out.
+/// The profile URL at this pointer; vendors leave the scheme out.
 pub fn profile(value: &Value, pointer: &str) -> Option<String> {
     profile_url(value.pointer(pointer)?.as_str()?)
 }
 
-/// The address of a profile as an http or https URL. It is carried, and nothing here fetches it.
+/// A profile address as an http or https URL. It is never fetched.
 pub fn profile_url(text: &str) -> Option<String> {
     let text = clean(text, 2_048)?;
     let text = if text.contains("://") { text } else { format!("https://{text}") };
@@ -125,7 +126,7 @@ pub fn profile_url(text: &str) -> Option<String> {
     (fits && url.username().is_empty()).then(|| url.to_string())
 }
 
-/// A profile's address without scheme, `www.`, a network's country, query and last slash.
+/// A profile address without scheme, `www.`, country subdomain, query and trailing slash, to compare profiles.
 pub fn profile_name(text: &str) -> Option<String> {
     let url = Url::parse(&profile_url(text)?).ok()?;
     let host = url.domain()?.to_lowercase();
@@ -135,7 +136,7 @@ pub fn profile_name(text: &str) -> Option<String> {
     (!path.is_empty()).then(|| format!("{host}{path}"))
 }
 
-/// Without what somebody put behind a `+`: it reaches the same person.
+/// The address without a `+tag`: it reaches the same person.
 pub fn plain_email(email: &str) -> String {
     match email.split_once('@') {
         Some((local, domain)) => format!("{}@{domain}", local.split('+').next().unwrap_or(local)),
@@ -148,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_what_it_should_be_gets_through() {
+    fn invalid_values_are_dropped() {
         assert_eq!(email_of(" Jane@Example.COM ").as_deref(), Some("jane@example.com"));
         for text in ["jane", "@x.org", "jane@", "jane@x", "a b@x.org", "jane@x..org", "<jane@x.org>", "j@x.org/y"] {
             assert_eq!(email_of(text), None, "{text}");

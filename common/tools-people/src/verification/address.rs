@@ -1,19 +1,19 @@
-//! E-mail addresses as such: their form, and what lists say of them. Nobody is asked.
+//! E-mail addresses: their form, and what the built-in lists say of them. No network access.
 
 use base::contact;
 use base::digest::sha256;
 use url::Host;
 
-/// An address that can be one (RFC 5321 §4.1.2), its domain as the DNS has it.
+/// A valid e-mail address (RFC 5321 §4.1.2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MailAddress {
-    /// As it was given: only the mail host knows whether its case matters.
+    /// As given: only the mail host knows whether case matters.
     pub local: String,
-    /// In lower case, and in ASCII: `bücher.example` is `xn--bcher-kva.example`.
+    /// Lower case, in ASCII: `bücher.example` is `xn--bcher-kva.example`.
     pub domain: String,
 }
 
-/// Words that name an office and not a person.
+/// Local parts that name a role, not a person.
 const ROLES: [&str; 45] = [
     "abuse",
     "accounting",
@@ -62,7 +62,7 @@ const ROLES: [&str; 45] = [
     "whois",
 ];
 
-/// Providers at which anybody gets a mailbox for nothing.
+/// Providers of free mailboxes.
 const FREE: [&str; 52] = [
     "126.com",
     "139.com",
@@ -118,8 +118,8 @@ const FREE: [&str; 52] = [
     "ymail.com",
 ];
 
-/// Domains that are meant when somebody mistypes one: known to everybody, and so long that a neighbour is a slip and not
-/// another firm.
+/// Domains that are often mistyped. All are well known and long enough that a domain one letter away is a typing error, not
+/// another company.
 const OFTEN_MEANT: [&str; 12] = [
     "gmail.com",
     "googlemail.com",
@@ -135,13 +135,13 @@ const OFTEN_MEANT: [&str; 12] = [
     "fastmail.com",
 ];
 
-/// Beginnings of the SHA-256 of domains, sorted (see `assets/disposable/make.py`).
+/// The first five bytes of the SHA-256 of each disposable domain, sorted (see `assets/disposable/make.py`).
 static DISPOSABLE: &[u8] = include_bytes!("../../assets/disposable/domains.bin");
 const MARK: usize = 5;
 
 impl MailAddress {
-    /// The address in this text, if it is one. Quoted local parts are taken; address literals (`user@[192.0.2.1]`) are not,
-    /// because no mail of the public internet goes there.
+    /// Parses an address. Quoted local parts are accepted. Address literals (`user@[192.0.2.1]`) are not: no public mail
+    /// goes there.
     pub fn parse(text: &str) -> Option<MailAddress> {
         let text = text.trim();
         let (local, domain) = text.rsplit_once('@')?;
@@ -150,24 +150,24 @@ impl MailAddress {
         }
         let Ok(Host::Domain(domain)) = Host::parse(domain) else { return None };
         let domain = domain.to_ascii_lowercase();
-        // No top-level domain is a number (RFC 3696 §2).
+        // No top-level domain is numeric (RFC 3696 §2).
         let top = domain.rsplit('.').next().unwrap_or_default();
         let is_number = top.bytes().all(|byte| byte.is_ascii_digit());
         let fits = contact::is_domain(&domain) && !is_number && local.len() + domain.len() < 254;
         fits.then(|| MailAddress { local: local.to_owned(), domain })
     }
 
-    /// For the wire and for names of what is stored.
+    /// The address as sent in SMTP and used in storage keys.
     pub fn ascii(&self) -> String {
         format!("{}@{}", self.local, self.domain)
     }
 
-    /// Only hosts with SMTPUTF8 could take it.
+    /// Whether the mail host must support SMTPUTF8.
     pub fn needs_utf8(&self) -> bool {
         !self.local.is_ascii()
     }
 
-    /// It names an office: `info`, `sales+eu`.
+    /// Whether the address is a role's: `info`, `sales+eu`.
     pub fn is_role(&self) -> bool {
         let word = self.local.split('+').next().unwrap_or_default().to_ascii_lowercase();
         ROLES.contains(&word.as_str())
@@ -177,7 +177,7 @@ impl MailAddress {
         FREE.contains(&self.domain.as_str())
     }
 
-    /// Its domain, or one above it, hands out mailboxes to be thrown away.
+    /// Whether its domain, or a parent of it, is on the list of disposable domains.
     pub fn is_disposable(&self) -> bool {
         let mut name = self.domain.as_str();
         loop {
@@ -191,7 +191,7 @@ impl MailAddress {
         }
     }
 
-    /// What was probably meant, where the domain is one slip away from one that everybody knows.
+    /// The address that was probably meant, if the domain is one typing error away from a well-known one.
     pub fn suggestion(&self) -> Option<String> {
         if FREE.contains(&self.domain.as_str()) {
             return None;
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_that_are_addresses_and_forms_that_are_not() {
+    fn valid_and_invalid_addresses_are_told_apart() {
         for (text, ascii) in [
             ("a@b.co", "a@b.co"),
             ("First.Last+tag@Mail.Example.ORG", "First.Last+tag@mail.example.org"),
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_know_offices_free_and_throw_away_mailboxes() {
+    fn lists_know_role_free_and_disposable_addresses() {
         let address = |text: &str| MailAddress::parse(text).unwrap();
         assert!(address("Info@example.org").is_role() && address("sales+eu@example.org").is_role());
         assert!(!address("ines@example.org").is_role());
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn slips_of_the_hand_are_noticed_and_other_firms_left_alone() {
+    fn typing_errors_are_found_and_other_domains_are_not() {
         for (typed, meant) in [
             ("ada@gmial.com", "ada@gmail.com"),
             ("ada@gmai.com", "ada@gmail.com"),

@@ -1,5 +1,5 @@
-//! E-mail verification: form and lists, then the DNS, then the mail host where port 25 is open to us, then a provider where
-//! one is configured. What settles the matter ends it.
+//! E-mail verification, in four steps: form and lists, the DNS, the mail host (where port 25 is open to us), and a provider
+//! (where one is configured). It stops at the first step that settles the result.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub static SPEC: ToolSpec = ToolSpec {
     input: &[Field::required(
         "email",
         Kind::Text { min: 1, max: 320, format: None },
-        "The address; one that is malformed is a result too",
+        "The address; a malformed one gets a result, not an error",
     )],
     example: || json!({"email": "ada@example.com"}),
     output,
@@ -47,13 +47,13 @@ pub static SPEC: ToolSpec = ToolSpec {
 
 pub static RUNNER: Runner = Runner { spec: &SPEC, run };
 
-/// Time for all questions to the DNS, for a mail host, for a provider.
+/// Time limits of the DNS, one mail host, and the provider.
 const DNS_TIME: Duration = Duration::from_secs(8);
 const PROBE_TIME: Duration = Duration::from_secs(20);
 const PROVIDER_TIME: Duration = Duration::from_secs(15);
-/// Mail hosts that are tried where the first cannot be reached.
+/// Mail hosts that are tried if the earlier ones cannot be reached.
 const MAX_HOSTS: usize = 2;
-/// How long a host's turn is waited for: the first pause, doubled each time, and how often.
+/// Waiting for the lease on a mail host: the first pause, doubled each time, and the number of tries.
 const TURN_PAUSE: Duration = Duration::from_millis(100);
 const TURN_TRIES: u32 = 6;
 
@@ -69,20 +69,20 @@ fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
     })
 }
 
-/// What was found out, and by whom.
+/// The findings, and what produced them.
 #[derive(Default)]
 struct Checked {
     found: Findings,
     by: Vec<String>,
     provider: Option<&'static str>,
-    /// When, if it was found out for an earlier call.
+    /// When the address was checked, if the findings are cached.
     at: Option<Timestamp>,
 }
 
 async fn check(toolbox: &Toolbox, task: &Task, address: &MailAddress) -> Result<Checked, ToolError> {
     let mut checked = Checked { by: vec!["syntax".to_owned(), "lists".to_owned()], ..Checked::default() };
     let providers = toolbox.config.providers.order(Capability::EmailCheck);
-    // A throw-away mailbox is a risk whether it exists or not: its host is not bothered.
+    // A disposable mailbox is risky whether or not it exists, so its host is not asked.
     let disposable = address.is_disposable();
     let may_ask = !disposable && (toolbox.config.probe.is_some() || !providers.is_empty());
     if may_ask
@@ -132,7 +132,7 @@ async fn check(toolbox: &Toolbox, task: &Task, address: &MailAddress) -> Result<
         ask_provider(toolbox, address, &mut checked, &mut by_hosts).await
     };
     match (unanswered, failed) {
-        // Whoever was to find out did not: what is left says nothing that was worth paying for.
+        // Without the DNS or the provider, the rest is not worth the price.
         (_, Some(error)) if !checked.found.is_settled() => return Err(error),
         (Some(error), None) if checked.provider.is_none() => return Err(unavailable(&error)),
         _ => {}
@@ -142,7 +142,7 @@ async fn check(toolbox: &Toolbox, task: &Task, address: &MailAddress) -> Result<
     Ok(checked)
 }
 
-/// Who takes the domain's mail.
+/// Finds the mail hosts of a domain.
 async fn ask_dns(toolbox: &Toolbox, domain: &str) -> Result<(Domain, Vec<String>), DnsError> {
     let deadline = Instant::now() + DNS_TIME;
     match toolbox.dns.mail_hosts(domain, deadline).await {
@@ -158,7 +158,7 @@ async fn ask_dns(toolbox: &Toolbox, domain: &str) -> Result<(Domain, Vec<String>
     }
 }
 
-/// Asks the mail hosts, the next one only where one cannot be reached.
+/// Asks the mail hosts in order; the next one only if one cannot be reached.
 async fn ask_hosts(
     toolbox: &Toolbox,
     task: &Task,
@@ -172,7 +172,10 @@ async fn ask_hosts(
     }
     let may = manners::may_ask(&toolbox.db, task.agent, &address.domain, toolbox.clock.now()).await;
     if !may.map_err(broken)? {
-        let message = format!("at most {} addresses of a domain are asked for in a day", manners::MAX_A_DAY);
+        let message = format!(
+            "daily limit reached: mail hosts are asked about at most {} addresses of one domain a day",
+            manners::MAX_A_DAY
+        );
         return Err(ToolError { code: ErrorCode::RateLimited, reason: Some("domain_cap".to_owned()), message });
     }
     let deadline = Instant::now() + PROBE_TIME;
@@ -201,7 +204,7 @@ async fn ask_host(
     if addresses.is_empty() {
         return only(Mailbox::Unreachable);
     }
-    // Whoever owns a domain writes what it likes into its zone, also our neighbours' addresses.
+    // The domain's owner controls these records and could point them at private addresses.
     let mut permitted = addresses.into_iter().map(|ip| SocketAddr::new(ip, probe.port));
     let Some(peer) = permitted.find(|peer| toolbox.fetcher.policy().permits(host, *peer)) else {
         return only(Mailbox::Private);
@@ -225,7 +228,7 @@ async fn ask_host(
     Ok(said)
 }
 
-/// Asks the only provider there is an adapter for; another name stopped the start.
+/// Asks the provider. There is one adapter; other names are refused at startup.
 async fn ask_provider(
     toolbox: &Toolbox,
     address: &MailAddress,
@@ -245,12 +248,15 @@ async fn ask_provider(
 }
 
 fn unavailable(error: &DnsError) -> ToolError {
-    ToolError::unavailable(Unavailable::SourceUnavailable, format!("the domain's mail hosts are not known: {error}"))
+    ToolError::unavailable(
+        Unavailable::SourceUnavailable,
+        format!("the domain's mail hosts could not be looked up: {error}"),
+    )
 }
 
 fn broken(error: StoreError) -> ToolError {
-    log::failure("an e-mail check could not keep its manners", &error);
-    ToolError::internal("what is kept of earlier checks could not be reached")
+    log::failure("an e-mail check could not read or write its cache or limits", &error);
+    ToolError::internal("the store of e-mail checks could not be reached")
 }
 
 fn told(toolbox: &Toolbox, given: &str, address: Option<&MailAddress>, checked: &Checked) -> Output {
@@ -299,21 +305,21 @@ fn output() -> Value {
             "status": {"type": "string", "enum": ["completed"]},
             "email": {"type": "string", "description": "As it was given"},
             "valid": known("Well formed, at a domain that takes mail"),
-            "deliverable": known("The mail host takes mail for it, and not for every name"),
-            "catch_all": known("The mail host takes mail for every name"),
-            "disposable": {"type": "boolean", "description": "At a provider of mailboxes to be thrown away"},
-            "role": {"type": "boolean", "description": "It names an office and not a person"},
-            "free": {"type": "boolean", "description": "At a provider where anybody gets a mailbox"},
+            "deliverable": known("The mail host accepts this address, and does not accept every address"),
+            "catch_all": known("The mail host accepts every address"),
+            "disposable": {"type": "boolean", "description": "At a provider of disposable mailboxes"},
+            "role": {"type": "boolean", "description": "Names a role, not a person"},
+            "free": {"type": "boolean", "description": "At a provider of free mailboxes"},
             "verdict": {"type": "string", "enum": ["deliverable", "undeliverable", "risky", "unknown"]},
-            "reasons": {"type": "array", "items": {"type": "string", "enum": REASONS}, "description": "The decisive ones first"},
-            "suggestion": {"type": ["string", "null"], "description": "What was probably meant, if the domain is mistyped"},
+            "reasons": {"type": "array", "items": {"type": "string", "enum": REASONS}, "description": "The decisive reasons first"},
+            "suggestion": {"type": ["string", "null"], "description": "The address that was probably meant, if the domain is mistyped"},
             "mx": texts,
             "checked_by": {"type": "array", "items": {"type": "string", "enum": ["syntax", "lists", "dns", "smtp", "hunter", "cache"]}},
-            "checked_at": {"type": "string", "format": "date-time", "description": "Where an answer of the last week is told again: when it was found out"},
+            "checked_at": {"type": "string", "format": "date-time", "description": "If the answer is cached (for up to a week): when the address was checked"},
             "completed_at": {"type": "string", "format": "date-time"},
         },
     });
-    schema["properties"]["mx"]["description"] = json!("The domain's mail hosts, the most willing first");
+    schema["properties"]["mx"]["description"] = json!("The domain's mail hosts, in order of preference");
     let names = schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name.clone());
     let names: Vec<String> = names.filter(|name| name != "checked_at").collect();
     schema["required"] = json!(names);
@@ -327,9 +333,9 @@ mod tests {
 
     use super::*;
 
-    /// What needs neither a store nor a mail host; the rest is in `tests/verify.rs`.
+    /// Cases that need neither a store nor a mail host; the others are in `tests/verify.rs`.
     #[tokio::test]
-    async fn form_lists_and_dns_are_asked_without_anybody_else() {
+    async fn form_lists_and_dns_suffice_without_mail_hosts_or_providers() {
         let zone = Zone::new()
             .mx("good.org", 10, "mx.good.org")
             .mx("refuses.org", 0, ".")

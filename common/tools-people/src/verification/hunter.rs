@@ -1,8 +1,9 @@
-//! Hunter's e-mail verifier: asks mail hosts where we cannot.
+//! Hunter's e-mail verifier: it asks mail hosts where we cannot.
 //!
-//! `GET /v2/email-verifier?email=…` with the key in `X-API-KEY`; 200 with `data`, 202 while it is still asking, 222 where
-//! the mail host's answer made no sense, 451 where the address's owner wants no processing (hunter.io/api-documentation/v2,
-//! "Email Verifier", and its OpenAPI description, read 2026-11 in stored copies). 10 requests a second, 300 a minute.
+//! `GET /v2/email-verifier?email=…` with the key in `X-API-KEY`. 200 comes with `data`, 202 means still checking, 222 means
+//! that the mail host's answer made no sense, 451 means that the address's owner opted out (hunter.io/api-documentation/v2,
+//! "Email Verifier", and its OpenAPI description, read 2026-11 in stored copies). Limits: 10 requests a second, 300 a
+//! minute.
 
 use std::time::Duration;
 
@@ -16,10 +17,10 @@ pub const NAME: &str = "hunter";
 const ORIGIN: &str = "https://api.hunter.io";
 /// 300 requests a minute.
 const PER_SECOND: f64 = 5.0;
-/// While it is still asking, it is asked again after so long.
+/// Pause before asking again after a 202.
 const PAUSE: Duration = Duration::from_secs(3);
 
-/// What it says of the address, beside what is known already.
+/// Adds Hunter's findings to the known ones.
 pub async fn ask(
     outbound: &Outbound,
     email: &str,
@@ -37,11 +38,11 @@ pub async fn ask(
             451 => return Ok(Findings { mailbox: Mailbox::Barred, ..known.clone() }),
             222 => return Ok(Findings { mailbox: Mailbox::Unclear, ..known.clone() }),
             202 if Instant::now() + PAUSE < deadline => tokio::time::sleep(PAUSE).await,
-            202 => return Err(OutboundError::NotAsked("it was still asking when the time was over".to_owned())),
+            202 => return Err(OutboundError::NotAsked("it was still checking when the time was up".to_owned())),
             _ => {
                 let json: Option<Value> = serde_json::from_slice(&answer.body).ok();
                 let data = json.as_ref().and_then(|json| json.get("data"));
-                // An answer about somebody else is none.
+                // An answer about another address is ignored.
                 let data =
                     data.filter(|data| data["email"].as_str().is_none_or(|email| email.eq_ignore_ascii_case(asked)));
                 let data = data.and_then(|data| read(data, known));
@@ -51,7 +52,7 @@ pub async fn ask(
     }
 }
 
-/// `None` if it is not what the documentation describes.
+/// `None` if the answer is not as documented.
 fn read(data: &Value, known: &Findings) -> Option<Findings> {
     let is = |name: &str| data[name].as_bool();
     let status = data["status"].as_str()?;
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn is_asked_as_documented_and_every_status_is_understood() {
+    async fn requests_are_as_documented_and_every_status_is_read() {
         for (status, more, mailbox, catch_all, disposable) in [
             ("valid", json!({"accept_all": false, "smtp_check": true}), Mailbox::Accepted, Some(false), false),
             ("accept_all", json!({"accept_all": true}), Mailbox::Accepted, Some(true), false),
@@ -143,7 +144,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn waits_while_it_is_asking_and_fails_as_what_it_is() {
+    async fn a_202_is_polled_and_failures_keep_their_kind() {
         let (url, asked) = server(|count| match count {
             1 => (StatusCode::ACCEPTED, "").into_response(),
             _ => data("valid", &json!({})),

@@ -1,9 +1,8 @@
-//! Identity: somebody outside shows a document to a vendor, or proves to control an e-mail address. The job waits for them,
+//! Identity check: a person shows a document to a vendor, or proves control of an e-mail address. The job waits for them,
 //! at most a day.
 //!
-//! What waits looks after itself: the tool is run again when the page or the vendor's event sends the job to the queue, and
-//! now and then besides, and finds out each time how things stand. So an event that is lost, repeated or late changes nothing
-//! but the moment.
+//! Each run reads the current state from the vendor or the store. The job is queued when the person opens the page, when
+//! the vendor sends an event, and at intervals. A lost, repeated or late event only changes when the result is noticed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,14 +41,26 @@ pub static SPEC: ToolSpec = ToolSpec {
     deadline: Duration::from_secs(40),
     needs,
     input: &[
-        Field::required("full_name", Kind::Text { min: 1, max: 200, format: None }, "Who they should turn out to be"),
+        Field::required(
+            "full_name",
+            Kind::Text { min: 1, max: 200, format: None },
+            "The name that the check must confirm",
+        ),
         Field::optional(
             "email",
             Kind::Text { min: 3, max: 320, format: Some(&EMAIL) },
-            "Their address: needed where no vendor looks at documents",
+            "Their e-mail address; required where no vendor checks documents",
         ),
-        Field::required("purpose", Kind::Text { min: 1, max: 140, format: None }, "What it is for; they are shown it"),
-        Field::required("idempotency_key", Kind::Text { min: 1, max: 255, format: None }, "Your name for this check"),
+        Field::required(
+            "purpose",
+            Kind::Text { min: 1, max: 140, format: None },
+            "The purpose of the check; shown to the person",
+        ),
+        Field::required(
+            "idempotency_key",
+            Kind::Text { min: 1, max: 255, format: None },
+            "Your idempotency key of this check",
+        ),
     ],
     accepted: |origin, request_id, created| {
         json!({
@@ -72,18 +83,17 @@ pub static RUNNER: Runner = Runner { spec: &SPEC, run };
 static EMAIL: Format =
     Format { name: Some("email"), pattern: None, matches: contact::is_email, message: "must be an e-mail address" };
 
-/// The page of a check: it leads on to the vendor's, or is where a code is typed in. The request's id is what it is found by
-/// and no secret: the code is one.
+/// The page of a check: it forwards to the vendor, or takes the mailed code. The request id in its URL is not a secret; the
+/// code is.
 pub fn page(origin: &str, request_id: &str) -> String {
     format!("{origin}/identity/{request_id}")
 }
 
-/// The query of the page to which the vendor sends people back: it says that they are done.
+/// The query string with which the vendor sends people back: they are done.
 pub const DONE: &str = "done";
 
-/// Whether a call pays with a signed payment and does not prove the wallet besides. Its key leads to what was bought under
-/// it, which is told to the wallet alone; and the proof is the wallet's signature beside the person's code (contract §1.6).
-/// The one public client that sells this tool sends it; who pays with credits has to prove the wallet, or has a token.
+/// Whether a call has a signed payment but no proof of the wallet (`X-Agent-Proof`, or a bearer token). Results bought with
+/// a payment are shown to the wallet only, and the wallet's signature is part of the check's result.
 pub fn lacks_proof(headers: &HeaderMap) -> bool {
     let bearer = |value: &HeaderValue| value.to_str().is_ok_and(|value| value.to_lowercase().starts_with("bearer "));
     let is_proven = headers.contains_key("x-agent-proof") || headers.get(AUTHORIZATION).is_some_and(bearer);
@@ -132,33 +142,32 @@ fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
     })
 }
 
-/// A vendor that looks at documents; or mail, where there is an address to prove control of.
+/// A vendor that checks documents; or a mail relay, if an address was given.
 fn needs(_: &ToolSpec, input: &Map<String, Value>) -> Vec<Need> {
     let vendor = Need::Provider(Capability::Identity);
-    // Where nothing is known of the call yet, an address may come.
+    // An empty input means that the call is not known yet: it may have an address.
     if input.is_empty() || input.contains_key("email") { vec![vendor, Need::Mail] } else { vec![vendor] }
 }
 
-/// Every decision ends the check: the vendor is told that nobody waits for a document any more. The decision stands whether
-/// it hears of it or not.
+/// Cancels the vendor's session after a decision. The decision stands even if the vendor cannot be reached.
 async fn close(toolbox: &Toolbox, session: &Session) {
     let Some(id) = &session.vendor_session else { return };
     if let Err(error) = vendor::cancel(&toolbox.outbound, id, Instant::now() + VENDOR_TIME).await {
-        log::failure("a vendor's session could not be ended", &error);
+        log::failure("a vendor's session could not be cancelled", &error);
     }
 }
 
 enum Looked {
     /// The vendor's session is over.
     Ended(Decision),
-    /// A try failed. The vendor would take another one.
+    /// A try failed; the vendor would accept another one.
     Failed(Decision),
-    /// Somebody came, and left without showing anything.
+    /// The person came, and left without showing anything.
     Begun,
     Open,
 }
 
-/// Who is asked: the first vendor that is configured, or whoever reads the mail.
+/// Starts at the first configured vendor, or by mail if there is none.
 async fn begin(toolbox: &Toolbox, task: &Task) -> Result<Session, ToolError> {
     let now = toolbox.clock.now();
     let email = Some(task.text("email")).filter(|email| !email.is_empty());
@@ -173,19 +182,21 @@ async fn begin(toolbox: &Toolbox, task: &Task) -> Result<Session, ToolError> {
             let opened = opened.map_err(|error| error.of(vendor::STRIPE))?;
             (session.vendor_session, session.vendor_url) = (Some(opened.id), Some(opened.url));
         }
-        Some(_) => return unconfigured("IDENTITY_PROVIDERS names nobody there is an adapter for"),
+        Some(_) => return unconfigured("the vendor in IDENTITY_PROVIDERS is not supported"),
         None if toolbox.config.mail.smtp_url.is_none() && !cfg!(feature = "local-outbox") => {
-            return unconfigured("this deployment has neither a vendor that looks at documents nor a mail relay");
+            return unconfigured("neither a document vendor (IDENTITY_PROVIDERS) nor a mail relay is configured here");
         }
         None if email.is_none() => {
-            return unconfigured("this deployment proves control of an e-mail address only, and none was given");
+            return unconfigured(
+                "this deployment can only prove control of an e-mail address, and `email` was not given",
+            );
         }
         None => session.email = email.map(str::to_owned),
     }
     Ok(session)
 }
 
-/// How it stands at the vendor. What cannot be asked now is asked later.
+/// Reads the vendor's state. A failure counts as "open": the next run asks again.
 async fn look(toolbox: &Toolbox, task: &Task, session: &Session) -> Looked {
     let now = toolbox.clock.now();
     let Some(id) = &session.vendor_session else { return Looked::Open };
@@ -198,9 +209,9 @@ async fn look(toolbox: &Toolbox, task: &Task, session: &Session) -> Looked {
         }
         Ok(DocumentCheck::Canceled) => Looked::Ended(Decision::new("abandoned", None, now)),
         Ok(DocumentCheck::Verified { document_type, issuing_country, name }) => {
-            // Documents have more names than people use; a name in another script cannot be compared.
+            // Documents have more names than people use. A name in another script cannot be compared (`None`).
             let name_matches = name.and_then(|name| names::has_all(&name, task.text("full_name")));
-            // A good document of somebody else does not show who was asked for.
+            // A valid document of another person is declined.
             let decision = match name_matches {
                 Some(false) => Decision::new("declined", Some("name_mismatch"), now),
                 _ => Decision::new("approved", None, now),
@@ -208,7 +219,7 @@ async fn look(toolbox: &Toolbox, task: &Task, session: &Session) -> Looked {
             Looked::Ended(Decision { document_type, issuing_country, name_matches, ..decision })
         }
         Err(error) => {
-            log::failure("an identity check could not be looked at", &error);
+            log::failure("the state of an identity check could not be read from the vendor", &error);
             Looked::Open
         }
     }
@@ -235,9 +246,9 @@ fn told(session: &Session, decision: &Decision, wallet_signed: bool) -> Value {
     })
 }
 
-/// The store could not be asked. That ends nothing: what somebody proved meanwhile would be lost. It is looked at again.
+/// A store error does not end the check, or a proof made meanwhile would be lost. The job waits and runs again.
 fn later(error: &StoreError, now: Timestamp) -> Output {
-    log::failure("an identity check could not be read or kept", error);
+    log::failure("an identity check could not be read or written", error);
     Output::waiting(now.plus(session::VALID), Source::embedded("contact_control"))
 }
 
@@ -252,18 +263,18 @@ fn output() -> Value {
             },
             "assurance": {
                 "type": ["string", "null"], "enum": [DOCUMENT, CONTACT, null],
-                "description": "What was proven: a document was looked at, or only that somebody reads the address's mail; null where nothing was",
+                "description": "What was proven: a document was checked, or only control of the e-mail address; null if nothing was",
             },
             "wallet_signed": {
                 "type": "boolean",
-                "description": "Whether the asking agent's wallet signed for this check; false where an access token of it asked. It does not say that the wallet is the person's",
+                "description": "Whether the caller's wallet signed for this check; false if the caller used an access token. It does not mean that the wallet belongs to the person",
             },
             "reason": text("Why it was not approved"),
-            "document_type": text("As the vendor names it"),
+            "document_type": text("In the vendor's words"),
             "issuing_country": text("ISO 3166-1 alpha-2"),
             "name_matches": {
                 "type": ["boolean", "null"],
-                "description": "Whether the document's name has the words of full_name; null where no document was looked at, or its name is in another script",
+                "description": "Whether the document's name contains the words of full_name; null if no document was checked, or its name is in another script",
             },
             "decided_at": {"type": "string", "format": "date-time"},
         },

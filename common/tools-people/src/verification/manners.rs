@@ -1,5 +1,5 @@
-//! What keeps asking mail hosts from being harvesting: answers are kept, each host is asked by one of us at a time and left
-//! alone where it wants to be, and an agent asks for so many addresses of a domain a day and no more.
+//! Limits that keep mail host checks from being used to harvest addresses: results are cached, each host is asked by one
+//! process at a time and left alone after it refused us, and an agent has a daily limit of addresses per domain.
 
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ use serde::{Deserialize, Serialize};
 use super::address::MailAddress;
 use super::verdict::{Findings, Mailbox};
 
-/// How long an answer is kept, and how long one that settles nothing: greylisting lets strangers in after some minutes.
+/// Cache TTL; shorter if nothing was settled, because greylisting accepts a retry after some minutes.
 const KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 const KEPT_UNSETTLED: Duration = Duration::from_secs(10 * 60);
-/// A mail host that refused us is left alone for so long.
+/// How long a mail host that refused us is left alone.
 const REST: Duration = Duration::from_secs(3600);
-/// Longest a host is held for one question; a process that dies lets go of it then.
+/// Lease on a mail host for one check. It expires if the process dies.
 const HOLD: Duration = Duration::from_secs(30);
-/// Addresses of one domain for which an agent may have mail hosts asked in a day (UTC).
+/// Daily limit (UTC) of addresses of one domain for which an agent may have mail hosts asked.
 pub const MAX_A_DAY: u32 = 100;
 
 #[derive(Serialize, Deserialize)]
@@ -32,12 +32,12 @@ struct Kept {
     expires: i64,
 }
 
-/// The address itself is not kept: its hash leads to what was found.
+/// Only the hash of the address is stored.
 fn kept_at(address: &MailAddress) -> Key {
     Key::new(format!("EMAILCHECK#{}", const_hex::encode(sha256(address.ascii().as_bytes()))), "FOUND")
 }
 
-/// What was found out lately, by whom, and when.
+/// The cached findings, the checks that made them, and when.
 pub async fn recall(
     db: &Db,
     address: &MailAddress,
@@ -47,7 +47,7 @@ pub async fn recall(
     Ok(kept.filter(|kept| now < kept.until).map(|kept| (kept.findings, kept.checked_by, kept.checked_at)))
 }
 
-/// Keeps what was found out, if a mail host or a provider was asked for it.
+/// Caches the findings, if a mail host or a provider was asked.
 pub async fn keep(
     db: &Db,
     address: &MailAddress,
@@ -66,7 +66,7 @@ pub async fn keep(
     Ok(())
 }
 
-/// Counts a question of this agent about a domain. False if it had its most for this day.
+/// Counts one check of this agent and domain. False if the daily limit is reached.
 pub async fn may_ask(db: &Db, agent: AgentId, domain: &str, now: Timestamp) -> Result<bool, StoreError> {
     const DAY_SECS: i64 = 24 * 3600;
     let day = now.secs().div_euclid(DAY_SECS);
@@ -80,14 +80,14 @@ pub async fn may_ask(db: &Db, agent: AgentId, domain: &str, now: Timestamp) -> R
     db.write_if(write).await
 }
 
-/// Whose turn it is at a mail host.
+/// Outcome of taking the lease on a mail host.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// Ours, until it is given back by this name.
+    /// The caller holds the lease, under this name.
     Ours(String),
-    /// Somebody else is asking it.
+    /// Another process holds it.
     Theirs,
-    /// It wants to be left alone.
+    /// The host refused us recently and is left alone.
     Rests,
 }
 
@@ -121,7 +121,7 @@ pub async fn take_turn(db: &Db, host: &str, now: Timestamp) -> Result<Turn, Stor
             let old = refused.refused(0).and_then(|refused| refused.old.clone());
             let old: Option<Host> = old.map(db::parse).transpose()?;
             Ok(match old {
-                // Our own write, sent again after its answer was lost, meets itself.
+                // A retry of our own write, whose first answer was lost.
                 Some(old) if old.holder.as_ref() == Some(&holder) => Turn::Ours(holder),
                 Some(Host { rests_until: Some(until), .. }) if now < until => Turn::Rests,
                 _ => Turn::Theirs,
@@ -131,7 +131,7 @@ pub async fn take_turn(db: &Db, host: &str, now: Timestamp) -> Result<Turn, Stor
     }
 }
 
-/// Gives the turn back; `rest` leaves the host alone for a while.
+/// Releases the lease; `rest` leaves the host alone for a while.
 pub async fn end_turn(db: &Db, host: &str, holder: &str, rest: bool, now: Timestamp) -> Result<(), StoreError> {
     let set =
         if rest { "SET #rests_until = :until REMOVE #holder, #held_until" } else { "REMOVE #holder, #held_until" };
@@ -141,7 +141,7 @@ pub async fn end_turn(db: &Db, host: &str, holder: &str, rest: bool, now: Timest
         write = write.bind("until", now.plus(REST))?;
     }
     match db.write(write).await {
-        // Held for too long, and somebody else's by now.
+        // The lease expired, and another process may hold it.
         Ok(_) | Err(WriteError::Refused(_)) => Ok(()),
         Err(WriteError::Failed(error)) => Err(error),
     }

@@ -1,4 +1,5 @@
-//! Verification: whether mail to an address arrives, and whether somebody controls what they name.
+//! Verification: whether an e-mail address receives mail, and whether a person is who they say or controls an address.
+//! Start with [`email`] and [`identity`].
 
 pub mod address;
 pub mod email;

@@ -1,4 +1,4 @@
-//! An identity check under way: who is asked, and what was decided. It is decided once; whoever comes later finds that.
+//! State of an identity check. It is decided once; later calls get the same decision.
 
 use std::time::Duration;
 
@@ -10,33 +10,33 @@ use platform::store::{Db, Key, StoreError, Write, WriteError};
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
-/// How long somebody has to answer; how long a mailed code is good for, how often one is mailed and guessed.
+/// How long a person has to answer; how long a mailed code is valid, how often one is mailed and guessed.
 pub const VALID: Duration = Duration::from_secs(24 * 3600);
 const CODE_VALID: Duration = Duration::from_secs(15 * 60);
 pub const MAX_CODES: u32 = 3;
 pub const MAX_TRIES: u32 = 5;
-/// The row stays for support, and then goes.
+/// How long the row is kept for support.
 const KEPT_SECS: i64 = 30 * 24 * 3600;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Session {
     pub request_id: RequestId,
     pub agent: AgentId,
-    /// Where the code goes, if control of an address is what is proven.
+    /// The address to which codes are mailed, if control of it is to be proven.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
     pub purpose: String,
-    /// The vendor's session and page, if a vendor looks at a document.
+    /// The vendor's session and page, if a vendor checks a document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vendor_session: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vendor_url: Option<String>,
-    /// Hash of the last code that was mailed, and until when it is good.
+    /// Hash of the last code mailed, and when it expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     code: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     code_until: Option<Timestamp>,
-    /// Codes mailed, and guesses made, in all.
+    /// Codes mailed and guesses made, in all.
     #[serde(default)]
     pub sent: u32,
     #[serde(default)]
@@ -47,10 +47,10 @@ pub struct Session {
     expires: i64,
 }
 
-/// How it ended. Nothing of a document but its kind and country.
+/// The outcome. Of a document it keeps only the kind and the country.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
-    /// `approved`, `declined`, `resubmission_requested`, `expired` or `abandoned` (contract §27).
+    /// `approved`, `declined`, `resubmission_requested`, `expired` or `abandoned`.
     pub status: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -76,16 +76,16 @@ impl Decision {
     }
 }
 
-/// What became of a guess.
+/// Outcome of a guess.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Guess {
     Right,
     Wrong {
         left: u32,
     },
-    /// No code is out, or it is too old.
+    /// No code was mailed, or it has expired.
     NoCode,
-    /// It was decided before, by this decision.
+    /// The check was decided before.
     Decided,
 }
 
@@ -126,7 +126,7 @@ pub async fn load(db: &Db, request_id: RequestId) -> Result<Option<Session>, Sto
     db.get_latest(&db.tables.agents, key(request_id)).await
 }
 
-/// Keeps a new session, or finds the one that an earlier attempt kept.
+/// Stores a new session, or returns the one that an earlier attempt stored.
 pub async fn open(db: &Db, session: Session) -> Result<Session, StoreError> {
     let write = Write::put(&db.tables.agents, key(session.request_id), &session)?.only_if_new();
     match db.write(write).await {
@@ -136,8 +136,8 @@ pub async fn open(db: &Db, session: Session) -> Result<Session, StoreError> {
     }
 }
 
-/// Decides, if nobody did before: the decision that stands, and whether it is this one. Whom and where to ask is forgotten
-/// with it.
+/// Stores a decision unless there is one. Returns the decision in force, and whether it is this one. The e-mail address,
+/// the code and the vendor's URL are removed.
 pub async fn decide(db: &Db, request_id: RequestId, decision: Decision) -> Result<(Decision, bool), StoreError> {
     let write = Write::update(
         &db.tables.agents,
@@ -156,7 +156,7 @@ pub async fn decide(db: &Db, request_id: RequestId, decision: Decision) -> Resul
     }
 }
 
-/// Keeps the hash of a new code in place of the last one's. False if there were enough, or it is over.
+/// Stores the hash of a new code in place of the last one. False if too many were sent, or the check is over.
 pub async fn new_code(db: &Db, session: &Session, code: &str, now: Timestamp) -> Result<bool, StoreError> {
     let set = "SET #code = :code, #code_until = :until ADD #sent :one";
     let write = Write::update(&db.tables.agents, key(session.request_id), set)
@@ -169,8 +169,8 @@ pub async fn new_code(db: &Db, session: &Session, code: &str, now: Timestamp) ->
     db.write_if(write).await
 }
 
-/// Tries a code. Each guess is counted before it is looked at, so that many at once are as many guesses; the right one
-/// decides, and so does the last wrong one.
+/// Tries a code. Each guess is counted before it is compared, so parallel guesses cannot exceed the limit. The right code
+/// decides the check, and so does the last wrong one.
 pub async fn guess(db: &Db, request_id: RequestId, code: &str, now: Timestamp) -> Result<Guess, StoreError> {
     let write = Write::update(&db.tables.agents, key(request_id), "ADD #tries :one")
         .only_if("attribute_not_exists(#decision) AND #expires_at > :now AND #code_until > :now AND #tries < :most")

@@ -1,10 +1,9 @@
-//! Asks a mail host whether it would take a mail for an address, and goes away without sending one.
+//! Asks a mail host by SMTP whether it accepts an address, without sending mail.
 //!
-//! What always holds: never DATA; the empty sender, as of a bounce; one connection, one address and one made-up name beside
-//! it; the first 421 or 554 ends it; a reply is read to 100 lines of 1000 bytes, and everything together ends by the
-//! deadline, whatever the host does. What a host says before it was asked is no answer to anything, and neither is what it
-//! says after: then nothing of the conversation is believed. TLS is used where it is offered, and whoever answers is believed: nothing secret is
-//! said, and a host with a bad certificate takes mail all the same.
+//! Invariants: DATA is never sent. The sender is empty, as for a bounce. One connection asks about the address and one
+//! made-up name. The first 421 or 554 ends it. A reply is at most 100 lines of 1000 bytes, and everything ends by the
+//! deadline. If the host sends anything out of turn, the whole conversation is discarded. TLS is used where it is offered,
+//! with any certificate: nothing secret is sent, and hosts with bad certificates accept mail too.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, LazyLock};
@@ -20,33 +19,33 @@ use tokio_rustls::rustls::{ClientConfig, DigitallySignedStruct, Error, Signature
 
 use super::verdict::Mailbox;
 
-/// Time to open a connection, and for each reply. RFC 5321 §4.5.3.2 gives senders minutes; who only asks does not insist.
+/// Time to connect, and for each reply. RFC 5321 §4.5.3.2 gives senders minutes; a check need not wait that long.
 const CONNECT: Duration = Duration::from_secs(5);
 const REPLY: Duration = Duration::from_secs(10);
-/// How long is listened, before each command, for what was not asked for.
+/// How long to listen before each command for data that was not asked for.
 const TURN: Duration = Duration::from_millis(20);
-/// RFC 5321 §4.5.3.1.5 has 512 bytes.
+/// RFC 5321 §4.5.3.1.5 allows 512 bytes.
 const MAX_LINE: usize = 1000;
 const MAX_LINES: usize = 100;
 
-/// What is asked.
+/// One check.
 pub struct Question<'a> {
-    /// What we call ourselves.
+    /// Our name in EHLO.
     pub helo: &'a str,
     /// The mail host's name, for TLS.
     pub host: &'a str,
-    /// The address, of which no part can break out of its line.
+    /// The address to check. It is validated and contains no line breaks.
     pub recipient: &'a str,
-    /// A name at the same domain that nobody has.
+    /// A random name at the same domain, to find out whether the host accepts every address.
     pub decoy: &'a str,
 }
 
-/// What the host said.
+/// The outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Said {
     pub mailbox: Mailbox,
     pub catch_all: Option<bool>,
-    /// It wants to be left alone for a while.
+    /// Whether to leave the host alone for a while.
     pub rest: bool,
 }
 
@@ -56,13 +55,13 @@ impl Said {
     }
 }
 
-/// Asks the host at this address, which the guard has let through.
+/// Asks the host at this socket address, which must have passed the guard.
 pub async fn ask(address: SocketAddr, question: &Question<'_>, deadline: Instant) -> Said {
     let mut tls = true;
     loop {
         match timeout_at(deadline, converse(address, question, tls)).await {
             Ok(Ok(said)) => return said,
-            // Old hosts offer a TLS that nobody speaks any more, and take mail without.
+            // Some old hosts offer only obsolete TLS, and accept mail without it.
             Ok(Err(Broken::Tls)) if tls => tls = false,
             Ok(Err(Broken::Tls | Broken::Silent | Broken::Closed)) | Err(_) => {
                 return Said::only(Mailbox::Unreachable);
@@ -72,14 +71,14 @@ pub async fn ask(address: SocketAddr, question: &Question<'_>, deadline: Instant
     }
 }
 
-/// Why a conversation ended before its time.
+/// Why a conversation ended early.
 #[derive(Debug)]
 enum Broken {
     Silent,
     Closed,
-    /// What came is not SMTP, or too much of it.
+    /// Not SMTP, or too much of it.
     Garbage,
-    /// It spoke before it was asked: which of its replies answers what, nobody knows.
+    /// The host sent data out of turn, so replies cannot be matched to commands.
     OutOfTurn,
     Tls,
 }
@@ -128,7 +127,7 @@ async fn converse(address: SocketAddr, question: &Question<'_>, tls: bool) -> Re
                 };
             }
             Err(Broken::OutOfTurn) => return Err(Broken::OutOfTurn),
-            // A host that breaks off now has answered already.
+            // The address was accepted already; only `catch_all` stays unknown.
             Err(_) => {}
         }
     }
@@ -137,8 +136,7 @@ async fn converse(address: SocketAddr, question: &Question<'_>, tls: bool) -> Re
     Ok(talk.leave(said).await)
 }
 
-/// What a reply to a recipient's address says of the mailbox. By its enhanced code (RFC 3463) where it has one: hosts put
-/// everything into a 550.
+/// Meaning of a reply to RCPT. The enhanced code (RFC 3463) is preferred: hosts use 550 for everything.
 fn of_recipient(reply: &Reply) -> Mailbox {
     if reply.ends_it() {
         return Mailbox::Blocked;
@@ -155,7 +153,7 @@ fn of_recipient(reply: &Reply) -> Mailbox {
     }
 }
 
-/// What a refusal before any address was named says: it is us that are refused.
+/// Meaning of a refusal before RCPT: it concerns us, not the address.
 fn refusal(reply: &Reply) -> Mailbox {
     match reply.code {
         421 | 500..=599 => Mailbox::Blocked,
@@ -164,14 +162,14 @@ fn refusal(reply: &Reply) -> Mailbox {
     }
 }
 
-/// A reply: its code, and the text of each of its lines.
+/// A reply: its code, and the text of each line.
 struct Reply {
     code: u16,
     lines: Vec<String>,
 }
 
 impl Reply {
-    /// The host wants no more of this (RFC 5321 §4.2.2).
+    /// The host ends the session (RFC 5321 §4.2.2).
     fn ends_it(&self) -> bool {
         matches!(self.code, 421 | 554)
     }
@@ -186,7 +184,7 @@ impl Reply {
         }
     }
 
-    /// Its words are about who asks and not about the mailbox.
+    /// Whether the text is about the client and not about the mailbox.
     fn talks_of_us(&self) -> bool {
         const WORDS: [&str; 9] =
             ["block", "blacklist", "spamhaus", "denylist", "reputation", "policy", "denied", "rbl", "client host"];
@@ -198,16 +196,16 @@ impl Reply {
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// A conversation.
+/// An SMTP session.
 struct Talk {
     stream: Box<dyn Stream>,
-    /// What was read and not yet looked at.
+    /// Bytes that were read and not yet parsed.
     read: Vec<u8>,
 }
 
 impl Talk {
     async fn say(&mut self, line: &str) -> Result<Reply, Broken> {
-        // Nothing that was checked can hold one; if it ever does, nothing is said.
+        // Guards against SMTP command injection; validated input never gets here.
         if line.contains(['\r', '\n']) {
             return Err(Broken::Garbage);
         }
@@ -217,13 +215,13 @@ impl Talk {
         self.reply().await
     }
 
-    /// It is our turn: nothing may have come that was not asked for.
+    /// Fails if the host sent anything before our command.
     async fn listen(&mut self) -> Result<(), Broken> {
         let mut piece = [0; 1];
         match &self.read[..] {
             [] => match timeout(TURN, self.stream.read(&mut piece)).await {
                 Ok(Ok(1..)) => Err(Broken::OutOfTurn),
-                // A host that hung up is found out when it is asked.
+                // A closed connection shows up at the next command.
                 _ => Ok(()),
             },
             _ => Err(Broken::OutOfTurn),
@@ -276,7 +274,7 @@ impl Talk {
     }
 
     async fn encrypted(self, host: &str) -> Result<Talk, Broken> {
-        // What came before the handshake was written by nobody one could know (CVE-2011-0411).
+        // Plaintext received before the handshake may be injected (CVE-2011-0411).
         if !self.read.is_empty() {
             return Err(Broken::Garbage);
         }
@@ -287,7 +285,7 @@ impl Talk {
         Ok(Talk { stream: Box::new(stream), read: Vec::new() })
     }
 
-    /// Says goodbye, without waiting for what is said to it.
+    /// Sends QUIT without waiting for the reply.
     async fn leave(mut self, said: Said) -> Said {
         let _ = timeout(Duration::from_secs(1), self.stream.write_all(b"QUIT\r\n")).await;
         let _ = timeout(Duration::from_secs(1), self.stream.shutdown()).await;
@@ -295,7 +293,7 @@ impl Talk {
     }
 }
 
-/// None if ring did not support the default versions of TLS.
+/// `None` if ring does not support the default TLS versions.
 static ANY_CERTIFICATE: LazyLock<Option<Arc<ClientConfig>>> = LazyLock::new(|| {
     let provider = Arc::new(crypto::ring::default_provider());
     let verifier = Arc::new(AnyCertificate(provider.clone()));
@@ -308,7 +306,7 @@ static ANY_CERTIFICATE: LazyLock<Option<Arc<ClientConfig>>> = LazyLock::new(|| {
     Some(Arc::new(config))
 });
 
-/// Believes whoever answers: mail hosts sign their own certificates (RFC 7435).
+/// Accepts every certificate: mail hosts often sign their own (RFC 7435).
 #[derive(Debug)]
 struct AnyCertificate(Arc<crypto::CryptoProvider>);
 

@@ -1,4 +1,4 @@
-//! The probe against mail hosts that answer, refuse, stall and shout.
+//! The SMTP check against hosts that accept, refuse, stall and send out of turn.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ async fn asked(manner: Manner) -> (Said, Vec<String>) {
 }
 
 #[tokio::test]
-async fn what_hosts_say_is_understood_and_no_mail_is_sent() {
+async fn replies_are_classified_and_no_mail_is_sent() {
     use Mailbox::{Accepted, Blocked, Deferred, Full, Rejected, Unclear, Unreachable};
     let (yes, no) = (Some(true), Some(false));
     for (manner, mailbox, catch_all, rest) in [
@@ -54,7 +54,7 @@ async fn what_hosts_say_is_understood_and_no_mail_is_sent() {
         (Manner::Banner("2"), Unclear, None, false),
         (Manner::Banner("220-one code\r\n250 and another"), Unclear, None, false),
         (Manner::Sender("550 5.7.1 no empty senders"), Blocked, None, true),
-        // Said before it was asked: all at once, one line too many at any step, or a little later.
+        // Sent out of turn: all at once, one line too many at some step, or a little later.
         (Manner::Banner("220 hi\r\n250 a\r\n250 b\r\n250 fine\r\n550 5.1.1 no"), Unclear, None, false),
         (Manner::Sender("250 fine\r\n250 2.1.5 fine"), Unclear, None, false),
         (Manner::Recipient("250 2.1.5 fine\r\n550 5.1.1 nobody"), Unclear, None, false),
@@ -91,7 +91,7 @@ async fn what_hosts_say_is_understood_and_no_mail_is_sent() {
 }
 
 #[tokio::test]
-async fn a_port_that_is_shut_is_unreachable_and_a_line_cannot_be_broken_out_of() {
+async fn a_closed_port_is_unreachable_and_commands_cannot_be_injected() {
     let port = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = port.local_addr().unwrap();
     drop(port);
@@ -104,7 +104,7 @@ async fn a_port_that_is_shut_is_unreachable_and_a_line_cannot_be_broken_out_of()
     assert!(!host.heard().iter().any(|line| line.contains("DATA")), "{:?}", host.heard());
 }
 
-/// Offers TLS, with a certificate that nobody signed; `injects` sends a line right behind its 220, `broken` speaks no TLS.
+/// A host with a self-signed certificate. `injects` sends a line right behind its 220; `broken` fails the handshake.
 async fn tls_host(injects: bool, broken: bool) -> (SocketAddr, Arc<std::sync::Mutex<Vec<String>>>) {
     let CertifiedKey { cert, signing_key } = generate_simple_self_signed(vec!["someone.else".to_owned()]).unwrap();
     let key = PrivateKeyDer::try_from(signing_key.serialize_der()).unwrap();
@@ -163,7 +163,7 @@ async fn tls_host(injects: bool, broken: bool) -> (SocketAddr, Arc<std::sync::Mu
 }
 
 #[tokio::test]
-async fn tls_is_used_where_it_is_offered_and_done_without_where_it_fails() {
+async fn tls_is_used_if_offered_and_skipped_if_it_fails() {
     let soon = || Instant::now() + Duration::from_secs(5);
     let good = Said { mailbox: Mailbox::Accepted, catch_all: Some(false), rest: false };
     let (address, heard) = tls_host(false, false).await;

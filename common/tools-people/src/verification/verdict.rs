@@ -1,43 +1,43 @@
-//! What follows from what was found out about an address. Nothing here asks anybody.
+//! Turns findings about an address into a verdict. Pure functions, no network.
 
 use serde::{Deserialize, Serialize};
 
-/// What was found out by asking: the DNS, a mail host, a provider. Nothing of it names the address.
+/// Findings from the DNS, a mail host or a provider. They do not contain the address.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Findings {
     pub domain: Domain,
     pub mailbox: Mailbox,
-    /// Whether the host takes mail for names that nobody has.
+    /// Whether the host accepts every name (accept-all).
     #[serde(default)]
     pub catch_all: Option<bool>,
-    /// Somebody other than our list says that it is thrown away.
+    /// Whether a provider lists the address as disposable.
     #[serde(default)]
     pub disposable: bool,
-    /// The domain's mail hosts, the most willing first.
+    /// The domain's mail hosts, in order of preference.
     #[serde(default)]
     pub mx: Vec<String>,
 }
 
-/// What the DNS says of the domain.
+/// The domain in the DNS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Domain {
-    /// It could not be asked.
+    /// The DNS did not answer.
     #[default]
     Unknown,
-    /// It names mail hosts.
+    /// It has mail hosts (MX).
     TakesMail,
-    /// It names none, but has an address, which then takes its mail (RFC 5321 §5.1).
+    /// No MX, but an address record, which then takes its mail (RFC 5321 §5.1).
     ByAddress,
     /// It does not exist.
     NotFound,
-    /// It has neither mail hosts nor addresses.
+    /// Neither MX nor address records.
     NoMailHost,
-    /// It says that it takes no mail (RFC 7505).
+    /// A null MX: it accepts no mail (RFC 7505).
     RefusesMail,
 }
 
-/// What a mail host, or a provider that asked one, says of the mailbox.
+/// The mailbox, as a mail host or a provider reports it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mailbox {
@@ -46,28 +46,28 @@ pub enum Mailbox {
     Accepted,
     /// There is no such mailbox.
     Rejected,
-    /// It exists and takes nothing more.
+    /// It exists and is full.
     Full,
-    /// Not now (4xx): what greylisting says to strangers.
+    /// A temporary refusal (4xx), such as greylisting.
     Deferred,
-    /// The host does not talk to us, or to those who only ask.
+    /// The host refuses us, or refuses checks.
     Blocked,
-    /// No connection, or silence.
+    /// No connection, or no reply.
     Unreachable,
-    /// Its host's address is not on the public internet; nobody was asked.
+    /// The host's address is not public; it was not asked.
     Private,
-    /// Somebody of ours was asking that host for too long, or it wants to be left alone.
+    /// Another check held the lease on the host for too long.
     Busy,
-    /// Only hosts with SMTPUTF8 take it; nobody was asked.
+    /// It needs a host with SMTPUTF8; it was not asked.
     NeedsUtf8,
-    /// Its owner does not want it to be looked into (a provider's 451).
+    /// The address's owner opted out (a provider's 451).
     Barred,
-    /// An answer that says neither.
+    /// The answer was neither yes nor no.
     Unclear,
 }
 
 impl Findings {
-    /// Whether anything is left to find out.
+    /// Whether another check could add nothing.
     pub fn is_settled(&self) -> bool {
         match self.mailbox {
             Mailbox::Accepted => self.catch_all.is_some(),
@@ -78,7 +78,7 @@ impl Findings {
 }
 
 impl Domain {
-    /// `None` where nobody knows.
+    /// `None` if unknown.
     pub fn takes_mail(self) -> Option<bool> {
         match self {
             Domain::Unknown => None,
@@ -88,7 +88,7 @@ impl Domain {
     }
 }
 
-/// What the address alone says.
+/// Properties of the address itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Looks {
     pub well_formed: bool,
@@ -97,18 +97,18 @@ pub struct Looks {
     pub typo: bool,
 }
 
-/// Whether to write to it.
+/// Whether to send mail to the address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     Deliverable,
     Undeliverable,
-    /// Mail may arrive, and may not be wanted or read: accept-all, an office, a mailbox to be thrown away.
+    /// Mail may arrive, but may not be read or wanted: accept-all, role or disposable address.
     Risky,
     Unknown,
 }
 
-/// The verdict, and why. What is not known is `None`, never false.
+/// The verdict and its reasons. Unknown is `None`, never false.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgement {
     /// Well formed, at a domain that takes mail.
@@ -122,7 +122,7 @@ pub fn judge(looks: Looks, found: &Findings) -> Judgement {
     let valid = if looks.well_formed { found.domain.takes_mail() } else { Some(false) };
     let deliverable = match (valid, found.mailbox, found.catch_all) {
         (Some(false), _, _) | (_, Mailbox::Rejected, _) => Some(false),
-        // Where everything is accepted, or may be, that this was accepted says nothing.
+        // Accepted means nothing if the host accepts, or may accept, every address.
         (_, Mailbox::Accepted, Some(false)) => Some(true),
         _ => None,
     };
@@ -137,7 +137,7 @@ pub fn judge(looks: Looks, found: &Findings) -> Judgement {
     Judgement { valid, deliverable, verdict, reasons: reasons(looks, found, disposable) }
 }
 
-/// In the words of the wire: the decisive ones first.
+/// The API's reason codes, the decisive ones first.
 fn reasons(looks: Looks, found: &Findings, disposable: bool) -> Vec<&'static str> {
     if !looks.well_formed {
         return vec!["invalid_syntax"];
@@ -182,7 +182,7 @@ fn reasons(looks: Looks, found: &Findings, disposable: bool) -> Vec<&'static str
         .collect()
 }
 
-/// Every word that [`Judgement::reasons`] can hold.
+/// Every code that [`Judgement::reasons`] can contain.
 pub const REASONS: [&str; 23] = [
     "invalid_syntax",
     "dns_unanswered",
@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table() {
+    fn verdicts_and_reasons_follow_the_table() {
         use Domain::{ByAddress, NoMailHost, NotFound, RefusesMail, TakesMail, Unknown};
         use Mailbox::{Accepted, Barred, Blocked, Deferred, Full, NotAsked, Rejected, Unclear, Unreachable};
         use Verdict::{Deliverable, Risky, Undeliverable};

@@ -1,4 +1,4 @@
-//! Articles about somebody: pages that a search finds and in which both the name and the company stand.
+//! Articles about a person: pages from a search that name both the person and the company.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use web::research::text;
 use super::gather;
 use super::subject::{self, or_null, short};
 
-/// Words between two names that are near each other: about a paragraph.
+/// Most words between two names that count as near each other: about a paragraph.
 const NEAR_WORDS: usize = 60;
 
 pub static SPEC: ToolSpec = ToolSpec {
@@ -38,7 +38,7 @@ pub static SPEC: ToolSpec = ToolSpec {
             Kind::Choice(&["recent", "popular"]),
             "recent: newest first, pages without a date last. popular (default): as the search ranks them",
         ),
-        Field::optional("limit", Kind::Integer { min: 1, max: 20 }, "At most so many; 10 if not given"),
+        Field::optional("limit", Kind::Integer { min: 1, max: 20 }, "Most articles; default 10"),
     ],
     example: || json!({"name": "Ada Stone", "company": "Brightkiln", "sort": "recent", "limit": 5}),
     output: || {
@@ -65,7 +65,7 @@ async fn articles(toolbox: Arc<Toolbox>, task: Task) -> Result<Output, ToolError
     let limit = task.number("limit").and_then(|limit| usize::try_from(limit).ok()).unwrap_or(10);
     task.reporter.say(5, "searching");
     let query: String = format!("\"{name}\" \"{company}\"").chars().take(500).collect();
-    // Twice as many as are wanted, because some only look like it.
+    // Twice as many as wanted, because some will not be about the person.
     let mut found = gather::search(&toolbox, &[query], (2 * limit).min(20), end).await?;
     let source = found.source("research");
     found.hits.truncate(2 * limit);
@@ -84,7 +84,7 @@ async fn articles(toolbox: Arc<Toolbox>, task: Task) -> Result<Output, ToolError
         if !is_about(&title, &text.plain, name, company) {
             continue;
         }
-        // Best what says both; then a sentence, and not a caption; of equals the first.
+        // Prefer text with both names, then sentences over captions, then the earlier one.
         let named = text.sentences.iter().filter(|sentence| says(&sentence.text, name)).enumerate();
         let sentence = named
             .max_by_key(|(at, sentence)| (says(&sentence.text, company), sentence.states, std::cmp::Reverse(*at)))
@@ -100,15 +100,15 @@ async fn articles(toolbox: Arc<Toolbox>, task: Task) -> Result<Output, ToolError
         }));
     }
     if task.text("sort") == "recent" {
-        // Dates are texts that begin with the year; what has none comes last. The order of equals stays the search's.
+        // Dates are strings that begin with the year; articles without one come last. Ties keep the order of the search.
         articles.sort_by_key(|article| std::cmp::Reverse(article["published_date"].as_str().map(str::to_owned)));
     }
     articles.truncate(limit);
     Ok(Output::new(subject::answer(&toolbox, &task, Value::Array(articles)), source))
 }
 
-/// Whether a page is about the person at the company: its title names one of them and its text the other, or its text
-/// names both near each other. A list of everybody in town names everybody.
+/// Whether a page is about the person at the company: its title has one name and its text the other, or its text has both
+/// near each other. A long list of people is not about any of them.
 fn is_about(title: &str, text: &str, name: &str, company: &str) -> bool {
     let all = format!("{title}\n{text}");
     let is_titled = says(title, name) || says(title, company);
@@ -116,7 +116,7 @@ fn is_about(title: &str, text: &str, name: &str, company: &str) -> bool {
     both && (is_titled || are_near(text, name, company))
 }
 
-/// Whether two names stand near each other in a text.
+/// Whether two names are near each other in a text.
 fn are_near(text: &str, one: &str, other: &str) -> bool {
     let text = words(text, usize::MAX);
     let places = |name: &str| -> Vec<usize> {
@@ -132,7 +132,7 @@ fn are_near(text: &str, one: &str, other: &str) -> bool {
     })
 }
 
-/// Whether a text has a name in it: its words, one after the other, however they are written.
+/// Whether a text contains the words of a name in sequence, whatever their case and accents.
 fn says(text: &str, name: &str) -> bool {
     let (text, name) = (words(text, usize::MAX), words(name, 50));
     !name.is_empty() && text.windows(name.len()).any(|window| window == name)
@@ -143,13 +143,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_found_whole_and_however_they_are_written() {
+    fn names_match_as_whole_words_in_any_spelling() {
         assert!(says("It was ANNÉ  Stone-Miller, who left.", "Anne Stone Miller"));
         assert!(!says("Annex Stone. Anne left Stone.", "Anne Stone") && !says("Anne", "") && !says("", "Anne"));
     }
 
     #[test]
-    fn a_page_that_names_both_far_apart_is_about_neither() {
+    fn names_far_apart_do_not_make_an_article() {
         let far = format!("Ada Stone opened a show. {} Brightkiln makes stoves.", "Nothing else happened. ".repeat(40));
         for (title, text, about) in [
             ("News", "Ada Stone, who leads Brightkiln, spoke.", true),

@@ -1,8 +1,8 @@
-//! Public accounts of the fediverse, by the part of Mastodon's API that anybody may ask, which other servers speak too
+//! Public accounts of the fediverse, by the unauthenticated part of Mastodon's API, which other servers support too
 //! (docs.joinmastodon.org/methods/accounts: lookup, followers, following, statuses; …/methods/statuses: context; stored
-//! copies of 2026). Where the server says no without a token, so do we.
+//! copies of 2026). If the server requires a token, the call fails.
 //!
-//! Every address is built from the one the caller gave, and asked by the guarded client.
+//! Every URL is built from the one the caller gave, and fetched by the guarded client.
 
 use base::encoding::percent_encoded;
 use serde_json::{Value, json};
@@ -13,13 +13,13 @@ use url::Url;
 use super::networks::{self, Account};
 use super::subject::{short, words_of_html};
 
-/// Most accounts of one answer (the API's own limit), and most posts.
+/// Most accounts in one answer (the API's own limit), and most posts.
 const MAX_ACCOUNTS: usize = 80;
 const MAX_POSTS: usize = 40;
-/// Posts whose replies are looked up.
+/// Most posts whose replies are fetched.
 const MAX_THREADS: usize = 5;
 
-/// A profile as its server tells it.
+/// A profile as its server reports it.
 #[derive(Clone, Debug)]
 pub struct Profile {
     origin: String,
@@ -29,11 +29,11 @@ pub struct Profile {
     pub bio: String,
     pub followers: Option<u64>,
     pub following: Option<u64>,
-    /// Addresses in its fields and its text.
+    /// Links in its fields and its text.
     pub links: Vec<Url>,
 }
 
-/// The account's profile; `None` if its server does not know it, or does not speak the API.
+/// The account's profile; `None` if its server does not know it, or does not support the API.
 pub async fn profile(toolbox: &Toolbox, account: &Account, end: Instant) -> Result<Option<Profile>, ToolError> {
     let path = format!("/api/v1/accounts/lookup?acct={}", percent_encoded(&account.name));
     let Some(told) = get(toolbox, &account.origin, &path, end).await? else { return Ok(None) };
@@ -70,7 +70,7 @@ fn is_public(post: &Value) -> bool {
     matches!(post["visibility"].as_str(), None | Some("public" | "unlisted")) && post["reblog"].is_null()
 }
 
-/// A post in the contract's words.
+/// A post in the form of the result.
 pub fn told(post: &Value, platform: &str) -> Value {
     let near = post["url"].as_str().and_then(|url| Url::parse(url).ok());
     let near = near.filter(|url| matches!(url.scheme(), "http" | "https"));
@@ -88,7 +88,7 @@ pub fn told(post: &Value, platform: &str) -> Value {
     })
 }
 
-/// Who follows the account, or whom it follows.
+/// The followers of an account, or the accounts it follows.
 pub async fn accounts(
     toolbox: &Toolbox,
     profile: &Profile,
@@ -102,7 +102,7 @@ pub async fn accounts(
     Ok(accounts.filter_map(|account| read(account, &profile.origin)).collect())
 }
 
-/// What others answered to the account's latest posts.
+/// Other people's replies to the account's latest posts.
 pub async fn replies(toolbox: &Toolbox, profile: &Profile, most: usize, end: Instant) -> Result<Vec<Value>, ToolError> {
     let posts = posts(toolbox, profile, MAX_POSTS, end).await?;
     let answered = posts.iter().filter(|post| post["replies_count"].as_u64().is_some_and(|count| count > 0));
@@ -131,7 +131,7 @@ pub async fn replies(toolbox: &Toolbox, profile: &Profile, most: usize, end: Ins
     Ok(replies)
 }
 
-/// An account in our words.
+/// An account in the form of the result.
 fn read(account: &Value, origin: &str) -> Option<Value> {
     let acct = short(account["acct"].as_str()?, 200);
     let url = account["url"].as_str().and_then(|url| Url::parse(url).ok());
@@ -146,7 +146,7 @@ fn read(account: &Value, origin: &str) -> Option<Value> {
     }))
 }
 
-/// Addresses of links in a piece of HTML.
+/// Links in a piece of HTML.
 fn links(html: &str) -> Vec<Url> {
     let near = Url::parse("https://example.com/").ok();
     let page = near.map(|near| platform::net::Page {
@@ -169,13 +169,13 @@ fn links(html: &str) -> Vec<Url> {
         .collect()
 }
 
-/// JSON at a path of the account's own server. `None` if there is no such thing there.
+/// JSON at a path of the account's own server; `None` if there is none.
 async fn get(toolbox: &Toolbox, origin: &str, path: &str, end: Instant) -> Result<Option<Value>, ToolError> {
     let unavailable = |message: String| ToolError::unavailable(Unavailable::SourceUnavailable, message);
     let page = tokio::time::timeout_at(end, toolbox.fetcher.get(&format!("{origin}{path}"))).await;
     let page = page.map_err(|_| unavailable("the account's server did not answer in time".to_owned()))?;
     let page = page.map_err(|error| unavailable(error.to_string()))?;
-    // An answer from somewhere else would be somebody else's word.
+    // A redirect to another origin is not this server's answer.
     let stayed = page.final_url.origin().ascii_serialization() == origin;
     match page.status {
         200 if stayed => Ok(serde_json::from_slice(&page.body).ok()),
@@ -187,10 +187,10 @@ async fn get(toolbox: &Toolbox, origin: &str, path: &str, end: Instant) -> Resul
 }
 
 fn closed() -> ToolError {
-    ToolError::unavailable(Unavailable::SourceUnavailable, "the account's server does not show this to the public")
+    ToolError::unavailable(Unavailable::SourceUnavailable, "the account's server does not show this without a login")
 }
 
-/// The account an address may be.
+/// The account in a URL, if its form is one of an account.
 pub fn account(url: &str) -> Option<Account> {
     networks::account(url)
 }

@@ -1,6 +1,6 @@
-//! Searching and reading for research: several queries and several pages at a time, until a moment, with what came by then.
+//! Searches and page reads for research, several at a time, until a deadline; returns what arrived by then.
 //!
-//! What is read is what a search found. No address in a page is followed because the page says so.
+//! Only pages that a search found are read. Links in pages are not followed.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -17,24 +17,24 @@ use web::search::{Extent, Hit, Query};
 
 use super::networks;
 
-/// Pages that all research of this process reads at a time: each may be 5 MB, with a tree several times that.
+/// Most pages that all research of this process reads at a time: each may be 5 MB, with a tree several times that.
 static READERS: Semaphore = Semaphore::const_new(8);
-/// Longest wait for one page: the others have the answer too, or nobody has.
+/// Time limit of one page.
 const PAGE_TIME: Duration = Duration::from_secs(12);
 
-/// What several searches found.
+/// Results of several searches.
 #[derive(Debug, Default)]
 pub struct Hits {
-    /// Best of each first, each page once.
+    /// Best results of each query first, each page once.
     pub hits: Vec<Hit>,
-    /// Who searched, each once, with the name of its first answer.
+    /// The providers that answered, each once, with the id of its first answer.
     pub searched_with: Vec<Source>,
-    /// How much the own index holds, where that was asked.
+    /// Size of our own index, if it was searched.
     pub index: Option<Extent>,
 }
 
 impl Hits {
-    /// Where a result comes from that rests on what was found: the provider that searched, or this part of the service.
+    /// The source of a result: the vendor that searched, or else `own`.
     pub fn source(&self, own: &'static str) -> Source {
         let vendor = self.searched_with.iter().find(|source| source.mode == Mode::Upstream);
         vendor.cloned().unwrap_or(Source::embedded(own))
@@ -45,7 +45,7 @@ impl Hits {
     }
 }
 
-/// Searches for each of the queries. An error only if none of them could be searched for.
+/// Searches for each query. Fails only if every search failed.
 pub async fn search(toolbox: &Toolbox, queries: &[String], each: usize, end: Instant) -> Result<Hits, ToolError> {
     let asked = queries.iter().map(|text| async move {
         let query = Query { text: text.clone(), max_results: each };
@@ -70,7 +70,7 @@ pub async fn search(toolbox: &Toolbox, queries: &[String], each: usize, end: Ins
         }
         hits.index = hits.index.or(found.index);
     }
-    // The best of each query before the second best of any.
+    // Interleaves the queries by rank.
     for rank in 0..each {
         for hit in found.iter().filter_map(|found| found.hits.get(rank)) {
             if let Some(name) = name_of(&hit.url)
@@ -84,14 +84,14 @@ pub async fn search(toolbox: &Toolbox, queries: &[String], each: usize, end: Ins
     Ok(hits)
 }
 
-/// An address as one name for its page.
+/// The URL without fragment and trailing slash, to compare pages.
 fn name_of(url: &str) -> Option<String> {
     let mut url = Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
     url.set_fragment(None);
     Some(url.as_str().trim_end_matches('/').to_owned())
 }
 
-/// What came of reading pages.
+/// Outcome of reading pages.
 #[derive(Debug, Default)]
 pub struct Reading {
     /// In the order of the search.
@@ -100,7 +100,7 @@ pub struct Reading {
     pub failed: usize,
 }
 
-/// Reads the pages, `at_once` of them at a time, until `end`. `told` hears how many are done.
+/// Reads the pages, `at_once` at a time, until `end`. `told` is called with the number done and the total.
 pub async fn read(
     toolbox: &Toolbox,
     hits: Vec<Hit>,
@@ -129,7 +129,7 @@ pub async fn read(
     }
     read.sort_by_key(|(rank, _, _)| *rank);
     reading.failed = all - read.len();
-    // Two addresses may lead to one page.
+    // Two URLs may lead to the same page.
     let mut seen = HashSet::new();
     for (_, hit, page) in read {
         if seen.insert(name_of(&page.url)) {

@@ -1,5 +1,5 @@
-//! Interactions: who follows a public account, whom it follows, and who answered it. Only the fediverse tells the public;
-//! for everything else somebody would have to be configured.
+//! Interactions: followers of a public account, accounts it follows, and replies to it. Only the fediverse shows these
+//! publicly; other networks would need a vendor.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub static SPEC: ToolSpec = ToolSpec {
         Field::optional(
             "max_results",
             Kind::Integer { min: 1, max: 1000 },
-            "At most so many of each; servers tell the public 80 at most",
+            "Most entries of each kind; servers show at most 80 publicly",
         ),
     ],
     check: subject::check_address,
@@ -68,7 +68,7 @@ pub static SPEC: ToolSpec = ToolSpec {
                 "followers": {"type": "array", "items": account},
                 "following": {"type": "array", "items": account},
                 "replies": {"type": "array", "items": reply},
-                "followers_total": or_null("integer", "How many there are by the account's own count"),
+                "followers_total": or_null("integer", "Total number that the account's server reports"),
                 "following_total": or_null("integer", ""),
             },
             "required": ["followers", "following", "replies", "followers_total", "following_total"],
@@ -84,7 +84,11 @@ async fn interactions(toolbox: Arc<Toolbox>, task: Task) -> Result<Output, ToolE
     subject::refuse_closed(url)?;
     subject::refuse_listed(&toolbox, &task).await?;
     let end = subject::end_of(&toolbox, &task);
-    let nobody = || subject::not_configured("only accounts of the fediverse tell the public who follows them");
+    let nobody = || {
+        subject::not_configured(
+            "only fediverse accounts show their followers publicly, and no provider for other networks is configured",
+        )
+    };
     let account = fediverse::account(url).ok_or_else(nobody)?;
     let profile = fediverse::profile(&toolbox, &account, end).await?.ok_or_else(nobody)?;
     let kind = Some(task.text("type")).filter(|kind| !kind.is_empty()).unwrap_or("followers,following");

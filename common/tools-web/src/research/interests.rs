@@ -1,5 +1,5 @@
-//! Interests: what the public pages and posts of somebody are about, by the words that come up again and again. It is what
-//! was written, not what anybody thinks.
+//! Interests: topics that recur in a person's public pages and posts. It reports what was written, not what the person
+//! thinks.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use web::research::{claims, words};
 use super::subject::{self, ADDRESS};
 use super::{gather, newsfeed, social};
 
-/// Topics told, pages that name an address or number which are read, and sentences in which a topic has to come up.
+/// Most topics, most pages read that name an address or number, and fewest sentences that make a topic.
 const MAX_TOPICS: usize = 15;
 const MAX_PAGES: usize = 5;
 const MIN_MENTIONS: usize = 2;
@@ -61,9 +61,9 @@ pub static SPEC: ToolSpec = ToolSpec {
                 "topics": {"type": "array", "items": {
                     "type": "object",
                     "properties": {
-                        "topic": {"type": "string", "description": "Words that come up again and again"},
-                        "mentions": {"type": "integer", "description": "Sentences or posts that have them"},
-                        "quote": {"type": "string", "description": "One of those, word for word"},
+                        "topic": {"type": "string", "description": "Words that recur"},
+                        "mentions": {"type": "integer", "description": "Number of sentences or posts with these words"},
+                        "quote": {"type": "string", "description": "One of these sentences or posts, word for word"},
                         "url": {"type": "string", "description": "Where it stands"},
                     },
                     "required": ["topic", "mentions", "quote", "url"],
@@ -79,7 +79,7 @@ pub static SPEC: ToolSpec = ToolSpec {
 
 pub static RUNNER: Runner = Runner { spec: &SPEC, run: |toolbox, task| Box::pin(interests(toolbox, task)) };
 
-/// Sentences, and where each stands.
+/// Sentences, each with the URL of its page.
 type Said = Vec<(String, String)>;
 
 async fn interests(toolbox: Arc<Toolbox>, task: Task) -> Result<Output, ToolError> {
@@ -102,7 +102,7 @@ async fn interests(toolbox: Arc<Toolbox>, task: Task) -> Result<Output, ToolErro
 
 async fn by_address(toolbox: &Toolbox, url: &str, end: Instant) -> Result<Said, ToolError> {
     subject::refuse_closed(url)?;
-    // What somebody posts says more than the page it is posted on.
+    // Posts say more than the page around them.
     let posts = newsfeed::posts(toolbox, url, end).await?;
     let mut said = Said::new();
     for post in posts.into_iter().flat_map(|(posts, _)| posts) {
@@ -116,7 +116,7 @@ async fn by_address(toolbox: &Toolbox, url: &str, end: Instant) -> Result<Said, 
     Ok(said)
 }
 
-/// Pages that name the person's address or number, and who found them.
+/// Sentences of pages that name the person's e-mail address or phone number, and the source of the search.
 async fn by_name(toolbox: &Toolbox, task: &Task, end: Instant) -> Result<(Said, Source), ToolError> {
     let (email, phone) = (task.text("email"), task.text("phone"));
     let name = if email.is_empty() { phone } else { email };
@@ -135,7 +135,7 @@ async fn by_name(toolbox: &Toolbox, task: &Task, end: Instant) -> Result<(Said, 
     Ok((said, found.source("web")))
 }
 
-/// Whether a text has a telephone number in one piece, however it is set: digits of several numbers make none.
+/// Whether a text contains a telephone number, in any notation. Its digits must form one number.
 fn says_number(text: &str, number: &str) -> bool {
     let (wanted, joins) = (digits(number), |letter: char| letter.is_ascii_digit() || " ()./-+\u{a0}".contains(letter));
     text.split(|letter: char| !joins(letter)).any(|piece| digits(piece).contains(&wanted))
@@ -145,8 +145,8 @@ fn digits(text: &str) -> String {
     text.chars().filter(char::is_ascii_digit).collect()
 }
 
-/// Runs of one to three words that come up in several sentences, and hashtags, the most frequent first; of two that lie in
-/// each other the longer.
+/// Runs of one to three words that recur in at least `MIN_MENTIONS` sentences, ranked by count times words. Of two runs of
+/// which one contains the other, only the higher in rank is kept.
 fn topics(said: &Said) -> Vec<Value> {
     let mut seen: HashMap<String, (HashSet<usize>, String)> = HashMap::new();
     for (index, (sentence, _)) in said.iter().enumerate().take(2_000) {
@@ -174,7 +174,7 @@ fn topics(said: &Said) -> Vec<Value> {
         .filter(|(_, (sentences, _))| sentences.len() >= MIN_MENTIONS)
         .map(|(name, (sentences, topic))| (name, sentences, topic))
         .collect();
-    // A run of words says more than each of them.
+    // Longer runs are worth more.
     let worth = |name: &str, count: usize| count * (1 + name.matches(' ').count());
     all.sort_by(|one, other| worth(&other.0, other.1.len()).cmp(&worth(&one.0, one.1.len())).then(one.0.cmp(&other.0)));
     let mut told: Vec<(String, Value)> = Vec::new();
@@ -199,13 +199,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_found_in_one_piece() {
+    fn phone_numbers_must_be_in_one_piece() {
         assert!(says_number("Call (0332) 466-3408 today", "03324663408"));
         assert!(!says_number("In 0332 there were 4663 and in 408 none", "03324663408"));
     }
 
     #[test]
-    fn topics_are_what_comes_up_again() {
+    fn topics_are_words_that_recur() {
         let said: Said = [
             "Solar kilns are easy to build.",
             "My third solar kiln dries oak in a month.",

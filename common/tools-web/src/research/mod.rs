@@ -1,16 +1,16 @@
-//! Research: questions answered from pages, and what can be found about people on the open web.
+//! Research: reports on topics, and public information about people.
 //!
 //! | module | what it does |
 //! |---|---|
 //! | [`topic`], [`written`] | research on a topic, and a language model's part in it |
-//! | [`articles`] | pages about somebody |
-//! | [`newsfeed`], [`interactions`] | what an account posts; who follows and answers it |
-//! | [`social`], [`interests`] | the accounts a page claims; what pages and posts are about |
-//! | [`gather`] | searching and reading for all of them |
-//! | [`subject`] | whom they are about, whom they leave alone, how they answer |
-//! | [`networks`], [`fediverse`] | social networks by their addresses; the one with a public API |
+//! | [`articles`] | pages about a person |
+//! | [`newsfeed`], [`interactions`] | posts of an account; its followers and replies |
+//! | [`social`], [`interests`] | the accounts a page claims; topics of pages and posts |
+//! | [`gather`] | searches and reads for all of them |
+//! | [`subject`] | input, opt-out, and result of the tools about people |
+//! | [`networks`], [`fediverse`] | social networks by URL; the one with a public API |
 //!
-//! A vendor for people's posts, followers or accounts would be asked where [`subject::not_configured`] is answered now.
+//! A vendor for posts, followers or accounts would be added where [`subject::not_configured`] is returned now.
 
 pub mod articles;
 pub mod fediverse;

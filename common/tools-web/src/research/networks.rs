@@ -1,13 +1,11 @@
-//! Social networks by their addresses: which are never read, which have a door for the public, and how a profile is told
-//! from everything else.
+//! Social networks by URL: which are never read, and which URLs are profiles.
 
 use url::Url;
 
-/// Professional networks. Nothing of them is ever read: their people did not put themselves there to be collected, and their
-/// operators go to court over it.
+/// Professional networks, which are never read: their members did not publish profiles to have them collected, and their
+/// operators sue over it.
 const PROFESSIONAL: [&str; 5] = ["linkedin.com", "lnkd.in", "xing.com", "viadeo.com", "rocketreach.co"];
-/// Networks that show strangers nothing without a login or a script, or forbid reading by machines: an address there is
-/// something to pass on, not to read.
+/// Networks that need a login or scripts, or forbid machine reading. Their URLs are passed on, never read.
 const CLOSED: [&str; 8] = [
     "facebook.com",
     "instagram.com",
@@ -19,12 +17,12 @@ const CLOSED: [&str; 8] = [
     "pinterest.com",
 ];
 
-/// A network and how its profiles are addressed: hosts, and what stands before the name in the path.
+/// A network and the form of its profile URLs: hosts, and the path before the name.
 struct Network {
     name: &'static str,
     hosts: &'static [&'static str],
     before: &'static [&'static str],
-    /// Names that are pages of the network itself.
+    /// Names that are the network's own pages.
     not: &'static [&'static str],
 }
 
@@ -91,7 +89,7 @@ const NETWORKS: &[Network] = &[
     Network { name: "keybase", hosts: &["keybase.io"], before: &[""], not: &[] },
 ];
 
-/// A profile, as its address says.
+/// A profile, from its URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
     pub network: &'static str,
@@ -99,12 +97,12 @@ pub struct Profile {
     pub url: String,
 }
 
-/// Whether the address is on a professional network.
+/// Whether the URL is on a professional network.
 pub fn is_professional(url: &str) -> bool {
     is_on(url, &PROFESSIONAL)
 }
 
-/// Whether the address is on a network that is not read.
+/// Whether the URL is on a network that is not read.
 pub fn is_closed(url: &str) -> bool {
     is_professional(url) || is_on(url, &CLOSED)
 }
@@ -117,8 +115,8 @@ fn is_below(host: &str, known: &str) -> bool {
     host.trim_end_matches('.').strip_suffix(known).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
-/// The profile that an address is, if it is one of a network we know. `is_me` is what a page says with `rel="me"`: then
-/// addresses such as `https://any.host/@name` are profiles of the fediverse too.
+/// The profile in a URL, if it is on a known network or may be on the fediverse (`https://any.host/@name`). `is_me`: the
+/// URL comes from a `rel="me"` link; then `https://any.host/users/name` counts too.
 pub fn profile(url: &str, is_me: bool) -> Option<Profile> {
     let parsed = Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
     let host = parsed.host_str()?;
@@ -141,7 +139,7 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= 100 && name.chars().all(fits)
 }
 
-/// Without what counts visitors.
+/// The URL without query, fragment and trailing slash.
 fn plain(url: &Url) -> String {
     let mut url = url.clone();
     url.set_query(None);
@@ -149,7 +147,7 @@ fn plain(url: &Url) -> String {
     url.as_str().trim_end_matches('/').to_owned()
 }
 
-/// An account of a server that may speak Mastodon's API.
+/// An account on a server that may support Mastodon's API.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
     /// Scheme, host and port.
@@ -157,7 +155,7 @@ pub struct Account {
     pub name: String,
 }
 
-/// The account that an address is: `https://host/@name` or `https://host/users/name`.
+/// The account in a URL of the form `https://host/@name` or `https://host/users/name`.
 pub fn account(url: &str) -> Option<Account> {
     let url = Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
     let path = url.path().trim_matches('/');
@@ -175,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn profiles_are_told_by_their_addresses() {
+    fn profiles_are_recognised_by_url() {
         let told = |url: &str| profile(url, false).map(|profile| format!("{} {}", profile.network, profile.username));
         for (url, expected) in [
             ("https://github.com/ada/", Some("github ada")),
@@ -200,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn professional_networks_are_known_however_they_are_spelled() {
+    fn professional_networks_are_recognised_in_any_spelling() {
         for url in ["https://linkedin.com/in/x", "http://de.LinkedIn.com./in/x", "https://www.xing.com/profile/x"] {
             assert!(is_professional(url), "{url}");
         }

@@ -1,4 +1,4 @@
-//! Newsfeed: what a public profile or site posted, from its feed or its server's public API.
+//! Newsfeed: posts of a public profile or site, from its feed or its server's public API.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,9 +15,9 @@ use web::read::{Feed, read_facts, read_feed};
 use super::subject::{self, ADDRESS, or_null};
 use super::{fediverse, networks};
 
-/// Posts of one answer.
+/// Most posts in one answer.
 const MAX_POSTS: usize = 40;
-/// Feeds that a page names which are tried.
+/// Most feeds of a page that are tried.
 const MAX_FEEDS: usize = 3;
 
 pub static SPEC: ToolSpec = ToolSpec {
@@ -59,13 +59,14 @@ async fn newsfeed(toolbox: Arc<Toolbox>, task: Task) -> Result<Output, ToolError
     subject::refuse_closed(url)?;
     subject::refuse_listed(&toolbox, &task).await?;
     let (posts, provider) = posts(&toolbox, url, subject::end_of(&toolbox, &task)).await?.ok_or_else(|| {
-        let message = "the address is no feed, names none, and is no account of a server with a public API";
+        let message =
+            "the URL is not a feed, its page links to no feed, and it is not an account on a server with a public API";
         ToolError::unavailable(Unavailable::SourceUnavailable, message)
     })?;
     Ok(Output::new(subject::answer(&toolbox, &task, Value::Array(posts)), Source::embedded(provider)))
 }
 
-/// What was posted at an address, and by which way that is known; `None` if there is none.
+/// The posts at a URL, and the method that gave them; `None` if there is no feed and no API.
 pub async fn posts(
     toolbox: &Toolbox,
     url: &str,
@@ -81,21 +82,21 @@ pub async fn posts(
     let page = subject::fetch(toolbox, url, end).await?;
     let Some(feed) = feed_of(toolbox, page, end).await else { return Ok(None) };
     let posts = items(&feed);
-    // A feed that breaks off before its first post does not say that there are none.
+    // A feed truncated before its first post does not mean that there are no posts.
     if posts.is_empty() && feed.cut {
-        let message = "the feed cannot be read: it breaks off before its first post";
+        let message = "the feed cannot be read: it is truncated before its first post";
         return Err(ToolError::unavailable(Unavailable::SourceUnavailable, message));
     }
     Ok(Some((posts, "feed")))
 }
 
-/// Whether it is a post: it says something, or it is somewhere since some time, as a picture is.
+/// Whether an entry is a post: it has text, or a URL and a date (such as a picture).
 fn is_post(post: &Value) -> bool {
     let says = post["content"].as_str().is_some_and(|content| !content.is_empty());
     says || post["url"].is_string() && post["posted_at"].is_string()
 }
 
-/// The page as a feed, or the first feed it names in its head.
+/// The page as a feed, or the first readable feed that its head names.
 async fn feed_of(toolbox: &Toolbox, page: Page, end: Instant) -> Option<Feed> {
     if let Some(feed) = read_feed(&page) {
         return Some(feed);
@@ -134,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_that_say_nothing_are_no_posts() {
+    fn empty_entries_are_not_posts() {
         let item = |title: &str, url: Option<&str>, published: Option<&str>| Item {
             title: title.to_owned(),
             url: url.map(str::to_owned),

@@ -1,5 +1,5 @@
-//! Social accounts: those that a public page claims, and where it does. What a page says of its own accounts is the page's
-//! word; nobody here knows better, and the result says so with each.
+//! Social accounts that a public page claims, with the place of each claim. Claims are the page's own and are not verified;
+//! each result says so.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use super::networks::{self, Profile};
 use super::subject::{self, ADDRESS, or_null};
 use super::{fediverse, gather};
 
-/// Pages that name an e-mail address which are looked at.
+/// Most pages read that name an e-mail address.
 const MAX_PAGES: usize = 5;
 
 pub static SPEC: ToolSpec = ToolSpec {
@@ -49,13 +49,13 @@ pub static SPEC: ToolSpec = ToolSpec {
                 "properties": {
                     "url": {"type": "string"},
                     "username": {"type": "string"},
-                    "followers": or_null("integer", "Where the network tells the public"),
+                    "followers": or_null("integer", "If the network shows it publicly"),
                     "bio": or_null("string", ""),
                     "found_on": {"type": "string", "description": "The page that claims it"},
                     "basis": {
                         "type": "string",
                         "enum": ["given", "own_profile", "rel_me", "same_as", "link"],
-                        "description": "given by you; told by the network itself; or how the page claims it. Links are the \
+                        "description": "given: your input; own_profile: from the network itself; the others: how the page claims it. Links are the \
                                         weakest: a page may link to others' profiles, too",
                     },
                 },
@@ -103,7 +103,7 @@ async fn by_address(
         }
         return Ok(());
     }
-    // What only looks like a profile of the fediverse, and is not known to its host, is none.
+    // A URL that only looks like a fediverse profile, unknown to its host, is not an account.
     if let Some(profile) = networks::profile(url, false).filter(|_| fediverse::account(url).is_none()) {
         add(accounts, profile, url, "given", None, None);
     }
@@ -112,7 +112,7 @@ async fn by_address(
     Ok(())
 }
 
-/// Pages that name the address, and what they say in forms that are made for it; their other links may be anybody's.
+/// Accounts from pages that name the address, only in forms made for it (`rel=me`, JSON-LD); other links may be anybody's.
 async fn by_email(
     toolbox: &Toolbox,
     email: &str,
@@ -129,7 +129,7 @@ async fn by_email(
     Ok(found.source("web"))
 }
 
-/// Whether a page names the address, to visitors or in a link.
+/// Whether a page contains the address, in its text or in a link.
 pub fn page_names(page: &Page, email: &str) -> bool {
     let email = email.to_lowercase();
     let links = read_facts(page).links;
@@ -137,7 +137,7 @@ pub fn page_names(page: &Page, email: &str) -> bool {
     linked || says_address(&subject::words_of(page).to_lowercase(), &email)
 }
 
-/// Whether the address stands in the text by itself, and not within a longer one.
+/// Whether the text contains the address by itself, not inside a longer one.
 fn says_address(text: &str, email: &str) -> bool {
     let is_part = |letter: char| letter.is_alphanumeric() || "_%+-".contains(letter);
     text.match_indices(email).any(|(at, _)| {
@@ -147,7 +147,7 @@ fn says_address(text: &str, email: &str) -> bool {
     })
 }
 
-/// What the page claims, the surest first.
+/// The accounts that the page claims, the most certain first.
 fn claimed(accounts: &mut Map<String, Value>, page: &Page, with_links: bool) {
     let facts = read_facts(page);
     let on = page.final_url.as_str();
@@ -177,7 +177,7 @@ fn add_if_profile(accounts: &mut Map<String, Value>, url: &Url, on: &str, basis:
     }
 }
 
-/// Of several of one network the first, which is the surest.
+/// Adds an account; the first of each network is kept, which is the most certain.
 fn add(
     accounts: &mut Map<String, Value>,
     profile: Profile,
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_not_found_in_a_longer_one() {
+    fn an_address_inside_a_longer_one_does_not_count() {
         for text in ["ada@a.example", "write to ada@a.example.", "<ada@a.example>, or call"] {
             assert!(says_address(text, "ada@a.example"), "{text}");
         }

@@ -1,4 +1,4 @@
-//! What the tools about people have in common: whom they are about, whom they leave alone, and how they answer.
+//! Shared by the tools about people: their input, the opt-out list, and the form of their results.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use web::search::Hit;
 
 use super::networks;
 
-/// What is kept of a deadline for writing the answer.
+/// Time reserved for writing the answer.
 const RESERVE: Duration = Duration::from_secs(3);
 
 pub const ADDRESS: &str = "social_media_url";
@@ -27,21 +27,21 @@ pub const ADDRESS_FIELD: Field =
 pub const ADDRESS_IF_ANY: Field =
     Field::optional(ADDRESS, URL_KIND, "A public profile, site or feed. Professional networks are never read");
 
-/// What the guard knows of the address without asking anybody.
+/// Refuses URLs that the guard can refuse without a request.
 pub fn check_address(input: &Map<String, Value>, policy: &FetchPolicy) -> Vec<FieldError> {
     let url = input.get(ADDRESS).and_then(Value::as_str);
     let refused = url.and_then(|url| check_url(url, policy).err());
     refused.map(|refused| FieldError::new(ADDRESS, refused.to_string())).into_iter().collect()
 }
 
-/// Until when the work may go on.
+/// When the work must end.
 pub fn end_of(toolbox: &Toolbox, task: &Task) -> Instant {
     let left = task.deadline.millis() - toolbox.clock.now().millis();
     let left = Duration::from_millis(u64::try_from(left).unwrap_or(0)).min(task.tool.deadline);
     Instant::now() + left.saturating_sub(RESERVE)
 }
 
-/// Refuses what is about somebody who asked not to be found.
+/// Fails if the subject is on the opt-out list.
 pub async fn refuse_listed(toolbox: &Toolbox, task: &Task) -> Result<(), ToolError> {
     let given = |name: &str| Some(task.text(name)).filter(|text| !text.is_empty());
     let marks = Marks::default().email(given("email")).profile(given(ADDRESS));
@@ -52,18 +52,18 @@ pub async fn refuse_listed(toolbox: &Toolbox, task: &Task) -> Result<(), ToolErr
     }
 }
 
-/// What a call about an address needs: somebody we do not have, where it is on a network that nobody reads here.
+/// Requirements of a call about a URL: impossible to meet if the URL is on a network that is never read.
 pub fn needs(_: &ToolSpec, input: &Map<String, Value>) -> Vec<Need> {
     let url = input.get(ADDRESS).and_then(Value::as_str).unwrap_or_default();
     closed(url).map(Need::Nobody).into_iter().collect()
 }
 
-/// The same of a call that may name no address: then pages that name the person are looked for.
+/// The same for a call without a URL, which needs a search for pages that name the person.
 pub fn needs_if_any(tool: &ToolSpec, input: &Map<String, Value>) -> Vec<Need> {
     if input.contains_key(ADDRESS) { needs(tool, input) } else { SEARCHED_WITH.to_vec() }
 }
 
-/// Refuses what nobody reads here.
+/// Fails for networks that are never read.
 pub fn refuse_closed(url: &str) -> Result<(), ToolError> {
     closed(url).map_or(Ok(()), |what| Err(not_configured(&format!("this deployment has no {what}"))))
 }
@@ -79,11 +79,11 @@ pub fn not_configured(message: &str) -> ToolError {
     ToolError::unavailable(Unavailable::ProviderNotConfigured, message)
 }
 
-/// A page as it came, with the manners of [`Toolbox::read_page`]; for its links and feeds.
+/// Fetches a raw page under the same rules as [`Toolbox::read_page`], for its links and feeds.
 pub async fn fetch(toolbox: &Toolbox, url: &str, end: Instant) -> Result<Page, ToolError> {
     let unavailable = |message: String| ToolError::unavailable(Unavailable::SourceUnavailable, message);
     let page = tokio::time::timeout_at(end, toolbox.fetcher.read(url)).await;
-    let page = page.map_err(|_| unavailable("the page did not come in time".to_owned()))?;
+    let page = page.map_err(|_| unavailable("the page did not answer in time".to_owned()))?;
     let page = page.map_err(|error| unavailable(error.to_string()))?;
     if page.status / 100 != 2 {
         return Err(unavailable(format!("the page answered {}", page.status)));
@@ -91,8 +91,8 @@ pub async fn fetch(toolbox: &Toolbox, url: &str, end: Instant) -> Result<Page, T
     Ok(page)
 }
 
-/// The first of the pages that were found, those that can be read. Having found nothing is a result; having found pages and
-/// read none is not, and is paid back.
+/// The readable ones of the first `most` pages. No pages found is a result; pages found but none readable is an error, and
+/// is refunded.
 pub async fn fetch_any(toolbox: &Toolbox, hits: &[Hit], most: usize, end: Instant) -> Result<Vec<Page>, ToolError> {
     let hits: Vec<&Hit> = hits.iter().filter(|hit| !networks::is_closed(&hit.url)).take(most).collect();
     let mut pages = Vec::new();
@@ -105,7 +105,7 @@ pub async fn fetch_any(toolbox: &Toolbox, hits: &[Hit], most: usize, end: Instan
     Ok(pages)
 }
 
-/// That of the pages that a search found none could be read.
+/// The error if none of the pages that a search found could be read.
 pub fn none_read(found: usize) -> ToolError {
     let message = match found {
         1 => "one page was found, and it could not be read".to_owned(),
@@ -114,18 +114,18 @@ pub fn none_read(found: usize) -> ToolError {
     ToolError::unavailable(Unavailable::SourceUnavailable, message)
 }
 
-/// The words of a piece of HTML, or of a page, on lines.
+/// A page's text, in lines.
 pub fn words_of(page: &Page) -> String {
     let read = read_page(page, &ReadOptions::default());
     read.map(|read| text::read(&read.markdown, "").plain).unwrap_or_default()
 }
 
-/// What a page's Markdown states, sentence by sentence: no menus, captions or lines about the page itself.
+/// Sentences of a page's Markdown that state something: no menus, captions or lines about the page itself.
 pub fn statements(markdown: &str) -> impl Iterator<Item = String> {
     text::read(markdown, "").sentences.into_iter().filter(|sentence| sentence.states).map(|sentence| sentence.text)
 }
 
-/// The same of a piece that came in JSON.
+/// The text of a piece of HTML that came in JSON.
 pub fn words_of_html(html: &str, near: &url::Url) -> String {
     let html: String = html.chars().take(20_000).collect();
     let page = Page {
@@ -141,13 +141,13 @@ pub fn words_of_html(html: &str, near: &url::Url) -> String {
     short(&words_of(&page), 5_000)
 }
 
-/// A stranger's text on one line, of bounded length.
+/// Untrusted text on one line, of bounded length.
 pub fn short(text: &str, max_chars: usize) -> String {
     let line = web::research::claims::even(&base::untrusted_text::visible(text));
     line.chars().take(max_chars).collect()
 }
 
-/// The whole answer around what was found.
+/// The result with the members that all these tools share.
 pub fn answer(toolbox: &Toolbox, task: &Task, result: Value) -> Value {
     json!({
         "status": "completed",
@@ -157,7 +157,7 @@ pub fn answer(toolbox: &Toolbox, task: &Task, result: Value) -> Value {
     })
 }
 
-/// The schema of that.
+/// The schema of [`answer`].
 pub fn schema(result: Value) -> Value {
     json!({
         "type": "object",

@@ -1,8 +1,7 @@
-//! Research: a topic, as a report of what the open web says to it, every statement with its quotation.
+//! Research on a topic: a report of what the open web says, each statement with its quotation.
 //!
-//! Planned, searched for, read, chosen from, written, checked ([`web::research`]). With a model, it plans and writes; a
-//! model that is not there, does not answer, or answers in another form than it was asked for costs the writing and not the
-//! research: the report is then put together from quotations, and says so.
+//! Steps: plan, search, read, choose, write, check ([`web::research`]). A model plans and writes if there is one. If it is
+//! missing, does not answer or answers in the wrong form, the report is made of quotations instead, and says so.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -48,23 +47,22 @@ pub static SPEC: ToolSpec = ToolSpec {
 
 pub static RUNNER: Runner = Runner { spec: &SPEC, run: |toolbox, task| Box::pin(research(toolbox, task)) };
 
-/// What one piece of research may take.
+/// Limits of one piece of research.
 pub struct Depth {
     name: &'static str,
-    /// Questions that a topic is taken apart into; each is a search, which costs whoever runs this a fee.
+    /// Most questions per topic. Each is a search, which the operator may pay for.
     pub questions: usize,
-    /// Results of each search that are looked at.
+    /// Results used of each search.
     hits: usize,
-    /// Pages that are read, and how many at a time: what is best is among the first.
+    /// Most pages read, and how many at a time.
     pages: usize,
     at_once: usize,
-    /// Statements to each question.
+    /// Most statements per question.
     pub claims: usize,
-    /// Of the pages' sentences those nearest to the questions are shown to a model, up to so many characters, and no more
-    /// than the tool's price pays for: at four characters a token, with the frame and an answer of 4,096, deep research
-    /// takes about 16,000 tokens, and quick 9,000.
+    /// Most characters of excerpts for a model, the sentences nearest to the questions; the price may allow fewer. At four
+    /// characters a token, with the frame and an answer of 4,096, deep research takes about 16,000 tokens, and quick 9,000.
     pub model_chars: usize,
-    /// From the beginning to the end. The tool's deadline is longer, so that what there is by then is still told.
+    /// Total time. The tool's deadline is longer, so that a partial result can still be reported.
     time: Duration,
 }
 
@@ -89,12 +87,12 @@ const DEEP: Depth = Depth {
     time: Duration::from_secs(104),
 };
 
-/// What a search of our own index calls itself.
+/// Name of our own index as a search source.
 const OWN_INDEX: &str = "index";
-/// What is left to the end of the deadline for putting the report away.
+/// Time reserved for storing the report.
 const MARGIN: Duration = Duration::from_secs(4);
 
-/// Until when each part of the work may go on.
+/// Deadlines of the steps.
 struct Times {
     search: Instant,
     read: Instant,
@@ -106,7 +104,7 @@ impl Times {
         let left = task.deadline.millis() - toolbox.clock.now().millis();
         let left = Duration::from_millis(u64::try_from(left).unwrap_or(0)).saturating_sub(MARGIN);
         let (now, whole) = (Instant::now(), depth.time.min(left));
-        // A model writes for as long as the pages take; without one there is nothing to wait for.
+        // Without a model, its share of the time goes to reading.
         let reading = if toolbox.model.is_some() { whole * 11 / 20 } else { whole * 9 / 10 };
         Times { search: now + whole / 4, read: now + reading, end: now + whole }
     }
@@ -138,7 +136,7 @@ async fn research(toolbox: Arc<Toolbox>, task: Task) -> Result<Output, ToolError
 
     task.reporter.say(75, "writing");
     let findings = written.conclude(&toolbox, &topic, &questions, &pages, depth, times.end).await;
-    task.reporter.say(95, "putting the report away");
+    task.reporter.say(95, "storing the report");
     let searched = searched(&found, pages.len(), failed, toolbox.clock.now());
     let about = About {
         author: written.model.as_deref().map_or(Author::Nobody, Author::Model),
@@ -196,7 +194,7 @@ async fn research(toolbox: Arc<Toolbox>, task: Task) -> Result<Output, ToolError
     Ok(Output::new(result, source))
 }
 
-/// The pages as text. Taking them apart is work, and is kept off the thread that answers.
+/// Parses the pages to text, off the async thread because it is CPU-bound.
 async fn parsed(reading: Reading) -> Result<Vec<Page>, ToolError> {
     let parse = move || {
         let page = |(hit, read): (Hit, web::read::ReadResult)| {
@@ -208,33 +206,33 @@ async fn parsed(reading: Reading) -> Result<Vec<Page>, ToolError> {
         };
         reading.pages.into_iter().map(page).collect()
     };
-    tokio::task::spawn_blocking(parse).await.map_err(|_| ToolError::internal("the pages could not be taken apart"))
+    tokio::task::spawn_blocking(parse).await.map_err(|_| ToolError::internal("the pages could not be parsed"))
 }
 
-/// The report beside the results of jobs, which are deleted together with them. It is in the result as well, so where it
-/// cannot be put away there is only no path.
+/// Stores the report beside the results of jobs; both are deleted together. The report is also in the result, so a failure
+/// only leaves the path out.
 async fn put_away(toolbox: &Toolbox, task: &Task, content: &str) -> Option<String> {
     let path = format!("results/{}.md", task.request_id);
     let put = toolbox.blobs.put(&path, "text/markdown; charset=utf-8", content.as_bytes().to_vec());
     match tokio::time::timeout(MARGIN / 2, put).await {
         Ok(Ok(())) => Some(path),
         Ok(Err(error)) => {
-            log::failure("a report could not be put away", &error);
+            log::failure("a report could not be stored", &error);
             None
         }
         Err(_) => {
-            log::failure("a report could not be put away", &"no answer in time");
+            log::failure("a report could not be stored", &"no answer in time");
             None
         }
     }
 }
 
-/// Where was looked, in words: the report's first lines. What a small index does not have was not looked for elsewhere.
+/// The first lines of the report: what was searched and read, and that our own index is incomplete.
 fn searched(found: &Hits, read: usize, failed: usize, now: Timestamp) -> String {
     let count = |count: usize, one: &str, more: &str| format!("{count} {}", if count == 1 { one } else { more });
     let vendors: Vec<&str> = found.names().into_iter().filter(|name| *name != OWN_INDEX).collect();
     let mut said = match (vendors.is_empty(), &found.index) {
-        (true, None) => "Nothing was searched: there is no word in the topic to look for.".to_owned(),
+        (true, None) => "Nothing was searched: the topic contains no searchable word.".to_owned(),
         (true, Some(_)) => "Searched: nothing but this service's own index".to_owned(),
         (false, _) => format!("Searched with {}", vendors.join(", ")),
     };
@@ -249,7 +247,7 @@ fn searched(found: &Hits, read: usize, failed: usize, now: Timestamp) -> String 
         let before =
             if vendors.is_empty() { " of " } else { ", and where that failed in this service's own index of " };
         let _ = write!(said, "{before}{pages}, which last changed {age}");
-        said.push_str(". What is not found here may well be told on pages that it does not have.");
+        said.push_str(". Pages outside this index may answer what was not found here.");
     } else if !vendors.is_empty() {
         said.push('.');
     }
@@ -280,7 +278,7 @@ fn output() -> Value {
             "report_content": text("The report, as Markdown"),
             "sources": {
                 "type": "array",
-                "description": "The pages that are quoted, as the report counts them from 1",
+                "description": "The quoted pages; the report numbers them from 1",
                 "items": {
                     "type": "object",
                     "properties": {
@@ -296,7 +294,7 @@ fn output() -> Value {
             "depth": {"type": "string", "enum": ["deep", "quick"]},
             "workspace": text("The request's id"),
             "report_path": or_null("The report's key in this deployment's storage, for as long as the result is kept"),
-            "report_gcs_uri": {"type": "null", "description": "Always null: reports lie in this deployment's own storage"},
+            "report_gcs_uri": {"type": "null", "description": "Always null: reports are in this deployment's own storage"},
             "completed_at": {"type": "string", "format": "date-time"},
             "mode": {
                 "type": "string",
@@ -311,24 +309,24 @@ fn output() -> Value {
                     "type": "object",
                     "properties": {
                         "question": text("What it answers"),
-                        "also_answers": {"type": "array", "items": text("Another question that it answers; it is told once")},
+                        "also_answers": {"type": "array", "items": text("Another question that the statement answers")},
                         "text": text("The statement; in extractive mode the quotation itself"),
-                        "quote": text("The words of the source, as they stand there but for white space"),
+                        "quote": text("The words of the source, unchanged except for white space"),
                         "context": {
                             "type": "array",
-                            "items": text("What stands around the quotation and belongs to it: the heading, the head of its \
+                            "items": text("What is needed to understand the quotation: the heading, the head of its \
                                            table, what leads to its list, the sentence before one that says \"it\""),
                         },
-                        "source": {"type": "integer", "minimum": 1, "description": "Which of sources, counted from 1"},
+                        "source": {"type": "integer", "minimum": 1, "description": "Index into sources, from 1"},
                     },
                     "required": ["question", "also_answers", "text", "quote", "context", "source"],
                 },
             },
-            "not_found": {"type": "array", "items": text("A question to which nothing was found")},
+            "not_found": {"type": "array", "items": text("A question without an answer")},
             "dropped_claims": {"type": "integer", "description": "Statements of a model left out because their source does not support them"},
             "pages_read": {"type": "integer"},
-            "pages_failed": {"type": "integer", "description": "Pages that were found and could not be read in time"},
-            "searched_with": {"type": "array", "items": {"type": "string"}, "description": "Who searched: providers, or index"},
+            "pages_failed": {"type": "integer", "description": "Pages that were found but could not be read in time"},
+            "searched_with": {"type": "array", "items": {"type": "string"}, "description": "What was searched: providers, or index"},
             "index": {
                 "type": ["object", "null"],
                 "description": "This service's own index, where that was searched: how many pages it holds, and when one last \

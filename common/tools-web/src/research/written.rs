@@ -1,10 +1,10 @@
-//! A language model's part in research on a topic: it plans and writes where it is configured and what it says holds.
+//! A language model's part in research on a topic: it plans and writes, if it is configured and its output passes the
+//! checks.
 //!
-//! Whatever it does not do, or does not do well enough to be told, is done without it, and the report says so: questions of
-//! our own, and quotations instead of statements.
+//! If it fails, the built-in plan and quotations are used instead, and the report says so.
 //!
-//! It is paid for by the price of the research: each question is put only if it and its longest answer cost no more than
-//! what is left of that.
+//! The price of the research pays for it: a request is sent only if it and its longest answer cost no more than what is
+//! left.
 
 use base::money::Usdc;
 use platform::config::Tokens;
@@ -16,41 +16,41 @@ use web::research::{Findings, Page, Question, choose, excerpts, plan, writer};
 
 use super::topic::Depth;
 
-/// A question that leaves no room for an answer of so many tokens is not put.
+/// A request is not sent unless the budget allows an answer of this many tokens.
 const MIN_ANSWER_TOKENS: u64 = 512;
-/// Fewer characters of excerpts are not worth asking about.
+/// Fewer characters of excerpts are not worth a request.
 const MIN_CHARS: usize = 2_000;
 
-/// How the model took part.
+/// The model's part in one piece of research.
 pub struct Written {
-    /// Its own name, once it wrote what the report says.
+    /// The model's name, set once it wrote part of the report.
     pub model: Option<String>,
-    /// Its provider's name for the answer.
+    /// The provider's id of the answer.
     pub id: Option<String>,
     pub tokens: Option<Tokens>,
-    /// Why it wrote nothing, or not all, where one was asked.
+    /// Why a model that was asked wrote nothing, or only a part.
     pub note: Option<String>,
-    /// What the model may still cost, in micro-USD.
+    /// The rest of the budget for the model.
     left: Usdc,
 }
 
 impl Written {
-    /// Of research at this price.
+    /// A new budget of this price.
     pub fn within(price: Usdc) -> Written {
         Written { model: None, id: None, tokens: None, note: None, left: price }
     }
 
-    /// The topic as questions, by the model where it is worth asking one.
+    /// The questions of a topic, from the model if the topic needs one.
     pub async fn plan(&mut self, toolbox: &Toolbox, topic: &str, depth: &Depth, end: Instant) -> Vec<Question> {
         let own = plan::plan(topic, depth.questions);
         let Some(model) = toolbox.model.as_ref().filter(|_| writer::needs_plan(topic, &own)) else { return own };
         let text = writer::ask_for_plan(topic, depth.questions);
-        // As long as searching: without its plan there is another.
+        // Limited to the time of searching: the built-in plan is the fallback.
         let answer = self.ask(toolbox, model, text, end).await;
         answer.and_then(|answer| writer::read_plan(&answer.text, depth.questions)).unwrap_or(own)
     }
 
-    /// What the pages say: in the model's words where it has any that hold, and else in their own.
+    /// The findings: the model's statements that pass the checks, and otherwise quotations.
     pub async fn conclude(
         &mut self,
         toolbox: &Toolbox,
@@ -69,7 +69,7 @@ impl Written {
             let shown = excerpts::nearest(questions, pages, chars);
             if shown.is_empty() {
                 return self
-                    .without("No page says anything near the questions, so no model was asked to write.", quoted);
+                    .without("No page has text close to the questions, so no model was asked to write.", quoted);
             }
             let text = writer::ask_for_claims(topic, questions, pages, &shown, depth.claims);
             if self.longest_answer(model, &text).is_some() {
@@ -113,20 +113,20 @@ impl Written {
         findings
     }
 
-    /// The pages' own words alone, and why.
+    /// Quotations only, with the reason.
     fn without(&mut self, note: &str, quoted: Findings) -> Findings {
         self.note = Some(note.to_owned());
         quoted
     }
 
-    /// Puts one question to the model. None if there is no answer, or half of one.
+    /// Sends one request to the model. `None` if there is no complete answer.
     async fn ask(&mut self, toolbox: &Toolbox, model: &Model, text: String, end: Instant) -> Option<Answer> {
         let longest = self.longest_answer(model, &text)?;
         let messages = [Message::Asked(text)];
         let max_tokens = u32::try_from(longest).unwrap_or(u32::MAX);
         let question = Asked { system: writer::SYSTEM, messages: &messages, tools: &[], max_tokens };
         let before = self.left;
-        // Whatever becomes of it, the provider may ask for this much.
+        // Reserves the highest cost: a request that fails may be billed too.
         self.spend(model.prices().cost(Tokens { input: question.most_tokens(), output: longest }));
         let deadline = toolbox.clock.now().plus(end.saturating_duration_since(Instant::now()));
         let answer = timeout_at(end, model.ask(&question, deadline, &toolbox.clock)).await.ok()?.ok()?;
@@ -136,7 +136,7 @@ impl Written {
             let sum = self.tokens.unwrap_or_default();
             self.tokens = Some(Tokens { input: sum.input + tokens.input, output: sum.output + tokens.output });
         }
-        // It was offered no tools: whatever it wants to call, nobody calls.
+        // No tools were offered, so a tool call is not an answer.
         (answer.stop == Stop::Done).then_some(answer)
     }
 
@@ -144,7 +144,7 @@ impl Written {
         self.left = self.left.checked_sub(cost).unwrap_or_default();
     }
 
-    /// The longest answer to a question that what is left pays for. None if that is too little.
+    /// The longest answer that the budget allows, in tokens; `None` if it is too short.
     fn longest_answer(&self, model: &Model, text: &str) -> Option<u64> {
         let messages = [Message::Asked(text.to_owned())];
         let question = Asked { system: writer::SYSTEM, messages: &messages, tools: &[], max_tokens: 0 };

@@ -1,7 +1,7 @@
-//! Identifiers checked without asking anybody: by their form, and by the digits that were put into them to find errors.
+//! Checks identifiers offline, by their form and check digits.
 //!
-//! One tool, and a table of kinds: a new kind is a row of [`KINDS`]. What is valid here need not have been issued to
-//! anybody; the registries' own rows say that.
+//! One tool with a table of kinds: a new kind is a row of [`KINDS`]. A valid identifier need not have been issued; the
+//! registries' own lookups tell that.
 
 mod numbers;
 mod vat;
@@ -21,22 +21,22 @@ pub use numbers::{is_cve, is_inchikey};
 pub struct Kind {
     pub word: &'static str,
     pub about: &'static str,
-    /// Takes what was given, and says what is wrong with it.
+    /// Checks a value, with a country if one was given; an error says what is wrong.
     pub check: fn(&str, Option<&str>) -> Result<Checked, &'static str>,
 }
 
-/// An identifier without a fault.
+/// A valid identifier.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
-    /// As it is written.
+    /// In its usual notation.
     pub canonical: String,
-    /// Whether digits in it vouch for the others, or only its form was looked at.
+    /// Whether check digits were verified, or only the form.
     pub by_digits: bool,
-    /// The country it names, where it names one.
+    /// The country it names, if any.
     pub country: Option<String>,
 }
 
-/// Every kind that can be checked.
+/// All kinds that can be checked.
 pub static KINDS: &[Kind] = &[
     Kind { word: "npi", about: "US health provider: Luhn over 80840 and the number", check: numbers::npi },
     Kind { word: "lei", about: "Legal entity: ISO 17442, ISO 7064 mod 97-10", check: numbers::lei },
@@ -57,7 +57,7 @@ pub static KINDS: &[Kind] = &[
     Kind { word: "cve", about: "Vulnerability: form only", check: numbers::cve },
 ];
 
-/// The words of [`KINDS`], for the schema; a test holds the two together.
+/// The words of [`KINDS`], for the schema; a test compares the two.
 const WORDS: [&str; 17] = [
     "npi",
     "lei",
@@ -87,7 +87,7 @@ pub static SPEC: ToolSpec = ToolSpec {
     price: Price::Fixed(Usdc::from_micro(1_000)),
     input: &[
         Field::required("kind", Of::Choice(&WORDS), "What it is meant to be"),
-        Field::required("value", words(1, 64), "The identifier; spaces and dashes do no harm"),
+        Field::required("value", words(1, 64), "The identifier; spaces and dashes are ignored"),
         Field::optional(
             "country",
             Of::Text { min: 2, max: 2, format: Some(&super::row::STATE_CODE) },
@@ -97,7 +97,7 @@ pub static SPEC: ToolSpec = ToolSpec {
     check: |input, _| {
         let given = |name: &str| input.get(name).and_then(Value::as_str).unwrap_or_default();
         match input.contains_key("country") && given("kind") != "vat" {
-            true => vec![FieldError::new("country", "goes with vat only")],
+            true => vec![FieldError::new("country", "is allowed for vat only")],
             false => Vec::new(),
         }
     },
@@ -139,7 +139,7 @@ fn output() -> Value {
             "country": {"type": ["string", "null"], "description": "The country it names"},
             "assurance": {
                 "enum": ["check_digits", "form", null],
-                "description": "Whether digits in it vouch for the others, or only its form was looked at",
+                "description": "Whether check digits were verified, or only the form",
             },
             "reason": {"type": ["string", "null"], "description": "What is wrong with it"},
             "notice": {"type": "string"},
@@ -154,7 +154,7 @@ mod tests {
 
     use super::*;
 
-    /// Kind, and numbers that were published as examples of it.
+    /// Published examples of each kind.
     const GOOD: &[(&str, &[&str])] = &[
         ("npi", &["1245319599", "1234567893", "1881018208"]),
         ("lei", &["DPRBOZP0K5RM2YE8UU08", "HWUPKR0MPOU8FGXBT394", "5493001KJTIIGC8Y1R12"]),
@@ -228,14 +228,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_issued_passes_and_every_kind_is_tried() {
+    fn published_examples_pass_for_every_kind() {
         assert_eq!(WORDS.to_vec(), KINDS.iter().map(|kind| kind.word).collect::<Vec<_>>());
         for kind in KINDS {
             let (_, good) = GOOD.iter().find(|(word, _)| *word == kind.word).unwrap();
             for value in *good {
                 let checked =
                     (kind.check)(value, None).unwrap_or_else(|reason| panic!("{} {value}: {reason}", kind.word));
-                // What is canonical stays so.
+                // The canonical form is stable.
                 assert_eq!((kind.check)(&checked.canonical, None), Ok(checked));
             }
             for value in ["", " ", "x", "0", "\u{661}\u{662}", "12345678901234567890123456789012345678901234567890"] {
@@ -263,7 +263,7 @@ mod tests {
     }
 
     proptest! {
-        /// Of these the rule promises to find any single wrong digit.
+        /// Kinds whose rule detects any single wrong digit.
         #[test]
         fn any_single_wrong_digit_is_found(at in 0_usize..40, other in 0_u8..10, pick in 0_usize..40) {
             let promised = ["npi", "lei", "iban", "aba_routing", "gtin", "issn", "orcid", "imei", "isbn"];
@@ -280,7 +280,7 @@ mod tests {
             }
         }
 
-        /// States whose rule is a weighted sum over a prime, or Luhn's, promise the same of VAT numbers.
+        /// VAT rules with a weighted sum over a prime, or Luhn's, detect any single wrong digit too.
         #[test]
         fn any_single_wrong_digit_of_a_vat_number_is_found(at in 0_usize..20, other in 0_u8..10, pick in 0_usize..20) {
             let good = ["DE136695976", "DK13585628", "IT00743110157", "PL8567346215", "SK2022749619", "HR33392005961",
@@ -296,16 +296,16 @@ mod tests {
             }
         }
 
-        /// Nothing that can be typed makes a check panic.
+        /// No text makes a check panic.
         #[test]
-        fn no_text_is_too_strange(value in "\\PC{0,64}", country in proptest::option::of("[A-Z]{2}")) {
+        fn no_text_makes_a_check_panic(value in "\\PC{0,64}", country in proptest::option::of("[A-Z]{2}")) {
             for kind in KINDS {
                 let _ = (kind.check)(&value, country.as_deref());
             }
         }
 
         #[test]
-        fn no_number_is_too_strange(value in "[A-Z]{0,3}[0-9]{0,14}[A-Z]{0,3}") {
+        fn no_identifier_like_text_makes_a_check_panic(value in "[A-Z]{0,3}[0-9]{0,14}[A-Z]{0,3}") {
             for kind in KINDS {
                 let _ = (kind.check)(&value, None);
             }

@@ -1,14 +1,13 @@
-//! The rules, one function each. All of them are public: ISO's and GS1's as their standards print them, the others as their
-//! registries do.
+//! One function per rule. All rules are public: ISO's and GS1's in their standards, the others at their registries.
 
 use super::Checked;
 
 type Verdict = Result<Checked, &'static str>;
 
-const FORM: &str = "it has not the form of one";
-const DIGITS: &str = "its check digits do not fit the others";
+const FORM: &str = "it does not have the form of this kind";
+const DIGITS: &str = "its check digits are wrong";
 
-/// Letters and digits of an identifier in capitals, without what people put between them.
+/// Letters and digits in capitals, without separators.
 pub fn plain(text: &str) -> String {
     text.chars().filter(|letter| !" -.\u{a0}".contains(*letter)).map(|letter| letter.to_ascii_uppercase()).collect()
 }
@@ -29,12 +28,12 @@ fn with_country(verdict: Verdict, country: &str) -> Verdict {
     verdict.map(|checked| Checked { country: Some(country.to_owned()), ..checked })
 }
 
-/// So many digits.
+/// The digits, if there are exactly this many.
 fn of_length(text: &str, length: usize) -> Result<Vec<u32>, &'static str> {
     digits(text).filter(|digits| digits.len() == length).ok_or(FORM)
 }
 
-/// Luhn's sum, which is a multiple of ten (ISO/IEC 7812).
+/// Luhn's check: the sum is a multiple of ten (ISO/IEC 7812).
 pub fn luhn(digits: &[u32]) -> bool {
     let sum: u32 = digits
         .iter()
@@ -45,7 +44,7 @@ pub fn luhn(digits: &[u32]) -> bool {
     sum.is_multiple_of(10)
 }
 
-/// ISO 7064 mod 97-10: letters count from 10, and the remainder is 1.
+/// ISO 7064 mod 97-10: letters count from 10; the remainder must be 1.
 pub fn mod_97(text: &str) -> Option<u32> {
     text.bytes().try_fold(0_u32, |rest, byte| match byte {
         b'0'..=b'9' => Some((rest * 10 + u32::from(byte - b'0')) % 97),
@@ -54,7 +53,7 @@ pub fn mod_97(text: &str) -> Option<u32> {
     })
 }
 
-/// Weights times digits, added up.
+/// Weighted sum of the digits.
 pub fn weighted(digits: &[u32], weights: &[u32]) -> u32 {
     digits.iter().zip(weights).map(|(digit, weight)| digit * weight).sum()
 }
@@ -180,7 +179,7 @@ pub fn iban(text: &str, _: Option<&str>) -> Verdict {
     let length = IBAN_LENGTHS.iter().find(|(country, _)| *country == &head[..2]);
     let (country, length) = length.ok_or("its country has no IBANs")?;
     if text.len() != *length {
-        return Err("it has not the length of its country's");
+        return Err("its length is wrong for its country");
     }
     if !head[2..].bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(FORM);
@@ -204,7 +203,8 @@ pub fn bic(text: &str, _: Option<&str>) -> Verdict {
 pub fn aba(text: &str, _: Option<&str>) -> Verdict {
     let text = plain(text);
     let digits = of_length(&text, 9)?;
-    // The first two digits name a Federal Reserve district, or thrifts (+20), electronic (+60) or traveller's cheques (80).
+    // The first two digits are a Federal Reserve district, or one of thrifts (+20), electronic (+60) or traveller's cheques
+    // (80).
     let district = digits[0] * 10 + digits[1];
     if !matches!(district, 0..=12 | 21..=32 | 61..=72 | 80) || text == "000000000" {
         return Err(FORM);
@@ -350,7 +350,7 @@ pub fn cve(text: &str, _: Option<&str>) -> Verdict {
     if is_cve(text) { formed(text.to_ascii_uppercase()) } else { Err(FORM) }
 }
 
-/// CVE, a year from 1999 on, four or more digits.
+/// CVE, a year from 1999 on, and four or more digits.
 pub fn is_cve(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
     let [word, year, number] = parts[..] else { return false };

@@ -1,21 +1,21 @@
-//! VAT numbers: each state's own checksum, as its tax office and the Commission publish it (VIES, "algorithms"; HMRC, the
+//! VAT numbers: each country's checksum, as its tax office and the Commission publish it (VIES, "algorithms"; HMRC and the
 //! Swiss and Norwegian business registers for theirs).
 
 use super::Checked;
 use super::numbers::{digits, luhn, mod_97, plain, weighted};
 
-const FORM: &str = "it has not the form of its state's";
-const DIGITS: &str = "its check digits do not fit the others";
-const STATE: &str = "its state is not known here: the EU, GB, XI, CH and NO are";
+const FORM: &str = "it does not have the form of its country's numbers";
+const DIGITS: &str = "its check digits are wrong";
+const STATE: &str = "its country is not supported; supported are the EU, GB, XI, CH and NO";
 
-/// What a state's rule says: whether the digits fit, or that there are none to judge by.
+/// Outcome of a country's rule: whether the check digits are right, or that there are none.
 enum Said {
     Fits(bool),
     FormOnly,
 }
 use Said::{Fits, FormOnly};
 
-/// With its letters, or without them where the country is given.
+/// Checks a number with its country letters, or without them if `country` is given.
 pub fn vat(text: &str, country: Option<&str>) -> Result<Checked, &'static str> {
     let text: String = plain(text).replace('/', "");
     if !text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+*".contains(&byte)) || text.len() < 4 {
@@ -38,7 +38,7 @@ pub fn vat(text: &str, country: Option<&str>) -> Result<Checked, &'static str> {
 }
 
 fn rule(country: &str, number: &str) -> Result<Said, &'static str> {
-    // Most are digits alone, of one length.
+    // Most numbers are digits of one length.
     let all = digits(number);
     let of = |length: usize| all.clone().filter(|digits| digits.len() == length).ok_or(FORM);
     let not_zero_first = |digits: Vec<u32>| if digits[0] == 0 { Err(FORM) } else { Ok(digits) };
@@ -66,7 +66,7 @@ fn rule(country: &str, number: &str) -> Result<Said, &'static str> {
         "CZ" => match all.ok_or(FORM)? {
             d if d.len() == 8 && d[0] != 9 => Fits((11 - weighted(&d[..7], &[8, 7, 6, 5, 4, 3, 2]) % 11) % 10 == d[7]),
             d if d.len() == 10 => Fits(value(&d).is_multiple_of(11)),
-            // Birth numbers of before 1954 have no check digit.
+            // Birth numbers before 1954 have no check digit.
             d if d.len() == 9 => FormOnly,
             _ => return Err(FORM),
         },
@@ -91,7 +91,7 @@ fn rule(country: &str, number: &str) -> Result<Said, &'static str> {
             let siren = digits(siren).filter(|d| d.len() == 9).ok_or(FORM)?;
             match digits(key) {
                 Some(key) => Fits(value(&key) == (12 + 3 * (value(&siren) % 97)) % 97),
-                // Keys with letters are of no published rule.
+                // There is no published rule for keys with letters.
                 None => FormOnly,
             }
         }
@@ -130,7 +130,7 @@ fn rule(country: &str, number: &str) -> Result<Said, &'static str> {
             let d = digits(head).filter(|d| d.len() == 9).ok_or(FORM)?;
             digits(branch).filter(|d| d.len() == 2).ok_or(FORM)?;
             let by_eleven = weighted(&d[..8], &[9, 8, 7, 6, 5, 4, 3, 2]) % 11 == d[8];
-            // Sole traders have had numbers of another rule since 2020.
+            // Sole traders have numbers of another rule since 2020.
             Fits(by_eleven || mod_97(&format!("NL{number}")) == Some(1))
         }
         "PL" => {
@@ -178,7 +178,7 @@ fn rule(country: &str, number: &str) -> Result<Said, &'static str> {
     })
 }
 
-/// Digits as a number: at most ten of them, which fit.
+/// Digits as a number (at most ten digits).
 fn value(digits: &[u32]) -> u32 {
     u32::try_from(digits.iter().fold(0_u64, |number, digit| number * 10 + u64::from(*digit)) % 4_000_000_007)
         .unwrap_or(0)
@@ -206,7 +206,7 @@ fn bulgaria(d: &[u32]) -> Result<Said, &'static str> {
             let check = if first == 10 { weighted(&d[..8], &[3, 4, 5, 6, 7, 8, 9, 10]) % 11 % 10 } else { first };
             Ok(Fits(check == d[8]))
         }
-        // A citizen's number, a foreigner's, or another.
+        // A citizen's number, a foreigner's, or another one.
         10 => {
             let citizen = weighted(&d[..9], &[2, 4, 8, 5, 10, 9, 7, 3, 6]) % 11 % 10 == d[9];
             let foreigner = weighted(&d[..9], &[21, 19, 17, 13, 11, 9, 7, 3, 1]) % 10 == d[9];
@@ -254,7 +254,7 @@ fn ireland(number: &str) -> Result<Said, &'static str> {
     const LETTERS: &[u8; 23] = b"WABCDEFGHIJKLMNOPQRSTUV";
     let bytes = number.as_bytes();
     let (seven, letter, extra) = match (bytes.len(), bytes.get(1)) {
-        // The form of before 2013, with a letter or sign in second place.
+        // The form before 2013, with a letter or sign in second place.
         (8, Some(second)) if !second.is_ascii_digit() => (format!("0{}{}", &number[2..7], &number[..1]), bytes[7], 0),
         (8, _) => (number[..7].to_owned(), bytes[7], 0),
         (9, _) => {
@@ -287,7 +287,7 @@ fn lithuania(d: &[u32]) -> Result<Said, &'static str> {
 }
 
 fn united_kingdom(number: &str) -> Result<Said, &'static str> {
-    // Government departments and health authorities have three digits, of a range each.
+    // Government departments and health authorities have three digits, each in its range.
     for (word, range) in [("GD", 0..=499), ("HA", 500..=999)] {
         if let Some(rest) = number.strip_prefix(word) {
             let d = digits(rest).filter(|d| d.len() == 3).ok_or(FORM)?;
@@ -296,6 +296,6 @@ fn united_kingdom(number: &str) -> Result<Said, &'static str> {
     }
     let d = digits(number).filter(|d| matches!(d.len(), 9 | 12)).ok_or(FORM)?;
     let sum = weighted(&d[..7], &[8, 7, 6, 5, 4, 3, 2]) + value(&d[7..9]);
-    // Numbers since 2010 are 55 off.
+    // Numbers issued since 2010 are offset by 55.
     Ok(Fits(sum.is_multiple_of(97) || (sum + 55).is_multiple_of(97)))
 }
