@@ -147,7 +147,7 @@ fn rows() -> Vec<String> {
     let kib = 1024.0 / BYTES * price::GIB;
     vec![
         row(
-            "a request that asks for nothing but a price, or finds nothing",
+            "a request that only asks a price, or finds nothing",
             "anybody",
             price,
             "`RequestsPerSecond`; alarm `ManyRequests`",
@@ -163,7 +163,7 @@ fn rows() -> Vec<String> {
             Some(requests * most::PUBLIC / BYTES * price::GIB),
         ),
         row(
-            "a payment, proof or transaction about which the chain is asked for nothing",
+            "a payment, proof or transaction about which the chain is asked in vain",
             "source",
             refused,
             &window(Class::Chain),
@@ -291,7 +291,7 @@ fn rows() -> Vec<String> {
             "1 USD of the model, for trials of test cases",
             "soul",
             1.0,
-            "so much of a soul a day, so much in all",
+            "a fixed sum per soul and day, and per day in all",
             Some(dollars(trials::MODEL_A_DAY_OF_SOUL)),
             Some(dollars(trials::MODEL_A_DAY)),
         ),
