@@ -573,7 +573,7 @@ fn a_model_costs_no_more_than_there_is_for_it() {
         let answered = |asked: &Asked| asked.body["max_tokens"].as_u64().unwrap().min(800);
         let long = move |_: usize, asked: &Asked| counted(chat("", &[("vin_decode", &good)]), 1_000, answered(asked));
         let (report, server, used) = within(60_000, long).await;
-        assert_eq!(error(&report).message, "what the price pays of the model is used up");
+        assert_eq!(error(&report).message, "the model budget of this price is used up");
         let asked = server.asked();
         let paid: u64 = asked.iter().map(|asked| 1_000 * 3 + 15 * answered(asked)).sum();
         assert!((3..8).contains(&asked.len()) && paid <= 60_000, "{paid} in {} rounds", asked.len());

@@ -1,5 +1,4 @@
-//! The answer to a paid call, made from nothing but the job: so the tenth copy of a payment gets what the first got,
-//! today or tomorrow.
+//! Answers to paid calls. They depend only on the stored job, so every replay gets the same answer.
 
 use axum::response::Response;
 use base::encoding::base64_standard;
@@ -17,7 +16,7 @@ use crate::jobs::{Job, Settlement};
 const PAYMENT_RESPONSE: HeaderName = HeaderName::from_static("payment-response");
 const X_PAYMENT_RESPONSE: HeaderName = HeaderName::from_static("x-payment-response");
 
-/// 202: accepted, and to be polled. The same for every copy but for where the money is by now.
+/// 202: accepted, to be polled. Replays differ only in the settlement status.
 pub fn accepted(job: &Job) -> Value {
     json!({
         "request_id": job.request_id,
@@ -45,7 +44,7 @@ pub fn completed(job: &Job, result: Value) -> Value {
     json!({"success": true, "data": data})
 }
 
-/// The same where the result itself is the answer (contract §8): what else there is to know stands beside its members.
+/// The same for tools whose result is itself the body: the job's members are added to the result's.
 pub fn completed_bare(job: &Job, mut result: Value) -> Value {
     merge(
         &mut result,
@@ -61,7 +60,7 @@ pub fn completed_bare(job: &Job, mut result: Value) -> Value {
     result
 }
 
-/// The answer to bought credits (contract §21). `again` says that they were credited by an earlier call.
+/// The answer to a purchase of credits. `again` says that an earlier call credited them.
 pub fn topped_up(job: &Job, balance: Usdc, again: bool) -> Value {
     json!({"success": true, "data": {
         "topped_up": job.price.to_string(),
@@ -74,7 +73,7 @@ pub fn topped_up(job: &Job, balance: Usdc, again: bool) -> Value {
     }})
 }
 
-/// 503: the work failed after it was paid, and the price was credited back (contract §1.3).
+/// 503: the work failed after settlement, and the price was credited back.
 pub fn credited_back(job: &Job) -> Response {
     let message = job.error.as_ref().map_or("the work failed", |error| error.message.as_str());
     let body = json!({
@@ -86,12 +85,12 @@ pub fn credited_back(job: &Job) -> Response {
         "credited_usdc": job.credited.unwrap_or_default().to_string(),
     });
     let mut response = private_json(StatusCode::SERVICE_UNAVAILABLE, &body);
-    // For a call of its own: this one's answer stays what it is.
+    // For a new call. A replay of this one gets the same answer.
     response.headers_mut().insert(http::header::RETRY_AFTER, HeaderValue::from_static("60"));
     response
 }
 
-/// 503: the work failed before its payment was sent on, and so was not charged at all.
+/// 503: the work failed before its payment was submitted, so nothing was charged.
 pub fn not_charged(job: &Job) -> Response {
     let message = job.error.as_ref().map_or("the work failed", |error| error.message.as_str());
     let body = json!({
@@ -106,7 +105,7 @@ pub fn not_charged(job: &Job) -> Response {
     response
 }
 
-/// Says what became of the payment, in the headers of both x402 versions.
+/// Adds the settlement headers of both x402 versions.
 pub fn with_settlement(mut response: Response, job: &Job, chain: &ChainConfig) -> Response {
     let Some(payment) = &job.payment else { return response };
     for (name, network) in [(PAYMENT_RESPONSE, chain.caip2()), (X_PAYMENT_RESPONSE, chain.v1_name())] {
@@ -118,7 +117,7 @@ pub fn with_settlement(mut response: Response, job: &Job, chain: &ChainConfig) -
             "payer": payment.from.to_string(),
         });
         if !settled {
-            // Pending is no failure: it is on its way, and can be asked for at GET /v1/payments/{nonce}.
+            // Pending is not a failure. The state is at GET /v1/payments/{nonce}.
             let reason = if job.settlement == Settlement::Void { "released" } else { "settlement_pending" };
             settlement["errorReason"] = json!(job.refusal.as_deref().unwrap_or(reason));
         }
@@ -129,7 +128,7 @@ pub fn with_settlement(mut response: Response, job: &Job, chain: &ChainConfig) -
     response
 }
 
-/// Whether the caller of this kind of answer still has something to wait for.
+/// Whether a caller that wants this kind of answer should wait longer.
 pub fn is_worth_waiting(job: &Job, answer: Answer) -> bool {
     let decided = job.outcome.is_some() || matches!(job.settlement, Settlement::Refused | Settlement::Void);
     match answer {
@@ -138,7 +137,7 @@ pub fn is_worth_waiting(job: &Job, answer: Answer) -> bool {
     }
 }
 
-/// 202 for a job that goes on without its caller, who may have named the call.
+/// 202 for a job that goes on after this answer. `name` is the call's idempotency key.
 pub fn pending(job: &Job, tool: &ToolSpec, listing: Option<&Listing>, origin: &str, name: Option<&str>) -> Response {
     let mut body = accepted(job);
     merge(&mut body, (tool.accepted)(origin, job.request_id, job.created));

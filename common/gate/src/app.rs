@@ -1,4 +1,4 @@
-//! What every function shares: configuration, clock, tables, blobs and the chain; and who is calling.
+//! The state shared by every function (configuration, clock, tables, blobs, chain), and authentication of callers.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ use crate::jobs::{Engine, Queues};
 use crate::limits::{self, Class, Exhausted, StopSwitch, Subject};
 use crate::secrets::{self, ServiceKeys};
 
-/// The collaborators of a function that only reads.
+/// Everything that a function needs that only reads.
 #[derive(Clone)]
 pub struct App {
     pub config: Arc<Config>,
@@ -43,10 +43,10 @@ pub struct App {
     pub stop: StopSwitch,
     pub exhausted: Exhausted,
     pub exposure: Gauge,
-    /// Of the 402 answers of this process.
+    /// Rendered 402 templates of this process.
     pub forms: Forms,
     pub availability: availability::Known,
-    /// What is sold here.
+    /// Everything that is sold here.
     pub catalog: &'static Catalog,
 }
 
@@ -72,7 +72,7 @@ impl App {
         }
     }
 
-    /// What this app's tools work with.
+    /// The clients and stores that this app's tools use. An error if a configured provider is unknown.
     pub fn toolbox(&self, connections: &Connections, policy: FetchPolicy) -> Result<Toolbox, StoreError> {
         self.catalog.check_providers(&self.config.providers)?;
         let (db, blobs) = (self.db.clone(), self.blobs.clone());
@@ -83,7 +83,7 @@ impl App {
         Ok(Toolbox { index_queue, ..toolbox })
     }
 
-    /// What this deployment cannot do, as it was last published.
+    /// The tools that this deployment cannot run, each with what it lacks, as last published. Cached.
     pub async fn lacking(&self) -> Arc<Lacking> {
         self.availability.get(&self.db, &self.clock).await
     }
@@ -93,7 +93,7 @@ impl App {
         format!("{}{}", self.origin(&request.headers), request.uri.path())
     }
 
-    /// Where the service is, as a caller sees it: the configured origin, or the host the request names.
+    /// The service's origin: the configured one, or the request's `Host`.
     pub fn origin(&self, headers: &HeaderMap) -> String {
         if let Some(base) = &self.config.base_url {
             return base.clone();
@@ -102,15 +102,15 @@ impl App {
         format!("https://{}", host.unwrap_or("localhost"))
     }
 
-    /// Who is calling a free route that reads or changes what belongs to an agent: a wallet by its proof, or an access
-    /// token. The request counts against the caller's limit.
+    /// Authenticates the caller of a free route that reads or changes an agent's data: a wallet by its proof, or an access
+    /// token. The request counts against the caller's rate limit.
     pub async fn caller(&self, headers: &HeaderMap, needed: Scope) -> Result<Caller, ApiError> {
         let class = Class::of_free(needed);
         self.caller_counted(headers, needed, class, class).await
     }
 
-    /// Who is calling a route that stops spending, or that shows what there is to stop: a flood of other requests must not
-    /// keep an owner from it. A token's reads count as its others do.
+    /// Like [`App::caller`], for routes that stop spending or list what can be stopped. They have a rate limit of their
+    /// own, so that a flood of other requests cannot lock an owner out. Only a token's reads count as ordinary reads.
     pub async fn stopping_caller(&self, headers: &HeaderMap, needed: Scope) -> Result<Caller, ApiError> {
         let of_token = match needed {
             Scope::Read => Class::Read,
@@ -119,7 +119,7 @@ impl App {
         self.caller_counted(headers, needed, Class::Stop, of_token).await
     }
 
-    /// Counts the request against the class of wallets that prove themselves, or of tokens.
+    /// Counts against `class` for a wallet's proof, and against `of_token` for an access token.
     async fn caller_counted(
         &self,
         headers: &HeaderMap,
@@ -138,7 +138,7 @@ impl App {
         Ok(caller)
     }
 
-    /// Who is calling a route that no access token may call; `refusal` is what a token is told.
+    /// Authenticates the caller of a route that access tokens may not use. A token gets `refusal`.
     pub async fn wallet_caller(
         &self,
         headers: &HeaderMap,
@@ -148,12 +148,13 @@ impl App {
         self.caller(headers, needed).await?.wallet_only(refusal)
     }
 
-    /// Who is calling, if anything proves it; counted against no limit yet. A bad proof or token is an error wherever it is sent.
+    /// The caller, if the request has a proof or a token. No rate limit is counted. A bad proof or token is an error on
+    /// every route.
     pub async fn caller_if_proven(&self, headers: &HeaderMap, needed: Scope) -> Result<Option<Caller>, ApiError> {
         self.caller_of_call(headers, needed, Use::Once).await
     }
 
-    /// The same, where the proof may be good for more than one request.
+    /// Like [`App::caller_if_proven`], for proofs that are valid for more than one request (`used_for`).
     pub async fn caller_of_call(
         &self,
         headers: &HeaderMap,
@@ -182,12 +183,12 @@ impl App {
         Ok((Caller { agent, wallet: token.wallet, session: Session::Token(token.id) }, token))
     }
 
-    /// The agent platform whose token the request carries, if it is one's.
+    /// The agent platform (checkout) whose token the request carries, if any.
     pub fn platform(&self, headers: &HeaderMap) -> Result<Option<&Platform>, ApiError> {
         Ok(headers::bearer(headers)?.and_then(|secret| self.config.platforms.by_secret(secret)))
     }
 
-    /// A proof that came as the header's text, wherever it was sent, checked and used up.
+    /// Checks a proof given as text, not necessarily from the header, and uses it up.
     pub async fn proof(&self, header: &str, needed: Scope, named: Option<AgentName>) -> Result<Proof, ApiError> {
         self.used_proof(header, needed, named, Use::Once).await
     }
@@ -204,7 +205,7 @@ impl App {
         if !self.is_signed(&proof).await? {
             return Err(ApiError::InvalidProof(ProofError::Invalid));
         }
-        // Only a good proof is used up.
+        // A nonce is burned only for a valid proof.
         nonce::burn(&self.db, &proof, used_for).await?.map_err(ApiError::InvalidProof)?;
         Ok(proof)
     }
@@ -214,7 +215,7 @@ impl App {
         if proof.signed_by_key(service) {
             return Ok(true);
         }
-        // A contract wallet signs in its own way, and only the chain can tell.
+        // A contract wallet verifies its own signatures (EIP-1271), so the chain has to be asked.
         let source = Subject::source();
         limits::may_ask_chain(self, source)?;
         let asked = async {
@@ -231,7 +232,7 @@ impl App {
     }
 }
 
-/// A host header is the caller's text: only what can be a host is repeated.
+/// The `Host` header is untrusted: only something that looks like a host is repeated.
 fn is_host(text: &str) -> bool {
     text.len() <= 255 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte))
 }
@@ -266,32 +267,32 @@ pub async fn engine(
     Ok((engine, keys))
 }
 
-/// The deployed job queue.
+/// The queue of tool jobs.
 pub fn job_queue(config: &Config, connections: &Connections) -> Result<Arc<dyn Queue>, StoreError> {
     let url = config.aws.queue_url.as_deref().ok_or_else(|| StoreError::new("JOB_QUEUE_URL is not set"))?;
     Ok(Arc::new(SqsQueue::new(&connections.aws, url)))
 }
 
-/// The deployed queue of what the executor does, for functions that fill it.
+/// The queue of the executor's jobs, for functions that send to it.
 pub fn soul_queue(config: &Config, connections: &Connections) -> Result<Arc<dyn Queue>, StoreError> {
     let url = config.aws.soul_queue_url.as_deref().ok_or_else(|| StoreError::new("SOUL_QUEUE_URL is not set"))?;
     Ok(Arc::new(SqsQueue::new(&connections.aws, url)))
 }
 
-/// The deployed queue of events on their way to webhooks.
+/// The queue of events for webhooks.
 pub fn delivery_queue(config: &Config, connections: &Connections) -> Result<Arc<dyn Queue>, StoreError> {
     let url = config.aws.delivery_queue_url.as_deref();
     let url = url.ok_or_else(|| StoreError::new("DELIVERY_QUEUE_URL is not set"))?;
     Ok(Arc::new(SqsQueue::new(&connections.aws, url)))
 }
 
-/// The deployed queue of pages on their way into the index.
+/// The queue of pages to index.
 pub fn index_queue(config: &Config, connections: &Connections) -> Result<Arc<dyn Queue>, StoreError> {
     let url = config.aws.index_queue_url.as_deref().ok_or_else(|| StoreError::new("INDEX_QUEUE_URL is not set"))?;
     Ok(Arc::new(SqsQueue::new(&connections.aws, url)))
 }
 
-/// The configured way to put payments on chain.
+/// The configured settler: a facilitator, or our own relayer.
 pub async fn settler(app: &App, connections: &Connections, keys: &ServiceKeys) -> Result<Box<dyn Settler>, StoreError> {
     let (config, tags) = (&app.config, keys.settlements.clone());
     Ok(match &config.settlement {
@@ -311,7 +312,7 @@ pub async fn settler(app: &App, connections: &Connections, keys: &ServiceKeys) -
     })
 }
 
-/// The wallet that sellers are paid from.
+/// The wallet that pays sellers.
 pub async fn treasury(app: &App, connections: &Connections) -> Result<Treasury, StoreError> {
     let key = secrets::treasury_key(&app.config, &connections.signed).await?;
     Ok(Treasury::new(app.chain.clone(), app.db.clone(), key, FeeCap::of(&app.config)))

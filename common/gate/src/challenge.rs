@@ -1,11 +1,10 @@
 //! The 402 answer: one body and one header that serve every client.
 //!
-//! The body holds the product's own quote fields, `payment_request` and `context` for its SDKs, and `x402Version: 1`
-//! with `accepts` for x402 v1 clients; the header `PAYMENT-REQUIRED` is for x402 v2. Quote ids ride in `extra`, which v2
-//! clients echo without knowing us.
+//! The body has our own quote fields, `payment_request` and `context` for our SDKs, and `x402Version: 1` with `accepts` for
+//! x402 v1 clients. The header `PAYMENT-REQUIRED` is for x402 v2. The quote id is in `extra`, which v2 clients echo.
 //!
-//! A 402 is answered more often than anything else, and most of it never changes. So each tool's answer is rendered once,
-//! with placeholders for what does change ([`Word`]), and cut at them ([`Form`]): an answer is then put together of pieces.
+//! The 402 is the most frequent answer, and most of it never changes. So each tool's answer is rendered once, with
+//! placeholders for the parts that change ([`Word`]), and split at them ([`Form`]). An answer is then the pieces joined.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -26,18 +25,18 @@ use tools::spec::ToolSpec;
 
 use super::order::Listing;
 
-/// Longest value of that header (contract §1.2): clients echo all of it in their payment, and a gateway takes 10 KB of
-/// headers.
+/// Longest value of the `PAYMENT-REQUIRED` header, in bytes. Clients echo all of it in their payment, and a gateway accepts
+/// 10 KB of headers.
 const MAX_HEADER_BYTES: usize = 3 * 1024;
-/// So much of a seller's description is in a 402: with escapes of six bytes a letter, an echo of it still fits.
+/// How much of a seller's description goes into a 402. Even with six bytes per escaped letter, a client's echo of it fits.
 const MAX_SUMMARY_BYTES: usize = 600;
 
 pub const PAYMENT_REQUIRED: HeaderName = HeaderName::from_static("payment-required");
 
-/// Stock clients refuse to pay more than this without their owner's word.
+/// Stock x402 clients refuse to pay more than this without a setting by their owner.
 const CLIENT_DEFAULT_CAP: Usdc = Usdc::from_micro(1_000_000);
 
-/// A price for one request, ready to be shown.
+/// A price for one request.
 pub struct Offer<'a> {
     pub config: &'a Config,
     pub forms: &'a Forms,
@@ -47,7 +46,7 @@ pub struct Offer<'a> {
     pub resource: &'a str,
     pub quote: Quote,
     pub quote_id: &'a str,
-    /// What the caller could spend before this quote, if it is known who calls.
+    /// The caller's spendable credits before this quote, if the caller is known.
     pub credits_balance: Option<Usdc>,
 }
 
@@ -59,7 +58,7 @@ impl Offer<'_> {
         response(form.unpaid.fill(&words), form.header(self.config, self.tool, &words))
     }
 
-    /// 402 for a payment that was refused, with the terms under which a new one is taken.
+    /// 402 for a refused payment, with the terms for a new one.
     pub fn refused(&self, reason: Reason, context: &PaymentContext) -> Response {
         let words = self.words(reason.as_str());
         let mut body = json!({
@@ -72,7 +71,7 @@ impl Offer<'_> {
         });
         let mut members = members(self.config, self.tool, |word| words.value(word));
         merge(&mut members, context.members());
-        // The quote to use from now on, not the one that failed.
+        // The new quote, not the one that failed.
         members["quote_id"] = json!(self.quote_id);
         merge(&mut body, members);
         let header = self.forms.of(self.config, self.tool).header(self.config, self.tool, &words);
@@ -83,7 +82,7 @@ impl Offer<'_> {
         self.listing.map_or(self.tool.title, |listing| &listing.title)
     }
 
-    /// What a seller wrote is longer than a header may be; the whole of it is on the soul's page.
+    /// A seller's description is cut to what fits in a header. The soul's page has all of it.
     fn summary(&self) -> &str {
         match self.listing {
             Some(listing) => &listing.summary[..listing.summary.floor_char_boundary(MAX_SUMMARY_BYTES)],
@@ -104,7 +103,7 @@ impl Offer<'_> {
         };
         if let Some(kept) = self.listing.map(|listing| listing.kept_up_to).filter(|kept| *kept > Usdc::ZERO) {
             message.push_str(&format!(
-                "; if the work fails, the price comes back as credits less what it used up of paid tools and model, at most \
+                "; if the work fails, you get the price back as credits, less paid tools and model calls used, at most \
                  {kept}"
             ));
         }
@@ -136,7 +135,7 @@ impl Offer<'_> {
         context
     }
 
-    /// What this offer puts in place of the words. `error` is why there is an offer at all.
+    /// The values of the placeholders in this offer. `error` is the reason for the 402.
     fn words(&self, error: &str) -> Words {
         let remaining = self.quote.remaining();
         let expires = self.quote.expires.to_string();
@@ -162,12 +161,12 @@ fn response(body: String, header: String) -> Response {
     response
 }
 
-/// What differs between two answers about one tool. Everything else is the same for as long as the process lives.
+/// A part that differs between two 402 answers for one tool. Everything else is constant for the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Word {
     Message,
     QuoteId,
-    /// What is to be signed for, as a decimal.
+    /// The amount to sign for, in USDC as a decimal.
     Amount,
     /// The same in the token's atomic unit.
     Micro,
@@ -191,7 +190,7 @@ impl Word {
         Word::Error,
     ];
 
-    /// The value that stands for it in a form, as no text of a tool reads.
+    /// The placeholder of this word in a form. No tool's text contains it.
     fn placeholder(self) -> Value {
         json!(format!("{BEFORE_WORD}{}{AFTER_WORD}", self as usize))
     }
@@ -200,7 +199,7 @@ impl Word {
 const BEFORE_WORD: &str = "<word ";
 const AFTER_WORD: &str = ">";
 
-/// The JSON of each word.
+/// The JSON of each word, by its index.
 struct Words([String; Word::ALL.len()]);
 
 impl Words {
@@ -225,7 +224,7 @@ fn unpaid(config: &Config, tool: &ToolSpec, word: impl Fn(Word) -> Value) -> Val
     body
 }
 
-/// The terms, as every 402 body has them.
+/// The payment terms, which every 402 body has.
 fn members(config: &Config, tool: &ToolSpec, word: impl Fn(Word) -> Value) -> Value {
     let chain = &config.chain;
     let (pay_to, asset) = (config.payments.pay_to.to_string(), chain.token.address.to_string());
@@ -259,7 +258,7 @@ fn members(config: &Config, tool: &ToolSpec, word: impl Fn(Word) -> Value) -> Va
     })
 }
 
-/// What the header says, with a description of how the call is made or without.
+/// The content of the `PAYMENT-REQUIRED` header. `bazaar` describes how to call the tool.
 fn challenge(config: &Config, bazaar: Option<Value>, word: impl Fn(Word) -> Value) -> Value {
     let chain = &config.chain;
     json!({
@@ -279,11 +278,12 @@ fn challenge(config: &Config, bazaar: Option<Value>, word: impl Fn(Word) -> Valu
     })
 }
 
-/// How a call is described in the header: where the seller's own words are long, the description gives way.
+/// How fully the header describes the call, from most to least. The first one that fits is used: a seller's long texts
+/// leave less room.
 const WAYS: [fn(&ToolSpec) -> Option<Value>; 3] =
     [|tool| Some(bazaar::http(tool)), |tool| Some(bazaar::http_brief(tool)), |_| None];
 
-/// The forms of one deployment's answers, each made when its tool is first asked for.
+/// The 402 templates of one deployment, each made on first use.
 #[derive(Clone, Default)]
 pub struct Forms(Arc<Mutex<HashMap<&'static str, Arc<Form>>>>);
 
@@ -294,7 +294,7 @@ impl Forms {
     }
 }
 
-/// The answers about one tool with the words left out.
+/// One tool's templates.
 struct Form {
     unpaid: Pieces,
     headers: [OnceLock<Header>; WAYS.len()],
@@ -305,7 +305,7 @@ impl Form {
         Form { unpaid: Pieces::of(&unpaid(config, tool, Word::placeholder)), headers: Default::default() }
     }
 
-    /// The header's value: the most that fits is said of how the call is made.
+    /// The header's value, with the fullest description of the call that fits.
     fn header(&self, config: &Config, tool: &ToolSpec, words: &Words) -> String {
         let made = self.headers.iter().zip(WAYS).map(|(header, way)| {
             header.get_or_init(|| Header::of(&challenge(config, way(tool), Word::placeholder))).fill(words)
@@ -321,7 +321,7 @@ impl Form {
     }
 }
 
-/// JSON cut where words belong: after each piece comes its word.
+/// JSON split at its placeholders: each piece is followed by its word.
 struct Pieces(Vec<(Box<str>, Option<Word>)>);
 
 impl Pieces {
@@ -338,7 +338,7 @@ impl Pieces {
         Pieces(pieces)
     }
 
-    /// The placeholders in a text, and where each begins.
+    /// The placeholders in a text, with their positions.
     fn words_in(text: &str) -> Vec<(usize, Word)> {
         let places = Word::ALL.iter().flat_map(|word| {
             let placeholder = word.placeholder().to_string();
@@ -363,8 +363,8 @@ impl Pieces {
     }
 }
 
-/// JSON in base64, cut where words belong. Most of it is one piece without words, which is encoded beforehand. For that it
-/// has to begin at a multiple of three bytes: spaces, which JSON may have anywhere between its tokens, move it there.
+/// JSON in base64, split at its placeholders. The longest piece without placeholders is encoded beforehand. It must start
+/// at a multiple of three bytes, so spaces are inserted before it (JSON allows them between tokens).
 struct Header {
     before: Pieces,
     encoded: Box<str>,
@@ -385,7 +385,7 @@ impl Header {
 
     fn fill(&self, words: &Words) -> String {
         let mut before = self.before.fill(words);
-        // Behind the first brace.
+        // After the opening brace.
         before.insert_str(before.len().min(1), &"  "[..(3 - before.len() % 3) % 3]);
         let after = self.after.fill(words);
         let mut header = String::with_capacity((before.len() + after.len()) / 3 * 4 + self.encoded.len() + 8);
@@ -396,7 +396,7 @@ impl Header {
     }
 }
 
-/// What clients may use beside the payment itself.
+/// The x402 extensions offered.
 fn extensions(bazaar: Option<Value>) -> Value {
     let mut extensions = json!({PAYMENT_IDENTIFIER: payment_identifier()});
     if let Some(bazaar) = bazaar {
@@ -405,7 +405,7 @@ fn extensions(bazaar: Option<Value>) -> Value {
     extensions
 }
 
-/// Says that a payment may carry a name of its caller's: clients send one only where it is offered.
+/// Offers the payment identifier extension: clients send an identifier only where it is offered.
 fn payment_identifier() -> Value {
     json!({
         "info": {"required": false},
@@ -440,7 +440,7 @@ mod tests {
             .unwrap()
     }
 
-    /// Sellers' words, from none to what no header has room for.
+    /// Listings with descriptions from none to more than a header can hold.
     fn listings() -> Vec<Option<Listing>> {
         let of = |summary: &str| Listing {
             soul: "counter".to_owned(),
@@ -461,7 +461,7 @@ mod tests {
         [None, Some(of("Words\u{0} \"counted\" \\ \u{2028}")), Some(of(&long)), Some(of(&"\u{1}".repeat(1000)))].into()
     }
 
-    /// A client echoes the header in its payment, and some escape every letter that is not ASCII.
+    /// A client echoes the header in its payment, and some clients escape every non-ASCII letter.
     #[test]
     fn a_long_description_can_be_paid_for() {
         let (config, forms) = (config(), Forms::default());
@@ -493,9 +493,9 @@ mod tests {
         }
     }
 
-    /// Every answer that is put together of pieces is the one that is rendered whole.
+    /// Joined pieces equal the answer rendered whole.
     #[test]
-    fn an_answer_of_pieces_says_what_a_rendered_one_says() {
+    fn joined_pieces_equal_the_answer_rendered_whole() {
         let (config, forms) = (config(), Forms::default());
         let resources = [
             "https://api.example.com/v1/tools/search",
@@ -539,7 +539,7 @@ mod tests {
                         WAYS.iter().position(|way| said == challenge(&config, way(tool), |word| words.value(word)));
                     let way = way.unwrap_or_else(|| panic!("{}: {said}", tool.name));
                     lengths[way] += 1;
-                    // Sellers' words have no control characters where they are stored.
+                    // Stored seller texts have no control characters, so the last case is only a test.
                     assert!(header.len() <= MAX_HEADER_BYTES || way == WAYS.len() - 1, "{}", tool.name);
                     assert!(way == 0 || listing.is_some(), "{} has too long a summary", tool.name);
                 }

@@ -1,5 +1,5 @@
-//! A call that completes a checkout session (`market::checkout`): priced when the session is made, and claimed together
-//! with it, so that a session is completed by one payment, and a payment completes one session.
+//! A call that completes a checkout session (`market::checkout`). It is priced when the session is created, and the session
+//! is completed in the transaction of the claim. So one payment completes one session.
 
 use std::time::Duration;
 
@@ -15,32 +15,32 @@ use super::Gate;
 use super::order::{Call, Order};
 use crate::jobs::job::Ordered;
 
-/// The session a call completes.
+/// The session that a call completes.
 pub struct CheckoutBinding {
     pub ordered: Ordered,
-    /// Takes the session. Written with the claim, and if it is refused, nothing is claimed.
+    /// The write that completes the session. It is part of the claim: if its condition fails, nothing is claimed.
     pub taken: Option<Write>,
 }
 
 impl CheckoutBinding {
-    /// What quotes and payments are bound to: the call's own digest, in this session.
+    /// The digest that quotes and payments are bound to: the call's own digest within this session.
     pub(super) fn bind(&self, body: &[u8; 32]) -> [u8; 32] {
         sha256_parts(&[b"checkout", self.ordered.session.as_bytes(), body])
     }
 }
 
-/// A price for a session.
+/// The price of a session.
 pub struct Priced {
     /// micro-USDC
     pub amount: Usdc,
     /// The quote's token.
     pub quote: String,
-    /// The job that is bought with it.
+    /// The job that the quote buys.
     pub request_id: RequestId,
 }
 
 impl Gate {
-    /// Validates what a session asks for, and quotes it for as long as the session lives. Nothing is written.
+    /// Validates what a session asks for, and quotes it for `validity`. Writes nothing.
     pub async fn price(
         &self,
         call: &Call<'_>,
@@ -49,7 +49,7 @@ impl Gate {
     ) -> Result<Priced, ApiError> {
         let order = Order::read(call, None, &self.fetch_policy)?.in_checkout(Some(binding));
         self.check_open(&order).await?;
-        // Today's terms: a session makes a quote of its own.
+        // A session makes a quote of its own, at today's terms.
         if order.is_quoted() {
             return Err(ApiError::InvalidQuote);
         }

@@ -1,9 +1,9 @@
-//! What a claim changes: the writes of its transaction, each with what it is for, so that a refusal can be understood.
+//! The writes of a claim, each labelled with its purpose, so that a refused transaction can be explained.
 
 use platform::store::db::Item;
 use platform::store::{Write, WriteError};
 
-/// What a write of the claim is for.
+/// The purpose of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClaimPart {
     Payment,
@@ -11,10 +11,10 @@ pub enum ClaimPart {
     Receipt,
     Day,
     Account,
-    /// The entry of the credits, and the end of their hold.
+    /// The credits' ledger entry, and the end of their hold.
     Credits,
     Name,
-    /// This version of a soul's text, which nobody pays for twice.
+    /// This version of a soul's text. No agent pays for it twice.
     Text,
     Rate,
     Exposure,
@@ -23,7 +23,7 @@ pub enum ClaimPart {
     Session,
 }
 
-/// The writes, in the order in which their refusals count: the first that refused says why.
+/// The writes in order of priority: the first one that was refused is the reason.
 #[derive(Debug, Default)]
 pub struct ClaimWrites {
     parts: Vec<ClaimPart>,
@@ -40,7 +40,7 @@ impl ClaimWrites {
         &self.writes
     }
 
-    /// The part that refused, and the item that stood in its way, if there was one.
+    /// The first refused write, and the item that made its condition fail, if there was one.
     pub fn refused_by(&self, refusal: &WriteError) -> Option<(ClaimPart, Option<Item>)> {
         let refused = |(index, part): (usize, &ClaimPart)| Some((*part, refusal.refused(index)?.old.clone()));
         self.parts.iter().enumerate().find_map(refused)

@@ -1,4 +1,4 @@
-//! The claim: everything a purchase changes, in one transaction; and what each refusal of it means.
+//! The claim: everything a purchase changes, in one transaction, and how each refusal of it is handled.
 
 use axum::response::Response;
 use base::clock::Timestamp;
@@ -33,26 +33,26 @@ use crate::jobs::store;
 use crate::limits::{self, Class, RateLimitSlot, Subject};
 use crate::work::Usage;
 
-/// A queued job whose message was lost is found by the sweeper after this long.
+/// The sweeper looks for a queued job after this long, in case its message was lost.
 const QUEUE_PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
-/// How often a claim is made anew because something it was judged by changed meanwhile.
+/// How many times a claim is tried again because the account or an idempotency key changed in the meantime.
 const CLAIM_RETRIES: u32 = 10;
 
-/// A purchase that was judged good and is to be claimed.
+/// A purchase that was judged good and can be claimed.
 pub struct Sale<'a> {
     order: &'a Order<'a>,
     agent: AgentId,
     wallet: Address,
     token: Option<TokenId>,
     quote: Option<Quote>,
-    /// The signed payment, and who is known to have signed it.
+    /// The signed payment, and how its signer was recognised.
     payment: Option<(&'a Payment, Signer)>,
-    /// The transaction that moved the money already.
+    /// The transaction that already moved the money.
     paid: Option<String>,
 }
 
 impl<'a> Sale<'a> {
-    /// Paid with a signature, and perhaps with credits that its quote holds.
+    /// Paid with a signature, and with the credits that its quote holds, if any.
     pub fn signed(order: &'a Order<'a>, payment: &'a Payment, signer: Signer, quote: Option<Quote>) -> Sale<'a> {
         let wallet = payment.authorization.from;
         let token = order.caller.as_ref().and_then(Caller::token);
@@ -74,7 +74,7 @@ impl<'a> Sale<'a> {
         self.quote.map_or(self.order.price, |quote| quote.amount)
     }
 
-    /// What of the price comes from credits, and whether a hold has them.
+    /// The part of the price that credits pay, in micro-USDC.
     fn credits(&self) -> Usdc {
         match self.payment {
             Some(_) => self.quote.map_or(Usdc::ZERO, |quote| quote.credits),
@@ -91,7 +91,7 @@ impl<'a> Sale<'a> {
         let counted = match self.payment {
             _ if self.order.tool.sells_credits => Usdc::ZERO,
             Some(_) => price.checked_sub(self.credits()).unwrap_or_default(),
-            // Credits count where a token spends them (contract §1.8).
+            // Credits count against the day's budget only when a token spends them.
             None => self.token.map_or(Usdc::ZERO, |_| price),
         };
         Proposed { agent: self.agent, token: self.token, price, counted }
@@ -99,10 +99,10 @@ impl<'a> Sale<'a> {
 }
 
 impl Gate {
-    /// Claims a purchase, and brings its job as far as its caller waits for.
+    /// Claims a purchase, then runs or queues its job and answers.
     pub(super) async fn claim(&self, sale: Sale<'_>) -> Result<Response, ApiError> {
         let order = sale.order;
-        // Money that is here already is honoured: the work fails, and it is paid back.
+        // If the money is here already, the call goes on: the work fails and the price is credited back.
         if sale.paid.is_none() {
             self.check_open(order).await?;
         }
@@ -115,7 +115,7 @@ impl Gate {
         if let Some(reason) = stopped? {
             return Err(ApiError::ServicePaused(reason));
         }
-        // Only for what the answer says, and to spare a transaction that cannot succeed: the claim does the counting.
+        // A hint only, for the headers and to skip a transaction that cannot succeed. The claim itself counts exactly.
         let used = used.ok();
         if used.is_some_and(|used| turn.is_over(used)) {
             return self.copy_or(&sale, turn.refusal()).await;
@@ -126,7 +126,7 @@ impl Gate {
         let mut overlap = sale.paid.is_none()
             && sale.payment.is_some()
             && !order.tool.sells_credits
-            // A seller's work begins with the money.
+            // A seller's work starts only after settlement.
             && order.listing.is_none()
             && order.binding.is_none()
             && policy::may_overlap(sale.price(), policy::room(&account, payments), payments)
@@ -135,7 +135,7 @@ impl Gate {
             let judged = self.check_policy(order, &account, sale.agent, sale.price(), true).await;
             let (judged, approval) = match judged {
                 Ok(judged) => judged,
-                // A copy of this very call may have used the approval a moment ago.
+                // A concurrent copy of this call may have used the approval.
                 Err(refused @ ApiError::ApprovalInvalid(_)) => return self.copy_or(&sale, refused).await,
                 Err(refused) => return Err(refused),
             };
@@ -168,7 +168,7 @@ impl Gate {
             };
             match part {
                 ClaimPart::Payment => {
-                    // A copy of this payment was faster.
+                    // A concurrent copy of this payment was faster.
                     let old = old.ok_or_else(|| StoreError::new("a claim vanished while it was read"))?;
                     let Some((payment, signer)) = sale.payment else { return Err(ApiError::InvalidQuote) };
                     return self.repeat(order, payment, signer, &db::parse(old)?).await;
@@ -196,16 +196,16 @@ impl Gate {
                 }
                 ClaimPart::Rate => return self.copy_or(&sale, turn.refusal()).await,
                 ClaimPart::Approval => return self.copy_or(&sale, approval_was_used()).await,
-                // It was changed, cancelled or completed meanwhile.
+                // The session was changed, cancelled or completed in the meantime.
                 ClaimPart::Session => return self.copy_or(&sale, ApiError::InvalidQuote).await,
-                // Too much of this payer is unsettled: money first.
+                // This payer has too much unsettled work: settle first, then work.
                 ClaimPart::Exposure => overlap = false,
             }
         }
         Err(ApiError::Unavailable(StoreError::new("the account changes faster than a claim can be made")))
     }
 
-    /// Everything a purchase changes.
+    /// All writes of a purchase.
     fn claim_writes(
         &self,
         sale: &Sale<'_>,
@@ -220,7 +220,7 @@ impl Gate {
         let purchase = order.purchase_digest();
         if let Some((payment, _)) = sale.payment {
             let authorization = &payment.authorization;
-            // However soon the job is forgotten: its payment is remembered.
+            // A claim is kept for the full retention, even if the job is deleted sooner.
             let keep_until = now.plus(RETENTION).secs();
             let claim = Claim::new(authorization, &config.chain, purchase, job.request_id, now, keep_until);
             all.add(ClaimPart::Payment, claim::put(db, &claim, authorization, &config.chain)?);
@@ -238,7 +238,7 @@ impl Gate {
         if let Some(name) = call_name(order, sale.payment.map(|(payment, _)| payment), sale.agent) {
             all.add(ClaimPart::Name, idempotency::take(db, name, job.request_id, purchase, dead.name, now)?);
         }
-        // Of any number of purchases of one text at once, one pays.
+        // Concurrent purchases of one text: only one pays.
         if let Some(listing) = order.listing.filter(|listing| listing.service.is_none()) {
             let name = format!("{}#{}", listing.soul, listing.terms);
             let name = IdempotencyKey { agent: sale.agent, tool: "text", name: &name };
@@ -253,11 +253,11 @@ impl Gate {
         Ok(all)
     }
 
-    /// The claim is made: work, or have it done, and answer.
+    /// After the claim: work, or queue the work, and answer.
     async fn claimed(&self, sale: &Sale<'_>, job: Job, account: &Account) -> Result<Response, ApiError> {
         let order = sale.order;
         let request_id = job.request_id;
-        // The owner is warned while the work goes on, so that nobody waits for it.
+        // The owner is warned while the work runs, so the warning adds no delay.
         let (agent, charge) = (job.agent, job.charge.clone());
         let warning = self.warn_of_budget(agent, &charge, account);
         let job = match order.tool.answer {
@@ -270,7 +270,8 @@ impl Gate {
         self.answer(order, sale.payment.map(|(payment, _)| payment), &job, false).await
     }
 
-    /// The account refused: its rules were changed, or its credits were spent, since it was read.
+    /// The account's condition failed: its rules changed, or its credits were spent, since it was read. Returns the account
+    /// to claim with, or the refusal.
     async fn again(&self, sale: &Sale<'_>, before: &Account) -> Result<Account, ApiError> {
         let db = &self.app.db;
         let now = self.account(sale.agent).await?;
@@ -286,14 +287,14 @@ impl Gate {
         if now.credits >= sale.credits() {
             return Ok(now);
         }
-        // Quotes that have expired may still hold what is missing.
+        // Expired quotes may still hold the missing credits.
         if now.reserved > Usdc::ZERO && hold::release(db, sale.agent, false, self.app.clock.now()).await? > Usdc::ZERO {
             return Ok(self.account(sale.agent).await?);
         }
         Err(self.insufficient(sale.order, sale.price(), &now))
     }
 
-    /// The answer to the same payment or the same name, if a copy of the call was faster; the refusal otherwise.
+    /// Replays the same payment or idempotency key if a copy of the call was faster; otherwise returns `refusal`.
     async fn copy_or(&self, sale: &Sale<'_>, refusal: ApiError) -> Result<Response, ApiError> {
         let payment = sale.payment.map(|(payment, _)| payment);
         if let Some((payment, signer)) = sale.payment
@@ -305,19 +306,19 @@ impl Gate {
         self.answer_named(sale.order, payment, Some(&caller)).await?.ok_or(refusal)
     }
 
-    /// There is a job of this id: it was bought with the same quote.
+    /// A job with this id exists: it was bought with the same quote.
     async fn bought_before(&self, sale: &Sale<'_>, request_id: RequestId) -> Result<Response, ApiError> {
         let job = self.wait(request_id, sale.order.tool.answer).await?;
         match job {
             Some(job) if job.agent == sale.agent && job.payment.is_none() && sale.payment.is_none() => {
                 self.answer(sale.order, None, &job, true).await
             }
-            // A copy under the same name may have used it.
+            // A copy with the same idempotency key may have bought it.
             _ => self.copy_or(sale, ApiError::InvalidQuote).await,
         }
     }
 
-    /// The call's name was taken, perhaps by a purchase that came to nothing.
+    /// The idempotency key was taken in the meantime, perhaps by a purchase that failed.
     async fn used_meanwhile(&self, sale: &Sale<'_>) -> Result<UsedKey, ApiError> {
         let payment = sale.payment.map(|(payment, _)| payment);
         let caller = Caller::by_payment(sale.wallet);
@@ -337,7 +338,7 @@ impl Gate {
         }
     }
 
-    /// This version of the text was bought already, perhaps by a purchase that came to nothing.
+    /// This version of the text was bought in the meantime, perhaps by a purchase that failed.
     async fn bought_meanwhile(&self, order: &Order<'_>, bought: &idempotency::KeyRecord) -> Result<UsedKey, ApiError> {
         match self.wait(bought.request_id, order.tool.answer).await? {
             Some(job) if job.outcome == Some(Outcome::Failed) || came_to_nothing(&job) => {
@@ -349,7 +350,7 @@ impl Gate {
         }
     }
 
-    /// The job that a sale buys.
+    /// The id of the job that a sale buys.
     pub(super) fn request_id(&self, sale: &Sale<'_>) -> RequestId {
         match (sale.quote, sale.payment) {
             (Some(quote), _) => quote.request_id(),
@@ -362,7 +363,7 @@ impl Gate {
 
     fn new_job(&self, sale: &Sale<'_>, request_id: RequestId, overlap: bool, vouches: bool, now: Timestamp) -> Job {
         let order = sale.order;
-        // A direct call holds its job from the start; a queued one waits for a worker.
+        // A direct call leases its job from the start. A queued job waits for a worker.
         let direct = order.tool.answer == Answer::Direct;
         let patience = if direct { LEASE } else { QUEUE_PATIENCE };
         let is_paid = sale.paid.is_some() || sale.payment.is_none();
@@ -392,7 +393,7 @@ impl Gate {
                 token: sale.token,
             },
             ordered: order.binding.map(|binding| binding.ordered.clone()),
-            // A text that is bought is a sale, but no job of its seller's.
+            // The sale of a text is not a job for the seller.
             sold_by: sold.as_ref().filter(|sold| sold.service.is_some()).map(|sold| job::sold_by(&sold.soul, None)),
             sold,
             handed_until: None,
@@ -429,17 +430,17 @@ impl Gate {
     }
 }
 
-/// Purchases that came to nothing, whose places may be taken.
+/// Purchases that came to nothing. Their idempotency records may be overwritten.
 #[derive(Default)]
 struct Dead {
     name: Option<RequestId>,
     text: Option<RequestId>,
 }
 
-/// What a name that was taken leads to.
+/// The use of a taken idempotency key.
 enum UsedKey {
     Answer(Box<Response>),
-    /// To a purchase that came to nothing.
+    /// The key belongs to a purchase that came to nothing.
     Dead(RequestId),
 }
 
@@ -451,7 +452,7 @@ fn new_receipt(sale: &Sale<'_>, job: &Job, judged: Judged) -> Receipt {
         agent_id: job.agent,
         job_id: job.request_id,
         category: order.tool.category.to_owned(),
-        // What souls sell has one name on receipts, whether text or service (contract §19).
+        // Receipts use one subcategory for everything that souls sell, texts and services.
         subcategory: if order.listing.is_some() { "soul" } else { order.tool.name }.to_owned(),
         amount: job.price,
         credits: job.charge.credits,

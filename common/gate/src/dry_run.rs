@@ -1,6 +1,7 @@
-//! A dry run of a paid call (`X-Dry-Run: true`): the price, what would be charged and from what, and what the owner's rules
-//! say. Nothing is written, held, asked or charged. A signed payment counts as who calls, and its terms are judged. A call
-//! that has bought before, under its name or with its payment or quote, is told so: it would get the stored answer.
+//! Dry run of a paid call (`X-Dry-Run: true`): the price, what would be charged and from where, and what the owner's rules
+//! say. Nothing is written, held or charged, and no chain or facilitator is asked. A signed payment identifies the caller,
+//! and its terms are judged. A call that would only replay an earlier purchase (by idempotency key, payment or quote) gets
+//! that job as `stored_answer`.
 
 use axum::response::Response;
 use base::ids::{AgentId, RequestId};
@@ -53,7 +54,7 @@ impl Gate {
         match self.bought_already(order, payment).await {
             Ok(None) => {}
             Ok(Some(job)) => {
-                // Nothing is bought again: whatever the rules say now, the answer is the one of the first call.
+                // A replay: the current rules do not matter.
                 for member in ["from_credits_usdc", "to_sign_usdc"] {
                     body[member] = json!(Usdc::ZERO.to_string());
                 }
@@ -110,7 +111,7 @@ impl Gate {
         Ok(private_json(StatusCode::OK, &body))
     }
 
-    /// What this very call has bought before, if it has: by its name, its payment or its quote.
+    /// The job that this call bought before, found by idempotency key, payment or quote.
     async fn bought_already(&self, order: &Order<'_>, payment: Option<&Payment>) -> Result<Option<Job>, ApiError> {
         let mut request_id = self.named(order, payment, order.caller.as_ref()).await?;
         let is_named = request_id.is_some();
@@ -129,7 +130,7 @@ impl Gate {
         }
     }
 
-    /// The purchase that a quote paid from credits alone stands for.
+    /// The job id of a quote that is paid from credits alone.
     fn quoted(&self, order: &Order<'_>, payment: Option<&Payment>) -> Result<Option<RequestId>, ApiError> {
         let Some(caller) = order.spender() else { return Ok(None) };
         let token = match payment {
@@ -142,7 +143,7 @@ impl Gate {
         Ok(Some(quote.request_id()))
     }
 
-    /// What a payment shown before was claimed for.
+    /// The job that this payment was claimed for before.
     async fn claimed_by(&self, order: &Order<'_>, payment: &Payment) -> Result<Option<RequestId>, ApiError> {
         let (authorization, chain) = (&payment.authorization, &self.app.config.chain);
         let claim = claim::load(&self.app.db, authorization, chain).await?.filter(|claim| !claim.reopened);
@@ -156,7 +157,7 @@ impl Gate {
         Ok(Some(claim.request_id))
     }
 
-    /// What the action policy says, without asking anybody.
+    /// The action policy's verdict. Nobody is asked for approval.
     async fn policy_verdict(
         &self,
         order: &Order<'_>,
@@ -170,7 +171,7 @@ impl Gate {
         let Some(policy) = policy else { return Ok((json!({"verdict": "none"}), None)) };
         Ok(match policy.judge(order.tool, &order.input, order.price, self.app.clock.now()) {
             Verdict::Allow => (json!({"verdict": "allow"}), None),
-            // Held calls are accepted once somebody has said yes.
+            // A held call is accepted once it is approved.
             Verdict::Hold { rule } => (json!({"verdict": "require_approval", "rule": rule.id}), None),
             Verdict::Deny { rule } => {
                 (json!({"verdict": "deny", "rule": rule.id}), Some(ApiError::ActionDenied { rule: rule.id.clone() }))
@@ -178,7 +179,7 @@ impl Gate {
         })
     }
 
-    /// The first thing that would stand in the call's way, in the order of the paid leg.
+    /// The first refusal that the paid request would meet, in the order of its checks.
     async fn first_refusal(
         &self,
         order: &Order<'_>,
@@ -201,7 +202,7 @@ impl Gate {
     }
 }
 
-/// The body with the refusal a call would meet.
+/// The body, with the refusal that a real call would get.
 fn refused(mut body: Value, refusal: &ApiError) -> Response {
     body["would_be_accepted"] = json!(false);
     body["refusal"] = refusal.body();

@@ -1,11 +1,10 @@
-//! Requests under a name of the caller's own (`Idempotency-Key`): worked on once, and whoever repeats one gets the first
-//! answer, for two days. Here for what is free and changes something ([`once`]), for registrations
-//! (`marketplace::registration`) and for checkout sessions (`checkout::once`); paid calls keep their names with their jobs
-//! (`payments::idempotency`).
+//! Idempotency keys (`Idempotency-Key`) of free requests: a request runs once, and a retry gets the first answer for two
+//! days. Used for free changes ([`once`]), registrations (`marketplace::registration`) and checkout sessions
+//! (`checkout::once`). Paid calls store their keys with their jobs (`ledger::payments::idempotency`).
 //!
-//! The name is taken before the work and the answer kept after it. Whoever dies in between leaves a name that is taken
-//! over once nobody can be at work any more: so what is done under a name may be done twice by a crash, unless it is known
-//! by itself that it was done, and never by a repeat.
+//! The key is taken before the work and the answer is stored after it. After a crash in between, a retry takes the key over
+//! once `DEAD_AFTER` has passed. So a crash can make the work run twice, unless the work itself detects that it was done; a
+//! retry alone never can.
 
 use std::future::Future;
 use std::time::Duration;
@@ -23,52 +22,52 @@ use serde_json::{Map, Number, Value};
 
 use crate::app::App;
 
-/// Answers are kept for so long.
+/// How long answers are kept.
 const KEEP_SECS: i64 = 2 * 24 * 3600;
-/// No function that answers works longer on a request.
+/// No function works longer than this on a request, so after this an unfinished one has crashed.
 const DEAD_AFTER: Duration = Duration::from_secs(30);
 
-/// A name and what it stands for.
+/// A key, and the request it was used for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct KeyRecord {
-    /// SHA-256 of the body, as JSON means it.
+    /// SHA-256 of the canonical body ([`digest`]).
     #[serde(with = "serde_bytes")]
     body: Word,
     first: Timestamp,
     begun: Timestamp,
-    /// The first answer, once there is one: its status, and its JSON.
+    /// Status and JSON of the first answer, once there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     status: Option<u16>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     answer: Option<String>,
-    /// Unix seconds after which the row may go.
+    /// Unix seconds after which the row may be deleted.
     expires: i64,
 }
 
-/// A name that was taken, and is to be answered.
+/// A key that this request took and has to answer or release.
 pub struct Taken {
     key: Key,
-    /// When it was taken first: what is made under a name of another day is another thing.
+    /// When the key was first taken. The same key on another day makes another thing.
     pub first: Timestamp,
 }
 
-/// What a name leads to.
+/// The state of a key.
 pub enum IdempotencyState {
     Fresh(Taken),
-    /// Its first answer.
+    /// The first answer.
     Replay(StatusCode, String),
-    /// It stands for another body.
+    /// The key was used for another body.
     Reused,
-    /// Somebody is at work.
+    /// Another request is at work on it.
     InProgress,
 }
 
-/// What a body means: the same for bodies that differ only in how they are written.
+/// Digest of a body. Bodies that differ only in notation have the same digest.
 pub fn digest(body: &Map<String, Value>) -> Word {
     sha256(canonical_json(&meaning(&Value::Object(body.clone()))).as_bytes())
 }
 
-/// Takes the name that this key of the agents table is made of, or finds its answer.
+/// Takes the key of the agents table, or returns what it stands for.
 pub async fn begin(app: &App, key: Key, body: &Map<String, Value>) -> Result<IdempotencyState, StoreError> {
     let (table, now) = (&app.db.tables.agents, app.clock.now());
     let body = digest(body);
@@ -93,7 +92,7 @@ pub async fn begin(app: &App, key: Key, body: &Map<String, Value>) -> Result<Ide
     if now < old.begun.plus(DEAD_AFTER) {
         return Ok(IdempotencyState::InProgress);
     }
-    // Whoever began it is dead: it is begun again, by one of those who see that.
+    // The first request crashed. One of the retries takes the key over.
     let again = Write::update(table, key.clone(), "SET #begun = :now")
         .only_if("#begun = :before AND attribute_not_exists(#answer)")
         .bind("now", now)?
@@ -106,7 +105,7 @@ pub async fn begin(app: &App, key: Key, body: &Map<String, Value>) -> Result<Ide
 }
 
 impl Taken {
-    /// Keeps the answer.
+    /// Stores the answer.
     pub async fn answered(&self, app: &App, status: StatusCode, answer: &str) -> Result<(), StoreError> {
         let write = Write::update(&app.db.tables.agents, self.key.clone(), "SET #status = :status, #answer = :answer")
             .bind("status", status.as_u16())?
@@ -114,7 +113,7 @@ impl Taken {
         Ok(app.db.write(write).await.map(drop)?)
     }
 
-    /// Gives the name back: what it was for did not happen.
+    /// Releases the key: nothing was done.
     pub async fn release(&self, app: &App) -> Result<(), StoreError> {
         let write = Write::delete(&app.db.tables.agents, self.key.clone());
         Ok(app.db.write(write).await.map(drop)?)
@@ -125,14 +124,14 @@ impl Taken {
 pub struct Request<'a> {
     pub caller: &'a Caller,
     pub headers: &'a HeaderMap,
-    /// Method and path, as the route names them.
+    /// Method and path template of the route.
     pub route: &'static str,
     pub body: &'a Map<String, Value>,
-    /// A member of `data` that is shown once and never kept.
+    /// A member of `data` that is shown once and never stored.
     pub secret: Option<&'static str>,
 }
 
-/// Makes a change once under its name; without a name, simply makes it.
+/// Runs `change` once per idempotency key. Without a key, runs it every time. A failed change releases the key.
 pub async fn once(
     app: &App,
     request: Request<'_>,
@@ -163,14 +162,14 @@ pub async fn once(
             Ok(private_json(status, &answer))
         }
         Err(error) => {
-            // Nothing was changed: the name is free again.
+            // Nothing changed: the key is free again.
             taken.release(app).await?;
             Err(error)
         }
     }
 }
 
-/// JSON by what it means: 1.0 is 1. (`null` is something, and arrays have an order.)
+/// JSON reduced to its meaning: 1.0 becomes 1. (`null` differs from a missing member, and arrays keep their order.)
 fn meaning(value: &Value) -> Value {
     match value {
         Value::Number(number) => Value::Number(whole(number).unwrap_or_else(|| number.clone())),
@@ -182,7 +181,7 @@ fn meaning(value: &Value) -> Value {
 
 fn whole(number: &Number) -> Option<Number> {
     let float = number.as_f64().filter(|_| number.is_f64())?;
-    // Beyond 2^53 a float names more than one whole number.
+    // Above 2^53 a float stands for more than one integer.
     (float.fract() == 0.0 && float.abs() <= 9_007_199_254_740_992.0).then(|| Number::from(float as i64))
 }
 

@@ -1,29 +1,30 @@
-//! The gate: a paid call, from the request to the answer.
+//! A paid call, from the request to the answer.
 //!
 //! ```text
-//! read and validate ──► a name that was used: its stored answer, or 422
+//! read and validate ──► idempotency key was used: replay its answer, or 422
 //!        │
 //!        ▼
-//! the owner's rules ──► 403
+//! check the owner's rules ──► 403
 //!        │
 //!        ▼
-//! no payment: 402 with a quote (nothing is written; of a proven caller it is counted, and credits may be held)
+//! no payment: 402 with a quote (an anonymous caller costs no write; a proven one is counted and may get a hold on credits)
 //!        │
 //!        ▼
 //! judge the payment ──► refused: 402 with the reason (nothing is written)
-//!        │                └─ known before: its stored answer, or 409
+//!        │                └─ claimed before: replay its answer, or 409
 //!        ▼
-//! ask chain or facilitator whether it would go through; or look for credits
+//! simulate it (chain or facilitator), or check the credits
 //!        │
 //!        ▼
-//! claim, job, receipt, credits and counters in one transaction ──► somebody was faster: the stored answer
+//! write claim, job, receipt, credits and counters in one transaction ──► lost a race: replay the winner's answer
 //!        │
 //!        ▼
 //! direct: settle, work, answer        queued: send to the queue, answer 202
 //! ```
 //!
-//! Validation always comes before payment, and the claim before any work. [`order`] reads the call, [`rules`] asks the
-//! owner's rules, [`sale`] makes the claim.
+//! Validation always comes before payment, and the claim before any work. Start with [`Gate::call`]. `order` reads the
+//! call, `rules` checks the owner's rules, `claiming` makes the claim. `limits` has the rate limits, `jobs` what happens
+//! after the claim, `work` the model calls and programs that jobs run.
 
 pub mod answer;
 pub mod app;
@@ -87,31 +88,32 @@ use order::Order;
 pub use order::{Call, Listing, parse_body};
 use rules::Proposed;
 
-/// Largest body of a tool call (contract §0).
+/// Largest body of a tool call.
 pub const MAX_BODY_BYTES: usize = 1024 * 1024;
 
-/// For so long a payment without a quote alone leads to what a soul sold for it.
+/// How long after the purchase a payment without a quote still gets a replay of what a soul sold. Later, a replay needs
+/// proof of the buyer or the quote.
 const BARE_REPEAT: Duration = Duration::from_secs(120);
 
-/// Sells the tools of the catalog.
+/// Sells the tools of the catalog, and what souls sell.
 pub struct Gate {
     pub app: App,
     pub engine: Engine,
     pub quote_key: hmac::Key,
     pub fetch_policy: FetchPolicy,
-    /// Tells approvers of held calls.
+    /// Notifies approvers of held calls.
     pub notices: Notices,
 }
 
 impl Gate {
-    /// Answers a call of a paid tool.
+    /// Answers a call of a paid tool or listing.
     pub async fn call(&self, call: Call<'_>) -> Result<Response, ApiError> {
         self.call_in(call, None).await
     }
 
-    /// The same, perhaps to complete a checkout session.
+    /// Like [`Gate::call`]. With a `binding`, the call completes a checkout session.
     async fn call_in(&self, call: Call<'_>, binding: Option<&CheckoutBinding>) -> Result<Response, ApiError> {
-        // A proof is not needed here, but a bad one is never ignored.
+        // A proof is optional here, but an invalid one is always an error.
         let payment = wire::payment(call.headers).map_err(|wrong| ApiError::field(wrong.header, wrong.message));
         let used_for = match &payment {
             Ok(Some(_)) => Use::Pay(call.digest()),
@@ -120,7 +122,7 @@ impl Gate {
         };
         let caller = self.app.caller_of_call(call.headers, Scope::Read, used_for).await?;
         let payment = payment?;
-        // A text is bought without a body.
+        // Buying a soul's text needs no body, so an empty body is not a probe.
         let is_text = call.listing.is_some_and(|listing| listing.service.is_none());
         let probes = is_probe(call.headers, &call.body) && !is_text;
         let is_dry_run = headers::is_dry_run(call.headers)?;
@@ -149,7 +151,7 @@ impl Gate {
                     false => Box::pin(self.redeem(&order, &payment)).await?,
                 };
                 match &order.caller {
-                    // A fresh offer in place of an answer.
+                    // The answer is another offer: count it like a quote.
                     Some(caller) if answer.status() == StatusCode::PAYMENT_REQUIRED => self.count_quote(caller).await?,
                     _ => {}
                 }
@@ -165,7 +167,7 @@ impl Gate {
         }
     }
 
-    /// Refuses what its seller no longer sells, and what this deployment cannot do (contract §1.3).
+    /// Refuses a listing that is closed, and a tool that this deployment has no provider for.
     async fn check_open(&self, order: &Order<'_>) -> Result<(), ApiError> {
         order.check_open()?;
         self.check_able(order.tool, &order.input).await
@@ -176,12 +178,14 @@ impl Gate {
         missing.map_or(Ok(()), |what| Err(ApiError::NotConfigured { what }))
     }
 
-    /// Counts what a proven caller is told of a price: its proof was written down for it, and credits may be held.
+    /// Counts a price answer to a proven caller against the `quote` limit: it costs a write (the proof's nonce), and it may
+    /// hold credits.
     async fn count_quote(&self, caller: &Caller) -> Result<(), ApiError> {
         limits::take(&self.app, Subject::of(caller, Class::Quote), Class::Quote).await.map(drop)
     }
 
-    /// No bytes of body and no payment: somebody wants to know what this costs. Directories list what answers so.
+    /// Answers a request with neither body nor payment: a 402 with the tool's usual price. Directories of x402 services
+    /// list only endpoints that answer such a request.
     async fn probe(&self, call: &Call<'_>) -> Result<Response, ApiError> {
         let CallHeaders { max_cost, .. } = CallHeaders::read(call.headers)?;
         if let Some(listing) = call.listing {
@@ -203,8 +207,8 @@ impl Gate {
         Ok(Offer { config, forms, tool, listing, resource, quote, quote_id: &token, credits_balance: None }.unpaid())
     }
 
-    /// Refuses a call that names a quote for something else, where it is the quote that says what is sold: otherwise any
-    /// quote would buy anything at its own price.
+    /// If the listing's terms come from a quote, checks that the named quote is authentic and made for this purchase.
+    /// Without this check, any quote could buy anything at its own price.
     fn check_quoted(&self, order: &Order<'_>, payment: Option<&Payment>) -> Result<(), ApiError> {
         if !order.is_quoted() {
             return Ok(());
@@ -217,7 +221,7 @@ impl Gate {
         if fits { Ok(()) } else { Err(ApiError::QuoteMismatch) }
     }
 
-    /// A price for a call without payment. Credits of a caller that may spend them are held for it.
+    /// 402 with a price, for a call without payment. Holds credits if the caller may spend them.
     async fn quote(&self, order: &Order<'_>) -> Result<Response, ApiError> {
         let Some(caller) = &order.caller else {
             order.check_cap(order.price)?;
@@ -225,7 +229,7 @@ impl Gate {
             return Ok(self.offer(order, quote, None, |offer| offer.unpaid()));
         };
         let account = self.account(caller.agent).await?;
-        // The same quote again, if the caller names one that is still open: it may hold credits already.
+        // An open quote that the caller names is shown again: it may hold credits already.
         let open = match order.quote_id {
             Some(token) => self.redeem_quote(order, token, caller.agent).ok(),
             None => None,
@@ -248,7 +252,7 @@ impl Gate {
         Ok(self.offer(order, quote, balance, |offer| offer.unpaid()))
     }
 
-    /// An account as it stands, what it owes paid as far as it can.
+    /// Loads an account. Collects its debt first, as far as its credits go.
     async fn account(&self, agent: AgentId) -> Result<Account, StoreError> {
         let account = account::load(&self.app.db, agent).await?;
         match account.debt {
@@ -257,7 +261,8 @@ impl Gate {
         }
     }
 
-    /// The credits a quote to this caller may use.
+    /// The credits that a quote to this caller may use, in micro-USDC. If they do not cover the price, releases expired
+    /// holds.
     async fn spendable(&self, order: &Order<'_>, account: &Account) -> Result<Usdc, StoreError> {
         let Some(caller) = order.spender() else { return Ok(Usdc::ZERO) };
         let mut credits = account.spendable();
@@ -268,7 +273,7 @@ impl Gate {
         Ok(credits)
     }
 
-    /// A quote for which so many credits are held; without, if they were spent meanwhile.
+    /// A new quote with `credits` held for it. If they were spent in the meantime, the quote has no credits.
     async fn holding(&self, order: &Order<'_>, agent: AgentId, credits: Usdc) -> Result<Quote, ApiError> {
         let quote = self.quote_to_offer(order, Some(agent), order.quote_id)?;
         if credits == Usdc::ZERO {
@@ -279,8 +284,8 @@ impl Gate {
         Ok(if held { quote.with_credits(credits) } else { quote })
     }
 
-    /// A quote at the order's price. Terms that were quoted before are good as long as that quote, named by `token`, is: it
-    /// is shown again, and never renewed.
+    /// A quote at the order's price. If the order's terms come from a quote, returns that quote (named by `token`) while it
+    /// is open; it is never renewed.
     fn quote_to_offer(
         &self,
         order: &Order<'_>,
@@ -298,7 +303,7 @@ impl Gate {
         Ok(quote.under_terms(order.listing.map_or(0, |listing| listing.terms)))
     }
 
-    /// Shows an offer.
+    /// Renders an offer.
     fn offer(
         &self,
         order: &Order<'_>,
@@ -312,7 +317,7 @@ impl Gate {
         show(Offer { config, forms, tool, listing, resource, quote, quote_id: &token, credits_balance })
     }
 
-    /// 402 for a payment that is no good, with a fresh offer.
+    /// 402 for a refused payment, with a fresh offer.
     async fn refuse(
         &self,
         order: &Order<'_>,
@@ -322,7 +327,7 @@ impl Gate {
     ) -> Result<Response, ApiError> {
         self.check_able(order.tool, &order.input).await?;
         let context = self.context(order, payment, amount);
-        // A quote that was asked for by nobody in particular is anybody's; one for an agent is shown to its payer.
+        // A quote made for no agent fits anybody. A quote made for an agent is shown only to that agent, here the payer.
         let agent = order.agent().or_else(|| order.is_quoted().then(|| AgentId::of(payment.authorization.from)));
         let quote = self.quote_to_offer(order, agent, quote_token(order, Some(payment)))?;
         Ok(self.offer(order, quote, None, |offer| offer.refused(reason, &context)))
@@ -345,7 +350,7 @@ impl Gate {
         Quote::redeem(token, &self.quote_key, order.purchase(), payer, self.app.clock.now()).map_err(ApiError::from)
     }
 
-    /// A call with a signed payment. If the chain is asked and nothing is bought, that is counted.
+    /// A call with a signed payment. Counts against the `chain` limit if the chain was asked and nothing was bought.
     async fn redeem(&self, order: &Order<'_>, payment: &Payment) -> Result<Response, ApiError> {
         let mut asks = None;
         let answer = self.redeem_asking(order, payment, &mut asks).await;
@@ -355,8 +360,9 @@ impl Gate {
         answer
     }
 
-    /// Whose limit it counts against if the chain is asked about a payment for nothing: its source's, or, once that is used
-    /// up, the payer's own, if it has paid enough before. Where many share an address, one of them does not stop the others.
+    /// The subject whose `chain` limit counts a fruitless question about this payment: the source address. Once that limit
+    /// is used up, it is the payer, if it signed with its own key and has paid enough before. So one user of a shared
+    /// address cannot block the others.
     async fn may_ask_chain(&self, payer: AgentId, signer: Signer) -> Result<Subject, ApiError> {
         let source = Subject::source();
         let Err(refusal) = limits::may_ask_chain(&self.app, source) else { return Ok(source) };
@@ -370,7 +376,7 @@ impl Gate {
         limits::may_ask_chain(&self.app, Subject::Agent(payer)).map(|()| Subject::Agent(payer))
     }
 
-    /// `asks` is who asks the chain, as long as nothing came of it.
+    /// Sets `asks` to the subject that asked the chain, and clears it after a successful purchase.
     async fn redeem_asking(
         &self,
         order: &Order<'_>,
@@ -383,7 +389,7 @@ impl Gate {
         let (quote, terms) = match judged {
             Ok(judged) => judged,
             Err(refusal) => {
-                // What is no good now may have been good when it was claimed.
+                // It may have been valid when it was claimed.
                 if let Some(answer) = self.answer_known(order, payment, signer).await? {
                     return Ok(answer);
                 }
@@ -396,7 +402,7 @@ impl Gate {
         let amount = quote.map_or(order.price, |quote| quote.remaining());
         match self.may_ask_chain(AgentId::of(authorization.from), signer).await {
             Ok(subject) => *asks = Some(subject),
-            // What was bought is told without a question.
+            // The limit is used up, but a replay needs no question to the chain.
             Err(refusal) => return self.answer_known(order, payment, signer).await?.ok_or(refusal),
         }
         if signer == Signer::Unknown {
@@ -408,7 +414,7 @@ impl Gate {
         }
         let sale = Sale::signed(order, payment, signer, quote);
         if signer == Signer::Key {
-            // The signature proves the payer as well as a proof would.
+            // The signature proves the payer as well as an agent proof does.
             let payer = self.payer(payment);
             if let Some(answer) = self.answer_named(order, Some(payment), Some(&payer)).await? {
                 return Ok(answer);
@@ -425,7 +431,7 @@ impl Gate {
                 return answer;
             }
             (Verdict::Unknown(cause), _) => {
-                // What was bought is told while nobody can say more of the payment.
+                // The chain gives no answer now, but a replay does not need one.
                 let answer = self.answer_known(order, payment, signer).await?;
                 return answer.ok_or_else(|| self.could_not_check(order, payment, amount, &cause));
             }
@@ -433,7 +439,7 @@ impl Gate {
                 if let Some(answer) = self.answer_known(order, payment, signer).await? {
                     return Ok(answer);
                 }
-                // A stranger broadcast it, and the money is here: it is honoured, once, while it is fresh.
+                // Somebody else broadcast the transfer and the money is here. Honour it once, while it is fresh.
                 if self.may_honour(payment, signer).await? {
                     return Box::pin(self.claim(sale.paid_in(transaction))).await;
                 }
@@ -450,9 +456,9 @@ impl Gate {
         }
     }
 
-    /// Everything about a payment that can be judged without asking anybody: the quote it is for, and whether its terms
-    /// are met. What came too late, the authorization or the quote, is not refused here yet: it may have been broadcast
-    /// in time.
+    /// Everything about a payment that can be judged without a request: its quote, and whether it meets the terms. Lateness
+    /// (an expired authorization or quote) comes back in the inner result and is not refused here: the payment may have
+    /// been broadcast in time.
     fn judge(&self, order: &Order<'_>, payment: &Payment) -> Result<(Option<Quote>, Result<(), Refusal>), Refusal> {
         let config = &self.app.config;
         let now = self.app.clock.now();
@@ -461,7 +467,7 @@ impl Gate {
         if order.named.is_some_and(|named| named.agent() != payer) {
             return Err(Refusal::Reason(Reason::PayerMismatch));
         }
-        // Made for one quote and shown for another: it was mixed up.
+        // Made for one quote and sent with another.
         if order.quote_id.zip(payment.quote_id.as_deref()).is_some_and(|(named, made_for)| named != made_for) {
             return Err(Refusal::Error(ApiError::QuoteMismatch));
         }
@@ -484,8 +490,8 @@ impl Gate {
         }
     }
 
-    /// A payment of nothing: the quote's credits pay for everything. Its bytes are the same on every call, so what is
-    /// redeemed is the quote, and who may redeem it is who can prove to be its agent (contract §1.5).
+    /// A payment of zero: the quote's credits cover the whole price. Its bytes are the same on every call, so the quote is
+    /// what is redeemed, and only by a caller that proves to be the quote's agent.
     async fn redeem_credits(&self, order: &Order<'_>, payment: &Payment) -> Result<Response, ApiError> {
         let refuse = || self.refuse(order, payment, order.price, Reason::ZeroCostNotAllowed);
         let (Some(caller), Some(token)) = (order.spender(), quote_token(order, Some(payment))) else {
@@ -508,7 +514,7 @@ impl Gate {
         Box::pin(self.claim(Sale::from_credits(order, caller, Some(quote)))).await
     }
 
-    /// A call of an access token: paid from credits, at once.
+    /// A call with an access token: paid from credits at once.
     async fn spend(&self, order: &Order<'_>, caller: &Caller) -> Result<Response, ApiError> {
         let quote = match order.quote_id {
             None => None,
@@ -527,7 +533,7 @@ impl Gate {
         Box::pin(self.claim(Sale::from_credits(order, caller, quote))).await
     }
 
-    /// The answer to what was bought with this quote, if anything was.
+    /// Replays the purchase made with this quote, if there is one.
     async fn answer_quoted(
         &self,
         order: &Order<'_>,
@@ -545,7 +551,7 @@ impl Gate {
         }
     }
 
-    /// The answer to a payment that was claimed before, if it was.
+    /// Replays the purchase of a payment that was claimed before, if there is one.
     async fn answer_known(
         &self,
         order: &Order<'_>,
@@ -559,7 +565,7 @@ impl Gate {
         }
     }
 
-    /// The answer to a call that its caller named, if something was bought under this name.
+    /// Replays the purchase made under the call's idempotency key, if there is one.
     async fn answer_named(
         &self,
         order: &Order<'_>,
@@ -568,12 +574,12 @@ impl Gate {
     ) -> Result<Option<Response>, ApiError> {
         let Some(request_id) = self.named(order, payment, caller).await? else { return Ok(None) };
         match self.wait(request_id, order.tool.answer).await? {
-            // The job was written with the name: it is forgotten by now, or deleted.
+            // The job was written together with the key, so it has expired or was deleted.
             None => match store::load_latest(&self.app.db, request_id).await? {
                 Some(job) if came_to_nothing(&job) => Ok(None),
                 _ => Err(ApiError::ResultExpired),
             },
-            // It came to nothing: the name is free again.
+            // Nothing was bought, so the key is free again.
             Some(job) if came_to_nothing(&job) => Ok(None),
             Some(job) if answer::is_worth_waiting(&job, order.tool.answer) && order.tool.answer == Answer::Direct => {
                 Err(ApiError::RequestInProgress)
@@ -582,7 +588,7 @@ impl Gate {
         }
     }
 
-    /// What a call's name stands for, if it was used. Refused if it was used for something else.
+    /// The job behind the call's idempotency key, if the key was used. An error if it was used for another purchase.
     async fn named(
         &self,
         order: &Order<'_>,
@@ -596,7 +602,7 @@ impl Gate {
         }
     }
 
-    /// The same payment again: the stored answer, if it is for the same purchase.
+    /// Replays a claimed payment. An error if it was claimed for another purchase.
     async fn repeat(
         &self,
         order: &Order<'_>,
@@ -611,7 +617,7 @@ impl Gate {
         if !claim.is_same_payment(authorization, &self.app.config.chain) || claim.purchase != order.purchase_digest() {
             return Err(ApiError::PaymentAlreadyUsed);
         }
-        // The job was written with the claim: it is forgotten by now.
+        // The job was written together with the claim, so it has expired.
         let job = self.wait(claim.request_id, order.tool.answer).await?.ok_or(ApiError::ResultExpired)?;
         if !self.may_have_again(order, payment, &job) {
             return Err(ApiError::PaymentAlreadyUsed);
@@ -619,13 +625,13 @@ impl Gate {
         self.answer(order, Some(payment), &job, true).await
     }
 
-    /// Whether whoever shows this payment again may have what it bought. A settled payment can be read off the chain, so
-    /// what a soul sold is only for who also shows what is not there: a proof of the buyer's, or the quote that was paid.
-    /// A payment without a quote is enough for a moment, for clients that lost the answer.
+    /// Whether a caller that shows this payment again may get what it bought. A settled payment is public on the chain. So
+    /// for a soul's listing the caller must also prove to be the buyer, or name the quote that was paid. For
+    /// [`BARE_REPEAT`] the payment alone is enough, for clients that lost the answer.
     fn may_have_again(&self, order: &Order<'_>, payment: &Payment, job: &Job) -> bool {
         match &order.caller {
             Some(caller) if caller.agent == job.agent => return true,
-            // Somebody else's proof beside it, as on the first call.
+            // A proof of somebody else: refused, as on the first call.
             Some(_) => return false,
             None if order.listing.is_none() => return true,
             None => {}
@@ -637,9 +643,9 @@ impl Gate {
         is_of_quote || without && self.app.clock.now() < job.created.plus(BARE_REPEAT)
     }
 
-    /// Whether a transfer that somebody else broadcast may still buy something: only shortly after the authorization's
-    /// own life, because claims are kept longer than that and so can never be missed; and only if this caller holds
-    /// the payer's signature.
+    /// Whether a transfer that somebody else broadcast may still buy something. Two conditions: the authorization expired
+    /// less than [`HONOUR_FOR`] ago (claims are kept longer, so a used payment is always recognised), and the caller shows
+    /// the payer's valid signature.
     async fn may_honour(&self, payment: &Payment, signer: Signer) -> Result<bool, ApiError> {
         let authorization = &payment.authorization;
         let until = authorization.valid_before_secs().saturating_add(HONOUR_FOR.as_secs());
@@ -654,13 +660,13 @@ impl Gate {
         valid.map_err(|error| ApiError::Unavailable(StoreError::new(error)))
     }
 
-    /// The job once it has come as far as its caller needs, or as far as it came in the time a caller is kept waiting.
+    /// Waits until the job needs no more waiting for this kind of answer, or for at most `config.payments.hold`.
     async fn wait(&self, request_id: RequestId, answer: Answer) -> Result<Option<Job>, StoreError> {
         let deadline = tokio::time::Instant::now() + self.app.config.payments.hold;
         let mut pause = Duration::from_millis(15);
         loop {
             let now = self.app.clock.now();
-            // What is to be forgotten is as good as gone: the row's own deletion comes when the database finds the time.
+            // An expired row counts as gone. DynamoDB deletes it later.
             let job = store::load_latest(&self.app.db, request_id).await?.filter(|job| !job.is_forgotten(now));
             let done = job.as_ref().is_none_or(|job| !answer::is_worth_waiting(job, answer));
             if done || tokio::time::Instant::now() + pause > deadline {
@@ -671,7 +677,7 @@ impl Gate {
         }
     }
 
-    /// What a caller that paid for this job is told.
+    /// The answer to a caller that paid for this job. `again` marks a replay.
     async fn answer(
         &self,
         order: &Order<'_>,
@@ -680,7 +686,7 @@ impl Gate {
         again: bool,
     ) -> Result<Response, ApiError> {
         let response = match (job.settlement, job.outcome, order.tool.answer) {
-            // The work came first and failed: what it says is the answer, at once or to the poll.
+            // The work ran before settlement and failed. A direct call gets the failure now, a queued one when it polls.
             (Settlement::Void, _, Answer::Direct) if job.failed_unpaid() => answer::not_charged(job),
             (Settlement::Void, _, Answer::Queued) if job.failed_unpaid() => self.pending(order, payment, job),
             (Settlement::Refused, None | Some(Outcome::Failed), _) | (Settlement::Void, ..) => {
@@ -715,13 +721,13 @@ impl Gate {
         Ok(answer::with_settlement(response, job, &self.app.config.chain))
     }
 
-    /// 202, for what goes on without its caller.
+    /// 202 for a job that goes on after this answer.
     fn pending(&self, order: &Order<'_>, payment: Option<&Payment>, job: &Job) -> Response {
         let name = call_name(order, payment, job.agent).map(|name| name.name);
         answer::pending(job, order.tool, order.listing, order.origin(), name)
     }
 
-    /// A call of a token whose credits do not suffice.
+    /// A token's call that its credits do not cover.
     fn insufficient(&self, order: &Order<'_>, price: Usdc, account: &Account) -> ApiError {
         ApiError::InsufficientCredits(Box::new(Shortfall {
             required: price,
@@ -733,7 +739,7 @@ impl Gate {
         }))
     }
 
-    /// Who signed a payment, as a caller.
+    /// The signer of a payment, as a caller.
     fn payer(&self, payment: &Payment) -> Caller {
         Caller::by_payment(payment.authorization.from)
     }
@@ -754,14 +760,14 @@ impl Gate {
     }
 }
 
-/// Why a payment is not taken: a word of the protocol, or an error of its own.
+/// Why a payment is refused: a reason of the x402 protocol, or another error.
 enum Refusal {
     Reason(Reason),
     Error(ApiError),
 }
 
 impl Refusal {
-    /// The reason in a word.
+    /// The reason or error code as a word.
     fn word(&self) -> &'static str {
         match self {
             Refusal::Reason(reason) => reason.as_str(),
@@ -776,39 +782,39 @@ impl From<Reason> for Refusal {
     }
 }
 
-/// Whether a request only asks for a price: it has neither body nor payment.
+/// Whether a request only asks for a price: no body and no payment.
 pub fn is_probe(headers: &http::HeaderMap, body: &[u8]) -> bool {
     body.is_empty() && matches!(wire::payment(headers), Ok(None))
 }
 
-/// The quote that a request names, in a header or inside its payment, if it is one of ours: whatever else it says, and
-/// even if it has expired. A seller's terms are those of the quote.
+/// The quote that a request names in a header or inside its payment, if this service issued it. Neither its purchase nor
+/// its expiry is checked: it tells which version of a seller's terms applies.
 pub fn named_quote(headers: &http::HeaderMap, key: &hmac::Key) -> Option<Quote> {
     let token = headers::quote_id(headers).ok().flatten().map(str::to_owned);
     let token = token.or_else(|| wire::payment(headers).ok().flatten()?.quote_id);
     Quote::authentic(&token?, key)
 }
 
-/// The quote a call names: in the header, or echoed inside its payment.
+/// The token of the quote that a call names, in the header or inside its payment.
 fn quote_token<'a>(order: &'a Order<'_>, payment: Option<&'a Payment>) -> Option<&'a str> {
     order.quote_id.or(payment.and_then(|payment| payment.quote_id.as_deref()))
 }
 
-/// The caller's own name for its call: from the header, from the payment's extension, or from the tool's own input.
+/// The idempotency key of a call: from the header, the payment's extension, or the tool's own input.
 fn call_name<'a>(order: &'a Order<'_>, payment: Option<&'a Payment>, agent: AgentId) -> Option<IdempotencyKey<'a>> {
-    // A tool whose own input has a key means the same by it (an identity check, contract §27).
+    // A tool with an `idempotency_key` in its own input (an identity check) means the same thing.
     let own = || order.input.get("idempotency_key").and_then(Value::as_str);
     let name =
         order.idempotency_key.or_else(|| payment.and_then(|payment| payment.identifier.as_deref())).or_else(own)?;
     Some(IdempotencyKey { agent, tool: order.tool.name, name })
 }
 
-/// Nothing was bought: the payment failed before any work was done for it.
+/// Whether nothing was bought: the payment failed or was released, and no work was completed.
 pub fn came_to_nothing(job: &Job) -> bool {
     matches!(job.settlement, Settlement::Refused | Settlement::Void) && job.outcome != Some(Outcome::Completed)
 }
 
-/// The answer of a handler that may fail.
+/// Turns a handler's error into a response.
 pub fn respond(result: Result<Response, ApiError>) -> Response {
     result.unwrap_or_else(IntoResponse::into_response)
 }

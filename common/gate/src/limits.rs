@@ -1,34 +1,35 @@
-//! How often who may call what, and the switch that stops all paid calls.
+//! Rate limits, and the switch that stops all paid calls.
 //!
-//! | class | whose requests | counted by |
+//! | class | requests | counted per |
 //! |---|---|---|
-//! | `paid`, `expensive` | paid calls whose payer is proven | agent |
-//! | `quote` | prices, dry runs and refusals of payments, for proven callers | agent |
+//! | `paid`, `expensive` | paid calls with a proven payer | agent |
+//! | `quote` | prices, dry runs and refused payments of proven callers | agent |
 //! | `search` | searches of the marketplace | source address |
 //! | `read`, `write` | free routes of an agent or a seller, by method | agent, or soul; writes of tokens apart |
 //! | `stop` | writes that stop spending: freezes, caps, revoked tokens, cancelled approvals; a wallet's lists of tokens and freezes | agent; those of tokens apart |
-//! | `open` | routes without identity that write or guess | source address |
-//! | `register` | registrations of souls whose body is good | source address |
-//! | `publish` | new texts and programs, which are kept | soul |
+//! | `open` | routes without identity that write, or where secrets can be guessed | source address |
+//! | `register` | registrations of souls with a valid body | source address |
+//! | `publish` | new texts and programs, which are stored for long | soul |
 //! | `checkout` | requests about checkout sessions | agent platform |
-//! | `public` | large answers that anybody may read, in KiB ([`weigh`]) | source address |
+//! | `public` | large public answers, in KiB ([`weigh`]) | source address |
 //! | `export` | audits, exports and long lists, in KiB | agent, or soul |
 //! | `result` | large results that are read again and lists of files, in KiB ([`take_result`]) | job and reader ([`Reader`]) |
-//! | `chain` | questions to the chain that came to nothing ([`may_ask_chain`]) | source address; wallets that have paid apart |
+//! | `chain` | questions to the chain without a purchase ([`may_ask_chain`]) | source address; wallets that have paid apart |
 //! | `connect` | new WebSockets | source address |
 //!
-//! An agent is a wallet, whoever calls for it: its access tokens count against its own limits, so that minting more of
-//! them multiplies nothing. Only their writes are a limit of their own, one for all tokens of an agent together: a stolen
-//! token must not be able to keep its owner from revoking it. Nor must the owner's other writes: what stops spending has a
-//! limit of its own. The lists that show what there is to stop count there too, because tokens share the wallet's `read`.
+//! An agent is a wallet. Its access tokens count against the wallet's own limits, so minting more tokens gains nothing.
+//! Writes of tokens have a separate limit, one for all tokens of an agent: a stolen token must not stop its owner from
+//! revoking it. For the same reason, requests that stop spending have a limit of their own, which includes the lists of
+//! what there is to stop, because tokens share the wallet's `read` limit.
 //!
-//! A request is counted once it is proven who makes it, so that nobody can use up another's limit, and before any work.
-//! What nobody proves (prices, small public pages) is not counted: it writes nothing, and API Gateway throttles it. Counted is
-//! what costs far more than the write: traffic and questions to the chain. docs/ABUSE.md has what each may cost.
+//! A request is counted after its caller is proven, so that nobody can use up another caller's limit, and before any work.
+//! Anonymous requests (prices, small public pages) are not counted: they write nothing, and API Gateway throttles them.
+//! Traffic and questions to the chain are counted, because they cost far more than the write that counts them.
+//! docs/ABUSE.md has the costs.
 //!
-//! Windows are fixed, aligned to the clock, and counted in one item each: a conditional `ADD` is exact whatever runs at
-//! once, in however many processes, for one write unit. A request over the limit changes nothing (its proof, which
-//! showed whose it is, is used up all the same). With fixed windows, two windows' worth may come around a boundary.
+//! Windows are fixed and aligned to the clock, one item each. A conditional `ADD` is exact under any concurrency and costs
+//! one write unit. A refused request changes nothing, except that its proof is used up. Fixed windows allow up to two
+//! windows' worth of requests around a boundary.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -58,43 +59,43 @@ use crate::app::App;
 use crate::jobs::Job;
 use crate::jobs::job::Place;
 
-/// What is limited together.
+/// A group of requests with one limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// Paid calls.
     Paid,
-    /// Paid calls that keep a provider busy for long: voice calls, research. Counted here and not under `Paid`.
+    /// Paid calls that keep a provider busy for long: voice calls, research. Not counted under `Paid` too.
     Expensive,
-    /// What a proven caller is told of a price without buying. Free reads as well (contract §0), but counted apart: a
-    /// paid call and the question before it must not use up what its polling needs.
+    /// Prices told to a proven caller that buys nothing. Counted apart from `Read`, so that asking for prices does not use
+    /// up what the polling of jobs needs.
     Quote,
     Read,
     Write,
-    /// Writes that stop spending, a proven wallet's lists of what there is to stop, and nothing else.
+    /// Writes that stop spending, and a proven wallet's lists of what there is to stop.
     Stop,
-    /// Routes without identity that write or guess.
+    /// Routes without identity that write, or where secrets can be guessed.
     Open,
     /// Searches of the marketplace.
     Search,
     /// Registrations of souls.
     Register,
-    /// New texts and programs of a soul: blobs that are kept for long.
+    /// New texts and programs of a soul: blobs that are stored for long.
     Publish,
-    /// Checkout sessions of a platform, for all its buyers.
+    /// Checkout sessions of a platform, for all its buyers together.
     Checkout,
-    /// Large answers that anybody may read, in KiB.
+    /// Large public answers, in KiB.
     Public,
     /// Audits, exports and long lists of receipts and sold jobs, in KiB.
     Export,
     /// Large results of jobs and lists of their files, in KiB.
     Result,
-    /// Questions to the chain for payments and proofs that were no good.
+    /// Questions to the chain about payments and proofs that turned out invalid.
     Chain,
     /// New WebSockets.
     Connect,
 }
 
-/// So many requests, or KiB, in a window.
+/// A number of requests, or KiB, per window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
     pub name: &'static str,
@@ -107,7 +108,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 impl Class {
-    /// The table of limits (contract §0). `RATE_LIMIT_SCALE` multiplies every one.
+    /// The table of limits. `RATE_LIMIT_SCALE` multiplies every one.
     pub const fn limit(self) -> Limit {
         match self {
             Class::Paid => Limit { name: "paid", count: 60, window: MINUTE },
@@ -129,13 +130,13 @@ impl Class {
         }
     }
 
-    /// The class of a free route: by the request's method, or by what its caller had to prove.
+    /// The class of a free route: by the request's method if it is known, otherwise by the scope that is needed.
     pub fn of_free(needed: Scope) -> Class {
         if limit::reads().unwrap_or(needed == Scope::Read) { Class::Read } else { Class::Write }
     }
 }
 
-/// Whose limit a request counts against.
+/// The owner of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     Agent(AgentId),
@@ -145,26 +146,26 @@ pub enum Subject {
     Soul(Uuid),
     /// An agent platform, by its token's id.
     Platform(Uuid),
-    /// Where the request came from; whoever comes from nowhere shares one limit.
+    /// The request's source address. Requests without an address share one limit.
     Source(Option<IpAddr>),
     /// A reader of a job.
     Job(RequestId, Reader),
 }
 
-/// Who reads a job. Each has a limit of its own: a seller, or a stranger who only names the buyer's address, must not be able
-/// to use up what the buyer paid for.
+/// Each reader of a job has a limit of its own: neither the seller nor a stranger who only names the buyer's address can
+/// use up the buyer's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {
     /// The buyer, proven.
     Buyer,
     /// The seller, proven.
     Seller,
-    /// Everybody who names one of them without a proof.
+    /// Anybody who names one of them without a proof.
     Named,
 }
 
 impl Subject {
-    /// Whose limit of this class a proven caller uses.
+    /// The subject that a proven caller's requests of this class are counted for.
     pub fn of(caller: &Caller, class: Class) -> Subject {
         match (class, caller.token()) {
             (Class::Write | Class::Stop, Some(_)) => Subject::Tokens(caller.agent),
@@ -172,7 +173,7 @@ impl Subject {
         }
     }
 
-    /// The address the request being worked on came from.
+    /// The source address of the current request.
     pub fn source() -> Subject {
         Subject::Source(limit::source())
     }
@@ -193,8 +194,8 @@ impl fmt::Display for Subject {
     }
 }
 
-/// Counts a request, or refuses it with [`ApiError::RateLimited`]. The answer gets the headers by itself, if its router
-/// was finished by [`api::routes::finish`]; [`Taken::mark`] is for others.
+/// Counts a request, or refuses it with [`ApiError::RateLimited`]. Routers finished by `api::routes::finish` add the rate
+/// limit headers to the answer; others call [`Taken::mark`].
 pub async fn take(app: &App, subject: Subject, class: Class) -> Result<Taken, ApiError> {
     let turn = RateLimitSlot::now(app, subject, class);
     match app.db.write(turn.count(app)?).await {
@@ -212,8 +213,8 @@ pub async fn take(app: &App, subject: Subject, class: Class) -> Result<Taken, Ap
 /// Public answers and results up to this size, in bytes, are not counted.
 pub const SMALL_ANSWER: usize = 16 * 1024;
 
-/// Counts the bytes of an answer; whoever goes over the limit with it still gets it. A limit that cannot be written lets it
-/// pass: these answers need no database, and the gateway's throttle holds.
+/// Counts the bytes of an answer. The answer that exceeds the limit is still given; the next one is refused. If the
+/// database fails, the answer is given uncounted: it needs no database itself, and API Gateway still throttles.
 pub async fn take_bytes(app: &App, subject: Subject, class: Class, bytes: usize) -> Result<(), ApiError> {
     let turn = RateLimitSlot::now(app, subject, class);
     match app.db.write(turn.count_many(app, bytes.div_ceil(1024))?).await {
@@ -226,7 +227,7 @@ pub async fn take_bytes(app: &App, subject: Subject, class: Class, bytes: usize)
     }
 }
 
-/// Middleware: large answers that anybody may read are counted by their bytes, for the address they go to.
+/// Middleware: counts the bytes of large public answers for the source address.
 pub async fn weigh(State(app): State<App>, request: Request, next: Next) -> Response {
     let has_body = request.method() != Method::HEAD;
     let response = next.run(request).await;
@@ -240,8 +241,8 @@ pub async fn weigh(State(app): State<App>, request: Request, next: Next) -> Resp
     }
 }
 
-/// As [`weigh`], where an answer may have been paid for: that one is given, and what comes after the limit is refused before
-/// anything is done for it.
+/// Like [`weigh`], for routes whose answer may have been paid for. Such an answer is always given. Once the limit is used
+/// up, later requests are refused before any work.
 pub async fn weigh_ahead(State(app): State<App>, request: Request, next: Next) -> Response {
     let turn = RateLimitSlot::now(&app, Subject::source(), Class::Public);
     if app.exhausted.is_in(&turn) {
@@ -255,7 +256,7 @@ pub async fn weigh_ahead(State(app): State<App>, request: Request, next: Next) -
     response
 }
 
-/// Counts a result that is read for an answer, if it is one that is kept in a blob: a call costs less than traffic without end.
+/// Counts a result that is read from a blob. Results stored in the job's row are not counted.
 pub async fn take_result(app: &App, job: &Job, reader: Reader, bytes: impl FnOnce() -> usize) -> Result<(), ApiError> {
     let is_large = job.result.as_ref().is_some_and(|stored| matches!(stored.place, Place::Blob(_)));
     if !is_large {
@@ -264,7 +265,7 @@ pub async fn take_result(app: &App, job: &Job, reader: Reader, bytes: impl FnOnc
     take_bytes(app, Subject::Job(job.request_id, reader), Class::Result, bytes()).await
 }
 
-/// Counts the bytes of a list, if it is long. A short one costs less than counting it.
+/// Counts the bytes of a list that is longer than [`SMALL_ANSWER`]. Counting a short one would cost more than the list.
 pub async fn take_list(app: &App, subject: Subject, class: Class, bytes: usize) -> Result<(), ApiError> {
     if bytes <= SMALL_ANSWER {
         return Ok(());
@@ -272,12 +273,12 @@ pub async fn take_list(app: &App, subject: Subject, class: Class, bytes: usize) 
     take_bytes(app, subject, class, bytes).await
 }
 
-/// Who came to the end of a limit that is counted afterwards, and in which window, as far as this process knows. So it is with
-/// questions to the chain, and with the bytes of answers that may have been paid for.
+/// Subjects that used up a limit that is counted afterwards, each with its window, as far as this process knows. Used for
+/// questions to the chain and for the bytes of answers that may have been paid for.
 ///
-/// Whose payment is good is never counted: that would be a write for each paid call. Who asks for nothing is, after the
-/// question; and once the limit is used up, each process refuses it without a question. So at most a few more questions are
-/// put than the limit has, one for each process.
+/// A good payment is never counted, because that would be one more write per paid call. A question that leads to no
+/// purchase is counted after it was asked. Once the limit is used up, each process refuses further questions. So only about
+/// one question per process goes over the limit.
 #[derive(Clone, Debug, Default)]
 pub struct Exhausted(Arc<Mutex<HashMap<String, i64>>>);
 
@@ -294,13 +295,13 @@ impl Exhausted {
     }
 }
 
-/// Whether the chain may be asked for this subject: not once that came to nothing too often. Reads nothing.
+/// Refuses a question to the chain if the subject's limit is known to be used up. Reads nothing.
 pub fn may_ask_chain(app: &App, subject: Subject) -> Result<(), ApiError> {
     let turn = RateLimitSlot::now(app, subject, Class::Chain);
     if app.exhausted.is_in(&turn) { Err(turn.refusal()) } else { Ok(()) }
 }
 
-/// Counts that the chain was asked for nothing.
+/// Counts a question to the chain that led to no purchase.
 pub async fn asked_chain_in_vain(app: &App, subject: Subject) {
     let turn = RateLimitSlot::now(app, subject, Class::Chain);
     let counted = async {
@@ -317,8 +318,8 @@ pub async fn asked_chain_in_vain(app: &App, subject: Subject) {
     }
 }
 
-/// A request's place in the limit it counts against. A paid call is counted in the transaction of its claim, which makes
-/// that exact for no request of its own; only what is bought is counted.
+/// A request's slot in its limit. A paid call is counted in the transaction of its claim: exact, without a request of its
+/// own, and only purchases are counted.
 #[derive(Clone, Copy, Debug)]
 pub struct RateLimitSlot {
     subject: Subject,
@@ -334,7 +335,7 @@ impl RateLimitSlot {
         format!("{}#{}", self.window.name, self.subject)
     }
 
-    /// The write that counts it. Refused over the limit.
+    /// The write that counts the request. Its condition fails over the limit.
     pub fn count(&self, app: &App) -> Result<Write, StoreError> {
         self.count_many(app, 1)
     }
@@ -345,17 +346,18 @@ impl RateLimitSlot {
             .only_if("attribute_not_exists(#used) OR #used < :limit")
             .bind("many", many)?
             .bind("limit", self.window.limit)?
-            // A window longer than it lasts, for clocks that differ.
+            // Twice the window, so that clocks may differ.
             .bind("expires", self.window.start.saturating_add(2 * i64::try_from(self.window.secs).unwrap_or_default()))
     }
 
-    /// What was counted so far, for half a read unit: perhaps behind the latest requests, never ahead of them.
+    /// The count so far, by an eventually consistent read (half a read unit): it may miss the latest requests, but is never
+    /// too high.
     pub async fn used(&self, app: &App) -> Result<u64, StoreError> {
         let found: Option<Used> = app.db.get(&app.db.tables.agents, self.window.key(self.subject)).await?;
         Ok(found.map_or(0, |found| found.used))
     }
 
-    /// Whether nothing is left once so many are counted. What is used up stays so until the window ends.
+    /// Whether nothing is left at this count. A limit that is used up stays so until the window ends.
     pub fn is_over(&self, used: u64) -> bool {
         used >= self.window.limit
     }
@@ -364,8 +366,7 @@ impl RateLimitSlot {
         ApiError::RateLimited(self.window.taken(self.window.limit))
     }
 
-    /// Lets the answer say what is left, this request being counted on top of `before`. With others at once it may be
-    /// less than is said.
+    /// Sets what the rate limit headers say: this request on top of `before`. Concurrent requests may leave less than that.
     pub fn note(&self, before: u64) {
         limit::note(self.window.taken(before.saturating_add(1)));
     }
@@ -376,7 +377,7 @@ struct Used {
     used: u64,
 }
 
-/// The window a moment falls into.
+/// The window that a moment falls into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Window {
     name: &'static str,
@@ -392,7 +393,7 @@ impl Window {
     fn at(now: Timestamp, limit: Limit, scale: Decimal) -> Window {
         let secs = limit.window.as_secs().max(1);
         let into = now.secs().rem_euclid(i64::try_from(secs).unwrap_or(i64::MAX));
-        // Never nothing, however small the scale is.
+        // At least one, however small the scale.
         let scaled = (Decimal::from(limit.count) * scale).to_u64().unwrap_or(u64::from(limit.count)).max(1);
         let left = secs - into.unsigned_abs();
         Window { name: limit.name, limit: scaled, start: now.secs() - into, secs, left }
@@ -413,10 +414,10 @@ impl Window {
     }
 }
 
-/// For so long a process goes by what it saw of the switch: reading it with each paid call would cost a read unit each.
+/// Cache TTL of the stop switch: reading it for every paid call would cost a read unit each.
 pub const STOP_SEEN_FOR: Duration = Duration::from_secs(5);
 
-/// What this process saw of the switch.
+/// The cached state of the stop switch.
 #[derive(Clone, Debug, Default)]
 pub struct StopSwitch(Lately<Option<String>>);
 
@@ -431,8 +432,8 @@ fn stop_key() -> Key {
     Key::new("SERVICE", "STOP")
 }
 
-/// Whether paid calls are stopped, and why. At most five seconds behind the switch. Asked before any charge; answered
-/// with [`ApiError::ServicePaused`].
+/// Why paid calls are stopped, if they are. At most five seconds old ([`STOP_SEEN_FOR`]). Checked before any charge; the
+/// caller answers with [`ApiError::ServicePaused`].
 pub async fn stopped(app: &App) -> Result<Option<String>, StoreError> {
     let now = app.clock.now();
     if let Some(reason) = app.stop.0.get(now, STOP_SEEN_FOR) {
@@ -444,7 +445,7 @@ pub async fn stopped(app: &App) -> Result<Option<String>, StoreError> {
     Ok(reason)
 }
 
-/// Throws the switch, as an operator does.
+/// Sets the switch, or clears it with `None`, as an operator does by hand.
 pub async fn stop(app: &App, reason: Option<&str>) -> Result<(), StoreError> {
     let table = &app.db.tables.agents;
     let write = match reason {
@@ -460,7 +461,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn windows_are_minutes_of_the_clock() {
+    fn windows_are_aligned_to_the_clock() {
         let at = |secs: i64| Window::at(Timestamp::from_secs(secs), Class::Read.limit(), Decimal::ONE);
         assert_eq!((at(120).start, at(120).left), (120, 60));
         assert_eq!((at(179).start, at(179).left), (120, 1));
@@ -469,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scale_multiplies_and_never_forbids() {
+    fn the_scale_multiplies_limits_and_leaves_at_least_one() {
         let limit =
             |scale: &str| Window::at(Timestamp::from_secs(0), Class::Paid.limit(), scale.parse().unwrap()).limit;
         assert_eq!([limit("1"), limit("0.5"), limit("2.5"), limit("0.0001")], [60, 30, 150, 1]);
@@ -477,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_one_source_however_it_is_written() {
+    fn equivalent_addresses_are_one_source() {
         let name = |address: &str| Subject::Source(Some(address.parse().unwrap())).to_string();
         assert_eq!(name("::ffff:203.0.113.7"), name("203.0.113.7"));
         assert_eq!(name("2001:db8:1:2:3::9"), "source:2001:db8:1:2::/64");

@@ -1,4 +1,4 @@
-//! A call, read and validated: what is bought, by whom, and under which conditions of the caller's own.
+//! A call, read and validated: what is bought, by which caller, and under which conditions (cap, quote, key).
 
 use axum::body::Bytes;
 use base::digest::{canonical_json, sha256, sha256_parts};
@@ -20,50 +20,50 @@ use tools::spec::{RECEIPT_FIELDS, ToolSpec};
 use super::checkout_binding::CheckoutBinding;
 use crate::jobs::job::Lane;
 
-/// Largest memo, decision context and value tag together: they become part of the receipt's item.
+/// Largest memo, decision context and value tag together, in bytes: they are stored in the receipt's item.
 const MAX_METADATA_BYTES: usize = 16 * 1024;
 
-/// What a seller sells with this call, at the terms the call is for.
+/// The seller's offer that this call buys, at the terms that apply to it.
 #[derive(Clone, Debug)]
 pub struct Listing {
     /// The soul's slug.
     pub soul: String,
-    /// The service's; none if it is the soul's text that is sold.
+    /// The service's slug, or `None` if the soul's text is sold.
     pub service: Option<String>,
     /// Version of the service's terms, or of the text.
     pub terms: u32,
     /// micro-USDC
     pub price: Usdc,
-    /// The most of it that is kept if the work fails, in micro-USDC.
+    /// The most that is kept of the price if the work fails, in micro-USDC.
     pub kept_up_to: Usdc,
-    /// The same for a purchase that names no quote: less for a while after the seller raised it.
+    /// The same for a purchase without a quote. After the seller raised the amount, the lower one applies here for a while.
     pub kept_up_to_without_quote: Usdc,
-    /// Who does it, or sees that it is done.
+    /// Which queue does the work, or hands it to the seller.
     pub lane: Lane,
     pub title: String,
     pub summary: String,
-    /// What the 402's context says beside the quote.
+    /// Members added to the 402's `context`.
     pub context: Map<String, Value>,
-    /// What the 202 says beside the job.
+    /// Members added to the 202.
     pub accepted: Map<String, Value>,
-    /// Whether these are the terms of a quote that the call names, and not today's: then only that quote buys, and no new
-    /// one is made of them.
+    /// The terms are those of the quote that the call names, not today's. Then only that quote can buy, and no new quote is
+    /// made from them.
     pub quoted: bool,
-    /// Why nothing new is sold here, if it is so. What was bought before is answered all the same.
+    /// Why nothing new is sold here. Earlier purchases are still replayed.
     pub closed: Option<MarketError>,
 }
 
 impl Listing {
-    /// Refuses what is no longer sold.
+    /// Refuses a listing that is closed.
     pub fn check_open(&self) -> Result<(), ApiError> {
         self.closed.clone().map_or(Ok(()), |closed| Err(closed.into()))
     }
 }
 
-/// One call of something that is sold.
+/// A call of something that is sold.
 pub struct Call<'a> {
     pub tool: &'static ToolSpec,
-    /// Where a seller sells it.
+    /// The seller's listing; `None` for our own tools.
     pub listing: Option<&'a Listing>,
     /// Full URL of the request.
     pub resource: &'a str,
@@ -72,39 +72,39 @@ pub struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// SHA-256 of what is called and with which bytes: the same on the request that asks the price and the one that pays it.
+    /// SHA-256 of URL and body: the same for the request that asks for the price and the one that pays it.
     pub fn digest(&self) -> [u8; 32] {
         sha256_parts(&[self.resource.as_bytes(), &self.body])
     }
 }
 
-/// A call whose body is what the tool takes.
+/// A validated call.
 pub struct Order<'a> {
     pub tool: &'static ToolSpec,
     pub listing: Option<&'a Listing>,
     pub resource: &'a str,
-    /// Who the caller says it is.
+    /// The agent that the caller names, not proven.
     pub named: Option<AgentName>,
-    /// Who the caller proved to be.
+    /// The proven caller.
     pub caller: Option<Caller>,
     pub max_cost: Option<Usdc>,
     pub quote_id: Option<&'a str>,
     pub idempotency_key: Option<&'a str>,
     pub approval_id: Option<&'a str>,
     pub input: Map<String, Value>,
-    /// What it costs, in micro-USDC.
+    /// Price in micro-USDC.
     pub price: Usdc,
     pub metadata: Option<String>,
     pub goal_id: Option<String>,
-    /// SHA-256 of the canonical body, and of the seller it is for.
+    /// SHA-256 of the canonical body. For a listing, soul and service are part of it.
     pub body: [u8; 32],
     pub trace: Option<String>,
-    /// The checkout session that it completes.
+    /// The checkout session that this call completes.
     pub binding: Option<&'a CheckoutBinding>,
 }
 
 impl<'a> Order<'a> {
-    /// Reads a call; whatever is wrong with it is named, all at once.
+    /// Reads and validates a call. The error lists every invalid field.
     pub fn read(call: &Call<'a>, caller: Option<Caller>, policy: &FetchPolicy) -> Result<Order<'a>, ApiError> {
         let body = parse_body(call.headers, &call.body)?;
         let input = input::validate(call.tool.input, &body).map_err(ApiError::InvalidRequest)?;
@@ -143,7 +143,7 @@ impl<'a> Order<'a> {
             goal_id,
             body: match call.listing {
                 None => sha256(canonical.as_bytes()),
-                // The same body means another purchase at another seller.
+                // The same body is another purchase at another seller.
                 Some(listing) => sha256_parts(&[
                     listing.soul.as_bytes(),
                     listing.service.as_deref().unwrap_or_default().as_bytes(),
@@ -155,7 +155,7 @@ impl<'a> Order<'a> {
         })
     }
 
-    /// The call as part of a checkout session: the same body means another purchase in another session.
+    /// Binds the call to a checkout session: the same body is another purchase in another session.
     pub fn in_checkout(self, binding: Option<&'a CheckoutBinding>) -> Order<'a> {
         match binding {
             None => self,
@@ -167,18 +167,18 @@ impl<'a> Order<'a> {
         Purchase { tool: self.tool.name, body: &self.body }
     }
 
-    /// What a payment or a name is claimed for.
+    /// The digest of tool and body that a payment or an idempotency key is claimed for.
     pub fn purchase_digest(&self) -> Word {
         sha256_parts(&[self.tool.name.as_bytes(), &self.body])
     }
 
-    /// The agent the quote is for, as far as it is known.
+    /// The agent that the quote is for, if it is known.
     pub fn agent(&self) -> Option<AgentId> {
         self.named.map(|named| named.agent())
     }
 
-    /// The proven caller, if its credits may be used: a read proof is a statement about reading, unless the caller
-    /// named the call (contract §1.5).
+    /// The proven caller, if its credits may be used. A proof with read scope spends nothing, unless the call has an
+    /// idempotency key.
     pub fn spender(&self) -> Option<&Caller> {
         let caller = self.caller.as_ref()?;
         let may_spend = match caller.session {
@@ -188,33 +188,33 @@ impl<'a> Order<'a> {
         (may_spend && !self.tool.sells_credits).then_some(caller)
     }
 
-    /// Whether the terms are those of a quote that the call names.
+    /// Whether the terms come from a quote that the call names.
     pub fn is_quoted(&self) -> bool {
         self.listing.is_some_and(|listing| listing.quoted)
     }
 
-    /// Refuses what its seller no longer sells.
+    /// Refuses a listing that is closed.
     pub fn check_open(&self) -> Result<(), ApiError> {
         self.listing.map_or(Ok(()), Listing::check_open)
     }
 
-    /// Who is paid, as the owner's rules name it: a soul's slug, or ourselves.
+    /// The payee as the owner's rules name it: a soul's slug, or `SERVICE_PAYEE` for this service.
     pub fn payee(&self) -> &str {
         self.listing.map_or(SERVICE_PAYEE, |listing| &listing.soul)
     }
 
-    /// The service's own address, as the caller sees it.
+    /// The service's own origin, as the caller sees it.
     pub fn origin(&self) -> &str {
         self.resource.split_once("/v1/").map_or(self.resource, |(origin, _)| origin)
     }
 
-    /// Refuses what is above the caller's own cap.
+    /// Refuses a price above the caller's own cap.
     pub fn check_cap(&self, price: Usdc) -> Result<(), ApiError> {
         check_cap(self.max_cost, price)
     }
 }
 
-/// Refuses what costs more than the caller's own cap, if it set one.
+/// Refuses a price above the caller's cap, if there is one.
 pub fn check_cap(cap: Option<Usdc>, price: Usdc) -> Result<(), ApiError> {
     match cap {
         Some(cap) if price > cap => Err(ApiError::ExceedsCallerBudget { price, cap }),
@@ -222,7 +222,7 @@ pub fn check_cap(cap: Option<Usdc>, price: Usdc) -> Result<(), ApiError> {
     }
 }
 
-/// A JSON object, whatever else was sent being named.
+/// Parses a body as a JSON object. An empty body is an empty object.
 pub fn parse_body(headers: &HeaderMap, body: &[u8]) -> Result<Map<String, Value>, ApiError> {
     if body.is_empty() {
         return Ok(Map::new());

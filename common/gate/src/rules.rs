@@ -1,7 +1,8 @@
-//! The owner's rules, asked before any money moves: freezes and budgets.
+//! The owner's rules, checked before any money moves: freezes, budgets and the action policy.
 //!
-//! They are judged when a price is quoted, so that nobody signs for what will be refused, and again in the claim: the
-//! account's rules must still be those that were judged, and the day's counters hold the caps in the same transaction.
+//! They are checked when a price is quoted, so that nobody signs a payment that will be refused, and again in the claim.
+//! There, conditions in the same transaction ensure that the account's rules are still those that were checked, and that
+//! the day's counters stay within the caps.
 
 use base::clock::Timestamp;
 use base::ids::{AgentId, TokenId};
@@ -24,19 +25,19 @@ use super::Gate;
 use super::order::Order;
 use crate::approvals::{GateCall, GateVerdict, gate_check};
 
-/// A charge as the rules see it.
+/// A charge, as the rules see it.
 #[derive(Clone, Copy, Debug)]
 pub struct Proposed {
     pub agent: AgentId,
     pub token: Option<TokenId>,
     /// The whole price.
     pub price: Usdc,
-    /// What of it counts against the day.
+    /// The part that counts against the day's budget.
     pub counted: Usdc,
 }
 
 impl Proposed {
-    /// What a caller's call would be charged, with so much of it from credits.
+    /// The charge of a caller's call, with `credits` of the price paid from credits.
     pub fn by(caller: &Caller, price: Usdc, credits: Usdc) -> Proposed {
         let counted = match caller.token() {
             Some(_) => price,
@@ -47,8 +48,8 @@ impl Proposed {
 }
 
 impl Gate {
-    /// Refuses, or holds, what the owner's action policy does not allow. On the paid leg, hands back the write that uses
-    /// up the approval of a held call.
+    /// Refuses or holds a call that the owner's action policy does not allow. With `consume` (the paid request), also
+    /// returns the write that uses up the approval of a held call.
     pub(super) async fn check_policy(
         &self,
         order: &Order<'_>,
@@ -81,7 +82,8 @@ impl Gate {
         }
     }
 
-    /// Refuses what the owner's rules do not allow, by the day as it is now: where a price is told, and nothing written.
+    /// Refuses what the owner's rules do not allow, with the day's counters as they are now. For quotes and dry runs;
+    /// writes nothing.
     pub(super) async fn check_rules(
         &self,
         order: &Order<'_>,
@@ -95,8 +97,8 @@ impl Gate {
         }
     }
 
-    /// Refuses what the account alone forbids. The claim asks no more: its own write holds the day's caps, so that the
-    /// day is not read for charges it has room for.
+    /// Refuses what the account alone forbids: freezes and the cap per transaction. The claim checks only this, because its
+    /// own write holds the day's caps. So it reads the day only to explain a refusal.
     pub(super) async fn check_account(
         &self,
         order: &Order<'_>,
@@ -110,7 +112,7 @@ impl Gate {
             return Err(ApiError::Frozen { what });
         }
         match budget_of(order, account) {
-            // The refusal says what the day has cost so far.
+            // The refusal says how much was spent today.
             Some(budget) if budget.per_transaction.is_some_and(|cap| proposed.price > cap) => {
                 self.check_day(order, budget, proposed).await
             }
@@ -127,8 +129,8 @@ impl Gate {
         }
     }
 
-    /// Tells the owner, once a day, that the day's spending has come to its alert level. A warning that cannot be given
-    /// now is given with the next charge.
+    /// Notifies the owner, once a day, when the day's spending has reached the alert level. After an error, the next charge
+    /// tries again.
     pub(super) async fn warn_of_budget(&self, agent: AgentId, charge: &Charge, account: &Account) {
         let Some(level) = account.budget.as_ref().and_then(Budget::alert_level) else { return };
         if charge.counted == Usdc::ZERO {
@@ -159,12 +161,12 @@ impl Gate {
             body: Some("Spending has come to the alert level of your budget.".to_owned()),
             payload: Some(about.clone()),
         };
-        // Whose mail it is, is nothing to tell a receiver.
+        // The mail address is private: it is not sent to webhooks.
         about.as_object_mut().map(|about| about.remove("alert_email"));
         about["reason"] = json!("alert_level");
         let cause = format!("budget_warning#{name}");
         let event = Event::new(agent, EventKind::BudgetWarning, &cause, now, about);
-        // Looked up once a day, and delivered by the sweeper: no call waits for a queue.
+        // Written to the outbox once a day and delivered by the sweeper, so no call waits for a queue.
         let outgoing = outbox::put(db, &event, now).await?;
         let mut writes = vec![day::warn(db, agent, name)?, notifications::raise(db, agent, note, &cause, now)?];
         writes.extend(outgoing.writes());
@@ -174,7 +176,7 @@ impl Gate {
         }
     }
 
-    /// Tells the owner, once a day, that the budget stopped a paid call.
+    /// Notifies the owner, once a day, that the budget stopped a paid call.
     pub(super) async fn tell_over_budget(&self, agent: AgentId, refused: &ApiError) {
         let ApiError::BudgetExceeded(over) = refused else { return };
         let now = self.app.clock.now();
@@ -192,11 +194,11 @@ impl Gate {
             Err(error) => Err(error),
         };
         if let Err(error) = raised {
-            log::failure("a stopped call could not be told", &error);
+            log::failure("the owner could not be notified of a stopped call", &error);
         }
     }
 
-    /// The refusal of a charge whose day, as the claim found it, has no room for it.
+    /// The refusal of a charge that the day's counters, as the claim found them, have no room for.
     pub(super) fn day_is_full(&self, order: &Order<'_>, account: &Account, day: &Day, proposed: Proposed) -> ApiError {
         let now = self.app.clock.now();
         let over = account.budget.as_ref().and_then(|budget| over_budget(order, budget, day, proposed, now));
@@ -207,12 +209,12 @@ impl Gate {
     }
 }
 
-/// The budget a call is held to: credits may be bought whatever it says.
+/// The budget that limits a call. Buying credits is not limited.
 fn budget_of<'a>(order: &Order<'_>, account: &'a Account) -> Option<&'a Budget> {
     account.budget.as_ref().filter(|_| !order.tool.sells_credits)
 }
 
-/// The cap a charge would pass, if it would pass one.
+/// The cap that a charge would exceed, if any.
 fn over_budget(
     order: &Order<'_>,
     budget: &Budget,

@@ -1,8 +1,7 @@
-//! The service's own secrets: what quotes and cursors are authenticated with, what receipts are signed with, and the keys
-//! of its wallets.
+//! The service's own secrets: keys for quotes, cursors and receipts, and the private keys of its wallets.
 //!
-//! One generated text is enough: every key is derived from it for its purpose, so that a deployment needs no key
-//! ceremony. Locally the text comes from the environment, deployed from AWS Secrets Manager.
+//! One generated text is enough, because each key is derived from it by its purpose. Locally the text comes from the
+//! environment; deployed, from AWS Secrets Manager.
 
 use base::digest;
 use evm::Word;
@@ -21,13 +20,13 @@ use crate::insights::audit::CursorKey;
 pub struct ServiceKeys {
     /// Authenticates quotes.
     pub quotes: hmac::Key,
-    /// Authenticates the cursors of the audit.
+    /// Authenticates the audit's cursors.
     pub cursors: CursorKey,
     /// Signs receipts.
     pub receipts: ReceiptSigner,
     /// Marks the transactions that settle payments here.
     pub settlements: Tags,
-    /// What the secrets of webhooks' endpoints are derived from.
+    /// Derives the secrets of webhook endpoints.
     pub webhooks: SigningKey,
 }
 
@@ -43,7 +42,7 @@ impl ServiceKeys {
         })
     }
 
-    /// From `SERVICE_SECRET`, or from the secret that `SERVICE_SECRET_ARN` names.
+    /// Derived from `SERVICE_SECRET`, or from the secret that `SERVICE_SECRET_ARN` names.
     pub async fn load(config: &Config, http: &SignedHttp) -> Result<ServiceKeys, StoreError> {
         match (&config.aws.service_secret, &config.aws.service_secret_arn) {
             (Some(secret), _) => ServiceKeys::derive(secret.expose()),
@@ -53,10 +52,10 @@ impl ServiceKeys {
     }
 }
 
-/// A configuration with the agent platforms that the secret of `ACP_SECRET_ARN` names, if it is set.
+/// Adds the agent platforms from the secret that `ACP_SECRET_ARN` names, if it is set.
 pub async fn with_platforms(config: Config, http: &SignedHttp) -> Result<Config, StoreError> {
     let Some(arn) = &config.aws.acp_secret_arn else { return Ok(config) };
-    let unreadable = || StoreError::new("the secret of ACP_SECRET_ARN is no JSON object");
+    let unreadable = || StoreError::new("the secret of ACP_SECRET_ARN is not a JSON object");
     let secret: serde_json::Value = serde_json::from_str(&http.secret(arn).await?).map_err(|_| unreadable())?;
     let member = |name: &str| secret[name].as_str().unwrap_or_default();
     let platforms = Platforms::read(member("bearer_tokens"), member("webhooks")).map_err(|problems| {
@@ -66,15 +65,15 @@ pub async fn with_platforms(config: Config, http: &SignedHttp) -> Result<Config,
     Ok(Config { platforms, ..config })
 }
 
-/// The relayer's key: `RELAYER_PRIVATE_KEY`, or the secret that `RELAYER_SECRET_ARN` names. That secret may hold a key
-/// in hex, or any generated text from which the key is derived.
+/// The relayer's key: `RELAYER_PRIVATE_KEY`, or the secret that `RELAYER_SECRET_ARN` names. The secret is a key in hex, or
+/// any generated text from which the key is derived.
 pub async fn relayer_key(config: &Config, http: &SignedHttp) -> Result<PrivateKey, StoreError> {
     let (given, arn) = (&config.aws.relayer_key, &config.aws.relayer_secret_arn);
     let missing = "neither RELAYER_PRIVATE_KEY nor RELAYER_SECRET_ARN is set";
     wallet_key(given.as_ref(), arn.as_deref(), "relayer", missing, http).await
 }
 
-/// The treasury's key: `TREASURY_PRIVATE_KEY`, or the secret that `TREASURY_SECRET_ARN` names, of the same two forms.
+/// The treasury's key: `TREASURY_PRIVATE_KEY`, or the secret that `TREASURY_SECRET_ARN` names, in the same two forms.
 pub async fn treasury_key(config: &Config, http: &SignedHttp) -> Result<PrivateKey, StoreError> {
     let (given, arn) = (&config.aws.treasury_key, &config.aws.treasury_secret_arn);
     let missing = "neither TREASURY_PRIVATE_KEY nor TREASURY_SECRET_ARN is set";
@@ -94,7 +93,7 @@ async fn wallet_key(
             let secret = http.secret(arn).await?;
             PrivateKey::parse(&secret)
                 .or_else(|| PrivateKey::from_bytes(&derived(&secret, purpose)))
-                .ok_or_else(|| StoreError::new(format_args!("the secret of the {purpose} gives no key")))
+                .ok_or_else(|| StoreError::new(format_args!("the {purpose} secret is not a usable private key")))
         }
         (None, None) => Err(StoreError::new(missing)),
     }

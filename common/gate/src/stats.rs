@@ -1,8 +1,8 @@
-//! What the service has done so far, added up off the call path.
+//! Public totals of the service, added up off the call path.
 //!
-//! The jobs table's stream brings every change in batches; a batch becomes one transaction: the totals, a mark that
-//! this batch was counted, and a mark for every agent seen for the first time. A batch that is delivered again finds
-//! its mark and changes nothing, so the totals are exact.
+//! The jobs table's stream delivers changes in batches. Each batch is one transaction: the totals, a mark that the batch
+//! was counted, and a mark for every agent seen for the first time. A batch that is delivered again finds its mark and
+//! changes nothing, so the totals are exact.
 
 use std::collections::BTreeSet;
 
@@ -15,27 +15,27 @@ use serde_json::{Value, json};
 
 use crate::jobs::{Outcome, Settlement};
 
-/// How long a batch may be delivered again: longer than a stream keeps its records.
+/// How long the mark of a batch is kept. It must be longer than a stream keeps its records.
 const REMEMBER_BATCH_SECS: i64 = 3 * 24 * 3600;
 
 /// The totals.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stats {
-    /// Jobs whose work was done.
+    /// Jobs that were completed.
     #[serde(default)]
     pub completed: u64,
-    /// Jobs that were paid, failed and were paid back.
+    /// Jobs that were paid, failed and were credited back.
     #[serde(default)]
     pub failed: u64,
-    /// micro-USDC that arrived.
+    /// Payments that arrived, in micro-USDC.
     #[serde(default)]
     pub volume: u64,
-    /// Agents that ever had work done.
+    /// Agents with at least one completed job.
     #[serde(default)]
     pub agents: u64,
 }
 
-/// What of a job the totals are made of.
+/// The fields of a job that the totals need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobState<'a> {
     pub outcome: Option<Outcome>,
@@ -43,24 +43,24 @@ pub struct JobState<'a> {
     /// micro-USDC
     pub price: u64,
     pub agent: &'a str,
-    /// Its work does not wait for its money.
+    /// The work runs before settlement.
     pub overlap: bool,
-    /// It was settled before.
+    /// It was settled before a chain reorganisation took the payment back.
     pub reorganized: bool,
     pub created: Timestamp,
 }
 
 impl JobState<'_> {
-    /// What of it may yet turn out to be work for nothing, or already has.
+    /// The unsettled amount that may turn out to be unpaid work, or already has, in micro-USDC.
     fn unsettled(&self) -> i64 {
         let is_open = matches!(self.settlement, Settlement::Claimed | Settlement::Submitted);
-        // Work that was done and will never be paid stays on its hour.
+        // Completed work that will never be paid stays counted in its hour.
         let is_lost = self.settlement == Settlement::Refused && self.outcome == Some(Outcome::Completed);
         if self.overlap && (is_open || is_lost) { i64::try_from(self.price).unwrap_or(i64::MAX) } else { 0 }
     }
 }
 
-/// What a batch of changes adds.
+/// The changes that a batch makes to the totals.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
     stats: Stats,
@@ -69,7 +69,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Counts one change of a job, from what it was (nothing, if it is new) to what it is.
+    /// Counts one change of a job, from `old` (`None` if it is new) to `new`.
     pub fn count(&mut self, old: Option<JobState<'_>>, new: JobState<'_>) {
         let ended_before = old.is_some_and(|old| old.outcome.is_some());
         let settled_before = old.is_some_and(|old| old.settlement == Settlement::Settled);
@@ -79,7 +79,7 @@ impl Batch {
                     self.stats.completed += 1;
                     self.agents.insert(new.agent.to_owned());
                 }
-                // What was never paid for is no failure of ours.
+                // An unpaid job that fails does not count as our failure.
                 Some(Outcome::Failed) if new.settlement == Settlement::Settled => self.stats.failed += 1,
                 _ => {}
             }
@@ -96,7 +96,7 @@ impl Batch {
 }
 
 impl Stats {
-    /// The body of `GET /v1/stats` (contract §25).
+    /// The body of `GET /v1/stats`.
     pub fn to_json(&self) -> Value {
         let ended = self.completed + self.failed;
         json!({
@@ -117,7 +117,7 @@ pub async fn load(db: &Db) -> Result<Stats, StoreError> {
     Ok(db.get(&db.tables.ledger, totals_key()).await?.unwrap_or_default())
 }
 
-/// Adds a batch, once. `id` names it, the same on every delivery.
+/// Adds a batch once. `id` must be the same on every delivery.
 pub async fn add(db: &Db, id: &str, batch: &Batch, now_secs: i64) -> Result<(), StoreError> {
     if batch.is_empty() {
         return Ok(());
@@ -147,7 +147,7 @@ pub async fn add(db: &Db, id: &str, batch: &Batch, now_secs: i64) -> Result<(), 
                 if actions.first().is_some_and(Option::is_some) {
                     return Ok(());
                 }
-                // Whoever was seen before is not counted again.
+                // Agents that were seen before are not counted again.
                 let seen_before = |index: usize| actions.get(index + before_agents).is_some_and(Option::is_some);
                 let before = unseen.len();
                 unseen = unseen
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn work_without_money_is_exposed_until_it_is_paid_or_was_never_done() {
+    fn unsettled_work_is_exposed_until_it_is_paid_or_fails() {
         use Outcome::{Completed, Failed};
         use Settlement::{Claimed, Refused, Settled, Submitted, Void};
         let of = |outcome, settlement| JobState { overlap: true, ..state(outcome, settlement) };
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn overlapping_work_counts_when_done_and_its_money_when_it_comes() {
+    fn overlapping_work_counts_when_completed_and_its_price_when_settled() {
         let mut batch = Batch::default();
         let worked = state(Some(Outcome::Completed), Settlement::Claimed);
         batch.count(Some(state(None, Settlement::Claimed)), worked);

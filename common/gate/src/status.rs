@@ -1,7 +1,7 @@
-//! What became of a payment, asked by its nonce or by a transaction.
+//! The state of a payment, looked up by its nonce or by a transaction hash.
 //!
-//! A nonce is found in its claim's partition. A transaction is not indexed at all: the chain says which authorizations
-//! it carried, and their nonces lead to the claims.
+//! A nonce leads directly to its claims. Transactions are not indexed: the chain tells which authorizations a transaction
+//! carried, and their nonces lead to the claims.
 
 use evm::{Word, hex0x};
 use ledger::payments::claim::{self, Claim};
@@ -15,12 +15,12 @@ use serde_json::{Value, json};
 
 use crate::jobs::{Job, Settlement, store};
 
-/// How far back a refused payment is looked for on chain: a day of Base, in ranges of 5,000 blocks.
+/// How far back the chain is searched for a refused payment: one day of Base, in ranges of 5,000 blocks.
 const LOOK_BACK_RANGES: u64 = 9;
 
-/// A claimed payment and its state, one of `claimed`, `pending`, `settled`, `credited_back`, `refused`, `released`,
-/// `reversed` (it was settled, a reorganisation took it back, and it could not be sent again),
-/// or `received`: the call was refused, but the money arrived all the same, and repeating the call will serve it.
+/// A claimed payment and its state: `claimed`, `pending`, `settled`, `credited_back`, `refused`, `released`, `reversed` (it
+/// was settled, a chain reorganisation took it back, and it could not be sent again) or `received` (the call was refused
+/// but the money arrived; repeating the call will serve it).
 pub struct PaymentStatus {
     pub state: &'static str,
     nonce: Word,
@@ -29,7 +29,7 @@ pub struct PaymentStatus {
     network: String,
 }
 
-/// Every payment that the nonce or transaction hash leads to. None were never seen.
+/// Every payment that the nonce or transaction hash leads to. Empty if there is none.
 pub async fn find(
     db: &Db,
     chain: &Chain,
@@ -85,12 +85,12 @@ fn state(job: Option<&Job>) -> &'static str {
 }
 
 impl PaymentStatus {
-    /// Whether the database alone told it, by this nonce.
+    /// Whether the database alone gave the answer, by this nonce.
     pub fn is_known_by(&self, reference: &Word) -> bool {
         self.nonce == *reference && !self.claim.reopened
     }
 
-    /// What its payer is told has the job's id.
+    /// The body of the answer. Only the payer gets the job's id.
     pub fn to_json(&self, caller: Option<&Caller>) -> Value {
         let mut body = json!({
             "nonce": hex0x(&self.nonce),

@@ -1,14 +1,14 @@
-//! The record of one thing a human is asked, and its states.
+//! An approval: one question to a human, and its states.
 //!
 //! ```text
 //! pending ─► approved ─► consumed
 //!    │           └─────► expired    (not used in time)
 //!    ├─► denied
 //!    ├─► cancelled
-//!    └─► expired                    (nobody answered: as good as denied)
+//!    └─► expired                    (nobody answered: counts as denied)
 //! ```
 //!
-//! Expiry is never written: it is a comparison with the time, and a condition of every write.
+//! Expiry is never stored: it is computed from the time, and every write has it as a condition.
 
 use std::fmt;
 use std::str::FromStr;
@@ -24,12 +24,12 @@ use serde_json::{Value, json};
 use super::approver::Approver;
 use super::decision::DecisionReceipt;
 
-/// An approval is used within as long again as its approver had to decide, but at least this long.
+/// The least time in which an approval can be used. Otherwise it is as long as the approver had for the decision.
 const USE_AT_LEAST: Duration = Duration::from_secs(15 * 60);
-/// Records are evidence: they are kept for this long.
+/// How long approvals are kept, as evidence.
 pub const RETENTION: Duration = Duration::from_secs(400 * 24 * 3600);
 
-/// `appr_<ulid>`: sorts by the time it was made.
+/// `appr_<ulid>`: sorts by creation time.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ApprovalId(String);
@@ -59,7 +59,7 @@ impl FromStr for ApprovalId {
     }
 }
 
-/// A prefix and a ULID of this moment.
+/// A prefix and a ULID of this time.
 pub(super) fn ulid_text(prefix: &str, now: Timestamp) -> String {
     let mut random = [0; 16];
     random[6..].copy_from_slice(&digest::random::<10>());
@@ -84,13 +84,13 @@ impl Status {
     }
 }
 
-/// Who asked.
+/// The origin of an approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
     /// A rule of the owner's policy held a call.
     Policy,
-    /// The agent asked by itself.
+    /// The agent asked of its own accord.
     Api,
 }
 
@@ -99,24 +99,24 @@ pub struct Approval {
     pub approval_id: ApprovalId,
     pub agent_id: AgentId,
     pub source: Source,
-    /// As last written; what it is now says [`Approval::status_at`].
+    /// As last stored. [`Approval::status_at`] gives the current status.
     pub status: Status,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     /// SHA-256 of the held call's canonical body, in hex.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body_digest: Option<String>,
-    /// micro-USDC: the price the human was shown, and the most the released call may cost.
+    /// micro-USDC: the price that the human sees, and the most that the released call may cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub amount: Option<Usdc>,
     pub action_summary: String,
-    /// JSON of what is to be done.
+    /// JSON of the action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
-    /// All of it, where the preview is only its beginning. Kept in an item of its own, and read for the page.
+    /// The full JSON if the preview is only its beginning. Stored in an item of its own and loaded for the page.
     #[serde(skip)]
     pub whole: Option<String>,
-    /// There is more than the preview: in that item, or nowhere.
+    /// The preview is not everything. The full JSON is in its own item, or is too large to be stored.
     #[serde(default)]
     pub cut: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -138,12 +138,12 @@ pub struct Approval {
     pub notified: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notify_error: Option<String>,
-    /// Unix seconds, for cleaning up.
+    /// Unix seconds after which the row may be deleted.
     pub expires: i64,
 }
 
 impl Approval {
-    /// A new one: pending, nobody told yet.
+    /// A new approval: pending, and nobody notified yet.
     pub fn pending(agent: AgentId, approver: Approver, seconds: u32, now: Timestamp) -> Approval {
         Approval {
             approval_id: ApprovalId::random(now),
@@ -172,7 +172,7 @@ impl Approval {
         }
     }
 
-    /// What it is now.
+    /// The status at a time.
     pub fn status_at(&self, now: Timestamp) -> Status {
         match self.status {
             Status::Pending if now >= self.expires_at => Status::Expired,
@@ -181,13 +181,14 @@ impl Approval {
         }
     }
 
-    /// Until when it may be used if it is approved now. What an agent asked by itself releases no call and stays approved.
+    /// Until when it can be used if it is approved now. A question that the agent asked of its own accord releases no call
+    /// and stays approved.
     pub fn use_by_if_approved(&self, now: Timestamp) -> Option<Timestamp> {
         let had = Duration::from_millis((self.expires_at.millis() - self.created_at.millis()).unsigned_abs());
         (self.source == Source::Policy).then(|| now.plus(had.max(USE_AT_LEAST)))
     }
 
-    /// As its agent is shown it (contract §27). The link is not in it, and nowhere else in what the agent is told.
+    /// The JSON that the agent sees. It never contains the link.
     pub fn view(&self, now: Timestamp) -> Value {
         let status = self.status_at(now);
         let timed_out = self.status == Status::Pending && status == Status::Expired;
@@ -223,12 +224,12 @@ impl Approval {
         })
     }
 
-    /// What its approver reads.
+    /// The JSON that the approver reads.
     pub fn shown(&self) -> Option<&str> {
         self.whole.as_deref().or(self.preview.as_deref())
     }
 
-    /// The same with the signed record of the decision.
+    /// The same, with the signed record of the decision.
     pub fn view_with_receipt(&self, now: Timestamp) -> Value {
         let mut view = self.view(now);
         view["decision_receipt"] = self.decision_receipt.as_ref().map_or(Value::Null, DecisionReceipt::view);
@@ -241,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_have_one_form() {
+    fn malformed_ids_are_refused() {
         let id = ApprovalId::random(Timestamp::from_secs(1_795_000_000));
         assert_eq!(id.as_str().parse(), Ok(id.clone()));
         for bad in ["", "appr_", "appr_1", "rcpt_01ARZ3NDEKTSV4RRFFQ69G5FAV", "appr_01ARZ3NDEKTSV4RRFFQ69G5FA/"] {

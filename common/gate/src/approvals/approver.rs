@@ -1,9 +1,9 @@
-//! Whom to ask: an e-mail address or a phone number, and how much of it an agent is shown.
+//! The human to ask: an e-mail address or a phone number, and what of it an agent may see.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// The human who decides. With both, the mail is sent.
+/// The human who decides. If both are given, the mail address is used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Approver {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -13,7 +13,7 @@ pub struct Approver {
 }
 
 impl Approver {
-    /// Channel and masked address: enough to tell one's own approver, too little to write to them.
+    /// Channel and masked address: enough to recognise one's own approver, not enough to write to them.
     pub fn masked(&self) -> Value {
         match (&self.email, &self.phone) {
             (Some(email), _) => json!({"channel": "email", "address": masked_email(email)}),
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_agent_sees_too_little_to_write_to() {
+    fn a_masked_address_cannot_be_written_to() {
         let approver = Approver { email: Some("alice@example.com".to_owned()), phone: None };
         assert_eq!(approver.masked(), json!({"channel": "email", "address": "a***@example.com"}));
         let approver = Approver { email: None, phone: Some("+15551234567".to_owned()) };

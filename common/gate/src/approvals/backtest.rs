@@ -1,6 +1,6 @@
-//! A draft policy over past charges: which of them would it have held or denied?
+//! Applies a draft policy to past charges: which would it have held or denied?
 //!
-//! Receipts keep tool, price and time, but not to whom a call was addressed: rules over recipients are named and left out.
+//! Receipts keep tool, price and time, but no recipients. Rules about recipients are listed as not evaluated.
 
 use base::clock::Timestamp;
 use base::money::Usdc;
@@ -12,16 +12,16 @@ use super::policy::{ACTIONS, Facts, Policy, Rule, Verdict};
 
 /// How far back it looks, in days.
 pub const DAYS: u64 = 30;
-/// Most receipts it looks at, the newest.
+/// Most receipts it looks at, the newest ones.
 pub const MAX_RECEIPTS: usize = 1000;
 
-/// What the draft would have done. `receipts` are newest first.
+/// Applies the draft. `receipts` are newest first.
 pub fn run(catalog: &Catalog, policy: &Policy, receipts: &[Receipt], from: Timestamp, to: Timestamp) -> Value {
     let mut charges = Vec::new();
     let (mut allowed, mut held, mut denied) = (0u32, 0u32, 0u32);
     let (mut held_usdc, mut denied_usdc) = (Usdc::ZERO, Usdc::ZERO);
     let add = |sum: Usdc, amount: Usdc| sum.checked_add(amount).unwrap_or(Usdc::from_micro(u64::MAX));
-    // A refused payment was no charge.
+    // A refused payment was not a charge.
     for receipt in receipts.iter().filter(|receipt| receipt.status != ReceiptStatus::Failed) {
         let facts = Facts {
             tool: &receipt.subcategory,
@@ -72,7 +72,7 @@ fn charge(receipt: &Receipt, verdict: &str, rule: &Rule) -> Value {
     })
 }
 
-/// By the catalog, or by the word itself for a tool that is no longer in it.
+/// From the catalog, or the name itself for a tool that is no longer in it.
 fn action_of(catalog: &Catalog, tool: &str) -> Option<&'static str> {
     let listed = catalog.find(tool).and_then(super::policy::action_of);
     listed.or_else(|| ACTIONS.iter().map(|(word, _)| *word).find(|word| *word == tool))

@@ -1,6 +1,7 @@
-//! The signed record of a decision: who decided what, when and how, checkable offline with the receipts' public keys.
+//! The signed record of a decision: who decided what, when and how. Anybody can verify it offline with the receipts' public
+//! keys.
 //!
-//! It is signed in the same way as a receipt (contract §22) and with the same key: JSON without spaces in a fixed order.
+//! It is signed like a receipt, with the same key: over JSON without spaces, with the members in a fixed order.
 
 use base::clock::Timestamp;
 use base::digest::{sha256, sha256_parts};
@@ -23,13 +24,13 @@ pub struct DecisionReceipt {
     /// `drcpt_<ulid>`
     pub decision_receipt_id: String,
     pub decision: Decision,
-    /// Exactly what was signed.
+    /// The exact bytes that were signed.
     pub payload: String,
     pub seal: Seal,
 }
 
 impl DecisionReceipt {
-    /// Records and signs a decision taken by link.
+    /// Records and signs a decision made by link.
     pub fn sign(
         approval: &Approval,
         decision: Decision,
@@ -51,7 +52,7 @@ impl DecisionReceipt {
             ("body_digest", json!(approval.body_digest)),
             ("amount_usdc", json!(approval.amount.map(|amount| amount.to_string()))),
             ("policy_rule", json!(approval.policy_rule)),
-            // What was read before deciding, and what was written: by digest, so that this record stays small.
+            // The content read and the note are included as digests, to keep this record small.
             ("shown_digest", json!(shown_digest(approval))),
             ("note_digest", json!(note.map(|note| const_hex::encode(sha256(note.as_bytes()))))),
             ("created_at", json!(approval.created_at.to_string())),
@@ -66,7 +67,7 @@ impl DecisionReceipt {
         DecisionReceipt { decision_receipt_id, decision, payload, seal }
     }
 
-    /// The members, the exact signed text, and the signature over it.
+    /// The members, the exact signed text, and the signature.
     pub fn view(&self) -> Value {
         let mut view: Value = serde_json::from_str(&self.payload).unwrap_or_default();
         view["payload"] = json!(self.payload);
@@ -78,7 +79,7 @@ impl DecisionReceipt {
     }
 }
 
-/// SHA-256 over the summary and the JSON that was shown, each preceded by its length in eight bytes, in hex.
+/// SHA-256 of the summary and the shown JSON, each preceded by its length in eight bytes, in hex.
 fn shown_digest(approval: &Approval) -> String {
     let shown = approval.shown().unwrap_or_default();
     const_hex::encode(sha256_parts(&[approval.action_summary.as_bytes(), shown.as_bytes()]))

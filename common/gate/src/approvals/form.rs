@@ -1,6 +1,6 @@
-//! Reads a policy and a request for approval strictly: a brake that is misspelt must not be taken for one that holds.
+//! Parses a policy and an approval request strictly: an owner must not believe that a misspelt rule protects them.
 //!
-//! Unknown members are refused, unlike anywhere else; an optional member may be `null`.
+//! Unlike in other bodies, unknown members are refused. An optional member may be `null`.
 
 use base::clock::Timestamp;
 use base::contact;
@@ -16,16 +16,16 @@ use super::policy::{ACTIONS, Action, Policy, Rule, When, domain};
 const MAX_RULES: usize = 25;
 const MAX_DOMAINS: usize = 100;
 pub const MAX_POLICY_BYTES: usize = 8 * 1024;
-/// Bounds of the time an approver has, in seconds (contract §27).
+/// Limits of the time an approver has, in seconds.
 const MIN_SECONDS: i64 = 60;
 const MAX_SECONDS: i64 = 604_800;
 const DEFAULT_SECONDS: u32 = 3600;
-/// Most characters of a request's preview, as JSON.
+/// Most characters of a preview, as JSON.
 pub const MAX_PREVIEW_CHARS: usize = 4000;
 
 type Object = Map<String, Value>;
 
-/// What an agent asks its human by itself.
+/// A request for approval that an agent makes of its own accord.
 #[derive(Debug)]
 pub struct Request {
     pub action_summary: String,
@@ -34,7 +34,7 @@ pub struct Request {
     pub expires_in_seconds: u32,
 }
 
-/// The body of `PUT /v1/agents/me/action-policy`.
+/// Parses the body of `PUT /v1/agents/me/action-policy`. The error lists every invalid field.
 pub fn policy(catalog: &Catalog, body: &Object, now: Timestamp) -> Result<Policy, Vec<FieldError>> {
     let mut form = Form::default();
     form.only(body, "", &["enabled", "rules", "approver", "timeout_seconds"]);
@@ -58,7 +58,7 @@ pub fn policy(catalog: &Catalog, body: &Object, now: Timestamp) -> Result<Policy
     };
     let timeout_seconds = form.seconds(body, "timeout_seconds");
     let policy = Policy { enabled, rules, approver, timeout_seconds, updated_at: now };
-    // It is read with every call of the agent's, and written whole.
+    // The policy is read with every call of the agent and written as one item.
     if serde_json::to_string(&policy).map_or(true, |text| text.len() > MAX_POLICY_BYTES) {
         form.wrong::<()>(
             "rules",
@@ -68,7 +68,7 @@ pub fn policy(catalog: &Catalog, body: &Object, now: Timestamp) -> Result<Policy
     form.done(policy)
 }
 
-/// The body of `POST /v1/approvals`.
+/// Parses the body of `POST /v1/approvals`. The error lists every invalid field.
 pub fn request(body: &Object) -> Result<Request, Vec<FieldError>> {
     let mut form = Form::default();
     let action_summary = match given(body, "action_summary") {
@@ -97,12 +97,12 @@ pub fn request(body: &Object) -> Result<Request, Vec<FieldError>> {
     form.done(Request { action_summary, approver, preview, expires_in_seconds })
 }
 
-/// A member that is there and not `null`.
+/// A member that is present and not `null`.
 fn given<'a>(object: &'a Object, name: &str) -> Option<&'a Value> {
     object.get(name).filter(|value| !value.is_null())
 }
 
-/// What was wrong so far.
+/// The errors found so far.
 #[derive(Default)]
 struct Form {
     errors: Vec<FieldError>,
@@ -118,13 +118,13 @@ impl Form {
         if self.errors.is_empty() { Ok(read) } else { Err(self.errors) }
     }
 
-    /// Refuses members that mean nothing here.
+    /// Refuses unknown members.
     fn only(&mut self, object: &Object, path: &str, known: &[&str]) {
         for name in object.keys().filter(|name| !known.contains(&name.as_str())) {
             // The name is the caller's text and may be long.
             let name: String = name.chars().take(64).collect();
             let path = if path.is_empty() { name } else { format!("{path}.{name}") };
-            self.wrong::<()>(path, "is not known here");
+            self.wrong::<()>(path, "is not a known member");
         }
     }
 
@@ -215,7 +215,7 @@ impl Form {
                 _ => self.wrong(path, "must be a whole number from 0 to 1000"),
             },
             "recipient_domain_not_in" if tool.is_some_and(|tool| tool != "email") => {
-                self.wrong(path, "is a condition for the tool email only")
+                self.wrong(path, "applies to the tool email only")
             }
             "recipient_domain_not_in" => self.domains(value, &path),
             _ => self.hours(value, &path),
@@ -269,7 +269,8 @@ impl Form {
         Some(When::OutsideHours(Hours { timezone, start, end, days }))
     }
 
-    /// 0 to 6 from Sunday; 7 is Sunday as well, so that the ISO numbers (1 Monday … 7 Sunday) mean the same days.
+    /// Days from 0 (Sunday) to 6 (Saturday). 7 is Sunday too, so that ISO numbers (1 Monday to 7 Sunday) mean the same
+    /// days.
     fn days(&mut self, value: &Value, path: &str) -> Option<Vec<u8>> {
         let items = value.as_array().filter(|items| (1..=7).contains(&items.len()));
         let days: Option<Vec<u8>> = items.and_then(|items| {
@@ -322,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_may_be_put_again() {
+    fn a_shown_policy_can_be_put_unchanged() {
         let body = json!({
             "rules": [
                 {"tool": "*", "action": "require_approval", "when": {"amount_over_usdc": 0.1}},
@@ -351,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mistake_is_named_by_its_path() {
+    fn every_invalid_field_is_reported_with_its_path() {
         assert_eq!(paths(json!({})), ["rules"]);
         assert_eq!(paths(json!({"rules": {}, "enabled": 1, "timeout_seconds": 59, "more": 1})).len(), 4);
         assert_eq!(paths(json!({"rules": vec![json!({}); 26]})), ["rules"]);

@@ -1,4 +1,4 @@
-//! What the payment gate asks before it quotes or charges: may this call be made?
+//! The check before a price is quoted or charged: does the action policy allow this call?
 
 use base::clock::Timestamp;
 use base::digest::canonical_json;
@@ -16,12 +16,12 @@ use super::notice::Notices;
 use super::policy::{Policy, Rule, Verdict};
 use super::store::{self, CreateError};
 
-/// Most bytes of an input that its approver is shown whole.
+/// Largest input that its approver can read in full, in bytes.
 const MAX_WHOLE_BYTES: usize = 128 * 1024;
 
-/// One call of a tool, as it would be paid.
+/// A tool call, as it would be paid.
 pub struct GateCall<'a> {
-    /// Proven, by a proof, a token or the payment's signature. Never what `X-Agent-ID` says: a held call writes to its
+    /// Proven by an agent proof, a token or the payment's signature, never by `X-Agent-ID`: a held call sends a mail to its
     /// agent's approver.
     pub agent: AgentId,
     pub tool: &'a ToolSpec,
@@ -32,25 +32,24 @@ pub struct GateCall<'a> {
     pub body: &'a [u8; 32],
     /// `X-Approval-Id`.
     pub approval_id: Option<&'a str>,
-    /// The paid leg: what releases the call is used up with it.
+    /// Set for the paid request: the approval that releases the call is used up with it.
     pub consume: bool,
     pub now: Timestamp,
 }
 
-/// A call that may be made.
+/// Why a call may be made.
 #[derive(Debug)]
 pub enum GateVerdict {
-    /// No rule stands in its way.
+    /// No rule holds or denies it.
     Allowed,
-    /// An approval releases it. On the paid leg, `consume` belongs into the transaction of the claim: refused there, the
-    /// approval was used by another call ([`approval_was_used`]).
+    /// An approval releases it. For the paid request, `consume` belongs in the transaction of the claim. If its condition
+    /// fails there, another call used the approval ([`approval_was_used`]).
     Released { approval_id: ApprovalId, consume: Option<Box<Write>> },
 }
 
-/// Judges a call by its agent's policy. One read if there is none.
+/// Judges a call by its agent's policy. Costs one read if there is none.
 ///
-/// # Errors
-/// 403 `action_denied_by_policy`; 403 `approval_required` with the approval that was made, or found; 403
+/// # Errors 403 `action_denied_by_policy`; 403 `approval_required` with the new or existing approval; 403
 /// `approval_invalid` for an approval that does not release this call; 409 `too_many_pending_approvals`.
 pub async fn gate_check(db: &Db, notices: &Notices, call: &GateCall<'_>) -> Result<GateVerdict, ApiError> {
     let Some(policy) = store::policy(db, call.agent).await? else { return Ok(GateVerdict::Allowed) };
@@ -80,7 +79,7 @@ async fn release(db: &Db, call: &GateCall<'_>, id: &str) -> Result<GateVerdict, 
     Ok(GateVerdict::Released { approval_id: id, consume })
 }
 
-/// Why an approval does not release a call, if it does not.
+/// Why an approval does not release a call, or `None` if it does.
 fn mismatch(approval: &Approval, call: &GateCall<'_>) -> Option<&'static str> {
     let same_call = approval.source == Source::Policy
         && approval.tool.as_deref() == Some(call.tool.name)
@@ -92,7 +91,7 @@ fn mismatch(approval: &Approval, call: &GateCall<'_>) -> Option<&'static str> {
         Status::Expired => Some("the approval has expired"),
         Status::Cancelled => Some("the approval was cancelled"),
         Status::Consumed => Some("the approval was used; it releases one call"),
-        // A human said yes to a price.
+        // The human approved a price, so a higher one is not covered.
         Status::Approved if approval.amount.is_none_or(|amount| call.amount > amount) => {
             Some("the call now costs more than what was approved")
         }
@@ -100,7 +99,7 @@ fn mismatch(approval: &Approval, call: &GateCall<'_>) -> Option<&'static str> {
     }
 }
 
-/// The error of a held call: the approval that waits already (or waits to be used), or a new one.
+/// The error for a held call: with its open approval (pending, or approved and unused), or with a new one.
 async fn hold(
     db: &Db,
     notices: &Notices,
@@ -130,7 +129,7 @@ async fn hold(
     }
 }
 
-/// Whether an approval made before answers for this call: it waits, or it waits to be used at this price.
+/// Whether an earlier approval covers this call: it is pending or unused, and for at least this price.
 fn still_counts(approval: &Approval, call: &GateCall<'_>) -> bool {
     let waits = matches!(approval.status_at(call.now), Status::Pending | Status::Approved);
     waits && approval.amount.is_some_and(|amount| call.amount <= amount)
@@ -154,10 +153,10 @@ fn new_approval(call: &GateCall<'_>, policy: &Policy, rule: &Rule) -> Approval {
     }
 }
 
-/// The beginning of an input that is longer than a preview may be.
+/// The beginning of an input that is longer than a preview.
 fn beginning(whole: &str) -> String {
     let chars = whole.chars().count();
-    // Escaping may double what is cut out.
+    // Escaping may double the length of the excerpt.
     let begins: String = whole.chars().take(MAX_PREVIEW_CHARS / 2 - 100).collect();
     canonical_json(&json!({"cut_off": format!("only the beginning of {chars} characters"), "begins": begins}))
 }

@@ -1,4 +1,4 @@
-//! Hours of the week in a time zone: pure, by the wall clock there, so that summer time shifts them with the people.
+//! Hours of the week in a time zone. Pure, by local time, so that daylight saving time is respected.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,10 +8,10 @@ use jiff::civil::Weekday;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
-/// Minutes of a day.
+/// Minutes in a day.
 pub const DAY: u16 = 24 * 60;
 
-/// From `start` to `end` (exclusive) on each of `days`. A window whose end is before its start wraps over midnight, and
+/// From `start` to `end` (exclusive) on each of `days`. If the end is before the start, the window wraps over midnight and
 /// belongs to the day on which it begins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hours {
@@ -21,7 +21,7 @@ pub struct Hours {
     pub start: u16,
     /// Minutes since midnight, up to [`DAY`].
     pub end: u16,
-    /// Days on which the window begins: 0 is Sunday, 1 Monday, … 6 Saturday. Empty means every day.
+    /// Days on which the window begins: 0 is Sunday, 1 Monday, 6 Saturday. Empty means every day.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub days: Vec<u8>,
 }
@@ -38,8 +38,8 @@ impl FromStr for Zone {
     type Err = &'static str;
 
     fn from_str(name: &str) -> Result<Zone, &'static str> {
-        let rules = TimeZone::get(name).map_err(|_| "is no time zone of the IANA database")?;
-        // As the database spells it.
+        let rules = TimeZone::get(name).map_err(|_| "is not a time zone of the IANA database")?;
+        // Spelled as in the database.
         Ok(Zone { name: rules.iana_name().unwrap_or(name).to_owned(), rules })
     }
 }
@@ -65,7 +65,7 @@ impl fmt::Display for Zone {
 }
 
 impl Hours {
-    /// Whether the moment lies inside the window.
+    /// Whether the time is inside the window.
     pub fn contain(&self, now: Timestamp) -> bool {
         let Ok(utc) = jiff::Timestamp::from_millisecond(now.millis()) else { return false };
         let local = utc.to_zoned(self.timezone.rules.clone());
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_by_the_wall_clock() {
+    fn windows_follow_local_time() {
         // 2026-11-20 is a Friday.
         let work = ("Europe/Berlin", "09:00", "17:00", &[1, 2, 3, 4, 5][..]);
         let night = ("America/New_York", "22:00", "06:00", &[5][..]);
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn times_of_day() {
+    fn times_of_day_are_parsed_strictly() {
         assert_eq!(minutes("00:00"), Some(0));
         assert_eq!(minutes("24:00"), Some(DAY));
         for bad in ["", "9:00", "09:60", "24:01", "09-00", "+9:00", "09:0", "aa:bb"] {

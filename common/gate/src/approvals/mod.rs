@@ -1,12 +1,13 @@
-//! Approvals and the action policy: the human's brake on an agent with money (contract §27).
+//! Approvals and the action policy: a human's control over an agent that has money.
 //!
-//! An owner's policy says which calls are denied and which are held until a human has said yes. A held call makes an
-//! approval; its approver gets a link by mail, reads on a page what is to be decided, and decides once; the agent repeats
-//! the call with `X-Approval-Id`, and the approval releases exactly that one call.
+//! An owner's policy says which calls are denied and which are held until a human approves. A held call creates an
+//! approval. Its approver gets a link by mail, reads on a page what to decide, and decides once. The agent repeats the call
+//! with `X-Approval-Id`, and the approval releases exactly one call.
 //!
-//! [`policy`] and [`hours`] are pure rules, [`form`] reads them strictly; [`approval`] is the record and its states,
-//! [`store`] and [`moves`] every write, [`gate`] what the payment gate asks, [`decision`] the signed record of a decision, [`page`]
-//! what the approver sees, [`notice`] how the link reaches them, [`backtest`] a draft policy over past receipts.
+//! [`policy`] and [`hours`] are pure rules, [`form`] parses them strictly. [`approval`] has the record and its states,
+//! [`store`] and [`moves`] all writes, [`gate`] the check before payment, [`decision`] the signed record of a decision,
+//! [`page`] the approver's page, [`notice`] the mail with the link, [`backtest`] a draft policy applied to past receipts.
+//! Start with [`gate_check`].
 
 pub mod approval;
 pub mod approver;

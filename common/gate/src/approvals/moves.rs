@@ -1,4 +1,4 @@
-//! How an approval moves on: decided, cancelled, used up. Each is one conditional write, so each happens once.
+//! The transitions of an approval: decided, cancelled, used up. Each is one conditional write, so it happens once.
 
 use base::clock::Timestamp;
 use ledger::signing::ReceiptSigner;
@@ -9,13 +9,13 @@ use super::approval::{Approval, Status};
 use super::decision::{Decision, DecisionReceipt};
 use super::store::{approval_key, pending_entry, pending_key};
 
-/// What came of an attempt to move a pending approval: moved, or what it is instead.
+/// The result of a transition: done now, or the state that made it impossible.
 pub enum Moved {
     Now(Box<Approval>),
     Before(Box<Approval>),
 }
 
-/// Decides, once. Whoever comes second is shown the first decision.
+/// Decides once. A second decision gets the first one back.
 pub async fn decide(
     db: &Db,
     approval: &Approval,
@@ -54,7 +54,7 @@ pub async fn decide(
     move_on(db, write, decided, now).await
 }
 
-/// Takes a pending approval back.
+/// Cancels a pending approval.
 pub async fn cancel(db: &Db, approval: &Approval, now: Timestamp) -> Result<Moved, StoreError> {
     let cancelled = Approval { status: Status::Cancelled, ..approval.clone() };
     let key = approval_key(approval.agent_id, &approval.approval_id);
@@ -64,7 +64,7 @@ pub async fn cancel(db: &Db, approval: &Approval, now: Timestamp) -> Result<Move
     move_on(db, write, cancelled, now).await
 }
 
-/// Writes a pending approval's next state and gives its place among the pending back.
+/// Stores the next state of a pending approval and frees its place in the pending set.
 async fn move_on(db: &Db, write: Write, moved: Approval, now: Timestamp) -> Result<Moved, StoreError> {
     let write = write.bind("pending", Status::Pending)?.bind("now", now)?;
     let place = Write::update(&db.tables.agents, pending_key(moved.agent_id), "DELETE #open :entry")
@@ -81,8 +81,8 @@ async fn move_on(db: &Db, write: Write, moved: Approval, now: Timestamp) -> Resu
     }
 }
 
-/// The write that uses an approval up. It belongs into the transaction of what it releases, and is refused if the
-/// approval was used, has run out, or was never given.
+/// The write that uses an approval up. It belongs in the transaction of the call that it releases. Its condition fails if
+/// the approval was used, has expired or was never given.
 pub fn consume(db: &Db, approval: &Approval, now: Timestamp) -> Result<Write, StoreError> {
     let key = approval_key(approval.agent_id, &approval.approval_id);
     Write::update(&db.tables.agents, key, "SET #status = :consumed, #consumed_at = :now")

@@ -1,6 +1,6 @@
-//! Telling the approver: a mail with the link.
+//! Notifies the approver: a mail with the link.
 //!
-//! The mail says nothing in the agent's own words; those are on the page behind the link.
+//! The mail contains none of the agent's own text. That is on the page behind the link.
 
 use base::clock::Timestamp;
 use platform::config::Config;
@@ -10,24 +10,24 @@ use platform::store::{Db, StoreError};
 use super::approval::Approval;
 use super::store::{self, LinkToken};
 
-/// What an agent is told when nobody could be told.
+/// The `notify_error` if no mail can be sent here.
 const NOT_CONFIGURED: &str = "provider_not_configured";
 
-/// How approvers are told.
+/// Notifies approvers.
 #[derive(Clone)]
 pub struct Notices {
     mailer: Mailer,
-    /// Origin of the links. Never taken from a request's host: the agent could name its own.
+    /// Origin of the links. Never taken from a request's host, which the agent could choose.
     base_url: Option<String>,
 }
 
 impl Notices {
-    /// As configured: with `SMTP_URL` and `PUBLIC_BASE_URL`, mails are sent.
+    /// Mails are sent if `SMTP_URL` and `PUBLIC_BASE_URL` are set.
     pub fn new(config: &Config) -> Result<Notices, StoreError> {
         Ok(Notices { mailer: Mailer::new(config)?, base_url: config.base_url.clone() })
     }
 
-    /// Development only: if no relay is configured, mails become files of this folder.
+    /// Development only: if no relay is configured, mails become files in this folder.
     #[cfg(feature = "local-outbox")]
     pub fn or_folder(mut self, folder: std::path::PathBuf) -> Notices {
         self.mailer = self.mailer.or_folder(folder);
@@ -38,8 +38,8 @@ impl Notices {
         &self.mailer
     }
 
-    /// Tells the approver of a new approval, and writes down whether it worked. It never fails its caller: an approval
-    /// nobody was told of runs out, and that is a no. The call that is held waits for it.
+    /// Notifies the approver of a new approval and stores the result. Never fails: an approval that nobody was notified of
+    /// expires, which counts as denied. The held call waits for this.
     pub async fn send(&self, db: &Db, approval: &mut Approval, token: &LinkToken, now: Timestamp) {
         let sent = tokio::time::timeout(PATIENCE, self.deliver(db, approval, token, now)).await;
         let error = match sent.unwrap_or(Err(Failure::Mail(MailError::Silent))) {
@@ -48,14 +48,14 @@ impl Notices {
             Err(Failure::Mail(MailError::NotConfigured)) => Some(NOT_CONFIGURED),
             Err(Failure::Mail(MailError::TooMany)) => Some("too_many_notices"),
             Err(Failure::Mail(error)) => {
-                platform::http::log::failure("a mail to an approver was not taken", &error);
+                platform::http::log::failure("a mail to an approver could not be sent", &error);
                 Some("delivery_failed")
             }
         };
         approval.notified = error.is_none();
         approval.notify_error = error.map(str::to_owned);
         if let Err(error) = store::note_notice(db, approval).await {
-            platform::http::log::failure("could not write down that an approver was told", &error);
+            platform::http::log::failure("could not record whether an approver was notified", &error);
         }
     }
 

@@ -1,7 +1,7 @@
-//! What the approver sees: one page, without scripts and without anything from elsewhere.
+//! The approver's page: no scripts, nothing loaded from elsewhere.
 //!
-//! Every text of an agent is hostile here. It is escaped where it is put in, and the policy of the page would not run it
-//! anyway. Opening the page changes nothing, because mail scanners open links.
+//! An agent's text is untrusted. It is escaped where it is inserted, and the page's content security policy would not run
+//! it anyway. Opening the page changes nothing, because mail scanners open links.
 
 use axum::body::Body;
 use axum::response::Response;
@@ -29,7 +29,7 @@ button{font:inherit;font-weight:600;padding:.75rem 1.5rem;margin:.75rem .75rem 0
 .yes{background:#0a6b2d;border-color:#0a6b2d;color:#fff}.no{background:none;color:inherit}\
 .verdict{font-size:1.15rem;font-weight:600}small{opacity:.7}";
 
-/// The page of an approval: a question while it is pending, afterwards what was decided.
+/// The page of an approval: a form while it is pending, afterwards the decision.
 pub fn show(approval: &Approval, service: &str, now: Timestamp, status: StatusCode) -> Response {
     let asking = approval.status_at(now) == Status::Pending;
     let title = if asking { "An agent needs your decision" } else { "This question is closed" };
@@ -38,7 +38,7 @@ pub fn show(approval: &Approval, service: &str, now: Timestamp, status: StatusCo
     page(status, service, title, &main)
 }
 
-/// A page that only says something.
+/// A page with a title and a text only.
 pub fn say(status: StatusCode, service: &str, title: &str, text: &str) -> Response {
     page(status, service, title, &format!("<h1>{}</h1><p>{}</p>", escaped(title), escaped(text)))
 }
@@ -64,9 +64,9 @@ fn what(approval: &Approval) -> String {
         let value: Value = serde_json::from_str(shown).unwrap_or_default();
         let pretty = serde_json::to_string_pretty(&value).unwrap_or_default();
         let says = if approval.cut && approval.whole.is_none() {
-            "It is too long to be shown whole. This is its beginning:"
+            "The content is too long to show in full. This is its beginning:"
         } else {
-            "Exactly this is meant:"
+            "This is exactly what you decide on:"
         };
         format!("<p>{says}</p><pre>{}</pre>", escaped(&pretty))
     });
@@ -75,7 +75,7 @@ fn what(approval: &Approval) -> String {
 
 fn form(approval: &Approval) -> String {
     let effect = match approval.use_by_if_approved(approval.created_at) {
-        Some(_) => "Approved, the agent may make exactly this call, once. ",
+        Some(_) => "If you approve, the agent may make exactly this call, once. ",
         None => "The agent is told your answer. ",
     };
     format!(
@@ -100,7 +100,7 @@ fn verdict(approval: &Approval, now: Timestamp) -> String {
     format!("<p class=verdict>{text}{at}.</p>{}", note.unwrap_or_default())
 }
 
-/// A page with this HTML, in which every text of a stranger has been [`escaped`].
+/// A page with this HTML, in which all untrusted text must be [`escaped`].
 pub fn page(status: StatusCode, service: &str, title: &str, main: &str) -> Response {
     let html = format!(
         "<!doctype html><html lang=en><head><meta charset=utf-8><title>{title} - {service}</title>\
@@ -111,7 +111,7 @@ pub fn page(status: StatusCode, service: &str, title: &str, main: &str) -> Respo
     );
     let mut response = Response::new(Body::from(html));
     *response.status_mut() = status;
-    // The style is let in by its digest; everything else stays out.
+    // The style is allowed by its digest; everything else is blocked.
     let policy = format!(
         "default-src 'none'; style-src 'sha256-{}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
         base64_standard(&sha256(STYLE.as_bytes()))
@@ -133,8 +133,8 @@ pub fn page(status: StatusCode, service: &str, title: &str, main: &str) -> Respo
     response
 }
 
-/// Text as HTML, in elements and in quoted attributes. Characters that turn the direction of what follows are shown by
-/// their number, so that what is read is what is there.
+/// Escapes text for HTML elements and quoted attributes. Invisible characters and those that change the text direction are
+/// shown as their code points, so that what is read is what is there.
 pub fn escaped(text: &str) -> String {
     let mut html = String::with_capacity(text.len() + text.len() / 8);
     for letter in text.chars() {
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hostile_text_is_text() {
+    fn hostile_text_is_escaped() {
         assert_eq!(
             escaped("<b a=\"1\" c='2'>&\u{202e}\u{0}\n"),
             "&lt;b a=&quot;1&quot; c=&#39;2&#39;&gt;&amp;[U+202E][U+0000]\n"

@@ -1,4 +1,4 @@
-//! The action policy of an agent: pure rules over one call.
+//! An agent's action policy: pure rules about one call.
 
 use base::clock::Timestamp;
 use base::money::Usdc;
@@ -9,8 +9,8 @@ use tools::spec::ToolSpec;
 use super::approver::Approver;
 use super::hours::{self, Hours};
 
-/// Words of the contract for the actions that reach other people or buy things, and the path each stands for. Besides
-/// them a rule may name any tool of the catalog, or `*` for every paid call.
+/// Names for the actions that reach other people or buy things, each with the path of its tool. A rule may also name any
+/// tool of the catalog, or `*` for every paid call.
 pub const ACTIONS: [(&str, &str); 5] = [
     ("email", "/v1/tools/email/send"),
     ("sms", "/v1/tools/sms/send"),
@@ -18,17 +18,17 @@ pub const ACTIONS: [(&str, &str); 5] = [
     ("commerce", "/v1/tools/commerce/buy"),
     ("identity", "/v1/tools/identity/start"),
 ];
-/// Members of a body that name recipients.
+/// Members of a body that hold recipients.
 const RECIPIENTS: [&str; 7] = ["to_address", "to_number", "target_number", "to", "cc", "bcc", "recipients"];
 
-/// What an owner lets their agent do.
+/// An owner's rules for their agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
     pub enabled: bool,
     pub rules: Vec<Rule>,
     #[serde(default)]
     pub approver: Approver,
-    /// For how long a held call waits for its decision.
+    /// How long a held call waits for its decision.
     pub timeout_seconds: u32,
     pub updated_at: Timestamp,
 }
@@ -36,7 +36,7 @@ pub struct Policy {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rule {
     pub id: String,
-    /// A word of [`ACTIONS`], a tool's wire name, or `*`.
+    /// A name from [`ACTIONS`], a tool's wire name, or `*`.
     pub tool: String,
     pub action: Action,
     pub when: When,
@@ -49,21 +49,21 @@ pub enum Action {
     Deny,
 }
 
-/// When a rule applies.
+/// The condition of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum When {
     Always,
-    /// The price is above this many micro-USDC.
+    /// The price in micro-USDC is above this.
     AmountOverUsdc(Usdc),
-    /// More recipients than this.
+    /// There are more recipients than this.
     RecipientsOver(u32),
-    /// Any recipient's domain is none of these (lower case; a subdomain is another domain).
+    /// A recipient's domain is not in this list (lower case; a subdomain is a different domain).
     RecipientDomainNotIn(Vec<String>),
     OutsideHours(Hours),
 }
 
-/// What the policy says of a call.
+/// The policy's verdict on a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict<'a> {
     Allow,
@@ -71,10 +71,10 @@ pub enum Verdict<'a> {
     Hold { rule: &'a Rule },
 }
 
-/// What rules look at. Without recipients (a past receipt does not keep them) rules over recipients do not apply.
+/// The facts that rules are checked against. Past receipts have no recipients, so rules about recipients do not apply.
 pub struct Facts<'a> {
     pub tool: &'a str,
-    /// The word of [`ACTIONS`] the tool is known by.
+    /// The tool's name in [`ACTIONS`].
     pub action: Option<&'a str>,
     pub amount: Usdc,
     pub recipients: Option<Vec<&'a str>>,
@@ -82,13 +82,13 @@ pub struct Facts<'a> {
 }
 
 impl Policy {
-    /// What this policy says of a call, at this moment and price.
+    /// Judges a call at this time and price.
     pub fn judge(&self, tool: &ToolSpec, input: &Map<String, Value>, amount: Usdc, now: Timestamp) -> Verdict<'_> {
         let recipients = Some(recipients(input));
         self.judge_facts(&Facts { tool: tool.name, action: action_of(tool), amount, recipients, at: now })
     }
 
-    /// Deny beats require_approval; among equals the first rule is named.
+    /// Deny takes precedence over require_approval; among equals the first rule counts.
     pub fn judge_facts(&self, facts: &Facts<'_>) -> Verdict<'_> {
         if !self.enabled {
             return Verdict::Allow;
@@ -101,7 +101,7 @@ impl Policy {
         }
     }
 
-    /// As its owner is shown it, and as it may be put again.
+    /// The policy as its owner sees it. The same JSON can be put again.
     pub fn view(&self) -> Value {
         let rules: Vec<Value> = self.rules.iter().map(Rule::view).collect();
         let Approver { email, phone } = &self.approver;
@@ -134,7 +134,7 @@ impl When {
             When::RecipientsOver(limit) => {
                 facts.recipients.as_ref().is_some_and(|recipients| recipients.len() > *limit as usize)
             }
-            // A call whose recipients cannot be told has none that is allowed.
+            // If no recipients can be found, none of them is allowed.
             When::RecipientDomainNotIn(allowed) => facts.recipients.as_ref().is_some_and(|recipients| {
                 let good = |recipient: &&str| domain(recipient).is_some_and(|domain| allowed.contains(&domain));
                 recipients.is_empty() || !recipients.iter().all(good)
@@ -143,7 +143,7 @@ impl When {
         }
     }
 
-    /// Whether it can only be judged with the call's body at hand.
+    /// Whether the condition needs the call's body.
     pub fn looks_at_recipients(&self) -> bool {
         matches!(self, When::RecipientsOver(_) | When::RecipientDomainNotIn(_))
     }
@@ -169,12 +169,12 @@ impl When {
     }
 }
 
-/// The word of the contract a tool is known by in policies.
+/// The name of a tool in [`ACTIONS`].
 pub fn action_of(tool: &ToolSpec) -> Option<&'static str> {
     ACTIONS.iter().find(|(_, path)| tool.paths.contains(path)).map(|(word, _)| *word)
 }
 
-/// Everybody a body addresses. A text with several addresses counts as several.
+/// All recipients in a body. A string with several addresses counts as several.
 fn recipients(input: &Map<String, Value>) -> Vec<&str> {
     let values = RECIPIENTS.iter().filter_map(|member| input.get(*member)).flat_map(|value| match value {
         Value::Array(items) => items.iter().collect(),
@@ -187,7 +187,7 @@ fn recipients(input: &Map<String, Value>) -> Vec<&str> {
         .collect()
 }
 
-/// The domain of an address, also inside `Name <address>`: in lower case, international names in their ASCII form.
+/// The domain of an address, or of `Name <address>`: in lower case, international names in ASCII form.
 pub fn domain(address: &str) -> Option<String> {
     let (_, domain) = address.rsplit_once('@')?;
     let domain = domain.trim().trim_end_matches('>').trim_end().trim_end_matches('.');
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_over_calls() {
+    fn rules_give_the_expected_verdicts() {
         use Action::{Deny, RequireApproval as Hold};
         let over = |text: &str| When::AmountOverUsdc(Usdc::parse(text).unwrap());
         let office = || When::RecipientDomainNotIn(vec!["example.com".to_owned(), "xn--bcher-kva.example".to_owned()]);
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stored_policy_is_the_same_policy() {
+    fn a_policy_survives_storage() {
         let hours = Hours { timezone: "Europe/Berlin".parse().unwrap(), start: 540, end: 1020, days: vec![1, 2] };
         let policy = policy(&[
             ("*", Action::Deny, When::OutsideHours(hours)),

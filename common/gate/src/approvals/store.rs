@@ -1,15 +1,14 @@
-//! Approvals in the agents table: how they are made and read. How they move on is [`super::moves`]' work.
+//! Approvals in the agents table: creation and reads. [`super::moves`] has the later transitions.
 //!
-//!
-//! | key | what |
+//! | key | contents |
 //! |---|---|
 //! | `AGENT#<id>` / `POLICY` | the action policy |
 //! | `AGENT#<id>` / `APPROVAL#<approval id>` | an approval |
-//! | `AGENT#<id>` / `PENDING` | the set of pending approvals, which bounds how many there are |
+//! | `AGENT#<id>` / `PENDING` | the set of pending approvals, which bounds their number |
 //! | `AGENT#<id>` / `HELD#<digest>` | the latest approval of one held call, so that a repeat finds it |
-//! | `AGENT#<id>` / `SHOWN#<approval id>` | a long input, whole, for the approver |
+//! | `AGENT#<id>` / `SHOWN#<approval id>` | a long input in full, for the approver |
 //! | `MAILS#<SHA-256 of an address>` / day | how many mails an address got that day |
-//! | `DECIDE#<SHA-256 of the link's token>` / `DECIDE` | which approval a link decides |
+//! | `DECIDE#<SHA-256 of the link's token>` / `DECIDE` | the approval that a link decides |
 
 use base::clock::Timestamp;
 use base::digest::{self, sha256, sha256_parts};
@@ -26,16 +25,16 @@ use super::policy::Policy;
 
 /// Most pending approvals of one agent.
 pub const MAX_PENDING: usize = 20;
-/// Most approvals a day that requests from one source address ask for: each keeps up to 128 KB, and wallets cost nothing.
+/// Most approvals a day created from one source address. Each stores up to 128 KB, and new wallets are free.
 pub const MAX_OF_SOURCE_A_DAY: u32 = 500;
 /// Characters of a link's token: base64url of 32 random bytes.
 const TOKEN_CHARS: usize = 43;
-/// A filtered list looks at this many approvals.
+/// How many approvals a filtered list searches.
 const LISTED: usize = 500;
-/// How often a creation that met others is tried.
+/// How many times a creation is tried if concurrent ones interfere.
 const ATTEMPTS: usize = 8;
 
-/// The secret of a decision link. It exists here, in the mail, and nowhere else.
+/// The secret of a decision link. It exists only here and in the mail; the database has its hash.
 #[derive(Clone)]
 pub struct LinkToken(String);
 
@@ -49,23 +48,23 @@ impl LinkToken {
     }
 }
 
-/// Where a link leads.
+/// The approval that a link leads to.
 #[derive(Serialize, Deserialize)]
 struct Link {
     agent_id: AgentId,
     approval_id: ApprovalId,
-    /// Unix seconds, for cleaning up.
+    /// Unix seconds after which the row may be deleted.
     expires: i64,
 }
 
-/// The pending approvals of an agent as a set of `<expires at, ms>#<approval id>`.
+/// An agent's pending approvals, as a set of `<expires at, ms>#<approval id>`.
 #[derive(Default, Deserialize)]
 struct Pending {
     #[serde(default, with = "serde_dynamo::string_set")]
     open: Vec<String>,
 }
 
-/// A set of strings as DynamoDB knows it, to bind.
+/// A DynamoDB string set, to bind to an expression.
 #[derive(Serialize)]
 #[serde(transparent)]
 pub(super) struct Set(#[serde(with = "serde_dynamo::string_set")] Vec<String>);
@@ -73,24 +72,24 @@ pub(super) struct Set(#[serde(with = "serde_dynamo::string_set")] Vec<String>);
 #[derive(Serialize, Deserialize)]
 struct Held {
     approval_id: ApprovalId,
-    /// Unix seconds, for cleaning up.
+    /// Unix seconds after which the row may be deleted.
     expires: i64,
 }
 
 #[derive(Serialize, Deserialize)]
 struct Shown {
     whole: String,
-    /// Unix seconds, for cleaning up.
+    /// Unix seconds after which the row may be deleted.
     expires: i64,
 }
 
-/// Why no approval was made.
+/// Why no approval was created.
 #[derive(Debug)]
 pub enum CreateError {
     TooManyPending,
-    /// So many were asked for from the same source address today.
+    /// The source address reached its limit for today.
     TooManyToday(Taken),
-    /// Another approval for the same call was made at the same time.
+    /// A concurrent request created an approval for the same call.
     Exists(ApprovalId),
     Store(StoreError),
 }
@@ -125,25 +124,25 @@ fn held_key(agent: AgentId, tool: &str, body: &[u8; 32]) -> Key {
     Key::new(partition(agent), format!("HELD#{}", const_hex::encode(sha256_parts(&[tool.as_bytes(), body]))))
 }
 
-/// `None` for what cannot be a token of ours.
+/// The key of a link's token, or `None` for text that cannot be one.
 fn link_key(token: &str) -> Option<Key> {
     let is_form =
         token.len() == TOKEN_CHARS && token.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
     is_form.then(|| Key::new(format!("DECIDE#{}", const_hex::encode(sha256(token.as_bytes()))), "DECIDE"))
 }
 
-/// Its entry among the pending.
+/// The approval's entry in the set of pending ones.
 pub(super) fn pending_entry(approval: &Approval) -> Set {
     Set(vec![format!("{}#{}", approval.expires_at.millis(), approval.approval_id)])
 }
 
-/// The policy as its owner last put it: a brake counts from the next call on.
+/// The action policy, by a consistent read: a change applies from the next call on.
 pub async fn policy(db: &Db, agent: AgentId) -> Result<Option<Policy>, StoreError> {
     db.get_latest(&db.tables.agents, policy_key(agent)).await
 }
 
-/// Keeps a policy, and says on the account that there is one: so agents without cost no read, and a charge that was
-/// judged by the policy before is judged again.
+/// Stores a policy and marks the account as having one. So agents without a policy cost no read, and a charge that was
+/// judged by the old policy is judged again.
 pub async fn put_policy(db: &Db, agent: AgentId, policy: &Policy) -> Result<(), StoreError> {
     db.write(Write::put(&db.tables.agents, policy_key(agent), policy)?).await?;
     account::change_rules(db, agent, |account| account.policy = true).await?;
@@ -160,7 +159,7 @@ pub async fn load(db: &Db, agent: AgentId, id: &ApprovalId) -> Result<Option<App
     db.get_latest(&db.tables.agents, approval_key(agent, id)).await
 }
 
-/// An agent's approvals, newest first; with a status, those among the latest [`LISTED`] that have it now.
+/// An agent's approvals, newest first. With a status, only those among the latest [`LISTED`] that have it now.
 pub async fn list(
     db: &Db,
     agent: AgentId,
@@ -176,7 +175,7 @@ pub async fn list(
     Ok(approvals)
 }
 
-/// The approval that was last made for this call, as the latest write left it.
+/// The latest approval created for this call, by a consistent read.
 pub async fn held(db: &Db, agent: AgentId, tool: &str, body: &[u8; 32]) -> Result<Option<Approval>, StoreError> {
     let held: Option<Held> = db.get_latest(&db.tables.agents, held_key(agent, tool, body)).await?;
     match held {
@@ -185,14 +184,14 @@ pub async fn held(db: &Db, agent: AgentId, tool: &str, body: &[u8; 32]) -> Resul
     }
 }
 
-/// What an approval of a held call is bound to, and the approval before it that no longer counts.
+/// The call that an approval is bound to, and the earlier approval that it replaces.
 pub struct Call<'a> {
     pub tool: &'a str,
     pub body: &'a [u8; 32],
     pub before: Option<&'a ApprovalId>,
 }
 
-/// Makes an approval, its place among the pending, and its link, in one transaction.
+/// Creates an approval, its entry among the pending ones and its link, in one transaction.
 pub async fn create(
     db: &Db,
     approval: &Approval,
@@ -208,7 +207,7 @@ pub async fn create(
     let table = &db.tables.agents;
     let agent = approval.agent_id;
     let token = LinkToken::random();
-    let link_key = link_key(token.expose()).ok_or_else(|| StoreError::new("a token has no form"))?;
+    let link_key = link_key(token.expose()).ok_or_else(|| StoreError::new("a generated link token is malformed"))?;
     let link = Link { agent_id: agent, approval_id: approval.approval_id.clone(), expires: approval.expires };
     let mut writes = vec![
         Write::put(table, approval_key(agent, &approval.approval_id), approval)?.only_if_new(),
@@ -254,7 +253,7 @@ pub async fn create(
     Err(CreateError::Store(StoreError::new("too many approvals are being made at once")))
 }
 
-/// Takes those whose time has passed out of the pending. False if every place is held by one that still waits.
+/// Removes expired entries from the pending set. `false` if it is full of approvals that are still open.
 async fn forget_expired(db: &Db, agent: AgentId, now: Timestamp) -> Result<bool, StoreError> {
     let pending: Pending = db.get_latest(&db.tables.agents, pending_key(agent)).await?.unwrap_or_default();
     let has_passed = |entry: &String| {
@@ -273,7 +272,7 @@ async fn forget_expired(db: &Db, agent: AgentId, now: Timestamp) -> Result<bool,
     Ok(true)
 }
 
-/// Writes down whether the approver was told.
+/// Stores whether the approver was notified.
 pub async fn note_notice(db: &Db, approval: &Approval) -> Result<(), StoreError> {
     let expression = match approval.notify_error {
         Some(_) => "SET #notified = :notified, #notify_error = :error",
@@ -290,7 +289,7 @@ pub async fn note_notice(db: &Db, approval: &Approval) -> Result<(), StoreError>
     Ok(())
 }
 
-/// The approval a link leads to, with all that its approver is shown.
+/// The approval that a link leads to, with the full input if it was cut.
 pub async fn of_link(db: &Db, token: &str) -> Result<Option<Approval>, StoreError> {
     let Some(key) = link_key(token) else { return Ok(None) };
     let Some(link) = db.get_latest::<Link>(&db.tables.agents, key).await? else { return Ok(None) };

@@ -1,9 +1,9 @@
-//! Every receipt of an agent, oldest first, in pages.
+//! Every receipt of an agent in pages, oldest first.
 //!
-//! A page's cursor is the place behind its last row, and rows are in the order of their charges, so rows that are added
-//! meanwhile come later and move nothing. The cursor of an export also carries the format and the running hash.
+//! A cursor is the position after a page's last row. Rows are in the order of their charges, so rows added later do not
+//! shift pages. The cursor of an export also carries the format and the running hash.
 //!
-//! Cursors are authenticated and bound to their agent: a chain of hashes can only be continued where we ended a page.
+//! Cursors are authenticated and bound to their agent: a hash chain can only be continued where the service ended a page.
 
 use base::digest;
 use base::encoding::{base64_any, base64_url};
@@ -17,9 +17,9 @@ use subtle::ConstantTimeEq;
 use super::export::Format;
 use super::view::{self, AuditRow};
 
-/// A page ends before it is larger than this, because a Lambda function answers with at most 6 MB.
+/// A page ends before it exceeds this many bytes, because a Lambda function answers with at most 6 MB.
 const MAX_PAGE_BYTES: usize = 4 * 1024 * 1024;
-/// About what a row has beside the caller's metadata.
+/// Approximate size of a row without the caller's metadata.
 const ROW_BYTES: usize = 1024;
 const VERSION: &str = "2";
 const MAC_BYTES: usize = 16;
@@ -34,7 +34,7 @@ impl CursorKey {
     }
 
     fn mac(&self, agent: AgentId, text: &[u8]) -> [u8; MAC_BYTES] {
-        // An agent's id has one length, so the two cannot run into each other.
+        // An agent's id has a fixed length, so the concatenation is unambiguous.
         let whole = digest::hmac(&self.0, &[&agent.bytes()[..], text].concat());
         let mut mac = [0; MAC_BYTES];
         mac.copy_from_slice(&whole[..MAC_BYTES]);
@@ -42,18 +42,18 @@ impl CursorKey {
     }
 }
 
-/// Where a page begins.
+/// The start of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cursor {
     pub after: ReceiptId,
-    /// Of an export: its format, and the hash of the last line before.
+    /// For an export: its format, and the hash of the last line before.
     pub export: Option<(Format, String)>,
 }
 
-/// Some rows, and whether there are more behind them.
+/// Some rows, and whether more follow.
 pub struct Page {
     pub rows: Vec<AuditRow>,
-    /// Of the last row.
+    /// The last row's id.
     pub last: Option<ReceiptId>,
     pub has_more: bool,
 }
@@ -74,7 +74,7 @@ impl Page {
 }
 
 impl Cursor {
-    /// Opaque to callers.
+    /// The cursor as text, opaque to callers.
     pub fn to_text(&self, key: &CursorKey, agent: AgentId) -> String {
         let text = match &self.export {
             None => format!("{VERSION} {}", self.after),
@@ -83,7 +83,7 @@ impl Cursor {
         base64_url(&[text.as_bytes(), &key.mac(agent, text.as_bytes())].concat())
     }
 
-    /// `None` if it is none that we gave this agent.
+    /// Parses a cursor. `None` unless it was issued to this agent.
     pub fn parse(text: &str, key: &CursorKey, agent: AgentId) -> Option<Cursor> {
         let bytes = base64_any(text)?;
         let (text, given) = bytes.split_at_checked(bytes.len().checked_sub(MAC_BYTES)?)?;
@@ -100,7 +100,7 @@ impl Cursor {
     }
 }
 
-/// At most `limit` rows behind a receipt.
+/// At most `limit` rows after a receipt.
 pub async fn page(db: &Db, agent: AgentId, after: Option<&ReceiptId>, limit: usize) -> Result<Page, StoreError> {
     let receipts: Vec<Receipt> =
         receipt::within(db, agent, Span::default(), Order::OldestFirst, after, limit + 1).await?;
@@ -108,7 +108,7 @@ pub async fn page(db: &Db, agent: AgentId, after: Option<&ReceiptId>, limit: usi
     let mut bytes = 0;
     let mut page = Page { rows: Vec::new(), last: None, has_more: false };
     for receipt in receipts.into_iter().take(limit) {
-        // Metadata is text of text in CSV, where its quotes are doubled.
+        // CSV doubles the quotes of the metadata.
         bytes += ROW_BYTES + 2 * receipt.metadata.as_ref().map_or(0, String::len);
         if bytes > MAX_PAGE_BYTES {
             break;

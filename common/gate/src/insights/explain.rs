@@ -1,8 +1,8 @@
-//! Everything known of one charge, as one answer: what was asked for and why, what it cost, how it was paid, what came
-//! of it, and what was paid back.
+//! Everything known about one charge in one answer: what was asked for and why, what it cost, how it was paid, what came of
+//! it, and what was credited back.
 //!
-//! The receipt is kept for ever; its job for 30 days (contract §0), less where it holds personal data. After that `job` and `payment` are null, and what
-//! the receipt says of both is what there is.
+//! Receipts are kept for ever, jobs for 30 days, or less if they hold personal data. After that, `job` and `payment` are
+//! null and only the receipt is left.
 
 use base::clock::Timestamp;
 use base::digest::sha256;
@@ -23,7 +23,7 @@ use crate::approvals::store as approvals;
 use crate::jobs::job::{Job, Place, StoredResult};
 use crate::jobs::store as jobs;
 
-/// The receipt named by its own id or by its request's, if it is this agent's.
+/// The agent's receipt with this id, or of the request with this id.
 pub async fn find(db: &Db, agent: AgentId, name: &str) -> Result<Option<Receipt>, StoreError> {
     let receipt_id: ReceiptId = match (name.parse(), name.parse::<RequestId>()) {
         (Ok(receipt_id), _) => receipt_id,
@@ -37,7 +37,7 @@ pub async fn find(db: &Db, agent: AgentId, name: &str) -> Result<Option<Receipt>
     receipt::load(db, agent, &receipt_id).await
 }
 
-/// The value tag a receipt was given with its call, if it was.
+/// The value tag that was sent with the call, if there was one.
 pub fn attached_tag(receipt: &Receipt) -> Option<Reported> {
     let report = Report::attached(receipt.metadata.as_deref()?)?;
     Some(report.at(&receipt.receipt_id, receipt.created_at))
@@ -51,7 +51,7 @@ pub struct Explained {
     rest: Value,
 }
 
-/// Explains a receipt of the agent behind this wallet.
+/// Explains a receipt of the agent that owns this wallet.
 pub async fn explain(
     db: &Db,
     blobs: &dyn Blobs,
@@ -88,7 +88,7 @@ pub async fn explain(
     Ok(Explained { receipt: view::receipt(receipt, tag.as_ref()), rest })
 }
 
-/// What the owner's rules said of the call when it was charged.
+/// The decision of the owner's rules when the call was charged.
 fn policy(receipt: &Receipt) -> Value {
     let judged = &receipt.judged;
     let verdict = match (judged.by_policy, &judged.approval_id) {
@@ -117,7 +117,7 @@ async fn work(blobs: &dyn Blobs, job: &Job) -> Result<Value, StoreError> {
         "request_id": job.request_id,
         "tool": job.tool,
         "status": job.status(),
-        // The input itself is its owner's to keep; this says that nothing else was asked for.
+        // The owner keeps the input itself; the digest proves that nothing else was asked for.
         "input_digest": const_hex::encode(sha256(job.input.as_bytes())),
         "result_digest": digest,
         "provider": job.result.as_ref().map(|result| &result.provider),
@@ -131,7 +131,7 @@ async fn work(blobs: &dyn Blobs, job: &Job) -> Result<Value, StoreError> {
     }))
 }
 
-/// SHA-256 hex of the stored JSON, as it is stored; none if it is no longer kept.
+/// SHA-256 (hex) of the stored JSON bytes. `None` if the result is no longer stored.
 async fn result_digest(blobs: &dyn Blobs, result: &StoredResult) -> Result<Option<String>, StoreError> {
     let digest = match &result.place {
         Place::Inline(json) => Some(sha256(json.as_bytes())),
@@ -140,7 +140,7 @@ async fn result_digest(blobs: &dyn Blobs, result: &StoredResult) -> Result<Optio
     Ok(digest.map(const_hex::encode))
 }
 
-/// How it was paid: by a signed payment, by credits, or by both. What the signed payment says is null without one.
+/// The payment: signed, by credits, or both. Members of the signed payment are null without one.
 fn payment(job: &Job, wallet: Address, chain: &ChainConfig) -> Value {
     let signed = job.payment.as_ref();
     json!({
@@ -159,7 +159,7 @@ fn payment(job: &Job, wallet: Address, chain: &ChainConfig) -> Value {
     })
 }
 
-/// `amount_usdc` is what it changed, whichever way; the other three are signed.
+/// `amount_usdc` is the absolute change; the other three amounts have a sign.
 fn entry(entry: &Entry) -> Value {
     let changes = [entry.credits, entry.reserved, entry.debt];
     json!({

@@ -1,12 +1,12 @@
-//! The audit's rows as lines with a running hash, for people who keep them elsewhere.
+//! The audit's rows as lines with a running hash, for storage elsewhere.
 //!
-//! The hash of a line is the SHA-256 of the hash before (64 hex digits, zeros for the first), a line feed, and the
-//! line's own bytes up to the separator in front of its hash. So a line that was changed, removed or moved breaks the
-//! chain there, and pages fetched one after the other are one chain when they are put together.
+//! The hash of a line is the SHA-256 of the previous hash (64 hex digits, zeros for the first line), a line feed, and the
+//! line's own bytes up to the separator before its hash. So a changed, removed or moved line breaks the chain, and
+//! consecutive pages form one chain when they are concatenated.
 //!
-//! CSV is RFC 4180 with line feeds: an absent value is an empty cell, an empty text is `""`. A text that a spreadsheet
-//! would take for a formula has an apostrophe in front (and so has a text that begins with one), which [`read_line`]
-//! takes off again.
+//! CSV is RFC 4180 with line feeds: an absent value is an empty cell, an empty string is `""`. A string that a spreadsheet
+//! would take for a formula gets an apostrophe in front, as does one that already starts with an apostrophe; [`read_line`]
+//! removes it.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub enum Format {
     JsonLines,
 }
 
-/// The cells of a CSV line, which are the members of a row.
+/// The cells of a CSV line: the members of a row.
 pub const COLUMNS: [&str; 22] = [
     "receipt_id",
     "agent_id",
@@ -50,9 +50,9 @@ pub const COLUMNS: [&str; 22] = [
     "receipt_signed",
     "kept_usdc",
 ];
-/// Columns whose cells are JSON as it is; the others are text.
+/// Columns whose cells are JSON; the others are strings.
 const JSON_COLUMNS: [&str; 3] = ["receipt_revision", "metadata", "receipt_signed"];
-/// Where a spreadsheet sees a formula, or would lose the cell's beginning.
+/// First characters that make a cell a formula, or that a spreadsheet would drop.
 const FORMULA: [char; 8] = ['=', '+', '-', '@', '\t', '\r', '\n', '\''];
 
 impl Format {
@@ -97,19 +97,19 @@ pub fn write_line(format: Format, row: &AuditRow, previous: &str) -> Result<(Str
     })
 }
 
-/// The hash of a line, given its bytes in front of the hash.
+/// The hash of a line, from the bytes before its hash.
 pub fn chained(previous: &str, covered: &str) -> String {
     const_hex::encode(sha256(format!("{previous}\n{covered}").as_bytes()))
 }
 
-/// What a line says: the bytes its hash covers, the hash, and the row.
+/// A parsed line: the bytes its hash covers, the hash, and the row.
 pub struct Line<'a> {
     pub covered: &'a str,
     pub hash: &'a str,
     pub row: AuditRow,
 }
 
-/// Reads a line, without its line feed.
+/// Parses a line without its line feed.
 pub fn read_line(format: Format, line: &str) -> Result<Line<'_>, String> {
     let (end, separator) = match format {
         Format::Csv => ("", ","),
@@ -124,11 +124,11 @@ pub fn read_line(format: Format, line: &str) -> Result<Line<'_>, String> {
         Format::Csv => json_of(covered)?,
         Format::JsonLines => format!("{covered}}}"),
     };
-    let row = serde_json::from_str(&json).map_err(|wrong| format!("it is no receipt: {wrong}"))?;
+    let row = serde_json::from_str(&json).map_err(|wrong| format!("it is not a receipt: {wrong}"))?;
     Ok(Line { covered, hash, row })
 }
 
-/// The lines of a file, each with its number. In CSV a line feed inside quotes ends no line.
+/// The lines of a file with their numbers. In CSV, a line feed inside quotes does not end a line.
 pub fn lines(format: Format, text: &str) -> Vec<(usize, &str)> {
     let mut found = Vec::new();
     let (mut start, mut number, mut first, mut quoted) = (0, 1, 1, false);
@@ -151,7 +151,7 @@ pub fn lines(format: Format, text: &str) -> Vec<(usize, &str)> {
     found
 }
 
-/// The cells of a row given as JSON.
+/// The CSV cells of a row given as JSON.
 fn cells(json: &str) -> Result<String, serde_json::Error> {
     let members: BTreeMap<String, &RawValue> = serde_json::from_str(json)?;
     let mut cells = Vec::with_capacity(COLUMNS.len());
@@ -166,7 +166,7 @@ fn cells(json: &str) -> Result<String, serde_json::Error> {
     Ok(cells.join(","))
 }
 
-/// A text as a cell.
+/// A string as a cell.
 pub fn cell(text: &str) -> String {
     if text.starts_with(FORMULA) { quoted(&format!("'{text}")) } else { quoted(text) }
 }
@@ -193,7 +193,7 @@ fn json_of(line: &str) -> Result<String, String> {
     Ok(format!("{{{}}}", members.collect::<Vec<_>>().join(",")))
 }
 
-/// The cells of a line; `None` is an empty one without quotes.
+/// The cells of a line; `None` for an empty cell without quotes.
 fn split(line: &str) -> Result<Vec<Option<String>>, String> {
     let mut cells = Vec::new();
     let mut rest = line;
@@ -212,12 +212,12 @@ fn split(line: &str) -> Result<Vec<Option<String>>, String> {
         match behind.strip_prefix(',') {
             Some(next) => rest = next,
             None if behind.is_empty() => return Ok(cells),
-            None => return Err("something stands behind a closing quote".to_owned()),
+            None => return Err("there is text after a closing quote".to_owned()),
         }
     }
 }
 
-/// Where the quote is that is not one of a pair.
+/// The position of the closing quote. Doubled quotes are skipped.
 fn closing_quote(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut at = 0;

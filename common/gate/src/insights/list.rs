@@ -1,5 +1,4 @@
-//! An agent's receipts, newest first, by page number. Whoever wants all of them takes the audit, whose pages do not
-//! move.
+//! An agent's receipts by page number, newest first. The audit is for reading all of them: its pages do not shift.
 
 use std::collections::HashMap;
 
@@ -15,18 +14,18 @@ use super::span::{days_before, span};
 use super::view::{self, ReceiptView};
 use super::{MAX_RECEIPTS, explain};
 
-/// Contract §22.
+/// The categories of receipts.
 pub const CATEGORIES: [&str; 6] =
     ["data", "verification", "communication", "commerce", "infrastructure", "agent_to_agent"];
 const MAX_LIMIT: usize = 100;
-/// A page ends before it is larger than this, in bytes: what callers attach to a receipt may be long, and is in it twice.
+/// A page ends before it exceeds this many bytes: what callers attach to a receipt may be long, and appears twice in it.
 const MAX_PAGE_BYTES: usize = 256 * 1024;
-/// About what a receipt has beside that.
+/// Approximate size of a receipt without that.
 const ROW_BYTES: usize = 1024;
-/// So many receipts are held at once while those of a category are looked for.
+/// How many receipts are read at a time while searching for a category.
 const BATCH: usize = 500;
 
-/// What to list.
+/// A query for receipts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Filter {
     span: Span,
@@ -39,15 +38,16 @@ pub struct Filter {
 #[derive(Debug, Serialize)]
 pub struct Listed {
     pub receipts: Vec<ReceiptView>,
-    /// Of this page, which has fewer than were asked for where they are long: the next one begins behind so many.
+    /// Receipts on this page. A page of long receipts may have fewer than were asked for; the next offset is this one plus
+    /// `count`.
     pub count: usize,
     pub has_more: bool,
-    /// The search ended at the bound of one request, before the page was full or the receipts were at their end.
+    /// The search reached the limit of one request before the page was full or the receipts ended.
     pub truncated: bool,
 }
 
 impl Filter {
-    /// Of `period` and `since`, the later counts.
+    /// Parses a query. Of `period` and `since`, the later start counts.
     pub fn read(query: Option<&str>, now: Timestamp) -> Result<Filter, ApiError> {
         let mut params = Params::of(query);
         let mut span = span(&mut params);
@@ -72,7 +72,7 @@ pub async fn list(db: &Db, agent: AgentId, filter: Filter) -> Result<Listed, Sto
     let mut after: Option<ReceiptId> = None;
     while !at_end && found.len() <= filter.limit && read < MAX_RECEIPTS {
         let wanted = match filter.category {
-            // A category may be rare.
+            // Receipts of a category may be rare.
             Some(_) => BATCH,
             None => (filter.offset + filter.limit + 1 - read).min(BATCH),
         };
@@ -106,7 +106,7 @@ pub async fn list(db: &Db, agent: AgentId, filter: Filter) -> Result<Listed, Sto
     Ok(Listed { count: receipts.len(), receipts, has_more, truncated: !has_more && !at_end })
 }
 
-/// How many of the first receipts fit into a page: one at least.
+/// How many of the first receipts fit into a page, at least one.
 fn fitting(receipts: &[Receipt]) -> usize {
     let mut bytes = 0;
     let fit = receipts.iter().take_while(|receipt| {
@@ -116,7 +116,7 @@ fn fitting(receipts: &[Receipt]) -> usize {
     fit.count().max(1)
 }
 
-/// The tags reported of these receipts, which are newest first, by their ids.
+/// The tags reported for these receipts (newest first), by receipt id.
 async fn tags_of(db: &Db, agent: AgentId, receipts: &[Receipt]) -> Result<HashMap<String, Reported>, StoreError> {
     let (Some(newest), Some(oldest)) = (receipts.first(), receipts.last()) else { return Ok(HashMap::new()) };
     let span = Span { since: Some(oldest.created_at), until: Some(newest.created_at) };

@@ -1,10 +1,8 @@
-//! What the ledger tells its owner: receipts, what was spent and what it brought, and the audit that a third party can
-//! check without us.
+//! The owner's view of the ledger: receipts, spend and value, and an audit that a third party can verify offline.
 //!
-//! [`view`] says how a receipt looks in every answer; [`span`] is which time is asked for; [`list`] shows
-//! receipts; [`sums`] adds up a period;
-//! [`audit`] pages through everything, oldest first; [`export`] writes the same rows as lines with a running hash, and
-//! [`verify`] checks them offline; [`explain`] is everything known of one charge.
+//! [`view`] is how a receipt looks in every answer, [`span`] reads the requested period, [`list`] lists receipts, [`sums`]
+//! adds up a period, [`audit`] pages through everything, oldest first. [`export`] writes the audit's rows as lines with a
+//! running hash, and [`verify`] checks them offline. [`explain`] is everything known about one charge.
 
 pub mod audit;
 pub mod explain;
@@ -15,5 +13,5 @@ pub mod sums;
 pub mod verify;
 pub mod view;
 
-/// Most receipts one request reads. An answer that met this bound says so with `truncated`.
+/// Most receipts that one request reads. An answer that reached the limit has `truncated`.
 pub const MAX_RECEIPTS: usize = 10_000;

@@ -1,4 +1,4 @@
-//! Which time a question is about.
+//! Reads the requested period from a query.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use platform::http::Params;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// `since` and `until` of a query.
+/// The `since` and `until` of a query.
 pub fn span(params: &mut Params) -> Span {
     let span = Span { since: params.time("since"), until: params.time("until") };
     if let (Some(since), Some(until)) = (span.since, span.until)
@@ -19,7 +19,7 @@ pub fn span(params: &mut Params) -> Span {
     span
 }
 
-/// The last days, `period` of them.
+/// The last `period` days of a query, with `default` if it has none.
 pub fn period(params: &mut Params, default: usize, now: Timestamp) -> (usize, Span) {
     let days = params.integer("period", 1, 365).unwrap_or(default);
     (days, Span { since: Some(days_before(now, days)), until: None })
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_span_that_ends_before_it_begins_is_named() {
+    fn a_span_that_ends_before_it_begins_is_refused() {
         let mut params = Params::of(Some("since=2026-01-02&until=2026-01-01&period=0"));
         span(&mut params);
         period(&mut params, 30, Timestamp::from_secs(0));

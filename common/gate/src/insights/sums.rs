@@ -1,8 +1,8 @@
-//! A period added up: what was spent on what, and what it brought.
+//! Sums over a period: what was spent on what, and the value it brought.
 //!
-//! Spend is what settled and was not paid back: of work that failed, only what was kept. Credits that were bought are no
-//! spend; what they pay for is. Value counts once its owner confirmed it. The return is value divided by spend
-//! (`rocs`), so 1 means that the purchases brought what they cost.
+//! Spend is what settled and was not credited back; for failed work, only what was kept. Buying credits is not spend, but
+//! what they pay for is. Value counts once its owner confirmed it. The return (`rocs`) is value divided by spend, so 1
+//! means that the purchases brought what they cost.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -21,7 +21,7 @@ use super::{MAX_RECEIPTS, view};
 /// Most goals in one answer, those with the largest spend first.
 const MAX_GOALS: usize = 100;
 
-/// What of a receipt is added up.
+/// The fields of a receipt that sums need.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Charge {
     pub receipt_id: ReceiptId,
@@ -31,13 +31,13 @@ pub struct Charge {
     pub amount: Usdc,
     pub status: ReceiptStatus,
     pub execution_status: ExecutionStatus,
-    /// Of work that failed, in micro-USDC.
+    /// The part of the price that was kept although the work failed, in micro-USDC.
     #[serde(default)]
     pub kept: Option<Usdc>,
     #[serde(default)]
     pub goal_id: Option<String>,
     pub created_at: Timestamp,
-    /// The value tag given with the call. The rest of the metadata is let go while it is read.
+    /// The value tag sent with the call. The rest of the metadata is dropped while parsing.
     #[serde(default, rename = "metadata", deserialize_with = "attached_tag")]
     pub attached: Option<Report>,
 }
@@ -47,20 +47,20 @@ fn attached_tag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Rep
     Ok(metadata.as_deref().and_then(Report::attached))
 }
 
-/// The charges of a span and the value reported of it.
+/// The charges of a span, and the value reported for them.
 #[derive(Debug, Default)]
 pub struct Period {
     /// Newest first.
     pub charges: Vec<Charge>,
-    /// Tags that were reported, by receipt.
+    /// Reported tags, by receipt id.
     tags: HashMap<String, Reported>,
     outcomes: Vec<Reported>,
-    /// There is more than one request reads.
+    /// There is more than one request may read.
     pub truncated: bool,
 }
 
 impl Charge {
-    /// What it adds to the spend.
+    /// The amount that the charge adds to the spend, if any.
     fn spend(&self) -> Option<Usdc> {
         if self.status != ReceiptStatus::Settled || self.subcategory == TOP_UP.name {
             return None;
@@ -70,7 +70,7 @@ impl Charge {
 }
 
 impl Period {
-    /// The charges alone.
+    /// Loads the charges only.
     pub async fn charges(db: &Db, agent: AgentId, span: Span) -> Result<Period, StoreError> {
         let mut charges: Vec<Charge> =
             receipt::within(db, agent, span, Order::NewestFirst, None, MAX_RECEIPTS + 1).await?;
@@ -79,7 +79,7 @@ impl Period {
         Ok(Period { charges, truncated, ..Period::default() })
     }
 
-    /// The charges and their value. An outcome belongs to the period in which it was last reported.
+    /// Loads the charges and their value. An outcome belongs to the period in which it was last reported.
     pub async fn with_value(db: &Db, agent: AgentId, span: Span, goal_id: Option<&str>) -> Result<Period, StoreError> {
         let (period, tags, outcomes) = tokio::try_join!(
             Period::charges(db, agent, span),
@@ -104,7 +104,7 @@ impl Period {
         }
     }
 
-    /// The body of `GET /v1/analytics/spend/breakdown`, under both sets of names.
+    /// The body of `GET /v1/analytics/spend/breakdown`. Sums appear under two names each.
     pub fn breakdown(&self, subcategories: bool, period_days: usize) -> Value {
         let mut categories: BTreeMap<&str, Sum> = BTreeMap::new();
         let mut parts: BTreeMap<(&str, &str), Sum> = BTreeMap::new();
@@ -142,7 +142,7 @@ impl Period {
         })
     }
 
-    /// The body of `GET /v1/analytics/rocs`, under both sets of names.
+    /// The body of `GET /v1/analytics/rocs`. Sums appear under two names each.
     pub fn rocs(&self, period_days: usize) -> Value {
         let mut goal = Goal::default();
         for charge in &self.charges {
@@ -244,7 +244,7 @@ fn plus(sum: Usdc, amount: Usdc) -> Usdc {
     Usdc::from_micro(sum.micro().saturating_add(amount.micro()))
 }
 
-/// `part / whole` to four decimals, rounded down; nothing of nothing is 0.
+/// `part / whole` to four decimals, rounded down; 0 if `whole` is zero.
 fn ratio(part: Usdc, whole: Usdc) -> f64 {
     ten_thousandths(part, whole) / 10_000.0
 }
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn only_confirmed_value_is_a_return() {
+    fn only_confirmed_value_counts() {
         let body = period().rocs(30);
         for (member, value) in [
             ("rocs", json!(3.0)),

@@ -1,8 +1,8 @@
-//! Checks an export without asking anybody: the running hash over all lines, and every receipt's signature.
+//! Verifies an export offline: the running hash over all lines, and every receipt's signature.
 //!
-//! The hash shows that lines stand as they were written, one behind the other; the signatures show that this service
-//! wrote what they say. Neither shows what was left out at the end: for that, compare [`Verified::last_hash`] with the
-//! `X-Export-Hash` of a fresh export.
+//! The hash proves that the lines are complete and in order; the signatures prove that this service wrote them. Neither
+//! shows that lines are missing at the end: for that, compare [`Verified::last_hash`] with the `X-Export-Hash` of a fresh
+//! export.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -18,23 +18,23 @@ use super::view::{ALGORITHM, AuditRow};
 /// Public keys by their ids.
 pub struct Keys(HashMap<String, Vec<u8>>);
 
-/// An export in which nothing is wrong.
+/// An export without errors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verified {
     pub rows: usize,
     pub signed: usize,
-    /// Of charges that were still open when they were exported.
+    /// Charges that were still open when they were exported.
     pub pending: usize,
-    /// The first and the last receipt's id and when they were made; nothing of a file without receipts.
+    /// Id and creation time of the first and the last receipt; `None` for a file without receipts.
     pub first: Option<(String, String)>,
     pub last: Option<(String, String)>,
     pub last_hash: String,
 }
 
-/// The first line that is wrong.
+/// The first line with an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wrong {
-    /// From 1, as editors count.
+    /// Starts at 1.
     pub line: usize,
     pub receipt_id: Option<String>,
     pub what: String,
@@ -50,7 +50,7 @@ impl fmt::Display for Wrong {
 }
 
 impl Keys {
-    /// Of a JWK set, the Ed25519 keys.
+    /// Parses the Ed25519 keys of a JWK set.
     pub fn parse(jwks: &str) -> Result<Keys, String> {
         #[derive(Deserialize)]
         struct Set {
@@ -62,13 +62,13 @@ impl Keys {
             crv: Option<String>,
             x: Option<String>,
         }
-        let set: Set = serde_json::from_str(jwks).map_err(|wrong| format!("this is no key set: {wrong}"))?;
+        let set: Set = serde_json::from_str(jwks).map_err(|wrong| format!("this is not a key set: {wrong}"))?;
         let keys = set.keys.into_iter().filter(|key| key.crv.as_deref() == Some("Ed25519"));
         Ok(Keys(keys.filter_map(|key| Some((key.kid?, base64_any(&key.x?)?))).collect()))
     }
 }
 
-/// Checks a whole export: one page, or pages put together in their order. CSV is known by its first line.
+/// Verifies a whole export: one page, or pages concatenated in order. CSV is recognised by its first line.
 pub fn export(text: &str, keys: &Keys) -> Result<Verified, Wrong> {
     let header = export::csv_header();
     let format = if text.starts_with("receipt_id,") { Format::Csv } else { Format::JsonLines };
@@ -90,7 +90,7 @@ pub fn export(text: &str, keys: &Keys) -> Result<Verified, Wrong> {
         let receipt_id = Some(line.row.receipt_id.as_str());
         let signature = row(&line.row, keys);
         if export::chained(&verified.last_hash, line.covered) != line.hash {
-            // A change is named as what it is; otherwise something before this line is missing or was moved.
+            // A changed row is reported as such. Otherwise a line before it was removed, moved or changed.
             let what = match signature {
                 Err(what) => format!("it was changed: {what}"),
                 Ok(_) => {
@@ -116,7 +116,7 @@ pub fn export(text: &str, keys: &Keys) -> Result<Verified, Wrong> {
     Ok(verified)
 }
 
-/// Whether a row is signed; an error if its signature is wrong or missing.
+/// Whether a row is signed. An error if its signature is wrong or missing.
 fn row(row: &AuditRow, keys: &Keys) -> Result<bool, String> {
     let (Some(signature), Some(digest), Some(key_id)) =
         (&row.receipt_signature, &row.receipt_digest, &row.receipt_key_id)
@@ -125,11 +125,11 @@ fn row(row: &AuditRow, keys: &Keys) -> Result<bool, String> {
         return if open { Ok(false) } else { Err("a finished charge is not signed".to_owned()) };
     };
     if !row.receipt_signed || row.receipt_alg.as_deref() != Some(ALGORITHM) {
-        return Err("it has a signature and says otherwise".to_owned());
+        return Err("it has a signature, but is marked as unsigned or names another algorithm".to_owned());
     }
     let bytes = row.signed_bytes();
     if const_hex::encode(sha256(&bytes)) != *digest {
-        return Err("the receipt does not have the digest it names".to_owned());
+        return Err("the receipt does not match its digest".to_owned());
     }
     let key = keys.0.get(key_id).ok_or_else(|| format!("the key {key_id} is not in the key set"))?;
     let signature = base64_any(signature).ok_or("the signature is not base64")?;
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
     use crate::insights::view;
 
-    /// Whatever a caller may attach, a formula and a line feed among it.
+    /// Receipts with anything a caller may attach, including formulas and line feeds.
     fn receipts() -> impl Strategy<Value = Vec<Receipt>> {
         let text = prop_oneof!["[=+@'\t\n\r-]?[ -~\n\"]{0,12}", "\\PC{0,12}"];
         let metadata = proptest::option::of((text.clone(), any::<f64>(), any::<u64>()));
@@ -196,7 +196,7 @@ mod tests {
             }
             receipt
         });
-        // In the order of their charges, as the audit has them.
+        // In the audit's order.
         proptest::collection::vec(one, 1..6).prop_map(in_order)
     }
 
@@ -226,9 +226,9 @@ mod tests {
     }
 
     proptest! {
-        /// What was written reads back as what was signed, and verifies.
+        /// A written row parses back to the signed bytes, and verifies.
         #[test]
-        fn a_row_carries_what_is_signed(receipts in receipts()) {
+        fn an_exported_row_verifies_with_its_signature(receipts in receipts()) {
             for format in [Format::Csv, Format::JsonLines] {
                 let text = exported(format, &receipts);
                 let lines = export::lines(format, &text);
@@ -241,9 +241,9 @@ mod tests {
             }
         }
 
-        /// One changed byte, anywhere, is found, and never behind the line it is in.
+        /// Changing any byte is detected, at the latest in its own line.
         #[test]
-        fn a_changed_byte_is_found(receipts in receipts(), at in any::<prop::sample::Index>(), csv in any::<bool>()) {
+        fn any_changed_byte_is_detected(receipts in receipts(), at in any::<prop::sample::Index>(), csv in any::<bool>()) {
             let format = if csv { Format::Csv } else { Format::JsonLines };
             let text = exported(format, &receipts);
             let at = at.index(text.len() - 1);
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_missing_or_moved_is_named() {
+    fn a_missing_or_moved_line_is_reported() {
         let mut receipts = Vec::new();
         let mut runner = proptest::test_runner::TestRunner::deterministic();
         while receipts.len() < 4 {
@@ -277,7 +277,7 @@ mod tests {
             moved.swap(first + 1, first + 2);
             assert_eq!(export(&format!("{}\n", moved.join("\n")), &keys()).unwrap_err().line, first + 2);
         }
-        // Whoever leaves the hashes right cannot repeat a line or sign for us.
+        // A forger with correct hashes still cannot repeat a line or sign as the service.
         let repeated = exported(Format::JsonLines, &[receipts[0].clone(), receipts[0].clone()]);
         assert_eq!(export(&repeated, &keys()).unwrap_err().line, 2);
         let signed = receipts.iter().find(|receipt| receipt.seal.is_some()).unwrap();
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spreadsheet_sees_no_formula() {
+    fn no_cell_is_a_spreadsheet_formula() {
         let row = |goal: &str| {
             let job_id = RequestId::bought_with("test", &[]);
             let mut row = view::audit_row(&Receipt {

@@ -1,4 +1,4 @@
-//! A receipt as answers show it. Whatever a receipt comes to store is added here, and nowhere else.
+//! A receipt as answers show it. A new field of receipts is added here only.
 
 use base::digest::sha256;
 use base::money::Usdc;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-/// The Receipt of contract §22. Members that may be missing there are null here.
+/// A receipt in an answer. Absent values are null.
 #[derive(Clone, Debug, Serialize)]
 pub struct ReceiptView {
     pub id: String,
@@ -25,7 +25,7 @@ pub struct ReceiptView {
     pub goal_id: Option<String>,
     pub job_id: Option<String>,
     pub settlement_tx: Option<String>,
-    /// As it is stored, to the byte: its digest is signed, and a number that is read and printed again may change.
+    /// The stored bytes: their digest is signed, and parsing a number and printing it again may change it.
     pub metadata: Option<Box<RawValue>>,
     pub memo: Option<String>,
     #[serde(rename = "decisionContext")]
@@ -38,16 +38,16 @@ pub struct ReceiptView {
     pub alg: Option<&'static str>,
     pub created_at: String,
     pub settled_at: Option<String>,
-    /// Beside the contract: what was paid back of work that failed, and what was kept because it had been used up; the part
-    /// that was paid with credits, and the access token that paid.
+    /// After failed work: what was credited back, and what was kept because it had been used. Then the part paid with
+    /// credits, and the access token that paid.
     pub credited_usdc: Option<String>,
     pub kept_usdc: Option<String>,
     pub credits_used_usdc: String,
     pub access_token_id: Option<String>,
 }
 
-/// A row of the audit (contract §22): everything the signature covers, and the signature. Its `signature` is the
-/// settlement's transaction; the receipt's own is `receipt_signature`.
+/// A row of the audit: everything the signature covers, and the signature. The member `signature` is the settlement's
+/// transaction; the receipt's own signature is `receipt_signature`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 // A member that no signature covers must not look like part of a row.
 #[serde(deny_unknown_fields)]
@@ -74,13 +74,13 @@ pub struct AuditRow {
     pub receipt_key_id: Option<String>,
     pub receipt_alg: Option<String>,
     pub receipt_signed: bool,
-    /// Of an amount that was paid back in part; part of what is signed where it is there.
+    /// The part that was kept of an amount that was credited back. If present, it is signed too.
     pub kept_usdc: Option<String>,
 }
 
 pub const ALGORITHM: &str = "Ed25519";
 
-/// The receipt as its owner lists it, with the value reported of it.
+/// A receipt for its owner, with the value reported for it.
 pub fn receipt(receipt: &Receipt, tag: Option<&Reported>) -> ReceiptView {
     let row = audit_row(receipt);
     let attached = attached(receipt);
@@ -117,7 +117,7 @@ pub fn receipt(receipt: &Receipt, tag: Option<&Reported>) -> ReceiptView {
     }
 }
 
-/// The receipt as a row of the audit.
+/// A receipt as a row of the audit.
 pub fn audit_row(receipt: &Receipt) -> AuditRow {
     let seal = receipt.seal.as_ref();
     AuditRow {
@@ -147,7 +147,7 @@ pub fn audit_row(receipt: &Receipt) -> AuditRow {
 }
 
 impl AuditRow {
-    /// The bytes the signature covers, in the order of contract §22, from nothing but the row.
+    /// The bytes that the signature covers, computed from the row alone. The order of the members is fixed.
     pub fn signed_bytes(&self) -> Vec<u8> {
         let digest = self.metadata.as_ref().map(|metadata| const_hex::encode(sha256(metadata.get().as_bytes())));
         let members: [(&str, Value); 16] = [
@@ -174,13 +174,13 @@ impl AuditRow {
         format!("{{{}}}", members.join(",")).into_bytes()
     }
 
-    /// Neither money nor work is still open, so the row must be signed.
+    /// Whether neither money nor work is open, so that the row must be signed.
     pub fn is_terminal(&self) -> bool {
         self.status != ReceiptStatus::Pending && self.execution_status != ExecutionStatus::Pending
     }
 }
 
-/// What the caller attached to the call.
+/// The metadata that the caller attached to the call.
 pub fn attached(receipt: &Receipt) -> Map<String, Value> {
     receipt.metadata.as_deref().and_then(|metadata| serde_json::from_str(metadata).ok()).unwrap_or_default()
 }
@@ -190,7 +190,7 @@ pub fn value_tag(tag: &Reported) -> Value {
     json!({"type": tag.kind, "amount": tag.amount.map(number), "label": tag.label, "status": tag.status})
 }
 
-/// A goal's outcome.
+/// An outcome of a goal.
 pub fn outcome(outcome: &Reported) -> Value {
     json!({
         "outcome_id": outcome.id,
@@ -205,8 +205,7 @@ pub fn outcome(outcome: &Reported) -> Value {
     })
 }
 
-/// An amount the way it was sent: a JSON number. Only printed, never counted with; amounts up to a million dollars come
-/// out as they went in.
+/// An amount as a JSON number, the way it was sent. For display only; exact up to a million dollars.
 fn number(amount: Usdc) -> f64 {
     amount.micro() as f64 / 1e6
 }

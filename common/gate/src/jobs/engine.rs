@@ -1,21 +1,21 @@
-//! The engine: brings a job from its claim to its end, wherever it is picked up.
+//! The engine: takes a job from its claim to its end, whichever process picks it up.
 //!
-//! The same code runs a direct call in the function that took it, a queued one in the worker, and whatever either left
-//! behind after a crash. It decides nothing that [`super::job::next_step`] does not say, and every move is written down
-//! before the next is made.
+//! The same code runs a direct call in the function that received it, a queued one in the worker, and what either left
+//! behind after a crash. [`super::job::next_step`] decides the next step, and every transition is stored before the next
+//! step runs.
 //!
-//! | what dies | what is found | what happens |
+//! | crash | what is found | what happens |
 //! |---|---|---|
 //! | before the claim is written | nothing | nothing was charged |
 //! | claim written, queue send lost | claimed, no lease | the sweeper sends it again |
 //! | before the intent is written | claimed, lease expired | settled as if new |
 //! | between intent and broadcast | submitted, unknown on chain | the same bytes are broadcast |
 //! | between broadcast and mark | submitted, known on chain | read off the chain |
-//! | between a raise of the fee, its writing and its broadcast | submitted, one bid known or none | the latest is broadcast; any may be mined (`payments::bid`) |
-//! | a reorganisation after the mark | settled, gone from the chain | claimed again and sent again (`super::finality`) |
-//! | during the work | settled, no outcome | the work runs again, at most five times, then is paid back |
+//! | between a raise of the fee, its writing and its broadcast | submitted, one bid known or none | the latest is broadcast; any may be mined (`ledger::payments::bid`) |
+//! | (no crash) a reorganisation after the mark | settled, gone from the chain | claimed again and sent again (`super::finality`) |
+//! | during the work | settled, no outcome | the work runs again, at most five times, then the price is credited back |
 //! | between work and mark | settled, no outcome | as above: tools may run twice, charges never |
-//! | while sold work uses a paid tool or the model | what it uses is on the job | the next attempt has what is left of the budget |
+//! | while sold work uses a paid tool or the model | its usage is on the job | the next attempt has the rest of the budget |
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,30 +42,30 @@ use super::job::{Job, Lane, Place, RETENTION, Settlement, Step, StoredResult};
 use super::store::{self, MoveError, Refusal};
 use crate::work::Usage;
 
-/// Results up to this size lie in the job's item; a larger item would cost more than a blob.
+/// Results up to this size are stored in the job's item. Above it, a blob is cheaper.
 const INLINE_RESULT_BYTES: usize = 8 * 1024;
-/// Largest result, as JSON: with what is said beside it, an answer stays below what Lambda returns, in base64 too
+/// Largest result, as JSON bytes. With the rest of the answer, and in base64, it stays below Lambda's response limit
 /// ([`platform::http::lambda`]).
 pub const MAX_RESULT_BYTES: usize = 4 * 1024 * 1024;
-/// How long until a settlement that is pending, or could not be sent, is looked at again.
+/// Delay before a settlement that is pending, or could not be sent, is looked at again.
 const SETTLEMENT_PAUSE: Duration = Duration::from_secs(15);
-/// A worker that has not taken a job up is told again after so long, then after twice as long, up to an hour.
+/// Delay before a seller's worker is reminded of a job it has not claimed. Doubles with each attempt, up to an hour.
 const FIRST_REMINDER: Duration = Duration::from_secs(60);
-/// A job that found no place is tried again after so long, then after twice as long, up to the longest.
+/// Delay before a job that found no free slot is tried again. Doubles up to `LONGEST_PAUSE`.
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
-/// A job that found no place for so long is paid back.
+/// A job that found no free slot for this long is credited back.
 pub const MOST_WAIT: Duration = Duration::from_secs(3600);
-/// Work that takes longer has its lease renewed.
+/// Interval at which the lease is renewed during work.
 const RENEW_AFTER: Duration = Duration::from_secs(20);
-/// A renewal that the database did not take is tried again after this long.
+/// Delay after a failed renewal.
 const RENEW_AGAIN: Duration = Duration::from_secs(5);
-/// How long work has to go on before, and between, writings of how far it has come.
+/// Least time between two writes of the progress.
 const REPORT_AFTER: Duration = Duration::from_secs(3);
-/// How often an account nonce that another process took is asked for again.
+/// How many times a new account nonce is requested after another process took it.
 const ALLOCATION_RETRIES: u32 = 20;
 
-/// Everything a job needs to be brought to its end.
+/// Everything needed to take a job to its end.
 pub struct Engine {
     pub db: Db,
     pub blobs: Arc<dyn Blobs>,
@@ -76,11 +76,11 @@ pub struct Engine {
     pub signer: ReceiptSigner,
     pub runners: &'static [&'static Runner],
     pub toolbox: Arc<Toolbox>,
-    /// Does what sellers sold; absent where only our own tools are run.
+    /// Runs sellers' services; `None` where only our own tools run.
     pub sellers: Option<Arc<dyn ServiceRunner>>,
 }
 
-/// Where jobs are sent to be brought further.
+/// The queues of the two lanes.
 #[derive(Clone)]
 pub struct Queues {
     pub tools: Arc<dyn Queue>,
@@ -96,15 +96,16 @@ impl Queues {
     }
 }
 
-/// Does the work of jobs that were sold for somebody else.
+/// Runs the work of jobs that were sold for a soul.
 pub trait ServiceRunner: Send + Sync {
-    /// Does it, or says until when the seller's own worker has it. Never longer than the terms' deadline.
+    /// Does the work, or returns until when the seller's own worker has it: never later than the deadline in the service's
+    /// terms.
     fn run<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Attempted>;
 
-    /// Tells the seller's worker of a job it has not taken up, when it gets it and now and then.
+    /// Notifies the seller's worker of a job that it has not claimed. Called on hand-over and at intervals.
     fn remind<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, ()>;
 
-    /// Runs the test cases of a service, of a trial that was due then; daily, if nothing was changed.
+    /// Runs the test cases of a service, for the trial that was due at `due`. `daily` for a trial without any change.
     fn try_out<'a>(
         &'a self,
         soul: &'a str,
@@ -114,11 +115,11 @@ pub trait ServiceRunner: Send + Sync {
     ) -> BoxFuture<'a, Result<(), StoreError>>;
 }
 
-/// What became of an attempt at a job's work.
+/// The result of an attempt at the work.
 #[derive(Debug)]
 pub struct Attempted {
     pub outcome: Result<Worked, ToolError>,
-    /// What the work has used by now, with all attempts before.
+    /// Usage so far, over all attempts.
     pub used: Usage,
 }
 
@@ -126,26 +127,25 @@ pub struct Attempted {
 #[derive(Debug)]
 pub enum Worked {
     Done(Output),
-    /// Somebody outside does it, until then.
+    /// Somebody outside does the work, until then.
     HandedOver {
         until: Timestamp,
     },
-    /// Its soul or its buyer has as many jobs under way as may be at once: nothing was done, and it is tried later.
+    /// The soul or the buyer has the most jobs running that are allowed at once: nothing was done; it is tried later.
     Busy,
 }
 
-/// Who waits for the job while it is advanced.
+/// Whether a caller waits while the job is advanced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunMode {
-    /// A caller, on the line: what cannot be had now is given up, and settlement is left to the worker once the work is
-    /// done.
+    /// A caller waits: what is not available now fails, and settlement after the work is left to the worker.
     Caller,
-    /// Nobody: what cannot be had now is tried again later.
+    /// Nobody waits: what is not available now is tried again later.
     Worker,
 }
 
 impl Engine {
-    /// Takes a job up and brings it as far as it goes now. `Ok` also if there was nothing to do.
+    /// Takes a job up and advances it. `Ok` also if there is nothing to do.
     pub async fn run(&self, request_id: RequestId) -> Result<(), StoreError> {
         let holder = hex0x(&digest::random::<8>());
         match store::take_up(&self.db, request_id, &holder, self.clock.now()).await? {
@@ -154,7 +154,7 @@ impl Engine {
         }
     }
 
-    /// Brings a job that is held as far as it goes now, and returns it as it then is.
+    /// Advances a job whose lease is held until it ends or has to wait, and returns it.
     pub async fn advance(&self, mut job: Job, patience: RunMode) -> Result<Job, StoreError> {
         loop {
             let moved = match job.next_step() {
@@ -164,7 +164,7 @@ impl Engine {
                     queue::send_or_log(self.queues.of(job.lane()), job.request_id, None).await;
                     moved.map(|()| Progress::Paused)
                 }
-                // Each step on the heap: nested, unoptimised, they outgrow a thread's stack.
+                // On the heap: nested and unoptimised, the futures overflow a thread's stack.
                 Step::Settle => Box::pin(self.settle(&mut job, patience)).await,
                 Step::Reconcile => Box::pin(self.reconcile(&mut job)).await,
                 Step::Work => Box::pin(self.work(&mut job, patience)).await,
@@ -172,7 +172,7 @@ impl Engine {
             match moved {
                 Ok(Progress::Moved) => {}
                 Ok(Progress::Paused) => return Ok(job),
-                // Another attempt has the job; whatever it makes of it stands.
+                // Another attempt has the job, and its result stands.
                 Err(MoveError::LostLease) => {
                     return Ok(store::load_latest(&self.db, job.request_id).await?.unwrap_or(job));
                 }
@@ -212,14 +212,14 @@ impl Engine {
             }
         };
         let settled = match settled {
-            // What could not be sent again was perhaps sent before: only the chain can tell.
+            // It may have been sent before, so only the chain can tell.
             Settled::NotSent(_) => Settled::Pending { transaction: None },
             known => known,
         };
         self.record(job, settled, RunMode::Worker).await
     }
 
-    /// Writes down what became of the money.
+    /// Stores the result of a settlement step.
     async fn record(&self, job: &mut Job, settled: Settled, patience: RunMode) -> Result<Progress, MoveError> {
         let now = self.clock.now();
         match settled {
@@ -227,7 +227,7 @@ impl Engine {
             Settled::No(reason) => {
                 if job.outcome.is_some() {
                     let lost = format_args!("job {}, {} USDC: {reason}", job.request_id, job.price);
-                    log::failure("work was done and will not be paid", &lost);
+                    log::failure("work was done but will not be paid", &lost);
                 }
                 store::refused(&self.db, &self.signer, &self.chain, job, Refusal::of(reason), now).await?;
             }
@@ -247,7 +247,7 @@ impl Engine {
             }
             Settled::NotSent(cause) => {
                 log::failure("a payment could not be sent", &cause);
-                // An intent written down for a facilitator that was not reached: nothing is on its way.
+                // The facilitator was not reached, so nothing is on its way.
                 if job.settlement == Settlement::Submitted {
                     store::dropped(&self.db, job, now).await?;
                 }
@@ -263,7 +263,7 @@ impl Engine {
     }
 
     async fn work(&self, job: &mut Job, patience: RunMode) -> Result<Progress, MoveError> {
-        // What one of our own tools waits for, it looks after itself: it is run again.
+        // One of our own tools that waits for an external event is run again to check it.
         let waits = job.handed_until.is_some() && job.sold.is_none();
         if let (Some(until), false) = (job.handed_until, waits) {
             let now = self.clock.now();
@@ -278,9 +278,9 @@ impl Engine {
             return self.fail(job, ToolError::unavailable(Unavailable::DeadlineExceeded, message)).await;
         }
         if job.is_worn_out() && !waits {
-            return self.fail(job, ToolError::internal("the work was tried several times and did not finish")).await;
+            return self.fail(job, ToolError::internal("the work was tried several times and never finished")).await;
         }
-        // Work that had to wait may have been stopped by its owner meanwhile.
+        // The owner may have frozen the agent or token while the job waited.
         if patience == RunMode::Worker && !waits {
             let frozen = account::glance(&self.db, job.agent).await?.frozen;
             if let Some(what) = frozen.stops(job.charge.token, &job.tool, job.payee()) {
@@ -292,7 +292,7 @@ impl Engine {
             Ok(Worked::HandedOver { until }) => {
                 let now = self.clock.now();
                 store::hand_over(&self.db, &self.signer, job, until, reminder(job, until, now), now).await?;
-                // Told only now: a worker that is quick would find a job that is not yet its own to take.
+                // Notified only after the write: a quick worker would find a job that it cannot claim yet.
                 if let (Some(sellers), true) = (&self.sellers, job.sold.is_some()) {
                     sellers.remind(job).await;
                 }
@@ -305,11 +305,11 @@ impl Engine {
         Ok(Progress::Moved)
     }
 
-    /// Puts a job down that found no place, for ever longer, and asks for it again; for at most [`MOST_WAIT`].
+    /// Puts a job down that found no free slot and queues it again, with growing delays, for at most [`MOST_WAIT`].
     async fn put_down(&self, job: &mut Job) -> Result<Progress, MoveError> {
         let now = self.clock.now();
         if now >= job.created.plus(MOST_WAIT) {
-            let message = "the soul, or its buyer, had more work under way than is done at once for too long";
+            let message = "the job waited too long: its soul or buyer had the most jobs running that are allowed";
             return self.fail(job, ToolError::unavailable(Unavailable::DeadlineExceeded, message)).await;
         }
         let pause = (FIRST_PAUSE * 2u32.pow(job.put_down.min(10))).min(LONGEST_PAUSE);
@@ -326,14 +326,14 @@ impl Engine {
         Ok(Progress::Moved)
     }
 
-    /// Does the work, ours or a seller's, and keeps the job meanwhile.
+    /// Runs the work, ours or a seller's, and renews the lease meanwhile.
     async fn do_work(&self, job: &mut Job) -> Result<Result<Worked, ToolError>, MoveError> {
         let sold = job.clone();
         let (reporter, mut reports) = Reporter::new();
         let work = async {
             let outcome = match (&self.sellers, &sold.sold) {
                 (Some(sellers), Some(_)) => return sellers.run(&sold).await,
-                (None, Some(_)) => Err(ToolError::internal("this function does no sellers' work")),
+                (None, Some(_)) => Err(ToolError::internal("this function does not run sellers' services")),
                 (_, None) => self.run_tool(&sold, reporter).await.map(|output| match output.waits_until {
                     Some(until) => Worked::HandedOver { until },
                     None => Worked::Done(output),
@@ -365,7 +365,7 @@ impl Engine {
             let now = self.clock.now();
             match store::renew(&self.db, job, now).await {
                 Ok(()) => (was_taken, written) = (true, job.progress.clone()),
-                // The job is still held: what was worked on is not thrown away for an answer that got lost.
+                // The lease still holds: one failed renewal is no reason to throw the work away.
                 Err(MoveError::Failed(error)) if job.lease_until.is_some_and(|until| now.plus(RENEW_AGAIN) < until) => {
                     log::failure("a job's lease could not be renewed", &error);
                     was_taken = false;
@@ -376,7 +376,7 @@ impl Engine {
         }
     }
 
-    /// Runs the tool under its deadline. A panic in it is its own failure and nobody else's.
+    /// Runs the tool under its deadline. A panic becomes this job's failure only.
     async fn run_tool(&self, job: &Job, reporter: Reporter) -> Result<Output, ToolError> {
         let runner = self.runners.iter().find(|runner| runner.spec.name == job.tool);
         let runner = runner.ok_or_else(|| ToolError::internal("this deployment does not run the tool"))?;
@@ -392,7 +392,7 @@ impl Engine {
             deadline,
             reporter,
         };
-        // A task that ends with us: a job that another process took up is not worked on here as well.
+        // Dropping the set aborts the task, so a job that another process took up is not worked on here too.
         let mut work = JoinSet::new();
         work.spawn((runner.run)(self.toolbox.clone(), task));
         match tokio::time::timeout(runner.spec.deadline, work.join_next()).await {
@@ -401,7 +401,7 @@ impl Engine {
                 log::failure("a tool panicked", &panic);
                 Err(ToolError::internal("the tool failed unexpectedly"))
             }
-            Ok(None) => Err(ToolError::internal("the tool did not begin")),
+            Ok(None) => Err(ToolError::internal("the tool did not start")),
             Err(_) => Err(ToolError::unavailable(
                 Unavailable::SourceUnavailable,
                 format!("the work took longer than {} s", runner.spec.deadline.as_secs()),
@@ -409,7 +409,7 @@ impl Engine {
         }
     }
 
-    /// Ends a job that is held with its result; one that nobody could be answered with is a failure.
+    /// Ends a held job with its result. A result above [`MAX_RESULT_BYTES`] is a failure.
     pub async fn complete(&self, job: &mut Job, output: Output) -> Result<(), MoveError> {
         let (credited, json) = (output.credited, output.result.to_string());
         if json.len() > MAX_RESULT_BYTES {
@@ -426,22 +426,22 @@ impl Engine {
             Place::Inline(_) => None,
         };
         let ended = store::completed(&self.db, &self.signer, job, result, credited, self.clock.now()).await;
-        // Only what was surely refused is deleted: a write that failed may have been applied.
+        // Deleted only after a certain refusal: a write that failed may have been applied.
         if let (Err(MoveError::LostLease), Some(key)) = (&ended, written)
             && let Err(error) = self.blobs.delete(&key).await
         {
-            log::failure("a result that lost was not deleted", &error);
+            log::failure("the result of a superseded attempt was not deleted", &error);
         }
         ended
     }
 
-    /// Keeps a result in the job's item, or beside it if it is large. Each time in a blob of its own: an attempt that lost its
-    /// lease must not change what another delivered.
+    /// Stores a result in the job's item, or in a blob if it is large. Every attempt uses a new blob key, so that one that
+    /// lost its lease cannot overwrite a delivered result.
     async fn keep(&self, job: &Job, output: Output, json: String) -> Result<StoredResult, StoreError> {
         let place = if json.len() <= INLINE_RESULT_BYTES {
             Place::Inline(json)
         } else {
-            // What is forgotten sooner lies where blobs are deleted sooner (template.yaml, BlobBucket).
+            // Jobs with a short retention use a prefix whose blobs are deleted sooner (template.yaml, BlobBucket).
             let is_brief = job.expires < job.created.plus(RETENTION).secs();
             let folder = if is_brief { "results/brief" } else { "results" };
             let key = format!("{folder}/{}-{}.json", job.request_id, const_hex::encode(digest::random::<8>()));
@@ -457,7 +457,7 @@ impl Engine {
     }
 }
 
-/// A stored result as JSON. None if its blob is gone: blobs are deleted by their age, whatever still names them.
+/// A stored result as JSON. `None` if its blob is gone: blobs are deleted by age, even while a job refers to them.
 pub async fn read_result(blobs: &dyn Blobs, result: &StoredResult) -> Result<Option<Value>, StoreError> {
     let bytes = match &result.place {
         Place::Inline(json) => Some(json.clone().into_bytes()),
@@ -466,12 +466,12 @@ pub async fn read_result(blobs: &dyn Blobs, result: &StoredResult) -> Result<Opt
     bytes.map(|bytes| serde_json::from_slice(&bytes).map_err(StoreError::new)).transpose()
 }
 
-/// Only what was signed can be settled; a job paid from credits never asks for it.
+/// The payment to settle. A job paid from credits never needs it.
 fn signed_payment(job: &Job) -> Result<Authorization, StoreError> {
     job.payment.clone().ok_or_else(|| StoreError::new(format_args!("job {} has no payment to settle", job.request_id)))
 }
 
-/// When a job that a seller's worker has is looked at again: to remind the worker, ever more rarely, and at its deadline.
+/// Delay until a handed-over job is looked at again: for reminders, at growing intervals, and at its deadline.
 fn reminder(job: &Job, until: Timestamp, now: Timestamp) -> Duration {
     let times = job.attempt.saturating_sub(job.settled_in).min(6);
     let left = Duration::from_millis((until.millis() - now.millis()).max(0).unsigned_abs());

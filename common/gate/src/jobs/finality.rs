@@ -1,17 +1,17 @@
-//! Settled payments, looked at again: a chain may exchange its last blocks, and then a payment that was counted is gone.
+//! Checks settled payments again: a chain may replace its latest blocks, and a payment that was counted is then gone.
 //!
-//! The paid path writes nothing for this. The jobs table's stream brings settlements in batches, and a batch becomes one row
-//! ([`note`]), which is deleted by its age. The scheduler goes along the rows twice, each time with a mark of how far it has
-//! come: after a minute, while a payment that is gone may still be valid, and after twenty, when the chain calls its block
-//! final. A payment that is there is done with. One that is gone is sent again:
+//! The paid path writes nothing for this. The jobs table's stream delivers settlements in batches, and each batch becomes
+//! one row ([`note`]) with a TTL. The scheduler passes over the rows twice, each pass with a mark of how far it has come:
+//! after a minute, while a lost payment may still be valid, and after twenty minutes, when its block is final. A payment
+//! that is still there needs nothing more. A lost one is sent again:
 //!
 //! ```text
 //! settled ──► its transaction moves the money ──► nothing
-//!        └──► it does not ──► claimed again, on its payer's exposure ──► settled
-//!                                                                   └──► refused: the operator bears it
+//!        └──► it does not ──► claimed again, counted in its payer's exposure ──► settled
+//!                                                                           └──► refused: the operator bears the loss
 //! ```
 //!
-//! What was bought or paid back in credits with a payment that never comes is owed (`ledger::debt`).
+//! Credits that were bought with, or credited back for, a payment that never comes become a debt (`ledger::debt`).
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -29,32 +29,33 @@ use serde::{Deserialize, Serialize};
 use super::job::{self, Job, Settlement};
 use super::store;
 
-/// Rows are spread over this many partitions.
+/// Number of partitions for the rows.
 const SHARDS: u8 = 4;
-/// Rows taken from one shard in one look.
+/// Rows read from one shard in one look.
 const ROWS: usize = 20;
-/// Blocks are seldom exchanged after this long; what was sent in one that was is mostly still valid.
+/// Delay of the first pass. Blocks are rarely replaced after this long, and a payment lost in a replaced one is mostly
+/// still valid.
 const SOON: Duration = Duration::from_secs(60);
-/// The blocks of an L2 are final after some fifteen minutes.
+/// Delay of the second pass. The blocks of an L2 are final after about fifteen minutes.
 const LATE: Duration = Duration::from_secs(20 * 60);
-/// A chain that calls nothing final is not waited for any longer.
+/// A row is given up after this long if its chain never reports a final block.
 const FINAL_AT_LAST: Duration = Duration::from_secs(24 * 3600);
-/// How long until what is not final yet is asked for again.
+/// Delay before a row that is not final yet is looked at again.
 const NOT_YET: Duration = Duration::from_secs(5 * 60);
-/// How far back the use of a nonce is looked for, in ranges of blocks: more than two days on an L2.
+/// How far back the use of a nonce is searched for, in ranges of blocks: more than two days on an L2.
 const LOOK_BACK_RANGES: u64 = 20;
 const KEEP_SECS: i64 = 3 * 24 * 3600;
 /// Bytes of a job's id in a row.
 const ID_BYTES: usize = 16;
 
-/// Jobs that were settled in one batch of changes.
+/// The jobs that were settled in one batch of changes.
 #[derive(Serialize, Deserialize)]
 struct Row {
     sk: String,
-    /// Their ids, one after the other.
+    /// Their ids, concatenated.
     #[serde(with = "serde_bytes")]
     jobs: Vec<u8>,
-    /// Unix seconds after which the row may go.
+    /// Unix seconds after which the row may be deleted.
     expires: i64,
 }
 
@@ -69,16 +70,16 @@ impl Row {
     }
 }
 
-/// How far a shard's rows have been looked at.
+/// How far a shard's rows have been checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Mark {
-    /// The last row that was looked at soon.
+    /// The last row that the first pass has checked.
     #[serde(default)]
     soon: Option<String>,
-    /// The last row all of whose payments are final.
+    /// The last row whose payments are all final.
     #[serde(default)]
     late: Option<String>,
-    /// The next one is not final before then.
+    /// No second pass before this time.
     #[serde(default)]
     again: Option<Timestamp>,
 }
@@ -91,7 +92,7 @@ fn mark_key(shard: u8) -> Key {
     Key::new(partition(shard), "MARK")
 }
 
-/// Notes the jobs that were settled in a batch of changes, for later.
+/// Stores the jobs that were settled in a batch of changes, to check them later.
 pub async fn note(db: &Db, batch: &str, jobs: &[RequestId], now: Timestamp) -> Result<(), StoreError> {
     if jobs.is_empty() {
         return Ok(());
@@ -107,7 +108,7 @@ pub async fn note(db: &Db, batch: &str, jobs: &[RequestId], now: Timestamp) -> R
     Ok(())
 }
 
-/// Whether no payment is left to be looked at, now or later.
+/// Whether no payment is left to check, now or later.
 pub async fn is_over(db: &Db) -> Result<bool, StoreError> {
     for shard in 0..SHARDS {
         let mark: Mark = db.get(&db.tables.ledger, mark_key(shard)).await?.unwrap_or_default();
@@ -121,21 +122,21 @@ pub async fn is_over(db: &Db) -> Result<bool, StoreError> {
     Ok(true)
 }
 
-/// What a look came to.
+/// The result of a look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Looked {
-    /// Payments that were asked for.
+    /// Payments that were checked.
     pub asked: u32,
-    /// Payments that are gone from the chain, and are sent again.
+    /// Payments that are gone from the chain and are sent again.
     pub reopened: u32,
 }
 
-/// Looks at what is due. What cannot be looked at now is left for the next time.
+/// Checks what is due. What fails now is left for the next look.
 pub async fn look(db: &Db, chain: &Chain, now: Timestamp) -> Result<Looked, StoreError> {
     let look = Look { db, chain, now, head: OnceLock::new(), last_final: OnceLock::new() };
     let (mut looked, mut failed) = (Looked::default(), None);
     for shard in 0..SHARDS {
-        // A shard that cannot be looked at does not keep the others waiting.
+        // A failing shard does not delay the others.
         if let Err(error) = look.shard(shard, &mut looked).await {
             failed = Some(error);
         }
@@ -146,19 +147,19 @@ pub async fn look(db: &Db, chain: &Chain, now: Timestamp) -> Result<Looked, Stor
     failed.map_or(Ok(looked), Err)
 }
 
-/// When rows are looked at.
+/// The two passes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pass {
     Soon,
     Late,
 }
 
-/// One look, which asks the chain for its head and its last final block once, and only if there is something to look at.
+/// One look. Asks the chain for its head and its last final block at most once, and only if they are needed.
 struct Look<'a> {
     db: &'a Db,
     chain: &'a Chain,
     now: Timestamp,
-    /// When the last block was made.
+    /// When the latest block was made.
     head: OnceLock<Timestamp>,
     last_final: OnceLock<u64>,
 }
@@ -174,14 +175,15 @@ impl Look<'_> {
             late = self.along(shard, Pass::Late, &mut mark.late, looked).await;
             mark.again = matches!(late, Ok(false)).then(|| self.now.plus(NOT_YET));
         }
-        // Kept also if a row failed: what was looked at before it is not asked for again.
+        // Stored even if a row failed, so that the rows before it are not checked again.
         if mark != before {
             self.db.write(Write::put(table, mark_key(shard), &mark)?).await?;
         }
         soon.and(late).map(drop)
     }
 
-    /// Goes along the rows of a shard behind the mark, and moves it. `false` if a row has to be looked at again.
+    /// Checks the rows of a shard after the mark, and moves the mark. `false` if it stopped at a row that has to be checked
+    /// again.
     async fn along(
         &self,
         shard: u8,
@@ -191,7 +193,7 @@ impl Look<'_> {
     ) -> Result<bool, StoreError> {
         let partition = partition(shard);
         let until = self.now.minus(if pass == Pass::Soon { SOON } else { LATE });
-        // The mark of somebody whose clock is ahead: DynamoDB takes no start behind the end.
+        // A mark written by a process whose clock is ahead: DynamoDB rejects a start key beyond the range.
         if mark.as_ref().is_some_and(|mark| *mark > due::row(until, "~")) {
             return Ok(true);
         }
@@ -206,7 +208,7 @@ impl Look<'_> {
         Ok(true)
     }
 
-    /// Looks at the payments of a row. `false` if that is not the last time in this pass.
+    /// Checks the payments of a row. `false` if this pass has to check the row again.
     async fn row(&self, row: &Row, pass: Pass, looked: &mut Looked) -> Result<bool, StoreError> {
         let keys: Vec<Key> = row.jobs().map(job::key).collect();
         let jobs: Vec<Option<Job>> = self.db.batch_get(&self.db.tables.jobs, &keys, false).await?;
@@ -225,7 +227,7 @@ impl Look<'_> {
                 None if self.is_gone(job).await? => {
                     let transaction = job.transaction.as_deref().unwrap_or_default();
                     log::failure(
-                        "a settled payment is no longer on chain, and is sent again",
+                        "a settled payment is no longer on chain and is sent again",
                         &format_args!("job {}, transaction {transaction}", job.request_id),
                     );
                     looked.reopened += u32::from(store::reopen(self.db, job, self.now).await?);
@@ -235,19 +237,19 @@ impl Look<'_> {
         }
         let is_done = pass == Pass::Soon || all_final || row.written().plus(FINAL_AT_LAST) <= self.now;
         if is_done && pass == Pass::Late && !open.is_empty() {
-            // Work that takes longer: a payment is only sent again once nobody holds its job.
+            // Jobs still being worked on are checked again later: a payment is only reopened when nobody holds its job.
             let open: Vec<RequestId> = open.iter().map(|job| job.request_id).collect();
             note(self.db, &format!("{}~", row.sk.rsplit('#').next().unwrap_or_default()), &open, self.now).await?;
         }
         Ok(is_done)
     }
 
-    /// Whether a payment whose transaction does not move it any more has to be sent again.
+    /// Whether a payment that its transaction no longer moves has to be sent again.
     async fn is_gone(&self, job: &Job) -> Result<bool, StoreError> {
         let Some(payment) = &job.payment else { return Ok(false) };
-        // A node that has not seen the time of the settlement yet is behind, and says nothing of it.
+        // A node whose head is older than the settlement is behind, and its answer means nothing.
         if self.head().await? < job.updated {
-            return Err(StoreError::new("the node is behind the settlements that it is asked for"));
+            return Err(StoreError::new("the node is behind the settlements to check"));
         }
         Ok(match self.chain.nonce_use(payment, LOOK_BACK_RANGES).await.map_err(StoreError::new)? {
             NonceUse::ByThisTransfer(transaction) => job.transaction.as_ref() != Some(&transaction),
@@ -282,7 +284,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_batch_of_fifty_is_one_unit_to_write() {
+    fn a_batch_of_fifty_costs_one_write_unit() {
         let jobs: Vec<RequestId> = (0..50_u8).map(|id| RequestId::from_bytes([id; 16])).collect();
         let at = Timestamp::from_secs(1_795_000_000);
         let row = Row {

@@ -1,14 +1,14 @@
-//! The job: one paid piece of work, from its claim to its end. The record, its states, and the rule that says what has
-//! to be done next. Nothing here asks a database.
+//! The job: one paid piece of work, from its claim to its end. Has the record, its states, and the rule for the next step.
+//! Pure: no database here.
 //!
-//! Two things move independently: the *work* (an [`Outcome`], absent until it ends) and the *money* (a [`Settlement`]).
+//! Two things move independently: the work (an [`Outcome`], absent until it ends) and the money (a [`Settlement`]).
 //!
 //! ```text
 //! work   (none) ──────────────► completed | failed
 //! money  claimed ─► submitted ─► settled | refused
 //!           │           └─► claimed (the transaction can no longer land)
 //!           ├─► void (given up before anything was broadcast)
-//!           └─◄ settled (a reorganisation of the chain took the transaction back)
+//!           └─◄ settled (a chain reorganisation took the transaction back)
 //! ```
 
 use std::str::FromStr;
@@ -31,25 +31,25 @@ use uuid::Uuid;
 
 use crate::work::Usage;
 
-/// A worker that has not come back after this long is taken for dead.
+/// Duration of a lease. A worker that has not renewed it by then counts as crashed.
 pub const LEASE: std::time::Duration = std::time::Duration::from_secs(40);
-/// Settling is tried this often before it is given up, and then working is.
+/// How many attempts settlement gets, and then the work gets.
 pub const MAX_ATTEMPTS: u32 = 5;
 pub use tools::spec::RETENTION;
-/// Open jobs are spread over this many partitions of their index.
+/// Number of partitions of the index of open jobs.
 pub const OPEN_SHARDS: u8 = 8;
 
-/// Where the money is.
+/// The state of the money.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Settlement {
-    /// Ours to settle; nothing was broadcast.
+    /// Not settled yet; nothing was broadcast.
     Claimed,
-    /// An intent is written down: a transaction may be on its way.
+    /// An intent is stored, so a transaction may be on its way.
     Submitted,
     /// The money arrived.
     Settled,
-    /// It will not arrive.
+    /// The money will not arrive.
     Refused,
     /// Given up before anything was broadcast; the payer may use the authorization again.
     Void,
@@ -63,7 +63,7 @@ pub enum Outcome {
     Failed,
 }
 
-/// What polling reports (contract §23).
+/// The `status` that polling reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
@@ -87,12 +87,12 @@ impl FromStr for Status {
     }
 }
 
-/// What has to be done next for a job.
+/// The next step of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Put the payment on chain.
     Settle,
-    /// Find out what became of a payment that may be on chain.
+    /// Find out whether a payment that may be on chain has landed.
     Reconcile,
     /// Run the tool.
     Work,
@@ -115,22 +115,23 @@ pub struct Job {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payment: Option<Authorization>,
     pub charge: Charge,
-    /// The checkout session that ordered it.
+    /// The checkout session that ordered the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ordered: Option<Ordered>,
-    /// What is sold for somebody else.
+    /// The soul's listing that was sold; absent for our own tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sold: Option<Sold>,
-    /// Partition of the index of what a seller sold (see [`sold_by`]).
+    /// Partition of the index of a seller's jobs (see [`sold_by`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sold_by: Option<String>,
-    /// The seller's own worker has the work, until then: no process of ours works on it.
+    /// The seller's own worker has the work until then, so none of our processes works on it. For one of our own tools: it
+    /// waits for an external event until then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handed_until: Option<Timestamp>,
-    /// The worker took it up, and is believed to be alive until then.
+    /// The seller's worker claimed the work and counts as alive until then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claimed_until: Option<Timestamp>,
-    /// What the worker said of it last.
+    /// The last progress report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<Progress>,
     /// 1 to 5, once the buyer rated it.
@@ -138,23 +139,24 @@ pub struct Job {
     pub rating: Option<u8>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<String>,
-    /// The buyer proved to be the one who rated. A rating without that counts for nothing.
+    /// The buyer was proven when it rated. An unproven rating does not count.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rating_proven: bool,
     pub settlement: Settlement,
-    /// The work need not wait for the settlement (see `payments::policy`).
+    /// The work need not wait for settlement (see `ledger::payments::policy`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub overlap: bool,
-    /// Its payer has not settled much yet: once it is done and paid, that counts (see `payments::policy`).
+    /// The payer has settled little so far: this job, once completed and settled, adds to its record (see
+    /// `ledger::payments::policy`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub vouches: bool,
-    /// It was settled once, and then the chain forgot its payment (see [`super::finality`]).
+    /// It was settled once, and a chain reorganisation took the payment back (see [`super::finality`]).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reorganized: bool,
-    /// What may be on chain.
+    /// The transaction that may be on chain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent: Option<Intent>,
-    /// The transaction that moved the money, or the one that is expected to.
+    /// The transaction that moved the money, or that is expected to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transaction: Option<String>,
     /// Why the money will not arrive.
@@ -162,35 +164,36 @@ pub struct Job {
     pub refusal: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
-    /// JSON of the result, or of where it is kept.
+    /// The result, or where it is stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<StoredResult>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ToolError>,
-    /// Paid back as credits, in micro-USDC.
+    /// Credited back after a failure, in micro-USDC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credited: Option<Usdc>,
-    /// Of a price that was paid back in part: what was kept, in micro-USDC.
+    /// The part of the price that was kept after a failure, in micro-USDC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<Usdc>,
-    /// What the work used, over all attempts. Written before it is used.
+    /// Usage of paid tools and the model, over all attempts. Recorded before it is used.
     #[serde(default, skip_serializing_if = "Usage::is_none")]
     pub used: Usage,
-    /// How often the job was taken up. Also the fencing token: who holds an older number may no longer write.
+    /// How often the job was taken up. Also the fencing token: a process with an older number can no longer write.
     pub attempt: u32,
-    /// The attempt in which the money arrived: the work is tried from there on.
+    /// The attempt in which the money arrived. Attempts at the work are counted from here.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub settled_in: u32,
-    /// How often its work found no place in the executor: attempts that were none.
+    /// How often no executor slot was free. These do not count as attempts.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub put_down: u32,
-    /// Somebody subscribed to it once: its changes are pushed (see [`crate::push`]).
+    /// Somebody has subscribed to it, so its changes are pushed (see [`crate::push`]).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub watched: bool,
     /// Until then nobody else takes the job up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease_until: Option<Timestamp>,
-    /// Who took it up last: tells our own write, retried after a lost answer, from another's.
+    /// Random id of the process that took it up last. Distinguishes our own write, repeated by the SDK after a lost answer,
+    /// from another process's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<String>,
     pub created: Timestamp,
@@ -198,27 +201,27 @@ pub struct Job {
     /// Shard of the index of open jobs; absent once neither work nor money is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open: Option<String>,
-    /// When the sweeper looks at an open job (milliseconds).
+    /// When the sweeper looks at the open job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due: Option<Timestamp>,
-    /// Unix seconds after which the row may go.
+    /// Unix seconds after which the row may be deleted.
     pub expires: i64,
 }
 
-/// A checkout session that was completed with a job (see `checkout`): there is one job for a session at a time.
+/// The checkout session that a job completes. A session has one job at a time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ordered {
     pub session: Uuid,
-    /// The agent platform whose session it is.
+    /// The agent platform that owns the session.
     pub platform: Uuid,
-    /// Where the platform reached us, `https://host`: what it is told of the order begins with it.
+    /// The origin at which the platform called us, `https://host`. Links in order updates begin with it.
     pub origin: String,
-    /// The webhook endpoint that is told of the order.
+    /// The webhook endpoint for updates of the order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hook: Option<String>,
 }
 
-/// A result and where it came from (providers.md §1.2).
+/// A result and its source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredResult {
     pub place: Place,
@@ -228,7 +231,7 @@ pub struct StoredResult {
     pub mode: Mode,
 }
 
-/// Small results lie in the job's own item; large ones beside it.
+/// The place of a stored result: small ones in the job's item, large ones in a blob.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
@@ -248,7 +251,7 @@ impl Job {
         }
     }
 
-    /// Where the money is (contract §23), independent of how the work went.
+    /// The state of the money as polling reports it, independent of the work.
     pub fn settlement_status(&self) -> &'static str {
         match self.settlement {
             Settlement::Claimed | Settlement::Submitted => "pending",
@@ -259,13 +262,13 @@ impl Job {
         }
     }
 
-    /// The work came before its payment and failed: nothing was charged, and nothing was wrong with the payment.
+    /// The work ran before settlement and failed, so nothing was charged. The payment itself was not at fault.
     pub fn failed_unpaid(&self) -> bool {
         let by_work = self.error.as_ref().is_some_and(|error| error.code != ErrorCode::PaymentFailed);
         self.settlement == Settlement::Void && by_work
     }
 
-    /// What its charge is for.
+    /// The purchase that its charge is for.
     pub fn purchase(&self) -> Purchase<'_> {
         Purchase {
             agent: self.agent,
@@ -276,12 +279,12 @@ impl Job {
         }
     }
 
-    /// Who is paid, as the owner's rules name it: a soul's slug, or ourselves.
+    /// The payee as the owner's rules name it: a soul's slug, or `SERVICE_PAYEE` for this service.
     pub fn payee(&self) -> &str {
         self.sold.as_ref().map_or(SERVICE_PAYEE, |sold| &sold.soul)
     }
 
-    /// Whether a seller's worker has it at the moment.
+    /// Whether a seller's worker has it now.
     pub fn is_claimed(&self, now: Timestamp) -> bool {
         self.claimed_until.is_some_and(|until| now < until)
     }
@@ -290,7 +293,7 @@ impl Job {
         next_step(self.outcome, self.settlement, self.overlap)
     }
 
-    /// Whether the next step was tried too often.
+    /// Whether the next step has used up its attempts.
     pub fn is_worn_out(&self) -> bool {
         let tried = match self.settlement {
             Settlement::Settled => self.attempt.saturating_sub(self.settled_in).saturating_sub(self.put_down),
@@ -299,14 +302,14 @@ impl Job {
         self.outcome.is_none() && tried > MAX_ATTEMPTS
     }
 
-    /// What of its price is kept if its work fails now: what was used of paid tools and of the model, as far as its buyer was
-    /// told so before paying.
+    /// How much of the price is kept if the work fails now, in micro-USDC: what it used of paid tools and the model, at
+    /// most what the buyer was told before paying.
     pub fn kept_if_failed(&self) -> Usdc {
         let agreed = self.sold.as_ref().map(|sold| sold.kept_up_to).unwrap_or_default();
         self.used.total().min(agreed)
     }
 
-    /// Whether it is to be forgotten: the row's own deletion comes whenever the database finds the time.
+    /// Whether the row has expired. DynamoDB deletes it some time later.
     pub fn is_forgotten(&self, now: Timestamp) -> bool {
         now.secs() >= self.expires
     }
@@ -319,38 +322,38 @@ impl Job {
         key(self.request_id)
     }
 
-    /// Who brings it further, while it is open.
+    /// Which queue the job belongs to while it is open.
     pub fn lane(&self) -> Lane {
         self.open.as_deref().map_or(Lane::Tools, Lane::of_shard)
     }
 }
 
-/// The rule behind [`Job::next_step`], over nothing but the states.
+/// The rule behind [`Job::next_step`].
 pub fn next_step(outcome: Option<Outcome>, settlement: Settlement, overlap: bool) -> Step {
     match (outcome, settlement) {
         (_, Settlement::Submitted) => Step::Reconcile,
         (None, Settlement::Claimed) if overlap => Step::Work,
         (None, Settlement::Claimed) => Step::Settle,
         (None, Settlement::Settled) => Step::Work,
-        // Done with the work, and only then with the money; or the chain forgot the money, and it is sent again.
+        // The work ran before settlement, or a chain reorganisation took the payment back: settle now.
         (Some(_), Settlement::Claimed) => Step::Settle,
         (Some(_), Settlement::Settled) | (_, Settlement::Refused | Settlement::Void) => Step::Rest,
     }
 }
 
-/// Moves the money may make. Everything else is a bug, and a test walks the whole table.
+/// Legal transitions of the settlement. A test checks the whole table.
 pub fn may_move(from: Settlement, to: Settlement) -> bool {
     use Settlement::{Claimed, Refused, Settled, Submitted, Void};
     matches!(
         (from, to),
         (Claimed, Submitted | Settled | Refused | Void)
             | (Submitted, Settled | Refused | Claimed | Submitted)
-            // The chain forgot it.
+            // A chain reorganisation took it back.
             | (Settled, Claimed)
     )
 }
 
-/// Where a seller's jobs of one kind are listed: `<slug>#open`, `#completed` or `#failed`.
+/// Index partition of a seller's jobs with this outcome: `<slug>#open`, `#completed` or `#failed`.
 pub fn sold_by(soul: &str, outcome: Option<Outcome>) -> String {
     let word = match outcome {
         None => "open",
@@ -368,34 +371,34 @@ pub fn key(request_id: RequestId) -> Key {
     Key::new(format!("JOB#{request_id}"), "JOB")
 }
 
-/// The job named by a key, as the index of open jobs gives it.
+/// The job id in a key of the index of open jobs.
 pub fn request_id_of(pk: &str) -> Option<RequestId> {
     pk.strip_prefix("JOB#")?.parse().ok()
 }
 
-/// Who brings an open job further: each kind has a queue, and shards of the index of open jobs, of its own.
+/// Which function works on an open job. Each lane has its own queue and its own shards of the index of open jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
-    /// The worker: our own tools, and what of souls is only settled and handed over.
+    /// The worker: our own tools, and seller jobs that are only settled and handed over.
     Tools,
-    /// The executor, which has models and sellers' programs work for minutes.
+    /// The executor: model calls and sellers' programs, which may take minutes.
     Souls,
 }
 
 const SOULS_SHARDS: &str = "OPEN#SOULS#";
 
-/// The shard of the open index a job is found in.
+/// The job's shard of the index of open jobs.
 pub fn open_shard(request_id: RequestId, lane: Lane) -> String {
     shard_name(request_id.bytes()[0] % OPEN_SHARDS, lane)
 }
 
 impl Lane {
-    /// Whose shard of the open index this is.
+    /// The lane that a shard belongs to.
     pub fn of_shard(shard: &str) -> Lane {
         if shard.starts_with(SOULS_SHARDS) { Lane::Souls } else { Lane::Tools }
     }
 
-    /// The list of its open jobs.
+    /// The due list of its open jobs.
     pub const fn list(self) -> List {
         match self {
             Lane::Tools => List::Tools,
@@ -424,7 +427,7 @@ mod tests {
         [Settlement::Claimed, Settlement::Submitted, Settlement::Settled, Settlement::Refused, Settlement::Void];
 
     #[test]
-    fn a_job_rests_exactly_when_neither_work_nor_money_is_open() {
+    fn a_job_rests_exactly_when_nothing_is_open() {
         for outcome in OUTCOMES {
             for settlement in SETTLEMENTS {
                 for overlap in [false, true] {
@@ -448,7 +451,7 @@ mod tests {
         }
     }
 
-    /// What DynamoDB counts of an attribute's value (its documentation, "Item sizes and formats").
+    /// Size of an attribute value as DynamoDB counts it (its documentation, "Item sizes and formats").
     fn size(value: &AttributeValue) -> usize {
         match value {
             AttributeValue::S(text) => text.len(),
@@ -463,9 +466,9 @@ mod tests {
         item.iter().map(|(name, value)| name.len() + size(value)).sum()
     }
 
-    /// Every write of an item costs a unit for each kilobyte of it.
+    /// A write costs one unit per kilobyte of the item.
     #[test]
-    fn a_queued_job_on_its_way_to_the_chain_fits_a_kilobyte() {
+    fn a_submitted_job_fits_in_one_kilobyte() {
         let now = Timestamp::from_secs(1_795_000_000);
         let request_id = RequestId::bought_with("quote", &[b"q"]);
         let hash = [0xff; 32];
@@ -538,7 +541,7 @@ mod tests {
     }
 
     #[test]
-    fn final_settlements_never_move() {
+    fn only_a_reorganisation_moves_a_final_settlement() {
         for from in [Settlement::Settled, Settlement::Refused, Settlement::Void] {
             for to in SETTLEMENTS {
                 let is_forgotten = (from, to) == (Settlement::Settled, Settlement::Claimed);
@@ -549,7 +552,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_read_back() {
+    fn keys_parse_back_to_their_ids() {
         let request_id = RequestId::bought_with("quote", &[b"q"]);
         assert_eq!(request_id_of(&key(request_id).pk), Some(request_id));
         assert_eq!(request_id_of("PAYMENT#1"), None);

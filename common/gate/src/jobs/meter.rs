@@ -1,4 +1,4 @@
-//! What sold work uses, on its job.
+//! Records on its job what sold work uses.
 
 use base::clock::Clock;
 use platform::store::{BoxFuture, Db, StoreError};
@@ -7,12 +7,12 @@ use super::job::Job;
 use super::store::{self, MoveError};
 use crate::work::{Meter, Usage};
 
-/// Writes down on a job what its work uses. Refused once another attempt has the job, so two executors never spend one
-/// budget twice: the later one goes on from what the earlier has written.
+/// Records usage on a job. Fails once another attempt has the job, so two executors never spend one budget twice: the later
+/// one continues from what the earlier one recorded.
 pub struct JobMeter {
     db: Db,
     clock: Clock,
-    /// As it was taken up.
+    /// The job as it was taken up.
     job: Job,
 }
 

@@ -1,9 +1,8 @@
 //! Jobs: every paid call is one, whether its answer is direct or queued.
 //!
-//! [`job`] holds the record and the rule of what comes next; [`store`] writes each move as one conditional write or one
-//! transaction; [`engine`] makes the moves; [`meter`] writes down what sold work uses; [`sweep`] finds what was left lying;
-//! [`finality`] looks at settled payments again;
-//! [`view`] is what the owner sees.
+//! [`job`] has the record and the rule for the next step. [`store`] makes each transition one conditional write or one
+//! transaction. [`engine`] runs the steps, [`meter`] records what sold work uses, [`sweep`] finds jobs that got stuck,
+//! [`finality`] checks settled payments again after a while, [`view`] is the answer to polling. Start with [`engine`].
 
 pub mod engine;
 pub mod finality;

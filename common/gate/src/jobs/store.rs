@@ -1,7 +1,8 @@
-//! Every move of a job, as the writes that make it. Each is conditional on the attempt that makes it still being the
-//! latest, so that a worker which lost its lease can no longer change anything (nor the job that was made anew in place of
-//! one that came to nothing, whose attempts begin again); and whatever belongs together (job,
-//! receipt, balance, claim) is written together.
+//! Every transition of a job, as conditional writes.
+//!
+//! Each write requires that the attempt making it is still the latest, so a worker that lost its lease can change nothing.
+//! It also requires the same `created`, because a job that came to nothing may be replaced by a new one with the same id,
+//! whose attempts start again. What belongs together (job, receipt, balance, claim) is one transaction.
 
 use std::time::Duration;
 
@@ -31,7 +32,7 @@ use tools::{ErrorCode, Mode, ToolError};
 use super::job::{self, Job, LEASE, Lane, Outcome, Settlement, StoredResult};
 use crate::work::Usage;
 
-/// A move that was not made because another attempt has the job now.
+/// Why a transition was not made.
 #[derive(Debug)]
 pub enum MoveError {
     LostLease,
@@ -53,17 +54,17 @@ impl From<WriteError> for MoveError {
     }
 }
 
-/// The job, a little behind the latest write.
+/// The job, by an eventually consistent read.
 pub async fn load(db: &Db, request_id: RequestId) -> Result<Option<Job>, StoreError> {
     db.get(&db.tables.jobs, job::key(request_id)).await
 }
 
-/// The job as the latest write left it.
+/// The job, by a consistent read.
 pub async fn load_latest(db: &Db, request_id: RequestId) -> Result<Option<Job>, StoreError> {
     db.get_latest(&db.tables.jobs, job::key(request_id)).await
 }
 
-/// The write that makes a job. Refused if the id exists, unless what is there ended before it cost or did anything.
+/// The write that creates a job. Its condition fails if the id exists, unless that job failed without cost or was released.
 pub fn create(db: &Db, job: &Job) -> Result<Write, StoreError> {
     let put = Write::put(&db.tables.jobs, job.key(), job)?;
     let put = match &job.open {
@@ -76,7 +77,7 @@ pub fn create(db: &Db, job: &Job) -> Result<Write, StoreError> {
         .bind("failed", Outcome::Failed)
 }
 
-/// Takes a job up for a while. `None` if there is nothing to do, or somebody alive is at it.
+/// Takes a job up for one lease. `None` if nothing is open or another process holds the lease.
 pub async fn take_up(db: &Db, request_id: RequestId, holder: &str, now: Timestamp) -> Result<Option<Job>, StoreError> {
     let expression = "SET #attempt = #attempt + :one, #lease_until = :until, #holder = :holder, #updated = :now";
     let write = Write::update(&db.tables.jobs, job::key(request_id), expression)
@@ -88,7 +89,7 @@ pub async fn take_up(db: &Db, request_id: RequestId, holder: &str, now: Timestam
     match db.write(write).await {
         Ok(item) => db::parse(item).map(Some),
         Err(refused @ WriteError::Refused(_)) => {
-            // Our own write, sent again by the SDK after its answer was lost, meets itself.
+            // The SDK repeats a write after a lost answer: our own write is then the one in the way.
             let old = refused.refused(0).and_then(|refused| refused.old.clone());
             let job: Option<Job> = old.map(db::parse).transpose()?;
             Ok(job.filter(|job| job.holder.as_deref() == Some(holder) && job.open.is_some()))
@@ -97,16 +98,16 @@ pub async fn take_up(db: &Db, request_id: RequestId, holder: &str, now: Timestam
     }
 }
 
-/// Whoever made the last attempt holds the job, which is the one it was made at.
+/// The condition of every transition: this is the latest attempt at this job.
 const HELD: &str = "#attempt = :attempt AND #created = :created AND attribute_exists(#open)";
 
-/// Holds a transaction to the job's current attempt.
+/// A condition check that the job is still at this attempt, for transactions of others.
 pub fn held(db: &Db, job: &Job) -> Result<Write, StoreError> {
     let check = Write::check(&db.tables.jobs, job.key()).only_if(HELD);
     check.bind("attempt", job.attempt)?.bind("created", job.created)
 }
 
-/// Starts a change of a job under its current attempt.
+/// Starts an update of a job under its current attempt.
 fn change(db: &Db, job: &Job, expression: &str, now: Timestamp) -> Result<Write, StoreError> {
     Write::update(&db.tables.jobs, job.key(), &expression.replacen("SET ", "SET #updated = :updated, ", 1))
         .only_if(HELD)
@@ -115,12 +116,12 @@ fn change(db: &Db, job: &Job, expression: &str, now: Timestamp) -> Result<Write,
         .bind("updated", now)
 }
 
-/// The end of every change after which nothing is open.
+/// Appended to every update after which nothing is open.
 const CLOSE: &str = " REMOVE #open, #due, #lease_until, #holder, #intent, #handed_until, #claimed_until";
-/// What such a change of a seller's job also does: it moves to the list of those that ended so.
+/// Appended for a seller's job that ends: it moves to the index partition of its outcome.
 const RELIST: &str = ", #sold_by = :sold_by";
 
-/// Writes down what is about to be broadcast. `Ok(false)` if the fee wallet's nonce was taken by another process.
+/// Stores the intent before it is broadcast. `Ok(false)` if another process took the fee wallet's account nonce.
 pub async fn submitting(db: &Db, job: &mut Job, prepared: Prepared, now: Timestamp) -> Result<bool, MoveError> {
     let mut write = change(db, job, "SET #settlement = :submitted, #lease_until = :until", now)?;
     let transaction = prepared.intent.as_ref().map(|intent| hex0x(&intent.hash));
@@ -129,7 +130,8 @@ pub async fn submitting(db: &Db, job: &mut Job, prepared: Prepared, now: Timesta
             "SET #settlement = :submitted, #lease_until = :until, #intent = :intent, #transaction = :transaction";
         write = change(db, job, expression, now)?.bind("intent", intent)?.bind("transaction", &transaction)?;
     }
-    // Only once: another intent in place of the first would leave the first one's account nonce out for ever.
+    // Only once: if a second intent replaced the first, the first one's account nonce would stay unused for ever and block
+    // the wallet.
     let write = only_unsubmitted(write)?.bind("submitted", Settlement::Submitted)?.bind("until", now.plus(LEASE))?;
     match prepared.allocation {
         None => drop(db.write(write).await?),
@@ -144,7 +146,7 @@ pub async fn submitting(db: &Db, job: &mut Job, prepared: Prepared, now: Timesta
     Ok(true)
 }
 
-/// Writes down the higher bid that is about to be broadcast in place of the last.
+/// Stores the raised fee bid before it is broadcast in place of the last one.
 pub async fn raised(db: &Db, job: &mut Job, raised: Intent, now: Timestamp) -> Result<(), MoveError> {
     let (transaction, until) = (hex0x(&raised.hash), now.plus(LEASE));
     let write = change(db, job, "SET #intent = :intent, #transaction = :transaction, #lease_until = :until", now)?
@@ -160,7 +162,7 @@ pub async fn raised(db: &Db, job: &mut Job, raised: Intent, now: Timestamp) -> R
     Ok(())
 }
 
-/// What was submitted can no longer land, and nothing else was: back to the beginning.
+/// The submitted transaction can no longer land and no other was sent: back to `Claimed`.
 pub async fn dropped(db: &Db, job: &mut Job, now: Timestamp) -> Result<(), MoveError> {
     let write = change(db, job, "SET #settlement = :claimed REMOVE #intent, #transaction", now)?
         .bind("claimed", Settlement::Claimed)?;
@@ -171,7 +173,7 @@ pub async fn dropped(db: &Db, job: &mut Job, now: Timestamp) -> Result<(), MoveE
     Ok(())
 }
 
-/// The money arrived.
+/// The money arrived. If the work has ended already, this ends the job.
 pub async fn settled(
     db: &Db,
     signer: &ReceiptSigner,
@@ -190,7 +192,7 @@ pub async fn settled(
     let transaction = next.transaction.clone();
     let bind = |write: Write| write.bind("settled", Settlement::Settled)?.bind("transaction", &transaction);
     let mut writes = match job.outcome {
-        // What its end brought, it brought before the chain forgot the payment.
+        // Its end was booked before the reorganisation took the payment back, so nothing is booked again.
         Some(ended) if job.reorganized => {
             close(&mut next);
             let mut writes = vec![bind(ending(db, job, set, ended, now)?)?, revised(db, signer, &next, now).await?];
@@ -215,11 +217,11 @@ pub async fn settled(
     Ok(())
 }
 
-/// Why money will not arrive.
+/// Why the money will not arrive.
 #[derive(Clone, Debug)]
 pub struct Refusal {
     pub reason: Reason,
-    /// Where it went, if it went to another purchase.
+    /// The transaction that paid for another purchase, if that is the reason.
     pub transaction: Option<String>,
 }
 
@@ -229,8 +231,8 @@ impl Refusal {
     }
 }
 
-/// The money will not arrive. Work that was not done yet is not done, and the payment may be tried again: its wallet
-/// may have been filled, or somebody else may broadcast it.
+/// The money will not arrive. Work that was not done is not done any more, and the claim is reopened: the payment may
+/// succeed later, when the wallet has funds or somebody else broadcasts it.
 pub async fn refused(
     db: &Db,
     signer: &ReceiptSigner,
@@ -265,10 +267,10 @@ pub async fn refused(
     writes.extend(match job.outcome {
         None => job.charge.undo(db, job.purchase(), now)?,
         Some(Outcome::Completed) => job.charge.forfeit(db, job.purchase())?,
-        // It was settled once, failed, and was paid back.
+        // It was settled, failed and was credited back before the reorganisation.
         Some(Outcome::Failed) => job.charge.stand(db, job.purchase())?,
     });
-    // What was given for the money that is gone is owed, and so no exposure any more.
+    // Credits that were given for this payment become a debt, so they are no exposure any more.
     let given = job.reorganized && (job.credited.is_some() || job.tool == TOP_UP.name);
     if given {
         let (cause, amount) = (job.receipt_id.as_str(), signed_part(job));
@@ -278,7 +280,7 @@ pub async fn refused(
     if let (None, Some(payment)) = (job.outcome, &job.payment) {
         writes.push(claim::reopen(db, payment, chain, job.request_id)?);
     }
-    // Work that was done and will never be paid stays on its payer's exposure.
+    // Work that was done and will never be paid stays counted in its payer's exposure.
     if job.overlap && (job.outcome.is_none() || given) {
         writes.push(policy::unexpose(db, job.agent, job.price)?);
     }
@@ -287,7 +289,8 @@ pub async fn refused(
     Ok(())
 }
 
-/// The work is done. `credited` is what was bought, where credits themselves are sold: it is only there with the money.
+/// The work is done. `credited` is the amount of credits bought, if the tool sells credits; they are booked only when the
+/// money has arrived.
 pub async fn completed(
     db: &Db,
     signer: &ReceiptSigner,
@@ -318,8 +321,8 @@ pub async fn completed(
     Ok(())
 }
 
-/// The work failed. Money that arrived is paid back as credits, at once, less what the work has used up of paid tools and
-/// of the model; money that was not asked for yet never is, and the payer may use the payment again.
+/// The work failed. If the money has arrived, the price is credited back, less what the work used of paid tools and the
+/// model. Otherwise the payment is never submitted, and the payer may use it again.
 pub async fn failed(
     db: &Db,
     signer: &ReceiptSigner,
@@ -356,8 +359,9 @@ pub async fn failed(
     Ok(())
 }
 
-/// Ends a job whose money arrived, with the outcome that `next` has: of its price `kept` stays, and the rest is credited.
-/// No other place does. The first write is the job's own, to which its caller binds the values of `set`.
+/// Ends a job whose money has arrived, with the outcome in `next`. `kept` of the price stays, the rest is credited back.
+/// Every settled job ends here, except after a reorganisation. The first write is the job's own: the caller binds the
+/// values of `set` to it.
 async fn over(
     db: &Db,
     signer: &ReceiptSigner,
@@ -401,10 +405,10 @@ async fn over(
     Ok((end, rest))
 }
 
-/// The chain forgot the payment of a job that has ended: it is to be sent again, and is on its payer's exposure until it is
-/// here. `false` if that is known already.
+/// A reorganisation took the payment of an ended job back: reopens the job to submit it again, and counts it in its payer's
+/// exposure until it is settled. `false` if the job was reopened already.
 pub async fn reopen(db: &Db, job: &Job, now: Timestamp) -> Result<bool, StoreError> {
-    // Its work has ended: only the settlement is left to do, which is the job queue's.
+    // Only the settlement is left, and the worker does that.
     let lane = Lane::Tools;
     let next = Job { settlement: Settlement::Claimed, ..job.clone() };
     let set = "SET #settlement = :claimed, #overlap = :yes, #reorganized = :yes, #open = :open, #due = :now, #updated = :now \
@@ -430,7 +434,7 @@ pub async fn reopen(db: &Db, job: &Job, now: Timestamp) -> Result<bool, StoreErr
     }
 }
 
-/// The change after which neither work nor money is open.
+/// An update after which neither work nor money is open.
 fn ending(db: &Db, job: &Job, set: &str, outcome: Outcome, now: Timestamp) -> Result<Write, StoreError> {
     match job.sold.as_ref().filter(|_| job.sold_by.is_some()) {
         Some(sold) => change(db, job, &format!("{set}{RELIST}{CLOSE}"), now)?
@@ -439,7 +443,7 @@ fn ending(db: &Db, job: &Job, set: &str, outcome: Outcome, now: Timestamp) -> Re
     }
 }
 
-/// What a seller gets of a job that ended; nothing where nothing was sold for anybody.
+/// The writes of a seller's earning when its job ends. Empty if nothing was sold for a seller.
 fn earned(db: &Db, job: &Job, ended: SaleEnd, now: Timestamp) -> Result<Vec<Write>, StoreError> {
     let Some(sold) = &job.sold else { return Ok(Vec::new()) };
     let earning = Earning {
@@ -459,13 +463,13 @@ fn earned(db: &Db, job: &Job, ended: SaleEnd, now: Timestamp) -> Result<Vec<Writ
     Ok(writes)
 }
 
-/// Writes down what a job's work has used so far, before it uses it.
+/// Records what the work has used so far, before it uses it.
 pub async fn used(db: &Db, job: &Job, used: Usage, now: Timestamp) -> Result<(), MoveError> {
     db.write(change(db, job, "SET #used = :used", now)?.bind("used", used)?).await?;
     Ok(())
 }
 
-/// Keeps a job that is being worked on for longer than a lease lasts, and writes down how far it has come.
+/// Renews the lease of a job that is being worked on, and stores its progress.
 pub async fn renew(db: &Db, job: &mut Job, now: Timestamp) -> Result<(), MoveError> {
     let until = now.plus(LEASE);
     let write = match &job.progress {
@@ -479,8 +483,8 @@ pub async fn renew(db: &Db, job: &mut Job, now: Timestamp) -> Result<(), MoveErr
     Ok(())
 }
 
-/// Leaves the work to the seller's own worker, until then; `look_again` says when it is looked after first. Nobody holds
-/// the job meanwhile.
+/// Hands the work to the seller's own worker until `until` and releases the lease. The job is looked at again after
+/// `look_again`.
 pub async fn hand_over(
     db: &Db,
     signer: &ReceiptSigner,
@@ -492,7 +496,7 @@ pub async fn hand_over(
     let due = now.plus(look_again);
     let set = "SET #handed_until = :until, #due = :due REMOVE #lease_until, #holder";
     let mut writes = vec![change(db, job, set, now)?.bind("until", until)?.bind("due", due)?];
-    // Work of our own is done in moments, and its receipt says that the money settled once it ends. This may take days.
+    // Our own work takes moments, so its receipt shows the settlement when it ends. This work may take days.
     if job.payment.is_some() && job.handed_until.is_none() && job.settlement == Settlement::Settled {
         writes.push(revised(db, signer, job, now).await?);
     }
@@ -504,7 +508,7 @@ pub async fn hand_over(
     Ok(())
 }
 
-/// Puts the job down until later.
+/// Releases the lease and makes the job due after `delay`.
 pub async fn postpone(db: &Db, job: &mut Job, delay: Duration, now: Timestamp) -> Result<(), MoveError> {
     let due = now.plus(delay);
     db.write(change(db, job, "SET #due = :due REMOVE #lease_until", now)?.bind("due", due)?).await?;
@@ -513,7 +517,7 @@ pub async fn postpone(db: &Db, job: &mut Job, delay: Duration, now: Timestamp) -
     Ok(())
 }
 
-/// Puts a job down whose work found no place. It is no attempt at the work.
+/// Like [`postpone`], for work that found no free slot. Does not count as an attempt at the work.
 pub async fn put_down(db: &Db, job: &mut Job, delay: Duration, now: Timestamp) -> Result<(), MoveError> {
     let (due, times) = (now.plus(delay), job.put_down + 1);
     let write = change(db, job, "SET #due = :due, #put_down = :times REMOVE #lease_until", now)?;
@@ -524,7 +528,7 @@ pub async fn put_down(db: &Db, job: &mut Job, delay: Duration, now: Timestamp) -
     Ok(())
 }
 
-/// Puts the job down until the transaction that carries its payment has ended.
+/// Like [`postpone`], and stores the transaction that carries the payment.
 pub async fn pending(
     db: &Db,
     job: &mut Job,
@@ -541,7 +545,7 @@ pub async fn pending(
     Ok(())
 }
 
-/// An open job the sweeper found, as its index holds it.
+/// An open job, as the index has it.
 #[derive(Clone, Debug, Deserialize)]
 pub struct OpenJob {
     pub pk: String,
@@ -549,12 +553,12 @@ pub struct OpenJob {
     pub created: Timestamp,
 }
 
-/// Open jobs of a shard that are due, the longest waiting first.
+/// Due open jobs of a shard, the longest waiting first.
 pub async fn due(db: &Db, lane: Lane, shard: u8, now: Timestamp, limit: usize) -> Result<Vec<OpenJob>, StoreError> {
     db.query(open(db).items(&job::shard_name(shard, lane), now, limit)?).await
 }
 
-/// Where open jobs are due.
+/// The index of open jobs.
 fn open(db: &Db) -> InIndex<'_> {
     InIndex {
         table: &db.tables.jobs,
@@ -564,7 +568,7 @@ fn open(db: &Db) -> InIndex<'_> {
     }
 }
 
-/// Moves a due job's next look into the future. `false` if somebody else did.
+/// Moves a due job's next look to `due`. `false` if another sweeper did.
 pub async fn look_again_at(
     db: &Db,
     request_id: RequestId,
@@ -574,7 +578,7 @@ pub async fn look_again_at(
     open(db).look_again_at(db, job::key(request_id), was_due, due).await
 }
 
-/// What of a job's price was signed for.
+/// The part of the price that was signed for.
 fn signed_part(job: &Job) -> Usdc {
     job.price.checked_sub(job.charge.credits).unwrap_or_default()
 }
@@ -598,7 +602,7 @@ fn payment_failed(refusal: &Refusal) -> ToolError {
     }
 }
 
-/// The next revision of a job's receipt, saying what the job says; signed once it is terminal.
+/// The next revision of the job's receipt. Signed once it is terminal.
 async fn revised(db: &Db, signer: &ReceiptSigner, job: &Job, now: Timestamp) -> Result<Write, StoreError> {
     let mut receipt = receipt_of(db, job).await?;
     revise(&mut receipt, job, now);
@@ -636,7 +640,7 @@ fn revise(receipt: &mut Receipt, job: &Job, now: Timestamp) {
     }
 }
 
-/// Lets a write happen only while nothing of the job's payment was broadcast.
+/// Adds the condition that the payment was not submitted.
 fn only_unsubmitted(write: Write) -> Result<Write, StoreError> {
     write.only_if(&format!("{HELD} AND #settlement = :claimed")).bind("claimed", Settlement::Claimed)
 }

@@ -1,5 +1,5 @@
-//! The sweeper: finds jobs that should have moved and asks for them again. It runs every minute, reads an index that
-//! holds only open jobs, and so costs the same whether there were a thousand jobs before or a billion.
+//! The sweeper: finds jobs that got stuck and sends them to their queue again. It runs every minute and reads an index that
+//! has only open jobs, so its cost does not grow with the number of finished jobs.
 
 use std::time::Duration;
 
@@ -15,19 +15,19 @@ use super::store;
 
 /// Jobs taken from one shard in one sweep.
 const PER_SHARD: usize = 200;
-/// A job that was asked for again is left alone for this long.
+/// How long a job is left alone after it was sent again.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
 
-/// What a sweep found.
+/// The result of a sweep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Swept {
-    /// Jobs asked for again.
+    /// Jobs sent again.
     pub sent: u32,
-    /// Age of the oldest of them, in seconds since it was made.
+    /// Age of the oldest of them since it was created, in seconds.
     pub oldest_secs: u64,
 }
 
-/// The last sweep that came to its end, for who wants to know whether anybody sweeps.
+/// The last complete sweep, for health checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastSweep {
     pub at: Timestamp,
@@ -40,7 +40,7 @@ fn last_key() -> Key {
     Key::new("SWEEP", "LAST")
 }
 
-/// Writes down that a sweep came to its end.
+/// Records that a sweep was completed.
 pub async fn note(db: &Db, swept: Swept, now: Timestamp) -> Result<(), StoreError> {
     let last = LastSweep { at: now, sent: swept.sent, oldest_secs: swept.oldest_secs };
     db.write(Write::put(&db.tables.ledger, last_key(), &last)?).await?;
@@ -52,11 +52,11 @@ pub async fn last(db: &Db) -> Result<Option<LastSweep>, StoreError> {
     db.get(&db.tables.ledger, last_key()).await
 }
 
-/// Sends every due job of a lane again, to the lane's queue.
+/// Sends every due job of a lane to the lane's queue again.
 pub async fn sweep(db: &Db, lane: Lane, queue: &dyn Queue, now: Timestamp) -> Result<Swept, StoreError> {
     let (mut swept, mut failed) = (Swept::default(), None);
     for shard in 0..OPEN_SHARDS {
-        // A shard that cannot be read is no reason to leave the jobs of the others lying.
+        // A shard that cannot be read does not stop the others.
         if let Err(error) = sweep_shard(db, lane, shard, queue, now, &mut swept).await {
             log::failure("a shard of the open jobs could not be swept", &error);
             failed = Some(error);
@@ -88,7 +88,8 @@ async fn sweep_shard(
 ) -> Result<(), StoreError> {
     for open in store::due(db, lane, shard, now, PER_SHARD).await? {
         let Some(request_id) = job::request_id_of(&open.pk) else { continue };
-        // Moved first: of two sweepers one sends, and a job whose message is lost again comes back.
+        // Moved before it is sent: so only one of two sweepers sends it, and if the message is lost, the job becomes due
+        // again.
         if store::look_again_at(db, request_id, open.due, now.plus(LOOK_AGAIN)).await? {
             queue::send_or_log(queue, request_id, None).await;
             swept.sent += 1;

@@ -1,4 +1,4 @@
-//! A job as its owner polls it (contract §23).
+//! A job as polling and pushes show it.
 
 use platform::http::ApiError;
 use platform::store::{Blobs, StoreError};
@@ -8,8 +8,7 @@ use tools::picture;
 use super::engine::read_result;
 use super::job::{Job, StoredResult};
 
-/// The message that tells a subscriber how a job is, of the members of [`poll`]: what the contract names, and how far the
-/// work has come.
+/// The push message about a job: a subset of the members of [`poll`]. The progress is included while the work runs.
 pub async fn push(blobs: &dyn Blobs, job: &Job) -> Result<Value, StoreError> {
     let mut message = json!({
         "request_id": job.request_id,
@@ -31,11 +30,10 @@ pub async fn push(blobs: &dyn Blobs, job: &Job) -> Result<Value, StoreError> {
     Ok(message)
 }
 
-/// The body of `GET /v1/requests/{id}`. A result is there only when there is one: a falsy one would be taken by a
-/// public client for no result at all.
+/// The body of `GET /v1/requests/{id}`. `result` is absent until there is one, because a known client takes a falsy
+/// `result` for none.
 ///
-/// # Errors
-/// 410 for a result that is no longer kept.
+/// # Errors 410 for a result that is no longer stored.
 pub async fn poll(blobs: &dyn Blobs, job: &Job) -> Result<Value, ApiError> {
     let mut body = json!({
         "request_id": job.request_id,
@@ -70,7 +68,7 @@ pub async fn poll(blobs: &dyn Blobs, job: &Job) -> Result<Value, ApiError> {
     Ok(body)
 }
 
-/// The result, with links to what is kept beside it; none if it is no longer kept.
+/// The result, with links to its pictures. `None` if it is no longer stored.
 async fn result(blobs: &dyn Blobs, job: &Job, stored: &StoredResult) -> Result<Option<Value>, StoreError> {
     let mut result = read_result(blobs, stored).await?;
     if let Some(result) = result.as_mut().filter(|_| job.tool == picture::TOOL) {

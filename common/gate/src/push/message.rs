@@ -1,4 +1,4 @@
-//! What is said on a connection, either way (contract §23).
+//! The messages on a connection, in both directions.
 
 use std::collections::BTreeSet;
 
@@ -9,24 +9,23 @@ use serde_json::{Map, Value, json};
 
 use super::MAX_SUBSCRIPTIONS;
 
-/// Longest text that is looked at as an id; a longer one is no id of anything.
+/// Longest text that is parsed as an id.
 const MAX_ID_CHARS: usize = 64;
 
 /// A client's message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
     Ping,
-    /// The ids to leave and the ids to follow, each once and in the order they were given.
+    /// The ids to unsubscribe from and to subscribe to, without duplicates, in the order given.
     Change {
         unsubscribe: Option<Vec<String>>,
         subscribe: Option<Vec<String>>,
     },
 }
 
-/// Reads a client's message.
+/// Parses a client's message.
 ///
-/// # Errors
-/// 400 `invalid_request`, with the paths of what is wrong.
+/// # Errors 400 `invalid_request` with the paths of the invalid members.
 pub fn read(text: &str) -> Result<Said, ApiError> {
     let wrong =
         || ApiError::field("", "send JSON: {\"subscribe\": [ids]}, {\"unsubscribe\": [ids]} or {\"type\": \"ping\"}");
@@ -66,7 +65,7 @@ fn ids(message: &Map<String, Value>, name: &str, errors: &mut Vec<FieldError>) -
     Some(ids)
 }
 
-/// What follows a subscription. What is not the caller's and what is not there are rejected alike.
+/// The answer to a subscription. Another agent's job and a job that does not exist are rejected in the same way.
 pub fn subscribed(requests: &[RequestId], rejected: &[String]) -> String {
     json!({"type": "subscribed", "requests": requests, "rejected": rejected}).to_string()
 }
@@ -79,14 +78,14 @@ pub fn pong() -> String {
     json!({"type": "pong"}).to_string()
 }
 
-/// In place of a state whose result is larger than a message. Without a `request_id`: a client that does not know this
-/// message takes no notice of it and goes on polling.
+/// Sent in place of a state whose result is too large for a message. It has no `request_id`, so a client that does not know
+/// this message ignores it and goes on polling.
 pub fn poll(request: RequestId) -> String {
-    let about = "the result is larger than a message may be; poll for it";
+    let about = "the result is too large for a message; poll for it";
     json!({"type": "poll", "requests": [request], "message": about}).to_string()
 }
 
-/// An error as it would be the body of an answer.
+/// An error, with the members of an HTTP error body.
 pub fn error(error: &ApiError) -> String {
     let mut body = error.body();
     body["type"] = json!("error");
@@ -102,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_clients_say() {
+    fn client_messages_are_parsed() {
         assert_eq!(read(r#"{"type":"ping"}"#).unwrap(), Said::Ping);
         assert_eq!(
             read(r#"{"subscribe":["a","b","a"],"more":1}"#).unwrap(),
@@ -115,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused_with_its_paths() {
+    fn invalid_messages_are_refused_with_their_paths() {
         for text in ["", "null", "[]", "7", "\"subscribe\"", "{}", r#"{"type":"pong"}"#, r#"{"subscribe":null}"#] {
             assert_eq!(details(text)[0]["path"], "", "{text}");
         }
@@ -127,7 +126,7 @@ mod tests {
             details(&many.to_string()),
             json!([{"path": "subscribe", "message": "may name at most 100 requests"}])
         );
-        // Deep nesting is an error of the parser and no stack overflow.
+        // Deep nesting is a parser error, not a stack overflow.
         assert_eq!(details(&"[".repeat(100_000))[0]["path"], "");
     }
 }

@@ -1,20 +1,20 @@
-//! Pushing the states of jobs over WebSockets (contract §23): what polling tells, told at once.
+//! Pushes the states of jobs over WebSockets: the same as polling, at once.
 //!
-//! | what | key in the agents table | why it is there |
+//! | row | key in the agents table | purpose |
 //! |---|---|---|
-//! | a connection | `SOCKET#<connection>` / `SOCKET` | whose it is, what it subscribed to |
-//! | a slot | `SOCKETS#<agent>` / `00`..`99` | an agent has so many connections and no more, whatever connects at once |
-//! | a subscription | `WATCH#<request id>` / `<connection>` | who is told of a job: a partition for each job |
+//! | a connection | `SOCKET#<connection>` / `SOCKET` | its owner and its subscriptions |
+//! | a slot | `SOCKETS#<agent>` / `00`..`99` | limits the connections of an agent, under any concurrency |
+//! | a subscription | `WATCH#<request id>` / `<connection>` | who is subscribed to a job: one partition per job |
 //!
-//! A job that was ever subscribed to carries the mark `watched`, and the filter of the stream lets only changes of marked
-//! jobs through to the function that pushes. So a job nobody subscribed to costs nothing at all, and a change of one that
-//! somebody did costs one query of its own partition, however many others there are.
+//! A job that ever had a subscriber has the mark `watched`, and the stream's filter passes only changes of marked jobs to
+//! the function that pushes. So a job without subscribers costs nothing, and a change of one with subscribers costs one
+//! query of its own partition, independent of how many others there are.
 //!
-//! No change is missed: the subscription is written first, then the mark, and the state that is sent is the one the mark's
-//! own write found. What happened before the mark is in that state; what happens after it carries the mark in its old
-//! image and is pushed. A change around that moment may be told twice (`updated_at` says which is the newer).
+//! No change is missed. The subscription is written first, then the mark, and the state that is sent is the one that the
+//! mark's own write returned. Earlier changes are in that state. Later changes have the mark in their old image and are
+//! pushed. A change around that moment may be sent twice; `updated_at` tells which message is newer.
 //!
-//! Pushing is an accelerator: a message may be lost with its connection, and polling is always right.
+//! Pushing only speeds things up: a message may be lost with its connection, and polling is always right.
 
 pub mod message;
 pub mod rows;
@@ -30,20 +30,20 @@ use platform::store::{Blobs, Db, StoreError};
 use crate::jobs::{Job, view};
 pub use sender::{Sender, Sent};
 
-/// Connections of one agent at a time.
+/// Most connections of one agent at a time.
 pub const MAX_CONNECTIONS: u8 = 100;
-/// Jobs that one connection may be subscribed to at a time, and ids in one message (contract §23).
+/// Most jobs that one connection is subscribed to at a time, and most ids in one message.
 pub const MAX_SUBSCRIPTIONS: usize = 100;
-/// API Gateway ends every connection after this long; nothing of it counts any more afterwards.
+/// API Gateway closes every connection after this long. Its rows count as absent from then on.
 pub const LIFETIME: Duration = Duration::from_secs(2 * 3600);
-/// A connection on which nothing was said for so long is closed (API Gateway's own limit, contract §23).
+/// API Gateway closes a connection on which nothing was sent for this long.
 pub const IDLE: Duration = Duration::from_secs(600);
-/// Largest message either way (API Gateway's own limit).
+/// Largest message in either direction, in bytes (API Gateway's limit).
 pub const MAX_MESSAGE_BYTES: usize = 128 * 1024;
-/// So many connections are sent to at the same time for one job.
+/// How many connections are sent to concurrently for one job.
 const AT_ONCE: usize = 16;
 
-/// What sends pushes, and what it needs to know.
+/// Sends push messages.
 pub struct Pusher {
     pub db: Db,
     pub blobs: std::sync::Arc<dyn Blobs>,
@@ -51,10 +51,9 @@ pub struct Pusher {
 }
 
 impl Pusher {
-    /// Tells everybody who subscribed to a job how it is now, and takes connections apart that turn out to be gone.
+    /// Sends a job's state to all its subscribers, and removes connections that turn out to be closed.
     ///
-    /// # Errors
-    /// Only if the database does not say who subscribed; a connection that cannot be reached is its own loss.
+    /// # Errors Only if the subscribers cannot be read. A connection that cannot be reached is not an error.
     pub async fn tell(&self, job: &Job, now: Timestamp) -> Result<(), StoreError> {
         let connections = rows::subscribers(&self.db, job.request_id, now).await?;
         if connections.is_empty() {
@@ -74,7 +73,7 @@ impl Pusher {
         }
     }
 
-    /// Sends one message. `false` if the connection is gone, and then so is everything that was kept of it.
+    /// Sends one message. `false` if the connection is closed; its rows are then removed.
     async fn deliver(&self, connection: &str, text: &str) -> bool {
         match self.sender.send(connection, text).await {
             Sent::Yes => true,
@@ -90,13 +89,13 @@ impl Pusher {
     }
 }
 
-/// The message that says how a job is. A result that no message can carry is left to polling.
+/// The message with a job's state. A result that is too large for a message is left to polling.
 pub async fn text_of(blobs: &dyn Blobs, job: &Job) -> Result<String, StoreError> {
     let text = view::push(blobs, job).await?.to_string();
     Ok(if text.len() <= MAX_MESSAGE_BYTES { text } else { message::poll(job.request_id) })
 }
 
-/// Whether somebody who was told of the one needs to be told of the other.
+/// Whether the change from `old` to `new` is worth a push.
 pub fn is_news(old: &Job, new: &Job) -> bool {
     old.status() != new.status() || old.progress != new.progress
 }

@@ -1,6 +1,6 @@
-//! Connections and subscriptions as rows, and every key of theirs.
+//! Connections and subscriptions as rows, with all their keys.
 //!
-//! TTL only cleans up: a row whose connection's time is over counts as absent wherever it is read.
+//! TTL only cleans up: a row whose `until` has passed counts as absent wherever it is read.
 
 use std::collections::BTreeSet;
 
@@ -14,28 +14,28 @@ use serde::{Deserialize, Serialize};
 
 use super::{LIFETIME, MAX_CONNECTIONS, MAX_SUBSCRIPTIONS};
 
-/// How often another slot is tried when somebody else took the one chosen.
+/// How many times a slot is chosen again after a concurrent connection took it.
 const SLOT_TRIES: u32 = 8;
-/// Subscribers that are read of one job: all its owner's connections may be, and as many whose time is over.
+/// Most subscribers read per job: all connections of its owner, and as many expired ones.
 const MOST_READ: usize = 2 * MAX_CONNECTIONS as usize;
 /// How long a row outlives its connection, in seconds.
 const KEPT_SECS: i64 = 3600;
 
-/// A connection that was let in.
+/// An accepted connection.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Connection {
     pub agent: AgentId,
-    /// The slot of its agent that it takes.
+    /// Its slot among its agent's connections.
     pub slot: String,
-    /// The access token it was opened with, by its key; none if a wallet opened it.
+    /// Key of the access token it was opened with; none if a wallet opened it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
-    /// What it is subscribed to.
+    /// Ids of the jobs it is subscribed to.
     #[serde(default, with = "serde_dynamo::string_set", skip_serializing_if = "BTreeSet::is_empty")]
     pub requests: BTreeSet<String>,
-    /// The gateway has closed it by then.
+    /// API Gateway has closed it by then.
     pub until: Timestamp,
-    /// Unix seconds after which the row may go.
+    /// Unix seconds after which the row may be deleted.
     pub expires: i64,
 }
 
@@ -53,17 +53,17 @@ struct Watch {
     expires: i64,
 }
 
-/// What became of a wish to follow jobs.
+/// The result of subscribing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watching {
     Yes,
-    /// The connection would follow more jobs than it may.
+    /// The connection would have more subscriptions than allowed.
     Full,
-    /// It was closed meanwhile.
+    /// The connection was closed in the meantime.
     Closed,
 }
 
-/// A set of strings, as an update adds it and takes it away.
+/// A DynamoDB string set, to add to or delete from a set.
 #[derive(Serialize)]
 #[serde(transparent)]
 struct Ids(#[serde(with = "serde_dynamo::string_set")] Vec<String>);
@@ -84,7 +84,7 @@ fn watch_key(request: &str, connection: &str) -> Key {
     Key::new(watchers(request), connection)
 }
 
-/// Lets a connection in. `false` if its agent has as many as it may.
+/// Accepts a connection. `false` if its agent has the most allowed.
 pub async fn open(
     db: &Db,
     connection: &str,
@@ -119,7 +119,7 @@ async fn take_slot(
         let taken: BTreeSet<String> = rows.into_iter().filter(|row| now < row.until).map(|row| row.sk).collect();
         let free: Vec<String> =
             (0..MAX_CONNECTIONS).map(|slot| format!("{slot:02}")).filter(|slot| !taken.contains(slot)).collect();
-        // Any of them, so that those who connect at once seldom choose the same.
+        // A random one, so that concurrent connections seldom choose the same.
         let dice = usize::from(u16::from_be_bytes(digest::random()));
         let Some(slot) = free.get(dice % free.len().max(1)) else { return Ok(None) };
         let row = Slot { connection: connection.to_owned(), until, expires };
@@ -136,13 +136,13 @@ async fn take_slot(
     Ok(None)
 }
 
-/// A connection that is still open, as far as anybody knows.
+/// A connection that is open, as far as the table shows.
 pub async fn load(db: &Db, connection: &str, now: Timestamp) -> Result<Option<Connection>, StoreError> {
     let found: Option<Connection> = db.get_latest(&db.tables.agents, connection_key(connection)).await?;
     Ok(found.filter(|found| now < found.until))
 }
 
-/// Lets a connection follow jobs that it does not follow yet.
+/// Subscribes a connection to those of the jobs that it is not subscribed to yet.
 pub async fn watch(
     db: &Db,
     connection: &str,
@@ -173,7 +173,7 @@ pub async fn watch(
     Ok(Watching::Yes)
 }
 
-/// Lets a connection no longer follow these jobs.
+/// Unsubscribes a connection from these jobs.
 pub async fn unwatch(db: &Db, connection: &str, requests: &[RequestId]) -> Result<(), StoreError> {
     if requests.is_empty() {
         return Ok(());
@@ -190,8 +190,8 @@ pub async fn unwatch(db: &Db, connection: &str, requests: &[RequestId]) -> Resul
     }
 }
 
-/// The connections that follow a job: one query of its own partition. As the latest writes left it, because a
-/// subscription is told of every change after it.
+/// The connections that are subscribed to a job: one query of its own partition, and a consistent read, because a
+/// subscriber gets every change after its subscription.
 pub async fn subscribers(db: &Db, request: RequestId, now: Timestamp) -> Result<Vec<String>, StoreError> {
     #[derive(Deserialize)]
     struct Row {
@@ -203,15 +203,15 @@ pub async fn subscribers(db: &Db, request: RequestId, now: Timestamp) -> Result<
     Ok(rows.into_iter().filter(|row| now < row.until).map(|row| row.sk).collect())
 }
 
-/// The job is over and the connection was told: makes room for others. What is left by a failure here goes with the
-/// connection.
+/// The job has ended and the connection was told: frees its place for another subscription. If this fails, the subscription
+/// ends with the connection.
 pub async fn end(db: &Db, request: RequestId, connection: &str) {
     if let Err(error) = unwatch(db, connection, &[request]).await {
         log::failure("a subscription could not be ended", &error);
     }
 }
 
-/// A subscription whose connection is gone.
+/// Removes a subscription whose connection is closed.
 pub async fn drop_subscription(db: &Db, request: RequestId, connection: &str) {
     let write = Write::delete(&db.tables.agents, watch_key(&request.to_string(), connection));
     if let Err(error) = db.write(write).await {
@@ -219,7 +219,7 @@ pub async fn drop_subscription(db: &Db, request: RequestId, connection: &str) {
     }
 }
 
-/// Forgets a connection and everything that it follows. What is left by a failure here is met as gone later, or expires.
+/// Removes a connection and its subscriptions. If this fails, they are removed at the next failed push, or expire.
 pub async fn close(db: &Db, connection: &str) {
     let done = async {
         let row: Option<Connection> = db.get_latest(&db.tables.agents, connection_key(connection)).await?;
@@ -227,7 +227,7 @@ pub async fn close(db: &Db, connection: &str) {
         let delete = |request: &String| Write::delete(&db.tables.agents, watch_key(request, connection));
         db.batch_write(row.requests.iter().map(delete).collect()).await?;
         let slot = Write::delete(&db.tables.agents, Key::new(slots(row.agent), &row.slot));
-        // Unless its time was over and another has it.
+        // Unless it has expired and another connection has the slot.
         match db.write(slot.only_if("#connection = :connection").bind("connection", connection)?).await {
             Ok(_) | Err(WriteError::Refused(_)) => {}
             Err(WriteError::Failed(error)) => return Err(error),

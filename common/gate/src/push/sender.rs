@@ -1,5 +1,5 @@
-//! Sending to a connection: API Gateway's management API (`POST @connections/<id>`), signed by hand. The local stack
-//! offers the same.
+//! Sends to a connection with API Gateway's management API (`POST @connections/<id>`), signed here without an SDK. The
+//! local stack has the same API.
 
 use std::time::Duration;
 
@@ -9,25 +9,25 @@ use platform::net::PlainHttp;
 use platform::store::StoreError;
 use platform::store::aws::SignedHttp;
 
-/// The gateway takes a message at once or not at all; a connection that makes it wait must not hold up the others.
+/// The gateway accepts a message at once or not at all, and one slow connection must not hold up the others.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// Pauses before another try, where the gateway was too busy.
+/// Pauses before a message is tried again if the gateway was busy.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(300)];
 
-/// Sends messages to connections of one gateway.
+/// Sends messages to the connections of one gateway.
 #[derive(Clone)]
 pub struct Sender {
     http: SignedHttp,
     endpoint: String,
 }
 
-/// What became of a message.
+/// The result of sending a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sent {
     Yes,
-    /// There is no such connection, or no longer.
+    /// The connection does not exist, or no longer.
     Gone,
-    /// It may or may not have arrived; why.
+    /// It may or may not have arrived, with the cause.
     Failed(String),
 }
 
@@ -57,7 +57,7 @@ impl Sender {
         }
     }
 
-    /// Closes a connection. One that is gone already is as good.
+    /// Closes a connection. A closed one is no error.
     pub async fn hang_up(&self, connection: &str) {
         match self.ask("DELETE", connection, "").await {
             Ok(200..=299 | 410) => {}
@@ -67,7 +67,7 @@ impl Sender {
     }
 
     async fn ask(&self, method: &str, connection: &str, text: &str) -> Result<u16, StoreError> {
-        // Ids of connections end in `=`.
+        // Connection ids end in `=`.
         let url = format!("{}/@connections/{}", self.endpoint, percent_encoded(connection));
         let headers = [("content-type", "application/json")];
         let answer = self.http.send("execute-api", method, &url, &headers, text.as_bytes().to_vec()).await?;

@@ -1,4 +1,4 @@
-//! Following jobs: who may, what they are at, and the order of writes that misses no change (see [`super`]).
+//! Subscribing to jobs: who may, the state that is sent, and the order of writes that misses no change (see [`super`]).
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -14,22 +14,21 @@ use crate::app::App;
 use crate::jobs::{Job, job};
 use crate::limits::{self, Reader};
 
-/// So many jobs are marked at the same time.
+/// How many jobs are marked concurrently.
 const AT_ONCE: usize = 8;
-/// Pauses before another try of a mark that met the engine's own transaction.
+/// Pauses before a mark is tried again after a conflict with the engine's own transaction.
 const PAUSES: [Duration; 3] = [Duration::from_millis(20), Duration::from_millis(60), Duration::from_millis(200)];
 
-/// What a connection is told, in this order.
+/// The messages for a connection, to send in this order.
 pub struct Subscribed {
     pub ack: String,
-    /// How each job is.
+    /// The state of each job.
     pub states: Vec<String>,
 }
 
-/// Follows jobs.
+/// Subscribes to jobs.
 ///
-/// # Errors
-/// 409 `too_many_subscriptions`; what the database does not do.
+/// # Errors 409 `too_many_subscriptions`; 404 if the connection was closed; 503 if the database fails.
 pub async fn subscribe(
     app: &App,
     id: &str,
@@ -50,7 +49,7 @@ pub async fn subscribe(
             None => rejected.push(text.clone()),
         }
     }
-    // What is over is told once; there is nothing to follow.
+    // An ended job is sent once, without a subscription.
     let open: Vec<RequestId> = requests.iter().copied().filter(|id| jobs[id].outcome.is_none()).collect();
     match rows::watch(&app.db, id, connection, &open).await? {
         Watching::Yes => {}
@@ -60,7 +59,7 @@ pub async fn subscribe(
     let marks: Vec<_> = open.iter().map(|id| found_watched(&app.db, *id, jobs[id].watched)).collect();
     let found: Vec<Option<Job>> = stream::iter(marks).buffered(AT_ONCE).try_collect().await?;
     let found: Vec<Job> = found.into_iter().flatten().collect();
-    // It ended between the first look and the second.
+    // It ended between the first read and the second.
     let over: Vec<RequestId> = found.iter().filter(|job| job.outcome.is_some()).map(|job| job.request_id).collect();
     rows::unwatch(&app.db, id, &over).await?;
     jobs.extend(found.into_iter().map(|job| (job.request_id, job)));
@@ -69,7 +68,7 @@ pub async fn subscribe(
     Ok(Subscribed { ack: message::subscribed(&requests, &rejected), states })
 }
 
-/// How a job is. A result that was read too often is left to polling, which says so.
+/// A job's state. If its result was read too often, the client is told to poll, which gives the error.
 async fn state(app: &App, job: &Job) -> Result<String, StoreError> {
     let text = text_of(&*app.blobs, job).await?;
     match limits::take_result(app, job, Reader::Buyer, || text.len()).await {
@@ -78,7 +77,7 @@ async fn state(app: &App, job: &Job) -> Result<String, StoreError> {
     }
 }
 
-/// Those of the jobs that are the caller's, as the latest writes left them.
+/// The jobs among these that the caller owns, by consistent reads.
 async fn owned(app: &App, connection: &Connection, ids: &[RequestId]) -> Result<HashMap<RequestId, Job>, StoreError> {
     let keys: Vec<_> = ids.iter().map(|id| job::key(*id)).collect();
     let (db, now) = (&app.db, app.clock.now());
@@ -87,7 +86,7 @@ async fn owned(app: &App, connection: &Connection, ids: &[RequestId]) -> Result<
     Ok(jobs.map(|job| (job.request_id, job)).collect())
 }
 
-/// The job as it is once every later change of it will be pushed. `None` if it is no longer there.
+/// Marks the job as watched and returns its state. Every later change is pushed. `None` if the job is gone.
 async fn found_watched(db: &Db, id: RequestId, is_watched: bool) -> Result<Option<Job>, StoreError> {
     if is_watched {
         return db.get_latest(&db.tables.jobs, job::key(id)).await;
@@ -99,7 +98,7 @@ async fn found_watched(db: &Db, id: RequestId, is_watched: bool) -> Result<Optio
         match db.write(write.bind("yes", true)?).await {
             Ok(item) => return db::parse(item).map(Some),
             Err(WriteError::Refused(_)) => return Ok(None),
-            // Most likely the engine's transaction is at the same item.
+            // Most likely a conflict with the engine's transaction on the same item.
             Err(WriteError::Failed(error)) => match pauses.next() {
                 Some(pause) => tokio::time::sleep(*pause).await,
                 None => return Err(error),

@@ -1,6 +1,6 @@
-//! The tools a commission may use. Each call is looked up in the commission's own list, checked like a paid call of the
-//! same tool, and its price is taken from the job's budget before it runs; what is refused is told to whoever asked and
-//! never runs.
+//! The tools a commission may use. Each call is looked up in the commission's own list and validated like a paid call of
+//! the same tool. Its price is taken from the job's budget before it runs. A refused call does not run, and the asking
+//! model or program gets the refusal.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ use tools::{Reporter, Runner, Task, Toolbox};
 
 use super::{Commission, NotTaken, Resource, Spending};
 
-/// Most calls of one commission, refused ones included.
+/// Most calls of one commission, including refused ones.
 pub const MAX_CALLS: usize = 16;
 /// Largest arguments of a call, in bytes of JSON.
 pub const MAX_ARGUMENT_BYTES: usize = 64 * 1024;
 
-/// Where tools are run: what every commission shares.
+/// Runners and clients that all commissions share.
 #[derive(Clone)]
 pub struct ToolAccess {
     pub runners: &'static [&'static Runner],
@@ -33,12 +33,12 @@ pub struct ToolAccess {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolUse {
     pub tool: String,
-    /// micro-USDC; of a call that failed, nothing.
+    /// micro-USDC; zero for a call that failed.
     pub cost: Usdc,
     pub ok: bool,
 }
 
-/// What one commission may still do.
+/// The tools and the budget of one commission.
 pub struct Allowance<'a> {
     access: ToolAccess,
     request_id: RequestId,
@@ -49,8 +49,8 @@ pub struct Allowance<'a> {
     used: Vec<ToolUse>,
 }
 
-/// Whether work that a soul sells may use a tool, whatever its service lists. Credits are money, not a tool; and a tool that
-/// waits for a person would end after the work that paid for it.
+/// Whether sold work may use a tool at all, whatever its service lists. Credits are money and not a tool, and a tool that
+/// waits for a person would end after the work.
 pub fn may_be_used(tool: &ToolSpec) -> bool {
     !tool.sells_credits && !tool.waits_for_person
 }
@@ -70,7 +70,7 @@ impl<'a> Allowance<'a> {
         }
     }
 
-    /// The tools that may be asked for.
+    /// The tools that are offered to the model or program.
     pub fn tools(&self) -> impl Iterator<Item = &'static ToolSpec> {
         self.allowed.iter().map(|runner| runner.spec)
     }
@@ -79,18 +79,18 @@ impl<'a> Allowance<'a> {
         &self.access.toolbox.clock
     }
 
-    /// What the commission may use, and has used: the model's part is taken by whoever asks it.
+    /// The commission's budget and usage. The model executor takes the model's part itself.
     pub fn spending(&mut self) -> &mut Spending {
         self.spending
     }
 
-    /// The calls that ran, once the work is over.
+    /// The calls that ran.
     pub fn into_used(self) -> Vec<ToolUse> {
         self.used
     }
 
-    /// Runs a tool, if it is allowed, its arguments are valid, and its price is still there. `Err` is what the asker is
-    /// told: never more than the tool's own error.
+    /// Runs a tool if it is allowed, its arguments are valid, and the budget covers its price. `Err` is the message for the
+    /// model or program: never more than the tool's own error.
     pub async fn call(&mut self, name: &str, arguments: &Value) -> Result<Value, String> {
         self.calls += 1;
         if self.calls > MAX_CALLS {
@@ -114,23 +114,23 @@ impl<'a> Allowance<'a> {
             deadline: self.clock().now().plus(runner.spec.deadline),
             reporter: Reporter::default(),
         };
-        // A task of its own: a panic in a tool is its own failure, and not that of the work that called it.
+        // A separate task: a panic in a tool does not end the work that called it.
         let mut running = JoinSet::new();
         running.spawn((runner.run)(self.access.toolbox.clone(), task));
         let ended = tokio::time::timeout(runner.spec.deadline, running.join_next()).await;
         let result = match ended {
-            Ok(Some(Ok(Ok(output)))) if output.waits_until.is_some() => Err("waits for somebody outside".to_owned()),
+            Ok(Some(Ok(Ok(output)))) if output.waits_until.is_some() => Err("it waits for a person".to_owned()),
             Ok(Some(Ok(Ok(output)))) => Ok(output.result),
             Ok(Some(Ok(Err(error)))) => Err(error.message),
             Ok(Some(Err(panic))) => {
                 log::failure("a tool panicked", &panic);
                 Err("failed unexpectedly".to_owned())
             }
-            Ok(None) => Err("did not begin".to_owned()),
+            Ok(None) => Err("did not start".to_owned()),
             Err(_) => Err("took too long".to_owned()),
         };
         if result.is_err() {
-            // As for everybody: work that failed is paid back.
+            // Failed calls are credited back, as for every caller.
             self.spending.give_back(Resource::Tools, price).await;
         }
         let cost = if result.is_ok() { price } else { Usdc::ZERO };
@@ -162,7 +162,7 @@ mod tests {
     use tools_web::web_read;
 
     #[tokio::test]
-    async fn what_waits_for_somebody_outside_is_no_tool_whatever_a_service_lists() {
+    async fn a_tool_that_waits_for_a_person_is_never_offered() {
         static RUNNERS: [&Runner; 2] = [&identity::RUNNER, &web_read::RUNNER];
         let access = ToolAccess { runners: &RUNNERS, toolbox: testing::toolbox(&[]) };
         let commission = Commission {

@@ -1,9 +1,9 @@
-//! A seller's test cases: an input, and what must be true of the output. Judging is a pure function; who runs the work and
-//! shows the pass rate lies elsewhere.
+//! A seller's test cases: an input, and what must hold for the output. Judging is a pure function; running the work and
+//! showing the pass rate is done elsewhere.
 //!
-//! What bounds it: at most [`MAX_CASES`] cases of [`MAX_CHECKS`] checks; patterns are linear in what they are matched
-//! against (no back references, no look-around), at most [`MAX_PATTERN_CHARS`] long and [`PATTERN_BYTES`] compiled, and are
-//! matched against at most [`MAX_MATCHED_BYTES`]. A longer text does not match.
+//! Bounds: at most [`MAX_CASES`] cases of [`MAX_CHECKS`] checks. Patterns take time linear in the text (no back references,
+//! no look-around), have at most [`MAX_PATTERN_CHARS`] characters and [`PATTERN_BYTES`] compiled, and are matched against
+//! at most [`MAX_MATCHED_BYTES`]. A longer text does not match.
 
 use base::input::FieldError;
 use regex_lite::RegexBuilder;
@@ -15,7 +15,7 @@ pub const MAX_CASES: usize = 10;
 /// Most checks of one case.
 pub const MAX_CHECKS: usize = 20;
 pub const MAX_POINTER_BYTES: usize = 255;
-/// Largest input of a case, and largest value compared with, in bytes of JSON.
+/// Largest input of a case, and largest value to compare with, in bytes of JSON.
 pub const MAX_VALUE_BYTES: usize = 16 * 1024;
 pub const MAX_PATTERN_CHARS: usize = 200;
 pub const PATTERN_BYTES: usize = 32 * 1024;
@@ -24,15 +24,15 @@ pub const MAX_MATCHED_BYTES: usize = 64 * 1024;
 /// One test case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Case {
-    /// What a buyer would send as `input`.
+    /// An `input` as a buyer would send it.
     pub input: Value,
     pub checks: Vec<Check>,
 }
 
-/// What must be true of one place in the output.
+/// A condition on one place in the output.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Check {
-    /// JSON pointer (RFC 6901) into the output as JSON. Empty: the whole output; where that is no JSON, its text.
+    /// JSON pointer (RFC 6901) into the output. Empty: the whole output, as text if it is not JSON.
     #[serde(default)]
     pub path: String,
     #[serde(flatten)]
@@ -42,26 +42,26 @@ pub struct Check {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Assertion {
-    /// Is this very value; numbers by their value, so 1 equals 1.0.
+    /// Equals this value. Numbers are compared by value, so 1 equals 1.0.
     Equals(Value),
-    /// A text (or a number or boolean, as JSON writes it) in which the pattern is found.
+    /// A string (or a number or boolean, as JSON writes it) that contains a match of the pattern.
     Matches(String),
-    /// Is there, even if it is null; or is not.
+    /// `true`: is present, even as null. `false`: is absent.
     Exists(bool),
-    /// At most so many characters of a text, items of an array or members of an object.
+    /// At most this many characters of a string, items of an array or members of an object.
     MaxLength(u64),
 }
 
-/// A check that did not hold.
+/// A check that failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failed {
-    /// Its place in the list.
+    /// Its index in the list.
     pub index: usize,
     pub path: String,
     pub message: String,
 }
 
-/// What is wrong with a seller's cases: for the 400 of whoever attaches them. `path` is the body's member that holds them.
+/// Everything wrong with a seller's cases, for a 400. `path` is the body's member that holds them.
 pub fn problems(cases: &[Case], path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if cases.len() > MAX_CASES {
@@ -99,7 +99,7 @@ pub fn problems(cases: &[Case], path: &str) -> Vec<FieldError> {
     errors
 }
 
-/// The checks of a case that an output does not pass; none if it passes.
+/// The checks that an output fails; empty if it passes all.
 pub fn run_checks(checks: &[Check], output: &str) -> Vec<Failed> {
     let json: Option<Value> = serde_json::from_str(output).ok();
     let text = Value::from(output);
@@ -118,7 +118,7 @@ pub fn run_checks(checks: &[Check], output: &str) -> Vec<Failed> {
 fn judge(must: &Assertion, place: Option<&Value>) -> Result<(), String> {
     if let Assertion::Exists(wanted) = must {
         let right = place.is_some() == *wanted;
-        return if right { Ok(()) } else { Err(if *wanted { "is missing" } else { "must not be there" }.to_owned()) };
+        return if right { Ok(()) } else { Err(if *wanted { "is missing" } else { "must not be present" }.to_owned()) };
     }
     let place = place.ok_or("is missing")?;
     let holds = match must {
@@ -129,7 +129,7 @@ fn judge(must: &Assertion, place: Option<&Value>) -> Result<(), String> {
     };
     match must {
         _ if holds => Ok(()),
-        Assertion::Equals(_) => Err("is another value".to_owned()),
+        Assertion::Equals(_) => Err("is a different value".to_owned()),
         Assertion::Matches(_) => Err("does not match".to_owned()),
         _ => Err("is too long".to_owned()),
     }
@@ -143,10 +143,10 @@ fn matches(pattern: &str, place: &Value) -> Result<bool, String> {
             written = place.to_string();
             &written
         }
-        _ => return Err("is no text".to_owned()),
+        _ => return Err("is not text".to_owned()),
     };
     if text.len() > MAX_MATCHED_BYTES {
-        return Err(format!("is over {MAX_MATCHED_BYTES} bytes, which are not matched"));
+        return Err(format!("is longer than {MAX_MATCHED_BYTES} bytes, the most that is matched"));
     }
     Ok(compiled(pattern)?.is_match(text))
 }
@@ -166,10 +166,10 @@ fn compiled(pattern: &str) -> Result<regex_lite::Regex, String> {
         return Err(format!("must have 1 to {MAX_PATTERN_CHARS} characters"));
     }
     let regex = RegexBuilder::new(pattern).size_limit(PATTERN_BYTES).nest_limit(20).build();
-    regex.map_err(|error| format!("is no pattern we take: {error}"))
+    regex.map_err(|error| format!("is not a supported pattern: {error}"))
 }
 
-/// Equality of JSON, with numbers by their value. As deep as the parser lets values be (128), so recursion is bounded.
+/// JSON equality with numbers compared by value. The parser limits the depth (128), so recursion is bounded.
 fn is_same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => one == other || one.as_f64() == other.as_f64(),
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_no_json_has_only_a_whole() {
+    fn only_the_empty_path_reaches_output_that_is_not_json() {
         let list = checks(json!([{"matches": "moon"}, {"max_length": 20}, {"path": "/x", "exists": false}]));
         assert_eq!(run_checks(&list, "To the moon and back"), Vec::new());
         assert_eq!(run_checks(&checks(json!([{"path": "/x", "exists": true}])), "text").len(), 1);
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn cases_have_bounds() {
+    fn cases_are_bounded() {
         let case = |checks: Value| serde_json::from_value::<Case>(json!({"input": {}, "checks": checks})).unwrap();
         assert_eq!(problems(&vec![case(json!([{"exists": true}])); MAX_CASES], "t"), Vec::new());
         assert_eq!(problems(&vec![case(json!([{"exists": true}])); MAX_CASES + 1], "t")[0].path, "t");

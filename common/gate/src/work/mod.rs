@@ -1,18 +1,18 @@
-//! Doing what a service sells: a [`Commission`] goes to an [`Executor`], a [`Report`] comes back.
+//! Does the work that a service sells: a [`Commission`] goes to an [`Executor`], a [`Report`] comes back.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | [`usage`] | what work uses of what is paid for, written down before it is used |
+//! | [`usage`] | what work uses of paid resources, recorded before it is used |
 //! | [`allowance`] | the tools a commission may use |
 //! | [`model`] | an executor: a language model with the soul's text as its instructions |
-//! | [`program`] | what a seller's program may be; the `executor` function runs it, which alone links the engine |
+//! | [`program`] | which programs sellers may upload; only the `executor` function links the engine that runs them |
 //! | [`checks`] | a seller's test cases, judged |
 //!
-//! The third kind of executor is a seller's own worker. It is not run but waited for, so it is not here.
+//! The third kind of work, a seller's own worker, is not run but waited for, so it is not here.
 //!
-//! Both texts a commission carries are hostile, to us and to each other: the seller's (soul.md, program) and the buyer's
-//! (input). What holds is held by code and not by asking nicely: a commission's tools are looked up in its own list, are
-//! paid for before they run, and know nothing of jobs, tables or other commissions.
+//! A commission carries two untrusted inputs, hostile to us and to each other: the seller's (soul.md, program) and the
+//! buyer's (input). All limits are enforced by code, not by instructions: a commission's tools are looked up in its own
+//! list, are paid for before they run, and have no access to jobs, tables or other commissions.
 
 pub mod allowance;
 pub mod checks;
@@ -31,12 +31,12 @@ pub use allowance::{Allowance, ToolAccess, ToolUse};
 pub use model::ModelExecutor;
 pub use usage::{Meter, NotTaken, Resource, Spending, Unrecorded, Usage};
 
-/// Largest result, in bytes. More is a failure, never cut.
+/// Largest result, in bytes. A larger one is a failure and is never cut.
 pub const MAX_RESULT_BYTES: usize = 1024 * 1024;
-/// Most files of one commission, and the largest of them, in bytes.
+/// Most files of one commission, and the largest file, in bytes.
 pub const MAX_FILES: usize = 10;
 pub const MAX_FILE_BYTES: usize = 1024 * 1024;
-/// What is kept of a program's own log, in bytes; its end is cut off.
+/// How much of a program's own log is kept, in bytes. The rest is cut off at the end.
 pub const MAX_LOG_BYTES: usize = 8 * 1024;
 
 /// One piece of work, as it was sold.
@@ -47,40 +47,40 @@ pub struct Commission {
     pub agent: AgentId,
     /// Slug of the soul.
     pub soul: String,
-    /// The soul's text, of the version that is current when the work begins.
+    /// The soul's text, in the version that is current when the work begins.
     pub soul_md: String,
     pub service_name: String,
     pub service_description: Option<String>,
-    /// As the buyer sent it, checked against the service's schema.
+    /// The buyer's input, checked against the service's schema.
     pub input: Value,
     pub output_schema: Option<Value>,
     /// Wire names of the tools it may use.
     pub tools: Vec<String>,
-    /// The seller's program, where a program does the work.
+    /// The seller's program, if a program does the work.
     pub program: Option<Vec<u8>>,
-    /// The work ends by then or has failed.
+    /// Work that has not ended by then has failed.
     pub deadline: Timestamp,
 }
 
-/// How it went, and which tools ran on the way, whether it succeeded or not.
+/// The outcome, and the tools that ran, also for failed work.
 #[derive(Clone, Debug)]
 pub struct Report {
     pub outcome: Result<Work, ToolError>,
-    /// In the order of the calls, at most [`allowance::MAX_CALLS`].
+    /// In call order, at most [`allowance::MAX_CALLS`].
     pub tools_used: Vec<ToolUse>,
-    /// What a program wrote to its stderr: for the seller, never for the buyer.
+    /// The program's stderr: shown to the seller, never to the buyer.
     pub log: String,
 }
 
-/// Work that was done.
+/// Completed work.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Work {
     /// At most [`MAX_RESULT_BYTES`]. Not yet checked against the output schema.
     pub result: String,
     pub files: Vec<FileMade>,
-    /// The model that answered, in its provider's words.
+    /// The model that answered, as its provider names it.
     pub model_used: Option<String>,
-    /// Of prompts and answers together.
+    /// Tokens of prompts and answers together.
     pub tokens_used: Option<u64>,
     pub provider: &'static str,
     pub provider_request_id: Option<String>,
@@ -90,32 +90,31 @@ pub struct Work {
 /// A file that the work made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileMade {
-    /// Relative, `/` between its parts, no empty, `.` or `..` part ([`check_file_path`]).
+    /// Relative, parts separated by `/`, no empty, `.` or `..` part ([`check_file_path`]).
     pub path: String,
     pub content_type: String,
     pub bytes: Vec<u8>,
 }
 
-/// Does commissions.
+/// Runs commissions.
 pub trait Executor: Send + Sync {
-    /// Ends by the commission's deadline, and uses no more than the spending lets it. Dropping the future ends the work, at
-    /// the latest after the slice of it that is being computed.
+    /// Ends by the commission's deadline and uses no more than `spending` allows. Dropping the future stops the work, at
+    /// the latest after the slice that is being computed.
     fn run<'a>(&'a self, commission: &'a Commission, spending: &'a mut Spending) -> BoxFuture<'a, Report>;
 }
 
-/// The error of work for which this deployment has nobody.
+/// The error if nothing in this deployment can do the work.
 pub fn not_configured() -> ToolError {
-    ToolError::unavailable(Unavailable::ProviderNotConfigured, "this deployment has nothing that does such work")
+    ToolError::unavailable(Unavailable::ProviderNotConfigured, "nothing in this deployment can do this kind of work")
 }
 
-/// The error of work whose deadline passed.
+/// The error if the deadline has passed.
 pub fn out_of_time() -> ToolError {
     ToolError::unavailable(Unavailable::DeadlineExceeded, "the work was not done by its deadline")
 }
 
-/// Whether work may make a file of this path: 1 to 255 bytes of visible characters, relative, going nowhere but down, and
-/// such that its URL leads to it: API Gateway ends a path at a `?`, escaped or not, and hands `%25` over so that it cannot be
-/// told from `%` (`http::lambda`).
+/// Checks a file's path: 1 to 255 bytes of visible characters, relative, without `..`, and reachable by URL. API Gateway
+/// ends a path at `?`, escaped or not, and passes `%25` on so that it cannot be told from `%` (`http::lambda`).
 pub fn check_file_path(path: &str) -> Result<(), &'static str> {
     if path.is_empty() || path.len() > 255 {
         return Err("must have 1 to 255 bytes");
@@ -126,14 +125,14 @@ pub fn check_file_path(path: &str) -> Result<(), &'static str> {
     if path.split('/').any(|part| part.is_empty() || part == "." || part == "..") {
         return Err("must be relative, without empty, . or .. parts");
     }
-    // What was no UTF-8 arrives as U+FFFD: two such names would be one.
+    // Names that are not UTF-8 arrive with U+FFFD, so two of them could be equal.
     if path.contains(['?', '\u{fffd}']) || path.contains("%25") {
         return Err("must be UTF-8 and not contain ? or %25");
     }
     Ok(())
 }
 
-/// Whether this is a content type that can stand in a header: `type/subtype` with printable ASCII after it.
+/// Checks that a content type can be a header's value: `type/subtype` with optional parameters, printable ASCII.
 pub fn check_content_type(text: &str) -> Result<(), &'static str> {
     let is_word = |word: &str| {
         !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$&^_.+-".contains(&byte))
@@ -149,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_stay_where_they_are_put_and_types_fit_a_header() {
+    fn unsafe_file_paths_and_content_types_are_refused() {
         for good in ["report.md", "a/b/c.txt", ".hidden", "täglich.csv", "a b", "100% #1", "%41"] {
             assert!(check_file_path(good).is_ok(), "{good}");
         }

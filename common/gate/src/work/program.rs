@@ -1,32 +1,32 @@
-//! What a seller's program may be: a WebAssembly core module, a command of WASI preview 1, that imports nothing but what
-//! we offer. Read here by hand and only in outline, so that whoever takes an upload need not link an engine; whether its
-//! code is valid is the engine's word, when a program is first run (`executor::program::check_program` asks it at once).
+//! Checks a seller's program: a WebAssembly core module, a WASI preview 1 command, that imports nothing but what is
+//! offered. Only the outline is parsed, by hand, so that a function that accepts uploads need not link an engine. Whether
+//! the code is valid is checked by the engine (`executor::program::check_program`).
 //!
-//! A program reads the buyer's input, as JSON, from stdin and writes its result to stdout. stderr is kept for its seller.
+//! A program reads the buyer's input as JSON from stdin and writes its result to stdout. stderr is kept for its seller.
 //! Every function of WASI preview 1 may be imported, but there are no files, no network, no arguments and no environment:
-//! what would need them answers with an error number. From the module [`OURS`]:
+//! such calls return an error number. From the module [`OURS`]:
 //!
 //! | import | does |
 //! |---|---|
-//! | `call_tool(ptr, len) -> i32` | calls a tool of the service with the JSON `{"tool": …, "arguments": {…}}` that lies there; returns the length of the answer, `{"ok": true, "result": …}` or `{"ok": false, "error": "…"}` |
-//! | `take(ptr, len) -> i32` | copies the answer, or as much of it as fits; returns how much |
-//! | `put_file(path, path_len, type, type_len, bytes, bytes_len) -> i32` | makes a file of the result, or replaces it; 0, or 1 bad path, 2 bad content type, 3 too large, 4 too many |
+//! | `call_tool(ptr, len) -> i32` | calls a tool of the service with the JSON `{"tool": …, "arguments": {…}}` at `ptr`; returns the length of the answer, `{"ok": true, "result": …}` or `{"ok": false, "error": "…"}` |
+//! | `take(ptr, len) -> i32` | copies the answer, or as much of it as fits; returns the number of bytes |
+//! | `put_file(path, path_len, type, type_len, bytes, bytes_len) -> i32` | adds a file to the result, or replaces it; 0, or 1 bad path, 2 bad content type, 3 too large, 4 too many |
 //!
-//! Each of these gives -1 for what does not lie in memory.
+//! Each returns -1 for addresses outside the memory.
 
 /// Largest program, in bytes.
 pub const MAX_PROGRAM_BYTES: usize = 4 * 1024 * 1024;
 /// Most memory of a running program: 64 MiB, in pages of 64 KiB.
 pub const MAX_PAGES: u32 = 1024;
-/// Most types, imports, functions and exports: the engine takes no more functions either.
+/// Most types, imports, functions and exports. The engine has the same limit on functions.
 const MAX_ITEMS: u32 = 10_000;
-/// Most wrong imports that are named.
+/// Most wrong imports that are listed.
 const MAX_NAMED: usize = 20;
 
 pub const WASI: &str = "wasi_snapshot_preview1";
 pub const OURS: &str = "agora";
 
-/// What may be imported: module, name, parameters (`i` for i32, `I` for i64), results.
+/// The imports offered: module, name, parameters (`i` for i32, `I` for i64), results.
 pub const OFFERED: &[(&str, &str, &str, &str)] = &[
     (OURS, "call_tool", "ii", "i"),
     (OURS, "take", "ii", "i"),
@@ -79,17 +79,17 @@ pub const OFFERED: &[(&str, &str, &str, &str)] = &[
     (WASI, "sock_shutdown", "ii", "i"),
 ];
 
-/// What a program says of itself.
+/// A program's outline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramInfo {
     pub bytes: usize,
-    /// `module.name`, as the program lists them.
+    /// `module.name`, in the program's order.
     pub imports: Vec<String>,
-    /// Memory it starts with, in pages of 64 KiB.
+    /// Initial memory, in pages of 64 KiB.
     pub pages: u32,
 }
 
-/// Reads a program's outline. Every problem is reported, for a seller to read; of wrong imports, the first twenty.
+/// Parses a program's outline. The error lists every problem, and of wrong imports the first twenty.
 pub fn inspect(program: &[u8]) -> Result<ProgramInfo, Vec<String>> {
     if program.len() > MAX_PROGRAM_BYTES {
         return Err(vec![format!("is larger than {MAX_PROGRAM_BYTES} bytes")]);
@@ -99,11 +99,13 @@ pub fn inspect(program: &[u8]) -> Result<ProgramInfo, Vec<String>> {
         Some([0, b'a', b's', b'm', ..]) => {
             return Err(vec!["is a component or another version: build for wasm32-wasip1".to_owned()]);
         }
-        _ => return Err(vec!["is no WebAssembly module".to_owned()]),
+        _ => return Err(vec!["is not a WebAssembly module".to_owned()]),
     }
     let mut outline = Outline::default();
     if outline.read(&mut Reader(&program[8..])).is_none() {
-        return Err(vec!["is no WebAssembly module: it breaks off, or has parts that are not run here".to_owned()]);
+        return Err(vec![
+            "is not a WebAssembly module: it is truncated, or uses a feature that is not supported here".to_owned(),
+        ]);
     }
     let problems = outline.problems();
     if !problems.is_empty() {
@@ -116,10 +118,10 @@ pub fn inspect(program: &[u8]) -> Result<ProgramInfo, Vec<String>> {
 /// The sections that matter.
 #[derive(Default)]
 struct Outline {
-    /// Signatures, in the letters of [`OFFERED`]; what those do not have is `?`.
+    /// Signatures in the letters of [`OFFERED`]; other types are `?`.
     types: Vec<(String, String)>,
     imports: Vec<Import>,
-    /// Types of all functions, imported ones first.
+    /// Type index of every function, imported ones first.
     functions: Vec<u32>,
     memory: Option<u32>,
     start: Option<u32>,
@@ -130,7 +132,7 @@ struct Outline {
 struct Import {
     module: String,
     item: String,
-    /// Of a function; other things are not offered.
+    /// The type index of a function; `None` for other kinds of imports, which are not offered.
     signature: Option<u32>,
 }
 
@@ -156,7 +158,7 @@ impl Outline {
                 }
                 5 => {
                     for _ in 0..section.count()? {
-                        // A second memory, a shared one or one of 64 bits is not run; the engine says so, too.
+                        // A second, shared or 64-bit memory is not supported, here and in the engine.
                         if self.memory.is_some() {
                             return None;
                         }
@@ -240,7 +242,7 @@ impl Outline {
             problems.push(format!("starts with more than {MAX_PAGES} pages of memory"));
         }
         if self.has_start_section {
-            problems.push("has a start section, which would run before the program is".to_owned());
+            problems.push("has a start section, which is not supported: use `_start`".to_owned());
         }
         problems
     }
@@ -253,11 +255,11 @@ impl Outline {
         };
         let signature = import.signature.and_then(|index| self.signature(index));
         let fits = signature.is_some_and(|signature| signature.0 == *parameters && signature.1 == *results);
-        (!fits).then(|| format!("imports {name} with another signature than ours"))
+        (!fits).then(|| format!("imports {name} with a signature that is not the offered one"))
     }
 }
 
-/// Reads the binary format; `None` wherever it breaks off or oversteps.
+/// A reader of the binary format. `None` at the end of the data or for a value out of range.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -271,7 +273,7 @@ impl<'a> Reader<'a> {
         self.take(1).map(|byte| byte[0])
     }
 
-    /// An unsigned LEB128 of 32 bits.
+    /// An unsigned 32-bit LEB128 number.
     fn number(&mut self) -> Option<u32> {
         let mut number = 0u64;
         for shift in [0, 7, 14, 21, 28] {
@@ -284,7 +286,7 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// How many items follow.
+    /// A count of items, at most `MAX_ITEMS`.
     fn count(&mut self) -> Option<u32> {
         self.number().filter(|count| *count <= MAX_ITEMS)
     }
@@ -294,7 +296,7 @@ impl<'a> Reader<'a> {
         String::from_utf8(self.take(length)?.to_vec()).ok()
     }
 
-    /// Value types, as letters. One byte each: the two-byte ones belong to proposals that are not run.
+    /// Value types as letters. One byte each: two-byte types belong to unsupported proposals.
     fn value_types(&mut self) -> Option<String> {
         let count = self.number()?;
         let letter = |byte: &u8| match byte {
@@ -305,7 +307,7 @@ impl<'a> Reader<'a> {
         Some(self.take(count)?.iter().map(letter).collect())
     }
 
-    /// The lower limit of a table or memory. Other flags than "has an upper one" belong to memories that are not run.
+    /// The lower limit of a table or memory. Flags other than "has an upper limit" belong to unsupported memories.
     fn limits(&mut self) -> Option<u32> {
         let flags = self.byte()?;
         let lower = self.number()?;
@@ -324,22 +326,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_program_is_refused_by_what_it_is() {
-        assert_eq!(inspect(b"#!/bin/sh").unwrap_err(), ["is no WebAssembly module"]);
+    fn a_file_that_is_not_a_program_is_refused_with_its_problem() {
+        assert_eq!(inspect(b"#!/bin/sh").unwrap_err(), ["is not a WebAssembly module"]);
         assert!(inspect(b"\0asm\x0d\0\x01\0").unwrap_err()[0].contains("wasm32-wasip1"));
         assert!(inspect(&vec![0; MAX_PROGRAM_BYTES + 1]).unwrap_err()[0].contains("larger"));
         let empty = inspect(b"\0asm\x01\0\0\0").unwrap_err();
         assert!(empty[0].contains("_start") && empty[1].contains("memory"), "{empty:?}");
-        // A section that claims more than there is, and a count that does.
+        // A section that claims more bytes than there are, and a count that does.
         for broken in [&b"\0asm\x01\0\0\0\x01\xff\xff\xff\xff\x0f"[..], b"\0asm\x01\0\0\0\x01\x05\xff\xff\xff\xff\x0f"]
         {
-            assert!(inspect(broken).unwrap_err()[0].contains("breaks off"));
+            assert!(inspect(broken).unwrap_err()[0].contains("truncated"));
         }
     }
 
     proptest! {
         #[test]
-        fn rubbish_is_refused_quickly_and_without_a_panic(rubbish in proptest::collection::vec(any::<u8>(), 0..300)) {
+        fn garbage_is_refused_without_a_panic(rubbish in proptest::collection::vec(any::<u8>(), 0..300)) {
             prop_assert!(inspect(&[b"\0asm\x01\0\0\0", rubbish.as_slice()].concat()).is_err());
         }
     }

@@ -1,12 +1,12 @@
-//! What work uses of what is paid for: tools, and the deployment's model. It is written down before it is used, so that
-//! it counts whatever becomes of the process, and what turns out not to have been used is given back.
+//! The usage of paid resources by work: tools, and the deployment's model. It is recorded before it happens, so that it
+//! counts even after a crash. The unused part is given back.
 
 use base::money::Usdc;
 use platform::http::log;
 use platform::store::{BoxFuture, StoreError};
 use serde::{Deserialize, Serialize};
 
-/// Amounts used, or that may be used, in micro-USDC.
+/// Amounts used or reserved for use, in micro-USDC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     #[serde(default)]
@@ -15,7 +15,7 @@ pub struct Usage {
     pub model: Usdc,
 }
 
-/// What is used.
+/// A paid resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resource {
     Tools,
@@ -29,7 +29,7 @@ impl Usage {
         self.tools.checked_add(self.model).unwrap_or(Usdc::from_micro(u64::MAX))
     }
 
-    /// The part of it that stays within `most` in all: first of the model, without which there is no work.
+    /// This usage cut to `most` in total. The model's part has priority, because without the model there is no work.
     pub fn at_most(self, most: Usdc) -> Usage {
         let model = self.model.min(most);
         Usage { tools: self.tools.min(most.checked_sub(model).unwrap_or_default()), model }
@@ -54,13 +54,14 @@ impl Usage {
     }
 }
 
-/// Keeps what is used, outside of this process.
+/// Records usage outside this process.
 pub trait Meter: Send + Sync {
-    /// Replaces what was used before. After an error nothing more may be used: it is not known, or not ours to say.
+    /// Replaces the recorded usage `before` by `after`. After an error nothing more may be used: the stored state is
+    /// unknown, or another attempt has the job.
     fn record<'a>(&'a self, before: Usage, after: Usage) -> BoxFuture<'a, Result<(), StoreError>>;
 }
 
-/// Keeps nothing: for work that nobody pays for.
+/// Records nothing: for work that nobody pays for.
 pub struct Unrecorded;
 
 impl Meter for Unrecorded {
@@ -69,17 +70,17 @@ impl Meter for Unrecorded {
     }
 }
 
-/// What one piece of work may use, over all attempts at it, and what it has used.
+/// The budget and usage of one piece of work, over all attempts.
 pub struct Spending {
     budget: Usage,
     used: Usage,
     meter: Box<dyn Meter>,
 }
 
-/// Why something must not be used.
+/// Why a resource must not be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotTaken {
-    /// So much is left, in micro-USDC.
+    /// Amount left, in micro-USDC.
     OverBudget {
         left: Usdc,
     },
@@ -87,7 +88,7 @@ pub enum NotTaken {
 }
 
 impl Spending {
-    /// Spending that goes on from what earlier attempts used.
+    /// Starts from what earlier attempts used.
     pub fn new(budget: Usage, used: Usage, meter: impl Meter + 'static) -> Spending {
         Spending { budget, used, meter: Box::new(meter) }
     }
@@ -100,7 +101,7 @@ impl Spending {
         self.budget.of(resource).checked_sub(self.used.of(resource)).unwrap_or_default()
     }
 
-    /// Takes an amount before it is used.
+    /// Reserves an amount before it is used.
     pub async fn take(&mut self, resource: Resource, amount: Usdc) -> Result<(), NotTaken> {
         let left = self.left(resource);
         if amount > left {
@@ -112,15 +113,15 @@ impl Spending {
         let sum = self.used.of(resource).checked_add(amount).ok_or(NotTaken::OverBudget { left })?;
         let after = self.used.with(resource, sum);
         if let Err(error) = self.meter.record(self.used, after).await {
-            log::failure("what work uses could not be written down", &error);
+            log::failure("the usage of work could not be recorded", &error);
             return Err(NotTaken::NotRecorded);
         }
         self.used = after;
         Ok(())
     }
 
-    /// Gives back what was taken and not used. If that cannot be written down, another attempt has so much less; what this
-    /// one reports is right.
+    /// Gives back what was reserved and not used. If that cannot be recorded, a later attempt has less budget; this
+    /// attempt's own report stays right.
     pub async fn give_back(&mut self, resource: Resource, amount: Usdc) {
         if amount == Usdc::ZERO {
             return;
@@ -129,7 +130,7 @@ impl Spending {
         let rest = before.of(resource).checked_sub(amount).unwrap_or_default();
         self.used = before.with(resource, rest);
         if let Err(error) = self.meter.record(before, self.used).await {
-            log::failure("what work did not use could not be given back", &error);
+            log::failure("unused budget of work could not be given back", &error);
         }
     }
 }
@@ -141,7 +142,7 @@ mod tests {
 
     use super::*;
 
-    /// Keeps nothing, and nothing at all while it is broken.
+    /// Records nothing, and fails while it is broken.
     struct Fragile(Arc<AtomicBool>);
 
     impl Meter for Fragile {

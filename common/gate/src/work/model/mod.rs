@@ -1,18 +1,15 @@
-//! A language model that does the work: the soul's text is its instructions, the buyer's input is its material.
+//! An executor: a language model does the work. The soul's text is its instructions, the buyer's input is its material.
 //!
-//! What a model says is believed in nothing but its answer. It may ask for the tools it was offered; whether a call runs is
-//! decided by the [`Allowance`], and what is refused goes back to it as an error. It sees one commission and nothing else:
-//! there is no conversation that outlives the job, and no tool that reads jobs.
+//! Nothing a model says is trusted except as its answer. It may ask for the tools it was offered; the [`Allowance`] decides
+//! whether a call runs, and a refusal goes back to the model as an error. It sees one commission only: no conversation
+//! outlives the job, and no tool reads jobs.
 //!
-//! | file | what it is |
-//! |---|---|
-//! | `prompt` | the frame: who speaks, what is an instruction and what is material |
+//! `prompt` builds the texts: who speaks, what is an instruction, what is material. The protocol of the model's provider is
+//! in [`platform::providers::model`].
 //!
-//! How the model is asked, in which protocol, is [`platform::providers::model`]'s.
-//!
-//! What the model costs is paid by the platform's part of the price. Before each question its cost at the most is taken
-//! from that: the question by its bytes (a token is at least one), the answer by the length it may have. What it did not
-//! cost is given back when the provider has counted it.
+//! The platform's part of the price pays for the model. Before each question its highest possible cost is taken from that
+//! budget: the question by its bytes (a token has at least one), the answer by its length limit. The unused part is given
+//! back when the provider has counted the tokens.
 
 mod prompt;
 
@@ -33,13 +30,13 @@ use super::{
 
 /// Most questions to the model for one commission.
 pub const MAX_ROUNDS: usize = 8;
-/// Most calls a model may ask for at once; of all of them, [`super::allowance::MAX_CALLS`] are run.
+/// Most calls a model may ask for in one answer. In total [`super::allowance::MAX_CALLS`] are run.
 const MAX_CALLS_AT_ONCE: usize = 32;
-/// Largest input a model is given, in bytes of JSON.
+/// Largest input for a model, in bytes of JSON.
 pub const MAX_INPUT_BYTES: usize = 256 * 1024;
-/// A question that leaves no room for an answer of so many tokens is not put.
+/// A question is not asked if the budget leaves no room for an answer of this many tokens.
 const MIN_ANSWER_TOKENS: u64 = 256;
-/// A service is offered if it has room for an input of so many bytes.
+/// A service is offered only if its price has room for an input of this many bytes.
 const MIN_INPUT_BYTES: u64 = 256;
 
 /// The configured model, as an executor.
@@ -49,7 +46,7 @@ pub struct ModelExecutor {
 }
 
 impl ModelExecutor {
-    /// The executor, if a model is configured.
+    /// The executor, or `None` if no model is configured.
     pub fn configured(access: ToolAccess) -> Option<ModelExecutor> {
         let model = access.toolbox.model.clone()?;
         Some(ModelExecutor { model, access })
@@ -60,11 +57,11 @@ impl ModelExecutor {
         let offered: Vec<_> = allowance.tools().map(|tool| tool as &dyn ModelTool).collect();
         let mut messages = vec![Message::Asked(prompt::question(commission)?)];
         let mut used: Option<Tokens> = None;
-        // What was said so far has so many tokens, by the provider's own count.
+        // Tokens of the conversation so far, as the provider counted them.
         let mut counted: Option<u64> = None;
         for round in 1..=MAX_ROUNDS {
             let mut ask = Question { system: &system, messages: &messages, tools: &offered, max_tokens: 0 };
-            // Beyond what was counted, only the replies to the last calls are new.
+            // Only the replies to the last calls are new since that count.
             let by_count = counted.zip(messages.last()).map(|(known, new)| known.saturating_add(new.most_tokens()));
             let question = ask.most_tokens().min(by_count.unwrap_or(u64::MAX));
             let (most, cost) = self.afford(question, allowance.spending())?;
@@ -111,25 +108,25 @@ impl ModelExecutor {
             messages.push(Message::Answered(answer.echo));
             messages.push(Message::Replied(replies));
         }
-        Err(seller_failed("the model did not come to an end"))
+        Err(seller_failed("the model did not finish"))
     }
 
-    /// The longest answer that what is left pays for, after a question of so many tokens; and what both cost at the most.
+    /// The longest answer that the budget pays for after a question of this many tokens, and the highest cost of both.
     fn afford(&self, question: u64, spending: &Spending) -> Result<(u32, Usdc), ToolError> {
         let prices = self.model.prices();
         let most = prices.longest_answer(spending.left(Resource::Model), question).min(self.model.max_tokens().into());
         if most < MIN_ANSWER_TOKENS.min(self.model.max_tokens().into()) {
-            return Err(seller_failed("what the price pays of the model is used up"));
+            return Err(seller_failed("the model budget of this price is used up"));
         }
         let cost = prices.cost(Tokens { input: question, output: most });
         Ok((u32::try_from(most).unwrap_or(u32::MAX), cost))
     }
 }
 
-/// What is known of a service's questions before it is bought.
+/// The parts of a service's questions that are known before it is bought.
 pub struct Outline<'a> {
     pub soul: &'a str,
-    /// Of the soul's text.
+    /// Bytes of the soul's text.
     pub soul_bytes: usize,
     pub service_name: &'a str,
     pub service_description: Option<&'a str>,
@@ -138,18 +135,18 @@ pub struct Outline<'a> {
 }
 
 impl Outline<'_> {
-    /// Tokens of the first question at the most, for an input of so many bytes of JSON.
+    /// Most tokens of the first question, for an input of this many bytes of JSON.
     fn most_tokens(&self, input_bytes: u64) -> u64 {
         let frame = prompt::frame_bytes(self) + prompt::QUESTION_BYTES;
         most_tokens_of_frame(frame, self.tools.iter().map(|tool| *tool as &dyn ModelTool)).saturating_add(input_bytes)
     }
 
-    /// What a question with so large an input, in bytes of JSON, and a short answer cost at the most.
+    /// The highest cost of a question with this many bytes of input and a short answer.
     pub fn least_budget(&self, prices: ModelPrices, input_bytes: u64) -> Usdc {
         prices.cost(Tokens { input: self.most_tokens(input_bytes), output: MIN_ANSWER_TOKENS })
     }
 
-    /// The least price whose fee pays for a short question and its answer, in whole cents.
+    /// The lowest price whose fee pays for a short question and its answer, in whole cents.
     pub fn least_price(&self, prices: ModelPrices) -> Usdc {
         const CENT: u64 = 10_000;
         let least = self.least_budget(prices, MIN_INPUT_BYTES);
@@ -161,7 +158,7 @@ impl Outline<'_> {
     pub fn most_input_bytes(&self, prices: ModelPrices, fee: Usdc) -> u64 {
         let answer = prices.cost(Tokens { input: 0, output: MIN_ANSWER_TOKENS });
         let left = fee.checked_sub(answer).unwrap_or_default();
-        // Tokens of a question are bought as those of an answer are, at their own price.
+        // `longest_answer` also gives the longest question, at the question's price.
         let question = ModelPrices { input: Usdc::ZERO, output: prices.input }.longest_answer(left, 0);
         let most = u64::try_from(MAX_INPUT_BYTES).unwrap_or(u64::MAX);
         question.saturating_sub(self.most_tokens(0)).min(most)
@@ -192,7 +189,7 @@ fn finished(
         result = prompt::without_fence(result);
     }
     if result.is_empty() {
-        return Err(seller_failed("the model answered nothing"));
+        return Err(seller_failed("the model gave an empty answer"));
     }
     if result.len() > MAX_RESULT_BYTES {
         return Err(seller_failed("the answer is too large"));
@@ -210,8 +207,8 @@ fn finished(
 
 fn not_taken(refused: NotTaken) -> ToolError {
     match refused {
-        NotTaken::OverBudget { .. } => seller_failed("what the price pays of the model is used up"),
-        NotTaken::NotRecorded => ToolError::internal("what the work uses could not be written down"),
+        NotTaken::OverBudget { .. } => seller_failed("the model budget of this price is used up"),
+        NotTaken::NotRecorded => ToolError::internal("the usage of the work could not be recorded"),
     }
 }
 
