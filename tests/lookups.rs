@@ -183,8 +183,8 @@ fn what_this_deployment_cannot_do_has_no_price() {
         let empty = json!("");
         for (path, body, what) in [
             ("/v1/tools/local/search", json!({"category": ["cafe"], "location": ["Austin"]}), "PLACES_PROVIDERS"),
-            ("/v1/tools/gov/solicitations", json!({"naics": ["541511"]}), "key of sam "),
-            ("/v1/tools/find/record-court-cases", json!({"query": "patent"}), "key of courtlistener "),
+            ("/v1/tools/gov/solicitations", json!({"naics": ["541511"]}), "key for sam "),
+            ("/v1/tools/find/record-court-cases", json!({"query": "patent"}), "key for courtlistener "),
             ("/v1/tools/research/articles", json!({"name": "Ada Stone", "company": "Brightkiln"}), "SEARCH_PROVIDERS"),
             ("/v1/tools/lookup/company-sanctions", json!({"name": "Banco Nacional de Cuba"}), "import-snapshot ofac"),
         ] {

@@ -1,4 +1,4 @@
-//! Lists the search providers: each file of `src/search/vendors` is one, and is named nowhere else.
+//! Generates the list of search providers from the files of `src/search/vendors`.
 
 use std::path::Path;
 use std::{env, fs};

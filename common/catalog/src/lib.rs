@@ -1,8 +1,8 @@
-//! The catalog: everything an agent can buy, in one list.
+//! The catalog: one list of everything that an agent can buy.
 //!
-//! Routes, 402 challenges, price probes, the API description and the route table are projections of [`CATALOG`], so
-//! they cannot disagree. What a tool *does* is reached separately ([`RUNNERS`]), so that a function which only needs
-//! prices does not link every provider.
+//! Routes, 402 challenges, price probes, the API description and the route table are all derived from [`CATALOG`], so they
+//! agree. The work is in a separate list, [`RUNNERS`]: a function that only needs prices does not link the runners. The
+//! macro `sell!` makes both lists from one. Adding a tool or a family means adding its name there.
 
 use std::sync::LazyLock;
 
@@ -15,14 +15,14 @@ use tools_people::{enrichment, verification};
 use tools_web::{research, web_read, web_search};
 use web::search;
 
-/// Makes both lists of one: what is sold, in the order agents see it, and what does it.
+/// Makes [`CATALOG`]'s tools, in the order agents see them, and [`RUNNERS`] from one list of modules.
 macro_rules! sell {
     (tools: $($tool:ident),+; families: $($family:ident),+ $(,)?) => {
         fn specs() -> Vec<&'static ToolSpec> {
             [vec![$(&$tool::SPEC),+], $($family::specs()),+].concat()
         }
 
-        /// What does the work of every tool, in the order of [`CATALOG`].
+        /// The runner of every tool, in the order of [`CATALOG`].
         pub static RUNNERS: LazyLock<Vec<&'static Runner>> =
             LazyLock::new(|| [vec![$(&$tool::RUNNER),+], $($family::runners()),+].concat());
     };
@@ -46,7 +46,8 @@ fn providers(capability: Capability) -> Vec<&'static str> {
     }
 }
 
-/// The day on which entries, words or prices last changed, for directories; a test of `discovery` holds it to them.
+/// When a tool's name, path, summary or price last changed, for directories. A test in `api::discovery` fails if the
+/// catalog changes and this does not.
 pub const UPDATED: &str = "2026-11-21T00:00:00Z";
 
 #[cfg(test)]

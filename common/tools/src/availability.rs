@@ -1,9 +1,9 @@
-//! What this deployment cannot do, as one published list: made by the worker, which has the providers' keys, and read by
-//! everything that lists what is sold. The list has names and words, no key and no address.
+//! The tools that this deployment cannot serve, as one published list. The worker makes it, because it has the providers'
+//! keys; everything that lists tools reads it. It contains names and short texts, no keys and no addresses.
 //!
-//! The scheduler asks the worker for it every five minutes ([`platform::store::lists`]), and a reader keeps it for one: a key
-//! that is set, or a register that is copied, shows in the lists within seven minutes. Before the first list nothing is known,
-//! and everything is listed: a call that cannot be done is refused before its price all the same.
+//! The scheduler asks the worker for it every five minutes ([`platform::store::lists`]), and a reader caches it for one, so
+//! a new key or register copy shows within seven minutes. Without a published list every tool is listed; a call that cannot
+//! be served is still refused before its price is quoted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::spec::ToolSpec;
 
-/// How long a reader keeps the list.
+/// Cache TTL of the list.
 const KEPT: Duration = Duration::from_secs(60);
-/// Longer than any process lives.
+/// Longer than any process runs: a stale list is used while the database fails.
 const EVER: Duration = Duration::from_secs(366 * 24 * 3600);
 
-/// The tools that cannot be done here, each with what it lacks, in words that follow "this deployment has no".
+/// The unavailable tools, each with what it lacks, as text that follows "this deployment has no".
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lacking {
     tools: BTreeMap<String, String>,
@@ -32,17 +32,17 @@ impl Lacking {
         Lacking { tools: tools.into_iter().collect() }
     }
 
-    /// What a tool lacks here.
+    /// The reason why a tool is unavailable, if it is.
     pub fn of(&self, tool: &ToolSpec) -> Option<&str> {
         self.tools.get(tool.name).map(String::as_str)
     }
 
-    /// Whether a tool can be done here, as far as is known.
+    /// Whether a tool is available, as far as is known.
     pub fn can(&self, tool: &ToolSpec) -> bool {
         self.of(tool).is_none()
     }
 
-    /// The names of the tools, in order.
+    /// The names of the unavailable tools, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.tools.keys().map(String::as_str)
     }
@@ -52,12 +52,12 @@ fn key() -> Key {
     Key::new("CATALOG", "LACKING")
 }
 
-/// The list as it was last published; none before the first time.
+/// The published list; `None` before the first time.
 pub async fn load(db: &Db) -> Result<Option<Lacking>, StoreError> {
     db.get(&db.tables.ledger, key()).await
 }
 
-/// Publishes the list, if it is another than the published one. Says whether it was.
+/// Publishes the list if it has changed. Returns whether it has.
 pub async fn publish(db: &Db, lacking: &Lacking) -> Result<bool, StoreError> {
     if load(db).await?.as_ref() == Some(lacking) {
         return Ok(false);
@@ -66,12 +66,12 @@ pub async fn publish(db: &Db, lacking: &Lacking) -> Result<bool, StoreError> {
     Ok(true)
 }
 
-/// The list as a process knows it.
+/// The list, cached per process.
 #[derive(Clone, Default)]
 pub struct Known(Lately<Arc<Lacking>>);
 
 impl Known {
-    /// The list, at most a minute old; the last one that could be read while it cannot be read.
+    /// The list, at most a minute old; if the database fails, the last one that was read.
     pub async fn get(&self, db: &Db, clock: &Clock) -> Arc<Lacking> {
         let now = clock.now();
         if let Some(known) = self.0.get(now, KEPT) {
@@ -80,7 +80,7 @@ impl Known {
         let lacking = match load(db).await {
             Ok(lacking) => Arc::new(lacking.unwrap_or_default()),
             Err(error) => {
-                log::failure("what this deployment cannot do is not known", &error);
+                log::failure("the list of unavailable tools could not be read", &error);
                 self.0.get(now, EVER).unwrap_or_default()
             }
         };

@@ -1,8 +1,8 @@
-//! The `bazaar` extension of x402: how something paid is called, for the catalogs that directories make of 402 answers
-//! and of settled payments (standards.md §3).
+//! The `bazaar` extension of x402: describes how to call a paid resource, for directories that build catalogs from 402
+//! answers and settled payments.
 //!
-//! `info` is one call that works, `schema` says what calls look like; directories check the one against the other. Clients
-//! echo all of it in their payment, in a header, so what is long is left out and its address given instead.
+//! `info` is a valid example call and `schema` describes calls; directories validate `info` against `schema`. Clients echo
+//! the whole extension in a payment header, so a long input schema is replaced by its address.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -11,14 +11,13 @@ use serde_json::{Value, json};
 
 use crate::spec::ToolSpec;
 
-/// The extension's name among `extensions`.
+/// The name of the extension in `extensions`.
 pub const BAZAAR: &str = "bazaar";
 
-/// Longest JSON of a schema that is shown whole.
+/// Longest input schema that is included, in bytes of JSON.
 const MAX_SCHEMA_BYTES: usize = 900;
 
-/// Of each tool made once, when it is first asked for: a 402 is answered more often than anything else, and a function's
-/// first one should not pay for a hundred others.
+/// Built per tool on first use and cached: 402 answers are frequent, and a function's first one should not build all tools.
 static HTTP: LazyLock<Mutex<HashMap<&'static str, Value>>> = LazyLock::new(Mutex::default);
 
 /// How a tool is called over HTTP.
@@ -27,12 +26,12 @@ pub fn http(tool: &ToolSpec) -> Value {
     made.entry(tool.name).or_insert_with(|| http_extension(tool, schema_of(tool))).clone()
 }
 
-/// The same without its schema, where that would make an answer too long.
+/// The same without the input schema, for answers that would be too long.
 pub fn http_brief(tool: &ToolSpec) -> Value {
     http_extension(tool, elsewhere(tool))
 }
 
-/// How a tool is called over MCP, under this name.
+/// How a tool is called over MCP; `name` is its MCP name.
 pub fn mcp(tool: &ToolSpec, name: &str) -> Value {
     let info = json!({
         "input": {
@@ -90,7 +89,7 @@ fn schema_of(tool: &ToolSpec) -> Value {
     if schema.to_string().len() <= MAX_SCHEMA_BYTES { schema } else { elsewhere(tool) }
 }
 
-/// In place of a schema. Directories refuse references to other documents, so it is said in words.
+/// Replaces a long schema. Directories reject `$ref` to other documents, so the address is given as text.
 fn elsewhere(tool: &ToolSpec) -> Value {
     json!({"type": "object", "description": format!("GET /v1/tools/discover?query={} has the schema", tool.name)})
 }

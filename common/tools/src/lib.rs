@@ -1,19 +1,19 @@
-//! The tools: one file each, with its catalog entry, its input, its result and its work.
+//! The types that every tool is made of; the tools themselves are in the `tools-*` crates.
 //!
-//! A tool's entry ([`crate::spec::ToolSpec`]) says what is sold; its [`Runner`] does it. A function links only the
-//! runners it names.
+//! A tool has a catalog entry ([`spec::ToolSpec`]: what is sold) and a [`Runner`] (the work). A function links only the
+//! runners it names, so a function that only quotes prices links none. Start with [`spec`]; then [`Task`], [`Toolbox`] and
+//! [`Output`] are what a runner gets and returns.
 
-/// The two lists of a family of tools, made of one: what is sold, and what does it. A function that only sells links nothing
-/// of the work.
+/// Defines the two lists of a tool family, `specs` and `runners`, from one list of modules.
 #[macro_export]
 macro_rules! family {
     ($($tool:ident),+ $(,)?) => {
-        /// What is sold.
+        /// The catalog entries.
         pub fn specs() -> Vec<&'static $crate::spec::ToolSpec> {
             vec![$(&$tool::SPEC),+]
         }
 
-        /// What does it.
+        /// The runners, in the same order.
         pub fn runners() -> Vec<&'static $crate::Runner> {
             vec![$(&$tool::RUNNER),+]
         }
@@ -49,89 +49,90 @@ use web::search::index::Reader;
 
 use crate::spec::ToolSpec;
 
-/// Does a tool's work.
+/// The implementation of a tool.
 pub struct Runner {
     pub spec: &'static ToolSpec,
     pub run: fn(Arc<Toolbox>, Task) -> Running,
 }
 
-/// Work under way.
+/// A running tool.
 pub type Running = BoxFuture<'static, Result<Output, ToolError>>;
 
-/// What is to be done, for whom, and until when.
+/// One call of a tool.
 #[derive(Clone)]
 pub struct Task {
     pub tool: &'static ToolSpec,
-    /// Validated against the tool's fields; members they do not name are gone.
+    /// Validated against the tool's fields; unknown members are removed.
     pub input: Map<String, Value>,
-    /// Our own name for it: what a provider is told as the idempotency key.
+    /// Also the idempotency key sent to providers.
     pub request_id: RequestId,
-    /// Who asked, or whose job asked.
+    /// The agent that called, or whose job did.
     pub agent: AgentId,
-    /// Whether the agent's wallet itself signed for it: a payment, or a proof. Not so where an access token asked, or other
-    /// work of the agent's.
+    /// Whether the agent's wallet signed this call (a payment or a proof). False for access tokens and for calls made by
+    /// the agent's other work.
     pub wallet_signed: bool,
-    /// It is given up then.
+    /// The work is abandoned at this time.
     pub deadline: Timestamp,
     pub reporter: Reporter,
 }
 
 impl Task {
-    /// A text of the input; empty where it was not given.
+    /// A string of the input; empty if it is missing.
     pub fn text(&self, name: &str) -> &str {
         self.input.get(name).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// A whole number of the input.
+    /// An integer of the input.
     pub fn number(&self, name: &str) -> Option<i64> {
         self.input.get(name).and_then(Value::as_i64)
     }
 }
 
-/// Says how far long work has come. What is said faster than it can be written down is skipped.
+/// Reports the progress of a long job. Reports that come faster than they can be stored are skipped.
 #[derive(Clone, Debug, Default)]
 pub struct Reporter(Option<mpsc::UnboundedSender<Progress>>);
 
 impl Reporter {
-    /// A reporter, and where its reports arrive.
+    /// A reporter, and the receiver of its reports.
     pub fn new() -> (Reporter, mpsc::UnboundedReceiver<Progress>) {
         let (sender, receiver) = mpsc::unbounded_channel();
         (Reporter(Some(sender)), receiver)
     }
 
-    /// `percent` of the whole are done; `message` says what is under way. Nothing of a page or an input belongs in it.
+    /// Reports that `percent` of the work is done; `message` says what is running. It must not contain text of a page or an
+    /// input.
     pub fn say(&self, percent: u8, message: impl Into<String>) {
         if let Some(sender) = &self.0 {
-            // Whoever listened is gone with the job; the work goes on.
+            // The receiver is gone; the work continues.
             let _ = sender.send(Progress { message: Some(message.into()), percent: Some(percent.min(100)) });
         }
     }
 }
 
-/// What tools work with. Cheap to make: nothing of it connects to anything before its first use.
+/// Everything that tools use. Cheap to create: nothing connects before its first use.
 pub struct Toolbox {
     pub clock: Clock,
     pub db: Db,
     pub blobs: Arc<dyn Blobs>,
     pub config: Arc<Config>,
-    /// For addresses that a caller or a page gave.
+    /// Fetches addresses given by a caller or a page, with guards.
     pub fetcher: Fetcher,
-    /// For providers that the operator configured.
+    /// Calls the providers that the operator configured.
     pub outbound: Outbound,
-    /// Who takes a domain's mail, and what else the DNS says.
+    /// DNS: mail servers and other records of a domain.
     pub dns: Dns,
-    /// The browser that runs pages' scripts, where one is configured.
+    /// Runs the scripts of pages, if configured.
     pub browser: Option<Browser>,
-    /// The language model, where one is configured.
+    /// The language model, if configured.
     pub model: Option<Model>,
-    /// What this service has read, to be searched.
+    /// The search index of this service.
     pub index: Arc<Reader>,
-    /// Where pages that were read go to be indexed, if there is an indexer.
+    /// Queue of pages to index, if there is an indexer.
     pub index_queue: Option<Arc<dyn Queue>>,
 }
 
 impl Toolbox {
-    /// The servers we read from are told who we are, and where, if that is configured.
+    /// The user agent names this service and its address, if one is configured.
     pub fn new(
         config: Arc<Config>,
         clock: Clock,
@@ -160,24 +161,24 @@ impl Toolbox {
     }
 }
 
-/// A result, and where it came from.
+/// The result of a tool, and its source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Output {
     pub result: Value,
     pub source: Source,
-    /// Credits that were bought, in micro-USDC: where credits themselves are what is sold.
+    /// Credits bought, in micro-USDC; only for tools that sell credits.
     pub credited: Option<Usdc>,
-    /// No result yet: somebody outside is at it. The tool is run again when there is news, now and then, and at this time.
+    /// No result yet: the tool waits for somebody outside. It runs again when an event arrives, from time to time, and at
+    /// this time.
     pub waits_until: Option<Timestamp>,
 }
 
 impl Output {
-    /// A result that credited nothing.
     pub fn new(result: Value, source: Source) -> Output {
         Output { result, source, credited: None, waits_until: None }
     }
 
-    /// No result yet, and none before somebody outside did their part: whoever learns of it sends the job to the queue.
+    /// No result yet. The code that learns of the outside event puts the job back into the queue.
     pub fn waiting(until: Timestamp, source: Source) -> Output {
         Output { waits_until: Some(until), ..Output::new(Value::Null, source) }
     }

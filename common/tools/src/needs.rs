@@ -1,4 +1,4 @@
-//! Whether this deployment can do what a tool does, known before anybody is told a price (contract §1.3).
+//! Whether this deployment can serve a call; checked before a price is quoted.
 
 use platform::store::StoreError;
 use serde_json::{Map, Value};
@@ -9,7 +9,7 @@ use crate::snapshot;
 use crate::spec::{Need, ToolSpec};
 
 impl Toolbox {
-    /// What is missing for such a call, in words that follow "this deployment has no"; none where it can be tried.
+    /// The things missing for this call, as text that follows "this deployment has no"; `None` if it can be tried.
     pub async fn lacks(&self, tool: &ToolSpec, input: &Map<String, Value>) -> Result<Option<String>, StoreError> {
         let mut missing = Vec::new();
         for need in (tool.needs)(tool, input) {
@@ -21,8 +21,8 @@ impl Toolbox {
         Ok((!missing.is_empty()).then(|| missing.join(", and no ")))
     }
 
-    /// Which of these tools cannot be done at all, whatever their input, and what each lacks. A tool that lacks only pages in
-    /// the index is left out: the first page that is read brings one.
+    /// The tools that cannot be served whatever the input, with what each lacks. Tools that can use the search index are
+    /// left out, because the first page that is read makes them available.
     pub async fn lacking(&self, tools: &[&'static ToolSpec]) -> Result<Lacking, StoreError> {
         let mut lacking = Vec::new();
         for tool in tools.iter().filter(|tool| !(tool.needs)(tool, &Map::new()).contains(&Need::Pages)) {

@@ -1,5 +1,5 @@
-//! Pages of the public web, looked for and read on somebody's behalf: what web search and web read sell, and what research
-//! and company profiles work with. What was read is handed to the index.
+//! Finds and reads pages of the public web, for web search, web read, research and company profiles. Pages that are read
+//! are sent to the search index.
 
 use std::time::Duration;
 
@@ -16,26 +16,26 @@ use web::search::{Found, Query, Search, address};
 use super::{ToolError, Toolbox, Unavailable};
 use crate::spec::Need;
 
-/// Longest a browser is waited for, where nothing else says.
+/// Longest time the browser gets if the caller sets no limit.
 const BROWSER_TIME: Duration = Duration::from_secs(12);
 
-/// One of these is needed where pages are looked for.
+/// A search needs one of these.
 pub const SEARCHED_WITH: [Need; 2] = [Need::Provider(Capability::Search), Need::Pages];
 
-/// The name of the browser's key.
+/// The name of the browser's key in `PROVIDER_KEYS`.
 const BROWSER: &str = "browser";
 
 /// A page that was read.
 pub struct Seen {
     pub read: ReadResult,
-    /// A PNG of it, where one was wanted and it is a page.
+    /// A PNG screenshot, if one was wanted and a browser showed the page.
     pub picture: Option<Vec<u8>>,
-    /// Its scripts have run.
+    /// Whether a browser ran the page's scripts.
     pub by_browser: bool,
 }
 
 impl Toolbox {
-    /// Looks for pages, until the deadline. See [`Search::find`].
+    /// Searches until the deadline; see [`Search::find`].
     pub async fn find_pages(&self, query: &Query, deadline: Instant) -> Result<Found, ToolError> {
         let search = Search {
             config: &self.config.providers,
@@ -48,13 +48,13 @@ impl Toolbox {
         search.find(query, deadline).await
     }
 
-    /// Reads a page's main content. What it says is a stranger's text: see [`base::untrusted_text`].
+    /// Reads the main content of a page. The text is untrusted: see [`base::untrusted_text`].
     pub async fn read_page(&self, url: &str) -> Result<ReadResult, ToolError> {
         Ok(self.see_page(url, false, Instant::now() + BROWSER_TIME).await?.read)
     }
 
-    /// The same, with a picture of it if one is wanted. The browser, if there is one, is asked where the page shows nothing
-    /// before its scripts have run, or for a picture; it ends before `until`.
+    /// Reads a page, with a screenshot if wanted. The browser, if configured, is used for the screenshot, or if the page
+    /// has no text without its scripts. It ends before `until`.
     pub async fn see_page(&self, url: &str, with_picture: bool, until: Instant) -> Result<Seen, ToolError> {
         let page = self.fetcher.read(url).await.map_err(explain)?;
         let (page, read) = self.parse(page).await?;
@@ -74,29 +74,29 @@ impl Toolbox {
         }
         let read = &seen.read;
         if seen.by_browser && read.markdown.is_empty() {
-            let message = "the page shows nothing, also when its scripts have run";
+            let message = "the page shows no text, even after its scripts have run";
             return Err(ToolError::unavailable(Unavailable::SourceUnavailable, message));
         }
         if read.needs_browser && !seen.by_browser {
             let message =
-                "the page shows nothing before its scripts have run, and this deployment has no browser to run them";
+                "the page shows no text without its scripts, and no browser is configured to run them (BROWSER_URL)";
             return Err(ToolError::unavailable(Unavailable::NeedsBrowser, message));
         }
         if read.markdown.is_empty() && read.truncated {
-            let message = "the page broke off, or is nested too deeply, before anything could be read";
+            let message = "the page was cut off, or is nested too deeply, before any text could be read";
             return Err(ToolError::unavailable(Unavailable::SourceUnavailable, message));
         }
-        // The reader's work does not depend on it: what could not be handed over is not found, until it is read again.
+        // An indexing failure does not fail the read; the page is indexed when it is read again.
         if let Err(error) = self.remember(read).await {
-            log::failure("a page could not be handed to the index", &error);
+            log::failure("a page could not be sent to the search index", &error);
         }
         Ok(seen)
     }
 
-    /// Reads a page that came, and gives it back.
+    /// Parses a fetched page, and returns it too.
     async fn parse(&self, page: Page) -> Result<(Page, ReadResult), ToolError> {
         let options = ReadOptions { agent: self.fetcher.product().to_owned(), ..ReadOptions::default() };
-        // Parsing a large page takes long enough to be kept off the thread that answers.
+        // Parsing a large page would block the async thread.
         let parsed = tokio::task::spawn_blocking(move || {
             let read = read::read_page(&page, &options);
             (page, read)
@@ -107,22 +107,22 @@ impl Toolbox {
         Ok((page, read))
     }
 
-    /// Reads a page for the index alone. What cannot be read is not tried again before the next round.
+    /// Reads a page only to index it. A failure is logged and not retried before the next round.
     pub async fn visit(&self, url: &str) {
         if let Err(error) = self.read_page(url).await {
-            log::failure("a page could not be read for the index", &format_args!("{url}: {}", error.message));
+            log::failure("a page could not be read for the search index", &format_args!("{url}: {}", error.message));
         }
     }
 
-    /// Hands a page that was read to the index, if there is one and nothing forbids it.
+    /// Sends a page to the index, if there is an index and the page allows it.
     async fn remember(&self, read: &ReadResult) -> Result<(), StoreError> {
         let Some(queue) = &self.index_queue else { return Ok(()) };
-        // What could only be read because somebody is developing this may be found by them, too.
+        // Index only what the fetch policy allows; in development that includes local addresses.
         if check_url(&read.url, self.fetcher.policy()).is_err() {
             return Ok(());
         }
         if !read.indexable || matches!(read.metadata.status_code, 404 | 410) {
-            // It does not want to be found, or is gone: so what was indexed before goes as well.
+            // The page forbids indexing or is gone: remove it from the index.
             let Some(url) = address::tidy(&read.url) else { return Ok(()) };
             return queue.send(&Message::Unlist { page: address::same_page(&url) }).await;
         }

@@ -1,4 +1,4 @@
-//! Pictures of pages: kept beside the result of the tool that took them, and shown by links that expire.
+//! Screenshots: stored next to the result of their tool, and shown through links that expire.
 
 use std::time::Duration;
 
@@ -7,17 +7,17 @@ use platform::store::blob::Access;
 use platform::store::{Blobs, StoreError};
 use serde_json::{Value, json};
 
-/// The wire name of the tool whose results have pictures.
+/// The only tool whose results have screenshots.
 pub const TOOL: &str = "web_read";
 const MEMBER: &str = "screenshot_url";
-/// How long a link is valid; each poll makes a new one.
+/// How long a link is valid; every poll creates a new one.
 const LINK_VALID: Duration = Duration::from_secs(3600);
 
 fn key(request_id: RequestId) -> String {
     format!("results/{request_id}.png")
 }
 
-/// Keeps a PNG, and marks the result as having one. [`link`] fills in the link when the result is read.
+/// Stores a PNG and marks the result. [`link`] adds the link when the result is read.
 ///
 /// # Errors
 /// If it cannot be stored.
@@ -32,7 +32,7 @@ pub async fn keep(
     Ok(())
 }
 
-/// Puts a link to the picture into a result of [`TOOL`] that has one.
+/// Adds a link to the screenshot to a result of [`TOOL`] that has one.
 ///
 /// # Errors
 /// If no link can be made.

@@ -1,10 +1,10 @@
-//! The operator's own copies of registers: imported by hand (docs/LOOKUPS.md), read by the function that answers.
+//! The operator's own copies of registers, imported by hand (docs/LOOKUPS.md) and read by lookups.
 //!
-//! A copy is one packed blob that never changes, named by what is in it, and a pointer that says which one is in force.
-//! Opening one is reading and unpacking it; nothing is built. In it stand lines of three columns: a key, the words to find
-//! it by, and the record. Lines are sorted by key, so that a key is found by halving; names are compared with all of them.
+//! A copy is one immutable compressed blob, named by its hash, and a pointer that says which blob is current. It holds
+//! lines of three columns: key, names, record. Lines are sorted by key, so a key is found by binary search; a name is
+//! compared with every line.
 //!
-//! Memory: at most [`MAX_BYTES`] unpacked for each copy, and [`MAX_OPEN`] copies open at a time.
+//! Memory: at most [`MAX_BYTES`] unpacked per copy, and `MAX_OPEN` open copies.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write as _};
@@ -16,29 +16,29 @@ use platform::store::{Blobs, StoreError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// Largest copy, unpacked.
+/// Largest copy, unpacked, in bytes.
 pub const MAX_BYTES: usize = 64 * 1024 * 1024;
 const MAX_OPEN: usize = 3;
-/// Most candidates that are scored fully.
+/// A search by name stops after this many matches.
 const MAX_SCORED: usize = 5_000;
 
-/// Copies there can be, by the word of `import-snapshot`.
+/// The copies that `import-snapshot` can make.
 pub const NAMES: [&str; 5] = ["ofac", "gleif", "fdic", "npi", "edgar-tickers"];
 
-/// Which blob is in force.
+/// The current copy of a register.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pointer {
     /// Hash of the blob.
     pub generation: String,
-    /// The day the register was published, or fetched: `YYYY-MM-DD`.
+    /// The day the register was published or fetched: `YYYY-MM-DD`.
     pub as_of: String,
     pub records: usize,
-    /// Unpacked.
+    /// Unpacked size.
     pub bytes: usize,
 }
 
 impl Pointer {
-    /// How many days ago the register was as it is here.
+    /// Days since `as_of`.
     pub fn age_days(&self, now: Timestamp) -> Option<i64> {
         let day = |text: &str| chrono::NaiveDate::parse_from_str(text, "%Y-%m-%d").ok();
         Some(day(now.to_string().get(..10)?)?.signed_duration_since(day(&self.as_of)?).num_days())
@@ -49,16 +49,16 @@ impl Pointer {
 pub struct Copy {
     pub as_of: String,
     text: String,
-    /// Where each line begins.
+    /// Offsets of the lines.
     lines: Vec<u32>,
 }
 
 /// One record of a copy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// What it is found by exactly.
+    /// The exact key.
     pub key: String,
-    /// Names it is found by, each on its own.
+    /// Names to search by, each on its own.
     pub names: Vec<String>,
     pub value: Value,
 }
@@ -71,7 +71,7 @@ fn blob_key(name: &str, generation: &str) -> String {
     format!("snapshots/{name}/{generation}.deflate")
 }
 
-/// Puts a copy in force: the blob first, then the pointer to it.
+/// Makes a new copy current: stores the blob first, then the pointer.
 pub async fn publish(
     blobs: &dyn Blobs,
     name: &str,
@@ -102,13 +102,13 @@ pub async fn publish(
     Ok(pointer)
 }
 
-/// Which copy is in force, if there is one.
+/// The current copy's pointer, if there is a copy.
 pub async fn in_force(blobs: &dyn Blobs, name: &str) -> Result<Option<Pointer>, StoreError> {
     let Some(pointer) = blobs.get(&pointer_key(name)).await? else { return Ok(None) };
     serde_json::from_slice(&pointer).map(Some).map_err(StoreError::new)
 }
 
-/// The copy in force, if there is one. What was opened stays open: blobs never change.
+/// The current copy, if there is one. The last `MAX_OPEN` copies are cached; blobs never change.
 pub async fn open(blobs: &dyn Blobs, name: &str) -> Result<Option<Arc<Copy>>, StoreError> {
     static OPEN: Mutex<VecDeque<(String, Arc<Copy>)>> = Mutex::new(VecDeque::new());
     let Some(pointer) = in_force(blobs, name).await? else { return Ok(None) };
@@ -158,7 +158,7 @@ impl Copy {
         (next(), next(), next())
     }
 
-    /// Records of exactly this key.
+    /// At most 20 records with exactly this key.
     pub fn by_key(&self, key: &str) -> Vec<Value> {
         let indices: Vec<usize> = (0..self.lines.len()).collect();
         let first = indices.partition_point(|at| self.line(*at).0 < key);
@@ -166,7 +166,7 @@ impl Copy {
         same.filter_map(|at| serde_json::from_str(self.line(at).2).ok()).collect()
     }
 
-    /// Records by likeness of a name, best first, with the score and the name that fitted.
+    /// Records with a similar name, best first: score, the name that matched, record.
     pub fn by_name(&self, name: &str, min_score: f64, fits: impl Fn(&Value) -> bool) -> Vec<(f64, String, Value)> {
         let wanted = normal(name);
         let words: Vec<&str> = wanted.split(' ').collect();
@@ -175,7 +175,7 @@ impl Copy {
             let (_, names, _) = self.line(at);
             let best = names
                 .split('|')
-                // Most names share nothing with the one that is looked for.
+                // Skip most names cheaply.
                 .filter(|name| shares_a_beginning(&words, name))
                 .map(|name| (similarity(&words, &name.split(' ').collect::<Vec<_>>()), name))
                 .max_by(|one, other| one.0.total_cmp(&other.0));
@@ -195,9 +195,10 @@ impl Copy {
     }
 }
 
-/// A name for comparing: capitals without accents, words apart by one space, without what only says what kind of firm it is.
+/// The normal form of a name for comparison: capitals without accents, words separated by one space, without legal forms
+/// (INC, GMBH).
 pub fn normal(name: &str) -> String {
-    // "S.A." is one word, and so is "O'Neil".
+    // "S.A." and "O'Neil" become one word each.
     let letters = name.chars().filter(|letter| !".'’".contains(*letter));
     let plain: String = letters.map(without_accent).collect::<String>().to_uppercase();
     let words = plain.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
@@ -227,7 +228,7 @@ pub fn normal(name: &str) -> String {
     (if telling.is_empty() { all } else { telling }).join(" ")
 }
 
-/// The commonest letters of Latin scripts without their marks.
+/// Removes the marks of common Latin letters.
 fn without_accent(letter: char) -> char {
     const MARKED: &str = "àáâãäåāăąçćčďđèéêëēėęěğìíîïīįıłñńňòóôõöøōőŕřśšşťùúûüūůűųýÿžźżÀÁÂÃÄÅĀĂĄÇĆČĎĐÈÉÊËĒĖĘĚĞÌÍÎÏĪĮŁÑŃŇÒÓÔÕÖØŌŐŔŘŚŠŞŤÙÚÛÜŪŮŰŲÝŽŹŻ";
     const PLAIN: &str = "aaaaaaaaacccddeeeeeeeegiiiiiiilnnnoooooooorrsssTuuuuuuuuyyzzzAAAAAAAAACCCDDEEEEEEEEGIIIIIILNNNOOOOOOOORRSSSTUUUUUUUUYZZZ";
@@ -242,8 +243,8 @@ fn shares_a_beginning(words: &[&str], name: &str) -> bool {
     name.split(' ').any(|theirs| words.iter().any(|ours| head(ours) == head(theirs)))
 }
 
-/// How alike two names are, 0 to 1: each word of one with its best partner of the other, whatever their order, weighed by
-/// length; words without a partner count against it.
+/// Similarity of two names, 0 to 1: each word is compared with its best partner in the other name, in any order, weighted
+/// by length. Words without a partner lower the score.
 pub fn similarity(ours: &[&str], theirs: &[&str]) -> f64 {
     let side = |from: &[&str], to: &[&str]| {
         let total: usize = from.iter().map(|word| word.chars().count()).sum();
@@ -251,19 +252,19 @@ pub fn similarity(ours: &[&str], theirs: &[&str]) -> f64 {
             .iter()
             .map(|word| {
                 let best = to.iter().map(|other| jaro_winkler(word, other)).fold(0.0, f64::max);
-                // What is not nearly the same word is another word.
+                // Below 0.75 it is a different word.
                 let best = if best < 0.75 { 0.0 } else { best };
                 best * word.chars().count() as f64
             })
             .sum();
         fitting / total.max(1) as f64
     };
-    // What was asked for counts twice: a list has longer names than people use.
+    // The searched name weighs double, because lists have longer names than people use.
     let score = (2.0 * side(ours, theirs) + side(theirs, ours)) / 3.0;
     (score * 1_000.0).round() / 1_000.0
 }
 
-/// Jaro and Winkler's likeness of two words, 0 to 1.
+/// Jaro-Winkler similarity of two words, 0 to 1.
 pub fn jaro_winkler(one: &str, other: &str) -> f64 {
     let (one, other): (Vec<char>, Vec<char>) = (one.chars().take(64).collect(), other.chars().take(64).collect());
     if one == other {
@@ -298,7 +299,7 @@ fn given<'a>(input: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
     input.get(name).and_then(Value::as_str)
 }
 
-/// Entries of the sanctions list that resemble the name.
+/// Entries of the sanctions list with a name similar to the input.
 pub fn find_sanctions(copy: &Copy, input: &Map<String, Value>, persons: bool) -> Value {
     let min_score = input.get("min_score").and_then(Value::as_f64).unwrap_or(0.85);
     let is_wanted = |entry: &Value| (entry["kind"] == "individual") == persons;
@@ -327,7 +328,7 @@ pub fn find_ticker(copy: &Copy, input: &Map<String, Value>) -> Value {
     json!({"companies": found})
 }
 
-/// Banks in the form of BankFind.
+/// Banks, in the format of BankFind.
 pub fn find_bank(copy: &Copy, input: &Map<String, Value>) -> Value {
     let found = match input.get("fdic_certificate").and_then(Value::as_i64) {
         Some(certificate) => copy.by_key(&certificate.to_string()),
@@ -336,7 +337,7 @@ pub fn find_bank(copy: &Copy, input: &Map<String, Value>) -> Value {
     json!({"meta": {"total": found.len()}, "data": found})
 }
 
-/// Entities in the form of GLEIF.
+/// Entities, in the format of GLEIF.
 pub fn find_entity(copy: &Copy, input: &Map<String, Value>) -> Value {
     let found = match given(input, "lei") {
         Some(lei) => copy.by_key(&lei.to_uppercase()),
@@ -345,7 +346,7 @@ pub fn find_entity(copy: &Copy, input: &Map<String, Value>) -> Value {
     json!({"meta": {"pagination": {"total": found.len()}}, "data": found})
 }
 
-/// Providers in the form of the registry, by number only: names without a state would be anybody's.
+/// Providers, in the format of the NPI registry; by number only, because a name without a state is ambiguous.
 pub fn find_provider(copy: &Copy, input: &Map<String, Value>, kind: &str) -> Value {
     let mut found = given(input, "npi").map(|npi| copy.by_key(npi)).unwrap_or_default();
     found.retain(|record| record["enumeration_type"] == kind);

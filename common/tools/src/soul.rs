@@ -1,5 +1,5 @@
-//! What souls sell, as the gate sees it: a service's execution, and a soul's text. Price, title and terms are the
-//! seller's and come with each call (`gate::Listing`); what is fixed is here.
+//! Catalog entries of what souls sell: executions of services, and their own texts. Price, title and terms come from the
+//! seller with each call (`gate::Listing`); the rest is here.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::spec::{Price, ToolSpec};
 
-/// Least price of a service (mission document, "Limits").
+/// Least price of a service: 0.01 USDC.
 const LEAST: Usdc = Usdc::from_micro(10_000);
 
 /// `POST /v1/soul/{slug}/services/{service}/execute`

@@ -1,4 +1,4 @@
-//! What a catalog entry is: a tool's name, paths, price, input and output. [`list`] holds the entries themselves.
+//! The catalog entry of a tool: name, paths, price, input and output. The crate `catalog` has the list of all entries.
 
 use std::fmt;
 use std::ops::Deref;
@@ -14,21 +14,21 @@ use platform::providers::model::ModelTool;
 use platform::store::StoreError;
 use serde_json::Value;
 
-/// Buying credits: sold by the same gate as the tools, but no tool.
+/// Buying credits: sold through the same gate as tools, but not listed as a tool.
 pub static TOP_UP: &ToolSpec = &crate::top_up::SPEC;
 
-/// What souls sell: by the same gate, at terms of their own.
+/// Souls sell these through the same gate; each seller sets price and terms.
 pub static MARKET: &[&ToolSpec] = &[&crate::soul::EXECUTION, &crate::soul::PURCHASE];
 
-/// How long results can be read where nothing asks for less (contract §0).
+/// How long results can be read, unless a tool's entry sets less: 30 days.
 pub const RETENTION: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// What a function sells: a list of tools, and the providers that have an adapter. A function that sells nothing is given
-/// [`NOTHING`], so that it links no tool.
+/// The tools that a function sells, and the providers that have an adapter. A function that sells nothing uses [`NOTHING`]
+/// and so links no tool.
 pub struct Catalog {
-    /// In the order agents see them.
+    /// In the order in which agents see them.
     pub tools: Vec<&'static ToolSpec>,
-    /// The names that may be configured for a capability.
+    /// The provider names that may be configured for a capability.
     pub providers: fn(Capability) -> Vec<&'static str>,
 }
 
@@ -43,12 +43,12 @@ impl Deref for Catalog {
 }
 
 impl Catalog {
-    /// The entry of this wire name, what souls sell included.
+    /// The entry with this wire name, including what souls sell.
     pub fn find(&self, name: &str) -> Option<&'static ToolSpec> {
         self.iter().chain(MARKET).copied().find(|tool| tool.name == name)
     }
 
-    /// The wire name of the tool somebody means: by that name, or by one of its paths.
+    /// The wire name of a tool, given that name or one of its paths.
     pub fn name_of(&self, text: &str) -> Option<&'static str> {
         let is_path = |path: &str| path == text || path.strip_prefix("/v1/tools/") == Some(text);
         self.iter()
@@ -57,93 +57,96 @@ impl Catalog {
             .map(|tool| tool.name)
     }
 
-    /// Checks that every configured provider has an adapter: a mistyped name stops the start, not the first sale.
+    /// Checks that every configured provider has an adapter, so that a mistyped name fails at startup and not at the first
+    /// sale.
     ///
     /// # Errors
-    /// Names the variable, the unknown provider and the known ones.
+    /// The message has the variable, the unknown provider and the known ones.
     pub fn check_providers(&self, providers: &ProvidersConfig) -> Result<(), StoreError> {
         for (capability, variable) in Capability::ALL {
             let known = (self.providers)(capability);
             let unknown = providers.order(capability).iter().find(|name| !known.contains(&name.as_str()));
             if let Some(unknown) = unknown {
                 let known = known.join(", ");
-                return Err(StoreError::new(format_args!("{variable} names {unknown:?}; there are {known}")));
+                return Err(StoreError::new(format_args!(
+                    "{variable} names {unknown:?}, which is not a known provider. Known are: {known}"
+                )));
             }
         }
         Ok(())
     }
 }
 
-/// One thing an agent can buy.
 pub struct ToolSpec {
     /// The wire name, as in `{"tool": "web_read"}`.
     pub name: &'static str,
     pub title: &'static str,
     pub summary: &'static str,
-    /// The route group (and so the function) that answers its paths.
+    /// The route group (and so the function) that serves its paths.
     pub group: &'static str,
-    /// Paths it is posted to; the first is the one to advertise, the others are older names for the same.
+    /// The paths to POST to. The first is advertised; the others are older aliases.
     pub paths: &'static [&'static str],
     pub price: Price,
     pub answer: Answer,
-    /// What is sold is credits: neither paid with credits, nor counted as spending, nor stopped by the owner's rules.
+    /// It sells credits: it cannot be paid with credits, does not count as spending, and the owner's spending rules do not
+    /// apply.
     pub sells_credits: bool,
-    /// A direct result's members stand at the top of the answer instead of under `data.result` (contract §0). Beside them
-    /// come `request_id`, `receipt_id`, `cost`, `provider` and `mode`, which its output schema therefore names too.
+    /// The members of a direct result are at the top of the answer instead of under `data.result`. The answer adds
+    /// `request_id`, `receipt_id`, `cost`, `provider` and `mode`, so the output schema must name these too.
     pub bare: bool,
-    /// It keeps a provider busy for long, and is limited as such ([`gate::limits::Class::Expensive`]).
+    /// It uses a provider for long and has its own rate limit (`gate::limits::Class::Expensive`).
     pub expensive: bool,
-    /// A call under an `Idempotency-Key` can be found again by it (`GET /v1/submissions/recover`, contract §6).
+    /// `GET /v1/submissions/recover` finds a call of this tool by its idempotency key.
     pub durable: bool,
-    /// Its job waits for a person, so work that a soul sells may not use it: that work would end first.
+    /// Its job waits for a person. A soul's program may not use it, because the program's own deadline would pass first.
     pub waits_for_person: bool,
-    /// Receipt category (contract §22) and the finer word beside it.
+    /// Receipt category. The subcategory is the tool name (`soul` for what souls sell).
     pub category: &'static str,
-    /// Longest the work may take before it is given up and paid back.
+    /// Time limit of the work; after it the call fails and is refunded.
     pub deadline: Duration,
-    /// How long its result can be read: less where it holds personal data. The receipt stays.
+    /// How long the result can be read: shorter for personal data. The receipt is kept.
     pub retention: Duration,
     pub input: &'static [Field],
-    /// Any of these is needed to do it at all; empty where every deployment can.
+    /// The deployment needs at least one of these to serve a call with this input. Empty: every deployment can.
     pub needs: fn(&ToolSpec, &serde_json::Map<String, Value>) -> Vec<Need>,
-    /// What a schema cannot say about the input, checked before any price is quoted.
+    /// Checks on the input that a schema cannot express, made before a price is quoted.
     pub check: fn(&serde_json::Map<String, Value>, &FetchPolicy) -> Vec<FieldError>,
-    /// What a 202 has beside its usual members, from the service's origin, the request's id and the time it was made.
-    /// Null for nothing.
+    /// Additional members of the 202 answer, from the service's origin, the request id and the time of the request. Null
+    /// for none.
     pub accepted: fn(&str, RequestId, Timestamp) -> Value,
-    /// An input that works, shown to agents.
+    /// A valid input, shown to agents.
     pub example: fn() -> Value,
     /// JSON Schema of the result.
     pub output: fn() -> Value,
-    /// In place of `output`, where the schema follows from something else about the tool.
+    /// Replaces `output` if the schema is derived from the entry.
     pub derived: Option<fn(&ToolSpec) -> Value>,
 }
 
-/// What not every deployment has: without it a tool is refused before its price is told (contract §1.3).
+/// Something that a deployment may lack. A tool that needs it is then refused before a price is quoted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// A key of this name among the providers'.
+    /// A key with this name in `PROVIDER_KEYS`.
     Key(&'static str),
-    /// Somebody who is configured for this.
+    /// A provider configured for this capability.
     Provider(Capability),
-    /// A way to send mail.
+    /// A mail relay.
     Mail,
-    /// Something that runs pages' scripts.
+    /// A browser to run the scripts of pages.
     Browser,
-    /// The operator's own copy of the register of this name.
+    /// The operator's imported copy of the register with this name.
     Copy(&'static str),
-    /// Pages that this service has read.
+    /// Pages in this service's own index.
     Pages,
-    /// What no deployment has yet, in words that follow "this deployment has no".
+    /// Something that no deployment has yet; the text follows "this deployment has no".
     Nobody(&'static str),
 }
 
-/// In words that follow "no", with the place where an operator adds it.
+/// Text that follows "this deployment has no", with the setting or command that adds it.
 impl fmt::Display for Need {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Need::Key(name) => write!(f, "key of {name} (PROVIDER_KEYS)"),
-            Need::Provider(capability) => write!(f, "provider of it ({})", capability.variable()),
+            Need::Key(name) => write!(f, "key for {name} (PROVIDER_KEYS)"),
+            Need::Provider(capability) => write!(f, "provider for this tool ({})", capability.variable()),
             Need::Mail => f.write_str("mail relay (SMTP_URL)"),
             Need::Browser => f.write_str("browser (BROWSER_URL)"),
             Need::Copy(name) => write!(f, "copy of the register (import-snapshot {name})"),
@@ -153,17 +156,15 @@ impl fmt::Display for Need {
     }
 }
 
-/// What a call costs.
 #[derive(Clone, Copy)]
 pub enum Price {
-    /// Always the same, in micro-USDC.
+    /// A fixed price in micro-USDC.
     Fixed(Usdc),
-    /// Whatever the input says, once it was validated; and what a caller without input is told.
+    /// A price computed from the validated input, and the price shown when no input is known.
     Of { input: fn(&serde_json::Map<String, Value>) -> Usdc, usual: Usdc },
 }
 
 impl Price {
-    /// The price of a call with this input.
     pub fn of(&self, input: &serde_json::Map<String, Value>) -> Usdc {
         match self {
             Price::Fixed(price) => *price,
@@ -171,7 +172,7 @@ impl Price {
         }
     }
 
-    /// The price where no input is known: for lists and price probes.
+    /// The price when no input is known, for lists and price probes.
     pub fn usual(&self) -> Usdc {
         match self {
             Price::Fixed(price) | Price::Of { usual: price, .. } => *price,
@@ -179,17 +180,16 @@ impl Price {
     }
 }
 
-/// How the result reaches the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// In the answer to the paid call.
+    /// In the answer to the paid call itself.
     Direct,
     /// By polling: the paid call answers 202 with a request id.
     Queued,
 }
 
 impl ToolSpec {
-    /// What a queued tool has in common with most: to be completed with `..ToolSpec::QUEUED`.
+    /// Defaults of a queued tool; use as `..ToolSpec::QUEUED`.
     pub const QUEUED: ToolSpec = ToolSpec {
         name: "",
         title: "",
@@ -215,7 +215,7 @@ impl ToolSpec {
         derived: None,
     };
 
-    /// The same of a tool that answers at once.
+    /// Defaults of a direct tool.
     pub const DIRECT: ToolSpec =
         ToolSpec { answer: Answer::Direct, deadline: Duration::from_secs(5), ..ToolSpec::QUEUED };
 
@@ -223,9 +223,9 @@ impl ToolSpec {
         self.paths[0]
     }
 
-    /// Its name as a tool of MCP: `<service>_<name>` (contract §17).
+    /// Its name as an MCP tool: `<service>_<name>`.
     pub fn mcp_name(&self, service: &str) -> String {
-        // A verb, where a seller's service is done.
+        // MCP names are verbs: a soul's service is executed.
         let word = if self.name == crate::soul::EXECUTION.name { "soul_execute" } else { self.name };
         mcp_name(service, word)
     }
@@ -255,13 +255,12 @@ impl ModelTool for ToolSpec {
     }
 }
 
-/// The name of anything as a tool of MCP (contract §17): the service's name comes first, so that an agent with many
-/// servers knows whose it is.
+/// An MCP tool name. It begins with the service's name, so that an agent with many servers can tell them apart.
 pub fn mcp_name(service: &str, word: &str) -> String {
     format!("{}_{word}", service.to_ascii_lowercase().replace('-', "_"))
 }
 
-/// Members every paid body may carry. They go on the receipt and never to the tool (contract §0).
+/// Members that every paid body may have. They are put on the receipt and never reach the tool.
 pub static RECEIPT_FIELDS: &[Field] = &[
     Field::optional("memo", Kind::Text { min: 0, max: 1000, format: None }, "A note for the receipt"),
     Field::optional(
@@ -307,7 +306,7 @@ pub static RECEIPT_FIELDS: &[Field] = &[
     ),
 ];
 
-/// An absolute http or https URL. What may be fetched is judged separately, by the guard.
+/// An absolute URL. The tool and the fetch guard check its scheme and whether it may be fetched.
 pub static URI: Format = Format {
     name: Some("uri"),
     pattern: None,

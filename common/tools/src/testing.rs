@@ -1,4 +1,4 @@
-//! Tools by themselves, for tests beside them: no gate, no job, and nothing stored.
+//! Runs single tools in tests: no gate, no job, nothing stored.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,12 +15,12 @@ use serde_json::Value;
 
 use super::{Output, Reporter, Runner, Task, ToolError, Toolbox};
 
-/// A toolbox of these environment variables.
+/// A toolbox configured by these environment variables.
 pub fn toolbox(variables: &[(&str, &str)]) -> Arc<Toolbox> {
     toolbox_at(variables, Clock::system(), FetchPolicy::default())
 }
 
-/// The same at a time, and with a guard, of the test's choosing.
+/// The same with the test's own clock and fetch policy.
 pub fn toolbox_at(variables: &[(&str, &str)], clock: Clock, policy: FetchPolicy) -> Arc<Toolbox> {
     let given = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
     let pay_to = |name: &str| (name == "PAY_TO").then(|| "0x00000000000000000000000000000000000000ff".to_owned());
@@ -32,7 +32,7 @@ pub fn toolbox_at(variables: &[(&str, &str)], clock: Clock, policy: FetchPolicy)
     Arc::new(Toolbox::new(config, clock, db, blobs, &http, &signed, policy).expect("a toolbox"))
 }
 
-/// Runs a tool on an input that was validated.
+/// Runs a tool on a validated input.
 pub async fn run(toolbox: &Arc<Toolbox>, runner: &Runner, input: Value) -> Result<Output, ToolError> {
     let Value::Object(input) = input else { panic!("an input is an object") };
     let task = Task {

@@ -1,5 +1,5 @@
-//! Buying credits with USDC from the wallet. It is sold like a tool (quote, payment, job, receipt), so that a top-up is
-//! paid once, answered again when its answer is lost, and survives a crash, by the same code.
+//! Buying credits with USDC from the wallet. Sold like a tool (quote, payment, job, receipt), so the same code makes sure
+//! that a top-up is paid once, can be replayed after a lost answer, and survives a crash.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use serde_json::{Map, Value, json};
 use super::{Output, Runner, Running, Source, Task, ToolError, Toolbox};
 use crate::spec::{Price, ToolSpec};
 
-/// Least and most of one top-up (contract §21).
+/// Least and most of one top-up: 0.01 and 1,000 USDC.
 pub const LEAST: Usdc = Usdc::from_micro(10_000);
 pub const MOST: Usdc = Usdc::from_micro(1_000_000_000);
 
-/// Members of the body of both ways to buy credits.
+/// Body fields of both ways to buy credits.
 pub static AMOUNT: &[Field] =
     &[Field::required("amount", Kind::Amount { min: LEAST, max: MOST }, "USDC to turn into credits")];
 
@@ -35,7 +35,7 @@ pub static SPEC: ToolSpec = ToolSpec {
 
 pub static RUNNER: Runner = Runner { spec: &SPEC, run };
 
-/// The amount of a validated body; nothing if it has none.
+/// The amount of a validated body; zero if it has none.
 pub fn amount(input: &Map<String, Value>) -> Usdc {
     input.get("amount").and_then(Value::as_str).and_then(|text| Usdc::parse(text).ok()).unwrap_or_default()
 }

@@ -1,10 +1,7 @@
-//! Picks the part of a cleaned page that is worth reading and writes it as
-//! Markdown.
+//! Picks the main part of a cleaned page and writes it as Markdown.
 //!
-//! The article that readability finds is preferred. It is made for articles,
-//! though: of a list of links, a forum thread or a product page it may keep one
-//! corner. If it leaves out most of the page's prose, the page's main part is
-//! written instead, without its navigation.
+//! Readability's article is preferred. But of a list of links, a forum thread or a product page it may keep only a small
+//! part. If its article has too little of the page's prose, the page's main element is used instead, without navigation.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -17,15 +14,15 @@ use super::text::{line, literal};
 
 /// Above this, readability would take too long; see [`Work`].
 const MAX_WORK: usize = 40_000_000;
-/// The least share of the page's prose that an article must hold, in percent.
+/// Least share of the page's prose that readability's article must have, in percent.
 const MIN_SHARE_PERCENT: usize = 60;
-/// A part with fewer characters than this is not the main one.
+/// An element with fewer characters cannot be the main part.
 const MIN_MAIN_CHARS: usize = 200;
 
-/// A main heading is cut here.
+/// Longest main heading, in characters.
 const MAX_HEADING_CHARS: usize = 300;
 
-/// What surrounds the content of a page.
+/// Elements around the content of a page.
 const SURROUNDINGS: &str = "nav, footer, aside, body > header, [role=navigation], \
     [role=banner], [role=contentinfo], [role=complementary], [role=search], \
     [role=dialog], [role=alertdialog], [aria-modal=true]";
@@ -37,8 +34,7 @@ struct Article {
 }
 
 pub(super) fn to_markdown(document: Document, work: Work) -> String {
-    // The libraries below have been seen to hold up, but they meet every page
-    // of the web here; a page they trip over is still worth its plain text.
+    // The libraries may panic on some page of the web; then the plain text is returned.
     let attempt = catch_unwind(AssertUnwindSafe(|| written(&document, work)));
     attempt.unwrap_or_else(|_| document.formatted_text().to_string())
 }
@@ -58,15 +54,14 @@ fn written(document: &Document, work: Work) -> String {
     }
 }
 
-/// The text of the page's one main heading. Readability takes it away, because
-/// it repeats the title; but what is read should say what it is.
+/// The text of the page's only `h1`. Readability removes it because it repeats the title, but the Markdown should have it.
 fn only_heading(document: &Document) -> Option<String> {
     let headings = document.select("body h1");
     let [heading] = headings.nodes() else {
         return None;
     };
     let heading = line(&heading.text(), MAX_HEADING_CHARS);
-    // One that was never closed holds the page.
+    // A heading that was never closed contains the whole page.
     let is_heading = !heading.is_empty() && heading.chars().count() < MAX_HEADING_CHARS;
     is_heading.then_some(heading)
 }
@@ -106,7 +101,7 @@ fn extract(document: &Document) -> Option<Article> {
     (prose > 0).then(|| Article { markdown: article.text_content.to_string(), prose })
 }
 
-/// Removes what surrounds the content, unless the page is nothing else.
+/// Removes what surrounds the content, unless too little would remain.
 fn drop_surroundings(document: &Document, body: &NodeRef) {
     let surroundings = document.select(SURROUNDINGS);
     let outermost = surroundings.nodes().iter().map(NodeRef::normalized_char_count).sum::<usize>();
@@ -116,7 +111,7 @@ fn drop_surroundings(document: &Document, body: &NodeRef) {
     }
 }
 
-/// The element that the page itself marks as its main part.
+/// The largest element that the page marks as its main part.
 fn main_part(document: &Document) -> Option<NodeRef<'_>> {
     let marked = document.select("main, [role=main], #content, #main, article");
     let candidates = marked.nodes().iter().copied();
@@ -124,8 +119,7 @@ fn main_part(document: &Document) -> Option<NodeRef<'_>> {
     (largest.normalized_char_count() >= MIN_MAIN_CHARS).then_some(largest)
 }
 
-/// Characters of text that are not in links: menus and lists of related pages
-/// are made of links.
+/// Characters outside links: menus and lists of related pages consist of links.
 fn prose_in(node: &NodeRef) -> usize {
     let links = node.descendants_it().filter(|inner| inner.has_name("a") && inner.has_attr("href"));
     let in_links: usize = links.map(|link| link.normalized_char_count()).sum();

@@ -1,10 +1,8 @@
-//! Makes text of a body's bytes.
+//! Decodes a body to text.
 //!
-//! The order is the browsers': byte order mark, `Content-Type` header, the
-//! page's own declaration, then UTF-8 if it is valid, then windows-1252. Two
-//! departures, because servers are often configured wrongly: valid UTF-8 beats
-//! a declaration of a one-byte Latin set, and a header that does not fit the
-//! bytes gives way to the page's declaration if that one fits.
+//! The order is that of browsers: byte order mark, `Content-Type` header, the page's own declaration, then UTF-8 if it is
+//! valid, then windows-1252. Two differences, because servers are often misconfigured: valid UTF-8 beats a declared
+//! windows-1252 (or Latin-1), and if the header's charset does not fit the bytes but the page's does, the page's is used.
 
 use std::borrow::Cow;
 
@@ -12,7 +10,7 @@ use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 
 use super::content_type::Kind;
 
-/// How far into a page its own declaration is looked for.
+/// How many bytes are searched for the page's own declaration.
 const PRESCAN_BYTES: usize = 4096;
 
 pub(super) fn decode<'a>(body: &'a [u8], content_type: Option<&str>, kind: Kind) -> Cow<'a, str> {
@@ -44,8 +42,7 @@ pub(super) fn decode<'a>(body: &'a [u8], content_type: Option<&str>, kind: Kind)
     })
 }
 
-/// The body without a last character that was cut in two, which would make the
-/// whole look like invalid UTF-8.
+/// The body without a truncated last character, which would make the whole body invalid UTF-8.
 fn without_broken_end(body: &[u8]) -> &[u8] {
     match std::str::from_utf8(body) {
         Err(error) if error.error_len().is_none() => &body[..error.valid_up_to()],
@@ -57,8 +54,8 @@ fn header_charset(content_type: &str) -> Option<&'static Encoding> {
     charset_label(content_type.as_bytes()).and_then(Encoding::for_label)
 }
 
-/// What the page's `<meta>` or XML declaration names. A page that could be read
-/// this far is not in a two-byte encoding, whatever it says.
+/// The charset in the page's `<meta>` or XML declaration. A declared UTF-16 counts as UTF-8: the declaration could be read
+/// as ASCII.
 fn declared_charset(body: &[u8]) -> Option<&'static Encoding> {
     let head = &body[..body.len().min(PRESCAN_BYTES)];
     let label = if head.trim_ascii_start().starts_with(b"<?xml") {
@@ -74,8 +71,7 @@ fn charset_label(text: &[u8]) -> Option<&[u8]> {
     label_after(text, b"charset")
 }
 
-/// The value after the first `key` that is followed by an equals sign, with or
-/// without quotes.
+/// The value after the first `key` that is followed by `=`, without quotes.
 fn label_after<'a>(text: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
     let mut rest = text;
     loop {
@@ -128,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_beats_everything() {
+    fn a_byte_order_mark_beats_everything() {
         let body = b"\xff\xfeh\0i\0";
         assert_eq!(html(body, "text/html; charset=utf-8"), "hi");
         let body = "\u{feff}é".as_bytes();
@@ -136,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_that_does_not_fit_gives_way() {
+    fn a_header_that_does_not_fit_the_bytes_is_ignored() {
         let body = in_1251("<meta charset=windows-1251>Привет");
         assert!(html(&body, "text/html; charset=utf-8").ends_with("Привет"));
         let body = "<meta charset=utf-8>naïve".as_bytes();

@@ -1,50 +1,45 @@
-//! Strips the tree of what a visitor does not see and of what is not text, and
-//! evens out what is left, so that any later stage may take it as it is.
+//! Removes from the tree what a visitor does not see and what is not text, and makes the rest regular for the later stages.
 //!
-//! Walks with a stack of its own: the tree may be as deep as the parser let it
-//! become. When it is done, it is no deeper than [`MAX_DEPTH`].
+//! Walks with its own stack, because the parsed tree may be deep. Afterwards it is at most [`MAX_DEPTH`] deep.
 
 use dom_query::{Document, NodeData, NodeRef};
 use url::Url;
 
 use super::hidden::{Shown, StyleRules};
 
-/// Deeper elements become plain text. Far more than pages written by anyone
-/// have, far less than what overflows a stack in the recursive stages.
+/// Deeper elements become plain text. Real pages are far less deep, and the recursive stages overflow only far deeper.
 const MAX_DEPTH: usize = 100;
-/// Deeper lists and quotes become plain text. Each level is written out as
-/// indentation on every line below it.
+/// Deeper lists and quotes become plain text: each level indents every line below it.
 const MAX_INDENT_DEPTH: usize = 10;
-/// Cells that a table is filled up to, per row and in all.
+/// Most columns of a table that is filled with empty cells, and most cells added per page.
 const MAX_COLUMNS: usize = 50;
 const MAX_FILLED_CELLS: usize = 5_000;
-/// Longer texts are divided. Writing one out as HTML, which readability does,
-/// takes time that grows with the square of its length if it is full of `&`.
+/// Longer texts are split. Readability writes texts out as HTML, in quadratic time if they are full of `&`.
 const MAX_TEXT_BYTES: usize = 4_096;
-/// What looking at a node costs, in characters of text.
+/// Cost of visiting a node, in characters of text.
 const NODE_WORK: usize = 20;
-/// An alternative text is cut here.
+/// Longest `alt` text, in characters.
 const MAX_ALT_CHARS: usize = 300;
 
-/// Elements that go with their content.
+/// Elements removed with their content.
 const DROPPED: [&str; 25] = [
     "applet", "area", "audio", "canvas", "datalist", "embed", "frame", "frameset", "iframe", "input", "link", "map",
     "meta", "meter", "noscript", "object", "option", "progress", "script", "select", "style", "svg", "template",
     "textarea", "video",
 ];
 
-/// Classes of the line numbers that highlighters put beside code.
+/// Classes of line numbers next to code.
 const LINE_NUMBERS: [&str; 5] = ["gutter", "lineno", "linenos", "linenodiv", "line-numbers-rows"];
 
-/// Texts of links that lead to their own heading.
+/// Texts of links from a heading to itself.
 const ANCHOR_MARKS: [&str; 6] = ["", "#", "¶", "§", "🔗", "Permalink"];
 
-/// How much work a cleaned tree makes for stages that look at every element's
-/// whole content: each piece of text counts once for every element around it.
+/// Work that a cleaned tree causes in stages that read every element's whole content: each text counts once for every
+/// ancestor.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Work(pub(super) usize);
 
-/// The URL that the page's links are relative to.
+/// The base URL of the page's links.
 pub(super) fn base_url(document: &Document, page_url: &Url) -> Url {
     let declared = document.base_uri();
     let joined = declared.and_then(|base| page_url.join(&base).ok());
@@ -70,12 +65,12 @@ pub(super) fn clean(document: &Document, styles: &str, base: &Url) -> Work {
 struct Cleaner<'a> {
     rules: StyleRules,
     base: &'a Url,
-    /// Elements to be replaced by their text.
+    /// Elements to replace by their text.
     flat: Vec<NodeRef<'a>>,
     work: usize,
 }
 
-/// A node that is still to be looked at, and where it stands.
+/// A node to visit, and its position.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     node: NodeRef<'a>,
@@ -86,7 +81,7 @@ struct Place<'a> {
     in_heading: bool,
 }
 
-/// A number that is raised behind a number is its power: 10^6 is not 106.
+/// A superscript number after a digit is a power: 10^6, not 106.
 fn settle_raised(node: NodeRef<'_>) {
     let text = node.text();
     let exponent = text.trim().trim_start_matches(['-', '−', '+']);
@@ -99,7 +94,7 @@ fn settle_raised(node: NodeRef<'_>) {
 
 impl<'a> Cleaner<'a> {
     fn walk(&mut self, body: NodeRef<'a>, top: Shown) {
-        // A body that is hidden as a whole waits for a script to show it.
+        // A completely hidden body is shown later by a script, so it counts as visible.
         let inside = body.element_ref().and_then(|body| self.rules.inside(&body, top));
         let shown = inside.filter(Shown::text_shows).unwrap_or(top);
         let children = body.children_it(false).map(|node| Place {
@@ -141,7 +136,7 @@ impl<'a> Cleaner<'a> {
             node.remove_from_parent();
             return;
         };
-        // What is struck out is not said any more.
+        // Struck-out text is no longer valid.
         if is_dropped(node, &name, place.in_heading) || matches!(name.as_str(), "del" | "s" | "strike") {
             node.remove_from_parent();
             return;
@@ -165,13 +160,13 @@ impl<'a> Cleaner<'a> {
         }));
     }
 
-    /// Puts right what is particular to one kind of element.
+    /// Treats elements that need special care.
     fn settle(&self, node: NodeRef<'a>, name: &str) {
         match name {
             "a" => self.settle_link(node),
             "img" => self.settle_image(node),
             "pre" => settle_code(node),
-            // The rest are in headings; see `is_dropped`.
+            // Other buttons were dropped; see `is_dropped`.
             "button" => node.rename("span"),
             "sup" => settle_raised(node),
             _ => {}
@@ -198,8 +193,7 @@ impl<'a> Cleaner<'a> {
         }
     }
 
-    /// Gives the image the address it will have once scripts have run, or
-    /// removes it.
+    /// Sets the address that the image has once scripts have run. Removes images without one and tracking pixels.
     fn settle_image(&self, node: NodeRef<'a>) {
         let is_dot = |name: &str| node.attr(name).is_some_and(|value| matches!(&*value, "0" | "1"));
         let first_of_set = |name: &str| {
@@ -232,7 +226,7 @@ fn text_length(node: NodeRef) -> usize {
     })
 }
 
-/// Divides a long text into several that follow each other.
+/// Splits a long text node into several.
 fn split_if_long(node: NodeRef) {
     if text_length(node) <= MAX_TEXT_BYTES {
         return;
@@ -247,15 +241,14 @@ fn split_if_long(node: NodeRef) {
     node.remove_from_parent();
 }
 
-/// Buttons are controls, except in headings, where they open what the heading
-/// is for.
+/// Buttons are dropped as controls, but those in headings hold the heading's text.
 fn is_dropped(node: NodeRef, name: &str, in_heading: bool) -> bool {
     DROPPED.contains(&name)
         || (name == "button" && !in_heading)
         || LINE_NUMBERS.iter().any(|class| node.has_class(class))
 }
 
-/// Notes the language of a block of code where the Markdown writer looks for it.
+/// Sets the attribute from which the Markdown writer takes the language of a code block.
 fn settle_code(pre: NodeRef) {
     let code = pre.element_children().into_iter().find(|child| child.has_name("code"));
     let places = std::iter::once(pre).chain(code).chain(pre.ancestors_it(Some(2)));
@@ -267,7 +260,7 @@ fn settle_code(pre: NodeRef) {
     }
 }
 
-/// The language that a class such as `language-rust` names.
+/// The language named by a class such as `language-rust`.
 fn language_of_class(class: &str) -> Option<String> {
     let prefixes = ["language-", "lang-", "highlight-source-", "highlight-"];
     let language = prefixes.iter().find_map(|prefix| class.strip_prefix(prefix))?;
@@ -275,8 +268,7 @@ fn language_of_class(class: &str) -> Option<String> {
     is_named.then(|| language.to_owned())
 }
 
-/// Makes data tables regular, so that each can be written as a Markdown table,
-/// and turns those that only arrange the page into plain boxes.
+/// Makes data tables rectangular for Markdown, and turns layout tables into plain boxes.
 fn even_out_tables(document: &Document) {
     let mut filled = 0;
     for table in document.select("table").nodes() {
@@ -296,7 +288,7 @@ fn cells<'a>(row: &NodeRef<'a>) -> Vec<NodeRef<'a>> {
     cells
 }
 
-/// Captions stand before their table in Markdown.
+/// In Markdown, a caption stands before its table.
 fn lift_captions(table: &NodeRef) {
     for caption in table.element_children() {
         if caption.has_name("caption") {
@@ -313,7 +305,7 @@ fn is_layout(table: &NodeRef, rows: &[NodeRef]) -> bool {
     says_so || is_line() || has_table()
 }
 
-/// Renames the parts of this table, but not of tables inside it.
+/// Renames the parts of this table, but not of nested tables.
 fn unmake_table(table: &NodeRef) {
     let mut parts = vec![*table];
     while let Some(part) = parts.pop() {
@@ -324,11 +316,10 @@ fn unmake_table(table: &NodeRef) {
     }
 }
 
-/// Puts empty cells where cells of other columns or rows reach, and at the ends
-/// of short rows. Adds at most `room` cells; tells how many it added.
+/// Adds empty cells for `rowspan` and `colspan`, and at the end of short rows. Adds at most `room` cells; returns how many.
 fn fill_rows(rows: &[NodeRef], room: usize) -> usize {
     let mut added = 0;
-    // For each column, how many more rows a cell from above reaches into.
+    // For each column: how many more rows a cell from above covers.
     let mut reaching = [0; MAX_COLUMNS];
     let mut widths = Vec::with_capacity(rows.len());
     for row in rows {
@@ -354,7 +345,7 @@ fn fill_rows(rows: &[NodeRef], room: usize) -> usize {
             }
             cell.remove_attrs(&["rowspan", "colspan"]);
         }
-        // Cells that reach in behind the row's own last one are padding as well.
+        // Cells from above beyond the row's last cell count as padding.
         for below in reaching.iter_mut().skip(column) {
             *below = below.saturating_sub(1);
         }
@@ -362,7 +353,7 @@ fn fill_rows(rows: &[NodeRef], room: usize) -> usize {
     }
     let widest = widths.iter().copied().max().unwrap_or(0).min(MAX_COLUMNS);
     for (row, width) in rows.iter().zip(widths) {
-        // A row without cells of its own stays one: it is not written at all.
+        // A row without its own cells stays empty; it is not written.
         for _ in width..widest {
             if width > 0 && added < room {
                 row.append_child(&row.tree.new_element("td"));
@@ -390,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_seen_or_not_text_goes() {
+    fn hidden_elements_and_non_text_are_removed() {
         for html in [
             "a<script>x</script>b",
             "a<!-- x -->b",
@@ -411,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hidden_body_is_read() {
+    fn a_hidden_body_counts_as_visible() {
         for html in ["<body hidden>x", "<body style='visibility:hidden'>x", "<body style=opacity:0>x"] {
             assert_eq!(body(html), "x", "{html}");
         }
@@ -419,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_become_absolute_or_go() {
+    fn addresses_become_absolute_or_are_removed() {
         for (html, expected) in [
             ("<a href=other?x#y>t</a>", "<a href=\"https://site.example/dir/other?x#y\">t</a>"),
             ("<a href=//cdn.example/>t</a>", "<a href=\"https://cdn.example/\">t</a>"),

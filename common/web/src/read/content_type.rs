@@ -1,5 +1,4 @@
-//! Tells what kind of text a body is, from its declared type or, without one,
-//! from its first bytes.
+//! Finds the kind of a body from its declared type or, without one, from its first bytes.
 
 use platform::net::essence;
 
@@ -16,7 +15,7 @@ pub(super) enum Kind {
     Pdf,
 }
 
-/// Bytes looked at when a type has to be guessed.
+/// Bytes inspected to guess a type.
 const SNIFFED_BYTES: usize = 1024;
 
 /// Whether a page of this content type (lower case, no parameters) can be read.
@@ -25,7 +24,7 @@ pub fn can_read(essence: &str) -> bool {
     kind_of(essence).is_some()
 }
 
-/// The kind of a body. Bytes that are not text are refused whatever they claim.
+/// The kind of a body. Binary data is refused whatever its declared type.
 pub(super) fn detect(declared: Option<&str>, body: &[u8]) -> Result<Kind, UnsupportedContent> {
     let declared = declared.map(essence).unwrap_or_default();
     let pdf_or_unsaid =
@@ -58,7 +57,7 @@ fn kind_of(essence: &str) -> Option<Kind> {
     }
 }
 
-/// A NUL byte means binary, except after the mark of a two-byte encoding.
+/// A NUL byte means binary data, except after a UTF-16 byte order mark.
 fn is_binary(body: &[u8]) -> bool {
     let head = &body[..body.len().min(SNIFFED_BYTES)];
     let two_byte = head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]);
@@ -122,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn binary_bodies_are_refused_whatever_they_claim() {
+    fn binary_bodies_are_refused_whatever_their_declared_type() {
         let refused = UnsupportedContent("text/html".to_owned());
         assert_eq!(detect(Some("text/html"), b"\x89PNG\0\0"), Err(refused));
         assert!(detect(None, b"\0\0\0\x18ftypmp42").is_err());

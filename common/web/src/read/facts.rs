@@ -1,5 +1,5 @@
-//! What a page says of whoever it belongs to, in forms that are made for machines: JSON-LD, `meta` tags, and links to mail,
-//! telephone and other pages. A stranger's words, like everything on it; most of it is never shown to a visitor.
+//! Machine-readable facts of an HTML page: JSON-LD, `meta` tags, and links to mail, telephone and pages. Untrusted, and
+//! mostly invisible to visitors.
 
 use platform::net::Page;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use super::content_type::Kind;
 use super::text::line;
 use super::{charset, clean, content_type, parse, prefilter};
 
-/// Objects of JSON-LD that are looked at, however deep they lie, down to this depth.
+/// Most JSON-LD objects collected, and the depth searched.
 const MAX_OBJECTS: usize = 400;
 const MAX_DEPTH: usize = 8;
 const MAX_LINKS: usize = 500;
@@ -19,18 +19,18 @@ const MAX_CHARS: usize = 1_000;
 /// The facts of one page.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
-    /// Every object of its JSON-LD, outer ones first.
+    /// All JSON-LD objects, outer ones before inner ones.
     pub objects: Vec<Value>,
-    /// Name in lower case and content of each `meta` tag.
+    /// Name (lower case) and content of each `meta` tag.
     pub tags: Vec<(String, String)>,
     pub title: Option<String>,
-    /// Where it leads to, in its order: http, https, mailto and tel.
+    /// http, https, mailto and tel links, in page order.
     pub links: Vec<Link>,
-    /// What stands in its `address` elements.
+    /// Text of the `address` elements.
     pub addresses: Vec<String>,
-    /// What it says of other addresses: that they are the same person (`rel="me"`), in links and in its head.
+    /// Addresses of the same person (`rel="me"`).
     pub me: Vec<Url>,
-    /// Feeds it names in its head (`rel="alternate"`).
+    /// Feeds of the page (`rel="alternate"`).
     pub feeds: Vec<Url>,
 }
 
@@ -41,7 +41,7 @@ pub struct Link {
 }
 
 impl Facts {
-    /// The content of the first of these tags that is there.
+    /// Content of the first of these tags that exists.
     pub fn tag(&self, names: &[&str]) -> Option<&str> {
         names.iter().find_map(|name| {
             let tag = self.tags.iter().find(|(tag, _)| tag == name);
@@ -49,7 +49,7 @@ impl Facts {
         })
     }
 
-    /// The objects of JSON-LD of one of these types.
+    /// JSON-LD objects with one of these types.
     pub fn of_type<'a>(&'a self, types: &'a [&'a str]) -> impl Iterator<Item = &'a Value> {
         self.objects.iter().filter(move |object| {
             let is_one = |kind: &Value| {
@@ -63,7 +63,7 @@ impl Facts {
     }
 }
 
-/// Reads the facts of an HTML page; of any other kind there are none.
+/// Reads the facts of an HTML page; other kinds have none.
 pub fn read_facts(page: &Page) -> Facts {
     let Ok(Kind::Html) = content_type::detect(page.content_type.as_deref(), &page.body) else {
         return Facts::default();
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_is_made_for_machines_and_no_more_than_the_bounds() {
+    fn facts_are_read_within_the_limits() {
         let html = r#"<title>Home</title><meta property="og:site_name" content="Ex&#x200b;ample">
             <a href="/contact">Contact</a><a href="mailto:a@b.example">mail</a><a href="javascript:x()">no</a>
             <a href="tel:+49 30 123">call</a><address>1 High&nbsp;Street</address>

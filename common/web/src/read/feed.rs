@@ -1,7 +1,6 @@
-//! Feeds: RSS (0.9 to 2.0), Atom and JSON Feed, as a list of what they lead to.
+//! Feeds: RSS (0.9 to 2.0), Atom and JSON Feed, as a list of entries.
 //!
-//! Everything in a feed is a stranger's text: addresses are kept if they are
-//! http or https, descriptions go through the same cleaning as pages.
+//! Feeds are untrusted: only http and https addresses are kept, and descriptions are cleaned like pages.
 
 use chrono::DateTime;
 use quick_xml::Reader;
@@ -12,40 +11,38 @@ use url::Url;
 
 use super::text::{line, literal};
 
-/// Entries kept.
+/// Most entries kept.
 const MAX_ITEMS: usize = 200;
-/// Of an element's text, and of an entry's description as HTML.
+/// Longest text of an element, in bytes; also the longest description as HTML.
 const MAX_FIELD_BYTES: usize = 4_096;
 const MAX_TITLE_CHARS: usize = 300;
 const MAX_SUMMARY_CHARS: usize = 400;
-/// Elements that may be open at once. No feed needs more.
+/// Deepest nesting of elements; real feeds need less.
 const MAX_DEPTH: usize = 64;
 
-/// A feed that was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Feed {
     pub title: String,
     pub description: String,
-    /// The site it is about.
+    /// The site of the feed.
     pub link: Option<String>,
     pub items: Vec<Item>,
-    /// It goes on.
+    /// The feed has more entries, or its markup is broken.
     pub cut: bool,
 }
 
-/// An entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Item {
     pub title: String,
-    /// Only the guarded client may fetch it.
+    /// Untrusted: fetch it only with the guarded client.
     pub url: Option<String>,
-    /// As RFC 3339.
+    /// RFC 3339, or a date alone.
     pub published: Option<String>,
     pub author: Option<String>,
     pub summary: String,
 }
 
-/// Reads a feed that is XML; `None` if it is something else.
+/// Reads an XML feed; `None` if it is something else.
 pub(super) fn of_xml(source: &str, base: &Url) -> Option<Feed> {
     let mut reader = Reader::from_str(source);
     reader.config_mut().check_end_names = false;
@@ -72,7 +69,7 @@ pub(super) fn of_xml(source: &str, base: &Url) -> Option<Feed> {
                 builder.push(&unescape(&entity).unwrap_or_default());
             }
             Ok(Event::Eof) => break,
-            // What was read until the markup broke is the feed.
+            // Keep what was read before the markup broke.
             Err(_) => {
                 builder.feed.cut = true;
                 break;
@@ -85,7 +82,7 @@ pub(super) fn of_xml(source: &str, base: &Url) -> Option<Feed> {
         }
     }
     builder.kind?;
-    // One that says nothing is a feed if it is whole.
+    // A feed without title and entries counts only if it is complete.
     let is_whole = !builder.feed.cut && builder.path.is_empty();
     let said = is_whole || !builder.feed.title.is_empty() || !builder.feed.items.is_empty();
     said.then_some(builder.feed)
@@ -101,16 +98,16 @@ struct Builder<'a> {
     base: &'a Url,
     feed: Feed,
     item: Option<Item>,
-    /// Known from the first element on.
+    /// Set by the first element.
     kind: Option<Kind>,
     /// Local names of the open elements.
     path: Vec<String>,
-    /// Text of the element at hand.
+    /// Text of the current element.
     text: String,
 }
 
 impl Builder<'_> {
-    /// `None` if the document is no feed.
+    /// Returns `None` if the document is not a feed.
     fn open(&mut self, start: &BytesStart) -> Option<()> {
         let name = local(&start.name());
         if self.kind.is_none() {
@@ -125,7 +122,7 @@ impl Builder<'_> {
             "link" if self.kind == Some(Kind::Atom) => self.link(start),
             _ => {}
         }
-        // XHTML within a text is text: its own elements do not end it.
+        // XHTML inside a text element belongs to its text.
         if !self.in_text() {
             self.text.clear();
         }
@@ -138,7 +135,7 @@ impl Builder<'_> {
         self.path.last().is_some_and(|name| texts.contains(&name.as_str()) || name == "div" || name == "p")
     }
 
-    /// Atom's links are attributes, and only one of them is the entry.
+    /// Atom's links are attributes; the entry's address is the one with `rel="alternate"` or without `rel`.
     fn link(&mut self, start: &BytesStart) {
         let value = |name: &str| {
             let attribute = start.attributes().take(20).flatten().find(|one| local_bytes(one.key.0) == name)?;
@@ -198,7 +195,7 @@ impl Builder<'_> {
     }
 }
 
-/// Reads a JSON Feed (jsonfeed.org, 1 and 1.1); `None` if it is something else.
+/// Reads a JSON Feed (jsonfeed.org, versions 1 and 1.1); `None` if it is something else.
 pub(super) fn of_json(source: &str, base: &Url) -> Option<Feed> {
     if !source.contains("jsonfeed.org/version/") {
         return None;
@@ -228,7 +225,7 @@ pub(super) fn of_json(source: &str, base: &Url) -> Option<Feed> {
     })
 }
 
-/// The feed as Markdown. Its titles and summaries are text, whatever they look like.
+/// The feed as Markdown. Titles and summaries are escaped.
 pub(super) fn to_markdown(feed: &Feed) -> String {
     let mut markdown = format!("# {}\n\n{}\n\n", literal(&feed.title), literal(&feed.description));
     for item in &feed.items {
@@ -254,7 +251,7 @@ fn local(name: &quick_xml::name::QName) -> String {
     local_bytes(name.0)
 }
 
-/// A name without its prefix, in lower case.
+/// The local name, in lower case.
 fn local_bytes(name: &str) -> String {
     name.rsplit(':').next().unwrap_or_default().to_ascii_lowercase()
 }
@@ -271,7 +268,7 @@ fn summary(text: &str) -> String {
     line(&plain(text), MAX_SUMMARY_CHARS)
 }
 
-/// The text of what may be HTML, without what HTML hides.
+/// The visible text of a value that may be HTML.
 fn plain(text: &str) -> String {
     if !text.contains(['<', '&']) {
         return text.to_owned();
@@ -290,13 +287,13 @@ fn address(text: &str, base: &Url) -> Option<String> {
     matches!(url.scheme(), "http" | "https").then(|| url.into())
 }
 
-/// A date of RFC 2822 (RSS) or RFC 3339 (the others).
+/// Reads RFC 2822 (RSS) or RFC 3339 (the others).
 fn date(text: &str) -> Option<String> {
     let text = text.trim();
     let read = DateTime::parse_from_rfc3339(text).or_else(|_| DateTime::parse_from_rfc2822(text));
     match read {
         Ok(date) => Some(date.to_rfc3339_opts(chrono::SecondsFormat::Secs, true)),
-        // Dates alone are common.
+        // Some feeds give a date without a time.
         Err(_) => {
             text.get(..10).filter(|day| chrono::NaiveDate::parse_from_str(day, "%Y-%m-%d").is_ok()).map(str::to_owned)
         }
@@ -312,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn rss_with_everything_that_occurs() {
+    fn rss_with_all_supported_elements() {
         let feed = of_xml(
             "<?xml version=\"1.0\"?><!DOCTYPE rss [<!ENTITY x \"evil\">]><rss version=\"2.0\" xmlns:dc=\"d\" xmlns:content=\"c\"><channel><title>A &amp; B</title>\
              <link>https://site.example/</link><atom:link rel=\"self\" href=\"/feed\"/><description>News</description>\
@@ -368,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_feed_and_what_is_broken() {
+    fn other_documents_are_rejected_and_broken_feeds_kept() {
         assert_eq!(of_xml("<urlset><url><loc>https://x.example/</loc></url></urlset>", &base()), None);
         assert_eq!(of_xml("not xml at all", &base()), None);
         assert_eq!(of_json("{\"items\": []}", &base()), None);

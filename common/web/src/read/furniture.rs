@@ -1,9 +1,8 @@
-//! Takes away what pages have beside their content and say so by their class
-//! names and ids: notices, newsletters, comments, lists of other pages, what
-//! forums put around posts. The names are those of widespread systems.
+//! Removes what surrounds the content of a page, recognised by class names and ids of widespread systems: notices,
+//! newsletters, comments, lists of other pages, forum controls.
 //!
-//! Nothing goes that holds the page's main part or most of its text: on a page
-//! of comments, the comments are the page.
+//! Elements that hold the page's main part, or most of its text, are kept: on a page of comments, the comments are the
+//! content.
 
 use dom_query::{Document, NodeRef};
 use regex_lite::Regex;
@@ -11,8 +10,7 @@ use std::sync::LazyLock;
 
 use super::text::line;
 
-/// Names, or parts of names between hyphens and underscores, of things that are
-/// not content.
+/// Class names and ids, or parts of them between hyphens and underscores, that mark other things than content.
 const WORDS: [&str; 45] = [
     "ad",
     "ads",
@@ -60,7 +58,7 @@ const WORDS: [&str; 45] = [
     "taboola",
     "upsell",
 ];
-/// Whole names of such things.
+/// The same, but compared as whole names.
 const NAMES: [&str; 43] = [
     "action-bar",
     "announcement-bar",
@@ -106,18 +104,18 @@ const NAMES: [&str; 43] = [
     "widget",
     "widget-area",
 ];
-/// Text left on the page at least, if it has as much.
+/// Characters that must remain on the page.
 const MIN_LEFT_CHARS: usize = 200;
-/// Elements looked at.
+/// Most elements inspected.
 const MAX_ELEMENTS: usize = 30_000;
-/// A notice is no longer than this.
+/// Longest notice, in characters.
 const MAX_NOTICE_CHARS: usize = 300;
 
 pub(super) fn remove(document: &Document) {
     let Some(body) = document.body() else { return };
     let whole = body.normalized_char_count();
     let least = MIN_LEFT_CHARS.min(whole / 5).max(1);
-    // Beside an article that stands for itself, there may be more of anything than of it.
+    // If one `article` holds the content, elements outside it may be removed even if they have more text.
     let articles = document.select("article");
     let article = match articles.nodes() {
         [article] if article.normalized_char_count() >= MIN_LEFT_CHARS => Some(article.id),
@@ -159,7 +157,7 @@ fn is_furniture(node: &NodeRef) -> bool {
     ["class", "id"].iter().any(|attribute| node.attr(attribute).is_some_and(|text| named(&text)))
 }
 
-/// Whether it is, or surrounds, what the page is about.
+/// Whether the element is, or contains, the main part of the page.
 fn holds_main(node: &NodeRef) -> bool {
     let is_main = |node: &NodeRef| {
         let tags = ["main", "article", "h1"];
@@ -168,14 +166,14 @@ fn holds_main(node: &NodeRef) -> bool {
     is_main(node) || node.descendants_it().any(|inner| is_main(&inner))
 }
 
-/// Above lists of other pages.
+/// Headings of lists of other pages.
 static TEASER: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?i)^\W*(related|similar|more (from|to|stories|articles)|most (read|popular)|you (may|might) (also )?(like|be interested)|recommended|read (also|next)|popular|trending|up next|hot questions|customers also|frequently bought)\b").ok()
 });
-/// A heading above them is no longer than this.
+/// Longest such heading, in characters.
 const MAX_TEASER_CHARS: usize = 60;
 
-/// Takes away what stands under a heading like "Related articles", if it is mostly links.
+/// Removes what stands under a heading like "Related articles", if it is mostly links.
 pub(super) fn remove_teasers(document: &Document) {
     let Some(body) = document.body() else { return };
     let mut left = body.normalized_char_count();
@@ -194,14 +192,14 @@ pub(super) fn remove_teasers(document: &Document) {
     }
 }
 
-/// Characters of the text of links.
+/// Characters inside links.
 fn linked_chars(node: &NodeRef) -> usize {
     let links = node.descendants_it().filter(|inner| inner.has_name("a") && inner.has_attr("href"));
     links.map(|link| link.normalized_char_count()).sum()
 }
 
-/// Takes away lists that are nothing but links, as long as they are less than
-/// half of the text: menus that say nowhere that they are some.
+/// Removes lists that are nearly only links (menus without a telling class name), if together they hold less than half of
+/// the text.
 pub(super) fn remove_link_lists(main: &NodeRef) {
     let whole = main.normalized_char_count();
     let lists = main.descendants_it().filter(|node| node.has_name("ul") || node.has_name("ol") || node.has_name("nav"));
@@ -221,7 +219,7 @@ pub(super) fn remove_link_lists(main: &NodeRef) {
     }
 }
 
-/// What notices say, in the languages of most pages.
+/// Texts of cookie, copyright and newsletter notices, in several languages.
 static NOTICE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let cookies = r"\b(we|our|this site|this website|you agree|wir|diese|nous|vos|notre|este sitio|utilizamos|questo sito|ta strona|χρησιμοποιούμε)\b.{0,120}\bcookies?\b";
     let rights = r"all rights reserved|^\W*(©|\(c\)|copyright \d)";
@@ -229,13 +227,13 @@ static NOTICE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&format!("(?i)({cookies})|({rights})|({letters})")).ok()
 });
 
-/// What stands in the last line of pages: names of legal texts, and no text.
+/// Links to legal pages, typical of the last line of a page.
 static LEGAL: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?i)\b(privacy (statement|policy|notice)|terms (of (use|service|business)|and conditions)|conditions of use)\b").ok()
 });
 const MAX_LEGAL_CHARS: usize = 120;
 
-/// The Markdown without notices at its beginning and its end.
+/// Removes notices at the beginning and at the end.
 pub(super) fn without_notices(markdown: &str) -> String {
     let is_notice = |block: &str| {
         let text = line(block, MAX_NOTICE_CHARS + 1);
@@ -243,7 +241,7 @@ pub(super) fn without_notices(markdown: &str) -> String {
     };
     let blocks: Vec<&str> = markdown.split("\n\n").collect();
     let last = blocks.len();
-    // A page of few blocks may be about just that.
+    // On a page this short the notice may be the content.
     if last < 4 {
         return markdown.to_owned();
     }
@@ -252,7 +250,7 @@ pub(super) fn without_notices(markdown: &str) -> String {
         let text = line(block, MAX_LEGAL_CHARS + 1);
         text.chars().count() <= MAX_LEGAL_CHARS && LEGAL.as_ref().is_some_and(|legal| legal.is_match(&text))
     };
-    // A page about its own terms says so at the top.
+    // A page about terms or privacy names them at the top.
     let legal_end = is_legal(blocks[last - 1]) && !blocks[..2].iter().any(|block| is_legal(block));
     let goes = |index: usize, block: &str| (at_edge(index) && is_notice(block)) || (legal_end && index + 1 == last);
     let kept = blocks.iter().enumerate().filter(|(index, block)| !goes(*index, block));
@@ -270,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_surrounds_goes_and_what_the_page_is_made_of_stays() {
+    fn surroundings_are_removed_unless_they_are_the_content() {
         let text = "A long text about the tides. ".repeat(20);
         let left = left_of(&format!(
             "<body class='has-sidebar'><div class='page with-comments'><h1>T</h1><div class=elementor-widget-text>shown</div>{text}</div>\
@@ -288,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn notices_go_from_the_edges_only() {
+    fn notices_are_removed_only_at_the_edges() {
         let page = "# T\n\nFirst.\n\nWe and our partners store cookies here.\n\nIn the middle we bake cookies.\n\nMore.\n\nMore.\n\nMore.\n\n© 2026 All rights reserved.";
         let left = without_notices(page);
         assert!(

@@ -1,26 +1,23 @@
-//! Tells which elements a visitor does not see, from their attributes, their
-//! inline style and the page's own style sheets.
+//! Finds elements that a visitor does not see, from their attributes, inline style and the page's own style sheets.
 //!
-//! This reads CSS far enough to recognise the ways in which text is hidden on
-//! purpose; it is not a layout engine. Style sheets in files of their own are
-//! never fetched, so a determined page can still hide text. Selectors that
-//! depend on other elements are skipped: which of them apply is mostly decided
-//! by scripts.
+//! It knows the CSS commonly used to hide text; it is not a layout engine. External style sheets are never fetched, so a
+//! page can still hide text. Selectors that depend on other elements are skipped, because scripts mostly decide which of
+//! them apply.
 
 use std::collections::HashMap;
 
 use dom_query::Element;
 
-/// Rules kept from the page's style sheets.
+/// Most rules kept from the page's style sheets.
 const MAX_RULES: usize = 1_000;
-/// Style sheet text looked at per rule or attribute.
+/// Most declarations read per rule or `style` attribute.
 const MAX_DECLARATIONS: usize = 100;
-/// Text smaller than this, in CSS pixels, is not meant to be read.
+/// Smaller text, in CSS pixels, counts as hidden.
 const SMALLEST_PX: f32 = 3.0;
-/// A box this far outside the page's corner is off-screen.
+/// A box moved this far out of the page is off-screen.
 const OFF_SCREEN_PX: f32 = -500.0;
 
-/// How text shows at some point of the tree, handed down from parent to child.
+/// How text is shown at a point of the tree; children inherit it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shown {
     visible: bool,
@@ -36,8 +33,7 @@ enum Paint {
 }
 
 impl Shown {
-    /// How text shows at the top of a page. Without any style sheet the page is
-    /// white; with one, its colours are unknown.
+    /// The state at the top of a page. Without style sheets the background is white; with them it is unknown.
     pub(super) fn at_top(has_style_sheets: bool) -> Self {
         let white = Paint::Rgb([255; 3]);
         Self { visible: true, tiny: false, color: None, background: (!has_style_sheets).then_some(white) }
@@ -47,7 +43,7 @@ impl Shown {
         self.visible && !self.tiny && !self.blends_in()
     }
 
-    /// The text has no colour, or that of its background.
+    /// Whether the text is transparent or has nearly the colour of its background.
     fn blends_in(&self) -> bool {
         match (self.color, self.background) {
             (Some(Paint::Transparent), _) => true,
@@ -72,10 +68,10 @@ impl Shown {
     }
 }
 
-/// What an element's style says about being seen. `None` where it is silent.
+/// Visibility set by an element's style. `None` means not set.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Look {
-    /// The element is taken off the page with all its content.
+    /// Hides the element with all its content.
     gone: Option<bool>,
     visible: Option<bool>,
     tiny: Option<bool>,
@@ -84,7 +80,7 @@ struct Look {
 }
 
 impl Look {
-    /// This look overridden by another one.
+    /// `self` overridden by `later`.
     fn then(self, later: &Self) -> Self {
         Self {
             gone: later.gone.or(self.gone),
@@ -107,14 +103,14 @@ impl Look {
         reader.look()
     }
 
-    /// What old attributes say in place of CSS.
+    /// Colours from old HTML attributes.
     fn of_attributes(element: &Element) -> Self {
         let paint = |name: &str| element.attr(name).and_then(|value| paint(&value));
         Self { color: paint("color"), background: paint("bgcolor"), ..Self::default() }
     }
 }
 
-/// Gathers declarations that hide only in combination.
+/// Collects declarations that hide text only in combination.
 #[derive(Default)]
 struct DeclarationReader {
     look: Look,
@@ -166,7 +162,7 @@ impl DeclarationReader {
     }
 
     fn look(mut self) -> Look {
-        // Something transparent that is also moved is about to be faded in.
+        // A transparent element with a transform is probably going to be faded in.
         let invisible = (self.transparent || self.filtered) && !self.moved;
         if self.off_screen || self.clipped || invisible || (self.empty_box && self.cuts_overflow) {
             self.look.gone = Some(true);
@@ -175,7 +171,7 @@ impl DeclarationReader {
     }
 }
 
-/// `rect(0 0 0 0)` and `rect(1px, 1px, 1px, 1px)`: a box without an inside.
+/// An empty box: `rect(0 0 0 0)`, `rect(1px, 1px, 1px, 1px)`.
 fn clips_everything(value: &str) -> bool {
     let Some(edges) = value.strip_prefix("rect(") else {
         return false;
@@ -185,7 +181,7 @@ fn clips_everything(value: &str) -> bool {
     edges.all(|edge| edge.is_some_and(|px| px.abs() <= 1.0))
 }
 
-/// `opacity(0)` among the functions of a filter.
+/// Whether a filter contains `opacity(0)`.
 fn is_filtered_out(value: &str) -> bool {
     let opacities = value.split("opacity(").skip(1).filter_map(|rest| rest.split_once(')'));
     opacities.into_iter().any(|(amount, _)| number(amount.trim()).is_some_and(|share| share <= 0.05))
@@ -198,7 +194,7 @@ fn number(value: &str) -> Option<f32> {
     }
 }
 
-/// A length in CSS pixels, taking an em for 16 of them.
+/// A length in CSS pixels. An em counts as 16 px, 1% or 1vw as 10 px.
 fn pixels(value: &str) -> Option<f32> {
     let (amount, unit) = amount_and_unit(value.trim())?;
     let per_unit = match unit {
@@ -219,8 +215,7 @@ fn amount_and_unit(value: &str) -> Option<(f32, &str)> {
     Some((amount.trim().parse().ok()?, unit))
 }
 
-/// Whether a `font-size`, or the size within a `font`, is too small to read.
-/// Sizes relative to the parent's say nothing unless they are near zero.
+/// Whether a `font-size`, or the size in a `font`, is too small to read. Relative sizes count only if they are near zero.
 fn is_tiny(value: &str) -> Option<bool> {
     let size = value.split([' ', '/']).find_map(amount_and_unit)?;
     match size {
@@ -274,8 +269,7 @@ fn rgb_paint(inside: &str) -> Option<Paint> {
     }
 }
 
-/// The rules of the page's own style sheets that hide or show something, found
-/// by the class, id or element name they speak of.
+/// Rules of the page's own style sheets that hide or show elements, indexed by class, id or element name.
 #[derive(Debug, Default)]
 pub(super) struct StyleRules {
     by_key: HashMap<String, Vec<Rule>>,
@@ -286,7 +280,7 @@ struct Rule {
     tag: Option<String>,
     id: Option<String>,
     classes: Vec<String>,
-    /// Specificity, then place in the sheet: the greater one wins.
+    /// Specificity, then position in the sheet; the greater weight wins.
     weight: (usize, usize),
     look: Look,
 }
@@ -298,7 +292,7 @@ impl StyleRules {
         let mut count = 0;
         for (selectors, declarations) in blocks(&css) {
             let look = Look::of_declarations(declarations);
-            // Colours depend on too much else to be judged from a sheet.
+            // Colours in sheets are ignored: they depend on too many other rules.
             let look = Look { color: None, background: None, ..look };
             if look == Look::default() {
                 continue;
@@ -316,7 +310,7 @@ impl StyleRules {
         rules
     }
 
-    /// How text shows inside `element`, or `None` if the element does not show.
+    /// How text is shown inside `element`; `None` if the element is hidden.
     pub(super) fn inside(&self, element: &Element, outside: Shown) -> Option<Shown> {
         if is_hidden_by_attribute(element) {
             return None;
@@ -347,8 +341,8 @@ impl StyleRules {
 }
 
 impl Rule {
-    /// A selector of one element by name, id and classes, with the key to find
-    /// the rule by.
+    /// Parses a selector of one element by name, id and classes. Returns the rule with its index key; `None` for other
+    /// selectors.
     fn parse(selector: &str, place: usize, look: Look) -> Option<(String, Self)> {
         let selector = selector.trim();
         let selector = selector.strip_prefix("html ").unwrap_or(selector).trim_start();
@@ -398,8 +392,7 @@ fn is_hidden_by_attribute(element: &Element) -> bool {
         || (&element.name.local == "dialog" && !element.has_attr("open"))
 }
 
-/// CSS in lower case without comments, and with its escapes resolved: both can
-/// be put in the middle of a word.
+/// CSS in lower case, without comments and with escapes resolved: both can be put inside a word to disguise it.
 fn plain_css(css: &str) -> String {
     let mut plain = String::with_capacity(css.len());
     let mut rest = css;
@@ -420,8 +413,7 @@ fn plain_css(css: &str) -> String {
     plain
 }
 
-/// Writes the character that `\` and the start of `escaped` stand for. Returns
-/// what follows it.
+/// Writes the character of the escape at the start of `escaped`. Returns the text that follows.
 fn push_unescaped<'a>(plain: &mut String, escaped: &'a str) -> &'a str {
     let digits = escaped.bytes().take(6).take_while(u8::is_ascii_hexdigit).count();
     if digits == 0 {
@@ -433,9 +425,8 @@ fn push_unescaped<'a>(plain: &mut String, escaped: &'a str) -> &'a str {
     rest.strip_prefix(|c: char| c.is_ascii_whitespace()).unwrap_or(rest)
 }
 
-/// The `selectors { declarations }` blocks of a sheet, including those inside
-/// at-rules that always apply. Blocks for print, for small screens and the like
-/// are skipped.
+/// The `selectors { declarations }` blocks of a sheet, including those in at-rules that always apply. Blocks for print,
+/// small screens and the like are skipped.
 fn blocks(css: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut rest = css;
     std::iter::from_fn(move || {
@@ -465,7 +456,7 @@ fn applies_always(at_rule: &str) -> bool {
         || matches!(at_rule, "@media screen" | "@media all" | "@media only screen")
 }
 
-/// What follows the block that was opened just before `text`.
+/// The text after the block whose `{` stands just before `text`.
 fn after_block(text: &str) -> &str {
     let mut depth = 1;
     for (at, brace) in text.match_indices(['{', '}']) {
@@ -482,7 +473,7 @@ mod tests {
     use super::*;
     use dom_query::Document;
 
-    /// Whether text directly inside the first element of `html` shows.
+    /// Whether text directly inside the first element of `html` is shown.
     fn shows(css: &str, html: &str) -> bool {
         let document = Document::fragment(html);
         let node = document.select("html > *").nodes().first().copied().expect("an element");
@@ -590,7 +581,7 @@ mod tests {
     }
 
     #[test]
-    fn style_sheets_hide_what_they_name() {
+    fn style_sheets_hide_matching_elements() {
         for css in [
             ".x{display:none}",
             "body .x { display : none }",
@@ -626,7 +617,7 @@ mod tests {
     }
 
     #[test]
-    fn children_can_show_again_what_is_not_gone() {
+    fn children_can_undo_inherited_hiding() {
         let rules = StyleRules::default();
         let step = |outside: Shown, html: &str| {
             let document = Document::fragment(html);

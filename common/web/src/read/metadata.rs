@@ -1,4 +1,4 @@
-//! What a page says about itself, from its head and its JSON-LD.
+//! Metadata of a page, from its head and its JSON-LD.
 
 use dom_query::Document;
 use platform::net::{Page, product};
@@ -11,7 +11,7 @@ use super::text::line;
 const MAX_TITLE_CHARS: usize = 300;
 const MAX_DESCRIPTION_CHARS: usize = 1_000;
 const MAX_WORD_CHARS: usize = 200;
-/// Objects looked at in JSON-LD, over all blocks.
+/// Most JSON-LD objects read, over all blocks.
 const MAX_LINKED_OBJECTS: usize = 200;
 
 /// Reads the metadata. Must run before the tree is cleaned.
@@ -68,26 +68,26 @@ pub(super) fn extract(document: &Document, linked_data: &[String], base: &Url) -
     }
 }
 
-/// Whether the page lets itself be found: it does not forbid that in a `<meta name=robots>`, or in one of our own name
-/// (`agent`, a product token in lower case).
+/// Whether the page's own `<meta>` tags allow it in the index: neither `robots` nor the tag for `agent` (a product token in
+/// lower case) forbids that.
 pub(super) fn page_may_be_listed(document: &Document, agent: &str) -> bool {
     let tags = document.select("meta[name][content]");
     let ours = tags.nodes().iter().filter(|tag| tag.attr("name").is_some_and(|name| is_for_us(&name, agent)));
     !ours.filter_map(|tag| tag.attr("content")).any(|said| forbids_listing(&said, agent))
 }
 
-/// Whether the head of the answer lets the page be found: no `X-Robots-Tag` for everybody or for us forbids it, and no
-/// `Cache-Control` says that it is for whoever asked alone (RFC 9111 §5.2.2.5, §5.2.2.7).
+/// Whether the response headers allow the page in the index: no `X-Robots-Tag` for all or for `agent` forbids it, and
+/// `Cache-Control` is neither `private` nor `no-store` (RFC 9111 §5.2.2.5, §5.2.2.7).
 pub(super) fn head_may_be_listed(page: &Page, agent: &str) -> bool {
     let mut robots = page.robots.as_deref().unwrap_or_default().lines();
     let mut caching = page.cache_control.as_deref().unwrap_or_default().split(['\n', ',']);
-    // `private="set-cookie"` is about that field.
+    // `private="set-cookie"` concerns only that field.
     let is_private = |word: &str| ["private", "no-store"].iter().any(|name| word.trim().eq_ignore_ascii_case(name));
-    // Each header stands for itself.
+    // A robot's name applies only within its own header.
     !robots.any(|said| forbids_listing(said, agent)) && !caching.any(is_private)
 }
 
-/// `otherbot: noindex, nofollow` is for the other one, up to the next comma that names somebody.
+/// `otherbot: noindex, nofollow` is for that robot only, until the next part that names a robot.
 fn forbids_listing(said: &str, agent: &str) -> bool {
     let mut ours = true;
     said.to_ascii_lowercase().split(',').any(|word| {
@@ -102,13 +102,13 @@ fn forbids_listing(said: &str, agent: &str) -> bool {
     })
 }
 
-/// Whether a name means every robot, or us.
+/// Whether the name means all robots or this service.
 fn is_for_us(name: &str, agent: &str) -> bool {
     let name = name.trim().to_ascii_lowercase();
     matches!(name.as_str(), "*" | "robots") || !agent.is_empty() && product(&name) == agent
 }
 
-/// The page's `<meta>` tags by lower-case name; of several, the first.
+/// The `<meta>` tags by lower-case name; the first of equal names counts.
 struct MetaTags(Vec<(String, String)>);
 
 impl MetaTags {
@@ -148,19 +148,18 @@ fn canonical_url(document: &Document, base: &Url) -> Option<String> {
     matches!(url.scheme(), "http" | "https").then(|| url.into())
 }
 
-/// `de`, `pt-BR`, `en_US`, but not whatever else is written there.
+/// Accepts `de`, `pt-BR`, `en_US`; rejects other text.
 fn is_language_tag(tag: &str) -> bool {
     tag.len() <= 35 && tag.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
 }
 
-/// Something that starts with a year, a month or a day; what it is exactly is
-/// left to the reader.
+/// Accepts short text with a year in it. The format is not checked.
 fn is_date(date: &str) -> bool {
     let has_year = date.as_bytes().windows(4).any(|run| run.iter().all(u8::is_ascii_digit));
     has_year && date.len() <= 64
 }
 
-/// The objects of all JSON-LD blocks, those inside `@graph` included.
+/// The objects of all JSON-LD blocks, including those in `@graph`.
 fn linked_objects(blocks: &[String]) -> Vec<Value> {
     let mut objects = Vec::new();
     let mut waiting: Vec<Value> = blocks.iter().rev().filter_map(|block| serde_json::from_str(block).ok()).collect();
@@ -184,7 +183,7 @@ fn string(object: &Value, member: &str) -> Option<String> {
     object.get(member)?.as_str().map(str::to_owned)
 }
 
-/// The name of a person or organisation, or the names of several.
+/// The name of a person or organisation; several names are joined.
 fn name_in(value: &Value) -> Option<String> {
     match value {
         Value::String(name) => Some(name.clone()),
@@ -212,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_silent_page_has_no_metadata() {
+    fn a_page_without_head_has_no_metadata() {
         assert_eq!(metadata("<p>hello", &[]), Metadata::default());
     }
 
@@ -243,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_not_to_be_listed() {
+    fn noindex_and_private_responses_are_not_listed() {
         for (html, listed) in [
             ("<meta name=robots content='index, follow'>", true),
             ("<META NAME=Robots content='NOFOLLOW, NoIndex'>", false),
@@ -284,7 +283,10 @@ mod tests {
         ] {
             assert_eq!(head(robots, "max-age=60", "agora"), listed, "{robots}");
         }
-        assert!(head(": noindex", "", "") && !head("noindex", "", ""), "a service without a name is nobody by name");
+        assert!(
+            head(": noindex", "", "") && !head("noindex", "", ""),
+            "without a service name, an empty robot name matches nothing"
+        );
         for (cache_control, listed) in [
             ("public, max-age=600", true),
             ("no-cache", true),

@@ -1,26 +1,18 @@
 //! Turns a fetched page into Markdown and metadata. Pure: no network, no clock.
 //!
-//! What always holds:
+//! Invariants:
 //!
-//! - Any bytes give a result or [`UnsupportedContent`], never a panic, and the
-//!   work is bounded: the markup taken in, its tags, its depth and the tree made
-//!   of it are all capped, and whatever lies beyond a cap is left out with
-//!   `truncated` set.
-//! - Text that a visitor would not see does not reach the result: hidden and
-//!   off-screen elements, scripts, comments, zero-width and direction-changing
-//!   characters. The result is read by language models, and hidden text is how
-//!   pages talk to them behind the reader's back. It remains untrusted text all
-//!   the same; style sheets in files of their own are not looked at.
-//! - The Markdown is at most [`ReadOptions::max_markdown_bytes`] long and ends
-//!   at the end of a line where it can.
+//! - Any bytes give a result or [`UnsupportedContent`], never a panic. The work is bounded: markup, tags, depth and tree
+//!   size are capped. What lies beyond a cap is left out, and `truncated` is set.
+//! - Text that a visitor would not see is left out: hidden and off-screen elements, scripts, comments, zero-width and
+//!   bidirectional control characters. The readers are language models, and hidden text is a way to inject prompts.
+//!   External style sheets are not fetched, so some hidden text can remain: the result is still untrusted.
+//! - The Markdown is at most [`ReadOptions::max_markdown_bytes`] long. A cut is made at the end of a line where possible.
 //!
-//! PDF files and feeds have files of their own, `pdf` and `feed`. The stages
-//! of HTML, in order, each in a file of its own: `content_type` says what the
-//! body is, `charset` makes text of it, `prefilter` throws away what no reader
-//! needs while it is still text, `parse` builds the tree, `metadata` reads what
-//! the page says about itself, `hidden` and `clean` strip the tree, `furniture`
-//! takes out what stands around the content, `article` picks the part worth reading and writes it as Markdown, `text` tidies and
-//! cuts it.
+//! Start with [`read_page`]. `pdf` and `feed` read those formats. HTML passes through these files in order: `content_type`
+//! finds the kind of the body, `charset` decodes it, `prefilter` drops scripts and other useless markup from the text,
+//! `parse` builds the tree, `metadata` reads head and JSON-LD, `hidden` and `clean` strip the tree, `furniture` removes
+//! what surrounds the content, `article` picks the main part and writes Markdown, `text` tidies and cuts it.
 
 mod article;
 mod charset;
@@ -52,12 +44,11 @@ pub use content_type::can_read;
 pub use facts::{Facts, Link, read_facts};
 pub use feed::{Feed, Item};
 
-/// What the caller may choose.
 #[derive(Clone, Debug)]
 pub struct ReadOptions {
-    /// The most Markdown to return, in bytes.
+    /// Longest Markdown returned, in bytes.
     pub max_markdown_bytes: usize,
-    /// The name under which we read, a product token in lower case: what a page asks of that is asked of us.
+    /// This service's robots product token, in lower case: robots directives for this name apply.
     pub agent: String,
 }
 
@@ -67,26 +58,25 @@ impl Default for ReadOptions {
     }
 }
 
-/// A page that has been read, in the form it goes over the wire.
+/// A page that was read, as serialized for the client.
 #[derive(Clone, Debug, Serialize)]
 pub struct ReadResult {
-    /// Where the page was found in the end.
+    /// The final address, after redirects.
     pub url: String,
     pub markdown: String,
     pub metadata: Metadata,
-    /// Something was left out: the page or its Markdown passed a limit.
+    /// Whether part of the page or of its Markdown was left out because of a limit.
     pub truncated: bool,
-    /// Nothing forbids that others find it. Not on the wire.
+    /// Whether other callers may find the page through the search index. Not serialized.
     #[serde(skip)]
     pub indexable: bool,
-    /// The page shows next to nothing before its scripts have run, and they were not. Not on the wire.
+    /// Whether the page has scripts and almost no text without running them. Not serialized.
     #[serde(skip)]
     pub needs_browser: bool,
 }
 
-/// What the page says about itself. Empty or absent where it says nothing.
-/// Like the Markdown it is a stranger's text; unlike it, most of it is never
-/// shown to a visitor.
+/// The page's own metadata; empty or absent if it has none. Untrusted like the Markdown, and mostly invisible
+/// to visitors.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Metadata {
@@ -105,7 +95,7 @@ pub struct Metadata {
     pub byline: Option<String>,
 }
 
-/// The page is of a kind that has no text to read. Holds its content type.
+/// The content type has no text to read. Holds that type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnsupportedContent(pub String);
 
@@ -117,13 +107,12 @@ impl fmt::Display for UnsupportedContent {
 
 impl std::error::Error for UnsupportedContent {}
 
-/// Letters of text that a page has at least, if it is more than a shell for
-/// its scripts.
+/// A page with scripts and fewer letters than this needs a browser.
 const MIN_LETTERS: usize = 60;
-/// The same for a page that says itself that it needs scripts.
+/// The same, if its `<noscript>` mentions JavaScript.
 const MIN_LETTERS_IF_SAID: usize = 300;
 
-/// Reads a page of any kind that has text.
+/// Reads a page of any supported kind.
 pub fn read_page(page: &Page, options: &ReadOptions) -> Result<ReadResult, UnsupportedContent> {
     let kind = content_type::detect(page.content_type.as_deref(), &page.body)?;
     if kind == Kind::Pdf {
@@ -133,7 +122,7 @@ pub fn read_page(page: &Page, options: &ReadOptions) -> Result<ReadResult, Unsup
     let data = |language| Html { markdown: text::fenced(&source, language), ..Html::default() };
     let feed = read_feed_of(kind, &source, &page.final_url);
     let read = match (kind, feed) {
-        // One that says nothing is shown as what it is.
+        // A feed without title and entries is shown as plain JSON or XML.
         (_, Some(feed)) if !(feed.title.is_empty() && feed.items.is_empty()) => of_feed(&feed),
         (Kind::Html, _) => read_html(&source, &page.final_url, &options.agent),
         (Kind::Json, _) => data("json"),
@@ -154,12 +143,11 @@ pub fn read_page(page: &Page, options: &ReadOptions) -> Result<ReadResult, Unsup
     })
 }
 
-/// Whether a page is one that a browser shows.
 pub fn is_html(page: &Page) -> bool {
     content_type::detect(page.content_type.as_deref(), &page.body).is_ok_and(|kind| kind == Kind::Html)
 }
 
-/// Reads a page that is a feed: RSS, Atom or JSON Feed. `None` if it is something else.
+/// Reads RSS, Atom or JSON Feed; `None` if the page is something else.
 pub fn read_feed(page: &Page) -> Option<Feed> {
     let kind = content_type::detect(page.content_type.as_deref(), &page.body).ok()?;
     let source = charset::decode(&page.body, page.content_type.as_deref(), kind);
@@ -174,7 +162,7 @@ fn read_feed_of(kind: Kind, source: &str, url: &Url) -> Option<Feed> {
     }
 }
 
-/// What became of a page's text.
+/// The result of reading one kind of body.
 #[derive(Default)]
 struct Html {
     markdown: String,

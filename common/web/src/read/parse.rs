@@ -1,9 +1,8 @@
-//! Builds the tree, and stops building when it grows out of hand.
+//! Builds the tree, and stops when it becomes too large.
 //!
-//! The parser looks through all open elements for many a tag, and opens all
-//! pending formatting elements again for many a paragraph, so deep nesting
-//! makes it slow and its tree large. It is therefore fed in small pieces and
-//! watched in between; what has been read when it is stopped is the page.
+//! For many tags the parser searches all open elements, and for many paragraphs it reopens all pending formatting elements.
+//! Deep nesting therefore makes it slow and its tree large. So the markup is fed in small pieces with a check after each;
+//! when a limit is reached, the rest of the page is dropped.
 
 use std::cell::Cell;
 
@@ -14,17 +13,16 @@ use html5ever::tendril::{StrTendril, TendrilSink};
 use html5ever::tree_builder::TreeBuilderOpts;
 use html5ever::{ParseOpts, parse_document};
 
-/// Elements that may be open at once; browsers stop nesting at this depth.
+/// Most open elements; browsers stop nesting at this depth.
 const MAX_OPEN: usize = 512;
-/// Elements, texts and all in the tree.
+/// Most nodes in the tree (elements, texts and others).
 const MAX_NODES: usize = 100_000;
-/// Markup given to the parser at once. Small: one piece of it can add
-/// [`MAX_OPEN`] nodes for every three bytes.
+/// Bytes fed at once. Small, because three bytes of markup can add [`MAX_OPEN`] nodes.
 const PIECE_BYTES: usize = 256;
 
 pub(super) struct Parsed {
     pub(super) document: Document,
-    /// The page goes on beyond the tree.
+    /// Part of the page was dropped.
     pub(super) cut: bool,
 }
 
@@ -38,7 +36,7 @@ pub(super) fn parse(markup: &str) -> Parsed {
     while !rest.is_empty() && !is_full(&parser) {
         let (piece, after) = rest.split_at(rest.ceil_char_boundary(PIECE_BYTES));
         parser.process(StrTendril::from_slice(piece));
-        // Nobody reads them, and there may be one for every tag.
+        // Unused, and there may be one error per tag.
         parser.tokenizer.sink.sink.errors.borrow_mut().clear();
         rest = after;
     }
@@ -55,7 +53,7 @@ fn is_full(parser: &Parser<Document>) -> bool {
     open.0.get() > MAX_OPEN
 }
 
-/// Counts the elements that the parser has open or will open again.
+/// Counts the open elements and the formatting elements to be reopened.
 struct OpenElements(Cell<usize>);
 
 impl Tracer for OpenElements {

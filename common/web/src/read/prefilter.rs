@@ -1,42 +1,36 @@
-//! Throws away, while the page is still text, what no reader needs: scripts,
-//! styles, comments, unknown attributes.
+//! Removes scripts, styles, comments and unknown attributes while the page is still text.
 //!
-//! Besides making the tree small, this is what makes the real parser safe to
-//! run on hostile markup. It compares each attribute of a tag with all the
-//! others and keeps every name it meets, so a tag with a million attributes
-//! would keep it busy for hours. What leaves here has only tags with few, known
-//! and bounded attributes, and no more of them than [`MAX_TAGS`].
+//! This keeps the tree small and makes the real parser safe on hostile markup. The parser compares each attribute of a tag
+//! with all the others and keeps every name it meets, so a tag with a million attributes would take hours. After this stage
+//! tags have few, known and short attributes, and there are at most [`MAX_TAGS`] tags.
 //!
-//! The result means the same to the parser as the original: tags are written
-//! out anew in one canonical form, regions that are not markup are dropped
-//! whole, and text is never left with a `<` in it. Where this scanner's idea of
-//! a region differs from the parser's (scripts within comments within scripts,
-//! for one), text may be lost or show up, but nothing unbounded can get through.
+//! The result means the same to the parser as the original: tags are rewritten in one form, regions that are not markup are
+//! dropped, and no stray `<` remains in text. Where this scanner and the parser disagree about a region (for example
+//! scripts within comments within scripts), text may be lost or may appear, but the limits still hold.
 
 use std::collections::BTreeMap;
 
-/// Markup kept. Pages that are longer without their scripts and styles are
-/// mostly tables of data, and the Markdown is far shorter than this anyway.
+/// Most markup kept. Longer pages are mostly tables of data, and the Markdown limit is far lower.
 const MAX_MARKUP_BYTES: usize = 2_000_000;
-/// Start and end tags kept.
+/// Most start and end tags kept.
 const MAX_TAGS: usize = 60_000;
-/// Style sheets kept, for finding out what they hide.
+/// Most style sheet text kept; it is needed to find hidden elements.
 const MAX_STYLE_BYTES: usize = 256 * 1024;
-/// JSON-LD blocks kept, and the longest one.
+/// Most JSON-LD blocks kept, and the size of the longest one.
 const MAX_LINKED_DATA: usize = 8;
 const MAX_LINKED_DATA_BYTES: usize = 64 * 1024;
-/// Kept of what is shown without scripts.
+/// Most text kept of `<noscript>` elements.
 const MAX_WITHOUT_SCRIPTS_BYTES: usize = 4 * 1024;
-/// A longer name belongs to no element there is.
+/// No element has a longer name.
 const MAX_NAME_BYTES: usize = 32;
-/// A title is cut here. A lot is done with titles.
+/// Titles are cut here, because they are processed several times.
 const MAX_TITLE_BYTES: usize = 2_000;
-/// A longer address is a data URL or worse.
+/// Longer addresses (mostly data URLs) are dropped.
 const MAX_ADDRESS_BYTES: usize = 4_096;
-/// Other values. Nobody writes longer ones by hand.
+/// Other values are cut here.
 const MAX_VALUE_BYTES: usize = 4_096;
 
-/// Attributes that something later looks at.
+/// Attributes that a later stage reads.
 const KEPT_ATTRIBUTES: [&str; 40] = [
     "alt",
     "aria-hidden",
@@ -80,26 +74,26 @@ const KEPT_ATTRIBUTES: [&str; 40] = [
     "width",
 ];
 
-/// Values that are addresses, and are dropped if too long.
+/// Attributes that hold addresses.
 const ADDRESSES: [&str; 5] = ["href", "src", "srcset", "data-src", "data-srcset"];
 
-/// Elements whose content is not markup and is dropped with it.
+/// Elements that are dropped together with their content, which is not markup.
 const DROPPED_WITH_CONTENT: [&str; 8] =
     ["script", "style", "noscript", "iframe", "noembed", "noframes", "textarea", "xmp"];
 
-/// A page without what no reader needs.
+/// A page ready for the parser.
 #[derive(Debug, Default)]
 pub(super) struct Prefiltered {
     pub(super) markup: String,
-    /// The text of the page's own style sheets.
+    /// The page's inline style sheets.
     pub(super) styles: String,
     /// The page's JSON-LD blocks.
     pub(super) linked_data: Vec<String>,
-    /// What is shown to visitors without scripts.
+    /// Content of `<noscript>` elements.
     pub(super) without_scripts: String,
-    /// It has scripts.
+    /// Whether the page has scripts.
     pub(super) scripts: bool,
-    /// The page was longer than what is kept.
+    /// Whether a limit cut the page.
     pub(super) cut: bool,
 }
 
@@ -122,8 +116,7 @@ pub(super) fn prefilter(source: &str) -> Prefiltered {
             rest = after(rest, ">");
         } else if starts_tag(rest) {
             tags += 1;
-            // A tag that never ends takes the rest of the page with it, as in a
-            // browser.
+            // As in browsers, a tag that never ends swallows the rest of the page.
             rest = match Tag::scan(rest) {
                 Some((tag, after_tag)) => prefiltered.push_tag(&tag, after_tag),
                 None => "",
@@ -139,7 +132,7 @@ pub(super) fn prefilter(source: &str) -> Prefiltered {
 }
 
 impl Prefiltered {
-    /// Text between tags, as far as there is room for it.
+    /// Appends text between tags, up to the limit.
     fn push_text(&mut self, text: &str) {
         let room = MAX_MARKUP_BYTES - self.markup.len().min(MAX_MARKUP_BYTES);
         let kept = &text[..text.floor_char_boundary(room)];
@@ -147,7 +140,7 @@ impl Prefiltered {
         self.markup.extend(kept.chars().filter(|&c| !is_control(c)));
     }
 
-    /// Writes a tag out, or takes its content away with it. Returns what follows.
+    /// Writes the tag, or drops it with its content. Returns the text that follows.
     fn push_tag<'a>(&mut self, tag: &Tag, after_tag: &'a str) -> &'a str {
         let name = tag.name.as_str();
         let special = DROPPED_WITH_CONTENT.contains(&name) || name == "title";
@@ -194,8 +187,7 @@ fn after<'a>(text: &'a str, mark: &str) -> &'a str {
     text.find(mark).map_or("", |at| &text[at + mark.len()..])
 }
 
-/// What follows the comment at the start of `text`. One that never ends takes
-/// the rest of the page with it, as in a browser.
+/// The text after the comment at the start of `text`. As in browsers, a comment that never ends swallows the rest.
 fn after_comment(text: &str) -> &str {
     let inside = &text[4..];
     for empty in [">", "->"] {
@@ -214,7 +206,7 @@ fn after_comment(text: &str) -> &str {
     ""
 }
 
-/// Splits at the end tag that closes an element without markup inside.
+/// Splits at the end tag of an element whose content is not markup.
 fn split_at_end_tag<'a>(text: &'a str, name: &str) -> (&'a str, &'a str) {
     let mut from = 0;
     while let Some(at) = text[from..].find("</") {
@@ -238,13 +230,12 @@ struct Tag {
     attributes: BTreeMap<&'static str, String>,
     /// Ends in `/>`, which closes elements of SVG and MathML.
     is_self_closing: bool,
-    /// A value that decides about hiding was too long to be kept whole.
+    /// A `style`, `class` or `id` was too long to be kept, so the element is treated as hidden.
     is_suspicious: bool,
 }
 
 impl Tag {
-    /// The tag at the start of `text`, which must start with one, and what
-    /// follows it. `None` if it never ends.
+    /// Reads the tag at the start of `text`; returns it and the text that follows. `None` if the tag never ends.
     fn scan(text: &str) -> Option<(Self, &str)> {
         let start = text.strip_prefix('<')?;
         let inside = start.strip_prefix('/').unwrap_or(start);
@@ -269,7 +260,7 @@ impl Tag {
                 return Some(rest);
             }
             let first = start.chars().next()?;
-            // An equals sign at the start belongs to the name.
+            // As in browsers, a leading `=` belongs to the name.
             let name_end = start[first.len_utf8()..]
                 .find(|c: char| ends_name(c) || c == '=')
                 .map_or(start.len(), |at| first.len_utf8() + at);
@@ -279,7 +270,7 @@ impl Tag {
         }
     }
 
-    /// Keeps a known attribute; of several with one name, the first.
+    /// Keeps a known attribute; the first of equal names counts.
     fn keep_attribute(&mut self, name: &str, value: &str) {
         let known = KEPT_ATTRIBUTES.iter().find(|known| known.eq_ignore_ascii_case(name));
         let Some(&name) = known else {
@@ -289,7 +280,7 @@ impl Tag {
         if self.is_end || (is_address && value.len() > MAX_ADDRESS_BYTES) {
             return;
         }
-        // Whoever buries `display:none` under kilobytes of style means to.
+        // An extremely long value may hide `display:none` beyond the limit.
         if value.len() > MAX_VALUE_BYTES && matches!(name, "style" | "class" | "id") {
             self.is_suspicious = true;
         }
@@ -335,8 +326,7 @@ fn ends_name(c: char) -> bool {
     c.is_ascii_whitespace() || matches!(c, '/' | '>')
 }
 
-/// The element's name in lower case. Names that no element has become `span`,
-/// which the parser treats the same.
+/// The element's name in lower case. An impossible name becomes `span`, which the parser treats alike.
 fn element_name(name: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':' | '.');
     if name.len() > MAX_NAME_BYTES || !name.chars().all(plain) {
@@ -345,8 +335,7 @@ fn element_name(name: &str) -> String {
     name.to_ascii_lowercase()
 }
 
-/// The value after an attribute's name, empty if there is none, and what
-/// follows it.
+/// The attribute's value (empty if it has none), and the text that follows.
 fn scan_value(text: &str) -> (&str, &str) {
     let is_space = |c: char| c.is_ascii_whitespace();
     let trimmed = text.trim_start_matches(is_space);
@@ -395,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_reader_needs_goes() {
+    fn comments_scripts_and_declarations_are_dropped() {
         for source in [
             "a<!-- <p>comment</p> -->b",
             "a<!-->b",
@@ -440,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_bounded() {
+    fn output_never_exceeds_the_limits() {
         let many_attributes: String = (0..200_000).map(|n| format!(" a{n}=1 id={n}")).collect();
         assert_eq!(markup(&format!("<p{many_attributes}>x")), "<p id=\"0\">x");
         let long = "y".repeat(100_000);

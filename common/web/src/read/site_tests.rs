@@ -1,4 +1,4 @@
-//! The pages of the invented sites: what has to be read of them, and what must not.
+//! Reads the pages of the invented test sites: what must be found in them, and what must not.
 
 use std::collections::BTreeMap;
 
@@ -23,8 +23,8 @@ fn read(page: &SitePage) -> ReadResult {
 }
 
 #[test]
-fn pages_are_read_well() {
-    // By kind: the sums of F1 and of boilerplate kept, and how many pages.
+fn main_text_is_kept_and_boilerplate_dropped() {
+    // By kind: the sum of F1, the sum of boilerplate kept, and the number of pages.
     let mut kinds: BTreeMap<PageKind, (f64, f64, usize)> = BTreeMap::new();
     let mut poor = Vec::new();
     let readable = sites::pages().iter().filter(|page| !page.truth.main_text.is_empty() && page.kind != PageKind::Feed);
@@ -71,7 +71,7 @@ fn pages_are_read_well() {
 }
 
 #[test]
-fn hidden_text_is_gone_and_honest_text_stays() {
+fn hidden_text_is_removed_and_visible_text_kept() {
     for page in sites::pages().iter().filter(|page| page.kind == PageKind::Hostile) {
         let result = read(page);
         for text in &page.truth.main_text {
@@ -85,7 +85,7 @@ fn hidden_text_is_gone_and_honest_text_stays() {
 }
 
 #[test]
-fn what_pages_say_of_themselves() {
+fn metadata_matches_the_truth_of_the_sites() {
     for page in sites::pages() {
         let result = read(page);
         assert_eq!(result.indexable, !page.truth.noindex, "{}", page.url());

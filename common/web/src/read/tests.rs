@@ -1,5 +1,4 @@
-//! Whole pages through [`read_page`]: realistic ones for what is kept and left
-//! out, hostile ones for surviving them.
+//! Whole pages through [`read_page`]: realistic pages check what is kept, hostile pages check the limits.
 
 use std::time::{Duration, Instant};
 
@@ -223,7 +222,7 @@ fn a_page_in_persian_keeps_its_joiners() {
 }
 
 #[test]
-fn hidden_text_does_not_get_through() {
+fn hidden_text_is_left_out() {
     let result = fixture!("hidden.html");
     assert_has(
         &result,
@@ -363,7 +362,7 @@ async fn from_the_server_to_markdown() {
     assert!(result.url.starts_with("http://127.0.0.1:") && result.url.ends_with("/dir/page"));
     assert_has(&result, &["# Why tide mills came back", "| Insurance | 1,900 |", "/img/mill.jpg)"]);
 
-    // The server names a charset, and it is not the page's.
+    // The header's charset differs from the page's.
     let wrong = with_head("text/html; charset=utf-8", include_bytes!("fixtures/japanese.sjis.html"));
     assert_has(&fetch_and_read(wrong).await.unwrap(), &["朝六時、局長の田中さんは"]);
 
@@ -490,13 +489,13 @@ fn hostile_pages() -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn hostile_pages_are_survived_in_bounded_time() {
-    // Optimised, the slowest of these takes under half a second. The limits
-    // leave room for a busy machine and an unoptimised build.
+fn hostile_pages_are_read_in_bounded_time() {
+    // In an optimised build the slowest takes under half a second. The limits leave room for a busy machine or an
+    // unoptimised build.
     let limit = Duration::from_secs(if cfg!(debug_assertions) { 20 } else { 3 });
     for (name, html) in hostile_pages() {
         let page = page("text/html; charset=utf-8", html.as_bytes());
-        // The stack that a runtime's worker thread has.
+        // The stack size of a runtime's worker thread.
         let reader = std::thread::Builder::new().stack_size(2 << 20);
         let started = Instant::now();
         let reader = reader.spawn(move || read_page(&page, &ReadOptions::default()).unwrap());
@@ -509,7 +508,7 @@ fn hostile_pages_are_survived_in_bounded_time() {
 }
 
 #[test]
-fn hostile_text_is_survived_too() {
+fn hostile_text_does_not_panic() {
     for content_type in ["text/plain", "application/json", "application/xml", "text/markdown"] {
         for unit in ["`", "```\n", "\n", "字", "\u{200b}", "x"] {
             let body = unit.repeat(5_000_000 / unit.len());
@@ -520,7 +519,7 @@ fn hostile_text_is_survived_too() {
 }
 
 #[test]
-fn what_is_struck_out_or_raised_is_not_read_as_something_else() {
+fn deleted_text_is_dropped_and_exponents_are_kept() {
     let result = read(
         "text/html",
         b"<article><h1>Dam</h1><p>The dam holds 10<sup>6</sup> litres of water in the quarry, by E=mc<sup>2</sup>. She was \

@@ -1,11 +1,9 @@
-//! Finished text: invisible characters out, blank lines evened, cut to length.
+//! Final treatment of text: removes invisible characters and extra blank lines, escapes, cuts to length.
 
-/// `text` without characters that show nothing, or that change how their
-/// neighbours show: zero-width and bidirectional controls, tag characters,
-/// variation selector sequences that can spell out bytes, other controls.
+/// `text` without characters that are invisible or change how others are shown: zero-width and bidirectional controls, tag
+/// characters, runs of variation selectors (they can encode bytes), other controls.
 ///
-/// The two joiners stay between letters of scripts that are written with them,
-/// and between emoji.
+/// Zero-width joiners and non-joiners are kept between letters of scripts that need them, and between emoji.
 pub(super) fn visible(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();
@@ -49,8 +47,8 @@ pub(super) fn line(text: &str, max_chars: usize) -> String {
     line
 }
 
-/// Plain text as Markdown that shows as it: nothing in it is markup, of Markdown or of HTML. For what does not begin a line,
-/// with the same characters that the writer of whole pages escapes.
+/// Escapes plain text for Markdown, so that nothing in it is Markdown or HTML markup. Not for the start of a line. Escapes
+/// the same characters as the Markdown writer.
 pub(super) fn literal(text: &str) -> String {
     let mut literal = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -62,8 +60,8 @@ pub(super) fn literal(text: &str) -> String {
     literal
 }
 
-/// Whether a joiner next to this character can have a meaning: not in Latin,
-/// Greek or Cyrillic, not in punctuation.
+/// Whether a joiner next to this character can have a meaning. False for Latin, Greek and Cyrillic letters and for
+/// punctuation.
 fn takes_joiner(c: char) -> bool {
     c >= '\u{590}' && !is_invisible(c) && !matches!(c, '\u{2000}'..='\u{206f}') || c == '\u{fe0f}'
 }
@@ -81,7 +79,7 @@ fn is_invisible(c: char) -> bool {
     }
 }
 
-/// Text that is data rather than prose, as a fenced block.
+/// The text as a fenced block, for data such as JSON.
 pub(super) fn fenced(text: &str, language: &str) -> String {
     let text = visible(text);
     let longest_run = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
@@ -89,7 +87,7 @@ pub(super) fn fenced(text: &str, language: &str) -> String {
     format!("{fence}{language}\n{}\n{fence}", text.trim())
 }
 
-/// Evens out blank lines, except inside fenced blocks.
+/// Collapses blank lines, except in fenced blocks.
 pub(super) fn tidy(markdown: &str) -> String {
     let mut tidy = String::with_capacity(markdown.len());
     let mut fence = Fence::default();
@@ -112,9 +110,8 @@ pub(super) fn tidy(markdown: &str) -> String {
     tidy
 }
 
-/// Cuts to at most `max_bytes`: before the last paragraph that does not fit, or
-/// the last line, or the last word, whichever loses little. A fenced block that
-/// is cut open is closed again. Tells whether it cut.
+/// Cuts to at most `max_bytes`, at a paragraph, line or word if that loses little. Closes a fenced block that was cut open.
+/// Returns whether it cut.
 pub(super) fn cut(mut markdown: String, max_bytes: usize) -> (String, bool) {
     if markdown.len() <= max_bytes {
         return (markdown, false);
@@ -123,7 +120,7 @@ pub(super) fn cut(mut markdown: String, max_bytes: usize) -> (String, bool) {
     if let Some(closing) = open_fence(&markdown) {
         let room = max_bytes.saturating_sub(closing.len() + 1);
         markdown.truncate(cutting_point(&markdown, room));
-        // The shorter text may have lost the fence as well.
+        // The shorter text may no longer contain the fence.
         if let Some(closing) = open_fence(&markdown) {
             markdown.push('\n');
             markdown.push_str(&closing);
@@ -137,7 +134,7 @@ fn cutting_point(markdown: &str, max_bytes: usize) -> usize {
     if window.len() == markdown.len() {
         return window.len();
     }
-    // Whole blocks if that costs at most a quarter, whole lines or words if half.
+    // Cut at a paragraph if that loses at most a quarter, at a line or word if at most half.
     let boundaries = [("\n\n", 3, 4), ("\n", 1, 2), (" ", 1, 2)];
     let fitting = boundaries.iter().find_map(|&(boundary, part, whole)| {
         let at = window.rfind(boundary)?;
@@ -146,7 +143,7 @@ fn cutting_point(markdown: &str, max_bytes: usize) -> usize {
     window[..fitting.unwrap_or(window.len())].trim_end().len()
 }
 
-/// The line that would close the fenced block the text ends in.
+/// The closing fence, if the text ends inside a fenced block.
 fn open_fence(markdown: &str) -> Option<String> {
     let mut fence = Fence::default();
     for line in markdown.lines() {
@@ -158,10 +155,10 @@ fn open_fence(markdown: &str) -> Option<String> {
     })
 }
 
-/// Follows fenced code blocks through the lines of a text.
+/// Tracks fenced code blocks line by line.
 #[derive(Default)]
 struct Fence {
-    /// Backticks of the open fence; none open if zero.
+    /// Backticks of the open fence; 0 if none is open.
     length: usize,
     indent: usize,
 }
@@ -172,7 +169,7 @@ impl Fence {
     }
 
     fn pass(&mut self, line: &str) {
-        // A list item's first block shares the line with the item's mark.
+        // The fence may follow a list mark or `>` on the same line.
         let bare = line.trim_start_matches([' ', '-', '>']);
         let run = bare.len() - bare.trim_start_matches('`').len();
         if run < 3 {
@@ -194,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn invisible_characters_go() {
+    fn invisible_characters_are_removed() {
         for (text, kept) in [
             ("plain text\n\ttab", "plain text\n\ttab"),
             ("zero\u{200b}width\u{2060}\u{feff}\u{ad}", "zerowidth"),
@@ -249,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn long_text_is_cut_where_it_hurts_least() {
+    fn long_text_is_cut_at_the_best_boundary() {
         let cut_to = |text: &str, max| {
             let (cut, was_cut) = cut(text.to_owned(), max);
             assert!(was_cut && cut.len() <= max);

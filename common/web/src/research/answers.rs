@@ -1,25 +1,25 @@
-//! What kind of answer a question wants, and whether a sentence has one: a number of the right measure, a time, a place, a
-//! name, a reason. Told by words and forms, in the languages that pages are matched in.
+//! The kind of answer a question wants (a number of some measure, a time, a place, a name, a reason), and whether a
+//! sentence has one. Recognised by words and forms, in the supported languages.
 
 use super::plan::Question;
 use super::text::Sentence;
 use super::words;
 
-/// What kind of answer a question wants, as far as its words say.
+/// The kind of answer a question wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wants {
     Anything,
-    /// A number; of one of these measures, if any are named.
+    /// A number, in one of these measures unless the list is empty.
     Number(&'static [Measure]),
     Time,
     Place,
     Reason,
     Name,
-    /// What a bare subject is looked at for.
+    /// One side of a subject.
     Side(Side),
 }
 
-/// A side from which a bare subject is looked at.
+/// A side of a subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     History,
@@ -28,14 +28,14 @@ pub enum Side {
     Risks,
 }
 
-/// What is measured.
+/// A quantity that can be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
     Length,
     Duration,
     Weight,
     Money,
-    /// Of a surface, a body, or data.
+    /// Area, volume or amount of data.
     Size,
     Power,
     Speed,
@@ -45,7 +45,7 @@ pub enum Measure {
 
 use Measure::{Duration, Length, Money, Power, Share, Size, Speed, Warmth, Weight};
 
-/// Words after "how" (and "wie"), or for the thing itself, and what they measure.
+/// Words after "how" (or "wie"), and names of quantities, with their measures.
 const MEASURED: [(&str, &[Measure]); 14] = [
     ("high tall wide deep thick far height width depth thickness distance hoch breit tief dick weit", &[Length]),
     ("long length lang", &[Length, Duration]),
@@ -63,7 +63,7 @@ const MEASURED: [(&str, &[Measure]); 14] = [
     ("much viel cuanto", &[]),
 ];
 
-/// The words for units, one line for each measure.
+/// Units of each measure.
 const UNITS: [(Measure, &str); 9] = [
     (
         Length,
@@ -85,7 +85,7 @@ const UNITS: [(Measure, &str); 9] = [
     (Share, "percent third quarter half fifth tenth prozent"),
 ];
 
-/// Words that say that something is a time, beside numbers.
+/// Words that name a time.
 const TIMES: &str = "january february march april may june july august september october november december monday tuesday \
     wednesday thursday friday saturday sunday spring summer autumn winter daily weekly morning afternoon evening night noon \
     midnight today tomorrow januar \
@@ -94,7 +94,7 @@ const NUMBERS: &str = "two three four five six seven eight nine ten eleven twelv
     eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion dozen half \
     single zwei drei vier funf sechs sieben acht neun zehn elf zwolf hundert tausend deux trois quatre cinq dix cent mille dos \
     tres cuatro cinco diez cien mil";
-/// Words before a place.
+/// Prepositions of place.
 const PLACES: &str = "in at on near above below under behind beside inside within between off opposite am an auf bei neben uber \
     unter hinter im dans sur pres sous en sobre cerca";
 const REASONS: &str = "because due owing reason cause caused causes therefore thus hence prevent avoid weil denn wegen deshalb \
@@ -104,7 +104,7 @@ const WORKING: &str = "consist convert mechan principl process powered driven de
 const RISKS: &str = "risk danger critic problem complain against delay fail failure concern fear warn wrong error damag refus reject \
     oppos hazard harm accident injur lawsuit";
 
-/// What the question wants, and those of its words that say so, which an answer need not repeat.
+/// The kind of answer wanted, and the question's words that say so, which an answer need not repeat.
 pub fn wanted(text: &str) -> (Wants, Vec<String>) {
     let words = words::words(text);
     let first = words.first().map_or("", String::as_str);
@@ -160,7 +160,7 @@ pub fn wanted(text: &str) -> (Wants, Vec<String>) {
 }
 
 impl Wants {
-    /// Whether a sentence has what is wanted, beyond what the question says itself.
+    /// Whether a sentence has the wanted kind of answer, apart from what the question itself says.
     pub fn met_by(self, sentence: &Sentence, question: &Question) -> bool {
         let text = sentence.text.as_str();
         match self {
@@ -177,13 +177,12 @@ impl Wants {
         }
     }
 
-    /// Whether a sentence may be the answer that has no word of the question itself, under the right heading: it is told by
-    /// what it has.
+    /// Whether a sentence under the right heading may answer without any word of the question itself.
     pub fn may_stand_alone(self) -> bool {
         !matches!(self, Wants::Anything | Wants::Side(Side::Working | Side::Risks))
     }
 
-    /// Whether a text has a number of the measure that is wanted: what it weighs need not be called its weight.
+    /// Whether a text has a number in a wanted measure: "118 kg" is a weight without the word "weight".
     pub fn is_measured_in(self, text: &str) -> bool {
         match self {
             Wants::Number([]) => text.contains(|letter: char| letter.is_ascii_digit()) || says_one_of(text, NUMBERS),
@@ -193,7 +192,7 @@ impl Wants {
     }
 }
 
-/// A number with a unit of this measure behind it, or a sign of money before.
+/// Whether the text has a number with a unit of this measure, or its sign (€, %, °).
 fn has_unit(text: &str, measure: Measure) -> bool {
     let signs: &[char] = match measure {
         Money => &['€', '$', '£', '¥'],
@@ -225,7 +224,7 @@ fn has_new_number(text: &str, question: &Question) -> bool {
     words::words(text).iter().any(|word| is_number(word) && !question.terms.contains(word))
 }
 
-/// A year, a time of the clock, a date with its month, or a time in words; not of the question's own.
+/// A year, a clock time, a month or another word of time that is not in the question.
 fn has_time(text: &str, question: &Question) -> bool {
     let has_clock = text
         .as_bytes()
@@ -237,20 +236,20 @@ fn has_time(text: &str, question: &Question) -> bool {
     has_clock || has_year(&new) || says_one_of(&new, TIMES) || has_unit(&new, Duration)
 }
 
-/// A word for a place with the place behind it, and not a number.
+/// A preposition of place, not followed by a number.
 fn has_place(text: &str) -> bool {
     let words = words::words(text);
     let is_before = |word: &str| PLACES.split_whitespace().any(|known| known == word);
     words.windows(2).any(|pair| is_before(&pair[0]) && !pair[1].starts_with(|letter: char| letter.is_ascii_digit()))
 }
 
-/// By what something works: `by a checksum`, and not `by Ada Stone`.
+/// A means: `by a checksum`, but not `by Ada Stone`.
 fn has_means(text: &str) -> bool {
     let follows = |word: &str| matches!(word, "a" | "an" | "the" | "means" | "using");
     words::words(text).windows(2).any(|pair| pair[0] == "by" && follows(&pair[1]))
 }
 
-/// A year of our own calendar that may be history.
+/// A year from 1000 to 2099.
 fn has_year(text: &str) -> bool {
     words::words(text)
         .iter()
@@ -264,15 +263,15 @@ fn says_one_of(text: &str, known: &str) -> bool {
     })
 }
 
-/// Whether one of the words begins with one of these.
+/// Whether one of the words begins with one of these stems.
 fn says_stem(text: &str, stems: &str) -> bool {
     let begins =
         |word: &String| stems.split_whitespace().any(|stem| word == stem || stem.len() > 3 && word.starts_with(stem));
     words::words(text).iter().any(begins)
 }
 
-/// A word with a capital that neither the question has nor what the sentence stands under; one at the start of a sentence
-/// counts only where it stands alone.
+/// Whether the sentence has a capitalised word that is neither in the question nor in its context. The first word counts
+/// only if it is the only one.
 fn has_new_name(sentence: &Sentence, question: &Question) -> bool {
     let said: Vec<&str> = sentence.text.split_whitespace().collect();
     let is_known =
@@ -290,7 +289,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_of_the_kind_that_is_wanted() {
+    fn answers_have_the_wanted_kind() {
         let met = |question: &str, text: &str| {
             let (question, read) = (Question::new(question), text::read(text, ""));
             question.wants.met_by(&read.sentences[0], &question)
@@ -307,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_measure_is_known_by_its_units() {
+    fn measures_are_recognised_by_their_units() {
         let measured = |question: &str, text: &str| Question::new(question).wants.is_measured_in(text);
         for (question, text) in [
             ("How heavy is the bell?", "It weighs 118 kilograms."),

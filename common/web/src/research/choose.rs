@@ -1,10 +1,10 @@
-//! Which sentences of the pages answer a question, if any do.
+//! Chooses the sentences that answer a question.
 //!
-//! A sentence counts if it and what it stands under (title, headings, the sentence before) are about what the question
-//! names and have most of what it asks, rare words counting more than frequent ones, and if it has what the question wants:
-//! a number of the right measure, a time, a name. What stands elsewhere on the page does not count. A word of the question
-//! that stands in no page at all counts most, so that what nobody writes about is not found. Of those that count the best are taken, each of which says something that those
-//! before it do not (MMR).
+//! A sentence answers if three things hold. The question's names occur in it or in its context (title, headings, the
+//! sentence before). So do most of the question's other words, weighted by rarity; the rest of the page does not count. And
+//! it has the kind of answer that is wanted: a number of the right measure, a time, a name. A word that occurs on no page
+//! weighs most, so a question that no page covers finds nothing. The best answers are taken, each different enough from the
+//! ones before it (MMR).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,42 +14,42 @@ use super::plan::Question;
 use super::text::Sentence;
 use super::{Claim, Findings, Page, claims, near, words};
 
-// What decides whether a sentence answers, found by trying on questions about the test sites that no test measures by
-// (docs/RESEARCH.md): with these most is answered while little is told to questions without an answer.
-/// What a word counts that stands around the sentence instead of in it.
+// These constants were tuned on trial questions about the test sites that no test uses (docs/RESEARCH.md): most questions
+// are answered, and few that have no answer.
+/// Factor for a word in the context instead of the sentence.
 const AROUND: f64 = 0.75;
-/// What a word counts that says nearly the same.
+/// Factor for a word with nearly the same meaning.
 const NEAR: f64 = 0.6;
-/// What a word weighs that asks little by itself, beside one that does.
+/// Factor for the weight of a light word (see `LIGHT_WORDS`).
 const LIGHT: f64 = 0.3;
-/// The share of the question's names, and of the rest of it, by the weight of the words, that an answer must have.
+/// Least weighted share of the question's names, and of its other words, that an answer must have.
 const MIN_NAMED: f64 = 0.6;
 const MIN_ASKED: f64 = 0.65;
-/// What having the kind of answer that is wanted, and saying it as prose, is worth beside being about the whole question.
+/// Bonus for having the wanted kind of answer, and for being prose, where 1 is the whole question.
 const IS_WANTED: f64 = 0.15;
 const IS_PROSE: f64 = 0.05;
-/// What each word of the question is worth that the sentence has itself.
+/// Bonus for the share of the question's words that are in the sentence itself.
 const IS_OWN: f64 = 0.5;
-/// The share of the question that a sentence has itself, if it is told without a name or a reason that can be seen.
+/// With this share of the question in the sentence itself, a name or reason need not be recognised in it.
 const ALL_OWN: f64 = 0.95;
-/// The share of the best sentence's worth that the others of its section must have.
+/// Least score of an answer, as a share of the best answer to the same question.
 const MIN_OF_BEST: f64 = 0.75;
-/// Terms of a sentence that has none of the question's, and may still answer it under the right heading.
+/// Least terms of a sentence that has no word of the question itself but stands under the right heading.
 const MIN_TERMS: usize = 4;
-/// Terms that a sentence must have beyond those of a question that wants no number, time or name.
+/// Least new terms in the answer to a question that wants no number, time, name or the like.
 const MIN_NEW: usize = 2;
-/// Sentences about a subject as a whole, before its sides.
+/// Most sentences about a subject as a whole, before its sides.
 const OVERVIEW: usize = 2;
-/// How much being good counts against being different (MMR).
+/// Weight of the score against the difference from sentences already chosen (MMR).
 const GOOD: f64 = 0.7;
-/// Two sentences that share so much of their words say the same.
+/// Two sentences that share this much of their words count as the same.
 const SAME: f64 = 0.6;
 
-/// Verbs and nouns with which much is asked and little said.
+/// Verbs and nouns that are frequent in questions but say little.
 const LIGHT_WORDS: &str = "go come part happen occur put look become seem turn set kind sort way thing lot number amount exist \
     call name like want become work made";
 
-/// How rare words are in what was read.
+/// Inverse document frequency of words in the sentences that were read.
 pub struct Rarity {
     sentences: f64,
     with: HashMap<String, f64>,
@@ -77,29 +77,30 @@ impl Rarity {
     }
 }
 
-/// A sentence and how well it answers.
+/// A sentence with its score for a question.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scored<'a> {
     pub page: usize,
     pub at: usize,
     sentence: &'a Sentence,
-    /// Whether it is told as an answer.
+    /// Whether it may be used as an answer.
     answers: bool,
     score: f64,
 }
 
-/// The findings for all questions, `most` sentences to each. A sentence is told once, to the question that it answers best.
+/// The findings for all questions, at most `most` sentences each. A sentence that answers several questions is listed under
+/// the one where it ranks highest.
 pub fn extract(questions: &[Question], pages: &[Page], most: usize) -> Findings {
     let rarity = Rarity::of(pages);
     let mut findings = Findings::default();
-    // How far down among the answers to its question each one stands.
+    // For each claim, its rank among the answers to its question.
     let mut ranks: Vec<usize> = Vec::new();
     let has_sides = questions.iter().any(Question::is_side);
     for (number, question) in questions.iter().enumerate() {
         let mut answers = scored(question, pages, &rarity);
         answers.retain(|scored| scored.answers);
         if has_sides {
-            // Of a subject each side has sentences of its own, and the whole has a few before them.
+            // The sides of a subject do not repeat sentences of its overview or of each other.
             answers.retain(|scored| findings.claims.iter().all(|claim: &Claim| claim.quote != scored.sentence.text));
         }
         let most = if has_sides && !question.is_side() { most.min(OVERVIEW) } else { most };
@@ -126,15 +127,15 @@ pub fn extract(questions: &[Question], pages: &[Page], most: usize) -> Findings 
     findings
 }
 
-/// Sentences that have anything to do with the question, best first.
+/// All sentences related to the question, best first.
 pub(super) fn scored<'a>(question: &'a Question, pages: &'a [Page], rarity: &Rarity) -> Vec<Scored<'a>> {
     let weights: Vec<(&String, f64)> = question.terms.iter().map(|term| (term, rarity.weight(term))).collect();
-    // Of something that is not said any number would be the measure.
+    // Without a subject, any number would match the measure.
     let has_subject = question.terms.iter().any(|term| !question.measured.contains(term));
     let mut near = Near::default();
     let mut all = Vec::new();
     for (page, sentences) in pages.iter().map(|page| &page.text.sentences).enumerate() {
-        // What the section has of the question's words, which its sentences share.
+        // The question's words in the current section, computed once per section.
         let mut section: Option<&Arc<Vec<String>>> = None;
         let mut under: Vec<f64> = Vec::new();
         for (at, sentence) in sentences.iter().enumerate() {
@@ -160,23 +161,23 @@ pub(super) fn scored<'a>(question: &'a Question, pages: &'a [Page], rarity: &Rar
                     let around = near.seen(term, &sentence.before, is_name).max(under[number]) * AROUND;
                     around.max(if is_name { 0.0 } else { near.seen(term, &sentence.terms, is_name) })
                 };
-                // What is measured has to be told as such, or in its units.
+                // The measure must be named or its units used.
                 is_about_it &= !is_measure || seen > 0.0;
                 own.add(*weight, f64::from(u8::from(is_own)));
                 if is_name { &mut named } else { &mut asked }.add(*weight, seen);
             }
             let whole = named.and(&asked);
-            // A number or a name under the right heading may be the whole answer; other sentences have to say something
-            // of the question themselves.
+            // A number or name under the right heading may be the whole answer. Any other sentence must have a word of the
+            // question itself.
             let is_told = sentence.is_prose && sentence.terms.len() >= MIN_TERMS;
             let says = own.had > 0.0 || question.wants.may_stand_alone() && whole.had > 0.0 && is_told;
             if !says {
                 continue;
             }
             let is_wanted = question.wants.met_by(sentence, question);
-            // Whoever says everything that is asked may name by what it is what has no name.
+            // A sentence with every query term may describe rather than name.
             let may_answer = is_wanted || matches!(question.wants, Wants::Name | Wants::Reason) && own.of() >= ALL_OWN;
-            // What only says the question again answers nothing.
+            // A sentence that only repeats the question is not an answer.
             let is_new = |term: &&String| !question.terms.contains(*term);
             let says_more = question.wants != Wants::Anything
                 || sentence.terms.iter().filter(is_new).take(MIN_NEW).count() == MIN_NEW;
@@ -189,14 +190,14 @@ pub(super) fn scored<'a>(question: &'a Question, pages: &'a [Page], rarity: &Rar
             all.push(Scored { page, at, sentence, answers, score });
         }
     }
-    // Of equals the first of the first page, which the search liked best.
+    // Equal scores: pages are in search order, so the first page wins, then the first sentence.
     all.sort_by(|one, other| {
         other.score.total_cmp(&one.score).then(one.page.cmp(&other.page)).then(one.at.cmp(&other.at))
     });
     all
 }
 
-/// How much of something a sentence has.
+/// A weighted share.
 #[derive(Clone, Copy, Debug, Default)]
 struct Share {
     had: f64,
@@ -213,19 +214,19 @@ impl Share {
         Share { had: self.had + other.had, all: self.all + other.all }
     }
 
-    /// 0 to 1. All of nothing is all.
+    /// From 0 to 1; the share of nothing is 1.
     fn of(&self) -> f64 {
         if self.all > 0.0 { self.had / self.all } else { 1.0 }
     }
 }
 
-/// Which words of a question are near which words of pages: each pair is compared once.
+/// Caches whether a question's word and a page's word are near.
 #[derive(Default)]
 struct Near<'a>(HashMap<(&'a str, &'a str), bool>);
 
 impl<'a> Near<'a> {
-    /// What a word of the question counts that stands in these: 1, or less if only another says nearly the same. Names
-    /// have none that do.
+    /// Factor for a question's word among `words`: 1 if it occurs, less if only a near word does, otherwise 0. Names have
+    /// no near words.
     fn seen(&mut self, term: &'a str, words: &'a [String], is_name: bool) -> f64 {
         if words.iter().any(|known| known == term) {
             return 1.0;
@@ -235,11 +236,11 @@ impl<'a> Near<'a> {
     }
 }
 
-/// The best, one by one, each as different from those before it as it is good. `answers` are best first.
+/// Chooses by score and by difference from the sentences already chosen (MMR). `answers` must be sorted best first.
 fn diverse<'a>(mut answers: Vec<Scored<'a>>, most: usize) -> Vec<Scored<'a>> {
     let best = answers.first().map_or(0.0, |scored| scored.score);
     answers.retain(|scored| scored.score >= best * MIN_OF_BEST);
-    // Comparing each with each is only worth it among the best.
+    // Comparing all pairs is quadratic.
     answers.truncate(60);
     let mut chosen: Vec<Scored<'a>> = Vec::new();
     while chosen.len() < most && !answers.is_empty() {
@@ -248,7 +249,7 @@ fn diverse<'a>(mut answers: Vec<Scored<'a>>, most: usize) -> Vec<Scored<'a>> {
         };
         let worth = |scored: &Scored<'_>| GOOD * scored.score / best - (1.0 - GOOD) * nearest(scored);
         let next = (0..answers.len()).max_by(|one, other| {
-            // The earlier one of equals, and `max_by` takes the last.
+            // Prefer the earlier of equals: `max_by` returns the last.
             worth(&answers[*one]).total_cmp(&worth(&answers[*other])).then(other.cmp(one))
         });
         let Some(next) = next else { break };
@@ -260,7 +261,7 @@ fn diverse<'a>(mut answers: Vec<Scored<'a>>, most: usize) -> Vec<Scored<'a>> {
     chosen
 }
 
-/// The share of two sentences' words that they have in common (Jaccard).
+/// Jaccard similarity of the words of two sentences.
 fn shared(one: &Sentence, other: &Sentence) -> f64 {
     if one.text == other.text {
         return 1.0;
@@ -306,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sentence_that_answers_is_quoted_and_only_once() {
+    fn the_best_answer_is_quoted_first() {
         let high = answers("How high is the Skerry lighthouse?");
         assert!(high[0].contains("31 metres"), "{high:?}");
         assert!(high.iter().all(|quote| !quote.contains("99") && !quote.contains("Ellis")), "{high:?}");
@@ -316,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_wrote_is_not_found() {
+    fn questions_without_an_answer_find_nothing() {
         for question in [
             "How many keepers work at the Skerry lighthouse?",
             "When was the Skerry lighthouse repainted?",

@@ -1,11 +1,12 @@
-//! What a model is shown of the pages: there is no room for whole ones.
+//! Selects excerpts of the pages for a model.
 
 use std::collections::HashMap;
 
 use super::choose::{Rarity, Scored, scored};
 use super::{Page, Question};
 
-/// For a model to write from: the sentences nearest to the questions with their neighbours, by page, in their order, about
+/// The sentences nearest to the questions with their neighbours, by page and in page order, about `max_chars` characters in
+/// all.
 /// `max_chars` characters in all.
 pub fn nearest(questions: &[Question], pages: &[Page], max_chars: usize) -> Vec<(usize, String)> {
     let rarity = Rarity::of(pages);
@@ -13,7 +14,7 @@ pub fn nearest(questions: &[Question], pages: &[Page], max_chars: usize) -> Vec<
     ranked.iter_mut().for_each(|ranked| ranked.reverse());
     let mut chosen: HashMap<usize, Vec<bool>> = HashMap::new();
     let mut chars = 0;
-    // Each question has its turn, so that none takes all the room.
+    // Take one sentence per question in turn, so that no question uses all the space.
     while chars < max_chars && ranked.iter().any(|ranked| !ranked.is_empty()) {
         for ranked in &mut ranked {
             let Some(scored) = ranked.pop() else { continue };
@@ -51,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_model_is_shown_the_nearest_sentences_with_their_neighbours() {
+    fn excerpts_hold_the_nearest_sentences_with_neighbours() {
         let questions = [Question::new("How high is the Skerry lighthouse?")];
         let filler = "Nothing was said of it by those who had been there. ".repeat(20);
         let text = text::read(

@@ -1,11 +1,11 @@
-//! A line of Markdown as what it shows.
+//! Removes Markdown markup from a line.
 
-/// One line without its markup: links as their words, pictures not at all.
+/// One line without markup: links become their text, images are removed.
 pub fn plain(markdown: &str) -> String {
     written(markdown, true)
 }
 
-/// Whether a line has no words but those of links: a menu, or the title of another page.
+/// Whether all words of a line are in links: a menu, or the title of another page.
 pub fn is_only_links(markdown: &str) -> bool {
     let has_words = |text: &str| text.chars().any(char::is_alphanumeric);
     has_words(&plain(markdown)) && !has_words(&written(markdown, false))
@@ -40,7 +40,7 @@ fn written(markdown: &str, with_links: bool) -> String {
             '*' | '`' => rest = after,
             '~' if after.starts_with('~') => rest = &after[1..],
             '_' => {
-                // Within a word it belongs to it.
+                // An underscore within a word is kept.
                 let inside = plain.ends_with(char::is_alphanumeric) && after.starts_with(char::is_alphanumeric);
                 if inside {
                     plain.push('_');
@@ -56,7 +56,7 @@ fn written(markdown: &str, with_links: bool) -> String {
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The words of a link that begins here, and what comes after it.
+/// The text of the link that begins here, and the rest of the line.
 fn link(text: &str) -> Option<(&str, &str)> {
     let close = closing(text, b'[', b']')?;
     let target = &text[close + 1..];
@@ -70,8 +70,8 @@ fn link(text: &str) -> Option<(&str, &str)> {
     Some((&text[1..close], &target[end + 1..]))
 }
 
-/// Where the bracket that opens the text is closed. Not further than a link reaches, so that many that are never closed
-/// cost little.
+/// The position of the bracket that closes the first one. Searches a limited distance, so that many unclosed brackets cost
+/// little.
 fn closing(text: &str, open: u8, close: u8) -> Option<usize> {
     let mut depth = 0;
     let mut escaped = false;
@@ -92,7 +92,7 @@ fn closing(text: &str, open: u8, close: u8) -> Option<usize> {
     None
 }
 
-/// What comes after an address in angle brackets.
+/// The text after an address in angle brackets.
 fn address(after: &str) -> Option<&str> {
     let (inner, rest) = after.split_once('>')?;
     let is_address = inner.starts_with("http") || inner.starts_with("mailto:");
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn markup_is_left_out() {
+    fn markup_is_removed() {
         assert_eq!(
             plain(
                 "**The** [tall *light*](http://x.example/a_(b) \"t\") ![pic](y.png)is `31 m` snake_case \\*high\\* <https://z.example>"

@@ -1,18 +1,18 @@
-//! Research: questions, pages, and what the pages say to the questions, in the pages' own words. Pure: no network, no clock.
+//! Research: splits a topic into questions and answers them with quotations from pages. Pure: no network, no clock.
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`plan`], [`answers`] | a topic as questions, and what kind of answer each wants |
-//! | [`text`], [`markup`], [`sentences`] | a page as sentences that can be quoted |
-//! | [`statement`] | which of them state something |
-//! | [`words`], [`near`] | texts as the words they are compared by, and words that say nearly the same |
-//! | [`choose`] | which sentences answer which question, if any do |
-//! | [`claims`] | statements with their quotations, and the checks of both |
-//! | [`excerpts`], [`writer`] | the same by a language model: what it is told, and what is believed of its answer |
-//! | [`report`] | statements as a report |
+//! | [`plan`], [`answers`] | splits a topic into questions, and finds the kind of answer each wants |
+//! | [`text`], [`markup`], [`sentences`] | splits a page into sentences that can be quoted |
+//! | [`statement`] | tells which sentences state something |
+//! | [`words`], [`near`] | words in a form that can be compared, and words with nearly the same meaning |
+//! | [`choose`] | chooses the sentences that answer a question |
+//! | [`claims`] | statements with their quotations, and how both are checked |
+//! | [`excerpts`], [`writer`] | the same with a language model: its prompts, and how its answers are checked |
+//! | [`report`] | writes the report |
 //!
-//! What always holds: a statement has a quotation, the quotation stands in the text of the page it names, and a question
-//! to which nothing was found is listed as such. Whoever wrote the statement, it is checked here, after it was written.
+//! Invariants: every statement has a quotation, the quotation occurs in the text of the page it names, and questions
+//! without an answer are listed. A model's statements pass the same checks after they were written.
 
 pub mod answers;
 pub mod choose;
@@ -34,36 +34,34 @@ mod tests;
 pub use claims::Claim;
 pub use plan::Question;
 
-/// A page that was read.
 #[derive(Clone, Debug)]
 pub struct Page {
-    /// Where it was found in the end.
+    /// The final address, after redirects.
     pub url: String,
     pub title: String,
     pub published_at: Option<String>,
     pub text: text::Text,
 }
 
-/// What the pages say.
+/// The statements found in the pages.
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
     pub claims: Vec<Claim>,
-    /// Statements that their quotations do not support, or whose quotations stand nowhere: left out.
+    /// Statements left out because their quotation does not support them or does not occur in the page.
     pub dropped: usize,
 }
 
 impl Findings {
-    /// Whether anything was found to this question.
     pub fn answers(&self, question: usize) -> bool {
         self.claims.iter().any(|claim| claim.answers(question))
     }
 
-    /// The questions to which nothing was found, by their numbers.
+    /// The numbers of the questions without an answer.
     pub fn unanswered(&self, questions: usize) -> Vec<usize> {
         (0..questions).filter(|question| !self.answers(*question)).collect()
     }
 
-    /// Adds what others found to these questions, and nothing of it that is told already.
+    /// Adds the claims of `quoted` that answer these questions. A claim that is already here is not repeated.
     pub fn add_quoted(&mut self, quoted: Findings, questions: &[usize]) {
         for mut claim in quoted.claims {
             let all = std::iter::once(claim.question).chain(claim.also.iter().copied());
@@ -79,7 +77,7 @@ impl Findings {
         self.claims.sort_by_key(|claim| claim.question);
     }
 
-    /// Leaves out every statement whose quotation does not stand in its page, whoever made it.
+    /// Drops every claim whose quotation does not occur in its page.
     pub fn check(&mut self, pages: &[Page]) {
         let before = self.claims.len();
         self.claims.retain(|claim| {

@@ -1,17 +1,17 @@
-//! Words that say nearly the same: what is asked in one word is often answered in another. They count less than the word
-//! itself, and only where it is missing.
+//! Words with nearly the same meaning: a page often answers in other words than the question. They count less than the word
+//! itself, and only if that is missing.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use super::words;
 
-/// Letters that two stems share at their beginning, and the share of the longer one that these have to be, to be of one
-/// family: `calibrate` and `calibration`, `efficient` and `efficiency`.
+/// Letters of a common prefix, and its least share of the longer stem, for two stems to be of one family: `calibrate` and
+/// `calibration`, `efficient` and `efficiency`.
 const MIN_PREFIX: usize = 5;
 const MIN_PREFIX_SHARE: f64 = 0.6;
 
-/// Relations and things that pages are asked about, and the other words for them. A word may stand in several lines.
+/// Groups of near words, one per line. A word may be in several groups.
 const NEAR: &str = "\
     run manage lead direct head chair operate own boss
     director ceo manager head chief leader president
@@ -89,7 +89,7 @@ static LINES: LazyLock<HashMap<String, HashSet<usize>>> = LazyLock::new(|| {
     lines
 });
 
-/// Whether two stems say nearly the same.
+/// Whether two stems have nearly the same meaning.
 pub fn is_near(one: &str, other: &str) -> bool {
     let of = |word: &str| LINES.get(word);
     let share = of(one).zip(of(other)).is_some_and(|(one, other)| !one.is_disjoint(other));
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_that_say_nearly_the_same() {
+    fn near_words_are_recognised() {
         let near = |one: &str, other: &str| is_near(&words::stem(one), &words::stem(other));
         for (one, other) in [
             ("runs", "managed"),

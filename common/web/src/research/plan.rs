@@ -1,37 +1,37 @@
-//! A topic as the questions it is made of, without a model: what was asked is taken apart, and a bare subject is looked at
-//! from several sides.
+//! Splits a topic into questions without a model. A topic that is not a question is treated as a subject with several
+//! sides.
 
 use base::untrusted_text::visible;
 
 use super::answers::{Side, Wants, wanted};
 use super::words;
 
-/// One of the questions a topic is made of.
+/// One question of a topic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
-    /// As the report shows it.
+    /// As shown in the report.
     pub text: String,
-    /// What is searched for.
+    /// The search query.
     pub query: String,
-    /// What an answer has to be about.
+    /// Words that an answer must be about.
     pub terms: Vec<String>,
-    /// Those of them that are names: what the question is about, more than what it asks.
+    /// The terms that are names. An answer must have most of these, too.
     pub names: Vec<String>,
     pub wants: Wants,
-    /// Those of the terms that ask for a measure, and that a number of this measure answers without them.
+    /// The terms that ask for a measure ("how heavy"). A number in its units replaces them in an answer.
     pub measured: Vec<String>,
 }
 
-/// Longest question, in characters: a topic has at most 500, and a model may write anything.
+/// Longest question, in characters. (A topic has at most 500; a model's text has no limit of its own.)
 const MAX_CHARS: usize = 500;
-/// From these sides a bare subject is looked at, the first ones first.
+/// The sides of a subject, most important first.
 const SIDES: [(&str, Wants); 4] = [
     ("history", Wants::Side(Side::History)),
     ("how it works", Wants::Side(Side::Working)),
     ("cost and figures", Wants::Side(Side::Figures)),
     ("criticism and risks", Wants::Side(Side::Risks)),
 ];
-/// Words that begin a question, in the languages that pages are matched in.
+/// Words that begin a question, in the supported languages.
 const ASKING: &str = "who whose whom what when where why how which is are was were does do did can \
     wer was wann wo warum wie welche welcher welches wieviel wohin \
     qui que quand ou pourquoi comment combien quel quelle \
@@ -42,12 +42,12 @@ impl Question {
         Question::about(text, "")
     }
 
-    /// Whether it is one of the sides from which a bare subject is looked at.
+    /// Whether it is one of the sides of a subject.
     pub fn is_side(&self) -> bool {
         matches!(self.wants, Wants::Side(_))
     }
 
-    /// A question whose subject was named before it.
+    /// A question whose subject was named in an earlier question.
     fn about(text: &str, subject: &str) -> Question {
         let text = as_sentence(&line(text));
         let query = if subject.is_empty() { text.clone() } else { format!("{subject} {text}") };
@@ -62,7 +62,7 @@ impl Question {
         Question { text, query, terms, names, wants, measured }
     }
 
-    /// A side of a subject: searched for by its name, and told by what a sentence has of it.
+    /// One side of a subject. `wants` decides which sentences belong to it.
     fn side(topic: &str, side: &str, wants: Wants) -> Question {
         let whole = Question::new(topic);
         let text = line(&format!("{topic}: {side}"));
@@ -76,7 +76,7 @@ fn once(mut terms: Vec<String>) -> Vec<String> {
     terms
 }
 
-/// The questions of a topic, `most` of them.
+/// At most `most` questions for a topic.
 pub fn plan(topic: &str, most: usize) -> Vec<Question> {
     let topic = line(topic);
     let parts = parts(&topic);
@@ -85,7 +85,7 @@ pub fn plan(topic: &str, most: usize) -> Vec<Question> {
     if asks {
         let subject = subject(&parts[0]);
         for (index, part) in parts.iter().enumerate() {
-            // What "it" is was said before.
+            // "It" refers to the subject of the first question.
             let own = Question::new(part);
             let leans = index > 0 && (leans_back(part) || own.terms.len() < 2 || own.names.is_empty());
             questions.push(Question::about(part, if leans { &subject } else { "" }));
@@ -99,7 +99,7 @@ pub fn plan(topic: &str, most: usize) -> Vec<Question> {
     questions
 }
 
-/// Whether a topic that is no question gets sides of our own: what is not found of those was not asked for.
+/// Whether the text is a question. Other topics are subjects and get the sides above.
 pub fn is_question(text: &str) -> bool {
     let first = words::words(text).into_iter().next().unwrap_or_default();
     text.trim_end().ends_with('?') || ASKING.split_whitespace().any(|word| word == first)
@@ -110,7 +110,7 @@ fn parts(topic: &str) -> Vec<String> {
     for sentence in topic.split_inclusive(['?', ';']) {
         let sentence = sentence.trim().trim_end_matches(';').trim();
         let mut rest = sentence;
-        // "How high is it, and when was it built?"
+        // Splits "How high is it, and when was it built?".
         while let Some((end, begin)) = next_question(rest) {
             parts.push(rest[..end].trim_end_matches([',', ' ']).to_owned());
             rest = &rest[begin..];
@@ -124,10 +124,10 @@ fn parts(topic: &str) -> Vec<String> {
     parts
 }
 
-/// Where a question ends, and where the one joined to it begins.
+/// The end of a question, and the start of the question joined to it.
 fn next_question(text: &str) -> Option<(usize, usize)> {
     const JOINED: [&str; 9] = ["when", "how", "who", "where", "why", "what", "which", "in which", "since when"];
-    // After a comma alone these begin a question, and the others more often a clause.
+    // After a comma without "and", the other words mostly begin a clause.
     const LISTED: [&str; 8] = ["how", "what", "why", "when is", "when was", "when did", "where is", "where was"];
     if !is_question(text) {
         return None;
@@ -152,7 +152,7 @@ fn leans_back(part: &str) -> bool {
     lower.split(|letter: char| !letter.is_alphanumeric()).any(|word| back.contains(&word))
 }
 
-/// What a question is about: its names, or else whatever it says.
+/// The subject of a question: its names, otherwise all its significant words.
 fn subject(question: &str) -> String {
     let said: Vec<&str> = question.split_whitespace().collect();
     let names: Vec<&str> =
@@ -169,7 +169,7 @@ pub(super) fn trimmed(word: &str) -> &str {
     word.strip_suffix("'s").or_else(|| word.strip_suffix("’s")).unwrap_or(word)
 }
 
-/// A question as it is written at the head of its answer.
+/// The text with a capital first letter, and a question mark if it is a question.
 fn as_sentence(text: &str) -> String {
     let mut letters = text.chars();
     let begun: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();
@@ -177,7 +177,7 @@ fn as_sentence(text: &str) -> String {
     if is_open { begun + "?" } else { begun }
 }
 
-/// One visible line of bounded length.
+/// Visible characters on one line, at most [`MAX_CHARS`].
 fn line(text: &str) -> String {
     let line = visible(text).split_whitespace().collect::<Vec<_>>().join(" ");
     line.char_indices().nth(MAX_CHARS).map_or(line.clone(), |(end, _)| line[..end].to_owned())
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_are_taken_apart_and_know_what_they_are_about() {
+    fn joined_questions_are_split_and_keep_their_subject() {
         let found = texts("How high is the Skerry lighthouse, and when was it built? Who lived there", 6);
         let own = |text: &str, query: &str, wants| (text.to_owned(), query.to_owned(), wants);
         assert_eq!(
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn subjects_are_looked_at_from_several_sides() {
+    fn a_subject_gets_several_sides() {
         let found = texts("Solid state batteries", 6);
         assert_eq!(found.len(), 5);
         assert_eq!(found[0].0, "Solid state batteries");

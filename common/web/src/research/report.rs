@@ -1,30 +1,30 @@
-//! Findings as a report in Markdown. All of it is put together here: of strangers' texts only the statements that were
-//! checked, their quotations, and the titles of their pages, none of which can write Markdown of its own.
+//! Writes the findings as a Markdown report. Untrusted text enters it only as checked statements, their quotations and page
+//! titles, and is escaped.
 
 use std::fmt::Write;
 
 use super::{Claim, Findings, Page, Question};
 
-/// Who wrote the statements.
+/// The author of the statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Author<'a> {
-    /// Nobody: they are quotations.
+    /// No model: all statements are quotations.
     Nobody,
-    /// The language model of this name.
+    /// A language model, with its name.
     Model(&'a str),
 }
 
-/// What a report says about itself before anything else.
+/// The introduction of a report.
 #[derive(Clone, Debug)]
 pub struct About<'a> {
     pub author: Author<'a>,
-    /// Where was looked, in words.
+    /// Says what was searched.
     pub searched: &'a str,
-    /// Why a model that was asked wrote none of it, or only a part.
+    /// Why a model wrote nothing or only a part, if one was configured.
     pub note: Option<&'a str>,
 }
 
-/// The pages that findings rest on, in the order in which they are first named; a report counts them from 1.
+/// The pages cited, in order of their first citation. A report numbers them from 1.
 pub fn sources(findings: &Findings) -> Vec<usize> {
     let mut sources = Vec::new();
     for claim in &findings.claims {
@@ -35,7 +35,6 @@ pub fn sources(findings: &Findings) -> Vec<usize> {
     sources
 }
 
-/// The report.
 pub fn markdown(topic: &str, questions: &[Question], findings: &Findings, pages: &[Page], about: &About<'_>) -> String {
     let sources = sources(findings);
     let mut report = format!("# {}\n\n", harmless(topic));
@@ -67,7 +66,7 @@ pub fn markdown(topic: &str, questions: &[Question], findings: &Findings, pages:
             let source = sources.iter().position(|source| *source == claim.page).map_or(0, |at| at + 1);
             told(&mut report, claim, &pages[claim.page], source);
         }
-        // What is told under another question is not told again.
+        // A statement listed under another question is only referred to.
         for claim in findings.claims.iter().filter(|claim| claim.also.contains(&number)) {
             let source = sources.iter().position(|source| *source == claim.page).map_or(0, |at| at + 1);
             let (begin, other) = (harmless(&begin(&claim.text)), harmless(&questions[claim.question].text));
@@ -92,7 +91,7 @@ pub fn markdown(topic: &str, questions: &[Question], findings: &Findings, pages:
     report
 }
 
-/// A statement with its quotation and its source, and with what stands around it where it needs that.
+/// Writes a statement with its quotation, source and context.
 fn told(report: &mut String, claim: &Claim, page: &Page, source: usize) {
     let (quote, date) = (harmless(&claim.quote), dated(page));
     let context: Vec<String> = claim.context.iter().map(|piece| harmless(piece)).collect();
@@ -107,7 +106,7 @@ fn told(report: &mut String, claim: &Claim, page: &Page, source: usize) {
 }
 
 fn dated(page: &Page) -> String {
-    // The day is enough, where it is a moment of RFC 3339.
+    // Show the date only, even of a full RFC 3339 timestamp.
     let day = |date: &str| match date.split_once('T') {
         Some((day, _)) if day.len() == 10 => day.to_owned(),
         _ => date.to_owned(),
@@ -115,7 +114,7 @@ fn dated(page: &Page) -> String {
     page.published_at.as_deref().map(|date| format!(", {}", harmless(&day(date)))).unwrap_or_default()
 }
 
-/// The first words of a text.
+/// The first words of a text, with an ellipsis if it is longer.
 fn begin(text: &str) -> String {
     const WORDS: usize = 8;
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -123,7 +122,7 @@ fn begin(text: &str) -> String {
     format!("{}{end}", words[..words.len().min(WORDS)].join(" "))
 }
 
-/// A stranger's text on one line, that is no markup in Markdown or HTML.
+/// Untrusted text on one line, escaped for Markdown and HTML.
 fn harmless(text: &str) -> String {
     let mut harmless = String::with_capacity(text.len());
     for (index, word) in text.split_whitespace().enumerate() {
@@ -149,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_report_names_its_sources_and_what_is_missing_and_lets_nobody_write_markup() {
+    fn reports_list_sources_and_gaps_and_escape_markup() {
         let quote = "![x](http://evil.example/?q) The tower is [31](http://evil.example) high.";
         let page = |url: &str, title: &str| Page {
             url: url.to_owned(),

@@ -1,10 +1,10 @@
-//! Where sentences end.
+//! Splits text into sentences.
 
-/// Words that end in a dot without ending a sentence.
+/// Abbreviations whose dot does not end a sentence.
 const SHORT: &str = "mr mrs ms dr prof st vs etc approx no nos vol fig inc ltd co corp dept est e.g i.e cf al jr sr gen col sgt \
     capt rev hon jan feb mar apr jun jul aug sep sept oct nov dec p pp ca bzw z.b d.h usw u.a nr art";
 
-/// The sentences of a line, each a piece of it.
+/// The sentences of a line, as slices of it.
 pub fn sentences(line: &str) -> Vec<&str> {
     let mut sentences = Vec::new();
     let mut begin = 0;
@@ -15,7 +15,7 @@ pub fn sentences(line: &str) -> Vec<&str> {
             continue;
         }
         let mut end = at + letter.len_utf8();
-        // What closes with the sentence belongs to it.
+        // Closing quotation marks and brackets belong to the sentence.
         while let Some((at, closing)) = letters.peek().copied() {
             if !matches!(closing, '"' | '\'' | ')' | ']' | '”' | '’' | '»' | '.' | '!' | '?' | '」') {
                 break;
@@ -39,7 +39,7 @@ fn begins(text: &str) -> bool {
     text.starts_with(|letter: char| !letter.is_lowercase() && !matches!(letter, ',' | ';' | ':' | '–' | '-' | ')'))
 }
 
-/// Whether a dot after this text belongs to its last word.
+/// Whether the text ends in an abbreviation or an initial.
 fn is_short(text: &str) -> bool {
     let last =
         text.rsplit(|letter: char| letter.is_whitespace() || matches!(letter, '(' | '"')).next().unwrap_or_default();

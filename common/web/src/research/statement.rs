@@ -1,23 +1,23 @@
-//! Whether a piece of a page states something: a sentence, or a fact with its name, and not a caption, a button, a menu or
-//! a line about the page itself. Told by form and by a few words of the languages that pages are matched in, not by sense.
+//! Whether a piece of a page states something: a sentence or a named value, not a caption, button, menu or line about the
+//! page itself. Recognised by form and by a few words of the supported languages.
 
 use super::plan::is_question;
 use super::words;
 
-/// Words of a piece that ends like a sentence, and of one that does not, that it must have to be one.
+/// Least words of a piece that ends like a sentence, and of one that does not.
 const MIN_WORDS: usize = 3;
 const MIN_WORDS_OPEN: usize = 5;
-/// Longest name of a value, in words: `Opening hours in winter: 9 to 4`.
+/// Longest name of a named value, in words: `Opening hours in winter: 9 to 4`.
 const MAX_NAME_WORDS: usize = 6;
-/// Pages speak about themselves in short lines; in a longer sentence the same words are somebody's.
+/// Longest line about the page itself, in words; in a longer sentence the same phrases may be content.
 const MAX_FURNITURE_WORDS: usize = 14;
 
-/// Words that make a line without a full stop a sentence nevertheless.
+/// Verbs that make a line without a full stop a sentence.
 const VERBS: &str = "is are was were be been has have had does do did can could may might must will would should costs cost takes \
     took lasts holds weighs gives needs means runs keeps stands lies uses shows contains includes became began opened closed \
     ist sind war waren wird wurde wurden hat haben kann muss soll est sont etait sera peut doit es son era fue tiene puede debe";
 
-/// What pages say of themselves and to their visitors, and what visitors say before they ask.
+/// Phrases of pages about themselves, and of forum posts before a question.
 const FURNITURE: [&str; 49] = [
     "all rights reserved",
     "privacy policy",
@@ -70,19 +70,19 @@ const FURNITURE: [&str; 49] = [
     "©",
 ];
 
-/// What a line under a picture or a table begins with.
+/// First words of captions.
 const CAPTIONS: &str = "photo photograph photos image images picture illustration drawing figure fig table chart video credit \
     credits caption source sources courtesy foto bild abbildung abb tabelle quelle grafik imagen figura fuente tabla";
 
-/// Names of values that say something of the page, not of its subject.
+/// Names of values that describe the page, not its subject.
 const OWN_NAMES: &str = "author authors by tag tags category categories topic topics keyword keywords posted published updated \
     modified share print menu home search next previous related more filed section permalink reading skip autor";
 
-/// Words that begin a sentence about what was said before it.
+/// First words of sentences that refer to the sentence before.
 const BACK: &str = "it its they their them this that these those he his she her such here there both es er dies diese dieser il \
     elle ils elles ce cette ello este esta estos";
 
-/// Whether the piece states something. `is_links`: it has no words but those of links.
+/// Whether the piece states something. `is_links`: all its words are in links.
 pub fn states(text: &str, is_links: bool) -> bool {
     let bare = closed(text);
     let asks = bare.ends_with(['?', '？']);
@@ -93,30 +93,29 @@ pub fn states(text: &str, is_links: bool) -> bool {
     if is_whole(text) {
         return count >= MIN_WORDS && !is_caption(text, count);
     }
-    // "Why the tower had to close" is a heading without its mark.
+    // "Why the tower had to close" is a heading.
     let is_sentence = || count >= MIN_WORDS_OPEN && has_verb(text) && !is_question(text);
     !is_links && !is_caption(text, count) && (is_named_value(text) || is_sentence())
 }
 
-/// Whether it ends like a sentence.
 pub fn is_whole(text: &str) -> bool {
     closed(text).ends_with(['.', '!', '…', '。', '！'])
 }
 
-/// Whether it speaks of something that was named before it.
+/// Whether it refers to something named before.
 pub fn leans_back(text: &str) -> bool {
     let first = words::words(text).into_iter().next().unwrap_or_default();
     BACK.split_whitespace().any(|word| word == first)
 }
 
-/// Without what closes after the end.
+/// The text without closing quotation marks and brackets.
 fn closed(text: &str) -> &str {
     text.trim_end_matches(['"', '\'', '”', '’', '»', ')', ']', '*', '」', ' '])
 }
 
-/// A name, a colon, and what it is: `Weight: 118 kg`.
+/// Name, colon, value: `Weight: 118 kg`.
 fn is_named_value(text: &str) -> bool {
-    // With a dash, titles of pages are written too.
+    // A dash also occurs in page titles, so its value needs a digit.
     let dashed = || text.split_once(" – ").filter(|(_, value)| value.contains(|letter: char| letter.is_ascii_digit()));
     let Some((name, value)) = text.split_once(": ").or_else(dashed) else { return false };
     let names = words::words(name);
@@ -135,7 +134,7 @@ fn is_caption(text: &str, count: usize) -> bool {
     let second = begun.get(1).map_or("", String::as_str);
     let is_numbered = second.starts_with(|letter: char| letter.is_ascii_digit());
     let is_credit = after.starts_with([':', '/', '©']) || ["by", "credit", "courtesy", "von"].contains(&second);
-    // A caption may be a whole sentence; then it says something.
+    // A caption that is a whole sentence states something.
     (is_numbered || is_credit) && !(is_whole(text) && count >= MIN_WORDS_OPEN + 2 && has_verb(text))
 }
 
@@ -153,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn statements_are_told_from_what_stands_around_them() {
+    fn statements_are_recognised() {
         for stating in [
             "The tower is 31 metres high.",
             "Closed on Mondays.",

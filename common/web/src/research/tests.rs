@@ -1,5 +1,5 @@
-//! Research on the sites of an invented land, without a network: pages go through the real reader, and a plain count of
-//! words stands in for a search.
+//! Research on the invented test sites, without a network: pages pass through the real reader, and a word count replaces
+//! the search.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ use url::Url;
 use super::{Findings, Page, Question, choose, claims, plan, text, words};
 use crate::read::{ReadOptions, read_page};
 
-/// Every page that can be read, as research sees it, with where it is from.
+/// Every readable page.
 static PAGES: LazyLock<Vec<Page>> = LazyLock::new(|| {
     let read = |site: &sites::SitePage| {
         let page = platform::net::Page {
@@ -28,13 +28,13 @@ static PAGES: LazyLock<Vec<Page>> = LazyLock::new(|| {
     sites::pages().iter().filter_map(read).collect()
 });
 
-/// The words of each.
+/// The words of each page.
 static WORDS: LazyLock<Vec<std::collections::HashSet<String>>> = LazyLock::new(|| {
     let own = |page: &Page| words::terms(&format!("{} {}", page.title, page.text.plain)).into_iter().collect();
     PAGES.iter().map(own).collect()
 });
 
-/// The pages that have most of a question's words.
+/// The pages with most of the question's words.
 fn searched(question: &Question, most: usize) -> Vec<Page> {
     let mut ranked: Vec<(usize, &Page)> = PAGES
         .iter()
@@ -60,7 +60,7 @@ fn researched(topic: &str) -> (Vec<Question>, Vec<Page>, Findings) {
 }
 
 #[test]
-fn questions_are_answered_from_the_sites_and_every_quotation_stands_in_its_page() {
+fn site_questions_are_answered_with_quotations_of_their_pages() {
     let (mut asked, mut answered, mut unasked, mut told) = (0, 0, 0, 0);
     let mut told_all = String::new();
     for question in sites::questions() {
@@ -98,9 +98,9 @@ fn questions_are_answered_from_the_sites_and_every_quotation_stands_in_its_page(
     assert!(told * 10 <= unasked, "{told} of {unasked} unanswerable questions were answered\n{told_all}");
 }
 
-/// A sentence that answers two questions is told once, where it answers best, and neither question is missing.
+/// A sentence that answers two questions is listed once, and both questions count as answered.
 #[test]
-fn a_sentence_is_told_once() {
+fn a_sentence_is_listed_once() {
     let page = |markdown: &str| Page {
         url: "http://a.example/".to_owned(),
         title: "Skerry lighthouse".to_owned(),
@@ -112,7 +112,7 @@ fn a_sentence_is_told_once() {
     let findings = choose::extract(&questions, &pages, 5);
     assert_eq!((findings.claims.len(), findings.unanswered(2).len()), (1, 0), "{findings:?}");
     assert_eq!(findings.claims[0].also.len(), 1);
-    // The sides of a subject are told apart by what they are about, and not found where a page has nothing of them.
+    // Each side of a subject gets its own sentences, and a side that the page does not cover is not found.
     let pages = [page(
         "The Skerry lighthouse stands on a rock in the bay. The Skerry lighthouse guides ships home to Norwick. It was founded \
          by fishermen long before the harbour. It is 31 metres high and weighs 900 tonnes.",

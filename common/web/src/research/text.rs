@@ -1,6 +1,6 @@
-//! A page's Markdown as plain text, and the sentences of it that can be quoted.
+//! A page's Markdown as plain text, and its sentences that can be quoted.
 //!
-//! Every sentence is a piece of the plain text as it stands there: what is quoted occurs in what was read.
+//! Every sentence is an exact piece of the plain text, so every quotation occurs in the page.
 
 use std::sync::Arc;
 
@@ -8,43 +8,43 @@ use super::markup::{is_only_links, plain};
 use super::sentences::sentences;
 use super::{statement, words};
 
-/// Most sentences of one page: the Markdown of a page is at most 50 KB.
+/// Most sentences per page; the Markdown of a page is at most 50 KB.
 const MAX_SENTENCES: usize = 2_000;
-/// What is shorter says nothing, in letters and digits; what is longer is no sentence, in characters.
+/// Least letters and digits of a sentence, and its most characters.
 const MIN_LETTERS: usize = 8;
 const MAX_CHARS: usize = 600;
-/// Words of a title or a heading that count.
+/// Most words used of a title or heading.
 const MAX_HEADING_TERMS: usize = 20;
-/// Longest piece of a page that is told beside a sentence, in characters.
+/// Longest piece of context, in characters.
 const MAX_CONTEXT_CHARS: usize = 300;
 
-/// A page that was read, as plain text.
+/// The plain text of a page.
 #[derive(Clone, Debug, Default)]
 pub struct Text {
-    /// Lines of it, in order, without markup.
+    /// The lines, in order, without markup.
     pub plain: String,
     pub sentences: Vec<Sentence>,
 }
 
-/// A piece of a page that can be quoted: a sentence, an item of a list, a row of a table.
+/// A quotable piece: a sentence, a list item or a table row.
 #[derive(Clone, Debug)]
 pub struct Sentence {
     pub text: String,
     pub terms: Vec<String>,
-    /// Words of what it stands under: title, headings, the head of its table. Those of one section share them.
+    /// Words of the title, headings and table head above it. Shared within a section.
     pub under: Arc<Vec<String>>,
-    /// Words of the sentence before, or of what leads to its list.
+    /// Words of the sentence before, or of the line that introduces its list.
     pub before: Vec<String>,
-    /// What has to be told with it to be understood, as it stands on the page: the head of its table, what leads to its
-    /// list, the sentence that says who "it" is. Empty where it stands by itself.
+    /// Text to show with it, word for word from the page: its table head, the line that introduces its list, the sentence
+    /// that says who "it" is. Empty if it needs none.
     pub context: Vec<String>,
-    /// Prose, and not an item or a heading.
+    /// Whether it is prose, not a list fragment, table row or code.
     pub is_prose: bool,
-    /// It can be an answer: it says something, and is no question, no markup, and no part of a page's furniture.
+    /// Whether it states something, see [`statement::states`].
     pub states: bool,
 }
 
-/// Reads Markdown. `title` is the page's own.
+/// Reads Markdown. `title` is the title of the page.
 pub fn read(markdown: &str, title: &str) -> Text {
     let mut title = words::terms(title);
     title.truncate(MAX_HEADING_TERMS);
@@ -81,10 +81,10 @@ pub fn read(markdown: &str, title: &str) -> Text {
         } else if bare.starts_with('|') {
             reader.row(bare);
         } else if let Some(entry) = item(bare).filter(|item| is_entry(item)) {
-            // The reader's own way to write an entry of a feed: a heading to what follows, and nobody's words.
+            // A feed entry as `crate::read` writes it: a heading for what follows, not a statement.
             reader.heading(6, &plain(entry));
         } else if let Some(item) = item(bare) {
-            // An item may be sentences; it may also go on in the next line.
+            // An item may hold sentences and continue on the next line.
             paragraph = Paragraph { markdown: item.to_owned(), is_item: true };
         } else {
             if !paragraph.markdown.is_empty() {
@@ -97,7 +97,7 @@ pub fn read(markdown: &str, title: &str) -> Text {
     reader.text
 }
 
-/// A paragraph or an item, as far as it was read.
+/// A paragraph or list item that is being read.
 #[derive(Default)]
 struct Paragraph {
     markdown: String,
@@ -108,15 +108,14 @@ struct Paragraph {
 struct Reader {
     text: Text,
     title: Vec<String>,
-    /// Open headings with their levels.
+    /// The current headings with their levels.
     headings: Vec<(usize, String)>,
-    /// The head of the table at hand, and its cells.
+    /// The head of the current table, and its number of columns.
     table_head: Option<(String, usize)>,
-    /// Words of all these, once they were asked for.
+    /// Words of title, headings and table head, computed when needed.
     section: Option<Arc<Vec<String>>>,
-    /// What leads to the list or table at hand: the last sentence of the paragraph before.
+    /// The last sentence of the paragraph that introduces the current list or table.
     lead: String,
-    /// The sentence before.
     before: String,
 }
 
@@ -154,7 +153,7 @@ impl Reader {
         }
     }
 
-    /// A line of code or of data: shown to a model beside what is said of it, and no statement of anybody.
+    /// A line of code or data: shown to a model as context, but never a statement.
     fn code(&mut self, line: &str) {
         self.line(line);
         self.keep(line, false, false, Vec::new());
@@ -169,7 +168,7 @@ impl Reader {
         self.line(heading);
     }
 
-    /// A row of a table, with its cells as they stand.
+    /// A table row.
     fn row(&mut self, line: &str) {
         let cells: Vec<String> = line.trim_matches('|').split('|').map(|cell| plain(cell.trim())).collect();
         let is_rule = cells.iter().all(|cell| cell.chars().all(|letter| matches!(letter, '-' | ':' | ' ')));
@@ -182,7 +181,7 @@ impl Reader {
         let Some((head, columns)) = self.table_head.clone() else {
             self.line(&row);
             self.section = None;
-            // Two columns without a head are names and values, the first line too.
+            // A first row of two cells with a number is a name with its value, not a head.
             if cells.len() == 2 && cells[1].contains(|letter: char| letter.is_ascii_digit()) {
                 self.keep(&row, false, true, self.place(""));
                 self.table_head = Some((String::new(), 2));
@@ -196,19 +195,19 @@ impl Reader {
         if !head.is_empty() {
             context.push(head);
         }
-        // A row with fewer cells than the head is a heading within the table, or its last line with notes.
+        // A row with fewer cells than the head is a subheading or a note.
         let states = cells.len() > 1 && (cells.len() >= columns || columns <= 2);
         self.keep(&row, false, states, context);
     }
 
-    /// Where something stands: the heading, and what leads to it.
+    /// Context of a row or item: its heading and the line that introduces it.
     fn place(&self, lead: &str) -> Vec<String> {
         let heading = self.headings.last().map(|(_, heading)| heading.as_str());
         let pieces = heading.into_iter().chain([lead]).filter(|piece| !piece.is_empty());
         pieces.map(str::to_owned).collect()
     }
 
-    /// The words of the section at hand.
+    /// Words of the current section.
     fn section(&mut self) -> Arc<Vec<String>> {
         let head = self.table_head.as_ref().map_or("", |(head, _)| head.as_str());
         let (title, headings) = (&self.title, &self.headings);
@@ -249,7 +248,7 @@ impl Reader {
     }
 }
 
-/// Whether an item is a feed's entry, as [`crate::read`] writes it: it ends in its time.
+/// Whether an item is a feed entry as [`crate::read`] writes it, which ends in a timestamp.
 fn is_entry(item: &str) -> bool {
     let time = item.strip_suffix(')').and_then(|item| item.rsplit_once('(')).map(|(_, time)| time);
     time.is_some_and(|time| {
@@ -257,7 +256,7 @@ fn is_entry(item: &str) -> bool {
     })
 }
 
-/// What an item of a list says.
+/// The content of a list item.
 fn item(line: &str) -> Option<&str> {
     let rest = line.strip_prefix(['-', '*', '+']).or_else(|| {
         let rest = line.trim_start_matches(|letter: char| letter.is_ascii_digit());
@@ -271,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_can_be_quoted_occurs_in_the_plain_text() {
+    fn sentences_occur_in_the_plain_text() {
         let markdown = "# Skerry light\n\nIt is *31 metres* high. It was\nbuilt in 1862.\n\n## Prices\n\n| Ticket | Price |\n| --- | --- |\n\
                         | Adult visitor | 12 EUR |\n\n- Open daily from nine. Closed on Mondays.\n\n```text\nlet height = 31; // metres\n```\n> A quoted sentence is here.";
         let text = read(markdown, "The light");

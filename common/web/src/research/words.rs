@@ -1,12 +1,11 @@
-//! Words of a text as they are compared: lower case, without accents and endings, and without those that every text has.
+//! Words in a form that can be compared: lower case, without accents, endings and stop words.
 //!
-//! Made for matching a question with a sentence, not for grammar: what is cut off may be no ending at all, as long as it
-//! is cut off on both sides.
+//! Made for matching, not for grammar: a wrong stem is harmless if both sides get the same one.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
-/// Words that say nothing of what a text is about: English, then German, French and Spanish.
+/// Stop words: English, then German, French and Spanish.
 const COMMON: &str = "a about above after again all also am an and any are as at be because been before being below between both \
     but by can cannot could did do does doing down during each few for from further get give had has have having he her \
     here hers him his how i if in into is it its itself just let many may me might more most much my no nor not of off on \
@@ -23,7 +22,7 @@ const COMMON: &str = "a about above after again all also am an and any are as at
 
 static IS_COMMON: LazyLock<HashSet<&'static str>> = LazyLock::new(|| COMMON.split_whitespace().collect());
 
-/// Forms that no rule leads back to one another, and words that ask for what others say; the first of a line stands for all.
+/// Irregular forms, and words of questions with the words of their answers. The first of a line stands for all.
 const SAME: &str = "\
     build built construct constructed erect erected\n\
     high height tall\n\
@@ -74,18 +73,18 @@ static FAMILY: LazyLock<HashMap<String, &'static str>> = LazyLock::new(|| {
     family
 });
 
-/// What the text is about: stems of its words without the common ones, in order, repeats included.
+/// The stems of all words except stop words, in order, with repeats.
 pub fn terms(text: &str) -> Vec<String> {
     let is_said = |word: &String| !IS_COMMON.contains(word.as_str());
     words(text).into_iter().filter(is_said).map(|word| stem(&word)).collect()
 }
 
-/// All words, as everything here is compared by: see [`base::words`].
+/// All words; see [`base::words`].
 pub fn words(text: &str) -> Vec<String> {
     base::words::words(text, usize::MAX)
 }
 
-/// A word without its English ending ([`base::words::stem`]), and by the one name of its family.
+/// The stem ([`base::words::stem`]), replaced by the first word of its line in `SAME`.
 pub fn stem(word: &str) -> String {
     let head = |word: &str| FAMILY.get(word).map(|head| (*head).to_owned());
     head(word).unwrap_or_else(|| {
@@ -99,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forms_of_a_word_meet() {
+    fn forms_of_a_word_have_one_stem() {
         for (one, other) in [
             ("companies", "company"),
             ("built", "building"),

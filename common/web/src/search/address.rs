@@ -1,4 +1,4 @@
-//! Addresses of pages: in one form, compared, and judged whether they are fit to be shown to strangers.
+//! Page addresses: normal form, comparison, and whether an address may be shown to others.
 
 use std::borrow::Cow;
 
@@ -7,14 +7,14 @@ use url::Url;
 
 const MAX_CHARS: usize = 2048;
 
-/// Query parameters that say where a visitor came from, and nothing of the page.
+/// Query parameters that only track visitors.
 const TRACKING: [&str; 12] = [
     "fbclid", "gclid", "dclid", "gbraid", "wbraid", "msclkid", "yclid", "igshid", "mc_cid", "mc_eid", "ref_src",
     "srsltid",
 ];
 
-/// Parameters whose value lets somebody in, or says who somebody is: so they are named, in lower case and without what joins
-/// words (`access_token`, `X-Amz-Signature`).
+/// Names of parameters whose value grants access or identifies a person. Compared in lower case and without separators
+/// (`access_token`, `X-Amz-Signature`).
 const SECRETS: [&str; 18] = [
     "auth",
     "authorization",
@@ -35,12 +35,13 @@ const SECRETS: [&str; 18] = [
     "sig",
     "ticket",
 ];
-/// The same of names that contain one of these, and of those that end or begin so.
+/// The same for names that contain, end with or start with one of these.
 const SECRET_PARTS: [&str; 6] = ["email", "password", "secret", "session", "signature", "token"];
 const SECRET_ENDS: [&str; 2] = ["key", "sessid"];
 const SECRET_STARTS: [&str; 3] = ["xamz", "xgoog", "xms"];
 
-/// The address without fragment, default port and tracking; `None` if it is none of the web.
+/// The address without fragment, default port and tracking parameters. `None` if it is not http or https, has a user name
+/// or password, or is too long.
 pub fn tidy(text: &str) -> Option<Url> {
     if text.chars().count() > MAX_CHARS {
         return None;
@@ -53,7 +54,7 @@ pub fn tidy(text: &str) -> Option<Url> {
     url.set_fragment(None);
     if url.query().is_some() {
         let is_tracking = |name: &str| name.starts_with("utm_") || TRACKING.contains(&name);
-        // Only what is left out changes: what stays is kept letter by letter.
+        // Filter the raw query instead of encoding it anew: the parameters that stay must not change.
         let kept: Vec<&str> = url
             .query()
             .unwrap_or_default()
@@ -67,8 +68,8 @@ pub fn tidy(text: &str) -> Option<Url> {
     Some(url)
 }
 
-/// The same text for addresses that nearly always lead to the same page: with or without TLS, `www.`, or a slash at the end,
-/// and with their parameters in any order.
+/// Comparison key: equal for addresses that nearly always lead to the same page. Ignores scheme, `www.`, a trailing slash
+/// and the order of parameters.
 pub fn same_page(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     let host = host.strip_prefix("www.").unwrap_or(host);
@@ -79,15 +80,15 @@ pub fn same_page(url: &Url) -> String {
     format!("{host}{port}{}{query}", url.path().trim_end_matches('/'))
 }
 
-/// Whether an address that one agent had read may be found by others. An address can be a key: what looks like a secret in
-/// it (a name and a password, a session, a signature, a UUID, a long random word) or like somebody's mail address keeps the
-/// page out of the index.
+/// Whether a page that one agent had read may be found by others under this address. The address itself can be a key: one
+/// that holds something like a secret (user name and password, session, signature, UUID, long random word) or a mail
+/// address keeps the page out of the index.
 pub fn is_public_knowledge(url: &Url) -> bool {
     if !url.username().is_empty() || url.password().is_some() {
         return false;
     }
     let path = percent_decoded(url.path());
-    // `/page;jsessionid=1`: parameters may stand in a path, too.
+    // Parameters in a path: `/page;jsessionid=1`.
     let in_path = path.split('/').flat_map(|part| part.split(';').skip(1)).filter_map(|pair| pair.split_once('='));
     let in_query =
         |(name, value): (Cow<'_, str>, Cow<'_, str>)| is_secret(&name) || is_telling(&name) || is_telling(&value);
@@ -110,7 +111,7 @@ fn is_telling(part: &str) -> bool {
     has_uuid(part.as_bytes()) || is_mail(part) || part.split(between).any(is_random)
 }
 
-/// `3fa85f64-5717-4562-b3fc-2c963f66afa6`, wherever it stands.
+/// A UUID anywhere in the part: `3fa85f64-5717-4562-b3fc-2c963f66afa6`.
 fn has_uuid(part: &[u8]) -> bool {
     let is_uuid = |run: &[u8]| {
         run.iter().enumerate().all(|(at, byte)| match at {
@@ -121,7 +122,7 @@ fn has_uuid(part: &[u8]) -> bool {
     part.windows(36).any(is_uuid)
 }
 
-/// `jo@example.org`, but neither `@jo@example.org`, which is a profile, nor `react@18.2.0`.
+/// `jo@example.org`, but not `@jo@example.org` (a profile) or `react@18.2.0`.
 fn is_mail(part: &str) -> bool {
     part.split([' ', ',', ';', '=', '<', '>']).any(|word| {
         word.split_once('@').is_some_and(|(name, host)| {
@@ -132,8 +133,8 @@ fn is_mail(part: &str) -> bool {
     })
 }
 
-/// Long, and letters and digits mixed as nobody writes them. Ids of this kind are kept out too, which costs an index some
-/// pages and nobody a secret.
+/// A long word that mixes letters and digits, or cases, in a way that people do not write. Harmless ids match too: the
+/// index loses some pages, but leaks no secret.
 fn is_random(word: &str) -> bool {
     let (mut digits, mut letters, mut upper, mut changes) = (0, 0, 0, 0);
     let mut before = None;
@@ -155,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_page_has_one_address() {
+    fn equal_pages_have_equal_normal_forms() {
         for (text, tidy_text) in [
             ("HTTPS://Example.org:443/a?utm_source=x&b=2&fbclid=1#top", "https://example.org/a?b=2"),
             ("http://example.org?utm_campaign=x", "http://example.org/"),
@@ -175,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_that_are_keys_are_kept_to_oneself() {
+    fn addresses_with_secrets_or_mail_are_not_public() {
         for text in [
             "https://example.org/2026/11/21/how-lighthouses-work-a-guide.html",
             "https://en.wikipedia.org/wiki/Supercalifragilisticexpialidocious",

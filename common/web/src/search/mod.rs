@@ -1,12 +1,12 @@
-//! Search: pages about something, from the providers that are configured, or from this service's own index.
+//! Web search, by the configured providers or by this service's own index.
 //!
 //! | module | what it does |
 //! |---|---|
 //! | [`vendors`] | outside search engines, one file each |
-//! | [`address`] | which addresses are one page, and which are nobody else's business |
-//! | [`plain`] | strangers' titles, snippets and dates as plain, short text |
-//! | [`index`] | the index of what this service has read, in the blob store |
-//! | [`seeds`] | pages, sitemaps and feeds that the operator wants in it |
+//! | [`address`] | normal forms of addresses, and whether an address may be shown to others |
+//! | [`plain`] | untrusted titles, snippets and dates as short plain text |
+//! | [`index`] | the index of pages this service has read, in the blob store |
+//! | [`seeds`] | pages, sitemaps and feeds that the operator adds to the index |
 
 pub mod address;
 pub mod index;
@@ -28,79 +28,77 @@ use tokio::time::Instant;
 use index::Reader;
 use vendors::Vendor;
 
-/// Most characters of a title and of a snippet.
+/// Longest title, snippet and site name, in characters.
 const MAX_TITLE: usize = 300;
 const MAX_SNIPPET: usize = 500;
 const MAX_SITE: usize = 100;
-/// What is left for the own index, when every provider has failed.
+/// Time kept for the own index in case every provider fails.
 const FOR_INDEX: Duration = Duration::from_secs(2);
 
-/// What is looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
     pub text: String,
-    /// Most hits that are wanted.
+    /// Most hits to return.
     pub max_results: usize,
 }
 
-/// What was found, best first. None is a result like any other.
+/// The hits, best first. No hits is a valid result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
     pub hits: Vec<Hit>,
-    /// How many there are in all, where that is known.
+    /// Total number of hits, if known.
     pub total: Option<u64>,
     pub source: Source,
-    /// The own index, where that was asked.
+    /// Size of the own index, if that answered.
     pub index: Option<Extent>,
 }
 
-/// How much the own index holds, and how fresh it is.
+/// Size and freshness of the own index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     pub pages: u64,
-    /// When a page last came in or went.
+    /// When a page was last added or removed.
     pub updated_at: Timestamp,
 }
 
-/// A page that was found. Its address came from a stranger: only the guarded client may fetch it.
+/// A page that was found. Its address is untrusted: fetch it only with the guarded client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hit {
     pub title: String,
     pub url: String,
     pub snippet: Option<String>,
-    /// As RFC 3339, or a date alone.
+    /// RFC 3339, or a date alone.
     pub published_at: Option<String>,
-    /// The site it is on.
+    /// Name of the site, or its host.
     pub site: Option<String>,
 }
 
-/// What a search works with.
+/// Everything a search uses.
 pub struct Search<'a> {
     pub config: &'a ProvidersConfig,
     pub outbound: &'a Outbound,
     pub index: &'a Reader,
-    /// Where the index lies.
+    /// The database and blob store that hold the index.
     pub db: &'a Db,
     pub blobs: &'a dyn Blobs,
     pub now: Timestamp,
 }
 
 impl Search<'_> {
-    /// Looks for pages, until the deadline: the configured providers in their order, and when none of them answered (or
-    /// there is none) the own index.
+    /// Asks the configured providers in their order, then the own index, until one answers or the deadline passes.
     pub async fn find(&self, query: &Query, deadline: Instant) -> Result<Found, ToolError> {
-        // A name without a vendor stopped the start.
+        // Unknown names are rejected at startup.
         let named = self.config.order(Capability::Search).iter();
         let order: Vec<&Vendor> = named.filter_map(|name| vendors::find(name)).collect();
         let mut failed = None;
         for (index, vendor) in order.iter().enumerate() {
-            // One that hangs leaves time for the others.
+            // Split the remaining time, so that one hanging provider leaves time for the others.
             let (now, left) = (Instant::now(), (order.len() - index) as u32);
             let until = now + deadline.saturating_duration_since(now).saturating_sub(FOR_INDEX) / left;
             match self.ask(vendor, query, until).await {
                 Ok(found) => return Ok(found),
                 Err(error) => {
-                    log::failure("a search provider was of no use", &format_args!("{} {error}", vendor.name));
+                    log::failure("a search provider failed", &format_args!("{} {error}", vendor.name));
                     failed = Some(error.of(vendor.name));
                 }
             }
@@ -112,7 +110,7 @@ impl Search<'_> {
         };
         match (own.await, failed) {
             (Ok(found), _) => Ok(found),
-            // Why the providers failed says more than that there is nothing here.
+            // The providers' error tells more than an empty index.
             (Err(_), Some(failed)) => Err(failed),
             (Err(error), None) => Err(error),
         }
@@ -128,7 +126,7 @@ impl Search<'_> {
         };
         let ask = (vendor.ask)(query, &key);
         let answer = self.outbound.send(vendor.name, vendor.origin, &ask, &[], until).await?;
-        let unreadable = || OutboundError::Unreadable("not what its documentation says".to_owned());
+        let unreadable = || OutboundError::Unreadable("the answer does not have the documented shape".to_owned());
         let read = (vendor.read)(&outbound::read_json(&answer)?).ok_or_else(unreadable)?;
         let request_id = read.request_id.or(answer.request_id).map(|id| plain::short(&id, 100));
         Ok(Found {
@@ -140,7 +138,7 @@ impl Search<'_> {
     }
 }
 
-/// Hits as they may be passed on: addresses of the web only, each page once, texts plain and short.
+/// Hits that may be passed on: only http and https addresses, each page once, strings cleaned and shortened.
 pub fn tidied(hits: Vec<Hit>, most: usize, now: Timestamp) -> Vec<Hit> {
     let mut seen = HashSet::new();
     let tidy = hits.into_iter().filter_map(|hit| {

@@ -1,4 +1,4 @@
-//! Strangers' titles and snippets as plain text of bounded length, and their dates in one form.
+//! Untrusted titles and snippets as plain text of limited length, and dates in one form.
 
 use std::time::Duration;
 
@@ -6,14 +6,14 @@ use base::clock::Timestamp;
 use base::untrusted_text;
 use chrono::{DateTime, NaiveDate, SecondsFormat, Utc};
 
-/// Plain text: no markup, nothing invisible, runs of blanks as one, at most so many characters (an ellipsis says that there
-/// was more). What stands for markup (`&lt;script&gt;`) goes like markup, so that nobody who shows the text as HTML by
-/// mistake runs it.
+/// Plain text without markup and invisible characters, whitespace collapsed, at most `max_chars` characters (an ellipsis
+/// marks a cut). Escaped markup (`&lt;script&gt;`) is removed too: it must not run if a client shows the text as HTML by
+/// mistake.
 pub fn short(text: &str, max_chars: usize) -> String {
-    // Nothing of use is lost in what is many times as long as what is kept.
+    // Limits the work: a much longer text adds nothing to the result.
     let start: String = text.chars().take(max_chars.saturating_mul(8)).collect();
     let mut text = decoded(&start);
-    // A tag may be left by the removal of those inside it.
+    // Removing inner tags can leave a new tag.
     for _ in 0..4 {
         match untagged(&text) {
             Some(fewer) => text = fewer,
@@ -26,14 +26,14 @@ pub fn short(text: &str, max_chars: usize) -> String {
         None => text,
         Some(_) => {
             let end = text.char_indices().nth(max_chars.saturating_sub(1)).map_or(0, |(end, _)| end);
-            // At the end of a word, if one ends near.
+            // Cut at the end of a word if one is near.
             let cut = text[..end].rfind(' ').filter(|cut| *cut + 40 > end).unwrap_or(end);
             format!("{}…", text[..cut].trim_end())
         }
     }
 }
 
-/// The text without tags and comments, if it has any. `a < b` has none.
+/// The text without tags and comments; `None` if it has none. `a < b` has none.
 fn untagged(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -44,7 +44,7 @@ fn untagged(text: &str) -> Option<String> {
         out.push_str(&rest[..start]);
         rest = if is_tag {
             found = true;
-            // Words on both sides of a tag stay two words only where the tag breaks a line; `<b>` inside a word does not.
+            // Only tags that break a line separate words; `<b>` inside a word does not.
             let end = rest[start..].find('>').map_or(rest.len(), |end| start + end + 1);
             if rest[start..end].starts_with("<br") || rest[start..end].starts_with("<p") {
                 out.push(' ');
@@ -59,7 +59,7 @@ fn untagged(text: &str) -> Option<String> {
     found.then_some(out)
 }
 
-/// Character references as characters.
+/// Replaces character references by the characters.
 fn decoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -101,7 +101,8 @@ fn character(name: &str) -> Option<char> {
     })
 }
 
-/// A date as RFC 3339, or a day alone where that is all that is known; `None` if this is neither.
+/// The date as RFC 3339, or `YYYY-MM-DD` if only the day is known. Reads RFC 3339, RFC 2822, common written forms and `3
+/// days ago`; anything else is `None`.
 pub fn date(text: &str, now: Timestamp) -> Option<String> {
     let text = text.trim();
     if text.len() > 64 {
@@ -137,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn markup_is_no_text() {
+    fn markup_is_removed() {
         for (text, expected) in [
             ("<strong>Tides</strong> &amp; moon", "Tides & moon"),
             ("a < b and c > d", "a b and c d"),
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_in_one_form() {
+    fn dates_are_normalised() {
         let now = Timestamp::from_millis(1_795_249_530_250);
         for (text, expected) in [
             ("2025-03-04T05:06:07.000Z", Some("2025-03-04T05:06:07Z")),

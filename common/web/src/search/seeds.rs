@@ -1,4 +1,4 @@
-//! What the operator wants in the index (`SEARCH_SEEDS`): pages, and the pages that sitemaps and feeds lead to.
+//! Pages that the operator wants in the index (`SEARCH_SEEDS`), listed directly or through sitemaps and feeds.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,22 +11,22 @@ use platform::store::{Queue, StoreError};
 use super::address;
 use crate::read::read_feed;
 
-/// Most pages that one seed leads to, and most sitemaps that a list of sitemaps does.
+/// Most pages per seed, and most sitemaps read from a sitemap index.
 const MOST_PAGES: usize = 500;
 const MOST_SITEMAPS: usize = 10;
-/// Pages are asked for one after the other, so far apart: nobody's server is to notice.
+/// Delay between two page reads, to keep the load on a site low.
 const STEP: Duration = Duration::from_secs(2);
 
-/// What lies behind an address.
+/// The content of an address.
 #[derive(Debug, PartialEq)]
 enum Found {
     Page,
-    /// Pages of a sitemap or a feed.
+    /// Pages listed by a sitemap or feed.
     Pages(Vec<String>),
     Sitemaps(Vec<String>),
 }
 
-/// Looks at every seed and puts the pages it leads to on their way to the indexer. Returns how many those are.
+/// Reads every seed and queues its pages for the indexer. Returns how many pages were queued.
 pub async fn send_all(seeds: &[String], fetcher: &Fetcher, queue: &dyn Queue) -> Result<usize, StoreError> {
     let mut pages = BTreeSet::new();
     for seed in seeds {
@@ -61,17 +61,17 @@ async fn look(url: &str, fetcher: &Fetcher) -> Found {
     match fetcher.read(url).await {
         Ok(page) if page.status == 200 => links(&page),
         Ok(page) => {
-            log::failure("a seed of the index is no page", &format_args!("{url} answered {}", page.status));
+            log::failure("a search seed did not answer 200", &format_args!("{url} answered {}", page.status));
             Found::Pages(Vec::new())
         }
         Err(error) => {
-            log::failure("a seed of the index cannot be read", &format_args!("{url}: {error}"));
+            log::failure("a search seed cannot be read", &format_args!("{url}: {error}"));
             Found::Pages(Vec::new())
         }
     }
 }
 
-/// Reads sitemaps (sitemaps.org) and feeds as far as addresses go. Whatever is neither is a page.
+/// Reads the addresses of a sitemap (sitemaps.org) or feed. Anything else is a page.
 fn links(page: &Page) -> Found {
     if let Some(feed) = read_feed(page) {
         let pages = feed.items.into_iter().filter_map(|item| Some(address::tidy(&item.url?)?.into()));
@@ -85,7 +85,7 @@ fn links(page: &Page) -> Found {
             let link = link.trim().trim_start_matches("<![CDATA[").trim_end_matches("]]>").replace("&amp;", "&");
             address::tidy(base.join(link.trim()).ok()?.as_str())
         });
-        // A sitemap speaks for its own host alone.
+        // A sitemap may only list its own host.
         links.filter(|link| link.host() == base.host()).map(String::from).take(MOST_PAGES).collect()
     };
     if start.contains("<sitemapindex") {
@@ -97,7 +97,7 @@ fn links(page: &Page) -> Found {
     }
 }
 
-/// What stands in every element of this name.
+/// The content of every element with this name.
 fn elements<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
     let (open, close) = (format!("<{name}>"), format!("</{name}>"));
     let pieces = text.split(open.as_str()).skip(1);

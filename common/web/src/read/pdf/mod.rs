@@ -1,11 +1,8 @@
 //! The text of a PDF, page by page.
 //!
-//! The file is a stranger's: every stream is unpacked within a budget, the work
-//! is counted and ends at a moment, and whatever panics is caught. Text that is
-//! painted so that nobody sees it is left out, as far as that can be known
-//! without painting: letters drawn by no pen, unless the page has no others (a
-//! scan with its recognised text), letters too small to read, and white ones
-//! where nothing dark was painted before them.
+//! Files are untrusted: unpacking has a budget, the work is counted and has a deadline, and panics are caught. Text that
+//! nobody sees is left out as far as that can be known without rendering: invisible text, unless the page has no other (a
+//! scan with recognised text); letters too small to read; white letters where nothing dark was painted before.
 
 mod page;
 #[cfg(test)]
@@ -18,41 +15,41 @@ use lopdf::{Document, LoadOptions, Object};
 
 use super::text::{line, literal, visible};
 
-/// Pages that are looked at.
+/// Most pages read.
 const MAX_PAGES: usize = 300;
-/// All that may be unpacked when the file is opened.
+/// Most bytes unpacked when the file is opened.
 const MAX_UNPACKED: usize = 64 * 1024 * 1024;
-/// One stream gets no less of it than this.
+/// Least share of that for one stream.
 const MIN_UNPACKED: usize = 256 * 1024;
-/// After which the file is what was read until then.
+/// Time limit; pages not read by then are left out.
 const TIME: Duration = Duration::from_secs(4);
 const MAX_TITLE_CHARS: usize = 300;
 
-/// What a file said.
+/// The content of a file.
 #[derive(Debug, Default)]
 pub(super) struct Read {
     pub(super) markdown: String,
     pub(super) title: String,
     pub(super) author: Option<String>,
-    /// A day: when the file was made.
+    /// Creation date, as `YYYY-MM-DD`.
     pub(super) made: Option<String>,
-    /// It goes on.
+    /// The file has more pages.
     pub(super) cut: bool,
 }
 
-/// Reads a file until there are `enough` bytes of text; what is wrong with it otherwise.
+/// Reads a file until there are `enough` bytes of text. The error is the reason why there is no text.
 pub(super) fn read(body: &[u8], enough: usize) -> Result<Read, &'static str> {
     catch_unwind(AssertUnwindSafe(|| read_checked(body, enough))).unwrap_or(Err("damaged"))
 }
 
-/// Whether the body begins as a PDF does.
+/// Whether the first 1,024 bytes contain `%PDF-`.
 pub(super) fn is_pdf(body: &[u8]) -> bool {
     body[..body.len().min(1024)].windows(5).any(|run| run == b"%PDF-")
 }
 
 fn read_checked(body: &[u8], enough: usize) -> Result<Read, &'static str> {
     let until = Instant::now() + TIME;
-    // The library's own limit is for each stream of objects: the budget is shared by as many as there may be.
+    // The library limits each object stream on its own, so the budget is divided by their number.
     let limit = (MAX_UNPACKED / object_streams(body).max(1)).max(MIN_UNPACKED);
     if object_streams(body).saturating_mul(limit) > 2 * MAX_UNPACKED {
         return Err("too large");
@@ -81,10 +78,10 @@ fn read_checked(body: &[u8], enough: usize) -> Result<Read, &'static str> {
     if read.markdown.is_empty() {
         let encrypted = document.is_encrypted() || document.was_encrypted() || document.trailer.has(b"Encrypt");
         return Err(match () {
-            // An empty password opens some of them.
+            // Some encrypted files open with the empty password.
             () if encrypted || contains(body, b"/Encrypt") => "encrypted",
             () if budget.is_spent() => "too large",
-            // Pictures of text need eyes.
+            // OCR would be needed.
             () => "no text, only pictures",
         });
     }
@@ -94,7 +91,7 @@ fn read_checked(body: &[u8], enough: usize) -> Result<Read, &'static str> {
     Ok(read)
 }
 
-/// Text of a file with what would be a tag or a comment of HTML marked as text.
+/// Escapes `<` where it would start an HTML tag or comment.
 fn untagged(text: &str) -> String {
     let mut marked = String::with_capacity(text.len());
     let mut letters = text.chars().peekable();
@@ -112,7 +109,7 @@ fn contains(body: &[u8], word: &[u8]) -> bool {
     body.windows(word.len()).any(|run| run == word)
 }
 
-/// How many streams of objects there are at most. A name may be written with escapes, so those count as well.
+/// Upper bound of the number of object streams. A name may be written with escapes, so those are counted too.
 fn object_streams(body: &[u8]) -> usize {
     let named = body.windows(6).filter(|run| *run == b"ObjStm").count();
     let escaped = body.windows(2).enumerate();
@@ -123,7 +120,7 @@ fn object_streams(body: &[u8]) -> usize {
     named + escaped.count()
 }
 
-/// What the file says about itself.
+/// Reads title, author and creation date.
 fn about(document: &Document, read: &mut Read) {
     let info = document.trailer.get(b"Info").ok().and_then(|info| document.dereference(info).ok());
     let Some(info) = info.and_then(|(_, info)| info.as_dict().ok()) else { return };
@@ -159,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_sees_is_left_out() {
+    fn invisible_text_is_left_out() {
         let read = read(&Sample::with_hidden().bytes(), 50_000).unwrap();
         assert!(read.markdown.contains("Seen by everybody"), "{}", read.markdown);
         for hidden in ["drawn by no pen", "white on white", "too small"] {
@@ -169,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_looks_like_markup_is_text() {
+    fn markup_in_text_is_escaped() {
         let read = read(&Sample::with_markup().bytes(), 50_000).unwrap();
         assert_eq!(read.title, "<img src=x onerror=alert(1)> [a](javascript:b)");
         let expected = "# \\<img src=x onerror=alert(1)> \\[a\\](javascript:b)\n\nDepth < 3 and \\<script>alert(2)\\</script> \\<!-- x -->";
@@ -177,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_says_why() {
+    fn unreadable_files_give_a_reason() {
         assert_eq!(read(b"%PDF-1.7\nnothing else", 1_000).unwrap_err(), "damaged");
         assert_eq!(read(&Sample::picture().bytes(), 1_000).unwrap_err(), "no text, only pictures");
         let reason = read(&Sample::encrypted().bytes(), 1_000).unwrap_err();
@@ -185,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_files_end_soon() {
+    fn hostile_files_end_in_time() {
         for (name, body) in hostile() {
             let begun = Instant::now();
             let outcome = read(&body, 50_000);

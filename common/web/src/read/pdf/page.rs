@@ -1,5 +1,4 @@
-//! The text of one page, in the order it was painted, with the lines and
-//! paragraphs that its places on the page make.
+//! The text of one page in painting order, joined into lines and paragraphs by position.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -7,18 +6,18 @@ use std::time::Instant;
 use lopdf::content::{Content, Operation};
 use lopdf::{Dictionary, Document, Encoding, Object, ObjectId};
 
-/// Unpacked instructions of a page, or of a form it paints.
+/// Unpacked size of the instructions of a page or form.
 const MAX_CONTENT: usize = 8 * 1024 * 1024;
-/// Unpacked table of a font's letters.
+/// Unpacked size of a font's character table.
 const MAX_FONT: usize = 2 * 1024 * 1024;
 const MAX_FONTS: usize = 200;
-/// Forms within forms.
+/// Deepest nesting of forms.
 const MAX_FORMS: usize = 4;
 const MAX_SAVED: usize = 64;
-/// Letters smaller than this, in points, are not meant to be read.
+/// Smaller letters, in points, count as hidden.
 const SMALLEST: f32 = 1.5;
 
-/// What may be spent on a whole file.
+/// Limits on the work for a whole file.
 pub(super) struct Budget {
     operations: usize,
     bytes: usize,
@@ -43,7 +42,7 @@ impl Budget {
     }
 }
 
-/// A font: how its codes are letters, and how wide they are, in thousandths.
+/// A font: its character codes, and its glyph widths in thousandths of the font size.
 struct Font<'a> {
     letters: Encoding<'a>,
     widths: BTreeMap<u32, f32>,
@@ -58,7 +57,7 @@ struct Matrix([f32; 6]);
 impl Matrix {
     const NONE: Matrix = Matrix([1.0, 0.0, 0.0, 1.0, 0.0, 0.0]);
 
-    /// This one first, then the other.
+    /// Applies `self` first, then `other`.
     fn then(self, other: Matrix) -> Matrix {
         let ([a, b, c, d, e, f], [g, h, i, j, k, l]) = (self.0, other.0);
         Matrix([a * g + b * i, a * h + b * j, c * g + d * i, c * h + d * j, e * g + f * i + k, e * h + f * j + l])
@@ -88,7 +87,7 @@ struct State {
     mode: i64,
 }
 
-/// A piece of text and where it begins and ends.
+/// A piece of text with its start and end.
 struct Piece {
     text: String,
     x: f32,
@@ -98,7 +97,7 @@ struct Piece {
     unseen: bool,
 }
 
-/// The page's text. What cannot be read of it is missing.
+/// The page's text. Unreadable parts are missing.
 pub(super) fn text_of(document: &Document, id: ObjectId, budget: &mut Budget) -> String {
     let fonts = document.get_page_fonts(id).unwrap_or_default();
     let content = document.get_page_content_with_limit(id, MAX_CONTENT).unwrap_or_default();
@@ -118,7 +117,7 @@ struct Painter<'a, 'b> {
     document: &'a Document,
     budget: &'b mut Budget,
     pieces: Vec<Piece>,
-    /// Something but text is on the page already: white letters may stand out.
+    /// Something other than text was painted before: white letters may be visible on it.
     painted: bool,
 }
 
@@ -131,7 +130,7 @@ impl<'a> Painter<'a, '_> {
         page: Matrix,
         depth: usize,
     ) {
-        // A font's own table of letters is worth more than its named encoding.
+        // A font's own character table is more reliable than its named encoding.
         let document = self.document;
         let bare: Vec<(Vec<u8>, Dictionary)> =
             fonts.iter().take(MAX_FONTS).map(|(name, font)| (name.clone(), without_encoding(font))).collect();
@@ -207,7 +206,7 @@ impl<'a> Painter<'a, '_> {
         }
     }
 
-    /// Paints the form of this name; a picture only counts as painted.
+    /// Paints the named form. A picture only sets `painted`.
     fn form(&mut self, name: &[u8], resources: &[&'a Dictionary], state: &State, depth: usize) {
         let document = self.document;
         let find = |resources: &&'a Dictionary| {
@@ -239,7 +238,7 @@ impl<'a> Painter<'a, '_> {
         self.paint(&content, &fonts, &own, page, depth + 1);
     }
 
-    /// Shows a text, or a list of texts and shifts, and moves on.
+    /// Shows a string, or an array of strings and shifts, and advances the position.
     fn show(&mut self, operand: &Object, font: Option<&Font>, state: &State, place: &mut Matrix) {
         match operand {
             Object::Array(parts) => {
@@ -276,7 +275,7 @@ impl<'a> Painter<'a, '_> {
 }
 
 impl Font<'_> {
-    /// How far a text moves what follows it.
+    /// Width of a text in text space units.
     fn width(&self, bytes: &[u8], state: &State) -> f32 {
         let width =
             |code: u32| self.widths.get(&code).copied().unwrap_or(self.usual) / 1000.0 * state.size + state.spacing;
@@ -289,7 +288,7 @@ impl Font<'_> {
     }
 }
 
-/// The font, its encoding left away where a table says what its letters are.
+/// The font without its `Encoding`, if it has a `ToUnicode` table.
 fn without_encoding(font: &Dictionary) -> Dictionary {
     let mut font = font.clone();
     if font.has(b"ToUnicode") {
@@ -318,7 +317,7 @@ fn widths(document: &Document, font: &Dictionary) -> (BTreeMap<u32, f32>, f32, b
         .map(|(_, inner)| inner.clone());
     let inner = inner.and_then(|inner| inner.as_dict().cloned().ok()).unwrap_or_default();
     let usual = inner.get_deref(b"DW", document).and_then(Object::as_float).unwrap_or(1000.0);
-    // `c [w w w]` or `c c w`, again and again.
+    // Repeats `c [w w w]` or `c c w`.
     let listed = array(&inner, b"W");
     let mut at = 0;
     while let (Some(first), Some(second)) = (listed.get(at), listed.get(at + 1)) {
@@ -343,8 +342,8 @@ fn widths(document: &Document, font: &Dictionary) -> (BTreeMap<u32, f32>, f32, b
     (widths, usual, true)
 }
 
-/// Pieces put together: gaps become spaces, lines that fill the page's width go on in the next, larger steps are
-/// paragraphs.
+/// Joins pieces: a gap becomes a space, a line that is nearly full continues in the next one, a larger step starts a
+/// paragraph.
 fn laid_out(pieces: impl Iterator<Item = Piece>) -> String {
     struct Line {
         text: String,

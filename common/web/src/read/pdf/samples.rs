@@ -5,7 +5,7 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 
-/// A file of objects, the first of them the catalogue, written with its table.
+/// A file of objects, the catalogue first, written with its cross-reference table.
 pub(crate) struct Sample {
     objects: Vec<Vec<u8>>,
     trailer: &'static str,
@@ -26,7 +26,7 @@ fn stream(more: &str, content: &[u8]) -> Vec<u8> {
 }
 
 impl Sample {
-    /// Pages of these contents, with one Latin font.
+    /// Pages with this content and one Latin font.
     fn of(pages: &[&[u8]], more: &[Vec<u8>], resources: &str) -> Sample {
         let kids: String = (0..pages.len()).map(|index| format!("{} 0 R ", 5 + 2 * index)).collect();
         let mut objects = vec![
@@ -107,7 +107,7 @@ impl Sample {
     }
 }
 
-/// Files made to hurt whoever opens them.
+/// Files made to exhaust or crash a reader.
 pub(crate) fn hostile() -> Vec<(&'static str, Vec<u8>)> {
     let text = |content: &[u8]| Sample::of(&[content], &[], "").bytes();
     let itself = stream(

@@ -1,16 +1,16 @@
 //! The index of pages that this service has read, in the blob store.
 //!
 //! ```text
-//! one item        INDEX / pages                  which manifest counts, its generation, how many pages
-//! immutable blobs index/manifests/<digest>       segments, what was deleted from each, what may be thrown away
+//! one item        INDEX / pages                  the current manifest, its generation, the number of pages
+//! immutable blobs index/manifests/<digest>       the segments, the deleted pages of each, and blobs to delete later
 //!                 index/segments/<digest>        terms and pages (`segment`)
 //!                 index/pages/<day>/<digest>     a page with its text (`page`)
 //! ```
 //!
-//! Whoever searches ([`Reader`]) reads the item, and whatever of the blobs it has not read before. Whoever writes
-//! ([`Writer`]) makes new blobs and then moves the item, on the condition that nobody moved it meanwhile: so a search
-//! always sees a whole index, a writer that dies leaves nothing but blobs nobody looks at, and of two writers the slower
-//! one starts again from what the faster one made. Messages that name pages are only done with when the item was moved.
+//! A [`Reader`] reads the item, and the blobs it has not read before. A [`Writer`] creates new blobs and then updates the
+//! item, on the condition that its generation has not changed. So a search always sees a complete index, a writer that dies
+//! leaves only unused blobs, and the slower of two writers starts again from the other's result. A message that names pages
+//! is acknowledged only after the item was updated.
 
 pub mod page;
 mod query;
@@ -30,34 +30,33 @@ pub use reader::{Opened, Reader, rank};
 pub use segment::{Doc, Segment};
 pub use writer::{Limits, Writer};
 
-/// The item everybody starts from. Its generation counts every change.
+/// The item that names the current manifest. Every change adds 1 to the generation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pointer {
     pub generation: u64,
     pub manifest: String,
     pub pages: u64,
-    /// Of segments.
+    /// Total size of the segments.
     pub bytes: u64,
     pub updated_at: Timestamp,
 }
 
-/// What the index consists of.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     pub segments: Vec<Part>,
-    /// Blobs that no generation since then has: thrown away when whoever still reads an older one is surely done.
+    /// Blobs that are no longer used. They are deleted once no search can still be reading an older generation.
     #[serde(default)]
     pub garbage: Vec<Garbage>,
 }
 
-/// A segment, and what of it does not count any more.
+/// A segment, and which of its pages are deleted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Part {
     pub key: String,
-    /// Pages that count.
+    /// Pages that are not deleted.
     pub pages: u32,
     pub bytes: u64,
-    /// Numbers of pages that do not, in order.
+    /// Numbers of the deleted pages, ascending.
     #[serde(default)]
     pub deleted: Vec<u32>,
 }
@@ -73,7 +72,7 @@ impl Pointer {
         Key::new("INDEX", "pages")
     }
 
-    /// As the latest write left it, for writers; for searches a little behind that, for half the price.
+    /// `latest` reads consistently (writers need it); without it the read may be slightly old and costs half (searches).
     pub async fn load(db: &Db, latest: bool) -> Result<Option<Pointer>, StoreError> {
         match latest {
             true => db.get_latest(&db.tables.agents, Pointer::key()).await,

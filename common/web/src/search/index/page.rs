@@ -1,4 +1,4 @@
-//! A page as it lies in the blob store: what is indexed, and what snippets are cut from.
+//! A page as stored in the blob store: the source of its terms and its snippets.
 
 use base::clock::Timestamp;
 use base::{digest, untrusted_text};
@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 use super::super::{address, plain};
 use crate::read::ReadResult;
 
-/// Fewer words are no page worth finding.
+/// Pages with fewer words are not indexed.
 const LEAST_WORDS: usize = 10;
-/// Longest text kept of a page, in bytes: as long as what web read gives out.
+/// Most text kept of a page, in bytes. Equal to the default limit of web read.
 const MAX_TEXT: usize = 50 * 1024;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StoredPage {
     pub url: String,
-    /// See [`address::same_page`]: a page read again replaces the one of before.
+    /// See [`address::same_page`]: a newer version of a page replaces the older one.
     pub same: String,
     pub title: String,
     #[serde(default)]
@@ -33,19 +33,19 @@ pub struct StoredPage {
 }
 
 impl StoredPage {
-    /// The page as it was read; `None` if it is none for the index.
+    /// The page to store; `None` if it must not or need not be indexed.
     pub fn of(read: &ReadResult, read_at: Timestamp) -> Option<StoredPage> {
         let url = address::tidy(&read.url)?;
-        // What an address with a key in it led to is not public because the page names another one.
+        // A canonical address does not make a page public that was reached by an address with a secret.
         if !address::is_public_knowledge(&url) {
             return None;
         }
         let metadata = &read.metadata;
-        // A page may name its own address, but no other site's.
+        // A canonical address counts only within the page's own origin.
         let canonical = metadata.canonical_url.as_deref().and_then(address::tidy);
         let url = canonical.filter(|canonical| canonical.origin() == url.origin()).unwrap_or(url);
         let text = text_of(&read.markdown);
-        // Data (JSON, sitemaps) is no page, and says so by its fence.
+        // JSON and XML arrive as a fenced block; they are data, not pages.
         let is_page = metadata.status_code == 200
             && !read.markdown.starts_with("```")
             && text.split_whitespace().nth(LEAST_WORDS - 1).is_some();
@@ -71,8 +71,7 @@ impl StoredPage {
         })
     }
 
-    /// Its name in the blob store. What is read again on the same day and says the same has the same name, and is not
-    /// indexed again.
+    /// Blob key. Equal content read again on the same day has the same key and is not indexed again.
     pub fn key(&self) -> String {
         let parts = [&self.url, &self.title, &self.description, &self.text].map(|text| text.as_bytes());
         let day = &self.read_at.to_string()[..10];
@@ -85,7 +84,7 @@ impl StoredPage {
     }
 }
 
-/// Markdown as plain text: without addresses, images and marks; headings keep theirs.
+/// Markdown as plain text without link addresses, images and marks; only headings keep a `#`.
 fn text_of(markdown: &str) -> String {
     let mut text = String::with_capacity(markdown.len());
     for line in markdown.lines() {
@@ -115,7 +114,7 @@ fn plain_line(line: &str) -> String {
     let mut letters = line.char_indices().peekable();
     while let Some((at, letter)) = letters.next() {
         match letter {
-            // `](address)`: the label stood before it.
+            // `](address)`: the label was already written.
             ']' if line[at + 1..].starts_with('(') => {
                 let mut depth = 0;
                 for (_, letter) in letters.by_ref() {
@@ -165,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_kept_as_plain_text_under_its_own_address() {
+    fn stored_pages_are_plain_text_and_keep_their_origin() {
         let now = Timestamp::from_secs(1_795_249_530);
         let page = StoredPage::of(&read("http://example.org/tides?utm_source=x", None), now).unwrap();
         assert_eq!((page.url.as_str(), page.title.as_str()), ("http://example.org/tides", "Tides"));

@@ -1,4 +1,4 @@
-//! What a question finds: BM25 over the terms, then a close look at the texts of the best.
+//! Ranking: BM25 over the terms, then the texts of the best pages are read and ranked again.
 
 use std::collections::HashSet;
 
@@ -8,32 +8,32 @@ use super::reader::Opened;
 use super::segment::Doc;
 use super::words;
 
-/// BM25's usual parameters.
+/// The usual BM25 parameters.
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
-/// How much the score of a page with only some of the terms keeps, of what it would have.
+/// Share of the score that a page keeps however few of the terms it has.
 const PARTLY: f32 = 0.5;
-/// What the terms being close together, in the title, and side by side as asked, adds to a score.
+/// Bonuses of the second ranking: terms close together, terms in the title, neighbouring terms in the order of the query.
 const CLOSE: f32 = 0.25;
 const IN_TITLE: f32 = 0.2;
 const SIDE_BY_SIDE: f32 = 0.15;
-/// A term that was read as another counts so much.
+/// Weight of a term that replaces a misspelt one.
 const MISSPELT: f32 = 0.6;
-/// Words of a snippet.
+/// Length of a snippet in words.
 const SNIPPET_WORDS: usize = 45;
 
-/// A question, against one generation of the index.
+/// A query, weighted for one generation of the index.
 pub struct Asked {
     pub terms: Vec<AskedTerm>,
 }
 
 pub struct AskedTerm {
     pub term: String,
-    /// How rare it is.
+    /// Inverse document frequency.
     pub weight: f32,
 }
 
-/// A page that has some of the terms.
+/// A page that has at least one of the terms.
 pub struct Candidate<'a> {
     pub doc: &'a Doc,
     pub score: f32,
@@ -63,10 +63,10 @@ fn pages_with(opened: &Opened, term: &str) -> usize {
     count.sum()
 }
 
-/// The term that a word which nothing has was probably meant to be: few letters away, and the most usual of those.
+/// The correction of a term that no page has: the fewest typos away, then the most frequent.
 fn nearest(opened: &Opened, term: &str) -> Option<String> {
     let allowed = typos_allowed(term);
-    // Numbers are not misspelt into other numbers.
+    // Only words of ASCII letters are corrected: a different number is not a typo.
     if allowed == 0 || !term.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return None;
     }
@@ -80,7 +80,7 @@ fn nearest(opened: &Opened, term: &str) -> Option<String> {
     best.map(|(_, other)| other.to_owned())
 }
 
-/// The best pages by BM25, and how many have any of the terms.
+/// The best pages by BM25, and how many pages have any of the terms.
 pub fn candidates<'a>(opened: &'a Opened, asked: &Asked, most: usize) -> (Vec<Candidate<'a>>, u64) {
     let all_weights: f32 = asked.terms.iter().map(|asked| asked.weight).sum();
     let mut found = Vec::new();
@@ -104,24 +104,24 @@ pub fn candidates<'a>(opened: &'a Opened, asked: &Asked, most: usize) -> (Vec<Ca
         }
     }
     let total = found.len() as u64;
-    // Of equals the one that was read last.
+    // Equal scores: the page read last comes first.
     found.sort_by(|one, other| other.score.total_cmp(&one.score).then_with(|| other.doc.read_at.cmp(&one.doc.read_at)));
     found.truncate(most);
     (found, total)
 }
 
-/// What a close look at a text showed.
+/// Result of the second ranking of one page.
 #[derive(Default)]
 pub struct Close {
     pub snippet: Option<String>,
-    /// 0 to 1: how near the terms come to each other.
+    /// 0 to 1: how close together the terms are.
     nearness: f32,
-    /// 0 to 1: how many of them stand side by side, as in the question.
+    /// 0 to 1: share of neighbouring terms that are also neighbours in the text.
     side_by_side: f32,
 }
 
 impl Close {
-    /// The score with what the text and the title add to it.
+    /// The BM25 score with the bonuses for text and title.
     pub fn improved(&self, candidate: &Candidate<'_>, asked: &Asked) -> f32 {
         let title = base::words::words(&candidate.doc.title, 60);
         let title: HashSet<String> = title.iter().map(|word| stem(word)).collect();
@@ -135,21 +135,21 @@ impl Close {
     }
 }
 
-/// Where a term stands in a text.
+/// A term found in a text.
 struct Place {
-    /// Which word of the text.
+    /// Index of the word in the text.
     word: usize,
-    /// Which of the asked terms.
+    /// Index of the query term.
     term: usize,
 }
 
-/// Looks for the terms in a text, and cuts the piece out that has most of them.
+/// Finds the terms in a text, and cuts the snippet with the most of them.
 pub fn look_at(text: &str, asked: &Asked) -> Close {
     let firsts: HashSet<char> = asked.terms.iter().filter_map(|asked| asked.term.chars().next()).collect();
     let (mut places, mut starts): (Vec<Place>, Vec<usize>) = (Vec::new(), Vec::new());
     for (start, piece) in pieces(text) {
         starts.push(start);
-        // Most words are told apart by their first letter. (An accented one may fold to any.)
+        // Skip most words by their first letter. (A letter with an accent may fold to any other.)
         let first = piece.chars().next().map(|first| first.to_lowercase().next().unwrap_or(first));
         if !first.is_some_and(|first| !first.is_ascii() || firsts.contains(&first)) {
             continue;
@@ -172,14 +172,14 @@ pub fn look_at(text: &str, asked: &Asked) -> Close {
     }
 }
 
-/// Runs of what is no blank, with where they begin.
+/// Words between whitespace, with their byte offsets.
 fn pieces(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let start = text.as_ptr() as usize;
     text.split_whitespace().map(move |piece| (piece.as_ptr() as usize - start, piece))
 }
 
-/// The word at which the piece begins whose terms weigh most, each counted once; and the share of all it has, less where
-/// they are far apart.
+/// The word where the best snippet starts, and how close its terms are (0 to 1). A snippet's value is the weight of its
+/// terms, each counted once, reduced if they are far apart.
 fn best_window(places: &[Place], asked: &Asked) -> (usize, f32) {
     let all: f32 = asked.terms.iter().map(|asked| asked.weight).sum();
     let mut best = (0, -1.0f32, 0.0f32);
@@ -205,7 +205,7 @@ fn best_window(places: &[Place], asked: &Asked) -> (usize, f32) {
     (best.0.saturating_sub(6), best.2.clamp(0.0, 1.0))
 }
 
-/// How many of the question's neighbours are neighbours in the text.
+/// Share of the query's neighbouring terms that are also neighbours in the text, in the same order.
 fn side_by_side(places: &[Place], terms: usize) -> f32 {
     if terms < 2 {
         return 0.0;
@@ -222,7 +222,7 @@ fn side_by_side(places: &[Place], terms: usize) -> f32 {
 fn piece_of(text: &str, starts: &[usize], from: usize) -> Option<String> {
     let start = *starts.get(from)?;
     let end = starts.get(from + SNIPPET_WORDS).copied().unwrap_or(text.len());
-    // A heading's marks say nothing in a line.
+    // A snippet is one line: drop heading marks.
     let piece: Vec<&str> =
         text[start..end].split_whitespace().filter(|word| !word.bytes().all(|byte| byte == b'#')).collect();
     let piece = piece.join(" ");

@@ -1,4 +1,4 @@
-//! Opens the index and keeps what it read, for as long as the process lives.
+//! Opens the index and caches it for the life of the process.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,26 +15,26 @@ use super::super::{Found, Hit, Query, tidied};
 use super::query::{self, Asked, Candidate};
 use super::{Manifest, Pointer, Segment, StoredPage, load_segment};
 
-/// Texts read for one search: the best so many pages are looked at closely.
+/// How many of the best pages are read in full and ranked again.
 const LOOKED_AT: usize = 20;
 
-/// The index as last read.
+/// A cached index.
 #[derive(Default)]
 pub struct Reader {
     open: Mutex<Option<Arc<Opened>>>,
     had_pages: AtomicBool,
 }
 
-/// A generation of the index.
+/// One generation of the index, open.
 pub struct Opened {
     pub pointer: Pointer,
     pub segments: Vec<(String, Arc<Segment>, Vec<u32>)>,
-    /// Words of a page, on average.
+    /// Mean words per page.
     pub mean_length: f32,
 }
 
 impl Reader {
-    /// The index as it is now: one read of an item, and of blobs only what is new.
+    /// The current generation: reads one item, and only the blobs that are not cached.
     async fn open(&self, db: &Db, blobs: &dyn Blobs) -> Result<Option<Arc<Opened>>, StoreError> {
         let Some(pointer) = Pointer::load(db, false).await? else { return Ok(None) };
         let mut open = self.open.lock().await;
@@ -50,7 +50,8 @@ impl Reader {
         Ok(Some(opened))
     }
 
-    /// Whether there is a page to be found. An index that had one is not asked again: it is hardly ever emptied.
+    /// Whether the index has any page. A `true` is cached for the life of the process, because an index is hardly ever
+    /// emptied.
     pub async fn has_pages(&self, db: &Db) -> Result<bool, StoreError> {
         if self.had_pages.load(Ordering::Relaxed) {
             return Ok(true);
@@ -60,7 +61,7 @@ impl Reader {
         Ok(has_pages)
     }
 
-    /// The pages that answer the question best. An index without any page cannot be asked.
+    /// Searches the index. An index without pages is an error.
     pub async fn search(&self, db: &Db, blobs: &dyn Blobs, query: &Query, now: Timestamp) -> Result<Found, ToolError> {
         let unreadable = |error: StoreError| {
             log::failure("the index could not be read", &error);
@@ -90,8 +91,8 @@ impl Reader {
     }
 }
 
-/// The pages that answer the question, best first, and how many have anything to do with it. `load` reads a page with its
-/// text; one that cannot be read has no snippet.
+/// The best pages, best first, and how many pages match in all. `load` reads a page with its text; a page that cannot be
+/// read has no snippet.
 pub async fn rank<F: Future<Output = Option<StoredPage>>>(
     opened: &Opened,
     query: &Query,

@@ -1,12 +1,13 @@
-//! A segment: some pages and the terms they are found by, in one immutable blob that is searched as it lies in memory.
+//! A segment: some pages and their postings, in one immutable blob that is searched in memory without unpacking the
+//! postings.
 //!
 //! ```text
-//! "ASG1"  u32 size of the pages  pages (deflated JSON)  u32 terms  u32 offset of each  entries
-//! entry:  u8 size  term  varint pages  (varint distance to the page before, u8 weight)…
+//! "ASG1"  u32 packed size of the pages  pages (deflated JSON)  u32 terms  u32 offset of each  entries
+//! entry:  u8 size  term  (varint page number, u8 weight)…
 //! ```
 //!
-//! Numbers are little-endian. Entries are in the order of their terms, so that opening reads nothing but the pages, and
-//! looking a term up is a binary search. Equal pages make equal bytes: a segment is named by its digest.
+//! Numbers are little-endian. Entries are sorted by term: opening a segment decodes only the pages, and looking up a term
+//! is a binary search. Equal pages give equal bytes, so a segment is named by its digest.
 
 use std::collections::BTreeMap;
 
@@ -19,13 +20,13 @@ use super::page::StoredPage;
 use super::words;
 
 const MAGIC: &[u8; 4] = b"ASG1";
-/// Pages of a segment, unpacked, are never more: a guard against blobs that are not ours.
+/// Most bytes of a segment's pages, unpacked: a guard against blobs that this service did not write.
 const MAX_PAGES_BYTES: usize = 32 * 1024 * 1024;
 
-/// What is known of a page without its text.
+/// A page without its text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Doc {
-    /// Where the page itself lies in the blob store.
+    /// Blob key of the [`StoredPage`].
     pub key: String,
     pub url: String,
     /// See [`super::super::address::same_page`].
@@ -36,24 +37,23 @@ pub struct Doc {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published_at: Option<String>,
     pub read_at: Timestamp,
-    /// Words of its text.
+    /// Words of the text.
     pub length: u32,
 }
 
-/// An open segment.
 pub struct Segment {
     pub docs: Vec<Doc>,
     bytes: Vec<u8>,
-    /// Where the table of offsets begins, and how many terms there are.
+    /// Start of the offset table, and the number of terms.
     table: usize,
     terms: usize,
 }
 
-/// Terms with their postings, on the way to a segment.
+/// Postings of a segment that is being written.
 type Postings = BTreeMap<String, Vec<(u32, u8)>>;
 
 impl Segment {
-    /// A segment of these pages, with their keys.
+    /// Encodes a segment of these pages (blob key, page).
     pub fn of(pages: &[(String, StoredPage)]) -> Result<Vec<u8>, StoreError> {
         let mut postings = Postings::new();
         let mut docs = Vec::with_capacity(pages.len());
@@ -76,7 +76,7 @@ impl Segment {
         write(&docs, &postings)
     }
 
-    /// One segment of several, without what was deleted from them.
+    /// Merges segments into one, without their deleted pages.
     pub fn merged(parts: &[(&Segment, &[u32])]) -> Result<Vec<u8>, StoreError> {
         let mut postings = Postings::new();
         let mut docs = Vec::new();
@@ -119,12 +119,12 @@ impl Segment {
         Ok(Segment { docs, bytes, table, terms })
     }
 
-    /// Bytes it takes.
+    /// Size in bytes.
     pub fn size(&self) -> usize {
         self.bytes.len()
     }
 
-    /// The pages that have a term, by number, with what it weighs in each.
+    /// Postings of a term: page number and weight.
     pub fn pages_with(&self, term: &str) -> impl Iterator<Item = (u32, u8)> + '_ {
         let (mut low, mut high) = (0, self.terms);
         while low < high {
@@ -139,12 +139,12 @@ impl Segment {
         Entry { rest: found.map_or(&[], |(_, rest)| rest) }
     }
 
-    /// Every term, in order.
+    /// Every term, sorted.
     pub fn terms(&self) -> impl Iterator<Item = &str> {
         (0..self.terms).filter_map(|index| std::str::from_utf8(self.entry(index)?.0).ok())
     }
 
-    /// A term, and its postings behind their number.
+    /// A term and its encoded postings.
     fn entry(&self, index: usize) -> Option<(&[u8], &[u8])> {
         if index >= self.terms {
             return None;
@@ -160,7 +160,7 @@ impl Segment {
     }
 }
 
-/// Reads postings. Whatever is not as it should be ends them.
+/// Decodes postings. A malformed byte ends them.
 struct Entry<'a> {
     rest: &'a [u8],
 }
@@ -198,13 +198,13 @@ fn write(docs: &[Doc], postings: &Postings) -> Result<Vec<u8>, StoreError> {
     Ok(bytes)
 }
 
-/// A segment's name in the blob store.
+/// Blob key of a segment.
 pub fn key_of(bytes: &[u8]) -> String {
     format!("index/segments/{}", const_hex::encode(&digest::sha256(bytes)[..20]))
 }
 
 fn broken() -> StoreError {
-    StoreError::new("a blob is no segment of the index")
+    StoreError::new("a blob is not a segment of the search index")
 }
 
 fn number(bytes: &[u8], at: usize) -> Option<usize> {
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_found_and_what_was_deleted_is_not() {
+    fn merging_keeps_postings_and_drops_deleted_pages() {
         let open = |pages: &[(String, StoredPage)]| Segment::open(Segment::of(pages).unwrap()).unwrap();
         let many: Vec<_> =
             (0..300).map(|number| page(number, if number % 2 == 0 { "even tide tide" } else { "odd" })).collect();
@@ -281,7 +281,7 @@ mod tests {
     const TITLE_WEIGHT: u8 = 6;
 
     #[test]
-    fn no_bytes_break_it() {
+    fn malformed_segments_do_not_panic() {
         let good = Segment::of(&[page(1, "one two three"), page(2, "two three four")]).unwrap();
         for end in 0..good.len() {
             let _ = Segment::open(good[..end].to_vec()).map(|segment| segment.terms().count());

@@ -1,4 +1,4 @@
-//! Texts as the terms they are found by: words without accents, and of those in Latin letters the stem.
+//! Splits texts into index terms: words without accents, stemmed if in Latin letters.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use base::words::{stem, words};
 
 use super::page::StoredPage;
 
-/// So many words of a page are read. (50 KB of Markdown have about 8 000.)
+/// Most words indexed of a page. (50 KB of Markdown have about 8,000.)
 const MOST_WORDS: usize = 10_000;
-/// So many words of a question.
+/// Most words of a query.
 const MOST_ASKED: usize = 32;
 
-/// Words of questions that say nothing about the page.
+/// Query words that do not help to find a page.
 const STOP_WORDS: &[&str] = &[
     "a", "about", "an", "and", "are", "as", "at", "be", "by", "can", "did", "do", "does", "for", "from", "had", "has",
     "have", "how", "i", "if", "in", "into", "is", "it", "its", "me", "my", "of", "on", "or", "our", "should", "than",
@@ -19,17 +19,17 @@ const STOP_WORDS: &[&str] = &[
     "where", "which", "who", "why", "will", "with", "would", "you", "your",
 ];
 
-/// Words weigh more where they name the page. A word of the title counts as so many of the text.
+/// Weights: a word of the title counts as much as six of the text.
 const TITLE: u32 = 6;
 const HEADING: u32 = 3;
 const ADDRESS: u32 = 3;
 const DESCRIPTION: u32 = 2;
 
-/// A page as its terms.
+/// The terms of a page.
 pub struct Counted {
-    /// Each term with what its occurrences weigh together, at most 255.
+    /// Each term with its total weight, at most 255.
     pub terms: BTreeMap<String, u8>,
-    /// Words of the text.
+    /// Words in the text.
     pub length: u32,
 }
 
@@ -37,7 +37,7 @@ fn of(text: &str, most: usize) -> impl Iterator<Item = String> {
     words(text, most).into_iter().map(|word| stem(&word))
 }
 
-/// The terms of a question, each once, in order; without those that say nothing, if others are left.
+/// The terms of a query, each once, in order. Stop words are dropped, unless there is nothing else.
 pub fn asked(text: &str) -> Vec<String> {
     let all = words(text, MOST_ASKED);
     let telling: Vec<&String> = all.iter().filter(|word| STOP_WORDS.binary_search(&word.as_str()).is_err()).collect();
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_that_mean_the_same_are_one_term() {
+    fn terms_are_stemmed_and_stop_words_dropped() {
         assert_eq!(asked("How do the lighthouses' keepers keep keeping?"), ["lighthous", "keeper", "keep"]);
         assert_eq!(asked("Which is it?"), ["which", "is", "it"], "better than nothing");
         assert_eq!(asked("GPT-4o Überprüfung 深層学習"), ["gpt", "4o", "uberprufung", "深層", "層学", "学習"]);

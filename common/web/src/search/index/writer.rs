@@ -1,4 +1,4 @@
-//! Brings pages into the index, and takes them out of it.
+//! Adds pages to the index and removes them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,23 +14,23 @@ use super::page::StoredPage;
 use super::segment::{self, Segment};
 use super::{Garbage, Manifest, Part, Pointer, load_segment};
 
-/// How often a change is made anew because another writer was faster.
+/// How often a change is tried again when another writer was faster.
 const ATTEMPTS: u32 = 8;
-/// Blobs thrown away with one change.
+/// Most blobs deleted per change.
 const THROWN_AWAY: usize = 200;
 
-/// How large the index may become, and how it is kept.
+/// Limits on the size of the index, and when to merge.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Beyond this the pages that were read longest ago are forgotten.
+    /// Beyond this many pages, those read longest ago are removed.
     pub pages: usize,
-    /// The same for bytes of segments.
+    /// The same limit in bytes of segments.
     pub bytes: u64,
-    /// Most pages of a segment: 2 000 are about 1.3 MB, to be read with one request.
+    /// Most pages of a segment: 2,000 are about 1.3 MB, which is one request to read.
     pub segment_pages: u32,
-    /// So many segments that are not full are merged.
+    /// Merge once more than this many segments are not full.
     pub small_segments: usize,
-    /// How long a search may go on reading what was replaced.
+    /// How long replaced blobs are kept for searches that still read them.
     pub kept_for: Duration,
 }
 
@@ -46,29 +46,29 @@ impl Default for Limits {
     }
 }
 
-/// The one that writes. Several at once do no harm, but each other's work twice.
+/// Writes the index. Concurrent writers are safe, but repeat each other's work.
 pub struct Writer {
     db: Db,
     blobs: Arc<dyn Blobs>,
     clock: Clock,
     limits: Limits,
-    /// Segments read or made before: they never change.
+    /// Cache of segments, which are immutable.
     known: Mutex<HashMap<String, Arc<Segment>>>,
 }
 
-/// One change: pages that come in, by the keys of their blobs, and pages that go, by [`StoredPage::same`].
+/// One change: `add` holds blob keys of pages, `remove` holds [`StoredPage::same`] values.
 #[derive(Clone, Debug, Default)]
 pub struct Change {
     pub add: Vec<String>,
     pub remove: Vec<String>,
 }
 
-/// What a change did.
+/// Result of a change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Changed {
     pub added: usize,
     pub replaced_or_removed: usize,
-    /// Pages there are now.
+    /// Pages in the index after the change.
     pub pages: u64,
 }
 
@@ -77,12 +77,13 @@ impl Writer {
         Writer { db, blobs, clock, limits, known: Mutex::default() }
     }
 
-    /// Makes the change, or none of it.
+    /// Applies the change completely or not at all.
     pub async fn apply(&self, change: &Change) -> Result<Changed, StoreError> {
         let loaded = try_join_all(change.add.iter().collect::<BTreeSet<_>>().into_iter().map(|key| async move {
             Ok::<_, StoreError>(StoredPage::load(&*self.blobs, key).await?.map(|page| (key.clone(), page)))
         }));
-        // Of two readings of one page the later counts. A blob that is gone was thrown away long after it was replaced.
+        // Of two versions of one page, the later counts. Missing blobs are skipped: they were replaced and deleted long
+        // ago.
         let mut pages: BTreeMap<String, (String, StoredPage)> = BTreeMap::new();
         for (key, page) in loaded.await?.into_iter().flatten() {
             let newer =
@@ -98,7 +99,7 @@ impl Writer {
                 Err(WriteError::Failed(error)) => return Err(error),
             }
         }
-        Err(StoreError::new("others write the index all the time"))
+        Err(StoreError::new("the search index could not be updated: other writers kept changing it"))
     }
 
     async fn attempt(
@@ -123,7 +124,7 @@ impl Writer {
             "index",
             json!({"generation": pointer.generation, "pages": pointer.pages, "bytes": pointer.bytes, "added": changed.added}),
         );
-        // The change is made; what cannot be thrown away now lies there until somebody looks.
+        // The change is already made. A blob that cannot be deleted now stays until an operator removes it.
         for failed in
             join_all(thrown_away.iter().map(|key| self.blobs.delete(key))).await.into_iter().filter_map(Result::err)
         {
@@ -132,7 +133,7 @@ impl Writer {
         Ok(changed)
     }
 
-    /// Makes the blobs of the next generation. `None` if it would be as this one.
+    /// Creates the blobs of the next generation. `None` if nothing would change.
     async fn prepare(
         &self,
         before: Option<&Pointer>,
@@ -150,7 +151,7 @@ impl Writer {
         let mut fresh: Vec<(String, StoredPage)> = Vec::new();
         for (same, (key, page)) in pages {
             match draft.alive.get(same) {
-                // It is there, or something newer is: a message that came twice, or late.
+                // The index has this version or a newer one: the message came twice or late.
                 Some(found) if found.key == *key || found.read_at > page.read_at => {}
                 found => {
                     if found.is_some() {
@@ -190,7 +191,7 @@ impl Writer {
         Ok(Some((pointer, changed, thrown_away)))
     }
 
-    /// Makes one segment of many that are not full, once there are too many of them.
+    /// Merges the segments that are not full, once there are too many of them.
     async fn merge(&self, draft: &mut Draft) -> Result<(), StoreError> {
         let full = self.limits.segment_pages * 3 / 4;
         let (small, mut rest): (Vec<_>, Vec<_>) =
@@ -249,14 +250,14 @@ impl Writer {
     }
 }
 
-/// The next generation, while it is made.
+/// The next generation while it is built.
 struct Draft {
     parts: Vec<Open>,
-    /// Where each page is that counts.
+    /// Positions of the pages that are not deleted, by [`StoredPage::same`].
     alive: HashMap<String, Alive>,
-    /// How many pages were deleted from it.
+    /// How many pages were deleted.
     gone: usize,
-    /// Blobs that no longer count.
+    /// Keys of blobs that are no longer used.
     replaced: Vec<String>,
     garbage: Vec<Garbage>,
     now: Timestamp,
@@ -292,7 +293,7 @@ impl Draft {
         draft
     }
 
-    /// Notes where the pages of a part are.
+    /// Records the positions of a part's pages.
     fn note(&mut self, part: usize) {
         let open = &self.parts[part];
         for (number, doc) in (0..).zip(&open.segment.docs) {
@@ -335,7 +336,7 @@ impl Draft {
         ages.iter().take(all - most).for_each(|(_, same)| self.delete(same));
     }
 
-    /// The manifest, and what may be thrown away once it counts.
+    /// The manifest, and the keys of blobs to delete once it is current.
     fn finish(mut self, limits: &Limits, now: Timestamp) -> (Manifest, Vec<String>) {
         let (empty, parts): (Vec<Open>, Vec<Open>) = self.parts.into_iter().partition(|part| part.pages() == 0);
         self.replaced.extend(empty.into_iter().map(|part| part.key));
@@ -355,7 +356,7 @@ impl Draft {
             .collect();
         let fresh = self.replaced.into_iter().map(|key| Garbage { key, since: self.now });
         let mut garbage: Vec<Garbage> = self.garbage.into_iter().chain(fresh).collect();
-        // What came back counts again.
+        // A blob that is in use again is not garbage.
         garbage.retain(|garbage| !counts.contains(garbage.key.as_str()));
         let due = |garbage: &Garbage| garbage.since.plus(limits.kept_for) <= now;
         let (old, young): (Vec<Garbage>, Vec<Garbage>) = garbage.into_iter().partition(due);

@@ -9,14 +9,14 @@ pub static VENDOR: Vendor =
     Vendor { name: "brave", origin: "https://api.search.brave.com", needs_key: true, ask, read };
 
 fn ask(query: &Query, key: &str) -> Ask {
-    // At most 400 characters and 20 results, and one question a second on the smallest plan.
+    // API limits: 400 characters, 20 results, one request per second on the smallest plan.
     let words: String = query.text.chars().take(400).collect();
     let path = format!("/res/v1/web/search?q={}&count={}", encoded(&words), query.max_results.clamp(1, 20));
     Ask { per_second: 1.0, ..Ask::get(path).header("x-subscription-token", key) }
 }
 
 fn read(answer: &Value) -> Option<Answer> {
-    // A question that nothing matches has no `web` at all.
+    // Without results the answer has no `web` member.
     let none = answer["type"] == "search" && answer["web"].is_null();
     let results = if none { &[] } else { answer["web"]["results"].as_array()?.as_slice() };
     let hits = results.iter().filter_map(|result| {

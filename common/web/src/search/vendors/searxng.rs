@@ -1,5 +1,5 @@
-//! SearXNG, which operators run for themselves: <https://docs.searxng.org/dev/search_api.html>. Its settings have to allow
-//! `json` under `search.formats`, or it answers 403.
+//! SearXNG, self-hosted: <https://docs.searxng.org/dev/search_api.html>. Its settings must allow `json` under
+//! `search.formats`, otherwise it answers 403.
 
 use serde_json::Value;
 use platform::providers::Ask;
@@ -9,13 +9,13 @@ use super::{Answer, Hit, Query, Vendor, encoded, text};
 pub static VENDOR: Vendor = Vendor { name: "searxng", origin: "", needs_key: false, ask, read };
 
 fn ask(query: &Query, _: &str) -> Ask {
-    // A page has as many results as its engines give; what is too much is left out later.
+    // The API has no page size: the caller truncates.
     Ask { per_second: 2.0, ..Ask::get(format!("/search?q={}&format=json&categories=general", encoded(&query.text))) }
 }
 
 fn read(answer: &Value) -> Option<Answer> {
     let results = answer["results"].as_array()?;
-    // No results, because no engine answered.
+    // No engine answered: a failure, not an empty result.
     let is_silent = answer["unresponsive_engines"].as_array().is_some_and(|engines| !engines.is_empty());
     if results.is_empty() && is_silent {
         return None;
@@ -30,11 +30,11 @@ fn read(answer: &Value) -> Option<Answer> {
         })
     });
     let hits: Vec<Hit> = hits.collect();
-    // Results of which none can be read are none of this server's.
+    // No result is readable: not a SearXNG answer.
     if hits.is_empty() && !results.is_empty() {
         return None;
     }
-    // It is 0 where no engine says how many there are.
+    // 0 means that no engine reports a total.
     let total = answer["number_of_results"].as_f64().filter(|total| *total >= 1.0).map(|total| total as u64);
     Some(Answer { hits, total, request_id: None })
 }

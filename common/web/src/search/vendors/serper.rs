@@ -8,7 +8,7 @@ use super::{Answer, Hit, Query, Vendor, text};
 pub static VENDOR: Vendor = Vendor { name: "serper", origin: "https://google.serper.dev", needs_key: true, ask, read };
 
 fn ask(query: &Query, key: &str) -> Ask {
-    // Results come ten at a time, and more than ten cost twice.
+    // Results come in tens, and more than ten cost twice as much.
     Ask::post("/search", &json!({"q": query.text, "num": query.max_results.max(10)})).header("x-api-key", key)
 }
 
