@@ -23,7 +23,7 @@ def map_headers(context, headers):
     return headers
 
 
-# Why a provider is of no use (`Unavailable` in common/base/src/outcome.rs).
+# Why a provider is of no use (`Unavailable` in common/base/src/tool_result.rs).
 REASONS = {"destination_not_reachable", "source_unavailable", "provider_not_configured", "not_in_local_index", "needs_browser"}
 
 

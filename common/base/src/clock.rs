@@ -1,4 +1,4 @@
-//! Time as an argument: pure functions take [`Timestamp`]s, only the edge asks the [`Clock`].
+//! Time as a value: pure functions take [`Timestamp`]s; only handlers read the [`Clock`].
 
 use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use chrono::{Datelike, Timelike};
 use serde::{Deserialize, Serialize};
 
-/// A moment, in milliseconds since 1970-01-01T00:00:00Z. Stored as an integer, printed as ISO 8601 in UTC.
+/// A point in time, in milliseconds since 1970-01-01T00:00:00Z. Stored as an integer, printed as ISO 8601 in UTC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Timestamp(i64);
@@ -31,7 +31,7 @@ impl Timestamp {
         self.0.div_euclid(1000)
     }
 
-    /// The calendar year in UTC.
+    /// The year in UTC.
     pub fn year(self) -> u16 {
         chrono::DateTime::from_timestamp_millis(self.0).and_then(|time| u16::try_from(time.year()).ok()).unwrap_or(1970)
     }
@@ -52,7 +52,7 @@ impl fmt::Display for Timestamp {
         let Ok(year @ 0..=9999) = u32::try_from(time.year()) else {
             return write!(f, "{}", time.format("%Y-%m-%dT%H:%M:%S%.3fZ"));
         };
-        // By hand, because every log line and every price has a time: chrono reads its own format string each time.
+        // Written by hand because every log line and price has a time, and chrono parses its format string each time.
         let mut text = *b"0000-00-00T00:00:00.000Z";
         let parts = [
             (0, 4, year),
@@ -73,7 +73,7 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// Where the edge gets the time: the machine's clock, or in tests a hand that is moved on purpose.
+/// The current time: from the machine, or a fixed one in tests.
 #[derive(Clone, Debug, Default)]
 pub struct Clock {
     pinned: Option<Arc<AtomicI64>>,
@@ -85,7 +85,7 @@ impl Clock {
         Clock::default()
     }
 
-    /// A clock that stands still until [`Clock::advance`] moves it.
+    /// A clock that stays at a time until [`Clock::advance`] moves it.
     pub fn pinned(at: Timestamp) -> Clock {
         Clock { pinned: Some(Arc::new(AtomicI64::new(at.0))) }
     }
@@ -100,7 +100,7 @@ impl Clock {
         }
     }
 
-    /// Moves a pinned clock; the machine's clock cannot be moved.
+    /// Moves a pinned clock. Has no effect on the machine's clock.
     pub fn advance(&self, by: Duration) {
         if let Some(hand) = &self.pinned {
             hand.fetch_add(i64::try_from(by.as_millis()).unwrap_or(i64::MAX), Ordering::SeqCst);
@@ -108,7 +108,7 @@ impl Clock {
     }
 }
 
-/// Something that was read a while ago, shared by whoever reads it in this process.
+/// A cached value with the time it was read, shared within this process.
 #[derive(Clone, Debug)]
 pub struct Lately<T>(Arc<Mutex<Option<(Timestamp, T)>>>);
 
@@ -119,7 +119,7 @@ impl<T> Default for Lately<T> {
 }
 
 impl<T: Clone> Lately<T> {
-    /// What was kept, if that was less than `within` ago.
+    /// The cached value, if it is younger than `within`.
     pub fn get(&self, now: Timestamp, within: Duration) -> Option<T> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.as_ref().filter(|(at, _)| *at <= now && now < at.plus(within)).map(|(_, value)| value.clone())
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pinned_clock_moves_only_by_hand() {
+    fn a_pinned_clock_moves_only_when_advanced() {
         let clock = Clock::pinned(Timestamp::from_secs(100));
         assert_eq!(clock.now(), clock.now());
         clock.clone().advance(Duration::from_secs(5));

@@ -1,6 +1,6 @@
-//! Forms of addresses of people: e-mail, domain, phone.
+//! Checks of contact addresses: e-mail, domain, phone.
 
-/// An address that can stand in a mail header as it is: ASCII, no quotes, no comments, a domain with a dot.
+/// An e-mail address that is safe in a mail header: ASCII, no quotes, no comments, a domain with a dot.
 pub fn is_email(text: &str) -> bool {
     let Some((local, domain)) = text.split_once('@') else { return false };
     let is_atom = |byte: u8| byte.is_ascii_alphanumeric() || b".!#$%&'*+-/=?^_`{|}~".contains(&byte);
@@ -20,12 +20,12 @@ pub fn is_domain(text: &str) -> bool {
             && !label.starts_with('-')
             && !label.ends_with('-')
     };
-    // What ends in a number is an address, whoever answers for it.
+    // If the last label is a number, it is an IP address.
     let is_address = text.rsplit('.').next().is_some_and(|last| last.bytes().all(|byte| byte.is_ascii_digit()));
     text.len() <= 253 && text.contains('.') && text.split('.').all(is_label) && !is_address
 }
 
-/// E.164 with or without its plus (contract, notation).
+/// A phone number in E.164 form; the plus is optional.
 pub fn is_phone(text: &str) -> bool {
     let digits = text.strip_prefix('+').unwrap_or(text);
     (2..=15).contains(&digits.len()) && !digits.starts_with('0') && digits.bytes().all(|byte| byte.is_ascii_digit())
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_that_can_stand_in_a_header() {
+    fn only_addresses_safe_in_a_header_are_accepted() {
         for good in ["a@b.co", "first.last+tag@mail.example.com", "o'neill@example.org"] {
             assert!(is_email(good), "{good}");
         }

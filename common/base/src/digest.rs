@@ -5,7 +5,7 @@ use std::fmt::Write;
 use ring::rand::SecureRandom;
 use serde_json::Value;
 
-/// SHA-256 over the parts, each preceded by its length, so that no two lists of parts share a digest.
+/// SHA-256 over the parts, each prefixed with its length, so that different lists of parts have different digests.
 pub fn sha256_parts(parts: &[&[u8]]) -> [u8; 32] {
     let mut context = ring::digest::Context::new(&ring::digest::SHA256);
     for part in parts {
@@ -25,20 +25,20 @@ pub fn hmac(key: &ring::hmac::Key, message: &[u8]) -> [u8; 32] {
     to_array(ring::hmac::sign(key, message).as_ref())
 }
 
-/// `N` bytes from the operating system.
+/// `N` random bytes from the operating system.
 pub fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     #[cfg(feature = "seeded-random")]
     if seeded::fill(&mut bytes) {
         return bytes;
     }
-    // The operating system's generator fails only before it is seeded, which a running Lambda is long past;
-    // going on without randomness would be worse than stopping.
+    // The system's generator fails only before it is seeded, long before a Lambda function runs. Without randomness it is
+    // safer to stop.
     ring::rand::SystemRandom::new().fill(&mut bytes).expect("the operating system has no randomness");
     bytes
 }
 
-/// Randomness that follows from a seed. No deployed function is built with it.
+/// Deterministic randomness for simulations. Not compiled into deployed functions.
 #[cfg(feature = "seeded-random")]
 pub mod seeded {
     use std::cell::Cell;
@@ -47,7 +47,7 @@ pub mod seeded {
         static SEED: Cell<Option<u64>> = const { Cell::new(None) };
     }
 
-    /// From now on, "random" bytes of this thread follow from the seed; with `None` they are random again.
+    /// From now on, random bytes of this thread are derived from the seed; `None` makes them random again.
     pub fn seed(seed: Option<u64>) {
         SEED.set(seed);
     }
@@ -70,7 +70,7 @@ fn to_array(digest: &[u8]) -> [u8; 32] {
     array
 }
 
-/// JSON without spaces, the members of every object sorted by name: equal values give equal text.
+/// JSON without spaces, object members sorted by name: equal values give equal text.
 pub fn canonical_json(value: &Value) -> String {
     let mut text = String::new();
     write_canonical(value, &mut text);
@@ -118,7 +118,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn parts_do_not_run_together() {
+    fn different_parts_have_different_digests() {
         assert_ne!(sha256_parts(&[b"ab", b"c"]), sha256_parts(&[b"a", b"bc"]));
     }
 

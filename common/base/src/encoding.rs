@@ -1,4 +1,4 @@
-//! Base64 as it comes and as we send it, and escapes of URLs.
+//! Base64 and percent encoding.
 
 use std::fmt::Write;
 
@@ -23,7 +23,7 @@ pub fn base64_standard(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
-/// The same, behind what a text has already.
+/// Appends standard base64 to a text.
 pub fn push_base64(bytes: &[u8], text: &mut String) {
     STANDARD.encode_string(bytes, text);
 }
@@ -33,7 +33,8 @@ pub fn base64_url(bytes: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// With everything escaped but what RFC 3986 leaves to names: good for a path segment, and for a header's `filename*`.
+/// Percent-encodes everything but the unreserved characters of RFC 3986. Fit for a path segment and for a header's
+/// `filename*`.
 pub fn percent_encoded(text: &str) -> String {
     let mut encoded = String::new();
     for byte in text.bytes() {
@@ -46,7 +47,7 @@ pub fn percent_encoded(text: &str) -> String {
     encoded
 }
 
-/// With its escapes undone. What is then no text shows as `\u{fffd}`; a `%` that begins no escape stays.
+/// Decodes percent escapes. Bytes that are not UTF-8 become `\u{fffd}`; a `%` that begins no escape stays.
 pub fn percent_decoded(text: &str) -> String {
     let mut decoded = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -64,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn escapes_are_undone_and_made() {
+    fn percent_escapes_are_decoded_and_encoded() {
         for (text, plain) in
             [("%C3%9Cber%2f", "Über/"), ("100%", "100%"), ("%+1%zz%4", "%+1%zz%4"), ("%ff", "\u{fffd}")]
         {
@@ -74,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_every_form() {
+    fn every_base64_form_is_read() {
         let bytes = [0xfb, 0xff, 0xfe, 0x01];
         for text in ["+//+AQ==", "+//+AQ", "-__-AQ==", "-__-AQ"] {
             assert_eq!(base64_any(text).as_deref(), Some(&bytes[..]), "{text}");

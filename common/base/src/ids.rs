@@ -1,8 +1,7 @@
-//! Names of things. Each is a newtype, so that one cannot be passed for another.
+//! Ids, each a newtype, so that one cannot be passed for another.
 //!
-//! Two of them are derived and not drawn, which saves a lookup on every call:
-//! an [`AgentId`] follows from the wallet, and a [`RequestId`] follows from what paid for it, so that the same
-//! payment always means the same job.
+//! Two of them are derived instead of random, which saves lookups: an [`AgentId`] is derived from the wallet, and a
+//! [`RequestId`] from the quote or payment, so that the same payment always gives the same job.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,7 +14,7 @@ use uuid::Uuid;
 use crate::clock::Timestamp;
 use crate::digest::{self, sha256_parts};
 
-/// The agent behind a wallet: a UUID computed from the address, the same in every deployment.
+/// The id of an agent: a UUID derived from its wallet's address, the same in every deployment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct AgentId(Uuid);
@@ -34,13 +33,13 @@ impl AgentId {
     }
 }
 
-/// The id of an access token: what its owner lists and revokes it by.
+/// The id of an access token, by which its owner lists and revokes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TokenId(Uuid);
 
 impl TokenId {
-    /// A new one. Ids sort by when they were made (UUID version 7).
+    /// A new id. Ids sort by creation time (UUID version 7).
     pub fn made_at(now: Timestamp) -> TokenId {
         let millis = u64::try_from(now.millis()).unwrap_or_default();
         TokenId(uuid::Builder::from_unix_timestamp_millis(millis, &digest::random()).into_uuid())
@@ -57,14 +56,14 @@ impl TokenId {
 pub struct RequestId(Uuid);
 
 impl RequestId {
-    /// The id of the job that is bought with what these bytes name (a quote, or a payment without a quote).
+    /// The id of the job bought with what `parts` identify (a quote, or a payment without a quote).
     pub fn bought_with(kind: &str, parts: &[&[u8]]) -> RequestId {
         let mut all = vec![b"request".as_slice(), kind.as_bytes()];
         all.extend_from_slice(parts);
         RequestId(uuid_from(&sha256_parts(&all)))
     }
 
-    /// The id of a job that nothing names: paid from credits, without a quote or a key.
+    /// The id of a job paid from credits without a quote or an idempotency key.
     pub fn random() -> RequestId {
         RequestId(random_uuid())
     }
@@ -77,12 +76,12 @@ impl RequestId {
         RequestId(Uuid::from_bytes(bytes))
     }
 
-    /// The id of the same job on the marketplace: `job_` and 32 hex digits.
+    /// The job's id on the marketplace: `job_` and 32 hex digits.
     pub fn soul_job(&self) -> String {
         format!("job_{}", self.0.simple())
     }
 
-    /// The job behind an id of the marketplace, if it has the form of one.
+    /// Reads a marketplace job id.
     pub fn of_soul_job(text: &str) -> Option<RequestId> {
         let hex = text.strip_prefix("job_")?;
         let is_ours = hex.len() == 32 && hex.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
@@ -90,17 +89,17 @@ impl RequestId {
     }
 }
 
-/// A version-4 UUID from the operating system's randomness.
+/// A random UUID (version 4).
 pub fn random_uuid() -> Uuid {
     uuid::Builder::from_random_bytes(digest::random()).into_uuid()
 }
 
-/// A UUID that follows from what it names.
+/// A UUID derived from the parts (version 8).
 pub fn uuid_of(parts: &[&[u8]]) -> Uuid {
     uuid_from(&sha256_parts(parts))
 }
 
-/// A version-8 UUID (custom content) from the first bytes of a digest.
+/// A version 8 UUID (custom content) from the first 16 bytes of a digest.
 fn uuid_from(digest: &[u8; 32]) -> Uuid {
     let mut bytes = [0; 16];
     bytes.copy_from_slice(&digest[..16]);
@@ -129,8 +128,8 @@ uuid_text!(AgentId);
 uuid_text!(RequestId);
 uuid_text!(TokenId);
 
-/// The id of a receipt, `rcpt_<ulid>`: sorts by the time of the charge, and follows from the job, so that
-/// writing it twice writes the same.
+/// The id of a receipt, `rcpt_<ulid>`. Sorts by the time of the charge. Derived from the job, so that writing the receipt
+/// twice writes the same item.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ReceiptId(String);
@@ -148,7 +147,7 @@ impl ReceiptId {
         &self.0
     }
 
-    /// What the ids of receipts charged in this millisecond begin with.
+    /// The prefix of receipt ids charged in this millisecond.
     pub fn prefix_at(charged_at: Timestamp) -> String {
         const MAX_MILLIS: u64 = (1 << 48) - 1;
         let millis = u64::try_from(charged_at.millis()).unwrap_or_default().min(MAX_MILLIS);
@@ -174,7 +173,8 @@ impl fmt::Display for ReceiptId {
     }
 }
 
-/// Text form of a newtype around a ULID: a prefix and 26 letters, in one spelling only, because a key is its text.
+/// Text form of a newtype around a ULID: a prefix and 26 letters. Only one spelling is accepted, because the text is used
+/// as a key.
 macro_rules! ulid_text {
     ($name:ident, $prefix:literal) => {
         impl fmt::Display for $name {
@@ -216,7 +216,7 @@ impl EndpointId {
         EndpointId(Ulid::from_bytes(digest::random()))
     }
 
-    /// The id of an endpoint that the configuration names: the same digest gives the same id.
+    /// The id of an endpoint from the configuration: the same digest gives the same id.
     pub fn named(digest: &[u8; 32]) -> EndpointId {
         let mut bytes = [0; 16];
         bytes.copy_from_slice(&digest[..16]);
@@ -230,12 +230,12 @@ impl EndpointId {
 
 ulid_text!(EndpointId, "wh_");
 
-/// The id of a webhook event, `evt_<ulid>`: the same on every attempt, so that a receiver recognises a repeat.
+/// The id of a webhook event, `evt_<ulid>`: the same for every attempt, so that a receiver recognises a repeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventId(Ulid);
 
 impl EventId {
-    /// The same cause at the same time has the same id. `kind` is the event's name on the wire.
+    /// The same cause and time give the same id. `kind` is the event's name on the wire.
     pub fn of(agent: AgentId, kind: &str, cause: &str, happened: Timestamp) -> EventId {
         let millis = u64::try_from(happened.millis()).unwrap_or_default();
         let digest = sha256_parts(&[b"event", agent.bytes(), kind.as_bytes(), cause.as_bytes()]);
@@ -256,13 +256,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_agent_id_follows_from_the_wallet() {
+    fn agent_ids_are_derived_from_the_wallet() {
         let wallet: Address = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266".parse().unwrap();
         let agent = AgentId::of(wallet);
         assert_eq!(agent, AgentId::of(wallet));
         assert_ne!(agent, AgentId::of(Address::ZERO));
         assert_eq!(agent.to_string().parse::<AgentId>().unwrap(), agent);
-        // Published: agents may compute it themselves, so it must never change.
+        // Published: agents may compute this id themselves, so it must never change.
         assert_eq!(agent.to_string(), "540aa72d-1863-849b-8f70-3815c11f323d");
     }
 

@@ -1,8 +1,6 @@
-//! What a tool accepts, described once: the same [`Field`]s validate a body and print its JSON Schema, so that the
-//! 400 an agent gets and the schema it was shown cannot disagree.
+//! Input descriptions: the same [`Field`]s validate a body and generate its JSON Schema, so the two cannot differ.
 //!
-//! Tools are described here in Rust and checked by this module; schemas that strangers write (services of souls)
-//! are another matter and go through the `jsonschema` crate with its limits.
+//! This is for our own tools. Schemas written by sellers go through the `jsonschema` crate, with its limits.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -17,15 +15,15 @@ pub struct Field {
     pub about: &'static str,
 }
 
-/// What a value may be.
+/// The type of a value.
 pub enum Kind {
-    /// A string of `min..=max` Unicode characters, perhaps of a format.
+    /// A string of `min..=max` Unicode characters, optionally with a format.
     Text { min: usize, max: usize, format: Option<&'static Format> },
     /// A whole number in `min..=max`.
     Integer { min: i64, max: i64 },
-    /// A number within bounds that may be open.
+    /// A number in a range.
     Number(Range),
-    /// An amount of money, as a decimal string or a number; kept as a string with six decimals.
+    /// An amount of money, as a decimal string or a number. The result is a string with six decimals.
     Amount { min: Usdc, max: Usdc },
     /// `true` or `false`.
     Bool,
@@ -33,11 +31,11 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// An array of at most `max` items.
     List { of: &'static Kind, max: usize },
-    /// An object with these members; others are dropped, unless `open` lets them through.
+    /// An object with these members. Other members are dropped, or kept if `open`.
     Object { fields: &'static [Field], open: bool },
 }
 
-/// Bounds of a number. `above` is exclusive, `min` and `max` inclusive.
+/// Bounds of a number. `above` is exclusive, `min` and `max` are inclusive.
 #[derive(Default)]
 pub struct Range {
     pub above: Option<f64>,
@@ -45,18 +43,18 @@ pub struct Range {
     pub max: Option<f64>,
 }
 
-/// A rule for text beyond its length, as a function and as the schema's words for the same.
+/// A rule for text beyond its length: as a function, and as JSON Schema.
 pub struct Format {
-    /// JSON Schema `format`, if it has a name there.
+    /// JSON Schema `format`, if there is one.
     pub name: Option<&'static str>,
-    /// JSON Schema `pattern`, if it can be written as one.
+    /// JSON Schema `pattern`, if one can express the rule.
     pub pattern: Option<&'static str>,
     pub matches: fn(&str) -> bool,
-    /// What is wrong when it does not match: "must be …".
+    /// The error: "must be …".
     pub message: &'static str,
 }
 
-/// One thing wrong with a body: where, and what.
+/// One problem of a body.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FieldError {
     /// Dotted path from the body's root, such as `valueTag.amount`.
@@ -80,11 +78,11 @@ impl Field {
     }
 }
 
-/// What is wrong with a body that is no JSON, at the member it is wrong in: a number beyond what JSON readers hold
-/// (`1e400`) is one too. The message has line and column, and nothing of the body.
+/// The error for a body that is not valid JSON, with the path of the member it is in. Numbers out of range (`1e400`) count.
+/// The message has line and column, but nothing of the body.
 pub fn not_json(body: &[u8]) -> FieldError {
     use serde_path_to_error::Segment;
-    // Read a second time, because only those who are wrong are to pay for the path.
+    // Parses a second time to find the path, so that only invalid bodies pay for it.
     let mut reader = serde_json::Deserializer::from_slice(body);
     let (path, error) = match serde_path_to_error::deserialize::<_, Value>(&mut reader) {
         Err(error) => (error.path().clone(), error.into_inner()),
@@ -93,7 +91,7 @@ pub fn not_json(body: &[u8]) -> FieldError {
             Ok(()) => return FieldError::new("", "the body is not JSON"),
         },
     };
-    // Where a name is cut off there is no more to say.
+    // The path ends where a name is cut off.
     let names = path.iter().map_while(|segment| match segment {
         Segment::Map { key } => Some(key.clone()),
         Segment::Seq { index } => Some(index.to_string()),
@@ -103,10 +101,10 @@ pub fn not_json(body: &[u8]) -> FieldError {
     FieldError::new(names.collect::<Vec<_>>().join("."), format!("the body is not JSON: {error}"))
 }
 
-/// Deepest nesting of a body. Readers of JSON stop at 128, and what callers attach is told again inside of other answers.
+/// Deepest nesting of a body. JSON parsers stop at 128, and a body may be embedded in other responses.
 pub const MAX_BODY_DEPTH: usize = 64;
 
-/// Refuses a body that is nested too deep, naming the members that are.
+/// Refuses a body that is nested too deep; the errors name the members.
 pub fn check_depth(body: &Map<String, Value>) -> Result<(), Vec<FieldError>> {
     let deep = body.iter().filter(|(_, value)| depth(value) >= MAX_BODY_DEPTH);
     let wrong: Vec<_> =
@@ -114,7 +112,7 @@ pub fn check_depth(body: &Map<String, Value>) -> Result<(), Vec<FieldError>> {
     if wrong.is_empty() { Ok(()) } else { Err(wrong) }
 }
 
-/// How deep a value is nested: a number or a text is 1.
+/// Nesting depth of a value; a scalar has 1.
 pub fn depth(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or_default(),
@@ -123,7 +121,7 @@ pub fn depth(value: &Value) -> usize {
     }
 }
 
-/// Keeps the members the fields name and drops the rest. Every problem is reported, not only the first.
+/// Validates a body and keeps only the members that are fields. Reports every problem.
 pub fn validate(fields: &[Field], body: &Map<String, Value>) -> Result<Map<String, Value>, Vec<FieldError>> {
     let mut errors = Vec::new();
     let kept = check_object(fields, false, body, "", &mut errors);
@@ -175,7 +173,7 @@ fn check(kind: &Kind, value: &Value, path: &str, errors: &mut Vec<FieldError>) -
         }
         (Kind::Text { .. }, _) => wrong("must be a string".to_owned()),
         (Kind::Integer { min, max }, Value::Number(number)) => {
-            // JSON Schema counts 2003.0 as an integer.
+            // In JSON Schema, 2003.0 is an integer.
             let integer = number.as_i64().or_else(|| whole(number.as_f64()?));
             match integer {
                 Some(integer) if (*min..=*max).contains(&integer) => Some(Value::from(integer)),
@@ -220,7 +218,7 @@ fn check(kind: &Kind, value: &Value, path: &str, errors: &mut Vec<FieldError>) -
 }
 
 fn whole(number: f64) -> Option<i64> {
-    // Beyond 2^53 a float no longer names one whole number.
+    // Above 2^53, a float does not represent every whole number.
     (number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0).then_some(number as i64)
 }
 
@@ -240,7 +238,7 @@ impl Range {
     }
 }
 
-/// The JSON Schema (2020-12) of an object with these members.
+/// The JSON Schema (2020-12) of an object with these fields.
 pub fn schema(fields: &[Field]) -> Value {
     object_schema(fields, true)
 }
@@ -296,7 +294,7 @@ pub fn kind_schema(kind: &Kind) -> Value {
         Kind::Bool => json!({"type": "boolean"}),
         Kind::Choice(choices) => json!({"type": "string", "enum": choices}),
         Kind::List { of, max } => json!({"type": "array", "items": kind_schema(of), "maxItems": max}),
-        // Unknown members are dropped, not refused, so every object is open to the schema's reader.
+        // Unknown members are dropped, not refused, so every object's schema allows more.
         Kind::Object { fields, .. } => object_schema(fields, true),
     }
 }
@@ -333,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn keeps_what_is_named_and_drops_the_rest() {
+    fn known_members_are_kept_and_others_dropped() {
         let body = json!({"code": "AB", "year": 2003.0, "extra": 1, "open": {"n": 1, "more": [1]}, "names": []});
         let kept = validate(FIELDS, body.as_object().unwrap()).unwrap();
         assert_eq!(
@@ -343,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_json_is_named_by_its_member() {
+    fn invalid_json_is_reported_at_its_member() {
         for (body, path, at) in [
             (r#"{"daily": 1e400}"#, "daily", "line 1 column 15"),
             ("{\"tools\":\n {\"web_read\": -1e999}}", "tools.web_read", "line 2 column 20"),
@@ -360,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn names_the_path_of_every_problem() {
+    fn every_problem_is_reported_with_its_path() {
         assert_eq!(problems(json!({})), ["code"]);
         assert_eq!(
             problems(

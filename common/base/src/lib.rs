@@ -1,4 +1,7 @@
-//! What everything is said with: ids, money, time, digests, encodings, words, the fields of a body.
+//! Basic types that all crates share: ids, money, time, digests, encodings, words, the results of tools. No network and no
+//! storage.
+//!
+//! Start with [`ids`], [`money`] and [`clock`]; [`input`] describes and checks the fields of request bodies.
 
 pub mod clock;
 pub mod contact;

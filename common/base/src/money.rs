@@ -1,7 +1,7 @@
-//! Money: USDC as an integer count of millionths of a dollar.
+//! Money: USDC as an integer number of micro-USDC (millionths of a dollar).
 //!
-//! [`Usdc`] is the only type that holds money. Arithmetic is checked, there is no float anywhere, and the
-//! decimal form ("0.002000") exists only at the edge: six decimals out, a seventh digit in is refused.
+//! [`Usdc`] is the only type for money. Arithmetic is checked and never uses floats. The decimal form ("0.002000") exists
+//! only in requests and responses: six decimals are printed, and more than six are refused.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,20 +9,19 @@ use std::str::FromStr;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// An amount of USDC, counted in micro-USDC (10⁻⁶ USDC, the token's own atomic unit).
+/// An amount of USDC in micro-USDC (10⁻⁶ USDC, the token's atomic unit).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Usdc(u64);
 
 /// Why a text is not an amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AmountError {
-    /// Not a decimal number at all.
     NotANumber,
     /// Below zero.
     Negative,
-    /// More than six decimals: finer than the token can carry.
+    /// More than six decimals, finer than the token's unit.
     TooFine,
-    /// More than a 64-bit count of micro-USDC.
+    /// Does not fit in 64 bits of micro-USDC.
     TooLarge,
 }
 
@@ -46,7 +45,7 @@ impl Usdc {
         Usdc(micro)
     }
 
-    /// The count of micro-USDC, which is also the token's atomic amount.
+    /// The amount in micro-USDC, which is the token's atomic unit.
     pub const fn micro(self) -> u64 {
         self.0
     }
@@ -65,16 +64,16 @@ impl Usdc {
         }
     }
 
-    /// A JSON number, digit by digit: `2`, `0.002`.
+    /// An exact JSON number without trailing zeros: `2`, `0.002`.
     pub fn to_number(self) -> serde_json::Value {
         let text = self.to_string();
         let text = text.trim_end_matches('0').trim_end_matches('.');
         serde_json::from_str(text).unwrap_or(serde_json::Value::Null)
     }
 
-    /// Reads a decimal amount, also in exponent form (`1e-05`), which some clients send in headers.
+    /// Reads a decimal amount. Accepts exponent form (`1e-05`), which some clients send in headers.
     pub fn parse(text: &str) -> Result<Usdc, AmountError> {
-        // The library also takes underscores and signs.
+        // The library would accept underscores and a plus sign.
         if !text.starts_with(|first: char| first.is_ascii_digit() || first == '-' || first == '.') || text.contains('_')
         {
             return Err(AmountError::NotANumber);
@@ -85,15 +84,15 @@ impl Usdc {
         Usdc::from_decimal(decimal)
     }
 
-    /// Reads a cap: an amount that is only compared. What is finer than the token can carry is rounded down, and what is
-    /// larger than any amount is the largest.
+    /// Reads a cap, which is only compared and never charged: more than six decimals are rounded down, and a too large
+    /// value becomes the largest amount.
     pub fn parse_cap(text: &str) -> Result<Usdc, AmountError> {
         match Usdc::parse(text) {
             Err(AmountError::NotANumber | AmountError::TooFine) => {}
             Err(AmountError::TooLarge) => return Ok(Usdc(u64::MAX)),
             parsed => return parsed,
         }
-        // Floats print with up to 17 digits and any exponent. No money is counted here: the cap is only compared.
+        // Floats print up to 17 digits and any exponent. A float is safe here, because a cap is only compared.
         let number: f64 = text.trim().parse().map_err(|_| AmountError::NotANumber)?;
         if !number.is_finite() {
             return Err(AmountError::NotANumber);
@@ -135,7 +134,7 @@ impl FromStr for Usdc {
     }
 }
 
-/// In storage an amount is a plain integer of micro-USDC; answers print it with [`fmt::Display`].
+/// Stored as an integer of micro-USDC; responses print it with [`fmt::Display`].
 impl Serialize for Usdc {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_u64(self.0)
@@ -153,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn six_decimals_out_and_back() {
+    fn amounts_are_read_and_printed_with_six_decimals() {
         for (text, micro) in [("0.002", 2_000), ("1", 1_000_000), ("0.000001", 1), ("1e-05", 10), ("2.5E1", 25_000_000)]
         {
             assert_eq!(Usdc::parse(text).map(Usdc::micro), Ok(micro), "{text}");

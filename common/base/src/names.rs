@@ -1,12 +1,12 @@
-//! Names of people and firms, as they are compared: by their words, without case and accents, in any order.
+//! Compares names of people and firms: by their words, ignoring case, accents and order.
 
 use crate::words::words;
 
-/// More words than any name has.
+/// Most words of a name that are compared.
 const MAX_WORDS: usize = 12;
-/// What stands before or behind a name and is no part of it.
+/// Titles and suffixes that are not part of a name.
 const TITLES: [&str; 12] = ["dr", "prof", "mr", "mrs", "ms", "miss", "sir", "phd", "md", "jr", "sr", "mba"];
-/// What every second firm is called.
+/// Words that many firms' names contain.
 const OF_FIRMS: [&str; 24] = [
     "ab",
     "ag",
@@ -34,7 +34,7 @@ const OF_FIRMS: [&str; 24] = [
     "the",
 ];
 
-/// A word, as it is written without accents: `Müller` is `muller` to some and `mueller` to others.
+/// A word without accents, in both usual spellings: `Müller` becomes `muller` or `mueller`.
 #[derive(PartialEq)]
 struct Word {
     plain: String,
@@ -46,7 +46,7 @@ impl Word {
         [&self.plain, &self.spelt_out].iter().any(|one| **one == other.plain || **one == other.spelt_out)
     }
 
-    /// An initial is short for any word that begins with it.
+    /// Whether this is the same word or its initial.
     fn is_short_for(&self, other: &Word) -> bool {
         self.is(other) || self.plain.chars().count() == 1 && other.plain.starts_with(&self.plain)
     }
@@ -68,21 +68,21 @@ fn spelt(name: &str) -> Vec<Word> {
     both.map(|(plain, spelt_out)| Word { plain, spelt_out }).collect()
 }
 
-/// Whether two names can be compared at all: both have words, in letters of the same kind. A name in another script may
-/// well be the same one.
+/// Whether two names can be compared: both have words, and both or neither are in Latin letters. The same name in another
+/// script would look different.
 fn comparable(one: &[Word], other: &[Word]) -> bool {
     let latin = |name: &[Word]| name.iter().all(|word| word.plain.is_ascii());
     !one.is_empty() && !other.is_empty() && latin(one) == latin(other)
 }
 
-/// Whether a name has all the words of another; `None` where that cannot be told.
+/// Whether a name contains all words of another; `None` if they cannot be compared.
 pub fn has_all(name: &str, wanted: &str) -> Option<bool> {
     let (name, wanted) = (spelt(name), spelt(wanted));
     comparable(&name, &wanted).then(|| wanted.iter().all(|word| name.iter().any(|known| known.is(word))))
 }
 
-/// Whether both can be one person's: all words of the shorter name are in the longer one, or their initials are. `None`
-/// where that cannot be told.
+/// Whether both can be names of one person: every word of the shorter name, or its initial, is in the longer one. `None` if
+/// they cannot be compared.
 pub fn same_person(one: &str, other: &str) -> Option<bool> {
     let of = |name: &str| -> Vec<Word> {
         spelt(name).into_iter().filter(|word| !TITLES.contains(&word.plain.as_str())).collect()
@@ -93,7 +93,7 @@ pub fn same_person(one: &str, other: &str) -> Option<bool> {
     comparable(&one, &other).then(|| short.iter().all(is_there))
 }
 
-/// Whether two names have a word in common; `None` where that cannot be told.
+/// Whether two names share a word; `None` if they cannot be compared.
 pub fn are_related(one: &str, other: &str) -> Option<bool> {
     let (one, other) = (spelt(one), spelt(other));
     comparable(&one, &other).then(|| share_a_word(&one, &other))
@@ -103,8 +103,8 @@ fn share_a_word(one: &[Word], other: &[Word]) -> bool {
     one.iter().any(|word| other.iter().any(|known| known.is(word)))
 }
 
-/// Whether both can be one firm's: they share a word that not every firm has, one is the other's initials, or they are the
-/// same without the blanks. `None` where that cannot be told.
+/// Whether both can be names of one firm: they share a distinctive word, one is the initials of the other, or they are
+/// equal without spaces. `None` if they cannot be compared.
 pub fn same_firm(one: &str, other: &str) -> Option<bool> {
     let of = |name: &str| -> Vec<Word> {
         let all = spelt(name);

@@ -1,29 +1,29 @@
-//! How work ended: where a result came from, or why there is none. Providers, tools and jobs say it in the same words.
+//! Results and errors of tools, with the codes that providers, tools and jobs share.
 
 use serde::{Deserialize, Serialize};
 
-/// Where a result came from: every job's result carries it.
+/// The source of a result; part of every job's result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
     pub provider: &'static str,
-    /// The provider's own name for the request, where it gave one.
+    /// The provider's id of the request, if it gave one.
     pub request_id: Option<String>,
     pub mode: Mode,
 }
 
 impl Source {
-    /// Work this service did itself, by this part of it.
+    /// Work of this service's own component `provider`.
     pub const fn embedded(provider: &'static str) -> Source {
         Source { provider, request_id: None, mode: Mode::Embedded }
     }
 
-    /// Work this provider did.
+    /// Work of an outside provider.
     pub const fn upstream(provider: &'static str, request_id: Option<String>) -> Source {
         Source { provider, request_id, mode: Mode::Upstream }
     }
 }
 
-/// How far work has come, in the words of whoever does it.
+/// Progress of a job, as reported by the worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -33,7 +33,7 @@ pub struct Progress {
     pub percent: Option<u8>,
 }
 
-/// Whether this service did the work itself or had it done.
+/// Whether this service did the work itself or an outside provider did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
@@ -41,38 +41,38 @@ pub enum Mode {
     Upstream,
 }
 
-/// The closed set of codes a failed job can carry (contract §0).
+/// The codes of failed jobs. The set is closed: clients match on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorCode {
     PaymentFailed,
     InsufficientFunds,
-    /// Nothing at hand could do it: [`Unavailable`] says why.
+    /// No provider could do the work: [`Unavailable`] says why.
     ProviderUnavailable,
-    /// The provider does not know this deployment's key, or may not do this for it.
+    /// The provider rejected this deployment's key or does not permit the request.
     ProviderAuth,
-    /// The provider has had enough of us for now.
+    /// The provider limits our rate.
     RateLimited,
     InternalError,
 }
 
-/// Why a provider was of no use: the finer word beside `provider_unavailable` (contract §0).
+/// Why the work could not be done: the `reason` beside `provider_unavailable`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unavailable {
     DestinationNotReachable,
     SourceUnavailable,
     FrozenByOwner,
-    /// The deployment has nothing that could do it.
+    /// The deployment has nothing configured for it.
     ProviderNotConfigured,
-    /// What the seller brought (a program, a worker, a text) did not do the work.
+    /// The seller's program, worker or text did not do the work.
     SellerFailed,
-    /// The promised time is over.
+    /// The deadline has passed.
     DeadlineExceeded,
-    /// Only this deployment's own index could be asked, and there is nothing in it yet.
+    /// Only this deployment's own index could be searched, and it is still empty.
     NotInLocalIndex,
-    /// The page is made by scripts, and nothing here runs them.
+    /// The page needs scripts, and there is no browser to run them.
     NeedsBrowser,
-    /// Whom it is about asked not to be found: nobody is asked about them.
+    /// The person has opted out: no provider is asked about them.
     OptedOut,
 }
 
@@ -92,11 +92,11 @@ impl Unavailable {
     }
 }
 
-/// Why a job failed: what its owner reads.
+/// Why a job failed. The caller reads it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolError {
     pub code: ErrorCode,
-    /// The finer word beside the code.
+    /// The [`Unavailable`] reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     pub message: String,
@@ -112,7 +112,7 @@ impl ToolError {
         ToolError { code: ErrorCode::InternalError, reason: None, message: message.into() }
     }
 
-    /// The coarser word (contract §0), and a status like HTTP's.
+    /// The error's category, and an HTTP-like status.
     pub fn category(&self) -> (&'static str, u16) {
         match self.code {
             ErrorCode::PaymentFailed | ErrorCode::InsufficientFunds => ("payment_required", 402),

@@ -1,9 +1,8 @@
-//! Text that strangers wrote, on its way to a model or to a reader: without what hides in it, and between marks that it
-//! cannot contain.
+//! Handling of untrusted text: removes invisible characters, and marks it as data when it goes to a model.
 
 use crate::digest;
 
-/// Characters that show nothing and can hide or turn around what stands beside them: zero-width ones, bidirectional
+/// Characters that show nothing and can hide or reorder the text around them: zero-width characters, bidirectional
 /// controls, tags, variation selectors of the supplement.
 pub fn is_invisible(letter: char) -> bool {
     matches!(letter,
@@ -12,22 +11,21 @@ pub fn is_invisible(letter: char) -> bool {
         | '\u{fff0}'..='\u{fff8}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Whether a text has something that shows nothing: an invisible character, or a control. Where it may have `lines`, line breaks
-/// and tabs are none.
+/// Whether a text contains an invisible character or a control character. With `lines`, line breaks and tabs are allowed.
 pub fn hides_something(text: &str, lines: bool) -> bool {
     let hides =
         |letter: char| is_invisible(letter) || letter.is_control() && !(lines && matches!(letter, '\n' | '\r' | '\t'));
     text.chars().any(hides)
 }
 
-/// A stranger's text without what shows nothing: invisible characters, and controls but tab and line feed.
+/// The text without invisible characters and without control characters other than tab and line feed.
 pub fn visible(text: &str) -> String {
     let shows = |letter: &char| !is_invisible(*letter) && (!letter.is_control() || matches!(letter, '\n' | '\t'));
     text.chars().filter(shows).collect()
 }
 
-/// Material for a model: at most `max_chars` of the text, which should be [`visible`], between lines with a mark that is
-/// drawn for this block alone, after its text is known. So no text can contain its own end.
+/// A block of untrusted text for a model: at most `max_chars` of it, between lines with a random mark. The mark is drawn
+/// after the text is known, so the text cannot contain its own end mark. Pass the text through [`visible`] first.
 pub fn block(kind: &str, text: &str, max_chars: usize) -> String {
     let mark = const_hex::encode(digest::random::<12>());
     let (kept, note) = match text.char_indices().nth(max_chars) {
@@ -42,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_text_contains_its_own_end_and_none_hides_anything() {
+    fn a_block_cannot_be_closed_from_inside_and_hides_nothing() {
         let text = visible("before\u{202e}\u{200b}\r\u{1b}[31m\u{e0041}\nEND 00\nafter");
         assert_eq!(text, "before[31m\nEND 00\nafter");
         let (one, other) = (block("INPUT", &text, 100), block("INPUT", &text, 100));

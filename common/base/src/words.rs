@@ -1,11 +1,11 @@
-//! Texts as the words they are found by, what of a word its forms share, and how far two words are apart.
+//! Splits text into words for search, stems them, and measures typos between words.
 
 use frostem::{Algorithm, Stemmer};
 
-/// Longer words are cut: nobody types them, and a key has to end somewhere.
+/// Longer words are cut: nobody searches for them, and keys need a bound.
 pub const MAX_WORD_CHARS: usize = 32;
 
-/// Words that say nothing about who wrote them. A bio is not found by them.
+/// Common English words that are not used for search.
 const STOP_WORDS: &[&str] = &[
     "a", "about", "all", "an", "and", "any", "are", "as", "at", "be", "by", "can", "do", "for", "from", "get", "has",
     "have", "i", "in", "into", "is", "it", "its", "just", "me", "more", "my", "no", "not", "of", "on", "or", "our",
@@ -17,14 +17,14 @@ pub fn is_stop_word(word: &str) -> bool {
     STOP_WORDS.binary_search(&word).is_ok()
 }
 
-/// The words of a text, in order, lower case, without accents: runs of letters and digits. Scripts without spaces are
-/// taken as overlapping pairs of characters. At most `most`, so that a long text costs no more than a short one.
+/// The words of a text in order, in lower case and without accents: runs of letters and digits. Scripts without spaces are
+/// split into overlapping pairs of characters. Returns at most `most` words, so a long text costs no more.
 pub fn words(text: &str, most: usize) -> Vec<String> {
     let mut words = Vec::new();
     let mut run = String::new();
     let mut dense: Option<char> = None;
     let mut lone = false;
-    // A blank at the end closes what is open.
+    // The trailing space closes the last word.
     for letter in text.chars().chain([' ']) {
         if words.len() >= most {
             break;
@@ -45,7 +45,7 @@ pub fn words(text: &str, most: usize) -> Vec<String> {
             words.push(only.to_string());
         }
         match letter {
-            // Joins the parts of one word, or says how it sounds.
+            // Joins the parts of a word, or is an accent.
             '\'' | '’' | '\u{ad}' | '\u{300}'..='\u{36f}' => {}
             _ if letter.is_alphanumeric() => letter.to_lowercase().for_each(|letter| fold(letter, &mut run)),
             _ => close(&mut run, &mut words),
@@ -62,12 +62,12 @@ fn close(run: &mut String, words: &mut Vec<String>) {
     }
 }
 
-/// Chinese, Japanese, Korean: written without spaces.
+/// Chinese, Japanese and Korean characters: written without spaces.
 fn is_dense(letter: char) -> bool {
     matches!(letter, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}')
 }
 
-/// A lower-case letter without its accent.
+/// Appends a lower-case letter without its accent.
 fn fold(letter: char, into: &mut String) {
     let plain = match letter {
         'à'..='å' | 'ā' | 'ă' | 'ą' | 'ǎ' => "a",
@@ -98,7 +98,7 @@ fn fold(letter: char, into: &mut String) {
             into.extend(char::from_u32(u32::from(letter) - 0xfee0));
             return;
         }
-        // What lower-casing leaves of a dotted I.
+        // Left over from lower-casing a dotted I.
         '\u{300}'..='\u{36f}' => return,
         _ => {
             into.push(letter);
@@ -108,9 +108,8 @@ fn fold(letter: char, into: &mut String) {
     into.push_str(plain);
 }
 
-/// What the forms of a word have in common, of a word as [`words`] gives it: without its English ending (Porter's second
-/// algorithm) if it is of Latin letters, and as it is otherwise. One stemmer for all languages: what is asked and what is
-/// read are cut in the same way, and that is what counts.
+/// The stem of a word from [`words`]: without its English ending (Porter's second algorithm) if it has only Latin letters,
+/// else unchanged. All languages use this one stemmer: it only matters that queries and documents are treated the same.
 pub fn stem(word: &str) -> String {
     match word.bytes().all(|byte| byte.is_ascii_lowercase()) && word.len() > 2 {
         true => Stemmer::new(Algorithm::English).stem(word).into_owned(),
@@ -118,7 +117,7 @@ pub fn stem(word: &str) -> String {
     }
 }
 
-/// How many typos a word may have and still be read as another: a short one is too soon another word.
+/// Most typos a search word may have. Short words allow none: one change makes another word.
 pub fn typos_allowed(word: &str) -> usize {
     match word.chars().count() {
         0..=3 => 0,
@@ -127,8 +126,7 @@ pub fn typos_allowed(word: &str) -> usize {
     }
 }
 
-/// How many letters have to be added, removed, changed or swapped with their neighbour to make one word the other, if
-/// not more than `most`.
+/// Edit distance of two words (letters added, removed, changed, or swapped with a neighbour), if it is at most `most`.
 pub fn typos(one: &str, other: &str, most: usize) -> Option<usize> {
     let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
     if one.len().abs_diff(other.len()) > most {
@@ -158,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_words_however_they_are_written() {
+    fn spelling_variants_give_the_same_words() {
         for (text, expected) in [
             ("Atlas  Research-Bot", "atlas research bot"),
             ("L’Été à Zürich, STRASSE/Straße", "lete a zurich strasse strasse"),
@@ -188,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn typos_are_letters_added_removed_changed_or_swapped() {
+    fn typos_count_added_removed_changed_and_swapped_letters() {
         for (one, other, expected) in [
             ("research", "research", Some(0)),
             ("reserch", "research", Some(1)),

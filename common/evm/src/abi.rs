@@ -1,4 +1,4 @@
-//! Encoding calls to contracts, and the two event topics a payment leaves on chain.
+//! ABI encoding of contract calls, and event topics.
 
 use super::{Word, keccak256, word_from_u64};
 
@@ -34,7 +34,7 @@ pub fn event(signature: &str) -> Word {
     keccak256(signature.as_bytes())
 }
 
-/// The nth 32-byte word of an answer or of a log's data.
+/// The nth 32-byte word of a result or of a log's data.
 pub fn word_at(data: &[u8], index: usize) -> Option<Word> {
     data.get(index * 32..(index + 1) * 32)?.try_into().ok()
 }

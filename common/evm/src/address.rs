@@ -11,7 +11,7 @@ use super::{Word, keccak256};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address([u8; 20]);
 
-/// A text that is not `0x` and 40 hex digits.
+/// The text is not `0x` and 40 hex digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotAnAddress;
 
@@ -26,7 +26,7 @@ impl Address {
         &self.0
     }
 
-    /// The address as an ABI word: twelve zero bytes in front.
+    /// The address as an ABI word, with twelve leading zero bytes.
     pub fn word(&self) -> Word {
         let mut word = [0; 32];
         word[12..].copy_from_slice(&self.0);
@@ -42,13 +42,13 @@ impl Address {
         Some(Address(bytes))
     }
 
-    /// `0x` and lower-case hex: the form used in keys.
+    /// `0x` and lower-case hex, as used in database keys.
     pub fn lower(&self) -> String {
         super::hex0x(&self.0)
     }
 }
 
-/// The EIP-55 form: a wrong checksum makes a common client library throw.
+/// With the EIP-55 checksum: a common client library throws if it is wrong.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut digits = [0u8; 40];
@@ -72,7 +72,7 @@ impl fmt::Debug for Address {
     }
 }
 
-/// Accepts any case: clients send lower, checksummed and (some) upper case.
+/// Accepts any case: clients send lower case, checksummed and sometimes upper case.
 impl FromStr for Address {
     type Err = NotAnAddress;
 
@@ -93,7 +93,7 @@ impl fmt::Display for NotAnAddress {
 
 impl std::error::Error for NotAnAddress {}
 
-/// Stored in lower case, so that equal addresses are equal texts.
+/// Stored in lower case, so that equal addresses are equal strings.
 impl Serialize for Address {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.lower())

@@ -1,12 +1,12 @@
-//! What a payer signs: an EIP-3009 `TransferWithAuthorization`.
+//! The message a payer signs: an EIP-3009 `TransferWithAuthorization`.
 
 use serde::{Deserialize, Serialize};
 
 use super::signature::RecoverableSignature;
 use super::{Address, Word, compact, eip712, keccak256, word_to_u64};
 
-/// The signed message and its signature. The signature binds payer, payee, amount and window; it says nothing of what
-/// is bought, which is why the claim ties it to one request.
+/// The signed message and its signature. The signature covers payer, payee, amount and time window, but not what is bought;
+/// the claim binds it to one request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Authorization {
     #[serde(with = "compact::address")]
@@ -21,28 +21,28 @@ pub struct Authorization {
     pub valid_before: Word,
     #[serde(with = "compact::word")]
     pub nonce: Word,
-    /// 65 bytes of a key's signature, or whatever a contract wallet takes.
+    /// The 65 bytes of a key's signature, or any bytes that a contract wallet accepts.
     #[serde(with = "serde_bytes")]
     pub signature: Vec<u8>,
 }
 
 impl Authorization {
-    /// The value in the token's atomic unit; beyond 64 bits is no amount anybody owns.
+    /// The amount in the token's atomic unit; `None` if it does not fit in 64 bits (more than anybody owns).
     pub fn amount(&self) -> Option<u64> {
         word_to_u64(&self.value)
     }
 
-    /// Unix seconds from which the token accepts it; beyond 64 bits is never.
+    /// Unix seconds from which the token accepts it. Values above 64 bits mean never.
     pub fn valid_after_secs(&self) -> u64 {
         word_to_u64(&self.valid_after).unwrap_or(u64::MAX)
     }
 
-    /// Unix seconds from which the token refuses it; beyond 64 bits is never.
+    /// Unix seconds from which the token refuses it. Values above 64 bits mean never.
     pub fn valid_before_secs(&self) -> u64 {
         word_to_u64(&self.valid_before).unwrap_or(u64::MAX)
     }
 
-    /// The digest that was signed, for the token with this domain hash.
+    /// The digest that was signed, for a token with this EIP-712 domain hash.
     pub fn digest(&self, domain: &Word) -> Word {
         let message = eip712::hash_struct([
             type_hash(),
@@ -56,13 +56,14 @@ impl Authorization {
         eip712::digest(domain, &message)
     }
 
-    /// Whether the payer's key made the signature. Contract wallets have no key: for them the chain must be asked.
+    /// Whether the payer's key made the signature. A contract wallet has no key: for it the contract must be asked
+    /// (EIP-1271).
     pub fn signed_by_key(&self, domain: &Word) -> bool {
         RecoverableSignature::parse(&self.signature).and_then(|signature| signature.recover(&self.digest(domain)))
             == Ok(self.from)
     }
 
-    /// The stand-in for a payment of nothing: no signature, no nonce (contract §1.5).
+    /// Whether this stands for a payment of zero: no signature and an all-zero nonce.
     pub fn is_zero_cost(&self) -> bool {
         self.signature.is_empty() && self.nonce == [0; 32]
     }

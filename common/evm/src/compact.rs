@@ -1,4 +1,4 @@
-//! Words and addresses as few bytes, for items that are written often: `#[serde(with = "compact::word")]`.
+//! Compact serde forms of words and addresses, for items that are written often: `#[serde(with = "compact::word")]`.
 
 /// A word without its leading zeros.
 pub mod word {

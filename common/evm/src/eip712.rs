@@ -2,7 +2,7 @@
 
 use super::{Address, Word, keccak256};
 
-/// `keccak256("\x19\x01" ‖ domain separator ‖ struct hash)`, the digest that is signed.
+/// The digest that is signed: `keccak256("\x19\x01" ‖ domain separator ‖ struct hash)`.
 pub fn digest(domain_separator: &Word, struct_hash: &Word) -> Word {
     let mut bytes = [0; 66];
     bytes[0] = 0x19;

@@ -1,6 +1,6 @@
-//! The little of Ethereum this service speaks: addresses, words, typed-data hashes, signatures, transactions.
+//! The parts of Ethereum this service needs: addresses, words, typed-data hashes, signatures, transactions.
 //!
-//! Nothing here knows HTTP, storage or prices. Start with [`address`] and [`signature`].
+//! Pure functions: no HTTP, no storage, no prices. Start with [`address`] and [`signature`].
 
 pub mod abi;
 pub mod address;
@@ -26,7 +26,7 @@ pub fn hex0x(bytes: &[u8]) -> String {
     const_hex::encode_prefixed(bytes)
 }
 
-/// Reads `0x…` hex of any even length; `None` for everything else.
+/// Reads `0x…` hex of any even length; `None` otherwise.
 pub fn parse_hex0x(text: &str) -> Option<Vec<u8>> {
     const_hex::decode(text.strip_prefix("0x")?).ok()
 }
@@ -53,7 +53,7 @@ pub fn word_to_u64(word: &Word) -> Option<u64> {
     })
 }
 
-/// Reads an unsigned decimal number below 2²⁵⁶ written in digits only (no sign, no space, no leading `+`).
+/// Reads an unsigned decimal number below 2²⁵⁶. Digits only: no sign and no spaces.
 pub fn parse_decimal_word(text: &str) -> Option<Word> {
     if text.is_empty() || text.len() > 78 || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;

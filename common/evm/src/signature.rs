@@ -1,4 +1,4 @@
-//! ECDSA over secp256k1: recovering the signer of a digest, and signing with an own key.
+//! ECDSA over secp256k1: recovers the signer of a digest, and signs with our own keys.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -8,20 +8,20 @@ use k256::ecdsa::{RecoveryId, Signature, SigningKey, VerifyingKey};
 
 use super::{Address, Word, keccak256};
 
-/// Why a signature was refused before any comparison of addresses.
+/// Why a signature is malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignatureError {
     /// Not 65 bytes (r, s, v).
     Length,
-    /// v is none of 0, 1, 27, 28.
+    /// v is not 0, 1, 27 or 28.
     V,
-    /// s lies in the upper half of the curve order: a mirrored copy of another signature.
+    /// s is in the upper half of the curve order: the mirrored form of another signature.
     HighS,
-    /// r or s is zero or not below the curve order, or no key fits.
+    /// r or s is zero or not below the curve order, or no key can be recovered.
     Invalid,
 }
 
-/// A recoverable signature whose parts are in range and whose s is low.
+/// A well-formed recoverable signature with a low s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecoverableSignature {
     signature: Signature,
@@ -29,8 +29,8 @@ pub struct RecoverableSignature {
 }
 
 impl RecoverableSignature {
-    /// Reads 65 bytes: r, s, and v in 0, 1, 27 or 28. The compact 64-byte form is not taken: half of all signatures
-    /// with their last byte cut off would pass for it.
+    /// Reads 65 bytes: r, s, and v (0, 1, 27 or 28). The compact 64-byte form is refused: about half of all signatures
+    /// would pass as compact when their last byte is cut off.
     pub fn parse(bytes: &[u8]) -> Result<RecoverableSignature, SignatureError> {
         let bytes: &[u8; 65] = bytes.try_into().map_err(|_| SignatureError::Length)?;
         let y_is_odd = match bytes[64] {
@@ -46,7 +46,7 @@ impl RecoverableSignature {
         Ok(RecoverableSignature { signature, recovery_id: RecoveryId::new(y_is_odd, false) })
     }
 
-    /// The address whose key made this signature over `digest`.
+    /// The address whose key signed `digest`.
     pub fn recover(&self, digest: &Word) -> Result<Address, SignatureError> {
         VerifyingKey::recover_from_prehash(digest, &self.signature, self.recovery_id)
             .map(|key| address_of(&key))
@@ -66,7 +66,7 @@ impl RecoverableSignature {
         u8::from(self.recovery_id.is_y_odd())
     }
 
-    /// r, s and v (27 or 28): the form token contracts take.
+    /// r, s and v (27 or 28), as token contracts expect it.
     pub fn to_bytes(&self) -> [u8; 65] {
         let mut bytes = [0; 65];
         bytes[..32].copy_from_slice(&self.r());
@@ -84,11 +84,11 @@ fn address_of(key: &VerifyingKey) -> Address {
     Address::from_bytes(bytes)
 }
 
-/// A private key of ours (relayer, treasury) or of a test payer. Never printed.
+/// One of our private keys (relayer, treasury), or a test payer's. Never printed.
 #[derive(Clone)]
 pub struct PrivateKey {
     secret: NonZeroScalar,
-    /// Made at the first use: the public key behind it costs more than all the rest of a function's start.
+    /// Created at the first use: computing the public key would be the most expensive part of a function's start.
     key: Arc<OnceLock<(SigningKey, Address)>>,
 }
 
@@ -107,7 +107,7 @@ impl PrivateKey {
         })
     }
 
-    /// From `0x` and 64 hex digits (the prefix may be missing).
+    /// From 64 hex digits, with or without `0x`.
     pub fn parse(text: &str) -> Option<PrivateKey> {
         let digits = text.strip_prefix("0x").unwrap_or(text);
         PrivateKey::from_bytes(&const_hex::decode_to_array(digits).ok()?)
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn recovers_the_signer_in_every_accepted_form() {
+    fn the_signer_is_recovered_from_every_accepted_form() {
         let key = key();
         assert_eq!(key.address().to_string(), "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266");
         let digest = keccak256(b"a digest");
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_mirrored_truncated_and_empty_signatures() {
+    fn mirrored_truncated_and_empty_signatures_are_refused() {
         let bytes = key().sign(&keccak256(b"a digest")).to_bytes();
         assert_eq!(RecoverableSignature::parse(&bytes[..64]), Err(SignatureError::Length));
         assert_eq!(RecoverableSignature::parse(&[]), Err(SignatureError::Length));
@@ -160,7 +160,7 @@ mod tests {
         other_v[64] = 2;
         assert_eq!(RecoverableSignature::parse(&other_v), Err(SignatureError::V));
 
-        // n - s, v flipped: the same signature mirrored.
+        // n - s with v flipped: the mirrored signature.
         let order =
             const_hex::decode_to_array::<_, 32>("fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141")
                 .unwrap();

@@ -1,11 +1,11 @@
-//! Type-2 (EIP-1559) transactions, signed with a key of ours.
+//! EIP-1559 (type 2) transactions, signed with our own keys.
 
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteArray;
 
 use super::{Address, Word, hex0x, keccak256, signature::PrivateKey};
 
-/// A call of a contract by an account of ours. Fees are in wei.
+/// A contract call from one of our accounts. Fees are in wei.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transaction {
     pub chain_id: u64,
@@ -17,15 +17,15 @@ pub struct Transaction {
     pub data: Vec<u8>,
 }
 
-/// A transaction ready to broadcast. Its hash is known before anybody has seen it.
+/// A transaction ready to broadcast. Its hash is known before it is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedTransaction {
     pub raw: Vec<u8>,
     pub hash: Word,
 }
 
-/// Hashes of what was signed for an account nonce before the latest, oldest first. The chain takes one of them or the
-/// latest, whichever it likes.
+/// Hashes of the earlier transactions with the same account nonce, oldest first. Either one of them or the latest gets
+/// mined.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Replaced(Vec<ByteArray<32>>);
@@ -39,7 +39,7 @@ impl Replaced {
         self.0.push(hash.into());
     }
 
-    /// The latest and all before it, the latest first.
+    /// The latest hash and all earlier ones, newest first.
     pub fn with(&self, latest: &Word) -> Vec<String> {
         std::iter::once(hex0x(latest)).chain(self.0.iter().rev().map(|hash| hex0x(&hash[..]))).collect()
     }

@@ -1,11 +1,11 @@
-//! The connections of a function, opened once by each process.
+//! The outbound connections of a process, opened once.
 
 use crate::config::{AwsConfig, Config};
 use crate::net::PlainHttp;
 use crate::store::StoreError;
 use crate::store::aws::{self, Aws, SignedHttp};
 
-/// Sockets to AWS and to everybody else.
+/// Clients for AWS and for everything else.
 pub struct Connections {
     pub aws: Aws,
     pub http: PlainHttp,
@@ -15,14 +15,13 @@ pub struct Connections {
 impl Connections {
     pub fn open(config: &Config) -> Result<Connections, StoreError> {
         let aws = aws::http(&config.aws)?;
-        // A stand-in for AWS may stand in for others, too.
+        // An emulator of AWS may stand in for other services too, so its roots are trusted there as well.
         let roots = config.aws.ca_bundle.as_ref().and_then(|path| std::fs::read(path).ok());
         let signed = SignedHttp::new(aws.clone(), &config.aws);
         Ok(Connections { aws: Aws::over(&config.aws, aws), http: PlainHttp::new(roots), signed })
     }
 
-    /// The same sockets under the credentials of another configuration, for a process that stands in for several
-    /// functions.
+    /// The same sockets with another configuration's credentials, for a process that runs several functions.
     pub fn acting_as(&self, config: &AwsConfig) -> Connections {
         let signed = self.signed.acting_as(config);
         Connections { aws: self.aws.acting_as(config), http: self.http.clone(), signed }

@@ -1,4 +1,8 @@
-//! What the service stands on: configuration, stores, sockets, mail, HTTP, proofs of agents, adapters to the outside.
+//! The base layer of the service: configuration, DynamoDB, S3 and queues, outbound sockets, mail, HTTP helpers, proofs of
+//! identity, and adapters to outside providers. It knows nothing about tools, prices or the marketplace.
+//!
+//! Start with `config` (every environment variable), `http::error` (every error a caller can get) and `store::db`
+//! (how everything is written).
 
 pub mod auth;
 pub mod config;

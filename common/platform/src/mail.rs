@@ -1,7 +1,7 @@
-//! Mails to people, through an SMTP relay; in development, files.
+//! Mails to people, through an SMTP relay (in development: files in a folder).
 //!
-//! No mail has an agent's own words, so that nobody can have this service send texts of their choosing, and an address
-//! gets only so many a day, whoever asks.
+//! No mail contains an agent's own words, so that nobody can send arbitrary text through this service. The mails to one
+//! address in a day are limited, whoever causes them.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,16 +15,17 @@ use crate::config::Config;
 use crate::http::{limit, log};
 use crate::store::{Db, StoreError, daily};
 
-/// A relay has this long to take a mail.
+/// A relay must accept a mail within this time.
 pub const PATIENCE: Duration = Duration::from_secs(5);
-/// Most mails to one address a day (UTC), whoever asks.
+/// Most mails to one address in a UTC day, whoever causes them.
 pub const MAX_MAILS_A_DAY: u32 = 100;
-/// Most mails a day that requests from one source address cause, to whomever. Wallets and addresses cost nothing.
+/// Most mails in a day caused by requests from one source address, to any recipients: agents can have any number of
+/// wallets.
 pub const MAX_OF_SOURCE_A_DAY: u32 = 500;
-/// Most mails of the deployment a day.
+/// Most mails of the whole deployment in a day.
 pub const MAX_IN_ALL_A_DAY: u32 = 10_000;
 
-/// How mails leave.
+/// Sends mails.
 #[derive(Clone)]
 pub struct Mailer {
     service_name: String,
@@ -40,13 +41,13 @@ enum Way {
     Folder(std::path::PathBuf),
 }
 
-/// What is sent. All of it is ASCII that is ours, or was checked before.
+/// A mail. Its text is ASCII, either ours or checked before.
 #[derive(Clone, Debug)]
 pub struct Letter {
-    /// A [`base::contact::is_email`].
+    /// Must pass [`base::contact::is_email`].
     pub to: String,
     pub subject: &'static str,
-    /// The same for what is sent again, so that receivers can tell.
+    /// Becomes the `Message-ID`; the same for a repeated mail, so that receivers recognise it.
     pub id: String,
     pub text: String,
 }
@@ -54,37 +55,37 @@ pub struct Letter {
 /// Why a mail was not sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MailError {
-    /// There is no relay.
+    /// No relay is configured.
     NotConfigured,
-    /// The address, whoever asks, or the deployment got its most for this day.
+    /// The address, the source or the deployment has reached its daily limit.
     TooMany,
-    /// The relay will not take it, also later.
+    /// The relay refused the mail for good.
     Refused(String),
-    /// Not now: nothing was sent.
+    /// A temporary failure; nothing was sent.
     NotNow(String),
-    /// The relay fell silent; it may have it.
+    /// The relay did not answer in time; it may have accepted the mail.
     Silent,
 }
 
 impl fmt::Display for MailError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            MailError::NotConfigured => f.write_str("there is no mail relay"),
-            MailError::TooMany => f.write_str("there were too many mails this day"),
+            MailError::NotConfigured => f.write_str("no mail relay is configured (SMTP_URL)"),
+            MailError::TooMany => f.write_str("the daily limit of mails is reached"),
             MailError::Refused(cause) | MailError::NotNow(cause) => f.write_str(cause),
-            MailError::Silent => f.write_str("the relay took too long"),
+            MailError::Silent => f.write_str("the mail relay did not answer in time"),
         }
     }
 }
 
 impl Mailer {
-    /// As configured: with `SMTP_URL` and `MAIL_FROM`, mails are sent.
+    /// Sends mails if `SMTP_URL` and `MAIL_FROM` are set.
     pub fn new(config: &Config) -> Result<Mailer, StoreError> {
         let way = match (&config.mail.smtp_url, &config.mail.from) {
             (Some(url), Some(_)) => {
                 // The library's error may repeat the URL, which holds a password.
                 let relay = AsyncSmtpTransport::<Tokio1Executor>::from_url(url.expose());
-                let relay = relay.map_err(|_| StoreError::new("SMTP_URL is no address of a relay"))?;
+                let relay = relay.map_err(|_| StoreError::new("SMTP_URL is not a valid address of a relay"))?;
                 Way::Relay(Box::new(relay.timeout(Some(PATIENCE)).build()))
             }
             _ => Way::Nowhere,
@@ -93,7 +94,7 @@ impl Mailer {
         Ok(Mailer { service_name, from, way })
     }
 
-    /// Development only: if no relay is configured, mails become files of this folder.
+    /// Development only: without a relay, mails become files in this folder.
     #[cfg(feature = "local-outbox")]
     pub fn or_folder(mut self, folder: std::path::PathBuf) -> Mailer {
         if matches!(self.way, Way::Nowhere) {
@@ -111,7 +112,7 @@ impl Mailer {
         &self.service_name
     }
 
-    /// Sends a letter, if its address may still get one today.
+    /// Sends a letter, within the daily limits.
     pub async fn send(&self, db: &Db, letter: &Letter, now: Timestamp) -> Result<(), MailError> {
         if !self.is_configured() {
             return Err(MailError::NotConfigured);
@@ -128,7 +129,8 @@ impl Mailer {
         match &self.way {
             Way::Nowhere => Err(MailError::NotConfigured),
             Way::Relay(relay) => {
-                let address = |text: &str| text.parse().map_err(|_| MailError::Refused("no address".to_owned()));
+                let address =
+                    |text: &str| text.parse().map_err(|_| MailError::Refused("not a valid mail address".to_owned()));
                 let envelope = Envelope::new(Some(address(&self.from)?), vec![address(&letter.to)?]);
                 let envelope = envelope.map_err(|error| MailError::Refused(error.to_string()))?;
                 match tokio::time::timeout(PATIENCE, relay.send_raw(&envelope, mail.as_bytes())).await {
@@ -143,7 +145,7 @@ impl Mailer {
                 let path = folder.join(format!("{}.eml", letter.id));
                 let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, mail));
                 written.map_err(|error| MailError::NotNow(error.to_string()))?;
-                // The file and not what is in it: links are in no log.
+                // Log the file's name only: links in mails are secret.
                 let file = serde_json::json!({"file": path.display().to_string()});
                 log::event("there is mail", file);
                 Ok(())
@@ -151,7 +153,7 @@ impl Mailer {
         }
     }
 
-    /// The whole message.
+    /// The whole message, headers included.
     fn written(&self, letter: &Letter, now: Timestamp) -> String {
         debug_assert!(base::contact::is_email(&letter.to));
         let date = chrono::DateTime::from_timestamp_millis(now.millis()).unwrap_or_default().to_rfc2822();
@@ -170,14 +172,14 @@ impl Mailer {
     }
 }
 
-/// Counts a mail to an address. False if the address got its most for this day: agents choose whom to ask, and wallets
-/// are free.
+/// Counts a mail to an address. False if the address has reached its daily limit: agents choose the address, and new
+/// wallets are free.
 pub async fn may_mail(db: &Db, address: &str, now: Timestamp) -> Result<bool, StoreError> {
     let address = const_hex::encode(sha256(address.to_ascii_lowercase().as_bytes()));
     count(db, &address, MAX_MAILS_A_DAY, now).await
 }
 
-/// Counts a mail of the address the request being worked on came from, if one is.
+/// Counts a mail against the source address of the current request, if there is one.
 async fn may_ask(db: &Db, now: Timestamp) -> Result<bool, StoreError> {
     match limit::source() {
         None => Ok(true),
@@ -189,7 +191,10 @@ async fn may_ask(db: &Db, now: Timestamp) -> Result<bool, StoreError> {
 pub async fn may_send(db: &Db, now: Timestamp) -> Result<bool, StoreError> {
     let may = count(db, "all", MAX_IN_ALL_A_DAY, now).await?;
     if !may {
-        log::failure("no mail leaves any more today", &format_args!("{MAX_IN_ALL_A_DAY} did"));
+        log::failure(
+            "the deployment's daily mail limit is reached",
+            &format_args!("{MAX_IN_ALL_A_DAY} mails were sent"),
+        );
     }
     Ok(may)
 }
@@ -202,9 +207,9 @@ async fn count(db: &Db, of: &str, most: u32, now: Timestamp) -> Result<bool, Sto
 mod tests {
     use super::*;
 
-    /// The TLS of a relay is the one that is there already.
+    /// The relay uses the TLS library the binary already has.
     #[test]
-    fn relays_with_both_kinds_of_tls_are_understood() {
+    fn relays_with_either_kind_of_tls_are_accepted() {
         for url in ["smtps://user:p%40ss@mail.example.com:465", "smtp://user:pass@mail.example.com:587?tls=required"] {
             let variables = [
                 ("PAY_TO", "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"),

@@ -1,4 +1,4 @@
-//! Puts the answer together.
+//! Combines maker, year, facts and notes into the answer.
 
 use std::str::FromStr;
 
@@ -12,11 +12,11 @@ use crate::vpic::{Element, Vpic};
 
 const LITRES_PER_CUBIC_INCH: f64 = 0.016387064;
 
-/// What a vehicle identification number says. What is not known is null.
+/// The decoded number. Unknown values are null.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Decoded {
     pub vin: String,
-    /// Whether make and model year were found.
+    /// Whether make and model year are known.
     pub decoded: bool,
     pub check_digit_valid: bool,
     pub make: Option<String>,
@@ -33,20 +33,19 @@ pub struct Decoded {
     pub plant_city: Option<String>,
     pub plant_state: Option<String>,
     pub plant_country: Option<String>,
-    /// The number that was probably meant, where this one has an error.
+    /// The number that was probably meant, if this one has an error.
     pub suggested_vin: Option<String>,
     pub model_year: Option<u16>,
     pub doors: Option<u32>,
     pub engine_cylinders: Option<u32>,
     pub engine_displacement_l: Option<f64>,
     pub engine_horsepower: Option<f64>,
-    /// What was wrong with the number, or is uncertain; empty when nothing is.
+    /// Errors and uncertainties of the number; empty if there are none.
     pub notes: Vec<String>,
 }
 
-/// Decodes a number. `model_year` is the year the caller knows of, if any; it
-/// counts where position 10 allows it. No vehicle is newer than the year after
-/// `current_year`.
+/// Decodes a number. `model_year` is the year the caller knows, if any; it is used if position 10 allows it. Years after
+/// `current_year` + 1 are not considered.
 pub fn decode(vin: &Vin, model_year: Option<u16>, current_year: u16) -> Decoded {
     let mut vpic = Vpic::open();
     let found = resolve(&mut vpic, vin, model_year, current_year);
@@ -91,8 +90,7 @@ fn number<T: FromStr>(facts: &Facts, element: Element) -> Option<T> {
     facts.text(element)?.parse().ok()
 }
 
-/// The displacement, converted and rounded to a cubic centimetre where the
-/// maker stated it in another unit.
+/// The displacement in litres, converted and rounded to a cubic centimetre if the maker stated another unit.
 fn litres(facts: &Facts) -> Option<f64> {
     let rounded = |litres: f64| (litres * 1000.0).round() / 1000.0;
     let cubic_centimetres = || number(facts, Element::CubicCentimetres).map(|cc: f64| cc / 1000.0);

@@ -1,15 +1,14 @@
-//! Reads a vehicle identification number: who made the vehicle, what it is,
-//! and what is wrong with the number.
+//! Decodes vehicle identification numbers (VINs): the maker, the vehicle's data, and what is wrong with the number.
 //!
-//! Everything happens in memory. The data is a snapshot of the US government's
-//! vPIC database, made by `assets/vpic/import.py` and compiled in.
+//! Everything happens in memory. The data is a snapshot of the US government's vPIC database, made by
+//! `assets/vpic/import.py` and compiled in.
 //!
-//! - [`Vin`] is a well-formed number: its characters, check digit and year code.
-//! - `pattern` compares a number with the keys under which vPIC files facts.
-//! - `vpic` reads the compiled-in data, one small block at a time.
-//! - `resolve` finds the maker, the model year and the facts of one number.
-//! - `suggest` looks for the number that was probably meant.
-//! - [`decode`] puts the answer together, with notes in plain English.
+//! - [`Vin`]: a well-formed number with its check digit and year code.
+//! - `pattern`: matches a number with the keys of vPIC's facts.
+//! - `vpic`: reads the compiled-in data, one small block at a time.
+//! - `resolve`: finds the maker, the model year and the facts of a number.
+//! - `suggest`: finds the number that was probably meant.
+//! - [`decode`]: combines all of it into an answer, with notes in plain English.
 //!
 //! ```
 //! let vin = vin::Vin::parse("1hgcm82633a004352").unwrap();

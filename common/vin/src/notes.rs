@@ -1,15 +1,14 @@
-//! Says in plain English what was wrong with a number or is uncertain.
+//! Notes in plain English about errors and uncertainties of a number.
 //!
-//! vPIC reports the same things as numbered error texts. Its number 0 (all is
-//! well) is an empty list here, and number 6 (too short) cannot happen to a
-//! [`Vin`]; the others are named at their function.
+//! vPIC reports the same as numbered error texts. Its number 0 (no error) is an empty list here, and number 6 (too short)
+//! cannot happen to a [`Vin`]. The others are named at their function.
 
 use crate::number::Vin;
 use crate::resolve::{Resolution, YearRemark};
 use crate::suggest::Suggestion;
 use crate::vpic::Element;
 
-/// Every note on a number, the most telling first.
+/// All notes on a number, the most important first.
 pub fn all(vin: &Vin, found: &Resolution, suggestion: Option<Suggestion>) -> Vec<String> {
     let mut notes = Vec::new();
     notes.extend(check_digit(vin, found));
@@ -21,13 +20,13 @@ pub fn all(vin: &Vin, found: &Resolution, suggestion: Option<Suggestion>) -> Vec
     notes
 }
 
-/// vPIC's 1.
+/// vPIC's error 1.
 fn check_digit(vin: &Vin, found: &Resolution) -> Option<String> {
     if vin.check_digit_valid() {
         return None;
     }
     let mut note = format!(
-        "The check digit, position 9, is '{}' but the other characters call for '{}': \
+        "The check digit, position 9, is '{}' but the other characters require '{}': \
          the number may be mistyped.",
         char::from(vin.at(9)),
         char::from(vin.check_digit()),
@@ -41,7 +40,7 @@ fn check_digit(vin: &Vin, found: &Resolution) -> Option<String> {
     Some(note)
 }
 
-/// vPIC's 2 and 3.
+/// vPIC's errors 2 and 3.
 fn correction(vin: &Vin, suggestion: Suggestion) -> String {
     let position = suggestion.position;
     format!(
@@ -52,7 +51,7 @@ fn correction(vin: &Vin, suggestion: Suggestion) -> String {
     )
 }
 
-/// vPIC's 4 and 5.
+/// vPIC's errors 4 and 5.
 fn unknown_characters(vin: &Vin, found: &Resolution) -> Option<String> {
     let shown: Vec<String> = found
         .facts
@@ -70,7 +69,7 @@ fn unknown_characters(vin: &Vin, found: &Resolution) -> Option<String> {
     Some(format!("This maker is not known to use {} for {year}.", shown.join(" or ")))
 }
 
-/// vPIC's 7 and 8, and part of its 14.
+/// vPIC's errors 7 and 8, and part of its 14.
 fn missing_details(vin: &Vin, found: &Resolution) -> Option<String> {
     if found.maker.is_none() {
         let code = vin.maker_code();
@@ -87,12 +86,12 @@ fn missing_details(vin: &Vin, found: &Resolution) -> Option<String> {
         return Some("The manufacturer is known, but no details of this vehicle are.".to_owned());
     }
     if found.facts.text(Element::Model).is_none() {
-        return Some("The model could not be told from this number.".to_owned());
+        return Some("The model cannot be determined from this number.".to_owned());
     }
     None
 }
 
-/// vPIC's 9 and 10.
+/// vPIC's errors 9 and 10.
 fn vehicle_kind(found: &Resolution) -> Option<String> {
     let glider = found.facts.text(Element::BodyClass) == Some("Incomplete - Glider");
     if glider {
@@ -110,7 +109,7 @@ fn is_off_road(found: &Resolution) -> bool {
     body.is_some_and(|body| body.starts_with("Off-road Vehicle"))
 }
 
-/// vPIC's 11 and 12.
+/// vPIC's errors 11 and 12.
 fn year(vin: &Vin, remark: YearRemark) -> String {
     let code = char::from(vin.at(10));
     match remark {
@@ -123,14 +122,14 @@ fn year(vin: &Vin, remark: YearRemark) -> String {
              it was not used."
         ),
         YearRemark::Uncertain { taken, other } => format!(
-            "Position 10 is '{code}', which stands for {} and {}. {taken} was taken; if you \
+            "Position 10 is '{code}', which stands for {} and {}. {taken} was used; if you \
              know the model year, give it.",
             taken.min(other),
             taken.max(other),
         ),
         YearRemark::Unusual { taken, other } => format!(
-            "Position 7 is '{}', which speaks for model year {other}, but this maker is only \
-             known for {taken}: that was taken.",
+            "Position 7 is '{}', which indicates model year {other}, but this maker is only \
+             described for {taken}, which was used.",
             char::from(vin.at(7)),
         ),
     }

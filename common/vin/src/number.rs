@@ -1,38 +1,38 @@
-//! The number itself: seventeen characters, a check digit and a year code.
+//! The number itself: 17 characters, a check digit and a year code.
 //!
-//! A [`Vin`] always holds 17 characters of `0-9`, `A-Z` without I, O and Q.
-//! Positions are counted from 1, as in every text about these numbers.
+//! A [`Vin`] always holds 17 characters of `0-9` and `A-Z` without I, O and Q. Positions are counted from 1, as in all
+//! literature about VINs.
 
 use std::fmt;
 
 pub const LENGTH: usize = 17;
 
-/// The characters a number may hold.
+/// The characters a number may contain.
 pub const ALPHABET: &[u8; 33] = b"0123456789ABCDEFGHJKLMNPRSTUVWXYZ";
 
-/// The first model year a year code stands for.
+/// The first model year that a year code can mean.
 pub const FIRST_YEAR: u16 = 1980;
 
 const YEAR_CODES: &[u8; 30] = b"ABCDEFGHJKLMNPRSTVWXY123456789";
 
-/// What the check digit multiplies each position by; its own counts nothing.
+/// The weight of each position in the check digit's sum; the check digit itself has weight 0.
 const WEIGHTS: [u32; LENGTH] = [8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2];
 
-/// A well-formed vehicle identification number, in capitals.
+/// A well-formed vehicle identification number, in upper case.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Vin([u8; LENGTH]);
 
-/// Why a text is no vehicle identification number.
+/// Why a text is not a vehicle identification number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VinError {
-    /// It has this many characters instead of 17, as older numbers do.
+    /// It has this many characters instead of 17. (Numbers from before 1981 are shorter.)
     Length(usize),
-    /// It holds a character that no number may hold, at this position.
+    /// It has a character that is not allowed, at this position.
     Character { position: usize, found: char },
 }
 
 impl Vin {
-    /// Reads a number; small letters are taken for capitals.
+    /// Reads a number; lower case is accepted.
     pub fn parse(text: &str) -> Result<Vin, VinError> {
         let length = text.chars().count();
         if length != LENGTH {
@@ -49,31 +49,31 @@ impl Vin {
         std::str::from_utf8(&self.0).expect("a Vin holds ASCII only")
     }
 
-    /// Whether position 9 is what the other characters ask for.
+    /// Whether position 9 is the correct check digit.
     pub fn check_digit_valid(&self) -> bool {
         self.at(9) == self.check_digit()
     }
 
-    /// What position 9 should be, from the other sixteen characters.
+    /// The correct check digit, computed from the other 16 characters.
     pub fn check_digit(&self) -> u8 {
         let sum: u32 = self.0.iter().zip(WEIGHTS).map(|(&character, weight)| transliterate(character) * weight).sum();
         b"0123456789X"[(sum % 11) as usize]
     }
 
-    /// The character at a position from 1 to 17.
+    /// The character at a position (1 to 17).
     pub(crate) fn at(&self, position: usize) -> u8 {
         self.0[position - 1]
     }
 
-    /// The same number with another character at a position from 1 to 17.
+    /// A copy with another character at a position (1 to 17).
     pub(crate) fn with(&self, position: usize, character: u8) -> Vin {
         let mut changed = *self;
         changed.0[position - 1] = character;
         changed
     }
 
-    /// The maker's code: positions 1 to 3, and for makers of few vehicles,
-    /// who have a 9 in position 3, also 12 to 14.
+    /// The maker's code: positions 1 to 3. Makers of few vehicles have a 9 in position 3; their code also has positions 12
+    /// to 14.
     pub(crate) fn maker_code(&self) -> Vec<u8> {
         let mut code = self.0[..3].to_vec();
         if code[2] == b'9' {
@@ -82,15 +82,14 @@ impl Vin {
         code
     }
 
-    /// The two model years position 10 may stand for, thirty years apart.
+    /// The two model years that position 10 can mean, thirty years apart.
     pub(crate) fn coded_years(&self) -> Option<[u16; 2]> {
         let code = YEAR_CODES.iter().position(|&c| c == self.at(10))?;
         let early = FIRST_YEAR + code as u16;
         Some([early, early + 30])
     }
 
-    /// Whether the number was given out for North America, where the check
-    /// digit is required.
+    /// Whether the number was assigned for North America, where the check digit is mandatory.
     pub(crate) fn is_north_american(&self) -> bool {
         matches!(self.at(1), b'1'..=b'5' | b'7')
     }
@@ -148,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn check_digits() {
+    fn check_digits_are_computed() {
         for (text, expected) in [
             ("11111111111111111", b'1'),
             ("1M8GDM9AXKP042788", b'X'),
@@ -163,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn every_character_change_with_another_value_breaks_the_check_digit() {
+    fn changing_a_character_to_another_value_breaks_the_check_digit() {
         let right = vin("1M8GDM9AXKP042788");
         for position in (1..=LENGTH).filter(|&position| position != 9) {
             for &character in ALPHABET {
@@ -175,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn parsing() {
+    fn numbers_are_parsed_or_refused_with_a_reason() {
         assert_eq!(vin("1m8gdm9axkp042788").as_str(), "1M8GDM9AXKP042788");
         // A number from before 1981, when seventeen characters became the rule.
         assert_eq!(Vin::parse("194677S106437"), Err(VinError::Length(13)));

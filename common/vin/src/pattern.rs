@@ -1,13 +1,12 @@
-//! The keys under which vPIC files its facts.
+//! The keys under which vPIC stores its facts.
 //!
-//! A key speaks about positions 4 to 8 of a number and, after a `|`, about
-//! positions 10 to 17. `*` admits any character, `#` any digit, `[A-CX]` those
-//! named, and any other character itself. A key that stops early admits
-//! anything in the positions it does not reach.
+//! A key describes positions 4 to 8 of a number and, after a `|`, positions 10 to 17. `*` matches any character, `#` any
+//! digit, `[A-CX]` the listed characters, and any other character only itself. A key that ends early matches anything in
+//! the remaining positions.
 
 use crate::number::{LENGTH, Vin};
 
-/// What a key says about one position.
+/// The characters a key allows at one position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slot<'a> {
     Any,
@@ -16,7 +15,7 @@ pub enum Slot<'a> {
     OneOf(&'a [u8]),
 }
 
-/// The positions a key speaks about, in order, with what it says.
+/// The positions that a key describes, in order, and what it allows there.
 pub struct Slots<'a> {
     rest: &'a [u8],
     position: usize,
@@ -26,12 +25,12 @@ pub fn slots(key: &[u8]) -> Slots<'_> {
     Slots { rest: key, position: 4 }
 }
 
-/// Whether a key admits a number.
+/// Whether a key matches a number.
 pub fn matches(key: &[u8], vin: &Vin) -> bool {
     slots(key).all(|(position, slot)| slot.admits(vin.at(position)))
 }
 
-/// The digits a number has where the key has `#`.
+/// The digits at the positions where the key has `#`.
 pub fn digits(key: &[u8], vin: &Vin) -> String {
     slots(key).filter(|&(_, slot)| slot == Slot::Digit).map(|(position, _)| char::from(vin.at(position))).collect()
 }
@@ -75,7 +74,7 @@ impl Slot<'_> {
     }
 }
 
-/// A class is characters and ranges: `A-CX5-7`.
+/// Whether a class (characters and ranges: `A-CX5-7`) contains a character.
 fn class_holds(mut class: &[u8], character: u8) -> bool {
     loop {
         class = match class {
@@ -93,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys() {
+    fn keys_match_the_numbers_they_describe() {
         let vin = Vin::parse("1HGCM82633A004352").unwrap();
         for (key, expected) in [
             ("", true),
@@ -120,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn digits_stand_where_the_key_has_them() {
+    fn digits_come_from_the_positions_of_the_key() {
         let vin = Vin::parse("1HGCM82633A004352").unwrap();
         assert_eq!(digits(b"**#", &vin), "8");
         assert_eq!(digits(b"*M##", &vin), "82");
@@ -128,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_cannot_be_right_do_no_harm() {
+    fn malformed_keys_do_not_panic() {
         let vin = Vin::parse("1HGCM82633A004352").unwrap();
         for key in ["[", "[A-", "||||", "*****|*************", "]", "[]", "[-]"] {
             matches(key.as_bytes(), &vin);

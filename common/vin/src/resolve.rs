@@ -1,22 +1,20 @@
-//! Finds the maker, the model year and the facts of one number.
+//! Finds the maker, the model year and the facts of a number.
 //!
-//! Nothing here judges the number: the check digit plays no part, and the same
-//! steps serve the given number and every number [`crate::suggest`] tries.
+//! The check digit is not considered here: the same steps serve the given number and every number that [`crate::suggest`]
+//! tries.
 //!
-//! Where several patterns tell the same thing, the order is the one vPIC's own
-//! decoder uses, worked out when the data was made (see `import.py`): first the
-//! schema whose years start later, then the pattern changed last. The make is
-//! the model's; only without a model it is the one make of the maker, if it has
-//! only one. So make and model always belong together.
+//! If several patterns give the same fact, the order of vPIC's own decoder applies, computed when the data was made (see
+//! `import.py`): first the schema whose years start later, then the pattern changed last. The make is that of the model.
+//! Without a model it is the maker's only make, if there is exactly one. So make and model always belong together.
 
 use crate::number::{FIRST_YEAR, Vin};
 use crate::pattern::{self, Slot};
 use crate::vpic::{Element, Maker, Schema, Vpic};
 
-/// The positions that describe the vehicle: what is in them can be known or not.
+/// The positions that describe the vehicle; `unknown_positions` is a subset of them.
 const DESCRIPTIVE: [usize; 6] = [4, 5, 6, 7, 8, 11];
 
-/// Everything the data says about a number.
+/// Everything the data has about a number.
 pub struct Resolution {
     pub maker: Option<Maker>,
     pub model_year: Option<u16>,
@@ -24,26 +22,26 @@ pub struct Resolution {
     pub facts: Facts,
 }
 
-/// What a caller should know about how the model year was found.
+/// A remark about how the model year was determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum YearRemark {
-    /// Position 10 holds no year code.
+    /// Position 10 is not a year code.
     NoCode,
-    /// Position 10 stands for no year that has come.
+    /// Position 10 means only years in the future.
     NotYet,
-    /// The year the caller gave cannot be, so it was not used.
+    /// The caller's year is not possible and was not used.
     GivenIgnored(u16),
-    /// Nothing in the number tells these two years apart for certain.
+    /// The number does not tell for certain which of these two years it is.
     Uncertain { taken: u16, other: u16 },
-    /// Position 7 speaks for `other`, but the maker is described only in `taken`.
+    /// Position 7 indicates `other`, but the maker is described only in `taken`.
     Unusual { taken: u16, other: u16 },
 }
 
-/// The facts found for one maker and model year.
+/// The facts for one maker and model year.
 #[derive(Default)]
 pub struct Facts {
     found: [Option<Fact>; Element::ALL.len()],
-    /// Descriptive positions whose character the maker is not known to use.
+    /// Positions whose character the maker is not known to use.
     pub unknown_positions: Vec<usize>,
 }
 
@@ -60,12 +58,12 @@ impl Resolution {
         of_model.or_else(|| self.maker.as_ref()?.only_make.as_deref())
     }
 
-    /// Whether make, model and year are found.
+    /// Whether make, model and year are known.
     pub fn is_decoded(&self) -> bool {
         self.make().is_some() && self.facts.text(Element::Model).is_some() && self.model_year.is_some()
     }
 
-    /// Whether, besides, every character is one the maker is known to use.
+    /// Whether it is decoded and every character is one the maker is known to use.
     pub fn is_complete(&self) -> bool {
         self.is_decoded() && self.facts.unknown_positions.is_empty()
     }
@@ -89,7 +87,7 @@ impl Facts {
         self.found.iter().flatten().count()
     }
 
-    /// Keeps a fact unless the element already has a better one.
+    /// Stores a fact, unless the element already has one of higher rank.
     fn offer(&mut self, element: Element, fact: Fact) {
         let place = &mut self.found[element as usize];
         if place.as_ref().is_none_or(|held| held.rank < fact.rank) {
@@ -97,7 +95,7 @@ impl Facts {
         }
     }
 
-    /// Adds the facts of a less important schema: only what is missing.
+    /// Adds the facts of a less important schema where they are missing.
     fn add_missing(&mut self, other: Facts) {
         for (held, found) in self.found.iter_mut().zip(other.found) {
             if held.is_none() {
@@ -106,7 +104,7 @@ impl Facts {
         }
     }
 
-    /// Adds what the engine model tells, where no pattern told it.
+    /// Adds the facts of the engine model where they are missing.
     fn add_engine(&mut self, vpic: &mut Vpic) {
         let Some(engine) = &self.found[Element::Engine as usize] else {
             return;
@@ -118,7 +116,7 @@ impl Facts {
     }
 }
 
-/// Looks a number up. `given_year` is the model year the caller knows of.
+/// Resolves a number. `given_year` is the model year the caller knows.
 pub fn resolve(vpic: &mut Vpic, vin: &Vin, given_year: Option<u16>, current_year: u16) -> Resolution {
     let maker = vpic.maker(&vin.maker_code());
     let latest_year = current_year.saturating_add(1);
@@ -135,7 +133,7 @@ pub fn resolve(vpic: &mut Vpic, vin: &Vin, given_year: Option<u16>, current_year
     Resolution { maker, model_year, year_remarks, facts }
 }
 
-/// The model years a number may have: none, one, or two in rising order.
+/// The possible model years of a number: none, one, or two in ascending order.
 fn possible_years(vin: &Vin, given: Option<u16>, latest: u16) -> (Vec<u16>, Vec<YearRemark>) {
     let mut remarks = Vec::new();
     let coded = vin.coded_years();
@@ -164,7 +162,7 @@ struct Choice {
     remark: Option<YearRemark>,
 }
 
-/// Decides between the two years a year code stands for.
+/// Decides between the two years a year code can mean.
 fn choose(vpic: &mut Vpic, maker: Option<&Maker>, vin: &Vin, early: u16, late: u16) -> Choice {
     match maker {
         Some(maker) if maker.is_car => {
@@ -178,8 +176,8 @@ fn choose(vpic: &mut Vpic, maker: Option<&Maker>, vin: &Vin, early: u16, late: u
     }
 }
 
-/// Cars and light trucks tell the cycle: a digit in position 7 until 2009, a
-/// letter since. `usual` is the year that says.
+/// On cars and light trucks, position 7 indicates the cycle: a digit until 2009, a letter since 2010. `usual` is the year
+/// it indicates.
 fn choose_for_car(vpic: &mut Vpic, maker: &Maker, vin: &Vin, usual: u16, unusual: u16) -> Choice {
     let described = |year| maker.links.iter().any(|link| link.covers(year));
     let (year, remark) = if !described(usual) && described(unusual) {
@@ -191,7 +189,7 @@ fn choose_for_car(vpic: &mut Vpic, maker: &Maker, vin: &Vin, usual: u16, unusual
     Choice { year, facts: facts(vpic, Some(maker), vin, Some(year)), remark }
 }
 
-/// Takes the year that tells more about the vehicle; the later one when equal.
+/// Takes the year with more facts about the vehicle; the later one if they are equal.
 fn choose_by_facts(vpic: &mut Vpic, maker: Option<&Maker>, vin: &Vin, early: u16, late: u16) -> Choice {
     let early_facts = facts(vpic, maker, vin, Some(early));
     let late_facts = facts(vpic, maker, vin, Some(late));
@@ -201,7 +199,7 @@ fn choose_by_facts(vpic: &mut Vpic, maker: Option<&Maker>, vin: &Vin, early: u16
     Choice { year: taken, facts, remark: Some(YearRemark::Uncertain { taken, other }) }
 }
 
-/// Everything a maker's schemas for a year say; those for any year if `None`.
+/// The facts of a maker's schemas for a year, or for all years with `None`.
 fn facts(vpic: &mut Vpic, maker: Option<&Maker>, vin: &Vin, year: Option<u16>) -> Facts {
     let mut all = Facts::default();
     let mut seen = Characters::default();
@@ -243,7 +241,7 @@ fn schema_facts(vpic: &Vpic, schema: &Schema, vin: &Vin, seen: &mut Characters) 
     facts
 }
 
-/// A value of `#` means the digits the number has where the key has `#`.
+/// A value of `#` stands for the number's digits at the key's `#` positions.
 fn filled_in(text: String, key: &[u8], vin: &Vin) -> String {
     match text.as_str() {
         "#" => pattern::digits(key, vin),
@@ -251,8 +249,8 @@ fn filled_in(text: String, key: &[u8], vin: &Vin) -> String {
     }
 }
 
-/// Which positions of a number a maker is known to describe, and in which the
-/// character is one it is known to use. Bit n stands for position n.
+/// Which positions the maker's keys describe, and at which of them the character is one the maker is known to use. Bit n is
+/// position n.
 #[derive(Default)]
 struct Characters {
     described: u32,
@@ -288,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn years_that_have_not_come_are_not_possible() {
+    fn future_years_are_not_possible() {
         let number = "1HGCM826X3A004352";
         assert_eq!(years(number, None, 2026).0, [2003]);
         assert_eq!(years(number, None, 2031).0, [2003]);
@@ -309,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_given_year_stands_in_for_a_missing_code() {
+    fn a_given_year_replaces_a_missing_code() {
         let number = "WVWZZZ1K00W000123";
         let no_code = vec![YearRemark::NoCode];
         assert_eq!(years(number, Some(2008), 2026), (vec![2008], no_code.clone()));

@@ -1,4 +1,4 @@
-//! Numbers made from the source data, and read again: whatever the data says of a number must come back.
+//! Generates numbers from the source data and decodes them: the result must agree with the data.
 
 use std::collections::BTreeSet;
 
@@ -20,16 +20,16 @@ impl Dice {
     }
 }
 
-/// A number and what the data says of it.
+/// A generated number and what the data says about it.
 struct Made {
     vin: Vin,
     year: u16,
-    /// Of passenger cars and light trucks position 7 tells which thirty years are meant; others are asked about with it.
+    /// Cars and light trucks: position 7 indicates the cycle. For others, the year is passed to `decode`.
     year_in_number: bool,
     models: BTreeSet<String>,
 }
 
-/// A number of this maker's, if one can be made from the drawn pattern.
+/// A number of this maker that matches a randomly chosen key, if one can be made.
 fn made(vpic: &mut Vpic, code: &[u8], maker: &Maker, link: Link, dice: &mut Dice) -> Option<Made> {
     let schema = vpic.schema(link)?;
     let mut keys = Vec::new();
@@ -83,7 +83,7 @@ fn made(vpic: &mut Vpic, code: &[u8], maker: &Maker, link: Link, dice: &mut Dice
 }
 
 #[test]
-fn a_thousand_numbers_come_back_as_the_data_says() {
+fn generated_numbers_decode_to_the_source_data() {
     let mut vpic = Vpic::open();
     let codes = vpic.codes();
     assert!(codes.len() > 1_000, "{}", codes.len());

@@ -1,23 +1,22 @@
-//! Looks for the number that was probably meant.
+//! Finds the number that was probably meant.
 //!
-//! When a check digit is wrong and something else about the number is off too,
-//! such as a character its maker never uses there, one mistyped character may
-//! explain both. A number of which all but the check digit is well has no such
-//! explanation: almost any digit of the serial number could be the wrong one.
+//! If the check digit is wrong and something else is wrong too, such as a character the maker never uses at that position,
+//! one mistyped character may explain both. If only the check digit is wrong, there is no suggestion: almost any digit of
+//! the serial number could be the mistyped one.
 
 use crate::number::{ALPHABET, LENGTH, Vin};
 use crate::resolve::{Resolution, resolve};
 use crate::vpic::Vpic;
 
-/// A number one character away from the given one.
+/// A number that differs from the given one in one character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Suggestion {
     pub vin: Vin,
     pub position: usize,
 }
 
-/// The only number one character away that has a right check digit and decodes
-/// completely. `found` is what the number decodes to as it stands.
+/// The only number that differs in one character, has a correct check digit and decodes completely; `None` if there are
+/// several. `found` is the result for the number as given.
 pub fn suggest(
     vpic: &mut Vpic,
     vin: &Vin,
@@ -36,13 +35,12 @@ pub fn suggest(
     survivors.next().is_none().then_some(only)
 }
 
-/// The positions that may hold the mistyped character: any, unless the vehicle
-/// is known and the characters out of place are too.
+/// The positions to vary: all, unless the vehicle is known; then only those whose character is unknown.
 fn suspects(found: &Resolution) -> Vec<usize> {
     if found.is_decoded() { found.facts.unknown_positions.clone() } else { (1..=LENGTH).collect() }
 }
 
-/// The numbers with another character at one position and a right check digit.
+/// The numbers with another character at this position and a correct check digit.
 fn changes(vin: &Vin, position: usize) -> impl Iterator<Item = Suggestion> {
     ALPHABET
         .iter()
@@ -64,7 +62,7 @@ mod tests {
 
     #[test]
     fn a_mistyped_maker_or_descriptor_is_found() {
-        // The right number is 1HGCM82633A004352.
+        // The correct number is 1HGCM82633A004352.
         for (position, text) in [(4, "1HGZM82633A004352"), (5, "1HGCX82633A004352")] {
             let suggestion = suggestion(text).unwrap();
             assert_eq!(suggestion.vin.as_str(), "1HGCM82633A004352");
@@ -73,9 +71,8 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_suggested_without_a_single_answer() {
-        // Right as it is; all well but for the check digit; a mistyped serial
-        // number; and nothing but zeros.
+    fn nothing_is_suggested_without_a_unique_answer() {
+        // Correct; only the check digit is wrong; a mistyped serial number; only zeros.
         for text in ["1HGCM82633A004352", "1HGCM82643A004352", "1HGCM82633A004353", "00000000000000000"] {
             assert_eq!(suggestion(text), None, "{text}");
         }

@@ -1,9 +1,7 @@
-//! Reads `assets/vpic/vpic.bin`, whose format `import.py` beside it describes.
+//! Reads `assets/vpic/vpic.bin`; its format is described in `import.py` beside it.
 //!
-//! A [`Vpic`] costs nothing to open. It inflates the blocks it is asked about,
-//! a few kilobytes each, and keeps some of them for the next question. Every
-//! offset and length is checked: from a damaged file the answer is "unknown",
-//! never a panic.
+//! Opening a [`Vpic`] costs nothing. Blocks of a few kilobytes are inflated when they are needed, and some are kept. Every
+//! offset and length is checked: a damaged file gives "unknown", never a panic.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -19,16 +17,16 @@ const MAGIC: &[u8] = b"VPICDATA";
 const FORMAT: u16 = 1;
 const SOURCE_HASH_BYTES: usize = 32;
 
-/// No block is larger once inflated.
+/// Most bytes of an inflated block.
 const MAX_BLOCK_BYTES: usize = 1 << 17;
-/// Inflated blocks kept per list. A decode that looks for a mistyped character
-/// opens many; with this it stays below 1.5 MB.
+/// Inflated blocks kept per list. A decode that looks for a mistyped character opens many; with this limit it stays below
+/// 1.5 MB.
 const MAX_KEPT_BLOCKS: usize = 24;
 
 const RANK_FOLLOWS: u8 = 128;
 const OPEN_YEAR: u8 = 255;
 
-/// What a pattern can tell about a vehicle. The numbers are the file's.
+/// A kind of fact about a vehicle. The numbers are those of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Element {
     Model,
@@ -78,19 +76,19 @@ impl Element {
     }
 }
 
-/// A manufacturer as registered for one maker's code.
+/// A manufacturer registered under a maker's code.
 pub struct Maker {
-    /// A passenger car or light truck, whose position 7 tells the year cycle.
+    /// A passenger car or light truck, whose position 7 indicates the year cycle.
     pub is_car: bool,
     pub vehicle_type: Option<String>,
     pub manufacturer: Option<String>,
-    /// The make of everything this maker builds, where that is only one.
+    /// The make of all its vehicles, if there is only one.
     pub only_make: Option<String>,
-    /// Where its vehicles are described, most important first.
+    /// Its schemas, the most important first.
     pub links: Vec<Link>,
 }
 
-/// A schema, and the model years it describes for one maker.
+/// A schema and the model years for which it describes one maker's vehicles.
 #[derive(Clone, Copy)]
 pub struct Link {
     schema: u32,
@@ -110,18 +108,18 @@ pub struct Schema {
     record: Range<usize>,
 }
 
-/// One fact of a schema, filed under a key.
+/// One fact of a schema, stored under a key.
 pub struct Row {
     pub element: Element,
-    /// Of two rows that admit the same number, the higher one holds.
+    /// If two rows match a number, the one with the higher rank applies.
     pub rank: u32,
-    /// Number of the value's string, or of the engine.
+    /// Number of the value's string or, for an engine, of the engine.
     pub value: u32,
     /// For a model, the number of its make's string.
     pub make: u32,
 }
 
-/// The day the newest fact in the data is from, as `YYYY-MM-DD`.
+/// The date of the newest fact in the data, as `YYYY-MM-DD`.
 pub fn data_date() -> &'static str {
     Header::read(FILE).unwrap_or_default().date
 }
@@ -178,7 +176,7 @@ impl Vpic {
         }
     }
 
-    /// The codes of all makers.
+    /// All makers' codes.
     #[cfg(test)]
     pub fn codes(&mut self) -> Vec<Vec<u8>> {
         let blocks = (0..).map_while(|index| self.makers.open(index));
@@ -190,7 +188,7 @@ impl Vpic {
             .collect()
     }
 
-    /// The manufacturer with a maker's code of three or six characters.
+    /// The manufacturer with this code (three or six characters).
     pub fn maker(&mut self, code: &[u8]) -> Option<Maker> {
         let index = self.maker_block(code)?;
         let block = self.makers.open(index)?;
@@ -198,7 +196,7 @@ impl Vpic {
         self.read_maker(&block, record)
     }
 
-    /// The number of the only block that can hold a maker's code.
+    /// The index of the only block that can contain a maker's code.
     fn maker_block(&self, code: &[u8]) -> Option<usize> {
         let (first_codes, _) = self.first_codes.as_chunks::<6>();
         let mut padded = [b' '; 6];
@@ -239,7 +237,7 @@ impl Vpic {
         self.string(&schema.block, number)
     }
 
-    /// What is known about an engine model, by its number in the data.
+    /// The facts of an engine model, by its number in the data.
     pub fn engine_facts(&mut self, number: u32) -> Vec<(Element, String)> {
         let mut facts = Vec::new();
         let found = number.checked_sub(1).and_then(|index| self.engines.record(index));
@@ -272,7 +270,7 @@ impl Vpic {
 }
 
 impl Schema {
-    /// Calls `visit` with every key and the rows filed under it.
+    /// Calls `visit` with each key and its rows.
     pub fn visit_keys(&self, mut visit: impl FnMut(&[u8], &[Row])) {
         let mut reader = Reader(&self.block.bytes[self.record.clone()]);
         let mut rows = Vec::new();
@@ -282,7 +280,7 @@ impl Schema {
     }
 }
 
-/// Reads the next key of a schema, and its rows into `rows`.
+/// Reads the next key of a schema; its rows go into `rows`.
 fn read_key<'a>(reader: &mut Reader<'a>, rows: &mut Vec<Row>) -> Option<&'a [u8]> {
     let key = reader.text()?;
     let count = reader.byte()?;
@@ -343,7 +341,7 @@ impl BlockList {
         })
     }
 
-    /// The block a record is in, and where in it.
+    /// The block of a record, and its range there.
     fn record(&mut self, number: u32) -> Option<(Rc<Block>, Range<usize>)> {
         let index = self
             .entries
@@ -373,8 +371,7 @@ impl BlockList {
     }
 }
 
-/// The table of a block list, one entry a block and one for the end, and its
-/// compressed blocks.
+/// Splits a block list into its table (one entry per block and one for the end) and its compressed blocks.
 fn split_block_list(section: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut reader = Reader(section);
     let count = reader.u32()? as usize;
@@ -397,14 +394,14 @@ impl Block {
         Some(Block { bytes, strings, records_start })
     }
 
-    /// Where the records are, in order.
+    /// The ranges of the records, in order.
     fn records(&self) -> impl Iterator<Item = Range<usize>> + '_ {
         let mut reader = Reader(&self.bytes[self.records_start..]);
         std::iter::from_fn(move || reader.text_place(self.bytes.len()))
     }
 }
 
-/// Takes values off the front of some bytes.
+/// Reads values from the front of a byte slice.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -438,7 +435,7 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// A number whose lowest bit is the sign: 0, -1, 1, -2, 2 and so on.
+    /// A zigzag-encoded number: 0, -1, 1, -2, 2 and so on.
     fn signed(&mut self) -> Option<i32> {
         let number = self.varint()?;
         let half = (number >> 1) as i32;
@@ -451,7 +448,7 @@ impl<'a> Reader<'a> {
         self.bytes(length as usize)
     }
 
-    /// Where the next text is, in the `total` bytes that end with these.
+    /// The range of the next text in the `total` bytes that end with these.
     fn text_place(&mut self, total: usize) -> Option<Range<usize>> {
         let length = self.text()?.len();
         let end = total - self.0.len();
@@ -493,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_nobody_has_are_not_found() {
+    fn unassigned_codes_are_not_found() {
         let mut vpic = Vpic::open();
         for code in [&b"000"[..], b"ZZZ", b"1A9", b"", b"1234567", b"1HG000"] {
             assert!(vpic.maker(code).is_none());
@@ -501,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_file_is_unknown_and_no_panic() {
+    fn a_truncated_file_does_not_panic() {
         for cut in (0..400).chain([10_000, 100_000, 1_000_000]) {
             assert!(Header::read(&FILE[..cut]).is_none());
         }
@@ -513,9 +510,8 @@ mod tests {
     }
 
     #[test]
-    fn a_file_with_wrong_bytes_is_read_without_panic() {
-        // Wrong bytes in the header and the tables, where they do most harm:
-        // every third byte of the first kilobyte, and some in every block table.
+    fn a_file_with_wrong_bytes_does_not_panic() {
+        // Wrong bytes where they do most harm: in every third byte of the header, and in some of every block table.
         for start in [10, 60, 100, 10_500, 12_000, 455_000, 458_000] {
             let mut damaged = FILE.to_vec();
             for place in (start..start + 900).step_by(3) {
@@ -540,7 +536,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_read_whole_or_not_at_all() {
+    fn numbers_that_end_early_are_refused() {
         assert_eq!(Reader(&[0x7f]).varint(), Some(127));
         assert_eq!(Reader(&[0x80, 0x01]).varint(), Some(128));
         assert_eq!(Reader(&[0x80]).varint(), None);

@@ -1,7 +1,7 @@
-//! Who is calling: the wallet behind a signed proof, or behind an access token.
+//! Authentication: the wallet behind a signed proof or an access token.
 //!
-//! [`proof`] holds the rules and knows neither storage nor HTTP; [`nonce`] makes a proof usable once;
-//! [`token`] holds the tokens.
+//! [`proof`] has the rules of proofs, without storage or HTTP; [`nonce`] makes a proof single-use; [`token`] has the access
+//! tokens.
 
 pub mod nonce;
 pub mod proof;
@@ -14,7 +14,7 @@ use evm::Address;
 
 pub use proof::{Proof, ProofError, Scope};
 
-/// Who is behind a request, proven.
+/// The authenticated caller of a request.
 #[derive(Clone, Debug)]
 pub struct Caller {
     pub agent: AgentId,
@@ -22,17 +22,17 @@ pub struct Caller {
     pub session: Session,
 }
 
-/// What the caller proved it with.
+/// The means of authentication.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Session {
-    /// A signature of the wallet, with this scope.
+    /// A proof signed by the wallet, with this scope.
     Wallet(Scope),
-    /// An access token: it spends credits and reads, and changes nothing about its owner.
+    /// An access token: it can spend credits and read, but change nothing about its owner.
     Token(TokenId),
 }
 
 impl Caller {
-    /// Who signed a payment: the signature of money proves the wallet as well as any.
+    /// The signer of a payment: that signature proves the wallet as well as a proof does.
     pub fn by_payment(wallet: Address) -> Caller {
         Caller { agent: AgentId::of(wallet), wallet, session: Session::Wallet(Scope::Submit) }
     }
@@ -50,7 +50,7 @@ impl Caller {
     }
 }
 
-/// What `X-Agent-ID` says: a wallet, or the agent id that follows from one.
+/// The value of `X-Agent-ID`: a wallet address, or the agent id derived from one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgentName {
     Wallet(Address),

@@ -1,6 +1,6 @@
-//! A proof's nonce is used once: the first to write it down wins, in whichever process. Only the two requests of one paid call,
-//! the one that asks the price and the one that pays it, may come with the same proof (contract §1.6): stock payment clients
-//! send the same headers with both.
+//! Makes a proof single-use: the first request to store its nonce wins, in any process. One exception: a paid call may send
+//! the same proof twice, with the request that asks for the price and with the one that pays, because standard payment
+//! clients repeat their headers.
 
 use base::digest;
 use evm::hex0x;
@@ -12,25 +12,25 @@ use crate::store::{Db, Key, StoreError, Write, WriteError};
 
 #[derive(Serialize, Deserialize)]
 struct UsedNonce {
-    /// Who wrote it: tells our own write, retried after a lost answer, from another's.
+    /// Random id of the writer: recognises our own write when it is retried after a lost response.
     by: String,
-    /// SHA-256 of the call whose price was asked, in hex: it may be paid with the same proof.
+    /// SHA-256 of the call whose price was asked, in hex. That call may be paid with the same proof.
     asked: Option<String>,
-    /// Unix seconds. After this the proof is refused for its age, so the row may go.
+    /// Unix seconds. From then on the proof is too old anyway, so the row may go.
     expires: i64,
 }
 
-/// What a proof is used for.
+/// The use of a proof. The bytes are the SHA-256 of the call.
 #[derive(Clone, Copy, Debug)]
 pub enum Use {
     Once,
-    /// Asks what a call costs; SHA-256 of the call.
+    /// To ask for the price of a call.
     Ask([u8; 32]),
-    /// Pays such a call.
+    /// To pay for a call.
     Pay([u8; 32]),
 }
 
-/// Burns the nonce, or says that it was burnt before.
+/// Marks the nonce as used; `AlreadyUsed` if it was used before.
 pub async fn burn(db: &Db, proof: &Proof, used_for: Use) -> Result<Result<(), ProofError>, StoreError> {
     let key = Key::new(format!("NONCE#{}#{}", proof.agent.lower(), hex0x(&proof.nonce)), "NONCE");
     let by = hex0x(&digest::random::<8>());

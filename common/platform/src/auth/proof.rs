@@ -1,7 +1,8 @@
 //! The agent proof: a signed, fresh, single-use statement "I hold this wallet and want to read (or write)".
 //!
-//! Source: mission document, "Agent proof"; contract §1.6. Everything here is a pure function of the header, the time
-//! and the service's name. That the nonce is used once is [`super::nonce`]'s work.
+//! It is sent in the header `x-agent-proof`: base64 of JSON `{agent, scope, issuedAt, nonce, signature}`, signed as EIP-712
+//! typed data (see [`Proof::digest`]). This file is pure: header, time and service name in, verdict out. [`super::nonce`]
+//! makes a nonce single-use.
 
 use std::fmt;
 
@@ -13,21 +14,21 @@ use serde::Deserialize;
 
 use super::AgentName;
 
-/// A proof is good for this long after it was issued.
+/// A proof is valid for this long after it was issued.
 pub const FRESH_SECS: i64 = 300;
-/// How far a caller's clock may run ahead of ours.
+/// A caller's clock may be this far ahead of ours.
 pub const SKEW_SECS: i64 = 60;
-/// Larger headers are not looked at.
+/// Larger headers are malformed.
 const MAX_HEADER_BYTES: usize = 8 * 1024;
-/// Room for the signatures of contract wallets.
+/// Room for the signatures of contract wallets (EIP-1271).
 const MAX_SIGNATURE_BYTES: usize = 2 * 1024;
 
-/// What a proof allows.
+/// The requests a proof is valid for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     Read,
     Write,
-    /// Durable submissions; on paid legs as good as `Write`.
+    /// For durable submissions. In a paid call it counts as much as `Write`.
     Submit,
 }
 
@@ -49,7 +50,7 @@ impl Scope {
         }
     }
 
-    /// A stronger proof may stand in for a weaker one, never the reverse.
+    /// `Write` and `Submit` also cover `Read`, but not each other.
     pub fn covers(self, needed: Scope) -> bool {
         match needed {
             Scope::Read => true,
@@ -59,7 +60,7 @@ impl Scope {
     }
 }
 
-/// Why a proof that was given is refused. The words are the contract's `reason`.
+/// Why a proof is refused. The words are the response's `reason`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProofError {
     Malformed,
@@ -83,7 +84,7 @@ impl ProofError {
     }
 }
 
-/// What is wrong and what to do, for the caller.
+/// The message for the caller.
 impl fmt::Display for ProofError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -97,7 +98,7 @@ impl fmt::Display for ProofError {
     }
 }
 
-/// A proof as sent, its form checked and nothing else.
+/// A proof as it was sent. Only its form has been checked.
 #[derive(Clone, Debug)]
 pub struct Proof {
     pub agent: Address,
@@ -141,7 +142,7 @@ impl Proof {
         })
     }
 
-    /// Everything but the signature: scope, freshness, and that it speaks for the agent the request names.
+    /// Checks everything but the signature: scope, age, and that it is for the agent the request names.
     pub fn check(&self, now: Timestamp, needed: Scope, named: Option<AgentName>) -> Result<(), ProofError> {
         if !self.scope.covers(needed) {
             return Err(ProofError::WrongScope);
@@ -156,7 +157,7 @@ impl Proof {
         Ok(())
     }
 
-    /// The digest the wallet signed.
+    /// The EIP-712 digest that the wallet signed.
     pub fn digest(&self, service_name: &str) -> Word {
         let domain = eip712::named_domain(&format!("{service_name} Agent Auth"), "1");
         let message = eip712::hash_struct([
@@ -169,8 +170,8 @@ impl Proof {
         eip712::digest(&domain, &message)
     }
 
-    /// Whether the key of the wallet made the signature. A contract wallet has no key; for it this is false and the
-    /// chain must be asked.
+    /// Whether the wallet's key made the signature. A contract wallet has no key: for it this is false, and the contract
+    /// must be asked (EIP-1271).
     pub fn signed_by_key(&self, service_name: &str) -> bool {
         RecoverableSignature::parse(&self.signature).and_then(|signature| signature.recover(&self.digest(service_name)))
             == Ok(self.agent)
@@ -209,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_good_proof_in_both_alphabets() {
+    fn a_valid_proof_is_read_in_both_base64_alphabets() {
         let proof = signed(Scope::Read, NOW.secs(), "Agora");
         for text in [header(&proof), base64_url(proof.to_string().as_bytes())] {
             let proof = Proof::parse(&text).unwrap();
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn freshness_scope_and_agent() {
+    fn age_scope_and_agent_are_checked() {
         let at = |issued: i64| Proof::parse(&header(&signed(Scope::Read, issued, "Agora"))).unwrap();
         assert_eq!(at(NOW.secs() - 300).check(NOW, Scope::Read, None), Ok(()));
         assert_eq!(at(NOW.secs() - 301).check(NOW, Scope::Read, None), Err(ProofError::Expired));

@@ -1,17 +1,17 @@
-//! Access tokens: a revocable secret with which an agent spends prepaid credits, and nothing else.
+//! Access tokens: a revocable secret with which an agent spends prepaid credits.
 //!
-//! A token is `<prefix>` and 64 hex digits: sixteen random bytes, then the sixteen of its agent's id. So one read of
-//! the agent's own partition finds it, its owner can list it there, and no index of all tokens exists. What is stored is
-//! its SHA-256.
+//! A token is `<prefix>` and 64 hex digits: 16 random bytes, then the 16 bytes of its agent's id. So a token is found by
+//! one read in its agent's partition, its owner can list it there, and no index of all tokens is needed. Only its SHA-256
+//! is stored.
 //!
 //! | row | holds |
 //! |---|---|
-//! | `TOKEN#<SHA-256>` | the token: what a request reads |
-//! | `TOKENID#<id>` | which of these rows has the id. Ids sort by when they were made |
-//! | `TOKENS-ACTIVE` | ids of the tokens that are neither revoked nor expired, with their expiry: at most [`MAX_ACTIVE`] |
+//! | `TOKEN#<SHA-256>` | the token; read by each request |
+//! | `TOKENID#<id>` | which `TOKEN#` row has this id; ids sort by creation time |
+//! | `TOKENS-ACTIVE` | ids and expiry of the tokens that are neither revoked nor expired: at most [`MAX_ACTIVE`] |
 //!
-//! Minting and revoking change all three in one transaction that holds the last one to its revision, so the cap is exact
-//! however many are made at once. The first two go a while after their token is dead ([`KEPT_DEAD`]).
+//! Minting and revoking change all three in one transaction, conditional on the revision of the last one. So concurrent
+//! changes cannot exceed the cap. The first two rows are deleted [`KEPT_DEAD`] after the token's end.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -25,14 +25,15 @@ use serde::{Deserialize, Serialize};
 use crate::store::db::Query;
 use crate::store::{Db, Key, StoreError, Write, WriteError};
 
-/// Most tokens of one agent that are neither revoked nor expired.
+/// Most active (not revoked, not expired) tokens of one agent.
 pub const MAX_ACTIVE: usize = 20;
-/// How often the use of a token is written down: with every request would double what a read costs.
+/// A token's last use is recorded at most this often: a write for every request would double the cost of a read.
 const NOTED_EVERY: Duration = Duration::from_secs(3600);
-/// So many characters of a token are shown to tell it from others.
+/// So many first characters of a token are shown, to tell it from others.
 const SHOWN_CHARS: usize = 16;
 const SECRET_HEX: usize = 64;
-/// A revoked token is said to be revoked, and a dead one is listed, for so long; then it is a token nobody minted.
+/// A revoked or expired token is known for this long: until then it is listed, and calls with a revoked one are told so.
+/// After that it is an unknown token.
 pub const KEPT_DEAD: Duration = Duration::from_secs(90 * 24 * 3600);
 
 /// The stored token, without its secret.
@@ -40,7 +41,7 @@ pub const KEPT_DEAD: Duration = Duration::from_secs(90 * 24 * 3600);
 pub struct AccessToken {
     pub id: TokenId,
     pub wallet: Address,
-    /// The first characters of the token itself.
+    /// The first characters of the token.
     pub shown: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
@@ -49,20 +50,20 @@ pub struct AccessToken {
     pub expires_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked_at: Option<Timestamp>,
-    /// A free route was called with it, at most [`NOTED_EVERY`] before. When it last paid is in [`ledger::day`].
+    /// Last use on a free route, up to [`NOTED_EVERY`] out of date. Its last payment is in `ledger::day`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_at: Option<Timestamp>,
-    /// Unix seconds after which the row may go.
+    /// Unix seconds, after which the row may go.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<i64>,
 }
 
-/// Why a bearer token opens nothing.
+/// Why a bearer token is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenError {
-    /// Nobody minted it, or it has expired.
+    /// Unknown or expired.
     Invalid,
-    /// Its owner took it back.
+    /// Revoked by its owner.
     Revoked,
 }
 
@@ -72,7 +73,7 @@ impl AccessToken {
     }
 }
 
-/// A token as its owner is shown it, once.
+/// A new token with its secret, shown to its owner once.
 pub struct Minted {
     pub token: AccessToken,
     pub secret: String,
@@ -86,7 +87,7 @@ fn key(agent: AgentId, secret: &str) -> Key {
     Key::new(partition(agent), format!("TOKEN#{}", const_hex::encode(digest::sha256(secret.as_bytes()))))
 }
 
-/// Which row has the token of an id.
+/// Row `TOKENID#<id>`: which row has the token with this id.
 #[derive(Serialize, Deserialize)]
 struct Lead {
     /// The row's sort key.
@@ -101,12 +102,12 @@ fn id_key(agent: AgentId, id: TokenId) -> Key {
 
 const BY_ID: &str = "TOKENID#";
 
-/// The tokens that are neither revoked nor, when this was written, expired.
+/// Row `TOKENS-ACTIVE`: the tokens that were neither revoked nor expired when it was written.
 #[derive(Default, Serialize, Deserialize)]
 struct Active {
-    /// Counts the changes: who changes it has seen the latest.
+    /// Counts the changes. A change is conditional on the revision that was read.
     revision: u64,
-    /// When each expires, if it does.
+    /// When each token expires, if it does.
     tokens: BTreeMap<TokenId, Option<Timestamp>>,
 }
 
@@ -119,7 +120,7 @@ impl Active {
         db.get_latest(&db.tables.agents, Active::key(agent)).await
     }
 
-    /// The same, also of an agent whose tokens were made before there was such a row.
+    /// Loads the row, or creates it for an agent whose tokens are older than this kind of row.
     async fn load_or_adopt(db: &Db, agent: AgentId) -> Result<Active, StoreError> {
         if let Some(active) = Active::load(db, agent).await? {
             return Ok(active);
@@ -128,7 +129,7 @@ impl Active {
         Ok(Active::load(db, agent).await?.unwrap_or_default())
     }
 
-    /// Its next revision, in place of the one that was read.
+    /// The write of the next revision, conditional on this one being the latest.
     fn replaced(&self, db: &Db, agent: AgentId) -> Result<Write, StoreError> {
         let next = Active { revision: self.revision + 1, tokens: self.tokens.clone() };
         Write::put(&db.tables.agents, Active::key(agent), &next)?
@@ -137,7 +138,7 @@ impl Active {
     }
 }
 
-/// Makes a token, unless there are too many. The secret is nowhere afterwards but with its owner.
+/// Makes a token; `None` if the agent has [`MAX_ACTIVE`] already. Only the caller has the secret afterwards.
 pub async fn mint(
     db: &Db,
     prefix: &str,
@@ -170,15 +171,14 @@ pub async fn mint(
         ];
         match db.transact(&writes).await {
             Ok(()) => return Ok(Some(Minted { token, secret })),
-            // Somebody else made or revoked one meanwhile.
+            // A concurrent change: read again and retry.
             Err(WriteError::Refused(_)) => {}
             Err(WriteError::Failed(error)) => return Err(error),
         }
     }
 }
 
-/// Gives tokens that were made before there were rows by id such rows, and their agent the row of its active ones. Again is
-/// the same as once.
+/// Migration for tokens older than the rows `TOKENID#` and `TOKENS-ACTIVE`: creates those rows. Idempotent.
 async fn adopt(db: &Db, agent: AgentId) -> Result<(), StoreError> {
     let made: Option<Made> = db.get(&db.tables.agents, Key::new(partition(agent), "TOKENS-MADE")).await?;
     if made.is_none() {
@@ -198,7 +198,7 @@ async fn adopt(db: &Db, agent: AgentId) -> Result<(), StoreError> {
     db.write_if(put.only_if_new()).await.map(drop)
 }
 
-/// Left by the code that counted tokens in place of keeping rows by id.
+/// Row `TOKENS-MADE`, written by older versions that only counted tokens.
 #[derive(Deserialize)]
 struct Made {}
 
@@ -209,7 +209,7 @@ struct Row {
     token: AccessToken,
 }
 
-/// The row of the token of this id.
+/// The key of the token with this id.
 async fn row_of(db: &Db, agent: AgentId, id: TokenId) -> Result<Option<Key>, StoreError> {
     let find = async || db.get_latest::<Lead>(&db.tables.agents, id_key(agent, id)).await;
     let lead = match find().await? {
@@ -222,12 +222,12 @@ async fn row_of(db: &Db, agent: AgentId, id: TokenId) -> Result<Option<Key>, Sto
     Ok(lead.map(|lead| Key::new(partition(agent), lead.token)))
 }
 
-/// Whether an agent has a token of this id, dead or alive.
+/// Whether an agent has, or recently had, a token with this id.
 pub async fn exists(db: &Db, agent: AgentId, id: TokenId) -> Result<bool, StoreError> {
     Ok(row_of(db, agent, id).await?.is_some())
 }
 
-/// The token behind a bearer secret, as the latest write left it: a revocation counts from the next request on.
+/// The token with this secret. Strongly consistent: a revocation takes effect with the next request.
 pub async fn find(
     db: &Db,
     prefixes: &[String],
@@ -244,18 +244,18 @@ pub async fn find(
     })
 }
 
-/// What a connection that was opened with a token keeps of it: enough to see later whether it is still good.
+/// The mark of a token that a WebSocket connection stores, to check the token again later with [`is_good`].
 pub fn mark_of(agent: AgentId, secret: &str) -> String {
     key(agent, secret).sk
 }
 
-/// Whether the token behind such a mark still opens anything.
+/// Whether the token with this mark is still active.
 pub async fn is_good(db: &Db, agent: AgentId, mark: &str, now: Timestamp) -> Result<bool, StoreError> {
     let token: Option<AccessToken> = db.get_latest(&db.tables.agents, Key::new(partition(agent), mark)).await?;
     Ok(token.is_some_and(|token| token.is_active(now)))
 }
 
-/// Writes down that a token was used, if that was not done lately. Nobody's request fails of it.
+/// Records a token's use, if that was not done lately. Errors are ignored: they must not fail the request.
 pub async fn note_use(db: &Db, token: &AccessToken, secret: &str, now: Timestamp) {
     if token.used_at.is_some_and(|used| now < used.plus(NOTED_EVERY)) {
         return;
@@ -267,7 +267,7 @@ pub async fn note_use(db: &Db, token: &AccessToken, secret: &str, now: Timestamp
     }
 }
 
-/// The agent a token says it belongs to, if it has the form of one.
+/// The agent id inside a token, if it has the form of a token.
 fn owner(prefixes: &[String], secret: &str) -> Option<AgentId> {
     let hex = prefixes.iter().find_map(|prefix| secret.strip_prefix(prefix.as_str()))?;
     if hex.len() != SECRET_HEX || hex.bytes().any(|byte| byte.is_ascii_uppercase()) {
@@ -277,15 +277,15 @@ fn owner(prefixes: &[String], secret: &str) -> Option<AgentId> {
     Some(AgentId::from_bytes(bytes[16..].try_into().ok()?))
 }
 
-/// Some of an agent's tokens.
+/// One page of an agent's tokens.
 pub struct Page {
     /// Newest first.
     pub tokens: Vec<AccessToken>,
-    /// Behind which the next page begins, if there is one.
+    /// Cursor of the next page, if there is one.
     pub next: Option<TokenId>,
 }
 
-/// An agent's tokens behind that of an id, newest first.
+/// An agent's tokens after the given id, newest first.
 pub async fn page(db: &Db, agent: AgentId, after: Option<TokenId>, limit: usize) -> Result<Page, StoreError> {
     Active::load_or_adopt(db, agent).await?;
     let query = Query::prefixed(&db.tables.agents, &partition(agent), BY_ID, limit + 1)?.newest_first().latest();
@@ -296,7 +296,7 @@ pub async fn page(db: &Db, agent: AgentId, after: Option<TokenId>, limit: usize)
     Ok(Page { next: tokens.last().filter(|_| has_more).map(|token| token.id), tokens })
 }
 
-/// An agent's tokens that are neither revoked nor expired, newest first: at most [`MAX_ACTIVE`].
+/// An agent's active tokens, newest first: at most [`MAX_ACTIVE`].
 pub async fn active(db: &Db, agent: AgentId, now: Timestamp) -> Result<Vec<AccessToken>, StoreError> {
     let ids: Vec<TokenId> = Active::load_or_adopt(db, agent).await?.tokens.into_keys().rev().collect();
     let keys: Vec<Key> = ids.into_iter().map(|id| id_key(agent, id)).collect();
@@ -311,7 +311,7 @@ async fn of_leads(db: &Db, agent: AgentId, leads: Vec<Lead>) -> Result<Vec<Acces
     Ok(db.batch_get(&db.tables.agents, &keys, true).await?.into_iter().flatten().collect())
 }
 
-/// Takes a token back; again is the same as once. `None` if the agent has no such token.
+/// Revokes a token and returns when it was revoked; idempotent. `None` if the agent has no such token.
 pub async fn revoke(db: &Db, agent: AgentId, id: TokenId, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
     let Some(row) = row_of(db, agent, id).await? else { return Ok(None) };
     let expires = now.plus(KEPT_DEAD).secs();
@@ -330,7 +330,7 @@ pub async fn revoke(db: &Db, agent: AgentId, id: TokenId, now: Timestamp) -> Res
             Ok(()) => return Ok(Some(now)),
             Err(WriteError::Failed(error)) => return Err(error),
             Err(refused) => {
-                // Revoked already, or gone meanwhile.
+                // Revoked before, or deleted meanwhile.
                 if let Some(refused) = refused.refused(0) {
                     let old: Option<AccessToken> = refused.old.clone().map(crate::store::db::parse).transpose()?;
                     return Ok(old.and_then(|token| token.revoked_at));
@@ -345,7 +345,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_form_of_a_token_names_an_agent() {
+    fn only_a_well_formed_token_names_an_agent() {
         let prefixes = ["oneshot_".to_owned(), "agent_".to_owned()];
         let agent = AgentId::of(Address::ZERO);
         let hex = format!("{}{}", "0b".repeat(16), const_hex::encode(agent.bytes()));

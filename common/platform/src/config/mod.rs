@@ -1,7 +1,7 @@
-//! Configuration, read once from the environment before anything starts.
+//! Configuration, read once from the environment at start.
 //!
-//! Every variable is named in the doc comment of the field it fills and in the README's table. A bad value stops the
-//! start, and all bad values are listed at once.
+//! The doc comment of each field names its variable; the README has a table of them. A bad value stops the start, and all
+//! bad values are reported together.
 
 mod platforms;
 mod prices;
@@ -22,20 +22,19 @@ pub use platforms::{Platform, Platforms};
 pub use prices::{ModelPrices, Tokens};
 pub use providers::{Capability, ProvidersConfig, is_header};
 
-/// The whole configuration of a process.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// `SERVICE_NAME`: shown to agents; the agent proof is signed for `<name> Agent Auth`. Default `Agora`.
+    /// `SERVICE_NAME`: shown to agents; also the name in the agent proof's EIP-712 domain, `<name> Agent Auth`. Default
+    /// `Agora`.
     pub service_name: String,
-    /// `METRIC_NAMESPACE`: CloudWatch namespace of the service's metrics. Default: the service's name.
+    /// `METRIC_NAMESPACE`: CloudWatch namespace of the metrics. Default: the service's name.
     pub metric_namespace: String,
-    /// `PUBLIC_BASE_URL`: origin agents use, without a trailing slash. Default: taken from each request's host.
+    /// `PUBLIC_BASE_URL`: the origin agents use, without a trailing slash. Default: taken from each request's host.
     pub base_url: Option<String>,
     /// `ALLOWED_ORIGINS`: comma-separated origins of web pages that may call `/mcp`, beside the service's own. Default:
     /// none.
     pub allowed_origins: Vec<String>,
-    /// `ACCESS_TOKEN_PREFIXES`: comma-separated; tokens are minted with the first and accepted with each. Default
-    /// `agent_`.
+    /// `ACCESS_TOKEN_PREFIXES`: comma-separated. New tokens get the first; all are accepted. Default `agent_`.
     pub token_prefixes: Vec<String>,
     /// `RATE_LIMIT_SCALE`: a number above 0 that multiplies every rate limit (`limits::Class`). Default 1.
     pub rate_limit_scale: Decimal,
@@ -45,26 +44,27 @@ pub struct Config {
     pub cards: Option<CardConfig>,
     pub mail: MailConfig,
     pub moderation: Option<ModerationConfig>,
-    /// `SOUL_REQUIRE_PROOF`: `true` to ask who reads or rates a job for a proof. Default: a bare `X-Agent-ID` will do, as
-    /// the mission has it.
+    /// `SOUL_REQUIRE_PROOF`: if `true`, reading or rating a job needs a proof. Default: `X-Agent-ID` alone is enough.
     pub soul_require_proof: bool,
-    /// `ACP_BEARER_TOKENS`, `ACP_WEBHOOKS`: who may open checkout sessions.
+    /// `ACP_BEARER_TOKENS`, `ACP_WEBHOOKS`: the agent platforms that may open checkout sessions.
     pub platforms: Platforms,
     pub model: Option<ModelConfig>,
     pub providers: ProvidersConfig,
-    /// `DNS_SERVER`: address and port of the name server that tools ask. Default: the system's.
+    /// `DNS_SERVER`: address and port of the name server for DNS tools. Default: the system's.
     pub dns_server: Option<SocketAddr>,
     pub probe: Option<ProbeConfig>,
-    /// `IDENTITY_WEBHOOK_SECRET`: what the identity vendor signs its events with. Default: none, and no event is heard.
+    /// `IDENTITY_WEBHOOK_SECRET`: the secret the identity vendor signs its events with. Default: none; no event is
+    /// accepted.
     pub identity_webhook_secret: Option<Redacted>,
     pub aws: AwsConfig,
     pub tables: Tables,
 }
 
-/// The network payments are made on, and its token.
+/// The network payments are made on, and its USDC token.
 #[derive(Clone, Debug)]
 pub struct ChainConfig {
-    /// `CHAIN_ID`: 8453 (production) or 84532 (staging, local); others need the token's variables. Default 84532.
+    /// `CHAIN_ID`: 8453 (Base, production) or 84532 (Base Sepolia, staging and local). Any other needs `CHAIN_RPC_URL`,
+    /// `USDC_ADDRESS` and `USDC_NAME`. Default 84532.
     pub chain_id: u64,
     /// `CHAIN_RPC_URL`: JSON-RPC endpoint. Default: the network's public one.
     pub rpc_url: String,
@@ -72,7 +72,7 @@ pub struct ChainConfig {
     pub token: Token,
 }
 
-/// The token contract and what its signatures are bound to.
+/// The token contract and its EIP-712 domain.
 #[derive(Clone, Debug)]
 pub struct Token {
     pub address: Address,
@@ -82,50 +82,48 @@ pub struct Token {
     pub domain: Word,
 }
 
-/// Rules of the payment gate.
 #[derive(Clone, Debug)]
 pub struct PaymentConfig {
     /// `PAY_TO`: the address every payment goes to. Required.
     pub pay_to: Address,
     /// `QUOTE_TTL_SECONDS`: validity of every quote. Default 900.
     pub quote_ttl: Duration,
-    /// Validity of a quote for what a soul sells: `QUOTE_TTL_SECONDS`, or 1800 (contract §19).
+    /// Validity of a quote for a soul or its service: `QUOTE_TTL_SECONDS`, or 1800 if that is not set.
     pub soul_quote_ttl: Duration,
-    /// `OVERLAP_BELOW_USDC`: below this price the work need not wait for settlement. Default 0.002.
+    /// `OVERLAP_BELOW_USDC`: below this price, work may start before settlement. Default 0.002.
     pub overlap_below: Usdc,
     /// `OVERLAP_EXPOSURE_USDC`: most that may be unsettled of one payer's overlapping calls. Default 0.05.
     pub overlap_exposure: Usdc,
-    /// `OVERLAP_TOTAL_USDC`: most that may be unsettled of all overlapping calls of an hour. Default 1.
+    /// `OVERLAP_TOTAL_USDC`: most that may be unsettled of all overlapping calls in one hour. Default 1.
     pub overlap_total: Usdc,
-    /// `PAYMENT_HOLD_MS`: how long an accepted call waits for its settlement, so that its answer can carry the
+    /// `PAYMENT_HOLD_MS`: how long the response to an accepted call waits for settlement, so that it can name the
     /// transaction. Default 800.
     pub hold: Duration,
-    /// `TRANSACTION_FEE_CAP_GWEI`: most that one transaction of the fee wallet or the treasury may cost, all its gas
-    /// together. Default 1000000, which is 0.001 ETH.
+    /// `TRANSACTION_FEE_CAP_GWEI`: most that one transaction of the fee wallet or the treasury may cost, in gwei for all
+    /// its gas. Default 1000000 (0.001 ETH).
     pub fee_cap_gwei: u64,
 }
 
-/// wei
 pub const WEI_PER_GWEI: u64 = 1_000_000_000;
 
 impl PaymentConfig {
-    /// Most that one transaction of ours may cost, in wei.
+    /// The fee cap of one transaction, in wei.
     pub fn fee_cap_wei(&self) -> u128 {
         u128::from(self.fee_cap_gwei) * u128::from(WEI_PER_GWEI)
     }
 }
 
-/// Who puts payments on chain.
+/// The way payments are put on chain.
 #[derive(Clone, Debug)]
 pub enum SettlementConfig {
-    /// `FACILITATOR_URL` (with `FACILITATOR_TOKEN` as bearer, if it wants one): an x402 facilitator.
+    /// `FACILITATOR_URL`: an x402 facilitator, with `FACILITATOR_TOKEN` as its bearer token if it needs one.
     Facilitator { url: String, token: Option<Redacted> },
     /// Our own relayer, whose key comes from `RELAYER_PRIVATE_KEY` or the secret store.
     Relayer,
 }
 
-/// Who takes cards for credits: `CARD_PROCESSOR_KEY` with `CARD_WEBHOOK_SECRET`, and `CARD_PROCESSOR_URL` (default
-/// `https://api.stripe.com`). Default: nobody.
+/// The card processor that sells credits: `CARD_PROCESSOR_KEY` with `CARD_WEBHOOK_SECRET`, and `CARD_PROCESSOR_URL`
+/// (default `https://api.stripe.com`). Default: none.
 #[derive(Clone, Debug)]
 pub struct CardConfig {
     pub url: String,
@@ -133,9 +131,9 @@ pub struct CardConfig {
     pub webhook_secret: Redacted,
 }
 
-/// Who else judges what sellers write: `MODERATION_URL`, the origin of a server with OpenAI's `POST /v1/moderations`, with
-/// `MODERATION_KEY` (its bearer, if it wants one) and `MODERATION_MODEL` (default `omni-moderation-latest`). Default:
-/// nobody; the service's own rules always judge.
+/// A second moderation of sellers' texts, after the service's own rules: `MODERATION_URL`, the origin of a server with
+/// OpenAI's `POST /v1/moderations`, `MODERATION_KEY` (its bearer token, if it needs one) and `MODERATION_MODEL` (default
+/// `omni-moderation-latest`). Default: none.
 #[derive(Clone, Debug)]
 pub struct ModerationConfig {
     pub url: String,
@@ -143,103 +141,103 @@ pub struct ModerationConfig {
     pub model: String,
 }
 
-/// The language model that does the work of services which ask for one. Default: none, and such services need a worker.
+/// The language model for services that run on one. Default: none; such services then need a worker.
 #[derive(Clone, Debug)]
 pub struct ModelConfig {
     /// `MODEL_PROVIDER`: `openai`, `anthropic` or `bedrock`.
     pub provider: ModelProvider,
-    /// `MODEL_URL`: what the protocol's paths are put behind, without a trailing slash. Default: the provider's own;
-    /// `openai` also means every server that speaks its chat completions, by its `…/v1`.
+    /// `MODEL_URL`: prefix of the protocol's paths, without a trailing slash. Default: the provider's own. With `openai`,
+    /// any server that speaks chat completions, by its `…/v1`.
     pub url: Option<String>,
-    /// `MODEL_NAME`: in the provider's words; with `bedrock`, a model id, inference profile or ARN.
+    /// `MODEL_NAME`: the provider's name of the model; with `bedrock`, a model id, inference profile or ARN.
     pub name: String,
-    /// `MODEL_KEY`: only where the model is asked. With `bedrock` none: requests are signed with the function's own
-    /// credentials.
+    /// `MODEL_KEY`: set only in functions that call the model. Not used with `bedrock`: those requests are signed with the
+    /// function's own credentials.
     pub key: Option<Redacted>,
-    /// `MODEL_MAX_TOKENS`: most tokens of one answer. Default 4096.
+    /// `MODEL_MAX_TOKENS`: most output tokens of one call. Default 4096.
     pub max_tokens: u32,
-    /// `MODEL_TIMEOUT_SECONDS`: longest wait for one answer. Default 120.
+    /// `MODEL_TIMEOUT_SECONDS`: longest wait for one call. Default 120.
     pub timeout: Duration,
-    /// `MODEL_INPUT_USD_PER_MILLION`, `MODEL_OUTPUT_USD_PER_MILLION`: what a million tokens of questions and of answers
-    /// cost; cached ones count like others. Default: those of a dear model, 3 and 15.
+    /// `MODEL_INPUT_USD_PER_MILLION`, `MODEL_OUTPUT_USD_PER_MILLION`: price of a million input and output tokens; cached
+    /// ones count like others. Default: 3 and 15, the prices of an expensive model.
     pub prices: ModelPrices,
 }
 
-/// A protocol, and where it is spoken.
+/// The API protocol of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModelProvider {
-    /// Chat completions.
+    /// OpenAI chat completions.
     OpenAi,
-    /// Messages.
+    /// Anthropic messages.
     Anthropic,
-    /// Converse.
+    /// Amazon Bedrock Converse.
     Bedrock,
 }
 
-/// Asking mail hosts whether they would take a mail, where port 25 is open to us.
+/// SMTP probes: asking a mail host whether it would accept a mail. Needs outbound port 25.
 #[derive(Clone, Debug)]
 pub struct ProbeConfig {
-    /// `SMTP_PROBE`: `on` or `off`. Default `off`: functions cannot reach that port.
-    /// `SMTP_PROBE_NAME`: what we call ourselves there; should resolve to our address. Default: the host of
+    /// `SMTP_PROBE`: `on` or `off`. Default `off`: Lambda functions cannot reach port 25.
+    /// `SMTP_PROBE_NAME`: the host name we give in EHLO; it should resolve to our address. Default: the host of
     /// `PUBLIC_BASE_URL`, or `localhost`.
     pub name: String,
     /// `SMTP_PROBE_PORT`: for tests. Default 25.
     pub port: u16,
 }
 
-/// How mails to people leave. Without both, none does.
+/// Outgoing mail. Without both settings, none is sent.
 #[derive(Clone, Debug)]
 pub struct MailConfig {
-    /// `SMTP_URL`: a relay, `smtps://user:password@host:465` or `smtp://user:password@host:587?tls=required`. Never
-    /// without TLS, except to this machine.
+    /// `SMTP_URL`: a relay, `smtps://user:password@host:465` or `smtp://user:password@host:587?tls=required`. TLS is
+    /// required, except to localhost.
     pub smtp_url: Option<Redacted>,
     /// `MAIL_FROM`: the sender's address.
     pub from: Option<String>,
 }
 
-/// Where AWS is, or what stands in for it.
+/// AWS, or an emulator in its place.
 #[derive(Clone, Debug)]
 pub struct AwsConfig {
     /// `AWS_REGION`. Default `us-east-1`.
     pub region: String,
-    /// `AWS_ENDPOINT_URL`: one endpoint for every AWS service, for stand-ins.
+    /// `AWS_ENDPOINT_URL`: one endpoint for all AWS services, for emulators.
     pub endpoint: Option<String>,
     /// `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`: set by Lambda.
     pub credentials: aws_credential_types::Credentials,
-    /// `AWS_CA_BUNDLE`: PEM file of roots to trust instead of Amazon's.
+    /// `AWS_CA_BUNDLE`: PEM file of root certificates to trust instead of Amazon's.
     pub ca_bundle: Option<String>,
-    /// `JOB_QUEUE_URL`.
+    /// `JOB_QUEUE_URL`: the queue of jobs.
     pub queue_url: Option<String>,
-    /// `SOUL_QUEUE_URL`: the queue of what the executor does.
+    /// `SOUL_QUEUE_URL`: the queue of the executor, which runs sellers' services.
     pub soul_queue_url: Option<String>,
-    /// `SOCKET_ENDPOINT`: where messages to WebSocket connections are posted (API Gateway's management API).
+    /// `SOCKET_ENDPOINT`: API Gateway's management API, where messages to WebSocket connections are posted.
     pub socket_endpoint: Option<String>,
-    /// `EDGE_SECRET`: what the distribution in front of the gateway proves itself with, if there is one.
+    /// `EDGE_SECRET`: the secret by which requests from our distribution (CDN) are recognised, if there is one.
     pub edge_secret: Option<Redacted>,
-    /// `DELIVERY_QUEUE_URL`: the queue of events on their way to webhooks.
+    /// `DELIVERY_QUEUE_URL`: the queue of webhook deliveries.
     pub delivery_queue_url: Option<String>,
-    /// `INDEX_QUEUE_URL`: the queue of pages on their way into the index. Without it nothing is indexed.
+    /// `INDEX_QUEUE_URL`: the queue of pages to index. Without it nothing is indexed.
     pub index_queue_url: Option<String>,
-    /// `BLOB_BUCKET`.
+    /// `BLOB_BUCKET`: the S3 bucket for large results and files.
     pub bucket: Option<String>,
     /// `SERVICE_SECRET_ARN`: the generated secret that quotes and receipts are signed with.
     pub service_secret_arn: Option<String>,
-    /// `RELAYER_SECRET_ARN`: the relayer's own secret.
+    /// `RELAYER_SECRET_ARN`: the secret with the relayer's private key.
     pub relayer_secret_arn: Option<String>,
-    /// `SERVICE_SECRET`: the same as the secret behind `SERVICE_SECRET_ARN`, given directly (local runs).
+    /// `SERVICE_SECRET`: the value of the secret behind `SERVICE_SECRET_ARN`, for local runs.
     pub service_secret: Option<Redacted>,
-    /// `RELAYER_PRIVATE_KEY`: 32 bytes of hex, given directly (local runs).
+    /// `RELAYER_PRIVATE_KEY`: 32 bytes of hex, for local runs.
     pub relayer_key: Option<PrivateKey>,
-    /// `TREASURY_SECRET_ARN`: the secret of the wallet that sellers are paid from.
+    /// `TREASURY_SECRET_ARN`: the secret with the private key of the wallet that pays sellers.
     pub treasury_secret_arn: Option<String>,
-    /// `TREASURY_PRIVATE_KEY`: 32 bytes of hex, given directly (local runs).
+    /// `TREASURY_PRIVATE_KEY`: 32 bytes of hex, for local runs.
     pub treasury_key: Option<PrivateKey>,
-    /// `ACP_SECRET_ARN`: the secret whose members `bearer_tokens` and `webhooks` are what `ACP_BEARER_TOKENS` and
-    /// `ACP_WEBHOOKS` say locally. The lists may outgrow a function's variables.
+    /// `ACP_SECRET_ARN`: a secret whose members `bearer_tokens` and `webhooks` replace `ACP_BEARER_TOKENS` and
+    /// `ACP_WEBHOOKS`: the lists may be too long for environment variables.
     pub acp_secret_arn: Option<String>,
 }
 
-/// `TABLE_PREFIX` and the table's own word: `agora-jobs`, `agora-ledger`, `agora-agents`, `agora-souls`. Default prefix `agora`.
+/// Table names: `TABLE_PREFIX` (default `agora`), a hyphen and `jobs`, `ledger`, `agents` or `souls`.
 #[derive(Clone, Debug)]
 pub struct Tables {
     pub jobs: String,
@@ -248,7 +246,7 @@ pub struct Tables {
     pub souls: String,
 }
 
-/// A secret that does not show in logs.
+/// A secret. `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Redacted(String);
 
@@ -268,7 +266,7 @@ impl fmt::Debug for Redacted {
     }
 }
 
-/// Everything that is wrong with the environment.
+/// Every problem of the environment.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ConfigErrors(pub Vec<String>);
 
@@ -290,7 +288,7 @@ impl ChainConfig {
         format!("eip155:{}", self.chain_id)
     }
 
-    /// The name x402 v1 uses; networks without one keep the CAIP-2 name.
+    /// The network's x402 v1 name; networks without one keep the CAIP-2 name.
     pub fn v1_name(&self) -> String {
         match self.chain_id {
             8453 => "base".to_owned(),
@@ -307,7 +305,7 @@ impl Token {
     }
 }
 
-/// A network this service knows: its public endpoint and its USDC. The token's EIP-712 name differs per network.
+/// The public endpoint and the USDC contract of a network. USDC's EIP-712 name differs per network.
 struct KnownNetwork {
     chain_id: u64,
     rpc_url: &'static str,
@@ -336,7 +334,7 @@ impl Config {
         Config::read(|name| std::env::var(name).ok())
     }
 
-    /// Reads variables through `lookup`; an empty value counts as not set.
+    /// Reads variables through `lookup`. An empty value counts as not set.
     pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Config, ConfigErrors> {
         let mut env = Reader { lookup: &lookup, problems: Vec::new() };
         let chain = env.chain();
@@ -423,7 +421,7 @@ impl Config {
     }
 }
 
-/// Reads variables and remembers what was wrong with them.
+/// Reads variables and collects their problems.
 struct Reader<'a> {
     lookup: &'a dyn Fn(&str) -> Option<String>,
     problems: Vec<String>,
@@ -459,7 +457,7 @@ impl Reader<'_> {
     fn private_key(&mut self, name: &str) -> Option<PrivateKey> {
         let key = PrivateKey::parse(&self.text(name)?);
         if key.is_none() {
-            // The value itself is a secret and stays out of the message.
+            // The value is a secret, so the message does not repeat it.
             self.problem(name, "must be 32 bytes of hex");
         }
         key
@@ -505,7 +503,7 @@ impl Reader<'_> {
         let smtp_url = self.text("SMTP_URL");
         let from = self.text("MAIL_FROM");
         if smtp_url.as_deref().is_some_and(|url| !is_safe_relay(url)) {
-            // The value may hold a password and stays out of the message.
+            // The value may hold a password, so the message does not repeat it.
             self.problem("SMTP_URL", "must be smtps://… or smtp://…?tls=required");
         }
         if from.as_deref().is_some_and(|from| !base::contact::is_email(from)) {
@@ -554,7 +552,7 @@ impl Reader<'_> {
         if name.is_none() {
             self.problem("MODEL_NAME", "is required with MODEL_PROVIDER");
         }
-        // It becomes a header, and whoever reads a header's error should not read the key.
+        // The key becomes a header; this error must not repeat it.
         if key.as_ref().is_some_and(|key| !is_header(key.expose())) {
             self.problem("MODEL_KEY", "must be printable ASCII without spaces");
         }
@@ -578,12 +576,12 @@ impl Reader<'_> {
         price
     }
 
-    /// A JSON object of texts.
+    /// A JSON object whose values are strings.
     fn names(&mut self, name: &str) -> BTreeMap<String, String> {
         let Some(text) = self.text(name) else { return BTreeMap::new() };
         serde_json::from_str(&text).unwrap_or_else(|_| {
-            // The values may be secrets and stay out of the message.
-            self.problem(name, "must be a JSON object of texts");
+            // The values may be secrets, so the message does not repeat them.
+            self.problem(name, "must be a JSON object whose values are strings");
             BTreeMap::new()
         })
     }
@@ -595,11 +593,11 @@ impl Reader<'_> {
             (2..=20).contains(&prefix.len())
                 && prefix.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
         };
-        // `soul_` opens a seller's own routes.
+        // `soul_` is the prefix of sellers' keys.
         if !prefixes.iter().all(is_word) || prefixes.iter().any(|prefix| prefix.starts_with("soul_")) {
             self.problem(
                 "ACCESS_TOKEN_PREFIXES",
-                "must be words of 2 to 20 lower-case letters, digits and _, not soul_",
+                "must be words of 2 to 20 lower-case letters, digits and _, and must not begin with soul_",
             );
         }
         prefixes
@@ -627,7 +625,7 @@ impl Reader<'_> {
         scale
     }
 
-    /// Where payments go: never nowhere.
+    /// The payment address; the zero address is refused.
     fn pay_to(&mut self) -> Address {
         let pay_to = self.required("PAY_TO");
         if pay_to == Some(Address::ZERO) {
@@ -647,7 +645,7 @@ impl Reader<'_> {
         }
     }
 
-    /// An http or https URL, kept without its trailing slash.
+    /// An http or https URL, stored without its trailing slash.
     fn url(&mut self, name: &str) -> Option<String> {
         let text = self.text(name)?;
         match url::Url::parse(&text) {
@@ -661,7 +659,7 @@ impl Reader<'_> {
 
     fn service_name(&mut self) -> String {
         let name = self.text("SERVICE_NAME").unwrap_or_else(|| "Agora".to_owned());
-        // It becomes part of header names and paths.
+        // The name becomes part of header names and paths.
         if name.len() > 40 || !name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-') {
             self.problem("SERVICE_NAME", format_args!("must be at most 40 letters, digits and hyphens (got {name:?})"));
         }
@@ -690,7 +688,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether what goes to this relay is encrypted on its way.
+/// Whether the connection to this relay is encrypted, or stays on this machine.
 fn is_safe_relay(url: &str) -> bool {
     let Ok(url) = url::Url::parse(url) else { return false };
     let local = matches!(url.host_str(), Some("localhost" | "127.0.0.1"));
@@ -712,7 +710,7 @@ mod tests {
     const PAY_TO: (&str, &str) = ("PAY_TO", "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266");
 
     #[test]
-    fn defaults_need_only_a_payee() {
+    fn only_the_payment_address_is_required() {
         let config = read(&[PAY_TO]).unwrap();
         assert_eq!(config.service_name, "Agora");
         assert_eq!(config.chain.caip2(), "eip155:84532");
@@ -723,7 +721,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_every_problem_at_once_and_no_secret() {
+    fn all_problems_are_reported_together_without_secrets() {
         let errors = read(&[
             ("CHAIN_ID", "1"),
             ("QUOTE_TTL_SECONDS", "soon"),

@@ -1,5 +1,5 @@
-//! Agent platforms: who may open checkout sessions. Each has a bearer token from the configuration, and each token is a
-//! principal of its own, which sees its own sessions and nothing else.
+//! Agent platforms, which may open checkout sessions. Each has a bearer token from the configuration. Each token is a
+//! separate principal, which sees only its own sessions.
 
 use std::fmt;
 
@@ -12,26 +12,26 @@ use uuid::Uuid;
 /// Shorter tokens could be guessed.
 const MIN_TOKEN_BYTES: usize = 12;
 
-/// Every platform of the configuration: `ACP_BEARER_TOKENS`, comma-separated tokens, and `ACP_WEBHOOKS`, comma-separated
-/// `<token> <url> <secret>` of those that want to be told of their orders; the secret is `whsec_` and base64 of 32 bytes,
-/// which are the key its events are signed with. Default: nobody, and no checkout.
+/// The configured platforms. `ACP_BEARER_TOKENS`: comma-separated tokens. `ACP_WEBHOOKS`: comma-separated `<token> <url>
+/// <secret>` for platforms that want order events; the secret is `whsec_` and base64 of the 32 byte key that signs the
+/// events. Default: no platforms, no checkout.
 #[derive(Clone, Debug, Default)]
 pub struct Platforms(Vec<Platform>);
 
-/// One platform. Its token itself is nowhere.
+/// One platform. Only a hash of its token is stored.
 #[derive(Clone, Debug)]
 pub struct Platform {
-    /// Follows from the token: a new token is another principal.
+    /// Derived from the token: a new token is a new principal.
     pub id: Uuid,
     hash: [u8; 32],
-    /// Where its order events go.
+    /// The endpoint for order events, if it has one.
     pub webhook: Option<Hook>,
 }
 
 #[derive(Clone)]
 pub struct Hook {
     pub url: String,
-    /// What its events are signed with.
+    /// The key that signs events.
     pub key: [u8; 32],
 }
 
@@ -42,14 +42,14 @@ impl fmt::Debug for Hook {
 }
 
 impl Platform {
-    /// Whose its webhook endpoint is.
+    /// The owner of its webhook endpoint.
     pub fn owner(&self) -> AgentId {
         AgentId::from_bytes(*self.id.as_bytes())
     }
 }
 
 impl Platforms {
-    /// Reads both variables; what is wrong is told by the variable's name, and never with a token.
+    /// Reads both variables. A problem names the variable, never a token.
     pub fn read(tokens: &str, webhooks: &str) -> Result<Platforms, Vec<(&'static str, &'static str)>> {
         let mut problems = Vec::new();
         let mut platforms: Vec<Platform> = Vec::new();
@@ -63,7 +63,7 @@ impl Platforms {
         for line in listed(webhooks) {
             let parts: Vec<&str> = line.split_ascii_whitespace().collect();
             let [token, url, secret] = parts[..] else {
-                problems.push(("ACP_WEBHOOKS", "must be entries of a token, a URL and a secret, with spaces between"));
+                problems.push(("ACP_WEBHOOKS", "must be entries of a token, a URL and a secret, separated by spaces"));
                 continue;
             };
             let is_https = url::Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "https" | "http"));
@@ -78,13 +78,13 @@ impl Platforms {
                 Some(platform) => {
                     platform.webhook = Some(Hook { url: url.to_owned(), key });
                 }
-                None => problems.push(("ACP_WEBHOOKS", "names a token that ACP_BEARER_TOKENS has not")),
+                None => problems.push(("ACP_WEBHOOKS", "names a token that is not in ACP_BEARER_TOKENS")),
             }
         }
         if problems.is_empty() { Ok(Platforms(platforms)) } else { Err(problems) }
     }
 
-    /// Whose token this is. Every token is compared, and in constant time.
+    /// The platform with this token. All hashes are compared, each in constant time.
     pub fn by_secret(&self, secret: &str) -> Option<&Platform> {
         let hash = sha256(secret.as_bytes());
         let mut found = None;
@@ -96,7 +96,7 @@ impl Platforms {
         found
     }
 
-    /// The key that events of this platform's orders are signed with; platforms own their endpoints as agents do.
+    /// The key that signs events of this owner's orders. Platforms own webhook endpoints as agents do.
     pub fn key_of(&self, owner: AgentId) -> Option<[u8; 32]> {
         let platform = self.0.iter().find(|platform| platform.owner() == owner)?;
         platform.webhook.as_ref().map(|hook| hook.key)
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_token_is_its_own_principal_and_shows_nowhere() {
+    fn each_token_is_a_principal_and_is_never_shown() {
         let secret = format!("whsec_{}", base::encoding::base64_standard(&[7; 32]));
         let hooks = format!("second-token-2 https://agent.example/orders {secret}");
         assert!(Platforms::read("first-token-1", &hooks).is_err());

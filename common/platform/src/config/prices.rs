@@ -1,10 +1,10 @@
-//! What the deployment's model costs, and what follows from it: how much of it a given amount of money buys.
+//! Prices of the language model, and how many tokens an amount of money buys.
 
 use base::money::Usdc;
 
 const MILLION: u128 = 1_000_000;
 
-/// Tokens of a question and of its answer.
+/// Tokens of a prompt and of its answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tokens {
     pub input: u64,
@@ -17,7 +17,7 @@ impl Tokens {
     }
 }
 
-/// Prices of a model, in micro-USD for a million tokens.
+/// Prices of a model, in USD for a million tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModelPrices {
     pub input: Usdc,
@@ -25,19 +25,19 @@ pub struct ModelPrices {
 }
 
 impl ModelPrices {
-    /// What is assumed of a model whose prices nobody set: a dear one. Too high a price costs offers, too low a price costs
-    /// the operator.
+    /// The prices of an expensive model, used if none are set: too high a price loses sales, too low a price loses the
+    /// operator's money.
     pub const DEFAULT: ModelPrices =
         ModelPrices { input: Usdc::from_micro(3_000_000), output: Usdc::from_micro(15_000_000) };
 
-    /// Rounded up to a micro-USD.
+    /// Cost of the tokens, rounded up to a micro-USD.
     pub fn cost(self, tokens: Tokens) -> Usdc {
         let part = |tokens: u64, price: Usdc| u128::from(tokens).saturating_mul(u128::from(price.micro()));
         let cost = part(tokens.input, self.input).saturating_add(part(tokens.output, self.output)).div_ceil(MILLION);
         Usdc::from_micro(u64::try_from(cost).unwrap_or(u64::MAX))
     }
 
-    /// The most tokens of an answer that an amount pays for, after a question of so many.
+    /// The most output tokens that an amount pays for, after `question` input tokens.
     pub fn longest_answer(self, amount: Usdc, question: u64) -> u64 {
         let question = u128::from(question).saturating_mul(u128::from(self.input.micro()));
         let Some(left) = (u128::from(amount.micro()) * MILLION).checked_sub(question) else { return 0 };
@@ -53,9 +53,9 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// The longest answer is paid for, and a token more is not.
+        /// The longest answer costs at most the amount; one token more would cost more.
         #[test]
-        fn an_amount_buys_what_it_pays_for(
+        fn the_longest_answer_is_the_most_an_amount_pays_for(
             amount in 0u64..10_000_000_000,
             question in 0u64..10_000_000,
             input in 0u64..100_000_000,
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_costs_nothing_may_say_all_it_can() {
+    fn a_free_model_has_no_longest_answer() {
         let free = ModelPrices { input: Usdc::ZERO, output: Usdc::ZERO };
         assert_eq!(free.longest_answer(Usdc::ZERO, 1_000), u64::MAX);
         assert_eq!(free.cost(Tokens { input: u64::MAX, output: u64::MAX }), Usdc::ZERO);

@@ -1,21 +1,21 @@
-//! Which outside providers may be asked, in which order, where they are, and with which keys.
+//! Outside providers: which are asked for what, in which order, at which addresses, with which keys.
 //!
-//! Names are the adapters' own (`brave`, `hunter`, `nhtsa`, …): a new adapter needs no new variable.
+//! Names are the adapters' own (`brave`, `hunter`, `nhtsa`, …), so a new adapter needs no new variable.
 
 use std::collections::BTreeMap;
 
 use super::{Reader, Redacted};
 
-/// What an outside provider can do for us, where more than one can.
+/// A capability that several outside providers offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Capability {
     /// `SEARCH_PROVIDERS`: web search.
     Search,
     /// `PEOPLE_PROVIDERS`: people and companies.
     People,
-    /// `EMAIL_CHECK_PROVIDERS`: whether mail to an address arrives.
+    /// `EMAIL_CHECK_PROVIDERS`: whether an address accepts mail.
     EmailCheck,
-    /// `IDENTITY_PROVIDERS`: whether somebody is who they say.
+    /// `IDENTITY_PROVIDERS`: whether people are who they say they are.
     Identity,
     /// `PLACES_PROVIDERS`: local businesses.
     Places,
@@ -30,37 +30,37 @@ impl Capability {
         (Capability::Places, "PLACES_PROVIDERS"),
     ];
 
-    /// The variable that names who may be asked.
+    /// The environment variable with this capability's providers.
     pub fn variable(self) -> &'static str {
         Capability::ALL.iter().find(|(one, _)| *one == self).map_or("", |(_, variable)| variable)
     }
 }
 
-/// The configured providers. Default: none, and what is embedded does the work or says that it cannot.
+/// Default: no providers. Tools then use what is built in, or refuse.
 #[derive(Clone, Debug, Default)]
 pub struct ProvidersConfig {
-    /// Comma-separated names, the first to be asked first.
+    /// Provider names for each capability; the first is asked first.
     order: BTreeMap<Capability, Vec<String>>,
-    /// `PROVIDER_URLS`: JSON object of name and origin, in place of the providers' own. For proxies, self-hosted servers
-    /// and tests.
+    /// `PROVIDER_URLS`: JSON object of provider name and origin, which replaces the provider's own. For proxies,
+    /// self-hosted servers and tests.
     pub urls: BTreeMap<String, String>,
-    /// `PROVIDER_KEYS`: JSON object of name and key, given directly (local runs).
+    /// `PROVIDER_KEYS`: JSON object of provider name and key, for local runs.
     pub keys: BTreeMap<String, Redacted>,
-    /// `PROVIDER_KEYS_SECRET_ARN`: the secret that holds the same object.
+    /// `PROVIDER_KEYS_SECRET_ARN`: a secret that holds the same object.
     pub keys_secret_arn: Option<String>,
-    /// `PROVIDER_CALLS_PER_DAY`: comma-separated `name=number`, how often a provider is asked on a UTC day at most, by all
-    /// functions together; then it counts as busy. Default: no end.
+    /// `PROVIDER_CALLS_PER_DAY`: comma-separated `name=number`: most calls of a provider in a UTC day, over all functions.
+    /// After that the provider counts as busy. Default: no limit.
     pub calls_a_day: BTreeMap<String, u32>,
-    /// `BROWSER_URL`: the browser that runs pages' scripts: its DevTools WebSocket (`ws`, `wss`), or the `http` address of
-    /// its debugging port. `{key}` in it stands for the key `browser` of `PROVIDER_KEYS`. Default: none, and such pages are
-    /// not read.
+    /// `BROWSER_URL`: the browser that runs pages' scripts, as its DevTools WebSocket (`ws`, `wss`) or the `http` address
+    /// of its debugging port. `{key}` in it is replaced by the key `browser` of `PROVIDER_KEYS`. Default: none; pages that
+    /// need scripts are not read.
     pub browser_url: Option<Redacted>,
-    /// `SEARCH_SEEDS`: comma-separated addresses of pages, sitemaps and feeds that belong in the own index. Default: none.
+    /// `SEARCH_SEEDS`: comma-separated addresses of pages, sitemaps and feeds to put into our own index. Default: none.
     pub seeds: Vec<String>,
 }
 
 impl ProvidersConfig {
-    /// Who may be asked, in order.
+    /// The providers to ask, in order.
     pub fn order(&self, capability: Capability) -> &[String] {
         self.order.get(&capability).map_or(&[], Vec::as_slice)
     }
@@ -88,7 +88,7 @@ impl ProvidersConfig {
                 Some((name, Ok(most))) => drop(calls_a_day.insert(name.to_owned(), most)),
                 _ => env.problem(
                     "PROVIDER_CALLS_PER_DAY",
-                    format_args!("{entry} must be a provider's name, = and a number"),
+                    format_args!("{entry} must be name=number, with a provider's name"),
                 ),
             }
         }
@@ -111,7 +111,7 @@ impl ProvidersConfig {
             env.problem("BROWSER_URL", "must be a ws, wss, http or https URL");
         }
         let keys = env.names("PROVIDER_KEYS");
-        // They become headers, and whoever reads a header's error should not read the key.
+        // Keys become headers; this error must not repeat them.
         for name in keys.iter().filter(|(_, key)| !is_header(key)).map(|(name, _)| name) {
             env.problem("PROVIDER_KEYS", format_args!("{name} must be printable ASCII without spaces"));
         }
@@ -127,7 +127,7 @@ impl ProvidersConfig {
     }
 }
 
-/// Whether a key can stand in a header.
+/// Whether a key is valid in a header.
 pub fn is_header(key: &str) -> bool {
     !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_graphic())
 }

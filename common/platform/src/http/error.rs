@@ -1,8 +1,8 @@
-//! The one error of the edge: a variant for every row of the contract's table, and one place that says which status
-//! and code a row has.
+//! Every error a caller can get: one variant each, with its HTTP status, `error` code, message and body. `docs/ERRORS.md`
+//! describes them for callers.
 //!
-//! Domain modules have their own small errors without status codes; handlers turn them into these. What the caller
-//! reads and what the log keeps are two texts: a [`ApiError::Unavailable`] shows its cause only to the log.
+//! Domain modules have their own small errors without status codes; handlers convert them. The cause in
+//! [`ApiError::Unavailable`] is only logged, never shown to the caller.
 
 use axum::response::{IntoResponse, Response};
 use base::clock::Timestamp;
@@ -20,105 +20,105 @@ use crate::store::StoreError;
 
 #[derive(Debug)]
 pub enum ApiError {
-    /// The body, a query or a header does not have the form asked for.
+    /// The body, the query or a header is not valid.
     InvalidRequest(Vec<FieldError>),
-    /// The quote is not ours, has expired or was used.
+    /// The quote is unknown, has expired or was used.
     InvalidQuote,
-    /// The quote is open, but for another body, tool or agent.
+    /// The quote is valid, but for another body, tool or agent.
     QuoteMismatch,
     /// The price is above the caller's own `X-Max-Cost-USDC`.
     ExceedsCallerBudget {
         price: Usdc,
         cap: Usdc,
     },
-    /// A route that needs to know the wallet, called without a proof.
+    /// The route needs a proof of the wallet and got none.
     ProofRequired,
-    /// An identity check paid for by a wallet that did not prove itself beside its payment (contract §1.6).
+    /// The tool also needs an agent proof beside the payment: it is about the wallet's own identity.
     AgentProofRequired,
     InvalidProof(ProofError),
-    /// A bearer token nobody minted, or that has expired.
+    /// The bearer token is unknown or has expired.
     AccessTokenInvalid,
-    /// A bearer token its owner took back.
+    /// The bearer token was revoked by its owner.
     AccessTokenRevoked,
     /// The token and `X-Agent-ID` name different agents.
     AgentMismatch,
-    /// A route that only the wallet itself may use, called with a token.
+    /// Called with an access token; only the wallet's own proof is accepted.
     WalletOnly,
-    /// Budgets, changed with a token.
+    /// An attempt to change budgets with an access token.
     BudgetsReadOnly,
-    /// A route that makes no sense for a token.
+    /// The route needs a signed payment and cannot be used with an access token.
     ClosedToTokens,
-    /// The wallet has no such token.
+    /// The wallet has no access token with this id.
     AccessTokenNotFound,
     TooManyAccessTokens {
         most: usize,
     },
-    /// What is asked for needs something the operator has not configured.
+    /// The operator has not configured what the request needs. `what` follows "this deployment has no".
     NotConfigured {
         what: String,
     },
-    /// The card processor's signature is not right.
+    /// The signature of a card processor's event is missing, wrong or too old.
     Unauthorized,
-    /// The call's name (`Idempotency-Key`, payment identifier) stands for another purchase.
+    /// The idempotency key (`Idempotency-Key` or payment identifier) belongs to another purchase.
     IdempotencyKeyReused,
-    /// A call of the same name is being worked on.
+    /// A call with the same idempotency key is in progress.
     RequestInProgress,
-    /// What was bought is known, and its result is no longer kept.
+    /// The purchase is known, but its result is no longer stored.
     ResultExpired,
-    /// A cap of the owner's budget has no room for the charge.
+    /// The charge would exceed a cap of the owner's budget.
     BudgetExceeded(Box<OverBudget>),
     /// The owner froze the agent, the token, the tool or the payee.
     Frozen {
         what: &'static str,
     },
-    /// An access token whose agent has not enough credits.
+    /// The access token's agent does not have enough credits.
     InsufficientCredits(Box<Shortfall>),
     /// A rule of the owner's policy forbids this call.
     ActionDenied {
         rule: String,
     },
-    /// A rule of the owner's policy holds this call until a human has said yes.
+    /// A rule of the owner's policy holds this call until a human approves it.
     ApprovalRequired {
         approval_id: String,
         approval: Box<Value>,
         message: &'static str,
     },
-    /// The approval named does not release this call; why not, for the caller.
+    /// The given approval does not release this call; the text says why.
     ApprovalInvalid(&'static str),
     TooManyPendingApprovals,
-    /// One connection follows as many jobs as it may.
+    /// The connection follows the most jobs it may.
     TooManySubscriptions {
         most: usize,
     },
-    /// The agent has as many connections as it may.
+    /// The agent has the most open connections it may have.
     TooManyConnections {
         most: u8,
     },
-    /// Only what is still pending can be cancelled.
+    /// Only a pending approval can be cancelled.
     ApprovalNotPending,
     /// The payment was used for another request.
     PaymentAlreadyUsed,
-    /// The payment was put on chain for another purchase, here or at another deployment that is paid at the same address.
+    /// The payment was put on chain for another purchase, here or at another deployment with the same payment address.
     PaymentForAnother {
         transaction: String,
     },
-    /// A cursor that no page gave.
+    /// The cursor does not come from a page of this route.
     InvalidCursor,
-    /// Another soul is paid at this wallet.
+    /// The wallet is linked to another soul.
     WalletAlreadyLinked,
-    /// A payout without a wallet to pay to.
+    /// A payout was requested, but no wallet is linked.
     WalletNotLinked,
-    /// A payout that cannot be made; the reason for programs, and for people.
+    /// The payout cannot be made. `reason` is for programs, `message` for people.
     PayoutFailed {
         reason: &'static str,
         message: String,
     },
-    /// No receipt of this agent.
+    /// The agent has no such receipt.
     ReceiptNotFound,
-    /// Nothing that was accepted under this key; not a proof that it will not be.
+    /// No request with this idempotency key has been accepted so far. One may still be accepted later.
     SubmissionNotFound,
     NotFound,
-    /// The agent has no notification of this name.
+    /// The agent has no notification with this id.
     NotificationNotFound,
     MethodNotAllowed {
         allow: String,
@@ -127,71 +127,71 @@ pub enum ApiError {
         limit_bytes: usize,
     },
     UnsupportedMediaType,
-    /// What a seller wrote may not be published: the categories, and where, if our own rules know.
+    /// A seller's text may not be published. `places` names the fields if our own rules found them.
     ContentBlocked {
         categories: Vec<String>,
         places: Vec<FieldError>,
     },
-    /// The name of the soul or of the service is in use.
+    /// The slug of the soul or of the service is in use.
     SlugTaken,
-    /// Another soul has this very text.
+    /// Another soul has exactly this text.
     SoulExists,
-    /// The soul has no such service, or not for buyers.
+    /// The soul has no such service, or it is not open to buyers.
     ServiceNotFound,
     TooManyServices {
         most: usize,
     },
-    /// A seller's route without the key of a soul.
+    /// A seller's route, called without a soul key.
     SoulKeyRequired,
     /// Too many requests in this window.
     RateLimited(Taken),
-    /// An operator stopped all paid calls, for this reason.
+    /// An operator stopped all paid calls; the text is the reason.
     ServicePaused(String),
-    /// A row of the marketplace's own table.
+    /// An error of the marketplace.
     Market(MarketError),
-    /// The payment could not be processed, and nothing was broadcast: the same payment may be sent again.
+    /// The payment could not be processed. Nothing was broadcast, so the same payment may be sent again.
     PaymentProcessing(Box<PaymentContext>),
-    /// Whether the payment is good could not be asked: nothing was claimed, and the same payment may be sent again.
+    /// The payment could not be checked on chain. Nothing was claimed, so the same payment may be sent again.
     PaymentUnchecked(Box<PaymentContext>),
-    /// The agent has no endpoint for webhooks of this id.
+    /// The agent has no webhook with this id.
     WebhookNotFound,
-    /// The endpoint has no delivery of this event.
+    /// This event was not sent to this webhook.
     DeliveryNotFound,
     TooManyWebhooks {
         most: usize,
     },
-    /// Nothing is sent to an endpoint that is disabled.
+    /// A disabled webhook gets no deliveries.
     WebhookDisabled,
-    /// Only what is over can be replayed.
+    /// Only a finished delivery can be replayed.
     DeliveryPending,
-    /// A dependency of ours is not there.
+    /// A dependency failed or did not answer.
     Unavailable(StoreError),
 }
 
-/// Which cap a charge would pass (mission document, "Budget exceeded"). Amounts in USDC.
+/// The cap a charge would exceed. Amounts in USDC.
 #[derive(Clone, Debug)]
 pub struct OverBudget {
     /// `daily`, `per_transaction`, `tool` or `payee`.
     pub reason: &'static str,
     pub cap: Usdc,
-    /// What counts against the cap, work in flight included.
+    /// Counts against the cap; includes `in_flight`.
     pub spent: Usdc,
     pub in_flight: Usdc,
     pub charge: Usdc,
     pub resets_at: Timestamp,
 }
 
-/// What credits lack (mission document, "Insufficient credits").
+/// The credits a call needs and what is missing.
 #[derive(Clone, Debug)]
 pub struct Shortfall {
     pub required: Usdc,
     pub balance: Usdc,
-    /// Owed beyond the balance, and to be paid first.
+    /// Owed beyond the balance; must be paid first.
     pub owed: Usdc,
-    /// Held by the quote that was to be redeemed.
+    /// Held by the quote being redeemed.
     pub held: Usdc,
     pub quote_id: Option<String>,
-    /// Where topping up is described.
+    /// The page that describes topping up.
     pub docs_url: String,
 }
 
@@ -202,17 +202,17 @@ impl Shortfall {
     }
 }
 
-/// What a refusal says of the payment (contract §1.3).
+/// Facts about the payment in a refusal, so that the payer can match and correct it.
 #[derive(Clone, Debug)]
 pub struct PaymentContext {
     pub amount: Usdc,
     pub asset: String,
     pub network: String,
     pub pay_to: String,
-    /// The signed value, if it is one this service can count.
+    /// The signed amount; `None` if it does not fit in 64 bits.
     pub received: Option<Usdc>,
     pub quote_id: Option<String>,
-    /// The payer's own name for this attempt: the authorization's nonce.
+    /// The authorization's nonce: the payer's own id for this attempt.
     pub attempt_id: String,
 }
 
@@ -229,7 +229,7 @@ impl PaymentContext {
 }
 
 impl ApiError {
-    /// A single wrong field.
+    /// One wrong field.
     pub fn field(path: &str, message: impl Into<String>) -> ApiError {
         ApiError::InvalidRequest(vec![FieldError::new(path, message)])
     }
@@ -343,7 +343,7 @@ impl ApiError {
             ApiError::ServiceNotFound => "service_not_found",
             ApiError::TooManyServices { .. } => "too_many_services",
             ApiError::SoulKeyRequired => "unauthorized",
-            // The marketplace has a word of its own for it (mission document, Errors).
+            // Marketplace routes use a different code for it.
             ApiError::RateLimited(_) if super::limit::on_marketplace() => "rate_limited",
             ApiError::RateLimited(_) => "rate_limit_exceeded",
             ApiError::ServicePaused(_) => "service_paused",
@@ -376,27 +376,27 @@ impl ApiError {
             }
             ApiError::ProofRequired => "this route needs the header x-agent-proof, signed by your wallet".to_owned(),
             ApiError::AgentProofRequired => {
-                "this tool needs the header x-agent-proof beside the payment; nothing was charged".to_owned()
+                "this tool needs the header x-agent-proof in addition to the payment; nothing was charged".to_owned()
             }
             ApiError::InvalidProof(error) => error.to_string(),
             ApiError::AccessTokenInvalid => "the access token is unknown or has expired".to_owned(),
             ApiError::AccessTokenRevoked => "the access token was revoked by its owner".to_owned(),
             ApiError::AgentMismatch => "X-Agent-ID names another agent than the access token".to_owned(),
-            ApiError::WebhookNotFound => "you have no webhook of this id".to_owned(),
-            ApiError::DeliveryNotFound => "nothing of this event was sent to this webhook".to_owned(),
+            ApiError::WebhookNotFound => "you have no webhook with this id".to_owned(),
+            ApiError::DeliveryNotFound => "this event was not sent to this webhook".to_owned(),
             ApiError::TooManyWebhooks { most } => format!("an agent has at most {most} webhooks; delete one first"),
             ApiError::WebhookDisabled => "the webhook is disabled; enable it first".to_owned(),
-            ApiError::DeliveryPending => "the delivery is still under way; what is over can be replayed".to_owned(),
-            ApiError::WalletOnly => "this route needs the wallet's own proof; an access token cannot do it".to_owned(),
+            ApiError::DeliveryPending => "the delivery is still in progress; replay it once it is finished".to_owned(),
+            ApiError::WalletOnly => "this route needs a proof signed by the wallet, not an access token".to_owned(),
             ApiError::BudgetsReadOnly => {
-                "budgets are changed with the wallet's own proof; a token reads them".to_owned()
+                "changing budgets needs a proof signed by the wallet; an access token can only read them".to_owned()
             }
             ApiError::ClosedToTokens => {
-                "this route takes a signed payment of the wallet, not an access token".to_owned()
+                "this route needs a payment signed by the wallet; an access token cannot pay here".to_owned()
             }
-            ApiError::AccessTokenNotFound => "this wallet has no access token of that id".to_owned(),
+            ApiError::AccessTokenNotFound => "this wallet has no access token with that id".to_owned(),
             ApiError::TooManyAccessTokens { most } => {
-                format!("a wallet may have {most} active access tokens; revoke one first")
+                format!("a wallet may have at most {most} active access tokens; revoke one first")
             }
             ApiError::NotConfigured { what } => format!("this deployment has no {what}; nothing was charged"),
             ApiError::Unauthorized => "the signature is missing, wrong or too old".to_owned(),
@@ -404,11 +404,12 @@ impl ApiError {
                 "this Idempotency-Key was used for another request; repeat that one, or choose a new key".to_owned()
             }
             ApiError::RequestInProgress => {
-                "a request with this Idempotency-Key is being worked on; ask again".to_owned()
+                "a request with this Idempotency-Key is still in progress; repeat it unchanged in a few seconds"
+                    .to_owned()
             }
-            ApiError::ResultExpired => "this result is no longer kept; what was paid for it is not asked again".to_owned(),
+            ApiError::ResultExpired => "this result is no longer stored; you were not charged again".to_owned(),
             ApiError::BudgetExceeded(over) => format!(
-                "{} USDC more would pass the owner's {} cap of {}: {} are spent",
+                "a charge of {} USDC would exceed the owner's {} cap of {} USDC; {} USDC are spent or in progress",
                 over.charge,
                 over.reason.replace('_', " "),
                 over.cap,
@@ -416,13 +417,13 @@ impl ApiError {
             ),
             ApiError::Frozen { what } => format!("the owner froze this {what}; nothing was charged"),
             ApiError::InsufficientCredits(short) if short.owed > Usdc::ZERO => format!(
-                "the call costs {} USDC, and credits of {} that were taken back have to be paid first: {} are missing",
+                "the call costs {} USDC, and {} USDC of reversed credits must be repaid first; {} USDC are missing",
                 short.required,
                 short.owed,
                 short.missing()
             ),
             ApiError::InsufficientCredits(short) => {
-                format!("the call costs {} USDC and {} are missing from the credits", short.required, short.missing())
+                format!("the call costs {} USDC; your credits are {} USDC short", short.required, short.missing())
             }
             ApiError::ActionDenied { rule } => {
                 format!("the rule {rule} of this agent's action policy forbids this call")
@@ -430,10 +431,10 @@ impl ApiError {
             ApiError::ApprovalRequired { message, .. } => (*message).to_owned(),
             ApiError::ApprovalInvalid(why) => (*why).to_owned(),
             ApiError::TooManySubscriptions { most } => {
-                format!("a connection may follow {most} requests at a time; unsubscribe from some, or connect again")
+                format!("a connection may follow at most {most} requests; unsubscribe from some, or open another one")
             }
             ApiError::TooManyConnections { most } => {
-                format!("an agent may have {most} connections at a time; close one, or poll")
+                format!("an agent may have at most {most} open connections; close one, or poll instead")
             }
             ApiError::TooManyPendingApprovals => {
                 "20 approvals are pending already; wait for decisions, or cancel some".to_owned()
@@ -446,33 +447,33 @@ impl ApiError {
                 "this payment was made for another purchase, in transaction {transaction}; sign a new payment for this one"
             ),
             ApiError::InvalidCursor => {
-                "the cursor is not one that a page of this route and format gave you; begin without one".to_owned()
+                "the cursor does not come from a page of this route and format; start again without a cursor".to_owned()
             }
             ApiError::WalletAlreadyLinked => {
-                "another soul is paid at this wallet; with a proof of the wallet you can take it over, unless that soul \
-                 proved it too"
+                "this wallet is linked to another soul; a proof signed by the wallet moves it to you, unless that soul \
+                 proved the wallet too"
                     .to_owned()
             }
             ApiError::WalletNotLinked => "link a wallet first: PUT /v1/soul/me/link-wallet".to_owned(),
             ApiError::PayoutFailed { message, .. } => message.clone(),
             ApiError::ReceiptNotFound => "you have no receipt or request with this id".to_owned(),
-            ApiError::SubmissionNotFound => "nothing was accepted under this key so far; it may be still".to_owned(),
-            ApiError::NotFound => "there is nothing here".to_owned(),
-            ApiError::NotificationNotFound => "you have no such notification".to_owned(),
-            ApiError::MethodNotAllowed { allow } => format!("this path takes {allow}"),
+            ApiError::SubmissionNotFound => "no request with this key is accepted yet; ask again later".to_owned(),
+            ApiError::NotFound => "nothing was found here; check the path and the id".to_owned(),
+            ApiError::NotificationNotFound => "you have no notification with this id".to_owned(),
+            ApiError::MethodNotAllowed { allow } => format!("this path accepts {allow}"),
             ApiError::PayloadTooLarge { limit_bytes } => format!("the body may have at most {limit_bytes} bytes"),
             ApiError::UnsupportedMediaType => "send the body as application/json".to_owned(),
             ApiError::ContentBlocked { categories, .. } => {
                 format!("this may not be published here ({})", categories.join(", "))
             }
             ApiError::SlugTaken => "this slug is in use; choose another".to_owned(),
-            ApiError::SoulExists => "another soul has this very text; write your own".to_owned(),
+            ApiError::SoulExists => "another soul already has exactly this text; write your own".to_owned(),
             ApiError::ServiceNotFound => "this soul has no such service".to_owned(),
             ApiError::TooManyServices { most } => {
-                format!("a soul may have {most} services, disabled ones included; change one of them instead")
+                format!("a soul may have at most {most} services, disabled ones included; change one of them instead")
             }
             ApiError::SoulKeyRequired => {
-                "this route needs Authorization: Bearer and the soul key from the registration".to_owned()
+                "this route needs the header Authorization: Bearer with the soul key you got at registration".to_owned()
             }
             ApiError::RateLimited(taken) => format!(
                 "at most {} {} in {} s; try again in {} s",
@@ -491,20 +492,20 @@ impl ApiError {
                     .to_owned()
             }
             ApiError::PaymentUnchecked(_) => {
-                "the chain cannot be asked about the payment now; nothing was charged, and the same payment may be sent again"
+                "the payment cannot be checked on chain now; nothing was charged, so send the same payment again"
                     .to_owned()
             }
             ApiError::Unavailable(_) => "a service this one depends on is not answering; try again shortly".to_owned(),
         }
     }
 
-    /// The body of the answer.
+    /// The response body.
     pub fn body(&self) -> Value {
         let mut body = json!({"error": self.code(), "message": self.message()});
         match self {
             ApiError::InvalidRequest(errors) => body["details"] = json!(errors),
             ApiError::InvalidCursor => {
-                body["details"] = json!([FieldError::new("cursor", "is not one that a page of yours gave")]);
+                body["details"] = json!([FieldError::new("cursor", "does not come from one of your pages")]);
             }
             ApiError::InvalidProof(error) => body["reason"] = json!(error.reason()),
             ApiError::ExceedsCallerBudget { price, cap } => {
@@ -594,7 +595,7 @@ impl IntoResponse for ApiError {
             ApiError::ServicePaused(_) => {
                 response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
             }
-            // Only an operator changes these: asking again soon is of no use.
+            // Only an operator can change these, so an early retry is useless.
             ApiError::NotConfigured { .. } | ApiError::ClosedToTokens => {
                 response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("3600"));
             }
@@ -624,7 +625,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_row_of_the_table() {
+    fn every_error_has_its_status_and_code() {
         let context = PaymentContext {
             amount: Usdc::from_micro(2_000),
             asset: "0xa".to_owned(),

@@ -1,5 +1,4 @@
-//! Documents that caches may keep: each with a name for its bytes (`ETag`), so that whoever has them is told so and not
-//! sent them again.
+//! Cacheable documents with an `ETag`, so that a client that has the current version gets 304 instead of the body.
 
 use std::io::Read;
 
@@ -11,23 +10,22 @@ use flate2::read::GzDecoder;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde_json::Value;
 
-/// A document, whole.
 #[derive(Clone, Debug)]
 pub struct Kept {
     content_type: &'static str,
     body: Bytes,
     etag: String,
     max_age_secs: u32,
-    /// The request's header that chooses between forms of it, if one does.
+    /// The request header that selects this form of the document, if one does (`Vary`).
     varies_by: Option<&'static str>,
-    /// `Content-Security-Policy`, of pages.
+    /// `Content-Security-Policy`, for HTML pages.
     policy: Option<String>,
-    /// The body is gzip's; who does not take that is sent it unpacked.
+    /// The body is gzip; clients that do not accept gzip get it unpacked.
     is_packed: bool,
 }
 
 impl Kept {
-    /// A document that everybody may keep for so long.
+    /// A document that any cache may store for `max_age_secs`.
     pub fn new(content_type: &'static str, body: impl Into<Bytes>, max_age_secs: u32) -> Kept {
         let body = body.into();
         let etag = format!("\"{}\"", base64_url(&sha256(&body)[..12]));
@@ -42,17 +40,17 @@ impl Kept {
         Kept::new("text/markdown; charset=utf-8", body, max_age_secs)
     }
 
-    /// A page for people. `policy` lets in what it needs.
+    /// An HTML page. `policy` is its `Content-Security-Policy`.
     pub fn page(body: String, policy: String, max_age_secs: u32) -> Kept {
         Kept { policy: Some(policy), ..Kept::new("text/html; charset=utf-8", body, max_age_secs) }
     }
 
-    /// A document that is kept packed with gzip, as nearly everybody takes it.
+    /// A document stored as gzip: nearly every client accepts that.
     pub fn packed(content_type: &'static str, packed: impl Into<Bytes>, max_age_secs: u32) -> Kept {
         Kept { is_packed: true, ..Kept::new(content_type, packed, max_age_secs) }.by("accept-encoding")
     }
 
-    /// One of several forms, chosen by this header of the request.
+    /// Marks this as one of several forms, selected by this request header.
     pub fn by(self, header: &'static str) -> Kept {
         Kept { varies_by: Some(header), ..self }
     }
@@ -61,7 +59,7 @@ impl Kept {
         &self.body
     }
 
-    /// 200, or 304 for who has it already.
+    /// 200, or 304 if the client has this version.
     pub fn answer(&self, request: &HeaderMap) -> Response {
         let known = request.get_all(header::IF_NONE_MATCH).iter().any(|given| self.is_named(given));
         let unpacks = self.is_packed && !takes_gzip(request);
@@ -73,7 +71,7 @@ impl Kept {
                 headers.insert(name, value);
             }
         };
-        // Other bytes, another name.
+        // The unpacked form has other bytes, so it needs another ETag.
         set(header::ETAG, &if unpacks { self.unpacked_etag() } else { self.etag.clone() });
         set(header::CACHE_CONTROL, &format!("public, max-age={}", self.max_age_secs));
         if let Some(by) = self.varies_by {
@@ -96,7 +94,7 @@ impl Kept {
         response
     }
 
-    /// Whether an `If-None-Match` names these bytes (RFC 9110, 13.1.2: weakly compared).
+    /// Whether an `If-None-Match` matches (RFC 9110, 13.1.2: weak comparison).
     fn is_named(&self, given: &HeaderValue) -> bool {
         let given = given.to_str().unwrap_or_default();
         let is_ours = |name: &str| name == self.etag || self.is_packed && name == self.unpacked_etag();
@@ -108,7 +106,7 @@ impl Kept {
     }
 }
 
-/// Whether the caller takes gzip: it is named, or everything is, and not with a weight of nought.
+/// Whether the client accepts gzip: `gzip` or `*` is listed, with a weight above zero.
 fn takes_gzip(request: &HeaderMap) -> bool {
     let given = request.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
     let codings = given.flat_map(|value| value.split(',')).map(|coding| {
@@ -123,7 +121,7 @@ fn takes_gzip(request: &HeaderMap) -> bool {
 
 fn unpacked(packed: &[u8]) -> Vec<u8> {
     let mut plain = Vec::new();
-    // Our own bytes: they unpack.
+    // Our own data: unpacking cannot fail.
     let _ = GzDecoder::new(packed).read_to_end(&mut plain);
     plain
 }
@@ -133,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_has_the_bytes_is_not_sent_them() {
+    fn a_matching_etag_gets_304() {
         let kept = Kept::json(&serde_json::json!({"a": 1}), 60).by("accept");
         let status = |given: &str| {
             let headers = HeaderMap::from_iter([(header::IF_NONE_MATCH, given.parse().unwrap())]);
@@ -150,7 +148,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_takes_no_gzip_is_sent_the_same_unpacked() {
+    async fn clients_without_gzip_get_the_unpacked_body() {
         let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
         std::io::Write::write_all(&mut packer, b"the same").unwrap();
         let kept = Kept::packed("text/plain", packer.finish().unwrap(), 60);

@@ -1,12 +1,12 @@
-//! A router as a Lambda function behind an HTTP API of API Gateway (payload format 2.0): an event becomes a request, the
-//! response becomes the JSON that the function returns.
+//! Runs a router as a Lambda function behind an HTTP API of API Gateway (payload format 2.0): an event becomes a request,
+//! and the response becomes the JSON that the function returns.
 //!
-//! `lambda_http` turns the event into a request. It takes `rawPath` for a path as it was sent, and gives back only bodies that
-//! are text by their content type; so the event is mended before ([`mend`]), and the answer is written here:
+//! `lambda_http` converts the event, but it takes `rawPath` for a path as the client sent it, and it returns a body as text
+//! only for some content types. So [`mend`] corrects the event first, and the response is written here:
 //!
-//! - A body is text if it is UTF-8, whatever its content type, and base64 otherwise: every byte arrives as it was.
-//! - A body whose text would grow more by JSON's escapes than by base64 goes as base64.
-//! - An answer that Lambda would not return is refused here, where it can be logged and said in JSON.
+//! - A body that is UTF-8 goes as text, whatever its content type; any other goes as base64. Every byte arrives unchanged.
+//! - A text that JSON escapes would make longer than base64 goes as base64.
+//! - A response that is too large for Lambda is replaced by a JSON error and logged.
 
 use std::convert::Infallible;
 
@@ -23,14 +23,14 @@ use tower::ServiceExt;
 use super::ApiError;
 use crate::store::StoreError;
 
-/// Largest event that Lambda takes and, but for a hundred bytes, largest answer it returns
+/// Largest event Lambda accepts and, within a hundred bytes, largest response it returns
 /// (<https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>).
 pub const MAX_PAYLOAD_BYTES: usize = 6 * 1024 * 1024;
-/// Smaller bodies are not measured: no escape makes more than six bytes of one.
+/// Smaller bodies always fit and are not measured: an escape makes at most six bytes of one.
 const MEASURED_FROM: usize = 512 * 1024;
 const TRACE: HeaderName = HeaderName::from_static("x-amzn-trace-id");
 
-/// Serves a router's requests, one after the other, for as long as the process lives.
+/// Serves requests one after the other until the process ends.
 pub async fn run(router: Router) -> Result<(), lambda_http::Error> {
     let function = service_fn(move |event| {
         let router = router.clone();
@@ -39,7 +39,6 @@ pub async fn run(router: Router) -> Result<(), lambda_http::Error> {
     lambda_runtime::run(function).await
 }
 
-/// Answers an event.
 pub async fn answer(router: Router, event: LambdaEvent<LambdaRequest>) -> ApiGatewayV2httpResponse {
     let LambdaEvent { mut payload, context } = event;
     if let LambdaRequest::ApiGatewayV2(event) = &mut payload {
@@ -62,8 +61,8 @@ pub async fn answer(router: Router, event: LambdaEvent<LambdaRequest>) -> ApiGat
     written(ApiError::Unavailable(cause).into_response()).await
 }
 
-/// Writes an event's path and query as a client has to send them, so that each is decoded once and nothing in them ends the
-/// path or breaks the URI. (`lambda_http` panics over what is no URI.)
+/// Escapes an event's path and query as a client has to send them, so that each is decoded exactly once and no character in
+/// them ends the path or breaks the URI (`lambda_http` panics on an invalid URI).
 fn mend(event: &mut ApiGatewayV2httpRequest) {
     event.raw_path = event.raw_path.take().map(|path| encoded_path(&path));
     if let Some(query) = &mut event.raw_query_string
@@ -76,28 +75,29 @@ fn mend(event: &mut ApiGatewayV2httpRequest) {
     if event.headers.get(header::HOST).is_some_and(|host| !is_host(host)) {
         event.headers.remove(header::HOST);
     }
-    // A client may have written anything there; `https` is the default.
+    // The client may have sent any value; without the header `https` is assumed.
     event.headers.remove("x-forwarded-proto");
 }
 
-/// A path as a client has to send it, of `rawPath` as API Gateway hands it over.
+/// Escapes `rawPath`, which API Gateway hands over decoded, as a client has to send it.
 ///
 /// An HTTP API decodes the path before it invokes the function: `%23` arrives as `#`, `%40` as `@`, `%20` as a space
-/// (events at <https://github.com/honojs/hono/issues/2156> and in <https://github.com/hotsock/voker>, `vokerhttp/testdata`).
-/// One escape stays: `%25` arrives as `%25` (ministack 1.5.33, `decode_http_api_path`); other reports have it decoded too.
-/// Both are read: if every `%` begins `%25`, it is the escape; a `%` before anything else can only be a decoded one. What
-/// the two take for different names has `%25` in the name itself, and `work::check_file_path` refuses those.
+/// (events at <https://github.com/honojs/hono/issues/2156> and in <https://github.com/hotsock/voker>,
+/// `vokerhttp/testdata`). Sources differ about `%25`: it arrives unchanged in one (ministack 1.5.33,
+/// `decode_http_api_path`), decoded in others. Both are handled: if every `%` begins a `%25`, the path is still escaped;
+/// any other `%` must be a decoded one. The two readings differ only for names that contain `%25` themselves, and
+/// `work::check_file_path` refuses those.
 fn encoded_path(raw: &str) -> String {
     let stays = raw.split('%').skip(1).all(|rest| rest.starts_with("25"));
     escaped(raw, |byte| byte == b'/' || byte == b'%' && stays || is_plain(byte))
 }
 
-/// Whether a byte needs no escape in a path segment.
+/// Whether a byte needs no escape in a path segment (RFC 3986 `pchar`).
 fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@".contains(&byte)
 }
 
-/// Whether `http::Uri` takes a byte in a query.
+/// Whether `http::Uri` accepts a byte in a query.
 fn stands_in_a_query(byte: u8) -> bool {
     byte.is_ascii_graphic() && !b"\"#<>".contains(&byte)
 }
@@ -114,7 +114,7 @@ fn escaped(text: &str, stands: impl Fn(u8) -> bool) -> String {
 
 async fn written(response: Response) -> ApiGatewayV2httpResponse {
     let (mut parts, body) = response.into_parts();
-    // Bodies are in memory already: nothing that is sent here streams.
+    // Bodies are in memory already: no response streams.
     let bytes = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
     let mut returned = ApiGatewayV2httpResponse::default();
     returned.status_code = i64::from(parts.status.as_u16());
@@ -135,7 +135,7 @@ async fn written(response: Response) -> ApiGatewayV2httpResponse {
     returned
 }
 
-/// Headers with one line each: an answer in format 2.0 has one text for a name.
+/// One line for each header name, as payload format 2.0 needs it.
 fn merged(headers: &HeaderMap) -> HeaderMap {
     let mut merged = HeaderMap::with_capacity(headers.keys_len());
     for name in headers.keys() {
@@ -147,7 +147,7 @@ fn merged(headers: &HeaderMap) -> HeaderMap {
     merged
 }
 
-/// How many bytes a text has as a JSON string.
+/// Length in bytes of a text as a JSON string, quotes included.
 pub fn written_len(text: &str) -> usize {
     let of = |byte| match byte {
         b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 2,
@@ -166,11 +166,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_escaped_so_that_one_decoding_gives_what_was_sent() {
+    fn escaped_paths_decode_to_what_was_sent() {
         for (raw, path) in [
             ("/v1/soul/jobs/job_1/files/a b#c.txt", "/v1/soul/jobs/job_1/files/a%20b%23c.txt"),
             ("/files/täglich\\.csv ", "/files/t%C3%A4glich%5C.csv%20"),
-            // However the gateway hands over what was sent as `100%25.txt` and `%2541.txt`.
+            // Both forms in which the gateway may hand over `100%25.txt` and `%2541.txt`.
             ("/files/100%25.txt", "/files/100%25.txt"),
             ("/files/100%.txt", "/files/100%25.txt"),
             ("/files/%2541.txt", "/files/%2541.txt"),
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_text_takes_as_json_is_counted_as_it_is_written() {
+    fn json_length_equals_the_serialised_length() {
         let all: String = (0..0x250).filter_map(char::from_u32).collect();
         for text in ["", "plain", all.as_str()] {
             assert_eq!(written_len(text), serde_json::to_string(text).unwrap().len(), "{text:?}");

@@ -1,8 +1,7 @@
-//! What a request's answer says of its rate limit, and what a limit has to know of the request.
+//! Rate limit headers of a response, and what the rate limits need to know about the request.
 //!
-//! What is around every router ([`headers`]) keeps both for as long as the request is worked on, so that a handler
-//! which asks who is calling is limited, and its answer marked, without a word of its own. The rules are in
-//! [`gate::limits`].
+//! [`headers`] wraps every router and keeps both in a task-local while the request runs. So a handler that authenticates
+//! its caller is limited, and its response marked, without code of its own. The limits themselves are in `gate::limits`.
 
 use std::cell::Cell;
 use std::net::{IpAddr, Ipv6Addr};
@@ -14,12 +13,12 @@ use http::{HeaderMap, HeaderValue, Method};
 use lambda_http::request::RequestContext;
 use subtle::ConstantTimeEq;
 
-/// A request that was counted: what is left of its limit.
+/// A counted request: what is left of its rate limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
-    /// The limit's name.
+    /// Name of the limit.
     pub policy: &'static str,
-    /// Requests in a window, or KiB.
+    /// Requests, or KiB, in one window.
     pub limit: u64,
     pub window_secs: u64,
     /// Requests left in this window.
@@ -29,13 +28,14 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// The response with the headers of this limit (contract §0): those of the contract, and those of the IETF's draft 11.
+    /// Adds the rate limit headers: `ratelimit-limit`, `-remaining` and `-reset`, and those of the IETF draft
+    /// (`draft-ietf-httpapi-ratelimit-headers`, version 11).
     pub fn mark(&self, mut response: Response) -> Response {
         self.write(response.headers_mut());
         response
     }
 
-    /// What is counted.
+    /// The unit that is counted, for messages.
     pub(super) fn unit(&self) -> &'static str {
         match self.policy {
             "public" | "result" | "export" => "KiB of answers of this kind",
@@ -68,7 +68,7 @@ tokio::task_local! {
     static HERE: Here;
 }
 
-/// Answers whose request was counted say what is left.
+/// Wraps a router: keeps the request's facts, and marks the response if the request was counted.
 pub async fn headers(request: Request, next: impl AsyncFnOnce(Request) -> Response) -> Response {
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
     let marketplace = request.uri().path().starts_with("/v1/soul");
@@ -76,7 +76,7 @@ pub async fn headers(request: Request, next: impl AsyncFnOnce(Request) -> Respon
     let answer = async {
         let response = next(request).await;
         match HERE.try_with(|here| here.taken.get()) {
-            // A refusal says of itself which limit it came to.
+            // A refusal already names the limit it exceeded.
             Ok(Some(taken)) if !response.headers().contains_key("ratelimit") => taken.mark(response),
             _ => response,
         }
@@ -84,60 +84,60 @@ pub async fn headers(request: Request, next: impl AsyncFnOnce(Request) -> Respon
     HERE.scope(here, answer).await
 }
 
-/// What a distribution in front of the gateway proves itself with, once this process was told of one.
+/// The secret of our distribution (CDN) in front of the gateway, if there is one.
 static EDGE: OnceLock<String> = OnceLock::new();
 
-/// From now on a distribution that knows the secret is believed who asked it. (To the gateway it is the peer itself, and
-/// everybody behind it would share one limit.)
+/// From now on, a request with this secret is trusted to name its viewer's address. (To the gateway, the distribution is
+/// the peer: without this, all its viewers would share one limit.)
 pub fn trust_edge(secret: &str) {
     let _ = EDGE.set(secret.to_owned());
 }
 
-/// Who asked the distribution. It puts both headers in place of whatever its caller wrote there.
+/// The viewer's address from our distribution, which overwrites both headers on every request.
 fn viewer(headers: &HeaderMap, secret: Option<&str>) -> Option<IpAddr> {
     let said = headers.get("x-edge-secret")?;
     let is_ours: bool = said.as_bytes().ct_eq(secret?.as_bytes()).into();
     headers.get("x-edge-viewer").filter(|_| is_ours)?.to_str().ok()?.parse().ok()
 }
 
-/// Where a request came from. Only those who hold the connection are believed: API Gateway, which puts the peer into
-/// the event's context, and our own distribution. `X-Forwarded-For` begins with whatever the caller wrote into it.
+/// The client's address. Trusted sources are API Gateway, which puts the peer into the event's context, and our own
+/// distribution. `X-Forwarded-For` is not: it begins with what the caller wrote.
 fn source_of(request: &Request) -> Option<IpAddr> {
     let Some(RequestContext::ApiGatewayV2(context)) = request.extensions().get() else { return None };
     peer_or_viewer(request.headers(), context.http.source_ip.as_deref())
 }
 
-/// Where something came from, by its headers and the peer that the gateway saw.
+/// The viewer's address from trusted headers, else the peer that the gateway saw.
 pub fn peer_or_viewer(headers: &HeaderMap, peer: Option<&str>) -> Option<IpAddr> {
     viewer(headers, EDGE.get().map(String::as_str)).or_else(|| peer?.parse().ok())
 }
 
-/// What a source is called where it is counted.
+/// The name under which a source is counted.
 pub fn name_of(source: Option<IpAddr>) -> String {
     match source.map(|address| address.to_canonical()) {
         None => "source:unknown".to_owned(),
         Some(IpAddr::V4(address)) => format!("source:{address}"),
-        // Whoever has one address of a /64 has all of them.
+        // One subscriber usually has the whole /64.
         Some(IpAddr::V6(address)) => format!("source:{}/64", Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
     }
 }
 
-/// Remembers what was taken, for the answer's headers. The last one counts.
+/// Remembers a count for the response's headers. The last one wins.
 pub fn note(taken: Taken) {
     let _ = HERE.try_with(|here| here.taken.set(Some(taken)));
 }
 
-/// Whether the request being worked on only reads, by its method.
+/// Whether the current request only reads, by its method. `None` outside a request.
 pub fn reads() -> Option<bool> {
     HERE.try_with(|here| here.reads).ok()
 }
 
-/// Whether the request being worked on is one of the marketplace.
+/// Whether the current request is for the marketplace, by its path.
 pub fn on_marketplace() -> bool {
     HERE.try_with(|here| here.marketplace).unwrap_or_default()
 }
 
-/// Where the request being worked on came from.
+/// The client's address of the current request.
 pub fn source() -> Option<IpAddr> {
     HERE.try_with(|here| here.source).ok().flatten()
 }
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_our_own_distribution_is_believed() {
+    fn viewer_address_needs_the_edge_secret() {
         let from = |said: &'static str, secret: Option<&str>| {
             let mut headers = HeaderMap::new();
             headers.insert("x-edge-viewer", HeaderValue::from_static("203.0.113.7"));

@@ -1,6 +1,6 @@
-//! Log lines: one JSON object a line, on standard output, where Lambda picks them up; or, locally, a line for people.
+//! Log lines on standard output: one JSON object a line for CloudWatch, or plain text for local runs.
 //!
-//! A request is one line. A failure is logged once, where it is handled. Never a signature, a token or a body.
+//! Each request is one line. A failure is logged once, where it is handled. Never log a signature, a token or a body.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,14 +11,14 @@ use axum::response::Response;
 use base::clock::Clock;
 use serde_json::{Value, json};
 
-/// Longest trace id that a log line repeats.
+/// Longest trace id that is logged.
 const MAX_TRACE_BYTES: usize = 256;
 
 static FOR_PEOPLE: AtomicBool = AtomicBool::new(false);
 #[cfg(feature = "test-support")]
 static SILENT: AtomicBool = AtomicBool::new(false);
 
-/// From now on, lines are for people to read.
+/// Switches to plain text, for local runs.
 pub fn for_people() {
     FOR_PEOPLE.store(true, Ordering::Relaxed);
 }
@@ -42,7 +42,7 @@ fn line(level: &str, message: &str, fields: Value) {
     }
 }
 
-/// Prints a line if that is possible. A disk that is full, or a reader that has gone, must not end the work.
+/// Prints a line; errors are ignored. A full disk or a closed pipe must not stop the service.
 pub fn print(line: std::fmt::Arguments<'_>) {
     #[cfg(feature = "test-support")]
     if SILENT.load(Ordering::Relaxed) {
@@ -55,35 +55,35 @@ fn unquoted(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Something happened that is worth a line.
+/// Logs an event.
 pub fn event(message: &str, fields: Value) {
     line("info", message, fields);
 }
 
-/// Something failed. The cause is for operators.
+/// Logs a failure with its cause, for operators.
 pub fn failure(message: &str, cause: &dyn std::fmt::Display) {
     line("error", message, json!({"cause": cause.to_string()}));
 }
 
-/// A CloudWatch metric in embedded metric format. It has no dimensions: each deployment has a namespace of its own.
+/// A CloudWatch metric in embedded metric format. It has no dimensions: each deployment has its own namespace.
 pub fn metric(namespace: &str, name: &str, unit: &str, value: u64) {
     let at = Clock::system().now().millis();
     let definition = json!([{"Namespace": namespace, "Dimensions": [[]], "Metrics": [{"Name": name, "Unit": unit}]}]);
     print(format_args!("{}", json!({"_aws": {"Timestamp": at, "CloudWatchMetrics": definition}, name: value})));
 }
 
-/// The pattern of the route that answered, as an extension of the answer, where a router does not match paths itself.
+/// The pattern of the matched route, as an extension of the response, for routers that do not use axum's path matching.
 #[derive(Clone, Copy, Debug)]
 pub struct Route(pub &'static str);
 
-/// One line a request.
+/// Logs one line for each request.
 pub async fn requests(request: Request, next: impl AsyncFnOnce(Request) -> Response) -> Response {
     let started = Instant::now();
     let method = request.method().clone();
-    // The route's pattern and not the path: ids in paths would make every line its own kind.
+    // Log the route's pattern, not the path: ids in paths would make every line unique.
     let matched = request.extensions().get::<MatchedPath>().cloned();
     let trace = request.headers().get("x-amzn-trace-id").and_then(|trace| trace.to_str().ok());
-    // A caller may have written it, and log lines cost by the byte.
+    // The caller may have written it, and log lines cost by the byte.
     let trace = trace.filter(|trace| trace.len() <= MAX_TRACE_BYTES).map(str::to_owned);
     let response = next(request).await;
     let answered = response.extensions().get::<Route>().map(|route| route.0);

@@ -1,4 +1,4 @@
-//! The marketplace's rows of the error table (mission document, "Errors"; contract §19).
+//! The errors of the marketplace, beside those of every route.
 
 use axum::response::{IntoResponse, Response};
 use base::input::FieldError;
@@ -6,30 +6,30 @@ use http::StatusCode;
 
 use super::ApiError;
 
-/// What the marketplace refuses, beside what every route refuses.
+/// A refusal of a marketplace route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MarketError {
-    /// A soul that is not there, or is suspended, where no finer word is asked for.
+    /// The soul does not exist or is suspended, on routes without a code of their own for it.
     Unlisted,
     /// `execute`: no soul of this slug, or it is suspended.
     SoulNotFound,
     /// The soul has no service of this slug, or it is not active.
     ServiceNotFound,
-    /// The soul's text has no price.
+    /// The soul's text has no price, so it cannot be bought.
     NotForSale,
-    /// The execution's input is not what the service's schema asks for.
+    /// The input of `execute` does not satisfy the service's `input_schema`.
     InvalidInput(Vec<FieldError>),
-    /// A worker's result is not what its service promises.
+    /// A worker's result does not satisfy the service's `output_schema`.
     InvalidOutput(Vec<FieldError>),
-    /// A job's reader is neither its buyer nor its seller; its rater is not its buyer.
+    /// The reader of a job is neither its buyer nor its seller, or the rater is not its buyer.
     Forbidden(&'static str),
     JobNotCompleted,
     AlreadyRated,
-    /// Another worker of the seller's has the job.
+    /// Another worker of the same seller holds the job's lease.
     AlreadyClaimed,
-    /// A range of a file that it does not have.
+    /// The requested range is outside the file.
     NoSuchRange,
-    /// The job is not where this step begins.
+    /// The job is not in a state that allows this step.
     InvalidState(&'static str),
 }
 
@@ -71,7 +71,7 @@ impl MarketError {
                 "no active soul has this slug; GET /v1/soul/search finds souls".to_owned()
             }
             MarketError::ServiceNotFound => {
-                "the soul has no active service of this slug; its profile lists them".to_owned()
+                "the soul has no active service with this slug; its profile lists its services".to_owned()
             }
             MarketError::NotForSale => "this soul's text is not for sale".to_owned(),
             MarketError::InvalidInput(errors) => first(errors, "input does not satisfy the service's input_schema"),
@@ -79,9 +79,9 @@ impl MarketError {
                 first(errors, "the result does not satisfy the service's output_schema")
             }
             MarketError::Forbidden(why) | MarketError::InvalidState(why) => (*why).to_owned(),
-            MarketError::NoSuchRange => "the file has no such bytes; Content-Range says how many it has".to_owned(),
+            MarketError::NoSuchRange => "the range is outside the file; Content-Range gives the file's size".to_owned(),
             MarketError::JobNotCompleted => "only a completed job can be rated".to_owned(),
-            MarketError::AlreadyRated => "the job was rated; a rating is given once".to_owned(),
+            MarketError::AlreadyRated => "the job has been rated already; a job can be rated only once".to_owned(),
             MarketError::AlreadyClaimed => "another worker has the job; its lease has not run out".to_owned(),
         }
     }
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_row_of_the_table() {
+    fn every_error_has_its_status_and_code() {
         let rows = [
             (MarketError::Unlisted, 404, "not_found"),
             (MarketError::SoulNotFound, 404, "soul_not_found"),

@@ -1,4 +1,5 @@
-//! What every answer has in common: the error body, headers, and the table of routes.
+//! Common parts of all requests and responses: errors ([`error`]), request headers and query, rate limit headers, cached
+//! documents, logs.
 
 pub mod error;
 pub mod headers;
@@ -24,16 +25,16 @@ pub use error::ApiError;
 pub use kept::Kept;
 pub use params::Params;
 
-/// No gateway hands over more than this (API Gateway's own limit).
+/// API Gateway's own limit for a body.
 const GATEWAY_LIMIT_BYTES: usize = 10 * 1024 * 1024;
 
-/// The whole body, if it is not larger than `limit_bytes`. A larger one is read to its end all the same, and thrown
-/// away: a client that is still sending would not see the answer.
+/// The whole body, if it has at most `limit_bytes`. A larger one is read to its end and thrown away: a client that is still
+/// sending would not see the error.
 pub async fn read_body(mut body: Body, limit_bytes: usize) -> Result<Bytes, ApiError> {
     let mut kept = Vec::new();
     let mut seen = 0;
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| ApiError::field("", "the body broke off"))?;
+        let frame = frame.map_err(|_| ApiError::field("", "the body ended early"))?;
         let Ok(data) = frame.into_data() else { continue };
         seen += data.len();
         if seen > GATEWAY_LIMIT_BYTES {
@@ -46,7 +47,7 @@ pub async fn read_body(mut body: Body, limit_bytes: usize) -> Result<Bytes, ApiE
     if seen > limit_bytes { Err(ApiError::PayloadTooLarge { limit_bytes }) } else { Ok(Bytes::from(kept)) }
 }
 
-/// A segment of the path. One that is no text names nothing that is here.
+/// A segment of the path. One that is not valid UTF-8 gives 404.
 pub struct Segment(pub String);
 
 impl<S: Send + Sync> FromRequestParts<S> for Segment {
@@ -58,7 +59,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Segment {
     }
 }
 
-/// A JSON answer.
+/// A JSON response.
 pub fn json(status: StatusCode, body: &Value) -> Response {
     text(status, body.to_string())
 }
@@ -70,24 +71,24 @@ fn text(status: StatusCode, json: String) -> Response {
     response
 }
 
-/// A JSON answer that no cache may keep: prices, paid results, anything of one agent.
+/// A JSON response that no cache may store: prices, paid results, anything that belongs to one agent.
 pub fn private_json(status: StatusCode, body: &Value) -> Response {
     private_text(status, body.to_string())
 }
 
-/// The same of JSON that is a text already.
+/// [`private_json`] for text that is JSON already.
 pub fn private_text(status: StatusCode, json: String) -> Response {
     let mut response = text(status, json);
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
 
-/// The same from a record, whose members keep their order and their own form.
+/// [`private_json`] for a record; its members keep their order.
 pub fn private_body(body: &impl Serialize) -> Result<Response, ApiError> {
     Ok(private_text(StatusCode::OK, serde_json::to_string(body).map_err(StoreError::new)?))
 }
 
-/// A JSON answer that may be kept for a while by everybody.
+/// A JSON response that any cache may store for `max_age_secs`.
 pub fn public_json(body: &Value, max_age_secs: u32) -> Response {
     let mut response = json(StatusCode::OK, body);
     if let Ok(value) = HeaderValue::from_str(&format!("public, max-age={max_age_secs}")) {

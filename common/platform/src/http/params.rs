@@ -1,4 +1,4 @@
-//! The query of a request. Every problem is reported, with the parameter's name as its path; nothing is clamped.
+//! Query parameters. Every problem is reported, with the parameter's name as its path; nothing is clamped.
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -9,14 +9,14 @@ use base::input::FieldError;
 
 use super::ApiError;
 
-/// Reads the parameters of a query one by one.
+/// Reads the parameters one by one and collects what is wrong.
 pub struct Params {
     given: HashMap<String, String>,
     wrong: Vec<FieldError>,
 }
 
 impl Params {
-    /// Of a parameter that is named twice, the first counts.
+    /// If a parameter is given twice, the first one counts.
     pub fn of(query: Option<&str>) -> Params {
         let mut given = HashMap::new();
         for (name, value) in url::form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
@@ -25,12 +25,12 @@ impl Params {
         Params { given, wrong: Vec::new() }
     }
 
-    /// An empty text counts as absent; everything else has to be what it is to be.
+    /// A text; an empty one counts as absent. (For the other kinds an empty value is an error.)
     pub fn text(&self, name: &str) -> Option<&str> {
         self.given.get(name).map(String::as_str).filter(|text| !text.is_empty())
     }
 
-    /// Text of at most so many characters.
+    /// A text of at most `max` characters.
     pub fn short_text(&mut self, name: &str, max: usize) -> Option<String> {
         let text = self.text(name)?;
         if text.chars().count() <= max {
@@ -42,7 +42,7 @@ impl Params {
 
     pub fn integer(&mut self, name: &str, min: usize, max: usize) -> Option<usize> {
         let text = self.given.get(name)?;
-        // `parse` would take a sign.
+        // `parse` would accept a sign.
         let number = text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten();
         let number = number.filter(|number| (min..=max).contains(number));
         if number.is_none() {
@@ -71,7 +71,7 @@ impl Params {
         found
     }
 
-    /// Whatever knows how to read itself, and to say what it expected.
+    /// A value of any type that parses itself; its error becomes the message.
     pub fn parsed<T: FromStr<Err: Display>>(&mut self, name: &str) -> Option<T> {
         match self.given.get(name)?.parse() {
             Ok(value) => Some(value),
@@ -83,7 +83,7 @@ impl Params {
         }
     }
 
-    /// ISO 8601; a date alone is its midnight, and without a zone it is UTC.
+    /// ISO 8601. A date alone means midnight; without a zone, UTC.
     pub fn time(&mut self, name: &str) -> Option<Timestamp> {
         let time = parse_time(self.given.get(name)?);
         if time.is_none() {
@@ -92,19 +92,19 @@ impl Params {
         time
     }
 
-    /// Takes note of what a caller found wrong.
+    /// Adds a problem that the caller found.
     pub fn refuse(&mut self, name: &str, message: impl Into<String>) {
         self.wrong.push(FieldError::new(name, message));
     }
 
-    /// What was wrong with the parameters read so far.
+    /// Fails if any parameter read so far was wrong.
     pub fn check(self) -> Result<(), ApiError> {
         if self.wrong.is_empty() { Ok(()) } else { Err(ApiError::InvalidRequest(self.wrong)) }
     }
 }
 
 fn parse_time(text: &str) -> Option<Timestamp> {
-    // A plus sign that was not escaped arrives as a space.
+    // An unescaped plus sign arrives as a space.
     let text = text.trim().replace(' ', "+");
     let millis = if let Ok(time) = chrono::DateTime::parse_from_rfc3339(&text) {
         time.timestamp_millis()
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_bounds_is_named_and_not_clamped() {
+    fn out_of_range_values_are_reported_not_clamped() {
         let mut params = Params::of(Some("limit=101&offset=-1&period=+5&flag=yes&since=yesterday"));
         params.integer("limit", 1, 100);
         params.integer("offset", 0, 9);

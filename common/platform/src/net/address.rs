@@ -1,8 +1,7 @@
-//! Which IP addresses belong to the public internet.
+//! Which IP addresses are on the public internet.
 //!
-//! The ranges are those of the IANA special-purpose address registries, plus
-//! multicast. Ranges that are special but reachable (anycast relays, AS112) are
-//! refused as well: no web site lives there.
+//! Refused are the ranges of the IANA special-purpose address registries and multicast. Special ranges that are globally
+//! reachable (anycast relays, AS112) are refused too: no web site is there.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -41,10 +40,9 @@ const SPECIAL_V4: [V4Net; 19] = [
     v4(255, 255, 255, 255, 32),
 ];
 
-/// The one block from which global unicast addresses are handed out. Everything
-/// outside it is special: `::`, `::1`, IPv4-mapped and -compatible addresses,
-/// NAT64 (`64:ff9b::/96`, `64:ff9b:1::/48`), discard (`100::/64`), segment
-/// routing (`5f00::/16`), unique-local, link-local, site-local, multicast.
+/// The only block of global unicast addresses. Everything outside is special: `::`, `::1`, IPv4-mapped and -compatible
+/// addresses, NAT64 (`64:ff9b::/96`, `64:ff9b:1::/48`), discard (`100::/64`), segment routing (`5f00::/16`), unique-local,
+/// link-local, site-local, multicast.
 const GLOBAL_UNICAST_V6: V6Net = v6(0x2000, 0, 0, 3);
 
 const SPECIAL_V6: [V6Net; 5] = [
@@ -57,8 +55,7 @@ const SPECIAL_V6: [V6Net; 5] = [
 
 /// Whether `ip` is an ordinary address on the public internet.
 ///
-/// Addresses that carry another address inside (IPv4-mapped, 6to4, NAT64,
-/// Teredo) are refused outright, whatever they carry.
+/// Addresses that contain another address (IPv4-mapped, 6to4, NAT64, Teredo) are always refused.
 pub fn is_public(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => !SPECIAL_V4.iter().any(|net| v4_contains(net, ip)),

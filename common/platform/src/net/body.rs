@@ -1,7 +1,6 @@
-//! Takes a response body in, unpacking it on the way, within the policy's caps.
+//! Reads a response body and decompresses it as it arrives, within the policy's caps.
 //!
-//! However the bytes arrive, what is held never exceeds the decoded cap plus
-//! one buffer of the decompressor.
+//! It never holds more than the decoded cap plus one buffer of the decompressor.
 
 use std::io::{self, Write};
 
@@ -10,8 +9,7 @@ use flate2::write::{DeflateDecoder, GzDecoder, ZlibDecoder};
 use super::fetch::FetchError;
 use super::policy::FetchPolicy;
 
-/// Raw bytes unpacked at a time. Small, because the ratio is judged between
-/// steps, and a kilobyte can become a megabyte.
+/// Compressed bytes per step. Small, because the ratio is checked between steps, and a kilobyte can become a megabyte.
 const STEP_BYTES: usize = 1024;
 
 /// A body being received.
@@ -22,18 +20,18 @@ pub(super) struct BodyReader {
     cut: bool,
 }
 
-/// What came of a body.
+/// The result.
 pub(super) struct ReceivedBody {
     pub(super) bytes: Vec<u8>,
-    /// The body was longer than a cap, or ended before its packing did.
+    /// The body was longer than a cap, or its compressed stream ended early.
     pub(super) truncated: bool,
 }
 
-/// How the body is packed.
+/// The compression of the body.
 enum Decoder {
     Identity(Unpacked),
     Gzip(GzDecoder<Unpacked>),
-    /// `deflate`, before its first two bytes tell which of its two forms it has.
+    /// `deflate`, before its first two bytes tell whether it has a zlib header.
     Deflate {
         start: Vec<u8>,
         unpacked: Unpacked,
@@ -42,8 +40,7 @@ enum Decoder {
     RawDeflate(DeflateDecoder<Unpacked>),
 }
 
-/// The decoded bytes. Refuses to grow beyond the cap or the permitted ratio, by
-/// failing the write that would do so.
+/// The decoded bytes. A write that would exceed the cap or the permitted ratio fails.
 struct Unpacked {
     bytes: Vec<u8>,
     raw_bytes: usize,
@@ -60,7 +57,7 @@ enum Stopped {
 }
 
 impl BodyReader {
-    /// A reader for the given `Content-Encoding`, which must be one we offered.
+    /// A reader for this `Content-Encoding`; only those we offered are accepted.
     pub(super) fn new(encoding: &str, policy: &FetchPolicy) -> Result<Self, FetchError> {
         let unpacked = Unpacked {
             bytes: Vec::new(),
@@ -75,13 +72,13 @@ impl BodyReader {
             "gzip" | "x-gzip" => Decoder::Gzip(GzDecoder::new(unpacked)),
             "deflate" => Decoder::Deflate { start: Vec::new(), unpacked },
             _ => {
-                return Err(FetchError::Protocol("a content encoding we did not ask for"));
+                return Err(FetchError::Protocol("it uses a content encoding that was not requested"));
             }
         };
         Ok(Self { decoder, raw_bytes: 0, max_raw_bytes: policy.max_raw_bytes, cut: false })
     }
 
-    /// Takes the next piece. Returns whether more is wanted.
+    /// Takes the next piece. Returns false when no more is needed.
     pub(super) fn push(&mut self, piece: &[u8]) -> Result<bool, FetchError> {
         let room = self.max_raw_bytes - self.raw_bytes;
         if piece.len() > room {
@@ -99,11 +96,10 @@ impl BodyReader {
         Ok(!self.cut)
     }
 
-    /// The whole body, once the server has no more or no more was wanted.
+    /// The body, once the server has sent all of it or no more is needed.
     pub(super) fn finish(mut self) -> Result<ReceivedBody, FetchError> {
         let flushed = self.decoder.finish();
-        // A stream that breaks off counts as cut, not as broken: browsers show
-        // what arrived, and so do we.
+        // A stream that ends early counts as truncated, not as an error. Browsers do the same.
         if flushed.is_err() {
             self.cut = true;
         }
@@ -112,7 +108,7 @@ impl BodyReader {
         Ok(ReceivedBody { bytes, truncated: self.cut })
     }
 
-    /// Servers send `deflate` with and without the zlib header it should have.
+    /// Servers send `deflate` with and without the zlib header that the standard requires.
     fn settle_deflate_form(&mut self, piece: &[u8]) {
         let Decoder::Deflate { start, unpacked } = &mut self.decoder else {
             return;
@@ -129,11 +125,11 @@ impl BodyReader {
         } else {
             Decoder::RawDeflate(DeflateDecoder::new(unpacked))
         };
-        // At most one byte, which cannot fail on its own.
+        // At most one byte; writing it cannot fail.
         let _ = self.decoder.write(&start);
     }
 
-    /// Turns the outcome of a write into "go on", "enough" or an error.
+    /// Maps the result of a write to "more", "enough" or an error.
     fn judge(&mut self, written: io::Result<Progress>) -> Result<bool, FetchError> {
         match (self.decoder.unpacked_mut().stopped, written) {
             (Some(Stopped::ByRatio), _) => Err(FetchError::DecompressionLimit),
@@ -148,7 +144,7 @@ impl BodyReader {
     }
 }
 
-/// Whether a packed stream has reached its own end mark.
+/// Whether a compressed stream has reached its end mark.
 enum Progress {
     More,
     Ended,
@@ -168,8 +164,7 @@ impl Decoder {
         }
     }
 
-    /// Drains what the decompressor still holds. An error means that the stream
-    /// had not ended.
+    /// Flushes the decompressor. An error means that the stream had not ended.
     fn finish(&mut self) -> io::Result<Progress> {
         match self {
             Self::Identity(_) | Self::Deflate { .. } => {}
@@ -190,8 +185,8 @@ impl Decoder {
     }
 }
 
-/// Like `write_all`, except that a packed stream may end before its input does:
-/// what follows its end mark is ignored, as browsers do.
+/// Like `write_all`, but a compressed stream may end before its input does. What follows its end mark is ignored, as
+/// browsers do.
 fn write_until_end(writer: &mut impl Write, mut piece: &[u8]) -> io::Result<Progress> {
     while !piece.is_empty() {
         match writer.write(piece)? {
@@ -203,7 +198,7 @@ fn write_until_end(writer: &mut impl Write, mut piece: &[u8]) -> io::Result<Prog
 }
 
 impl Unpacked {
-    /// Moves the (still empty) buffer out, for the decoder that turned out right.
+    /// Moves the (still empty) buffer out, for the decoder that is now known.
     fn take(&mut self) -> Self {
         Self { bytes: std::mem::take(&mut self.bytes), ..*self }
     }
@@ -272,14 +267,14 @@ mod tests {
         encoder.finish().unwrap()
     }
 
-    /// Text that packs only moderately.
+    /// Text that compresses only moderately.
     fn prose(length: usize) -> Vec<u8> {
         let words = (0u64..).flat_map(|n| (n * n * 7919).to_string().into_bytes());
         words.take(length).collect()
     }
 
     #[test]
-    fn every_form_of_packing_gives_the_same_bytes() {
+    fn all_encodings_decode_to_the_same_bytes() {
         let plain = prose(1_500);
         let mut zlib = ZlibEncoder::new(Vec::new(), Compression::fast());
         zlib.write_all(&plain).unwrap();
@@ -327,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bomb_is_an_error_in_every_packing() {
+    fn a_decompression_bomb_is_an_error_in_every_encoding() {
         let bomb = vec![0; 50_000_000];
         let mut zlib = ZlibEncoder::new(Vec::new(), Compression::best());
         zlib.write_all(&bomb).unwrap();
@@ -340,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_off_stream_gives_what_arrived() {
+    fn a_stream_that_ends_early_gives_what_arrived() {
         let plain = prose(1_500);
         let packed = gzip(&plain);
         let body = receive("gzip", &packed[..packed.len() - 20], 50).unwrap();
@@ -349,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_and_unknown_packings_are_protocol_errors() {
+    fn damage_and_unknown_encodings_are_protocol_errors() {
         let mut packed = gzip(&prose(1_500));
         packed[20..40].fill(0xff);
         assert!(matches!(receive("gzip", &packed, 64), Err(FetchError::Protocol(_))));
@@ -359,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_the_end_of_a_stream_is_ignored() {
+    fn bytes_after_the_end_of_a_stream_are_ignored() {
         let mut packed = gzip(b"hello");
         packed.extend_from_slice(b"trailing rubbish");
         for step in [1, 1_000] {

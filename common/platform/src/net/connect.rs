@@ -1,8 +1,7 @@
-//! Opens the connection that the guard has approved.
+//! Opens connections for the guarded client.
 //!
-//! Name lookup, the address check and the connection are one step here: the
-//! addresses that were judged are the ones connected to, and nothing looks the
-//! name up a second time.
+//! Lookup, address check and connection are one step: the checked addresses are the ones connected to, and the name is not
+//! looked up again (DNS rebinding).
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -22,11 +21,10 @@ use super::fetch::FetchError;
 use super::guard::UrlRefused;
 use super::policy::FetchPolicy;
 
-/// Addresses tried before a host counts as unreachable.
+/// Addresses to try before a host counts as unreachable.
 const MAX_ATTEMPTS: usize = 4;
 
-/// A connection, encrypted or not. One type for both, so that the HTTP code
-/// behind it is compiled once.
+/// A connection, encrypted or not. One boxed type, so that the HTTP code is compiled only once.
 pub(super) trait Transport: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Transport for T {}
 
@@ -36,11 +34,11 @@ pub(super) struct Connector {
     names: Names,
 }
 
-/// Where host names are looked up.
+/// The resolver of host names.
 pub(super) enum Names {
     /// The system's resolver.
     System,
-    /// Whatever a test says.
+    /// A test's function.
     #[cfg(test)]
     Scripted(fn(&str) -> Vec<IpAddr>),
 }
@@ -53,13 +51,13 @@ impl Connector {
             .expect("ring supports the default TLS versions")
             .with_root_certificates(roots)
             .with_no_client_auth();
-        // Nothing learnt in one call may show in the next.
+        // No session may be resumed: calls must not share state.
         tls.resumption = Resumption::disabled();
         tls.alpn_protocols = vec![b"http/1.1".to_vec()];
         Self { tls: Arc::new(tls), names }
     }
 
-    /// A connection to the URL's host, over TLS if the scheme asks for it.
+    /// Connects to the URL's host, with TLS for `https`.
     pub(super) async fn open(&self, url: &Url, policy: &FetchPolicy) -> Result<Box<dyn Transport>, FetchError> {
         let addresses = self.permitted_addresses(url, policy).await?;
         let tcp = connect_any(&addresses, policy).await?;
@@ -74,7 +72,7 @@ impl Connector {
         }
     }
 
-    /// The addresses of the URL's host that may be connected to.
+    /// The addresses of the URL's host that the policy permits.
     async fn permitted_addresses(&self, url: &Url, policy: &FetchPolicy) -> Result<Vec<SocketAddr>, FetchError> {
         let (Some(host), Some(port)) = (url.host(), url.port_or_known_default()) else {
             return Err(FetchError::NotAllowed(UrlRefused::Malformed));
@@ -112,7 +110,7 @@ impl Names {
     }
 }
 
-/// The first address that accepts a connection, tried in the resolver's order.
+/// Connects to the first address that accepts, in the resolver's order.
 async fn connect_any(addresses: &[SocketAddr], policy: &FetchPolicy) -> Result<TcpStream, FetchError> {
     let mut failure = io::Error::from(io::ErrorKind::NotFound);
     for address in addresses.iter().take(MAX_ATTEMPTS) {
@@ -125,7 +123,7 @@ async fn connect_any(addresses: &[SocketAddr], policy: &FetchPolicy) -> Result<T
     Err(FetchError::NotReachable(format!("connecting failed: {}", failure.kind())))
 }
 
-/// The name that the server's certificate has to carry.
+/// The name the server's certificate must be valid for.
 fn server_name(url: &Url) -> Result<ServerName<'static>, FetchError> {
     match url.host() {
         Some(Host::Domain(name)) => ServerName::try_from(name.to_owned())

@@ -1,5 +1,4 @@
-//! One GET on behalf of a stranger: redirects followed by hand, everything
-//! checked at every hop, the whole bounded in time and space.
+//! One guarded request: follows redirects itself, checks every hop, and limits time and memory.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -26,19 +25,18 @@ use super::guard::{UrlRefused, check_parsed, check_url};
 use super::manners::Manners;
 use super::policy::FetchPolicy;
 
-/// What a page reader likes best, with everything else as a last resort.
+/// The `Accept` header: text formats preferred, everything else accepted.
 const ACCEPTED: &str = "text/html,application/xhtml+xml,text/markdown;q=0.9,text/plain;q=0.8,*/*;q=0.5";
 
-/// How long the start of an answer to a post is waited for, once its head is there.
+/// Longest wait for the body of the response to a POST, once its head has arrived.
 const ANSWER_TIME: Duration = Duration::from_secs(2);
 
-/// Header fields that a response may have; sites with many cookies have dozens.
+/// Most header fields of a response; sites with many cookies send dozens.
 const MAX_HEADER_FIELDS: usize = 256;
 
-/// Fetches URLs that nobody has vetted. See the [module](super) for what holds.
+/// Fetches untrusted URLs. See the [module](super) for the rules it keeps.
 ///
-/// Cheap to keep and safe to share; it holds configuration, and what sites ask
-/// of those who read them. Make one at start-up.
+/// It holds only configuration and the sites' robots.txt rules, so it can be shared. Make one at start-up.
 pub struct Fetcher {
     policy: FetchPolicy,
     user_agent: HeaderValue,
@@ -49,48 +47,48 @@ pub struct Fetcher {
 /// A final response, whatever its status.
 #[derive(Clone, Debug)]
 pub struct Page {
-    /// Where the last redirect led.
+    /// The URL after the last redirect.
     pub final_url: Url,
     pub status: u16,
     /// The `Content-Type` header as sent.
     pub content_type: Option<String>,
-    /// The `X-Robots-Tag` headers as sent, a line each.
+    /// The `X-Robots-Tag` headers as sent, one per line.
     pub robots: Option<String>,
-    /// The `Cache-Control` headers as sent, a line each.
+    /// The `Cache-Control` headers as sent, one per line.
     pub cache_control: Option<String>,
-    /// The body, unpacked but still in the page's own character set.
+    /// The body, decompressed, in the page's own character set.
     pub body: Vec<u8>,
-    /// The body was cut at a cap or broke off.
+    /// The body was cut at a cap or ended early.
     pub truncated: bool,
-    /// How many redirects were followed.
+    /// Number of redirects that were followed.
     pub redirects: usize,
 }
 
-/// What a post was answered with.
+/// The response to a POST.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Posted {
     pub status: u16,
     /// The `Retry-After` header as sent.
     pub retry_after: Option<String>,
-    /// The start of the answer as it came; empty if it came packed.
+    /// The first bytes of the body; empty if it came compressed.
     pub answer: Vec<u8>,
 }
 
-/// Why there is no page.
+/// Why there is no page. The text is for the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FetchError {
-    /// No name, no connection, no TLS, or no complete answer in time.
+    /// DNS, connection or TLS failed, or there was no complete response in time.
     NotReachable(String),
     /// The guard refused the URL, an address behind it, or a redirect's target.
     NotAllowed(UrlRefused),
-    /// The site asks that this be left alone, or that it be done later. How.
+    /// robots.txt forbids this page, or demands a longer pause. The text says which.
     Forbidden(String),
     TooManyRedirects,
     /// The body is a decompression bomb.
     DecompressionLimit,
     /// The policy does not accept this content type.
     UnsupportedContent(String),
-    /// The answer is not HTTP as it should be.
+    /// The response is not valid HTTP.
     Protocol(&'static str),
 }
 
@@ -101,9 +99,9 @@ impl fmt::Display for FetchError {
             Self::NotAllowed(reason) => write!(f, "the page may not be fetched: {reason}"),
             Self::Forbidden(how) => f.write_str(how),
             Self::TooManyRedirects => f.write_str("the page redirects too many times"),
-            Self::DecompressionLimit => f.write_str("the page unpacks to far more than it sends"),
+            Self::DecompressionLimit => f.write_str("the page decompresses to far more data than it sends"),
             Self::UnsupportedContent(kind) => write!(f, "content of type {kind} cannot be read"),
-            Self::Protocol(detail) => write!(f, "the server's answer is not usable: {detail}"),
+            Self::Protocol(detail) => write!(f, "the server's response is not usable: {detail}"),
         }
     }
 }
@@ -113,13 +111,13 @@ impl std::error::Error for FetchError {}
 type Sender = http1::SendRequest<Full<Bytes>>;
 type Connection = http1::Connection<TokioIo<Box<dyn Transport>>, Full<Bytes>>;
 
-/// One answer on the way to the page.
+/// The response to one hop.
 enum Hop {
     MovedTo(String),
     Arrived(Arrived),
 }
 
-/// The head of an answer that is no redirect, as far as anybody asks, and its body.
+/// A response that is not a redirect.
 struct Arrived {
     status: StatusCode,
     content_type: Option<String>,
@@ -129,8 +127,7 @@ struct Arrived {
 }
 
 impl Fetcher {
-    /// A client that names itself `user_agent`, which should say whom to
-    /// contact. Certificates are judged by Mozilla's roots, compiled in.
+    /// A client with this `User-Agent`, which should name a contact. It trusts Mozilla's root certificates, compiled in.
     pub fn new(policy: FetchPolicy, user_agent: &str) -> Result<Self, InvalidHeaderValue> {
         let roots = webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect();
         Self::build(policy, user_agent, Names::System, roots)
@@ -147,30 +144,28 @@ impl Fetcher {
         Ok(Self { policy, user_agent, connector: Connector::new(names, roots), manners })
     }
 
-    /// The policy this client works under, for checks before a price is quoted.
+    /// The policy of this client, for checks before a price is quoted.
     pub fn policy(&self) -> &FetchPolicy {
         &self.policy
     }
 
-    /// The name it goes by towards sites: the product of its `User-Agent`, in lower case.
+    /// The product token of its `User-Agent`, in lower case, as robots.txt names it.
     pub fn product(&self) -> &str {
         self.manners.product()
     }
 
-    /// Fetches the page at `url`, which is checked again even if the caller
-    /// checked it before. Dropping the future closes the connection.
+    /// Fetches `url`, which is checked even if the caller has checked it. Dropping the future closes the connection. Does
+    /// not ask robots.txt.
     pub async fn get(&self, url: &str) -> Result<Page, FetchError> {
         self.fetch(url, None).await
     }
 
-    /// The same for a page that is read on somebody's behalf, with the manners
-    /// that sites ask of readers: see [`manners`](super::manners).
+    /// Like [`Fetcher::get`], but obeys robots.txt: for pages that are read on somebody's behalf. See `manners`.
     pub async fn read(&self, url: &str) -> Result<Page, FetchError> {
         self.fetch(url, Some(Instant::now() + self.policy.deadline)).await
     }
 
-    /// The same for a part of a page that is shown in a browser, of whatever
-    /// type: a script, a picture.
+    /// Like [`Fetcher::get`] for a part of a page that a browser shows (a script, an image): any content type is accepted.
     pub async fn part(&self, url: &str) -> Result<Page, FetchError> {
         let url = check_url(url, &self.policy).map_err(FetchError::NotAllowed)?;
         let policy = self.policy.clone().accepting(|_| true);
@@ -188,9 +183,8 @@ impl Fetcher {
         }
     }
 
-    /// Posts to a URL that a stranger gave, under the same guard, and follows nothing. Of the answer's body no more than
-    /// `keep` bytes are read, and never for longer than the deadline allows: an answer that does not end is one all the
-    /// same.
+    /// Posts to an untrusted URL and follows no redirects. At most `keep` bytes of the response's body are read, and only
+    /// until the deadline; a response whose body does not end still counts.
     pub async fn post(
         &self,
         url: &str,
@@ -223,7 +217,7 @@ impl Fetcher {
             })
             .await
         };
-        // Opening the connection has no end of its own; the rest has, a moment before this one.
+        // Opening the connection has no timeout of its own; the rest ends a little before this one.
         match timeout(self.policy.deadline + ANSWER_TIME, exchange).await {
             Ok(outcome) => outcome,
             Err(_) => Err(no_answer()),
@@ -239,8 +233,8 @@ impl Fetcher {
             .map_err(http_error)
     }
 
-    /// Follows redirects to a page, asking for leave at every site on the way
-    /// if there is a time until which that may be waited for.
+    /// Follows redirects to a page. With `leave_until`, robots.txt is obeyed at every hop, and pauses last at most until
+    /// then.
     pub(super) async fn follow(
         &self,
         mut url: Url,
@@ -315,7 +309,7 @@ impl Fetcher {
         let encoding = text_of(&head.headers, CONTENT_ENCODING).unwrap_or_default();
         let mut reader = BodyReader::new(&encoding, policy)?;
         while let Some(frame) = incoming.frame().await {
-            let frame = frame.map_err(|_| FetchError::Protocol("its body breaks off"))?;
+            let frame = frame.map_err(|_| FetchError::Protocol("its body ends early"))?;
             if let Some(piece) = frame.data_ref()
                 && !reader.push(piece)?
             {
@@ -342,7 +336,7 @@ fn no_answer() -> FetchError {
     FetchError::NotReachable("no answer in time".to_owned())
 }
 
-/// The first bytes of a body, as far as they come in time.
+/// The first bytes of a body, as far as they arrive in time.
 async fn start_of(mut body: Incoming, keep: usize, time: Duration) -> Vec<u8> {
     let mut start = Vec::new();
     let read = async {
@@ -353,18 +347,18 @@ async fn start_of(mut body: Incoming, keep: usize, time: Duration) -> Vec<u8> {
             start.extend_from_slice(&piece[..piece.len().min(keep - start.len())]);
         }
     };
-    // What came until then is kept.
+    // On a timeout, the bytes read so far are kept.
     let _ = timeout(time, read).await;
     start
 }
 
-/// A content type in lower case without its parameters.
+/// A content type without its parameters, in lower case.
 pub fn essence(content_type: &str) -> String {
     let essence = content_type.split(';').next().unwrap_or_default();
     essence.trim().to_ascii_lowercase()
 }
 
-/// Where a redirect points. One without a target is a page like any other.
+/// The target of a redirect. A redirect without `Location` is treated as a page.
 fn redirect_target(status: StatusCode, headers: &HeaderMap) -> Option<String> {
     match status.as_u16() {
         301 | 302 | 303 | 307 | 308 => text_of(headers, LOCATION),
@@ -372,27 +366,26 @@ fn redirect_target(status: StatusCode, headers: &HeaderMap) -> Option<String> {
     }
 }
 
-/// A header field as text. Servers put UTF-8 into fields that should be ASCII.
+/// A header field as text. Some servers send UTF-8 where ASCII is required.
 fn text_of(headers: &HeaderMap, name: HeaderName) -> Option<String> {
     let value = headers.get(name)?;
     Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
 }
 
-/// Header fields of one name, a line each.
+/// Header fields of one name, one per line, at most ten.
 fn lines_of(headers: &HeaderMap, name: HeaderName) -> Option<String> {
     let fields = headers.get_all(name).iter().take(10).map(|value| String::from_utf8_lossy(value.as_bytes()));
     let fields: Vec<_> = fields.collect();
     (!fields.is_empty()).then(|| fields.join("\n"))
 }
 
-/// Runs `exchange` while keeping the connection moving, in one task: when the
-/// caller goes away, the connection goes with it.
+/// Runs `exchange` and drives its connection in the same task, so that dropping the future also drops the connection.
 async fn while_driving<F: Future>(connection: Connection, exchange: F) -> F::Output {
     let mut connection = pin!(connection);
     let mut exchange = pin!(exchange);
     let mut open = true;
     poll_fn(move |cx| {
-        // How the connection ended is the exchange's to report.
+        // If the connection fails, the exchange reports it.
         if open && connection.as_mut().poll(cx).is_ready() {
             open = false;
         }
@@ -408,7 +401,7 @@ fn http_error(error: hyper::Error) -> FetchError {
     if error.is_parse() {
         FetchError::Protocol("its head is not HTTP, or is too large")
     } else if error.is_incomplete_message() || error.is_closed() {
-        FetchError::Protocol("it breaks off")
+        FetchError::Protocol("it ends early")
     } else {
         FetchError::NotReachable(format!("the connection failed: {error}"))
     }

@@ -1,9 +1,7 @@
-//! Judges a URL by its text alone, before anything is looked up or priced.
+//! Judges a URL by its text alone, before any lookup or price.
 //!
-//! A URL that passes may still turn out to lead somewhere private once its name
-//! is resolved; that is checked again when the connection is opened. What is
-//! refused here is what can be known at once, so that the caller can be told
-//! before a price is quoted.
+//! A URL that passes may still lead to a private address once its name is resolved; that is checked when the connection is
+//! opened. Refusing here lets the caller know before a price is quoted.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -13,14 +11,13 @@ use url::{Host, Url};
 use super::address::is_public;
 use super::policy::FetchPolicy;
 
-/// The longest URL taken, in characters.
+/// Longest URL, in characters.
 const MAX_URL_CHARS: usize = 2048;
 
-/// Names that are private by definition (RFC 6761, 6762, 8375, ICANN's
-/// reservation of `internal`), as are all names below them.
+/// Private names (RFC 6761, RFC 6762, RFC 8375, and `internal`, reserved by ICANN) and all names below them.
 const PRIVATE_SUFFIXES: [&str; 4] = ["localhost", "local", "internal", "home.arpa"];
 
-/// Why a URL may not be fetched. Its text is fit to be shown to the caller.
+/// Why a URL may not be fetched. The text is for the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UrlRefused {
     TooLong,
@@ -48,7 +45,7 @@ impl fmt::Display for UrlRefused {
 
 impl std::error::Error for UrlRefused {}
 
-/// Parses a caller's URL and checks everything that can be checked without DNS.
+/// Parses a caller's URL and checks everything that needs no DNS.
 pub fn check_url(text: &str, policy: &FetchPolicy) -> Result<Url, UrlRefused> {
     if text.chars().count() > MAX_URL_CHARS {
         return Err(UrlRefused::TooLong);
@@ -58,9 +55,8 @@ pub fn check_url(text: &str, policy: &FetchPolicy) -> Result<Url, UrlRefused> {
     Ok(url)
 }
 
-/// The checks of [`check_url`] for a URL that is already parsed: a redirect's
-/// target, resolved against the page it came from. Its length is not judged;
-/// the cap on header bytes does that.
+/// The checks of [`check_url`] for a parsed URL: the target of a redirect, resolved against its page. Its length is not
+/// checked; the cap on header bytes limits it.
 pub(super) fn check_parsed(url: &Url, policy: &FetchPolicy) -> Result<(), UrlRefused> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err(UrlRefused::Scheme);
@@ -85,9 +81,8 @@ pub(super) fn check_parsed(url: &Url, policy: &FetchPolicy) -> Result<(), UrlRef
     }
 }
 
-/// Names without a dot are looked up in the local search domain, and a trailing
-/// dot is a second spelling that name comparisons elsewhere tend to miss: both
-/// count as private. `name` is in lower case, as the URL parser leaves it.
+/// Names without a dot are resolved in the local search domain, and a trailing dot is a second spelling that name
+/// comparisons elsewhere tend to miss. Both count as private. `name` is in lower case, as the URL parser returns it.
 fn is_private_name(name: &str) -> bool {
     !name.contains('.')
         || name.ends_with('.')
@@ -123,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_refused_for_its_reason() {
+    fn other_urls_are_refused_with_their_reason() {
         use UrlRefused::*;
         for (text, reason) in [
             ("", Malformed),
@@ -182,14 +177,14 @@ mod tests {
     }
 
     #[test]
-    fn length_counts_characters_of_what_the_caller_sent() {
+    fn length_is_counted_in_characters_as_sent() {
         let longest = format!("http://example.org/{}", "é".repeat(2048 - 19));
         assert!(check(&longest).is_ok());
         assert_eq!(check(&format!("{longest}é")), Err(UrlRefused::TooLong));
     }
 
     #[test]
-    fn a_named_pair_passes_and_its_neighbours_do_not() {
+    fn only_the_exact_allowed_pair_passes() {
         let policy = FetchPolicy::default().allowing_local([
             ("127.0.0.1".to_owned(), 8080),
             ("[::1]".to_owned(), 8081),

@@ -1,8 +1,8 @@
-//! How a reader behaves towards the sites it reads from: it keeps to their robots.txt (RFC 9309), which it asks for once
-//! a day, and leaves a pause between two pages.
+//! How [`Fetcher::read`] behaves towards sites: it obeys robots.txt (RFC 9309), which it fetches once a day, and pauses
+//! between two pages of a site.
 //!
-//! All of it counts against the same guard and the same deadline as the page itself. A site of which the rules are known
-//! costs nothing more.
+//! The request for robots.txt passes the same guard and counts against the page's deadline. If the rules are cached, there
+//! is no extra request.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -15,19 +15,19 @@ use url::{Position, Url};
 use super::fetch::{FetchError, Fetcher};
 use super::robots::{self, Rules};
 
-/// How long rules are kept (RFC 9309 §2.4: no longer than a day), and how long it is believed that there are none.
+/// Cache TTL of rules (RFC 9309 §2.4: at most a day), and of the fact that there are none.
 const KEPT: Duration = Duration::from_secs(24 * 3600);
 const KEPT_WITHOUT: Duration = Duration::from_secs(6 * 3600);
-/// How long a site whose rules cannot be had is left alone.
+/// A site whose robots.txt cannot be read is not read for this time.
 const KEPT_BROKEN: Duration = Duration::from_secs(300);
-/// The most time that robots.txt may take, of a page's time.
+/// Most time for robots.txt, out of the page's time.
 const ROBOTS_TIME: Duration = Duration::from_secs(5);
-/// Between two pages of a site that does not ask for more.
+/// Pause between two pages of a site that sets no `Crawl-delay`.
 const PAUSE: Duration = Duration::from_millis(250);
-/// Sites remembered.
+/// Most sites in the cache.
 const MAX_SITES: usize = 2_000;
 
-/// What a process knows of the sites it read from.
+/// This process's cache of sites.
 pub(super) struct Manners {
     /// Our product token, in lower case.
     product: String,
@@ -38,15 +38,15 @@ pub(super) struct Manners {
 struct Site {
     said: Said,
     until: Instant,
-    /// The next page may be asked for then.
+    /// Earliest time of the next page request.
     next: Instant,
 }
 
-/// What a site's robots.txt comes to.
+/// The state of a site's robots.txt.
 #[derive(Clone)]
 enum Said {
     Rules(Arc<Rules>),
-    /// It could not be had, which forbids everything (RFC 9309 §2.3.1.4). Why.
+    /// It could not be read, which forbids everything (RFC 9309 §2.3.1.4). The text says why.
     Nothing(String),
 }
 
@@ -73,7 +73,7 @@ impl Manners {
         let mut sites = self.sites();
         if sites.len() >= MAX_SITES {
             sites.retain(|_, known| known.until > now);
-            // A process that reads from that many sites a day starts again.
+            // A process that reads from this many sites a day starts with an empty cache.
             if sites.len() >= MAX_SITES {
                 sites.clear();
             }
@@ -82,7 +82,7 @@ impl Manners {
         sites.insert(site.to_owned(), Site { said, until: now + time, next });
     }
 
-    /// Takes the next turn at a site; how long it is until then, if that is before `until`.
+    /// Reserves the next request to a site. Returns how long to wait, or `None` if that is not before `until`.
     fn turn(&self, site: &str, pause: Duration, until: Instant) -> Option<Duration> {
         let now = Instant::now();
         let mut sites = self.sites();
@@ -96,11 +96,11 @@ impl Manners {
     }
 }
 
-/// Asking for robots.txt is fetching, and fetching asks for leave: its type would have no end.
+/// Boxed, because the future is recursive: asking for leave fetches robots.txt, and fetching asks for leave.
 type Leave<'a> = Pin<Box<dyn Future<Output = Result<(), FetchError>> + Send + 'a>>;
 
 impl Fetcher {
-    /// Waits for leave to read a page until `until`: the site's own rules, and its turn.
+    /// Waits until robots.txt and the site's pause permit this page, at most until `until`.
     pub(super) fn leave<'a>(&'a self, url: &'a Url, until: Instant) -> Leave<'a> {
         Box::pin(self.wait_for_leave(url, until))
     }
@@ -115,7 +115,9 @@ impl Fetcher {
         let rules = match said {
             Said::Rules(rules) => rules,
             Said::Nothing(why) => {
-                return Err(FetchError::Forbidden(format!("robots.txt of {host} {why}, which forbids reading there")));
+                return Err(FetchError::Forbidden(format!(
+                    "robots.txt of {host} {why}; until it can be read, this site may not be read"
+                )));
             }
         };
         if !rules.allow(&url[Position::BeforePath..Position::AfterQuery]) {
@@ -130,7 +132,7 @@ impl Fetcher {
                 Ok(())
             }
             None => Err(FetchError::Forbidden(format!(
-                "{host} asks in its robots.txt for more time between two pages than there is; try again later"
+                "robots.txt of {host} asks for more time between two pages than this call has; try again later"
             ))),
         }
     }
@@ -144,15 +146,15 @@ impl Fetcher {
         let (said, kept) = match answer {
             Ok(Ok(page)) => match page.status {
                 200..=299 => (Said::Rules(Arc::new(Rules::parse(&page.body, &self.manners.product))), KEPT),
-                // Too many requests is no answer about anything.
-                429 | 500..=599 => (Said::Nothing(format!("answers {}", page.status)), KEPT_BROKEN),
+                // 429 says nothing about the rules.
+                429 | 500..=599 => (Said::Nothing(format!("answered with status {}", page.status)), KEPT_BROKEN),
                 _ => (Said::Rules(Arc::default()), KEPT_WITHOUT),
             },
             Ok(Err(FetchError::TooManyRedirects)) => (Said::Rules(Arc::default()), KEPT_WITHOUT),
-            Ok(Err(FetchError::DecompressionLimit)) => (Said::Nothing("cannot be unpacked".to_owned()), KEPT_BROKEN),
-            // The site itself is not there, or not for us: that is what is to be told of the page.
+            Ok(Err(FetchError::DecompressionLimit)) => (Said::Nothing("is too large".to_owned()), KEPT_BROKEN),
+            // The site itself cannot be reached or is not allowed: report that for the page.
             Ok(Err(error)) => return Err(error),
-            Err(_) => (Said::Nothing("does not come in time".to_owned()), KEPT_BROKEN),
+            Err(_) => (Said::Nothing("did not arrive in time".to_owned()), KEPT_BROKEN),
         };
         self.manners.keep(site, said.clone(), kept);
         Ok(said)

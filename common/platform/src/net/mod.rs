@@ -1,21 +1,20 @@
-//! Reaching other machines: [`plain`] for addresses the operator configured, the guarded [`Fetcher`] for every URL that
-//! a caller sent or a web page contained.
+//! Outbound HTTP: [`plain`] for addresses the operator configured, the guarded [`Fetcher`] for every URL from a caller or a
+//! web page.
 //!
-//! What always holds of the guarded side:
+//! The guarded client always keeps these rules:
 //!
-//! - No byte is sent to an address that [`address::is_public`] refuses. The name is resolved here, the answer is
-//!   filtered here, and the connection goes to the filtered addresses, so a name that changes its answer gains nothing.
-//! - Only `http` and `https` on ports 80 and 443, no credentials in the URL. Each redirect passes the same checks.
-//! - A body is never held beyond its cap, packed or unpacked, and a whole call ends within the policy's deadline
-//!   whatever the server does.
-//! - No proxy, cookie, page, credential or connection is shared between calls; only what a site's robots.txt says is.
+//! - Nothing is sent to an address that [`address::is_public`] refuses. The client resolves the name itself, filters the
+//!   addresses and connects to those that are left, so DNS rebinding has no effect.
+//! - Only `http` and `https` on ports 80 and 443, and no credentials in the URL. Each redirect passes the same checks.
+//! - A body never takes more memory than its cap, compressed or not, and a call ends within the policy's deadline whatever
+//!   the server does.
+//! - Calls share no proxy, cookie, page, credential or connection; only rules from robots.txt are shared.
 //!
-//! The only exception to the address rule is a list of exact `host:port` pairs that the development runner and tests
-//! may set; the code that sets it is compiled under the `local-fetch` feature alone.
+//! The only exception to the address rule is a list of exact `host:port` pairs that the development runner and tests may
+//! set. The code that sets it is compiled only with the `local-fetch` feature.
 //!
-//! Where to look: [`address`] judges an address, [`guard`] judges a URL without touching the network, `connect` opens
-//! the checked connection, `body` reads within the caps, `manners` keeps to what sites ask of
-//! readers, [`Fetcher`] ties them together.
+//! The parts: [`address`] judges an address, [`guard`] judges a URL without using the network, `connect` opens the
+//! checked connection, `body` reads within the caps, `manners` obeys robots.txt, and [`Fetcher`] combines them.
 
 pub mod address;
 mod body;

@@ -1,6 +1,6 @@
-//! The client for addresses the operator configured: the chain's endpoint, a facilitator, AWS.
+//! The HTTP client for addresses the operator configured: the chain's RPC endpoint, a facilitator, AWS, providers.
 //!
-//! Addresses that came from a caller or from a page never go through here; they go through the guarded fetcher.
+//! Never use it for a URL from a caller or a web page; use the guarded fetcher.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -15,21 +15,21 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 
 use super::tls;
 
-/// Longest an operator-configured peer may take, connection and whole answer included, if nothing else is said.
+/// Default timeout of a request, connection and whole response included.
 const TIMEOUT: Duration = Duration::from_secs(20);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// A connection that nobody used for so long is closed.
+/// An unused connection is closed after this time.
 const IDLE: Duration = Duration::from_secs(30);
-/// The same of AWS, which is near and asked all the time.
+/// The same for AWS, which is near and used all the time.
 const AWS_CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const AWS_IDLE: Duration = Duration::from_secs(90);
-/// Largest answer read from such a peer.
+/// Largest response.
 const MAX_ANSWER_BYTES: usize = 8 * 1024 * 1024;
 
 type HyperClient = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 
-/// An HTTP/1.1 client that keeps connections and follows no redirects. It is made at its first use, so that a function
-/// which answers without it does not pay for it.
+/// An HTTP/1.1 client that keeps connections open and follows no redirects. It is created at its first use, so that
+/// functions which do not need it do not pay for it.
 #[derive(Clone)]
 pub struct PlainHttp {
     client: Arc<OnceLock<HyperClient>>,
@@ -39,34 +39,34 @@ pub struct PlainHttp {
     idle: Duration,
 }
 
-/// Whose certificates are good.
+/// Which root certificates are trusted.
 #[derive(Clone)]
 enum Trust {
-    /// The web's roots, and perhaps these in PEM.
+    /// The web's roots, and optionally these (PEM).
     Web(Option<Arc<[u8]>>),
-    /// These in PEM, and no other.
+    /// Only these (PEM).
     Only(Arc<[u8]>),
 }
 
-/// An answer, read whole.
+/// A complete response.
 #[derive(Clone, Debug)]
 pub struct PlainAnswer {
     pub status: u16,
-    /// The whole's size, where the answer is a part of it (`Content-Range`).
+    /// The total size from `Content-Range`, for a partial response.
     pub content_range_total: Option<u64>,
-    /// The peer's `Retry-After`, if it counted seconds.
+    /// `Retry-After`, if it was in seconds.
     pub retry_after: Option<Duration>,
-    /// The peer's own name for the exchange (`X-Request-Id`, or `Request-Id`), where it gave one: a stranger's text.
+    /// The peer's id of the request (`X-Request-Id` or `Request-Id`), if it sent one. Untrusted text.
     pub request_id: Option<String>,
     pub body: Vec<u8>,
 }
 
-/// Why there is no answer.
+/// Why there is no response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlainError {
-    /// No connection was made, so the peer has seen nothing of the request.
+    /// No connection was made: the peer has not seen the request.
     NotSent(String),
-    /// The request may have reached the peer.
+    /// The request may have reached the peer, and may have been processed.
     Lost(String),
 }
 
@@ -88,7 +88,7 @@ impl fmt::Debug for PlainHttp {
 }
 
 impl PlainHttp {
-    /// `extra_roots`: PEM certificates to trust besides the web's.
+    /// `extra_roots`: PEM certificates to trust in addition to the web's.
     pub fn new(extra_roots: Option<Vec<u8>>) -> PlainHttp {
         PlainHttp {
             client: Arc::default(),
@@ -99,7 +99,7 @@ impl PlainHttp {
         }
     }
 
-    /// The client for AWS, whose endpoints are signed under these roots (PEM) and no others.
+    /// A client for AWS that trusts only these roots (PEM).
     pub fn of_aws(roots: Vec<u8>) -> PlainHttp {
         PlainHttp {
             trust: Trust::Only(roots.into()),
@@ -109,7 +109,7 @@ impl PlainHttp {
         }
     }
 
-    /// The same connections, for peers that may take so long for a whole answer.
+    /// The same connections with another timeout for a whole response.
     pub fn lasting(&self, timeout: Duration) -> PlainHttp {
         PlainHttp { timeout, ..self.clone() }
     }
@@ -139,7 +139,7 @@ impl PlainHttp {
         Ok(self.client.get_or_init(|| client))
     }
 
-    /// The answer, with what little of its headers anybody reads.
+    /// Sends a request and returns the response with the few headers that are used.
     pub async fn send(&self, request: http::Request<Vec<u8>>) -> Result<PlainAnswer, PlainError> {
         let answer = self.exchange(request).await?;
         let header = |name: &str| answer.headers().get(name).and_then(|value| value.to_str().ok());
@@ -152,7 +152,7 @@ impl PlainHttp {
         })
     }
 
-    /// The answer as it comes, its body read whole.
+    /// Sends a request and returns the response, its body read completely.
     pub async fn exchange(&self, request: http::Request<Vec<u8>>) -> Result<http::Response<Bytes>, PlainError> {
         let client = self.client()?;
         let exchange = async {
@@ -197,7 +197,7 @@ impl PlainHttp {
     }
 }
 
-/// An error and what caused it, in one line. URLs are left out: they may hold keys.
+/// An error and its causes in one line. URLs are left out, because they may contain keys.
 fn full_cause(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -1,37 +1,36 @@
-//! The limits of one guarded client.
+//! The limits of a guarded client.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::address::is_public;
 
-/// What a [`Fetcher`](super::Fetcher) may spend on one call, and what it may reach.
+/// The limits of a [`Fetcher`](super::Fetcher) for one call, and the addresses it may reach.
 ///
-/// The limits are public fields, so that a tool can tighten one of them.
+/// The limits are public fields, so that a tool can tighten them.
 #[derive(Clone, Debug)]
 pub struct FetchPolicy {
-    /// Bytes of body taken from the network; the rest is cut off.
+    /// Most compressed bytes read from the network; the rest is cut off.
     pub max_raw_bytes: usize,
-    /// Bytes of body after decompression; the rest is cut off.
+    /// Most bytes after decompression; the rest is cut off.
     pub max_decoded_bytes: usize,
-    /// How many decoded bytes one raw byte may become before the body counts as
-    /// a decompression bomb. Judged once a body is past `ratio_free_bytes`.
+    /// Most decoded bytes per compressed byte; beyond that the body is a decompression bomb. Checked only above
+    /// `ratio_free_bytes`.
     pub max_decompression_ratio: usize,
-    /// Decoded bytes that may have any ratio: short pages compress very well.
+    /// Up to this many decoded bytes, any ratio is fine: short pages compress very well.
     pub ratio_free_bytes: usize,
-    /// Status line and header fields together.
+    /// Most bytes of status line and header fields together.
     pub max_header_bytes: usize,
-    /// Redirects followed; one more is an error.
+    /// Most redirects; one more is an error.
     pub max_redirects: usize,
-    /// Time for one attempt to open a TCP connection.
+    /// Timeout for one attempt to open a TCP connection.
     pub connect_timeout: Duration,
-    /// Time for everything, redirects and body included.
+    /// Timeout for everything, redirects and body included.
     pub deadline: Duration,
-    /// Judges the content type of the final response (lower case, without
-    /// parameters) before its body is read. A missing type is let through.
+    /// Accepts the content type of the final response (lower case, without parameters), before its body is read. A missing
+    /// type is always accepted.
     pub accepts: fn(&str) -> bool,
-    /// Exact host and port pairs that may have private addresses and any port.
-    /// Nothing in a production build can put an entry here.
+    /// Exact host and port pairs that may have private addresses and any port. Always empty in a production build.
     allowed_local: Vec<(String, u16)>,
 }
 
@@ -53,29 +52,28 @@ impl Default for FetchPolicy {
 }
 
 impl FetchPolicy {
-    /// Refuses every content type that `accepts` does not like.
+    /// Sets the accepted content types.
     pub fn accepting(mut self, accepts: fn(&str) -> bool) -> Self {
         self.accepts = accepts;
         self
     }
 
-    /// Lets these exact `(host, port)` pairs pass the guard, whatever their
-    /// address. Hosts are compared as they stand in a parsed URL: lower case,
-    /// IPv6 literals in brackets.
+    /// Lets these exact `(host, port)` pairs pass the guard, whatever their address. Hosts are compared as they appear in a
+    /// parsed URL: lower case, IPv6 literals in brackets.
     ///
-    /// Compiled for the development runner and tests only.
+    /// Compiled only for the development runner and tests.
     #[cfg(any(test, feature = "local-fetch"))]
     pub fn allowing_local(mut self, pairs: impl IntoIterator<Item = (String, u16)>) -> Self {
         self.allowed_local.extend(pairs);
         self
     }
 
-    /// Whether a client other than for HTTP may connect to this address of this host.
+    /// Whether a client of another protocol may connect to this address of this host.
     pub fn permits(&self, host: &str, address: SocketAddr) -> bool {
         self.allows_local(host, address.port()) || is_public(address.ip())
     }
 
-    /// Whether this exact pair was named as one that may be private.
+    /// Whether this exact pair may have a private address.
     pub(super) fn allows_local(&self, host: &str, port: u16) -> bool {
         self.allowed_local.iter().any(|(allowed_host, allowed_port)| allowed_host == host && *allowed_port == port)
     }

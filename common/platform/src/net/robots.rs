@@ -1,36 +1,36 @@
-//! What a site's robots.txt says (RFC 9309). Pure: bytes in, yes or no out.
+//! Parses robots.txt (RFC 9309). Pure functions.
 
 use std::time::Duration;
 
-/// Bytes that are read; the RFC asks for no less (§2.5).
+/// Most bytes of the file that are read; RFC 9309 §2.5 requires at least this limit.
 pub(super) const MAX_BYTES: usize = 500 * 1024;
-/// A longer pattern matches nothing that a URL of ours could be.
+/// Longer patterns are ignored: no URL of ours is that long.
 const MAX_PATTERN_BYTES: usize = 2048;
-/// A longer pause is taken for this one.
+/// Longer crawl delays are shortened to this.
 const MAX_DELAY: Duration = Duration::from_secs(10);
 
-/// The rules that concern us.
+/// The rules for our product token.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rules {
     rules: Vec<Rule>,
-    /// Between two reads: `Crawl-delay`, which the RFC does not have but sites do.
+    /// `Crawl-delay`, the pause between two requests. Not part of the RFC, but sites use it.
     pub(super) delay: Option<Duration>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Rule {
     allow: bool,
-    /// In the form of [`normal`], with its `*` and `$`.
+    /// Normalised by [`normal`], with its `*` and `$`.
     pattern: String,
 }
 
 impl Rules {
-    /// Reads the groups for `product`, which is a product token in lower case, or those for everybody if it has none.
+    /// Reads the groups for `product` (a product token in lower case), or the groups for `*` if there are none.
     pub(super) fn parse(body: &[u8], product: &str) -> Rules {
         let text = String::from_utf8_lossy(&body[..body.len().min(MAX_BYTES)]);
         let text = text.trim_start_matches('\u{feff}');
         let (mut ours, mut everybodys) = (None::<Rules>, Rules::default());
-        // Who the group at hand is for, and whether its rules have begun.
+        // Whether the current group is for us, is for `*`, and has had a rule.
         let (mut for_us, mut for_all, mut begun) = (false, false, false);
         for line in text.split(['\n', '\r']) {
             let line = line.split('#').next().unwrap_or_default();
@@ -43,7 +43,7 @@ impl Rules {
                 for_all |= value == "*";
                 if token(value) == product && !product.is_empty() {
                     for_us = true;
-                    // A group without rules is a group: it allows everything.
+                    // A group without rules counts too: it allows everything.
                     ours.get_or_insert_default();
                 }
                 continue;
@@ -72,7 +72,7 @@ impl Rules {
         }
     }
 
-    /// Whether this path and query may be read: the longest pattern that fits decides, and of two, the one that allows.
+    /// Whether this path and query may be fetched. The longest matching pattern decides; with equal length, `allow` wins.
     pub(super) fn allow(&self, target: &str) -> bool {
         let target = normal(target);
         let fitting = self.rules.iter().filter(|rule| fits(&rule.pattern, &target));
@@ -81,14 +81,14 @@ impl Rules {
     }
 }
 
-/// The product token at the start of a user agent's name, in lower case.
+/// The product token at the start of a `User-Agent`, in lower case.
 pub fn token(user_agent: &str) -> String {
     let letters = user_agent.chars().take_while(|c| c.is_ascii_alphabetic() || matches!(c, '-' | '_'));
     letters.collect::<String>().to_ascii_lowercase()
 }
 
-/// A path as it is compared (RFC 9309 §2.2.2): escapes that need not be are undone, all others are in upper case, and
-/// what is not ASCII is escaped.
+/// Normalises a path for comparison (RFC 9309 §2.2.2): needless escapes are decoded, others are in upper case, and
+/// non-ASCII bytes are escaped.
 fn normal(path: &str) -> String {
     let bytes = path.as_bytes();
     let mut out = String::with_capacity(path.len());
@@ -107,8 +107,8 @@ fn normal(path: &str) -> String {
     out
 }
 
-/// Whether a pattern fits the beginning of a target. Takes time that grows with the length of both, and not with their
-/// product: the parts between the stars are searched for one after the other.
+/// Whether a pattern matches a prefix of the target, in linear time: the parts between the stars are searched one after
+/// the other.
 fn fits(pattern: &str, target: &str) -> bool {
     let (pattern, to_the_end) = match pattern.strip_suffix('$') {
         Some(pattern) => (pattern, true),
@@ -140,11 +140,11 @@ mod tests {
     }
 
     #[test]
-    fn the_group_that_names_us_is_the_one_that_counts() {
+    fn our_own_group_replaces_the_general_one() {
         let robots = "User-agent: *\nDisallow: /\n\nUser-agent: OTHER\nUser-Agent: Agora/2.0\nDisallow: /no\n\
                       Crawl-delay: 2.5\nuser-agent: agora\ndisallow: /neither";
         assert!(allows(robots, "/yes"));
-        assert!(!allows(robots, "/no/x") && !allows(robots, "/neither"), "groups of one name are one");
+        assert!(!allows(robots, "/no/x") && !allows(robots, "/neither"), "groups with the same name are merged");
         assert_eq!(Rules::parse(robots.as_bytes(), "agora").delay, Some(Duration::from_millis(2_500)));
         assert!(!Rules::parse(robots.as_bytes(), "somebody").allow("/yes"));
         assert!(
@@ -152,7 +152,7 @@ mod tests {
             "an empty rule forbids nothing"
         );
         assert!(allows("User-agent: agorafan\nDisallow: /", "/x"), "another product");
-        assert!(allows("Disallow: /", "/x"), "a rule without a group is nobody's");
+        assert!(allows("Disallow: /", "/x"), "a rule outside a group is ignored");
     }
 
     #[test]
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn stars_and_ends() {
-        // The table of https://developers.google.com/crawling/docs/robots-txt/robots-txt-spec (URL matching).
+        // From the table "URL matching" of https://developers.google.com/crawling/docs/robots-txt/robots-txt-spec.
         for (pattern, yes, no) in [
             ("/fish", "/fish/salmon.html", "/Fish.asp"),
             ("/fish*", "/fishheads/yummy.html", "/catfish"),
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_sent_is_read_in_no_time() {
+    fn hostile_files_are_parsed_quickly() {
         let star = format!("User-agent: *\n{}", "Disallow: /*a*a*a*a*a*a*a*b$\n".repeat(17_000));
         let begun = std::time::Instant::now();
         assert!(allows(&star, &format!("/{}", "a".repeat(2_000))));

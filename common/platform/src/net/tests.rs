@@ -1,5 +1,5 @@
-//! The client against real servers on loopback: ordinary answers, hostile
-//! answers, and every way to be led astray.
+//! The guarded client against real servers on loopback: normal responses, hostile responses, and attempts to reach private
+//! addresses.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -19,14 +19,13 @@ use super::*;
 
 const AGENT: &str = "TestReader/1.0 (+https://example.org/bot)";
 
-/// A server that answers every connection through `answer`.
+/// A server that answers every connection by calling `answer`.
 struct Server {
     address: SocketAddr,
     hits: Arc<AtomicUsize>,
 }
 
-/// What a server does with one request: the raw bytes it sends, in pieces, with
-/// a pause before each.
+/// The raw bytes a server sends for one request, in pieces, with a pause before each.
 type Script = Vec<(Duration, Vec<u8>)>;
 
 impl Server {
@@ -46,7 +45,7 @@ impl Server {
         Self { address, hits }
     }
 
-    /// A server with one answer for every request.
+    /// A server with the same response for every request.
     async fn saying(head: &str, body: &[u8]) -> Self {
         let answer = response(head, body);
         Self::start(move |_| at_once(answer.clone())).await
@@ -70,8 +69,7 @@ impl Server {
     }
 }
 
-/// Reads one request head and plays the script for it. Errors mean that the
-/// client went away, which is its right.
+/// Reads one request head and plays the script for it. Errors mean that the client closed the connection, which is allowed.
 async fn serve<S: AsyncRead + AsyncWrite + Unpin>(socket: S, answer: &(dyn Fn(&str) -> Script + Sync)) {
     let mut socket = BufReader::new(socket);
     let mut head = String::new();
@@ -112,7 +110,7 @@ fn scripted(policy: FetchPolicy, names: fn(&str) -> Vec<IpAddr>) -> Fetcher {
     Fetcher::build(policy, AGENT, Names::Scripted(names), RootCertStore::empty()).unwrap()
 }
 
-/// Short limits, so that the slow tests are not.
+/// Short limits, so that slow tests end soon.
 fn hurried(mut policy: FetchPolicy) -> FetchPolicy {
     policy.deadline = Duration::from_millis(300);
     policy
@@ -146,7 +144,7 @@ fn calls_can_move_between_threads() {
 }
 
 #[tokio::test]
-async fn the_request_is_honest_and_bare() {
+async fn the_request_has_only_the_expected_headers() {
     let server = Server::start(|head| at_once(response("200 OK", head.as_bytes()))).await;
     let page = server.get("/path?query#fragment").await.unwrap();
     let mut head: Vec<String> = String::from_utf8(page.body).unwrap().lines().map(str::to_ascii_lowercase).collect();
@@ -167,7 +165,7 @@ async fn the_request_is_honest_and_bare() {
 }
 
 #[tokio::test]
-async fn error_statuses_are_pages_too() {
+async fn error_statuses_return_a_page() {
     let server = Server::saying("404 Not Found\r\ncontent-type: text/html", b"gone").await;
     let page = server.get("/").await.unwrap();
     assert_eq!((page.status, page.body.as_slice()), (404, &b"gone"[..]));
@@ -206,7 +204,7 @@ async fn a_redirect_without_a_target_is_a_page() {
 }
 
 #[tokio::test]
-async fn redirects_cannot_lead_inside() {
+async fn redirects_to_private_addresses_are_refused() {
     let victim = Server::saying("200 OK", b"secret").await;
     let port = victim.address.port();
     for (target, reason) in [
@@ -259,8 +257,7 @@ async fn names_with_private_addresses_are_refused() {
 
 #[tokio::test]
 async fn a_redirect_to_a_name_is_judged_by_its_address() {
-    // The first hop's name may be local, the second's may not, although both
-    // have the same address and port.
+    // The name of the first hop may be local, that of the second may not, although both have the same address and port.
     let server = Server::start(|head| {
         let port = head.split("host: ").nth(1).unwrap().split(['\r', ':']).nth(1).unwrap();
         redirect(&format!("http://other.test:{port}/"))
@@ -282,7 +279,7 @@ async fn a_redirect_to_a_name_is_judged_by_its_address() {
 }
 
 #[tokio::test]
-async fn each_connection_goes_to_the_answer_that_was_checked() {
+async fn each_connection_goes_to_the_checked_address() {
     static LOOKUPS: AtomicUsize = AtomicUsize::new(0);
     let server = Server::start(|head| match head.split(' ').nth(1).unwrap() {
         "/first" => redirect("/second"),
@@ -298,7 +295,7 @@ async fn each_connection_goes_to_the_answer_that_was_checked() {
     });
     let page = fetcher.get(&format!("http://demo.test:{port}/first")).await.unwrap();
     assert_eq!(page.body, b"end");
-    // One lookup per connection: nothing in between could change the answer.
+    // One lookup per connection: the answer cannot change in between.
     assert_eq!((LOOKUPS.load(Ordering::Relaxed), server.hits()), (2, 2));
 }
 
@@ -335,7 +332,7 @@ async fn an_endless_body_is_cut() {
 }
 
 #[tokio::test]
-async fn packed_bodies_are_unpacked_and_bombs_refused() {
+async fn compressed_bodies_are_decoded_and_bombs_refused() {
     let head = "200 OK\r\ncontent-encoding: gzip";
     let server = Server::saying(head, &gzip(b"<p>hello")).await;
     assert_eq!(server.get("/").await.unwrap().body, b"<p>hello");
@@ -365,7 +362,7 @@ async fn a_silent_server_costs_no_more_than_the_deadline() {
 }
 
 #[tokio::test]
-async fn dripping_does_not_stretch_the_deadline() {
+async fn slow_drips_do_not_extend_the_deadline() {
     let drips: [fn() -> Vec<u8>; 3] = [
         || b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n".to_vec(),
         || b"HTTP/1.1 200 OK\r\nx-a: ".to_vec(),
@@ -413,7 +410,7 @@ async fn huge_headers_are_refused() {
 }
 
 #[tokio::test]
-async fn what_is_not_http_is_a_protocol_error() {
+async fn invalid_http_is_a_protocol_error() {
     let answers: [&[u8]; 4] = [
         b"SSH-2.0-OpenSSH_9.6\r\n\r\n",
         b"",
@@ -445,7 +442,7 @@ async fn content_types_are_judged_before_the_body() {
 }
 
 #[tokio::test]
-async fn https_needs_a_certificate_we_trust() {
+async fn https_needs_a_trusted_certificate() {
     let made = rcgen::generate_simple_self_signed(["secure.test".to_owned()]).unwrap();
     let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
     let config = ServerConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))

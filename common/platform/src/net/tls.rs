@@ -1,6 +1,6 @@
 //! TLS: rustls over `ring`, with compiled-in roots.
 //!
-//! No certificate is read from disk unless `AWS_CA_BUNDLE` names a file: reading the system's store costs hundreds of
+//! Certificates are read from disk only if `AWS_CA_BUNDLE` names a file: reading the system's store would cost hundreds of
 //! system calls at start.
 
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
 
-/// The client configuration, trusting the web's roots and those of `extra_pem`.
+/// A client configuration that trusts the web's roots and those in `extra_pem`.
 pub fn client_config(extra_pem: Option<&[u8]>) -> Result<ClientConfig, String> {
     let mut roots = web_roots();
     add(&mut roots, extra_pem.unwrap_or_default())?;
     Ok(with_roots(roots))
 }
 
-/// The same, trusting these roots and no others.
+/// A client configuration that trusts only these roots.
 pub fn client_config_of(pem: &[u8]) -> Result<ClientConfig, String> {
     let mut roots = RootCertStore::empty();
     add(&mut roots, pem)?;
@@ -31,7 +31,7 @@ fn add(roots: &mut RootCertStore, pem: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// The roots browsers trust, compiled in.
+/// The roots that browsers trust, compiled in.
 pub(super) fn web_roots() -> RootCertStore {
     RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() }
 }

@@ -1,4 +1,4 @@
-//! The chain, over JSON-RPC: what a token says of an authorization, and what became of a transaction.
+//! The chain, over JSON-RPC: balances, authorizations, fees, transactions and their receipts.
 
 use base::clock::Timestamp;
 use evm::abi::{self, Argument};
@@ -9,16 +9,16 @@ use serde_json::{Value, json};
 use crate::config::ChainConfig;
 use crate::net::PlainHttp;
 
-/// Public endpoints answer logs for a limited range of blocks at a time.
+/// Public endpoints limit the block range of a log query.
 const LOG_RANGE_BLOCKS: u64 = 5_000;
-/// Questions asked in one round trip.
+/// Most requests in one batch.
 const BATCH: usize = 20;
-/// Where a node calls no block final, those below so many others are.
+/// If a node reports no final block, blocks this far below the latest count as final.
 const DEEP_BLOCKS: u64 = 64;
-/// The most gas that a call may take.
+/// Gas limit of an `eth_call`.
 pub const CALL_GAS: u64 = 500_000;
 
-/// A token and the node that knows it.
+/// A token contract and a node of its chain.
 #[derive(Clone, Debug)]
 pub struct Chain {
     http: PlainHttp,
@@ -27,59 +27,59 @@ pub struct Chain {
     token: Address,
 }
 
-/// Why the chain gave no answer. Only [`ChainError::Reverted`] says anything about the call that was asked about; after
-/// the others the same question may be answered well a moment later.
+/// Why a request failed. Only [`ChainError::Reverted`] is a statement about the call; after any other error a retry may
+/// succeed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChainError {
-    /// No usable answer.
+    /// No usable response.
     Unavailable(String),
-    /// The node answered with an error of its own: throttled, behind, out of funds.
+    /// The node refused: rate limit, not synchronised, insufficient funds.
     Rejected { code: i64, message: String },
-    /// The node ran the call, and the contract refused it.
+    /// The call was executed and the contract reverted.
     Reverted(String),
 }
 
 impl std::fmt::Display for ChainError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            ChainError::Unavailable(cause) => write!(f, "the chain cannot be asked: {cause}"),
+            ChainError::Unavailable(cause) => write!(f, "the chain's node gave no usable answer: {cause}"),
             ChainError::Rejected { code, message } => write!(f, "the node answered error {code}: {message}"),
-            ChainError::Reverted(message) => write!(f, "the contract refuses the call: {message}"),
+            ChainError::Reverted(message) => write!(f, "the contract reverted the call: {message}"),
         }
     }
 }
 
 impl std::error::Error for ChainError {}
 
-/// What became of the nonce of an authorization.
+/// The state of an authorization's nonce.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NonceUse {
     Unused,
     /// Used by exactly this transfer, in this transaction.
     ByThisTransfer(String),
-    /// Used for something else, or cancelled.
+    /// Used by another transfer, or cancelled.
     Otherwise,
-    /// Used, but by what cannot be found any more.
+    /// Used, but the transaction was not found in the blocks searched.
     Untraceable,
 }
 
-/// How a transaction ended.
+/// A transaction's receipt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransactionReceipt {
     pub succeeded: bool,
-    /// The number of its block.
+    /// Block number.
     pub block: u64,
     pub logs: Vec<Log>,
 }
 
-/// What a mined transaction was called with, and the number of its block.
+/// The call data of a mined transaction, and its block number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MinedCall {
     pub input: Vec<u8>,
     pub block: u64,
 }
 
-/// An event of a contract.
+/// An event log of a contract.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Log {
     pub address: Address,
@@ -89,7 +89,7 @@ pub struct Log {
     pub transaction: String,
 }
 
-/// The tip of a chain.
+/// The latest block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     pub chain_id: u64,
@@ -100,19 +100,19 @@ pub struct Head {
     pub base_fee: u64,
 }
 
-/// What a new transaction of the relayer needs to know.
+/// Gas limit and prices for a new transaction of the relayer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fees {
     pub gas: u64,
     pub market: Market,
 }
 
-/// What gas costs, in wei each.
+/// Current gas prices, in wei per gas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Market {
-    /// Of the last block.
+    /// The latest block's.
     pub base_fee: u64,
-    /// What the node suggests to add, in order to be preferred.
+    /// The node's suggestion (`eth_maxPriorityFeePerGas`).
     pub priority_fee: u64,
 }
 
@@ -121,21 +121,21 @@ impl Chain {
         Chain { http, rpc_url: config.rpc_url.clone(), chain_id: config.chain_id, token: config.token.address }
     }
 
-    /// The token's balance of an account, in its atomic unit.
+    /// An account's token balance, in atomic units.
     pub async fn balance_of(&self, account: Address) -> Result<Word, ChainError> {
         let data = abi::call("balanceOf(address)", &[Argument::Word(account.word())]);
         word(&self.call(self.token, &data, None).await?)
     }
 
-    /// Whether the account has code, which makes it the judge of its own signatures.
+    /// Whether the account is a contract, which verifies its own signatures (EIP-1271).
     pub async fn has_code(&self, account: Address) -> Result<bool, ChainError> {
         let code = self.request("eth_getCode", json!([account.lower(), "latest"])).await?;
-        // An answer that is no code at all does not say that there is none.
+        // An unreadable answer must not count as "no code".
         let code = code.as_str().and_then(parse_hex0x).ok_or_else(|| malformed("eth_getCode"))?;
         Ok(!code.is_empty())
     }
 
-    /// Asks a contract wallet whether a signature is good (EIP-1271).
+    /// Asks a contract wallet whether a signature is valid (EIP-1271).
     pub async fn is_valid_signature(
         &self,
         wallet: Address,
@@ -151,12 +151,12 @@ impl Chain {
         }
     }
 
-    /// Whether the transfer would go through now, sent by `sender`: signature, window, nonce and balance in one call.
+    /// Simulates the transfer, sent by `sender`: checks signature, time window, nonce and balance in one call.
     pub async fn simulate_transfer(&self, authorization: &Authorization, sender: Address) -> Result<(), ChainError> {
         self.call(self.token, &transfer_call(authorization), Some(sender)).await.map(|_| ())
     }
 
-    /// Gas and fees for calling the token with this data now. A call that would revert is an error.
+    /// Gas limit and prices for calling the token with this data. A call that would revert is an error.
     pub async fn fees_for(&self, data: &[u8], sender: Address) -> Result<Fees, ChainError> {
         let call = json!({"from": sender.lower(), "to": self.token.lower(), "data": hex0x(data)});
         let answers = self
@@ -170,7 +170,7 @@ impl Chain {
         Ok(Fees { gas: quantity(&gas?)?, market: market(&block?, &priority?)? })
     }
 
-    /// What gas costs now.
+    /// Current gas prices.
     pub async fn market(&self) -> Result<Market, ChainError> {
         let asked = [("eth_getBlockByNumber", json!(["latest", false])), ("eth_maxPriorityFeePerGas", json!([]))];
         let answers = self.batch(&asked).await?;
@@ -178,14 +178,14 @@ impl Chain {
         market(&block?, &priority?)
     }
 
-    /// wei
+    /// Balance in the chain's own currency, in wei.
     pub async fn native_balance(&self, account: Address) -> Result<u128, ChainError> {
         let balance = self.request("eth_getBalance", json!([account.lower(), "latest"])).await?;
         let digits = balance.as_str().and_then(|text| text.strip_prefix("0x"));
         digits.and_then(|digits| u128::from_str_radix(digits, 16).ok()).ok_or_else(|| malformed("eth_getBalance"))
     }
 
-    /// The chain the node is of, and the number and time of its last block (unix seconds).
+    /// The node's chain id and latest block.
     pub async fn head(&self) -> Result<Head, ChainError> {
         let asked = [("eth_chainId", json!([])), ("eth_getBlockByNumber", json!(["latest", false]))];
         let answers = self.batch(&asked).await?;
@@ -203,15 +203,15 @@ impl Chain {
         quantity(&self.request("eth_blockNumber", json!([])).await?)
     }
 
-    /// Whether a transaction moved exactly this much of our token from one account to another.
+    /// Whether a transaction moved exactly this amount of our token from one account to another.
     pub fn moved(&self, receipt: &TransactionReceipt, from: Address, to: Address, value: &Word) -> bool {
         let moved = [abi::event(TRANSFER), from.word(), to.word()];
         receipt.succeeded
             && receipt.logs.iter().any(|log| log.address == self.token && log.topics == moved && log.data == value)
     }
 
-    /// The transaction by which the account, under this account nonce of its own, moved so much of our token to another,
-    /// in block `since` or later. `None` if its nonce did something else.
+    /// The transaction with this account nonce of `from` that moved `value` of our token to `to`, in block `since` or
+    /// later. `None` if that nonce was used for something else.
     pub async fn transfer_under(
         &self,
         nonce: u64,
@@ -234,7 +234,7 @@ impl Chain {
                 }
                 let sent = self.request("eth_getTransactionByHash", json!([log.transaction])).await?;
                 if sent.is_null() {
-                    // Another node's log. Passed over, a payout that arrived would be given back.
+                    // The log came from another node than this answer. Skipping it could return a payout that arrived.
                     return Err(malformed("eth_getTransactionByHash"));
                 }
                 let by = sent["from"].as_str().and_then(|from| from.parse::<Address>().ok());
@@ -247,19 +247,19 @@ impl Chain {
         Ok(None)
     }
 
-    /// How many transactions of the account are in blocks.
+    /// Number of mined transactions of the account: its next account nonce if none are pending.
     pub async fn transaction_count(&self, account: Address) -> Result<u64, ChainError> {
         let count = self.request("eth_getTransactionCount", json!([account.lower(), "latest"])).await?;
         quantity(&count)
     }
 
-    /// The account nonce after all that follow on each other, in blocks or in the node's pool.
+    /// The account nonce after all mined and pending transactions.
     pub async fn next_free_nonce(&self, account: Address) -> Result<u64, ChainError> {
         let count = self.request("eth_getTransactionCount", json!([account.lower(), "pending"])).await?;
         quantity(&count)
     }
 
-    /// Hands a signed transaction to the node. One the node already knows is no error.
+    /// Sends a signed transaction to the node. A transaction the node already has is not an error.
     pub async fn broadcast(&self, raw: &[u8]) -> Result<(), ChainError> {
         match self.request("eth_sendRawTransaction", json!([hex0x(raw)])).await {
             Err(ChainError::Rejected { message, .. }) if is_already_known(&message) => Ok(()),
@@ -268,33 +268,33 @@ impl Chain {
         }
     }
 
-    /// Whether the node knows the transaction, mined or waiting.
+    /// Whether the node knows the transaction, mined or pending.
     pub async fn knows_transaction(&self, hash: &str) -> Result<bool, ChainError> {
         Ok(!self.request("eth_getTransactionByHash", json!([hash])).await?.is_null())
     }
 
-    /// What a transaction that is in a block was called with.
+    /// The call data of a mined transaction.
     pub async fn mined(&self, hash: &str) -> Result<MinedCall, ChainError> {
         let sent = self.request("eth_getTransactionByHash", json!([hash])).await?;
-        // Nothing, or no block: another node than the one that knew of it.
+        // Null or without a block: this answer comes from another node than the one that reported it mined.
         let input =
             sent["input"].as_str().and_then(parse_hex0x).ok_or_else(|| malformed("eth_getTransactionByHash"))?;
         Ok(MinedCall { input, block: quantity(&sent["blockNumber"])? })
     }
 
-    /// When a block was made, by its own clock.
+    /// The timestamp of a block.
     pub async fn block_time(&self, number: u64) -> Result<Timestamp, ChainError> {
         let block = self.request("eth_getBlockByNumber", json!([format!("0x{number:x}"), false])).await?;
         let secs = i64::try_from(quantity(&block["timestamp"])?).map_err(|_| malformed("eth_getBlockByNumber"))?;
         Ok(Timestamp::from_secs(secs))
     }
 
-    /// `None` while the transaction is not in a block.
+    /// The receipt; `None` while the transaction is not mined.
     pub async fn receipt(&self, hash: &str) -> Result<Option<TransactionReceipt>, ChainError> {
         receipt(&self.request("eth_getTransactionReceipt", json!([hash])).await?)
     }
 
-    /// The same of several transactions, in few round trips.
+    /// The receipts of several transactions, in batches.
     pub async fn receipts(&self, hashes: &[String]) -> Result<Vec<Option<TransactionReceipt>>, ChainError> {
         let mut receipts = Vec::with_capacity(hashes.len());
         for hashes in hashes.chunks(BATCH) {
@@ -306,18 +306,17 @@ impl Chain {
         Ok(receipts)
     }
 
-    /// The last block that is not exchanged any more: what the node calls final, or what lies deep.
+    /// The last final block: as the node reports it, or `DEEP_BLOCKS` below the latest.
     pub async fn last_final_block(&self) -> Result<u64, ChainError> {
         match self.request("eth_getBlockByNumber", json!(["finalized", false])).await {
             Ok(block) if !block.is_null() => quantity(&block["number"]),
-            // It does not know the tag.
+            // The node does not support the tag.
             Ok(_) | Err(ChainError::Rejected { .. }) => Ok(self.block_number().await?.saturating_sub(DEEP_BLOCKS)),
             Err(error) => Err(error),
         }
     }
 
-    /// The first of these transactions that is in a block, and its receipt. Of those that share an account nonce it is
-    /// the only one.
+    /// The first of these transactions that is mined, with its receipt. If they share an account nonce, it is the only one.
     pub async fn first_receipt(&self, hashes: &[String]) -> Result<Option<(String, TransactionReceipt)>, ChainError> {
         for hash in hashes {
             if let Some(receipt) = self.receipt(hash).await? {
@@ -327,7 +326,7 @@ impl Chain {
         Ok(None)
     }
 
-    /// The payments a transaction carried: payer and nonce of every authorization of our token it used.
+    /// Payer and nonce of every authorization of our token that a transaction used.
     pub async fn authorizations_in(&self, hash: &str) -> Result<Vec<(Address, Word)>, ChainError> {
         let Some(receipt) = self.receipt(hash).await? else { return Ok(Vec::new()) };
         let used = abi::event(AUTHORIZATION_USED);
@@ -335,7 +334,7 @@ impl Chain {
         Ok(ours.filter_map(|log| Some((Address::from_word(log.topics.get(1)?)?, *log.topics.get(2)?))).collect())
     }
 
-    /// What became of an authorization's nonce, looking back over `ranges` times 5,000 blocks.
+    /// The state of an authorization's nonce. Searches back `ranges` times 5,000 blocks for the transaction.
     pub async fn nonce_use(&self, authorization: &Authorization, ranges: u64) -> Result<NonceUse, ChainError> {
         let arguments = [Argument::Word(authorization.from.word()), Argument::Word(authorization.nonce)];
         let state = self.call(self.token, &abi::call("authorizationState(address,bytes32)", &arguments), None).await?;
@@ -378,8 +377,8 @@ impl Chain {
         Ok(Some(if carried { NonceUse::ByThisTransfer(log.transaction.clone()) } else { NonceUse::Otherwise }))
     }
 
-    /// Whether a transaction moved exactly this payment: the nonce's event, and directly after it the transfer from
-    /// payer to payee of the signed value. A transaction may carry several payments, so nothing looser will do.
+    /// Whether a transaction made exactly this payment: the event of its nonce, directly followed by the transfer of the
+    /// signed amount from payer to payee. The check is this strict because a transaction may carry several payments.
     pub fn carries(&self, receipt: &TransactionReceipt, authorization: &Authorization) -> bool {
         let used = [abi::event(AUTHORIZATION_USED), authorization.from.word(), authorization.nonce];
         let moved = [abi::event(TRANSFER), authorization.from.word(), authorization.to.word()];
@@ -397,9 +396,9 @@ impl Chain {
         self.token
     }
 
-    /// Asks a contract, as `from` or nobody.
+    /// Calls a contract without a transaction (`eth_call`), as `from` if given.
     pub async fn call(&self, to: Address, data: &[u8], from: Option<Address>) -> Result<Vec<u8>, ChainError> {
-        // The gas cap is what stops a hostile wallet contract from burning the node's patience.
+        // The gas limit keeps a hostile wallet contract from using up the node's time.
         let mut call = json!({"to": to.lower(), "data": hex0x(data), "gas": format!("0x{CALL_GAS:x}")});
         if let Some(from) = from {
             call["from"] = json!(from.lower());
@@ -408,19 +407,19 @@ impl Chain {
         answer.as_str().and_then(parse_hex0x).ok_or_else(|| malformed("eth_call"))
     }
 
-    /// Any question to the node.
+    /// Sends any JSON-RPC request.
     pub async fn request(&self, method: &str, params: Value) -> Result<Value, ChainError> {
         self.batch(&[(method, params)]).await?.pop().unwrap_or_else(|| Err(short_batch()))
     }
 
-    /// Several questions in one round trip, answered in order.
+    /// Sends several requests in one round trip. The results are in the same order.
     async fn batch(&self, requests: &[(&str, Value)]) -> Result<Vec<Result<Value, ChainError>>, ChainError> {
         let body: Vec<Value> = requests
             .iter()
             .enumerate()
             .map(|(id, (method, params))| json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
             .collect();
-        // A single question goes alone: not every endpoint takes batches of one.
+        // A single request is sent without an array: not every endpoint accepts a batch of one.
         let body = if body.len() == 1 { body.into_iter().next().unwrap_or_default() } else { Value::Array(body) };
         let (_, answer) = self
             .http
@@ -443,8 +442,8 @@ const TRANSFER: &str = "Transfer(address,address,uint256)";
 const AUTHORIZATION_USED: &str = "AuthorizationUsed(address,bytes32)";
 const AUTHORIZATION_CANCELED: &str = "AuthorizationCanceled(address,bytes32)";
 
-/// `transferWithAuthorization`, in the overload that fits the signature: v, r, s for a key's 65 bytes, which every
-/// EIP-3009 token has, and bytes for a contract wallet's.
+/// Call data of `transferWithAuthorization`, in the overload that fits the signature: v, r, s for the 65 bytes of a key
+/// (every EIP-3009 token has it), `bytes` for a contract wallet.
 pub fn transfer_call(authorization: &Authorization) -> Vec<u8> {
     use evm::signature::RecoverableSignature;
     let head = [
@@ -480,7 +479,7 @@ fn outcome(answer: Value) -> Result<Value, ChainError> {
     }
 }
 
-/// A JSON-RPC error, as one of ours.
+/// Classifies a JSON-RPC error.
 fn refusal(error: &Value) -> ChainError {
     let message = error["message"].as_str().unwrap_or_default().to_owned();
     let code = error["code"].as_i64().unwrap_or_default();
@@ -490,14 +489,14 @@ fn refusal(error: &Value) -> ChainError {
     }
 }
 
-/// How nodes say that the call was run and reverted.
+/// Messages of nodes for a call that was executed and reverted.
 const REVERTED: [&str; 4] = [
     "execution reverted",                   // geth, erigon, reth, anvil, besu, most providers
     "vm execution error",                   // nethermind and openethereum, which have the rest in the data
     "vm exception while processing",        // hardhat, ganache
     "execution failed due to an exception", // openethereum's estimate
 ];
-/// How they say that it was run and broke off.
+/// Messages of nodes for a call that was executed and aborted.
 const HALTED: [&str; 7] = [
     "invalid opcode",
     "invalid jump",
@@ -508,20 +507,20 @@ const HALTED: [&str; 7] = [
     "evm error",
 ];
 
-/// Whether a node's error says that the call was run and fails. Codes say little: 3 is always a revert, but -32015 is one of
-/// nethermind's and also a proxy's time-out, and -32000 is everything.
+/// Whether an error means that the call was executed and failed. Codes are not enough: 3 is always a revert, but -32015 is
+/// used by nethermind for reverts and by proxies for time-outs, and -32000 is used for anything.
 fn is_revert(code: i64, message: &str, data: &str) -> bool {
     let message = message.to_ascii_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
     if code == 3 || message.starts_with("revert") || says(&REVERTED[..1]) {
         return true;
     }
-    // Our own wallet has too little for the gas.
+    // Our own wallet lacks the money for gas.
     if says(&["insufficient funds"]) || data.to_ascii_lowercase().contains("insufficient funds") {
         return false;
     }
-    // Out of gas, by the sender's money or the node's own cap, says nothing of the contract unless the call had all the gas
-    // that we ever give one.
+    // "Out of gas" can come from the sender's money or the node's own cap. It is the contract's fault only if the call had
+    // the full gas limit.
     if says(&["out of gas", "gas required exceeds"]) {
         let digits = message.rsplit(|letter: char| !letter.is_ascii_digit()).find(|digits| !digits.is_empty());
         return digits.and_then(|digits| digits.parse().ok()).is_none_or(|allowed: u64| allowed >= CALL_GAS);
@@ -534,7 +533,7 @@ fn is_already_known(message: &str) -> bool {
     message.contains("already known") || message.contains("already imported") || message.contains("alreadyknown")
 }
 
-/// Whether a node's refusal of a transaction says that its account nonce is spent.
+/// Whether a node's error says that the account nonce is used.
 pub fn is_nonce_spent(message: &str) -> bool {
     let message = message.to_ascii_lowercase();
     ["nonce too low", "nonce is too low", "oldnonce"].iter().any(|words| message.contains(words))
@@ -545,14 +544,14 @@ fn malformed(method: &str) -> ChainError {
 }
 
 fn short_batch() -> ChainError {
-    ChainError::Unavailable("the node left questions unanswered".to_owned())
+    ChainError::Unavailable("the node did not answer every request".to_owned())
 }
 
 fn word(bytes: &[u8]) -> Result<Word, ChainError> {
     abi::word_at(bytes, 0).ok_or_else(|| malformed("eth_call"))
 }
 
-/// A quantity such as `0x1b4`. Blocks, gas and fees all fit 64 bits with room to spare.
+/// A hex quantity such as `0x1b4`. Blocks, gas and fees fit in 64 bits.
 fn quantity(value: &Value) -> Result<u64, ChainError> {
     let digits = value.as_str().and_then(|text| text.strip_prefix("0x"));
     digits.and_then(|digits| u64::from_str_radix(digits, 16).ok()).ok_or_else(|| malformed("a quantity"))
@@ -613,7 +612,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_transfer_next_to_the_nonce_counts() {
+    fn only_the_transfer_directly_after_the_nonce_counts() {
         let payment = authorization(Vec::new());
         let used = |nonce: Word, index| {
             log(index, vec![abi::event(AUTHORIZATION_USED), payment.from.word(), nonce], Vec::new())
@@ -635,9 +634,9 @@ mod tests {
         assert!(!carries(true, vec![used(payment.nonce, 3), moved(2_000, 5)]), "not adjacent");
     }
 
-    /// Errors as nodes and providers send them. Only what says that the call was run is a refusal of the contract.
+    /// Real errors of nodes and providers. Only those that say the call was executed count as reverts.
     #[test]
-    fn only_a_revert_is_a_refusal() {
+    fn only_executed_calls_count_as_reverted() {
         let error_string = "0x08c379a00000000000000000000000000000000000000000000000000000000000000020";
         let reverts = [
             (

@@ -1,9 +1,8 @@
-//! DNS: the few questions that tools ask of a domain.
+//! DNS lookups for tools: MX, TXT and address records.
 //!
-//! The system's own lookup knows addresses only; who takes a domain's mail and what its TXT records say is asked here. What
-//! comes back was written by whoever owns the domain, so every answer is cut to a few entries, names are taken in lower
-//! case, and text is cut too. The addresses are as the zone has them: whether one may be connected to is for the guard
-//! ([`crate::net::FetchPolicy`]).
+//! The system's resolver only finds addresses, so the other records are asked for here. A domain's owner controls the
+//! answers: they are cut to a few entries, names are in lower case, and texts are cut too. Addresses are returned as they
+//! are; whether one may be connected to is for the guard ([`crate::net::FetchPolicy`]).
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -18,53 +17,53 @@ use hickory_resolver::{Resolver, TokioResolver};
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
-/// Longest wait for one datagram's answer; it is asked twice.
+/// Timeout for one query.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// Answers that are remembered by a process, none longer than this, whatever the zone says.
+/// Cached answers per process, and the longest cache TTL, whatever the zone says.
 const REMEMBERED: u64 = 256;
 const LONGEST_TTL: Duration = Duration::from_secs(15 * 60);
-/// Most entries of one answer that are looked at: mail hosts, addresses, texts.
+/// Most entries of an answer: mail hosts, addresses, texts.
 const MAX_HOSTS: usize = 10;
 const MAX_ADDRESSES: usize = 8;
 const MAX_TEXTS: usize = 50;
-/// Longest text taken of one TXT record, in bytes.
+/// Longest text of one TXT record, in bytes.
 const MAX_TEXT: usize = 4096;
 
-/// A resolver. Nothing of it is made, read or opened before the first question.
+/// A resolver, created at the first query.
 pub struct Dns {
     server: Option<SocketAddr>,
     resolver: OnceCell<TokioResolver>,
 }
 
-/// A host that takes mail, and how willingly: lower comes first.
+/// A mail host (MX). Lower preferences are tried first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MailHost {
     pub preference: u16,
-    /// In lower case, without the last dot.
+    /// In lower case, without the trailing dot.
     pub host: String,
 }
 
-/// What a domain's MX records say.
+/// A domain's MX records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MailHosts {
-    /// The most willing first.
+    /// Lowest preference first.
     Listed(Vec<MailHost>),
-    /// "Null MX" (RFC 7505): the domain says that it takes no mail.
+    /// "Null MX" (RFC 7505): the domain accepts no mail.
     Refused,
 }
 
-/// Why there is no answer.
+/// Why there is no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DnsError {
-    /// This cannot be a name in the DNS; nobody was asked.
+    /// Not a valid DNS name; no query was sent.
     NotAName,
     /// The name does not exist (NXDOMAIN).
     NoSuchName,
     /// The name exists, but has no record of this kind.
     NoSuchRecord,
-    /// Whoever was asked could not tell: SERVFAIL, REFUSED, an answer that cannot be read.
+    /// The name server failed: SERVFAIL, REFUSED, or an unreadable answer.
     ServerFailure(String),
-    /// Nobody answered in time.
+    /// No answer in time.
     Timeout,
 }
 
@@ -83,20 +82,20 @@ impl fmt::Display for DnsError {
 impl std::error::Error for DnsError {}
 
 impl DnsError {
-    /// Whether this is what the zone says, and not that it could not be asked.
+    /// Whether this is a fact about the name, not a failure to ask.
     pub fn is_answer(&self) -> bool {
         matches!(self, DnsError::NotAName | DnsError::NoSuchName | DnsError::NoSuchRecord)
     }
 }
 
 impl Dns {
-    /// Asks `server`, or whom the system's configuration names.
+    /// Asks `server`, or the system's configured name servers.
     pub fn new(server: Option<SocketAddr>) -> Dns {
         Dns { server, resolver: OnceCell::new() }
     }
 
-    /// Who takes the domain's mail. No MX record at all is [`DnsError::NoSuchRecord`]: then its addresses take it (RFC 5321
-    /// §5.1).
+    /// The domain's mail hosts. Without MX records the result is [`DnsError::NoSuchRecord`]; then mail goes to the domain's
+    /// own addresses (RFC 5321 §5.1).
     pub async fn mail_hosts(&self, domain: &str, deadline: Instant) -> Result<MailHosts, DnsError> {
         let answers = self.ask(domain, RecordType::MX, deadline).await?;
         let listed = answers.into_iter().filter_map(|data| match data {
@@ -107,7 +106,7 @@ impl Dns {
         if hosts.is_empty() {
             return Err(DnsError::NoSuchRecord);
         }
-        // The root beside other hosts is a mistake of the zone (RFC 7505 §3), and no host.
+        // A null MX beside other hosts is an error in the zone (RFC 7505 §3); ignore it.
         hosts.retain(|host| !host.host.is_empty());
         if hosts.is_empty() {
             return Ok(MailHosts::Refused);
@@ -132,14 +131,14 @@ impl Dns {
         addresses.truncate(MAX_ADDRESSES);
         match (addresses.is_empty(), v4, v6) {
             (false, _, _) => Ok(addresses),
-            // That one kind could not be asked for says more than that there is none of the other.
+            // If one of the two lookups failed, report that: "no record" would not be certain.
             (true, Err(error), _) | (true, _, Err(error)) if !error.is_answer() => Err(error),
             (true, Err(error), _) => Err(error),
             (true, Ok(_), _) => Err(DnsError::NoSuchRecord),
         }
     }
 
-    /// The name's TXT records, each with its pieces joined.
+    /// The name's TXT records, each with its strings joined.
     pub async fn texts(&self, name: &str, deadline: Instant) -> Result<Vec<String>, DnsError> {
         let answers = self.ask(name, RecordType::TXT, deadline).await?;
         let texts = answers.iter().filter_map(|data| match data {
@@ -155,7 +154,7 @@ impl Dns {
     }
 
     async fn ask(&self, name: &str, kind: RecordType, deadline: Instant) -> Result<Vec<RData>, DnsError> {
-        // With its last dot, so that no local search domain is put behind it.
+        // With a trailing dot, so that no local search domain is appended.
         let name = name.trim_end_matches('.');
         if name.is_empty() {
             return Err(DnsError::NotAName);
@@ -189,7 +188,7 @@ impl Dns {
         options.cache_size = REMEMBERED;
         options.positive_max_ttl = Some(LONGEST_TTL);
         options.negative_max_ttl = Some(LONGEST_TTL);
-        // What this machine calls itself is no fact about a domain.
+        // The hosts file of this machine is no fact about a domain.
         options.use_hosts_file = ResolveHosts::Never;
         builder.build().map_err(|error| explain(&error))
     }
@@ -228,7 +227,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn tells_apart_what_a_zone_says_and_that_it_could_not_be_asked() {
+    async fn facts_of_a_zone_are_told_apart_from_failures() {
         let zone = Zone::new()
             .mx("listed.org", 20, "Second.listed.org")
             .mx("listed.org", 10, "first.listed.org")

@@ -1,5 +1,6 @@
-//! Adapters to what lies outside: the chain, the card processor, the language model, and the client that asks everybody
-//! else. (Facilitator and relayer live with the payments they settle.)
+//! Adapters to outside systems: the chain ([`chain`]), DNS ([`dns`]), the language model ([`model`]), a browser
+//! ([`browser`]), signatures of webhooks ([`signature`]), and the HTTP client for all other providers ([`outbound`]).
+//! Facilitator and relayer are in the ledger, beside the payments they settle.
 
 pub mod browser;
 pub mod chain;

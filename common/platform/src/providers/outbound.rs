@@ -1,17 +1,17 @@
-//! The client for providers that the operator configured: search engines, registries, data vendors.
+//! The HTTP client for providers that the operator configured: search engines, registries, data vendors.
 //!
-//! What always holds of it:
+//! It always keeps these rules:
 //!
-//! - Each host is asked no faster than its caller says ([`Ask::per_second`]), by all calls of this process together; who
-//!   would have to wait for longer than its deadline is told at once.
-//! - What failed is tried again only where that can do no harm ([`Ask::repeatable`]), at most three times, after the pause
-//!   the provider names, and never beyond the deadline.
-//! - A host that failed five times in a row is left alone for half a minute; then one call tries it.
-//! - An answer is read to 8 MB and no further. Keys show in no error and no log.
-//! - Callers are told who it was and a plain word ([`OutboundError`]'s text); what went wrong underneath is for the log.
+//! - All calls of this process to one host together stay below the rate of [`Ask::per_second`]. A call that would have to
+//!   wait beyond its deadline fails at once.
+//! - A failed request is retried only where that is harmless ([`Ask::repeatable`]): at most three attempts, after the pause
+//!   the provider asks for, and never beyond the deadline.
+//! - After five failures in a row, a host is not called for half a minute. Then one call tries it.
+//! - At most 8 MB of a response are read. Keys appear in no error and no log.
+//! - Callers get the provider's name and a short reason ([`OutboundError`]'s text). The cause is only logged.
 //!
-//! Limits are per process: deployed, as many processes run as the function's concurrency allows. Only what an operator set for
-//! a day (`PROVIDER_CALLS_PER_DAY`) holds over all of them: what a provider charges may be more than the tool's price.
+//! The limits are per process, and there are as many processes as the function's concurrency allows. Only
+//! `PROVIDER_CALLS_PER_DAY` holds for all of them together: a provider may charge more than the tool's price.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -31,17 +31,17 @@ use crate::net::{PlainAnswer, PlainError, PlainHttp};
 use crate::store::aws::SignedHttp;
 use crate::store::{Db, StoreError, daily};
 
-/// How often one question is put.
+/// Most attempts of one request.
 const ATTEMPTS: u32 = 3;
-/// First pause before asking again, doubled each time, where the provider names none.
+/// First pause before a retry, doubled each time, if the provider asks for none.
 const PAUSE: Duration = Duration::from_millis(250);
-/// So many failures in a row, and a host is left alone for so long.
+/// After this many failures in a row, a host is not called for this long.
 const FAILURES: u32 = 5;
 const REST: Duration = Duration::from_secs(30);
-/// Requests that may go out at once after a quiet second, as a share of a second's.
+/// After a quiet time, the requests of this many seconds may go out at once.
 const BURST_SECS: f64 = 1.0;
 
-/// Asks providers.
+/// Sends requests to providers.
 pub struct Outbound {
     http: PlainHttp,
     signed: SignedHttp,
@@ -49,79 +49,78 @@ pub struct Outbound {
     user_agent: String,
     hosts: Mutex<HashMap<String, Host>>,
     keys: OnceCell<HashMap<String, Redacted>>,
-    /// Where the calls of a day are counted.
+    /// Counts the calls of a day.
     counters: Option<(Db, Clock)>,
 }
 
-/// One question to a provider.
+/// A request to a provider.
 #[derive(Clone, Debug)]
 pub struct Ask {
     pub method: http::Method,
-    /// Path and query, behind the provider's origin.
+    /// Path and query, appended to the provider's origin.
     pub path: String,
     pub headers: Vec<(&'static str, Redacted)>,
-    /// With its content type.
+    /// Content type and body.
     pub body: Option<(&'static str, Vec<u8>)>,
-    /// Whether asking twice does what asking once does: false for whatever sends, orders or costs per call.
+    /// Whether a second identical request is harmless: false for anything that sends, orders or costs per call.
     pub repeatable: bool,
-    /// How often its host may be asked in a second.
+    /// Most requests per second to its host.
     pub per_second: f64,
 }
 
 impl Ask {
-    /// A question that changes nothing.
+    /// A request that changes nothing.
     pub fn get(path: impl Into<String>) -> Ask {
         let (path, headers) = (path.into(), Vec::new());
         Ask { method: http::Method::GET, path, headers, body: None, repeatable: true, per_second: 5.0 }
     }
 
-    /// A question that is put as JSON and changes nothing.
+    /// A POST with a JSON body that changes nothing.
     pub fn post(path: impl Into<String>, body: &Value) -> Ask {
         let body = Some(("application/json", body.to_string().into_bytes()));
         Ask { method: http::Method::POST, body, ..Ask::get(path) }
     }
 
-    /// With a header that does not show in errors.
+    /// Adds a header. Its value appears in no error.
     pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Ask {
         self.headers.push((name, Redacted::new(value)));
         self
     }
 }
 
-/// Why a provider gave no answer that is of use.
+/// Why there is no usable response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OutboundError {
-    /// No key, or an address that cannot be one.
+    /// No key, or an invalid address or header.
     NotConfigured(String),
-    /// It was never asked, or never heard: too busy for the deadline, resting after failures, not reached.
+    /// No request was sent: paused after failures, or no connection.
     NotAsked(String),
-    /// It may have heard the question, and what it made of it is not known.
+    /// The request may have arrived; its effect is not known.
     Unknown(String),
-    /// It answered 429.
+    /// It answered 429, or our own rate limit or daily limit is reached.
     TooMany,
     /// It answered 401 or 403.
     Unauthorized(u16),
-    /// It answered something else than was asked for.
+    /// It answered with another unexpected status.
     Refused(u16),
-    /// Its answer cannot be read.
+    /// Its response cannot be parsed.
     Unreadable(String),
-    /// It answered, by a status of success, that it could not do what it was asked.
+    /// It answered with a success status, but reported a failure.
     Failed(String),
 }
 
-/// What a caller is told, behind the provider's name. Hosts, causes and settings are not among it: [`OutboundError::detail`]
-/// has them.
+/// The text for callers, to follow the provider's name. Hosts, causes and settings are only in [`OutboundError::detail`].
 impl fmt::Display for OutboundError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             OutboundError::NotConfigured(_) => f.write_str("is not configured here"),
             OutboundError::NotAsked(_) => f.write_str("could not be reached"),
             OutboundError::Unknown(_) => f.write_str("did not answer"),
-            OutboundError::TooMany => f.write_str("is asked too often"),
+            OutboundError::TooMany => f.write_str("is busy; try again later"),
             OutboundError::Unauthorized(status) => write!(f, "refused this deployment (HTTP {status})"),
             OutboundError::Refused(status) => write!(f, "answered HTTP {status}"),
-            OutboundError::Unreadable(_) => f.write_str("answered something unreadable"),
-            OutboundError::Failed(_) => f.write_str("answered that it could not do it"),
+            OutboundError::Unreadable(_) => f.write_str("sent an unreadable answer"),
+            OutboundError::Failed(_) => f.write_str("reported that it failed"),
         }
     }
 }
@@ -129,7 +128,7 @@ impl fmt::Display for OutboundError {
 impl std::error::Error for OutboundError {}
 
 impl OutboundError {
-    /// The whole of it, for the log.
+    /// The text with its cause, for the log.
     pub fn detail(&self) -> String {
         match self {
             OutboundError::NotConfigured(why)
@@ -141,9 +140,9 @@ impl OutboundError {
         }
     }
 
-    /// The job's error. `provider` is told, its answer is not.
+    /// The job's error. It names the provider but not its answer.
     pub fn of(&self, provider: &str) -> ToolError {
-        // The others were logged where they happened, by `Outbound::send`.
+        // The other errors were logged by `Outbound::send`.
         if matches!(self, OutboundError::NotConfigured(_) | OutboundError::Unreadable(_) | OutboundError::Failed(_)) {
             log::failure(&format!("{provider} failed"), &self.detail());
         }
@@ -163,9 +162,9 @@ impl OutboundError {
     }
 }
 
-/// What is remembered of a host.
+/// The state of a host.
 struct Host {
-    /// When the next request of a steady stream would go out.
+    /// When the next request would be due at the permitted rate.
     next: Instant,
     failures: u32,
     rests_until: Option<Instant>,
@@ -184,12 +183,12 @@ impl Outbound {
         }
     }
 
-    /// The same, which asks a provider no more often a day than the operator lets it.
+    /// Enables the daily limits (`PROVIDER_CALLS_PER_DAY`).
     pub fn counted(self, db: Db, clock: Clock) -> Outbound {
         Outbound { counters: Some((db, clock)), ..self }
     }
 
-    /// Counts a call of a provider that has a number a day.
+    /// Counts a call of a provider that has a daily limit.
     async fn count(&self, provider: &str) -> Result<(), OutboundError> {
         let (Some(most), Some((db, clock))) = (self.config.calls_a_day.get(provider), &self.counters) else {
             return Ok(());
@@ -198,7 +197,7 @@ impl Outbound {
             Ok(true) => Ok(()),
             Ok(false) => {
                 log::failure(
-                    &format!("{provider} is not asked any more today"),
+                    &format!("{provider} has reached its daily limit"),
                     &format_args!("{most} calls were made"),
                 );
                 Err(OutboundError::TooMany)
@@ -210,7 +209,7 @@ impl Outbound {
         }
     }
 
-    /// The provider's key: from `PROVIDER_KEYS`, or from the secret behind `PROVIDER_KEYS_SECRET_ARN`, which is read once.
+    /// The provider's key: from `PROVIDER_KEYS`, or from the secret `PROVIDER_KEYS_SECRET_ARN`, which is read once.
     pub async fn key(&self, provider: &str) -> Result<Option<Redacted>, StoreError> {
         let keys = self
             .keys
@@ -218,14 +217,14 @@ impl Outbound {
                 let Some(arn) = &self.config.keys_secret_arn else { return Ok::<_, StoreError>(HashMap::new()) };
                 let text = self.signed.secret(arn).await?;
                 let keys: HashMap<String, String> = serde_json::from_str(&text)
-                    .map_err(|_| StoreError::new("the secret of PROVIDER_KEYS_SECRET_ARN is no object of texts"))?;
+                    .map_err(|_| StoreError::new("the secret PROVIDER_KEYS_SECRET_ARN is not an object of strings"))?;
                 Ok(keys.into_iter().map(|(name, key)| (name, Redacted::new(key))).collect())
             })
             .await?;
         Ok(self.config.keys.get(provider).or_else(|| keys.get(provider)).cloned())
     }
 
-    /// The provider's key, where it cannot be asked without one.
+    /// The provider's key; an error if there is none.
     pub async fn needed_key(&self, provider: &str) -> Result<Redacted, OutboundError> {
         let key = self.key(provider).await.map_err(|error| {
             log::failure("the providers' keys could not be read", &error);
@@ -234,7 +233,7 @@ impl Outbound {
         key.ok_or_else(|| OutboundError::NotConfigured(format!("PROVIDER_KEYS has no {provider}")))
     }
 
-    /// Asks, until `deadline`, and returns an answer of 200 to 299; of other statuses, those that `expected` names.
+    /// Sends a request, with retries, until `deadline`. Returns responses with status 200 to 299 or one of `expected`.
     pub async fn send(
         &self,
         provider: &str,
@@ -260,11 +259,11 @@ impl Outbound {
                 Err(_) => (OutboundError::Unknown("no answer in time".to_owned()), None),
             };
             let theirs = matches!(&error, OutboundError::Refused(400..=499) | OutboundError::Unauthorized(_));
-            // An answer, even a refusal, is a sign of life.
+            // A refusal also shows that the host works.
             self.note(origin, theirs || error == OutboundError::TooMany);
             let again = match &error {
                 OutboundError::NotAsked(_) => true,
-                // A refusal for being too many was not acted on, whatever was asked.
+                // A request refused with 429 was not processed, so a retry is harmless.
                 OutboundError::TooMany => true,
                 OutboundError::Unknown(_) | OutboundError::Refused(500..) => ask.repeatable,
                 _ => false,
@@ -279,7 +278,7 @@ impl Outbound {
         }
     }
 
-    /// The same, and reads the answer as JSON.
+    /// Like [`Outbound::send`], and parses the response as JSON.
     pub async fn json(
         &self,
         provider: &str,
@@ -299,10 +298,10 @@ impl Outbound {
             .header("user-agent", &self.user_agent)
             .header("accept", "application/json");
         for (name, value) in &ask.headers {
-            let not_a_header = |_| OutboundError::NotConfigured(format!("the value of {name} is no header"));
+            let not_a_header = |_| OutboundError::NotConfigured(format!("the value of {name} is not a valid header"));
             let mut value = http::HeaderValue::try_from(value.expose()).map_err(not_a_header)?;
             value.set_sensitive(true);
-            // What is said here stands in place of what is said by default.
+            // Replaces a default header of the same name.
             request.headers_mut().into_iter().for_each(|headers| drop(headers.insert(*name, value.clone())));
         }
         let body = match &ask.body {
@@ -312,25 +311,23 @@ impl Outbound {
             }
             None => Vec::new(),
         };
-        request.body(body).map_err(|_| OutboundError::NotConfigured("its address cannot be one".to_owned()))
+        request.body(body).map_err(|_| OutboundError::NotConfigured("its address is not a valid URL".to_owned()))
     }
 
-    /// Waits for this request's turn at the host, if it comes before the deadline.
+    /// Waits until the rate limit permits this request, if that is before the deadline.
     async fn take_turn(&self, origin: &str, per_second: f64, deadline: Instant) -> Result<(), OutboundError> {
         let now = Instant::now();
         let turn = {
             let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
             let step = Duration::from_secs_f64(1.0 / per_second.max(0.01));
-            // Who was quiet for as long as one request takes may ask at once, however seldom that is.
+            // After a pause as long as one request's interval, the next one goes out at once, even for very low rates.
             let quiet = Duration::from_secs_f64(BURST_SECS).max(step);
             let host = hosts.entry(origin.to_owned()).or_insert_with(|| Host::new(now, quiet));
             if let Some(until) = host.rests_until {
                 if now < until {
-                    return Err(OutboundError::NotAsked(
-                        "it failed several times and is left alone for now".to_owned(),
-                    ));
+                    return Err(OutboundError::NotAsked("it failed repeatedly and is paused for a while".to_owned()));
                 }
-                // This one tries; until it is known how that went, nobody else does.
+                // This call tries the host. Until its outcome is known, others keep away.
                 host.rests_until = Some(now + REST);
             }
             let earliest = now.checked_sub(quiet).unwrap_or(now);
@@ -361,7 +358,7 @@ impl Outbound {
 
 #[cfg(any(test, feature = "test-support"))]
 impl Outbound {
-    /// A client of these environment variables, for tests of adapters beside them.
+    /// A client with these environment variables, for tests of adapters.
     pub fn of(variables: &[(&str, &str)]) -> Outbound {
         let given =
             |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
@@ -373,7 +370,7 @@ impl Outbound {
     }
 }
 
-/// What an answer says, as JSON.
+/// Parses a response as JSON.
 pub fn read_json(answer: &PlainAnswer) -> Result<Value, OutboundError> {
     let (status, size) = (answer.status, answer.body.len());
     let unreadable = |_| OutboundError::Unreadable(format!("status {status} with {size} bytes, not JSON"));
@@ -406,7 +403,7 @@ mod tests {
 
     use super::*;
 
-    /// What a server answers, one after the other: a status, a `Retry-After`, and how long it takes.
+    /// The responses of a server, in order: status, `Retry-After` and delay.
     type Script = Arc<Mutex<(VecDeque<(u16, Option<&'static str>, Duration)>, Vec<HeaderMap>)>>;
 
     async fn answer(State(script): State<Script>, headers: HeaderMap) -> Response {
@@ -448,13 +445,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_can_be_asked_again_is_and_nothing_else() {
+    async fn only_harmless_requests_are_retried() {
         let get = Ask::get("/a?b=c");
         let order = Ask { repeatable: false, ..Ask::post("/order", &serde_json::json!({"n": 1})) };
         for (answers, ask_for, outcome, times) in [
             (vec![(503, None, 0), (200, None, 0)], &get, Ok(200), 2),
             (vec![(503, None, 0), (200, None, 0)], &order, Err(OutboundError::Refused(503)), 1),
-            // Refused for being too many: it was not acted on.
+            // 429 means that the request was not processed.
             (vec![(429, None, 0), (200, None, 0)], &order, Ok(200), 2),
             (vec![(429, Some("60"), 0)], &get, Err(OutboundError::TooMany), 1),
             (vec![(500, None, 0); 3], &get, Err(OutboundError::Refused(500)), 3),
@@ -470,7 +467,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_host_that_keeps_failing_is_left_alone() {
+    async fn a_host_that_keeps_failing_is_paused() {
         let (outbound, script) = peer(&[(500, None, 0); 12]).await;
         let once = Ask { repeatable: false, ..Ask::get("/") };
         for _ in 0..FAILURES {
@@ -481,10 +478,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_host_is_asked_no_faster_than_it_may_be() {
+    async fn requests_to_a_host_stay_below_its_rate() {
         let (outbound, script) = peer(&[]).await;
         let slow = Ask { per_second: 2.0, ..Ask::get("/") };
-        // Two at once after a quiet second, then one each half second; whoever would wait beyond its deadline is told.
+        // Two go out at once after a quiet second, then one every half second. A call that would wait beyond its deadline
+        // fails.
         let begun = Instant::now();
         let asked = futures_util::future::join_all((0..6).map(|_| ask(&outbound, &slow, 1_200))).await;
         let answered = asked.iter().filter(|answer| answer.is_ok()).count();
@@ -494,7 +492,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn keys_go_to_their_provider_and_nowhere_else() {
+    async fn keys_are_sent_only_to_their_provider() {
         let (outbound, script) = peer(&[(500, None, 0)]).await;
         let key = outbound.needed_key("peer").await.unwrap();
         let with_key = Ask { repeatable: false, ..Ask::get("/").header("x-api-key", key.expose()) };
@@ -510,8 +508,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn callers_are_told_a_plain_word_and_the_log_the_rest() {
-        // Nobody listens there: what the connector says of it is not for callers.
+    async fn callers_get_a_short_reason_and_only_the_log_gets_the_cause() {
+        // Nobody listens there; the connector's own error is not for callers.
         let gone = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
         let outbound = Outbound::of(&[("PROVIDER_URLS", &format!("{{\"peer\": \"http://{gone}\"}}"))]);
         let once = Ask { repeatable: false, ..Ask::get("/") };
@@ -523,11 +521,11 @@ mod tests {
             (OutboundError::NotConfigured(why()), "peer is not configured here"),
             (OutboundError::NotAsked(why()), "peer could not be reached"),
             (OutboundError::Unknown(why()), "peer did not answer"),
-            (OutboundError::TooMany, "peer is asked too often"),
+            (OutboundError::TooMany, "peer is busy; try again later"),
             (OutboundError::Unauthorized(403), "peer refused this deployment (HTTP 403)"),
             (OutboundError::Refused(502), "peer answered HTTP 502"),
-            (OutboundError::Unreadable(why()), "peer answered something unreadable"),
-            (OutboundError::Failed(why()), "peer answered that it could not do it"),
+            (OutboundError::Unreadable(why()), "peer sent an unreadable answer"),
+            (OutboundError::Failed(why()), "peer reported that it failed"),
         ] {
             assert_eq!(error.of("peer").message, told);
         }

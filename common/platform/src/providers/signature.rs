@@ -1,13 +1,13 @@
-//! Signatures of webhooks as Stripe makes them, for whatever product: `Stripe-Signature: t=…,v1=…`, HMAC-SHA256 over
-//! `t.body`.
+//! Verifies webhook signatures in Stripe's format: `Stripe-Signature: t=…,v1=…`, HMAC-SHA256 over `t.body`. Other vendors
+//! use it too.
 
 use base::clock::Timestamp;
 use ring::hmac;
 
-/// A webhook's clock may differ from ours by this much.
+/// Largest age of a signature, and how far the sender's clock may be ahead of ours.
 const TOLERANCE_SECS: i64 = 300;
 
-/// Whether a webhook's body was signed with this key, just now.
+/// Whether the body was signed with this key, within the last few minutes.
 pub fn is_signed(key: &hmac::Key, header: &str, body: &[u8], now: Timestamp) -> bool {
     let part = |name: &'static str| header.split(',').filter_map(move |part| part.trim().strip_prefix(name));
     let Some(time) = part("t=").next() else { return false };
@@ -16,6 +16,6 @@ pub fn is_signed(key: &hmac::Key, header: &str, body: &[u8], now: Timestamp) -> 
         return false;
     }
     let message = [time.as_bytes(), b".", body].concat();
-    // `verify` compares in constant time. While a secret is rolled there are several signatures.
+    // `verify` compares in constant time. While a secret is being rotated, there are several signatures.
     part("v1=").any(|signature| const_hex::decode(signature).is_ok_and(|tag| hmac::verify(key, &message, &tag).is_ok()))
 }

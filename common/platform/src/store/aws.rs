@@ -1,9 +1,9 @@
-//! Connections to AWS: SDK clients for DynamoDB and SQS, and signed requests for the services we ask only one or two
-//! things of.
+//! Connections to AWS: SDK clients for DynamoDB and SQS, and hand-signed requests for services that need only one or two
+//! operations.
 //!
 //! The SDK is set up by hand instead of through `aws-config`: credentials come from the environment (where Lambda puts
-//! them), TLS is rustls over `ring`, the only roots are Amazon's own, and one client asks all services. Measured, that is
-//! the difference between 5 and 32 ms of CPU before the first answer.
+//! them), TLS is rustls over `ring`, only Amazon's roots are trusted, and all services share one HTTP client. Measured: 5
+//! instead of 32 ms of CPU before the first response.
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
@@ -27,17 +27,17 @@ use super::StoreError;
 use crate::config::AwsConfig;
 use crate::net::{PlainAnswer, PlainError, PlainHttp};
 
-/// The roots AWS endpoints are signed under.
+/// The root certificates of AWS endpoints.
 const AMAZON_ROOTS: &[u8] = include_bytes!("../../assets/amazon-roots.pem");
 
-/// What both SDK clients are made of.
+/// Shared parts of the SDK clients.
 #[derive(Clone)]
 pub struct Aws {
     region: String,
     endpoint: Option<String>,
     credentials: SharedCredentialsProvider,
     http: SharedHttpClient,
-    /// One for all queues, made when something is first sent: most answers send nothing.
+    /// Created at the first use, because most requests send no message. One client serves all queues.
     sqs: Arc<OnceLock<aws_sdk_sqs::Client>>,
 }
 
@@ -46,7 +46,7 @@ impl Aws {
         Ok(Aws::over(config, http(config)?))
     }
 
-    /// The same over a client for AWS that others use, too (see [`http`]).
+    /// Uses a given HTTP client for AWS (see [`http`]), which may be shared.
     pub fn over(config: &AwsConfig, http: PlainHttp) -> Aws {
         let connector = SharedHttpConnector::new(SdkHttp(http));
         Aws {
@@ -58,7 +58,7 @@ impl Aws {
         }
     }
 
-    /// The same sockets under the credentials of another configuration.
+    /// The same sockets with another configuration's credentials.
     pub fn acting_as(&self, config: &AwsConfig) -> Aws {
         Aws {
             region: config.region.clone(),
@@ -115,7 +115,7 @@ fn timeouts() -> TimeoutConfig {
         .build()
 }
 
-/// The client for AWS: trusts Amazon's roots, or those of `AWS_CA_BUNDLE`.
+/// The HTTP client for AWS. It trusts Amazon's roots, or those of `AWS_CA_BUNDLE`.
 pub fn http(config: &AwsConfig) -> Result<PlainHttp, StoreError> {
     let roots = match &config.ca_bundle {
         Some(path) => {
@@ -126,8 +126,8 @@ pub fn http(config: &AwsConfig) -> Result<PlainHttp, StoreError> {
     Ok(PlainHttp::of_aws(roots))
 }
 
-/// What the SDK sends its requests with: our own client. The SDK's own brings another TLS set-up, HTTP/2 and the system's
-/// certificates, and makes all of it anew for each service.
+/// Lets the SDK send through our own HTTP client. The SDK's own would add a second TLS set-up, HTTP/2 and the system's
+/// certificates, and create all of them for each service.
 #[derive(Clone, Debug)]
 struct SdkHttp(PlainHttp);
 
@@ -146,7 +146,7 @@ impl HttpConnector for SdkHttp {
     }
 }
 
-/// Requests to AWS services signed by hand (Signature Version 4).
+/// Sends requests signed with AWS Signature Version 4, for services without an SDK client.
 #[derive(Clone, Debug)]
 pub struct SignedHttp {
     http: PlainHttp,
@@ -165,7 +165,7 @@ impl SignedHttp {
         }
     }
 
-    /// The same sockets under the credentials of another configuration.
+    /// The same sockets with another configuration's credentials.
     pub fn acting_as(&self, config: &AwsConfig) -> SignedHttp {
         SignedHttp::new(self.http.clone(), config)
     }
@@ -174,7 +174,7 @@ impl SignedHttp {
         &self.region
     }
 
-    /// The one endpoint that stands in for every service, if there is one.
+    /// The endpoint that stands in for every service, if one is configured.
     pub fn endpoint(&self) -> Option<&str> {
         self.endpoint.as_deref()
     }
@@ -191,7 +191,7 @@ impl SignedHttp {
         self.http.send(request).await.map_err(StoreError::new)
     }
 
-    /// The signed request, for who sends it with a client of another kind.
+    /// A signed request, for callers that send it with another client.
     pub fn sign(
         &self,
         service: &str,
@@ -228,7 +228,7 @@ impl SignedHttp {
         Ok(request)
     }
 
-    /// A URL of S3 that carries its own signature, valid for a while; whoever uses it has to send these headers.
+    /// A presigned S3 URL, valid for `valid`. Its user has to send `headers` unchanged.
     pub fn presigned(
         &self,
         method: &str,

@@ -1,4 +1,4 @@
-//! Large texts: results that would make an item heavy.
+//! Blobs: results and files that are too large for an item.
 
 use std::time::Duration;
 
@@ -7,47 +7,48 @@ use base::encoding::percent_encoded;
 use super::aws::SignedHttp;
 use super::{BoxFuture, StoreError};
 
-/// A place for blobs: S3 when deployed, a folder when local. Keys are ours, never a caller's text.
+/// A blob store: S3 when deployed, a folder in local runs. Keys are ours, never a caller's text.
 pub trait Blobs: Send + Sync {
     fn put<'a>(&'a self, key: &'a str, content_type: &'a str, bytes: Vec<u8>) -> BoxFuture<'a, Result<(), StoreError>>;
 
-    /// `None` if nothing is stored under the key.
+    /// `None` if the key does not exist.
     fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Vec<u8>>, StoreError>>;
 
-    /// How many bytes are stored under the key, if anything is.
+    /// Size in bytes; `None` if the key does not exist.
     fn size<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<u64>, StoreError>>;
 
-    /// Takes away what is stored under the key, if anything is.
+    /// Deletes the key, if it exists.
     fn delete<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<(), StoreError>>;
 
-    /// A URL with which whoever has it reads or writes this one blob for a while, past us: what is too large for a
-    /// function's answer goes this way.
+    /// A URL that gives its holder access to this one blob for a limited time, without passing through our functions: for
+    /// files that are too large for a function's response.
     fn url(&self, key: &str, access: Access<'_>, valid: Duration) -> Result<String, StoreError>;
 }
 
-/// What a blob's URL is for.
+/// The access a blob's URL gives.
 #[derive(Clone, Copy, Debug)]
 pub enum Access<'a> {
-    /// Reading, as a download of this content type and under this file name.
+    /// Download with this content type and file name.
     Get { content_type: &'a str, file_name: &'a str },
-    /// Writing exactly so many bytes of this content type, once: with `If-None-Match: *`, which is part of what is signed.
+    /// Upload of exactly `size` bytes of this content type. The signed header `If-None-Match: *` allows it only once.
     Put { content_type: &'a str, size: u64 },
 }
 
-/// How a browser is told to keep a file instead of showing it: what a seller made is never run in our name.
+/// `Content-Disposition` that makes a browser save a file instead of showing it: a seller's file must not run under our
+/// origin.
 pub fn attachment(file_name: &str) -> String {
     let name: String = file_name
         .chars()
         .map(|letter| if letter.is_ascii_alphanumeric() || "._-".contains(letter) { letter } else { '_' })
         .collect();
-    // The name as it is, for those who can read it (RFC 6266).
+    // The real name, for clients that support it (RFC 6266).
     format!("attachment; filename=\"{name}\"; filename*=UTF-8''{}", percent_encoded(file_name))
 }
 
-/// Amazon S3, by two signed requests: the SDK for it would be the largest part of every binary.
+/// Amazon S3, by hand-signed requests: its SDK would be the largest part of every binary.
 pub struct S3Blobs {
     http: SignedHttp,
-    /// Where the bucket's keys begin, with a trailing slash.
+    /// URL prefix of the bucket's keys, with a trailing slash.
     base: String,
 }
 
@@ -79,7 +80,7 @@ impl Blobs for S3Blobs {
             let answer = self.http.send("s3", "GET", &url, &[], Vec::new()).await?;
             match answer.status {
                 200 => Ok(Some(answer.body)),
-                // Who may not list is told 403 of what is not there.
+                // Without permission to list, S3 answers 403 for a missing key.
                 403 | 404 => Ok(None),
                 status => Err(StoreError::new(format_args!("S3 answered {status} to a GET"))),
             }
@@ -89,14 +90,15 @@ impl Blobs for S3Blobs {
     fn size<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<u64>, StoreError>> {
         Box::pin(async move {
             let url = format!("{}{key}", self.base);
-            // One byte, whose answer says of how many it is: a HEAD's answer would lose its length on the way here.
+            // Reads one byte, because the response names the total size. (The HTTP client drops the length of a HEAD
+            // response.)
             let answer = self.http.send("s3", "GET", &url, &[("range", "bytes=0-0")], Vec::new()).await?;
             match answer.status {
                 206 => Ok(answer.content_range_total),
-                // An empty blob has no first byte.
+                // An empty blob: it has no first byte.
                 416 => Ok(Some(0)),
                 200 => Ok(Some(answer.body.len() as u64)),
-                // S3 says 403 for a missing blob to who may not list, as for `get`.
+                // Without permission to list, S3 answers 403 for a missing key.
                 403 | 404 => Ok(None),
                 status => Err(StoreError::new(format_args!("S3 answered {status} to a GET of one byte"))),
             }
@@ -108,7 +110,7 @@ impl Blobs for S3Blobs {
             let url = format!("{}{key}", self.base);
             let answer = self.http.send("s3", "DELETE", &url, &[], Vec::new()).await?;
             match answer.status {
-                // S3 says 204 whether there was anything or not.
+                // S3 answers 204 whether the key existed or not.
                 200 | 204 | 404 => Ok(()),
                 status => Err(StoreError::new(format_args!("S3 answered {status} to a DELETE"))),
             }
@@ -119,7 +121,7 @@ impl Blobs for S3Blobs {
         let url = format!("{}{key}", self.base);
         match access {
             Access::Get { content_type, file_name } => {
-                // Spaces as `%20`: not everybody who checks a signature takes a `+` for one.
+                // Spaces as `%20`: not every S3 implementation accepts `+` when it checks a signature.
                 let disposition = percent_encoded(&attachment(file_name));
                 let content_type = percent_encoded(content_type);
                 let query = format!("response-content-disposition={disposition}&response-content-type={content_type}");

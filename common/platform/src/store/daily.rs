@@ -1,4 +1,4 @@
-//! Counters of a UTC day that come to an end.
+//! Daily quotas: counters per UTC day with a limit.
 
 use base::clock::Timestamp;
 
@@ -7,7 +7,8 @@ use super::{Db, Key, StoreError};
 
 const DAY_SECS: i64 = 24 * 3600;
 
-/// Counts one more of at most so many a day in the agents table, exact whatever counts at once. `false` if there were enough.
+/// Counts one more use today, at most `most` a day. Exact under concurrency. False if the limit is reached. The counters
+/// are in the agents table.
 pub async fn take(db: &Db, partition: String, most: u32, now: Timestamp) -> Result<bool, StoreError> {
     let day = now.secs().div_euclid(DAY_SECS);
     let write = Write::update(
@@ -22,7 +23,7 @@ pub async fn take(db: &Db, partition: String, most: u32, now: Timestamp) -> Resu
     db.write_if(write).await
 }
 
-/// Seconds until the next day begins.
+/// Seconds until the next UTC day.
 pub fn secs_left(now: Timestamp) -> u64 {
     (DAY_SECS - now.secs().rem_euclid(DAY_SECS)).unsigned_abs()
 }

@@ -1,7 +1,7 @@
-//! DynamoDB: one small language for writes, so that the same write can stand alone or in a transaction.
+//! DynamoDB. A [`Write`] describes one write, which can be executed alone or as part of a transaction.
 //!
-//! A refused condition hands back the item that stood in the way, which is what lets a repeated payment be answered
-//! without a read. Collisions of transactions are retried here; nothing else is.
+//! A write whose condition fails returns the existing item, so a repeated payment is answered without another read.
+//! Conflicts between transactions are retried here; other errors are not.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -29,12 +29,12 @@ use crate::config::Tables;
 /// The attributes of an item.
 pub type Item = HashMap<String, AttributeValue>;
 
-/// How often a transaction that collided with another is tried again before it is given up.
+/// Most retries of a transaction that conflicts with another.
 const CONFLICT_RETRIES: u32 = 8;
 
-/// How often the rest of a batch, which the database was too busy for, is asked for again.
+/// Most retries of the unprocessed part of a batch.
 const BATCH_RETRIES: u32 = 8;
-/// DynamoDB's own limits of a batch.
+/// DynamoDB's limits for one batch request.
 const MAX_BATCH_GET: usize = 100;
 const MAX_BATCH_WRITE: usize = 25;
 
@@ -63,23 +63,22 @@ impl Key {
     }
 }
 
-/// A write that did not happen.
 #[derive(Debug)]
 pub enum WriteError {
-    /// A condition did not hold: one entry for each action, in order.
+    /// A condition failed. One entry per action, in order; `None` for actions whose condition held.
     Refused(Vec<Option<Refused>>),
-    /// The database could not be asked, or collided too often.
+    /// The database failed, or the conflicts did not end.
     Failed(StoreError),
 }
 
-/// The condition of one action did not hold; the item that stood in its way, if there was one.
+/// The condition of one action failed. `old` is the existing item, if there is one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Refused {
     pub old: Option<Item>,
 }
 
 impl WriteError {
-    /// What refused the nth action, if it was that one.
+    /// The refusal of the nth action, if that one was refused.
     pub fn refused(&self, action: usize) -> Option<&Refused> {
         match self {
             WriteError::Refused(actions) => actions.get(action)?.as_ref(),
@@ -109,10 +108,10 @@ impl From<WriteError> for StoreError {
     }
 }
 
-/// One write: put, update or delete, with its condition.
+/// One write: put, update or delete, with an optional condition.
 ///
-/// Attribute names in expressions are written `#name`, so that DynamoDB's reserved words never matter; values are
-/// written `:name` and bound with [`Write::bind`].
+/// In expressions, write attribute names as `#name`, so that DynamoDB's reserved words never matter, and values as `:name`,
+/// bound with [`Write::bind`].
 #[derive(Clone, Debug)]
 pub struct Write {
     table: String,
@@ -120,7 +119,7 @@ pub struct Write {
     condition: Option<String>,
     names: HashMap<String, String>,
     values: Item,
-    /// The list that it puts something into, and when.
+    /// The swept list that this write adds to, and the current time.
     list: Option<(List, Timestamp)>,
 }
 
@@ -134,14 +133,14 @@ enum WriteKind {
     Delete {
         key: Item,
     },
-    /// Writes nothing: only holds a transaction to a condition.
+    /// Writes nothing; makes a transaction depend on a condition.
     Check {
         key: Item,
     },
 }
 
 impl Write {
-    /// Puts a whole item.
+    /// Puts a whole item. Null members are left out.
     pub fn put(table: &str, key: Key, record: &impl Serialize) -> Result<Write, StoreError> {
         let mut item: Item = serde_dynamo::to_item(record).map_err(StoreError::new)?;
         item.retain(|_, value| !matches!(value, AttributeValue::Null(_)));
@@ -149,7 +148,7 @@ impl Write {
         Ok(Write::new(table, WriteKind::Put(item)))
     }
 
-    /// Changes attributes: `expression` is an update expression such as `SET #status = :status REMOVE #open`.
+    /// Updates attributes. `expression` is an update expression such as `SET #status = :status REMOVE #open`.
     pub fn update(table: &str, key: Key, expression: &str) -> Write {
         let mut write =
             Write::new(table, WriteKind::Update { key: key.attributes(), expression: expression.to_owned() });
@@ -161,7 +160,7 @@ impl Write {
         Write::new(table, WriteKind::Delete { key: key.attributes() })
     }
 
-    /// No write at all: the transaction it is part of only happens if the condition given with [`Write::only_if`] holds.
+    /// Writes nothing: its transaction happens only if the condition of [`Write::only_if`] holds.
     pub fn check(table: &str, key: Key) -> Write {
         Write::new(table, WriteKind::Check { key: key.attributes() })
     }
@@ -171,20 +170,20 @@ impl Write {
         Write { table: table.to_owned(), kind, condition, names, values, list }
     }
 
-    /// It puts something into a list that is swept: that is announced first.
+    /// Marks that this write adds to a swept list; the list is announced before the write (see [`lists`]).
     pub fn into_list(mut self, list: List, now: Timestamp) -> Write {
         self.list = Some((list, now));
         self
     }
 
-    /// The condition without which nothing is written.
+    /// The write happens only if this condition holds.
     pub fn only_if(mut self, condition: &str) -> Write {
         self.name_attributes(condition);
         self.condition = Some(condition.to_owned());
         self
     }
 
-    /// The item must not exist yet.
+    /// The write happens only if the item does not exist yet.
     pub fn only_if_new(self) -> Write {
         self.only_if("attribute_not_exists(#pk)")
     }
@@ -208,7 +207,7 @@ impl Write {
         (!self.values.is_empty()).then(|| self.values.clone())
     }
 
-    /// As a part of a batch, which knows neither conditions nor updates.
+    /// As part of a batch, which supports neither conditions nor updates.
     fn alone(&self) -> Result<WriteRequest, StoreError> {
         let request = WriteRequest::builder();
         let request = match &self.kind {
@@ -280,12 +279,13 @@ impl Db {
         Db { client, tables, announced: Announced::default() }
     }
 
-    /// Announces what writes put into lists, unless this process did lately. Boxed: it is a write inside every write.
+    /// Announces the lists these writes add to, unless this process did so recently. Boxed, because it writes and is called
+    /// by every write.
     fn announce<'a>(&'a self, writes: &'a [Write]) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
             for (list, now) in writes.iter().filter_map(|write| write.list) {
                 let Some(until) = self.announced.due(list, now) else { continue };
-                // Refused if another process announced as much.
+                // Refused if another process has announced the same or a later time.
                 self.write_if(lists::announce(self, list, until)?).await?;
                 self.announced.note(list, until);
             }
@@ -293,23 +293,22 @@ impl Db {
         })
     }
 
-    /// The client itself, for what only one place needs (creating tables locally, reading a stream).
+    /// The client itself, for uses in one place only (creating tables locally, reading a stream).
     pub fn client(&self) -> &Client {
         &self.client
     }
 
-    /// Opens the connection the first call would otherwise wait for: a read of nothing, from a table the function may
-    /// read.
+    /// Opens the connection in advance by reading a missing item. `table` must be one the function may read.
     pub async fn warm(&self, table: &str) {
         let _ = self.get::<serde_json::Value>(table, Key::new("WARM", "WARM")).await;
     }
 
-    /// Reads an item eventually consistently: half the price, and a little behind the latest write.
+    /// Reads an item, eventually consistent: half the price, and possibly a moment out of date.
     pub async fn get<T: DeserializeOwned>(&self, table: &str, key: Key) -> Result<Option<T>, StoreError> {
         self.read(table, key, false).await
     }
 
-    /// Reads the item as the latest write left it.
+    /// Reads an item, strongly consistent.
     pub async fn get_latest<T: DeserializeOwned>(&self, table: &str, key: Key) -> Result<Option<T>, StoreError> {
         self.read(table, key, true).await
     }
@@ -326,8 +325,7 @@ impl Db {
         answer.item.map(parse).transpose()
     }
 
-    /// At most `limit` items of a partition, in the order of their sort key. DynamoDB may hand them over in several
-    /// pages of a megabyte.
+    /// Reads at most `limit` items of a partition, in sort key order. Pages of DynamoDB (1 MB each) are joined.
     pub async fn query<T: DeserializeOwned>(&self, query: Query<'_>) -> Result<Vec<T>, StoreError> {
         if query.is_empty {
             return Ok(Vec::new());
@@ -366,8 +364,8 @@ impl Db {
         }
     }
 
-    /// Items by their keys, in the order of the keys, which must differ: a hundred in each request. Eventually
-    /// consistent, or `latest` for twice the price.
+    /// Reads items by their keys, in the order of `keys`, 100 per request. The keys must differ. Eventually consistent, or
+    /// strongly with `latest`, at twice the price.
     pub async fn batch_get<T: DeserializeOwned>(
         &self,
         table: &str,
@@ -394,7 +392,7 @@ impl Db {
         keys.iter().map(|key| found.remove(key).map(parse).transpose()).collect()
     }
 
-    /// Puts and deletes without conditions, each on its own: twenty-five in each request. Their keys must differ.
+    /// Executes puts and deletes without conditions, 25 per request. Not atomic. Their keys must differ.
     pub async fn batch_write(&self, writes: Vec<Write>) -> Result<(), StoreError> {
         if writes.iter().any(|write| write.list.is_some()) {
             self.announce(&writes).await?;
@@ -414,7 +412,7 @@ impl Db {
         Ok(())
     }
 
-    /// Writes where the write's condition holds, and says whether it did.
+    /// Executes a write; false if its condition failed.
     pub async fn write_if(&self, write: Write) -> Result<bool, StoreError> {
         match self.write(write).await {
             Ok(_) => Ok(true),
@@ -423,7 +421,7 @@ impl Db {
         }
     }
 
-    /// One write on its own. Of an update, the item as it now is.
+    /// Executes one write. An update returns the new item; other writes return an empty one.
     pub async fn write(&self, write: Write) -> Result<Item, WriteError> {
         if write.list.is_some() {
             self.announce(std::slice::from_ref(&write)).await.map_err(WriteError::Failed)?;
@@ -472,11 +470,11 @@ impl Db {
                     _ => WriteError::Failed(failed(error)),
                 })
             }
-            WriteKind::Check { .. } => Err(WriteError::Failed(StoreError::new("a check stands outside a transaction"))),
+            WriteKind::Check { .. } => Err(WriteError::Failed(StoreError::new("a check needs a transaction"))),
         }
     }
 
-    /// One write alone, several as a transaction: alone is half the price.
+    /// Executes one write alone, several as a transaction. A write alone costs half as much.
     pub async fn apply(&self, mut writes: Vec<Write>) -> Result<(), WriteError> {
         match (writes.pop(), writes.is_empty()) {
             (Some(write), true) => self.write(write).await.map(drop),
@@ -488,15 +486,15 @@ impl Db {
         }
     }
 
-    /// All of the writes or none of them.
+    /// Executes all of the writes or none.
     pub async fn transact(&self, writes: &[Write]) -> Result<(), WriteError> {
         if writes.iter().any(|write| write.list.is_some()) {
             self.announce(writes).await.map_err(WriteError::Failed)?;
         }
         let actions: Vec<TransactWriteItem> =
             writes.iter().map(Write::action).collect::<Result<_, _>>().map_err(WriteError::Failed)?;
-        // One token for all tries: a try whose answer was lost may have been applied, and then the next must not meet
-        // its own writes and take them for another's.
+        // One idempotency token for all attempts: an attempt whose response was lost may have been applied. Without the
+        // token, the retry would fail on its own writes.
         let token = const_hex::encode(digest::random::<16>());
         let mut attempt = 0;
         loop {
@@ -523,7 +521,7 @@ impl Db {
     }
 }
 
-/// What to read with [`Db::query`].
+/// A query for [`Db::query`].
 #[derive(Clone, Debug)]
 pub struct Query<'a> {
     table: &'a str,
@@ -533,15 +531,15 @@ pub struct Query<'a> {
     limit: usize,
     newest_first: bool,
     latest: bool,
-    /// Nothing can be found: the database calls such a question an error.
+    /// Nothing can match; DynamoDB would reject such a query.
     is_empty: bool,
     after: Option<Key>,
-    /// What an index adds to the key to begin behind.
+    /// The index's key of the item in `after`.
     after_in_index: Item,
 }
 
 impl<'a> Query<'a> {
-    /// With a key condition such as `#pk = :pk AND #sk <= :now`, whose values are bound with [`Query::bind`].
+    /// A query with a key condition such as `#pk = :pk AND #sk <= :now`; bind its values with [`Query::bind`].
     pub fn new(table: &'a str, condition: &'a str, limit: usize) -> Query<'a> {
         let (index, values) = (None, Item::new());
         let (newest_first, latest, is_empty) = (false, false, false);
@@ -549,12 +547,12 @@ impl<'a> Query<'a> {
         Query { table, index, condition, values, limit, newest_first, latest, is_empty, after, after_in_index }
     }
 
-    /// The items of a partition whose sort key begins with a prefix.
+    /// Items of a partition whose sort key has a prefix.
     pub fn prefixed(table: &'a str, pk: &str, prefix: &str, limit: usize) -> Result<Query<'a>, StoreError> {
         Query::new(table, "#pk = :pk AND begins_with(#sk, :prefix)", limit).bind("pk", pk)?.bind("prefix", prefix)
     }
 
-    /// The items of a partition whose sort key lies between two, both included: none, if the first is the larger.
+    /// Items of a partition whose sort key is between two values, both included. Empty if `from` is larger than `to`.
     pub fn between(table: &'a str, pk: &str, from: &str, to: &str, limit: usize) -> Result<Query<'a>, StoreError> {
         let query = Query::new(table, "#pk = :pk AND #sk BETWEEN :from AND :to", limit)
             .bind("pk", pk)?
@@ -574,25 +572,25 @@ impl<'a> Query<'a> {
         Ok(self)
     }
 
-    /// From the largest sort key down.
+    /// In descending sort key order.
     pub fn newest_first(mut self) -> Query<'a> {
         self.newest_first = true;
         self
     }
 
-    /// As the latest writes left it, for twice the price.
+    /// Strongly consistent, at twice the price.
     pub fn latest(mut self) -> Query<'a> {
         self.latest = true;
         self
     }
 
-    /// Begins behind this key, whether or not there is an item.
+    /// Starts after this key, which need not exist.
     pub fn after(mut self, key: Option<Key>) -> Query<'a> {
         self.after = key;
         self
     }
 
-    /// Completes [`Query::after`] for an index: the index's own key of that item.
+    /// Completes [`Query::after`] for an index: an attribute of the index's own key.
     pub fn after_in_index(mut self, name: &str, value: impl Serialize) -> Result<Query<'a>, StoreError> {
         let value = serde_dynamo::to_attribute_value(value).map_err(StoreError::new)?;
         self.after_in_index.insert(name.to_owned(), value);
@@ -600,7 +598,7 @@ impl<'a> Query<'a> {
     }
 }
 
-/// The attributes an expression names: `#name`.
+/// The attribute names (`#name`) in an expression.
 fn attribute_names(expression: &str) -> impl Iterator<Item = &str> {
     expression.split('#').skip(1).map(|part| {
         let end = part.find(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_')).unwrap_or(part.len());
@@ -613,11 +611,11 @@ fn key_of(item: &Item) -> Option<Key> {
     Some(Key { pk: part("pk")?, sk: part("sk")? })
 }
 
-/// Before what is left of a batch is asked for again.
+/// Waits before the rest of a batch is retried; an error after [`BATCH_RETRIES`].
 async fn wait_for_rest(done: bool, attempt: &mut u32) -> Result<(), StoreError> {
     if !done {
         if *attempt == BATCH_RETRIES {
-            return Err(StoreError::new("the database did not come to the end of a batch"));
+            return Err(StoreError::new("the database did not finish a batch"));
         }
         tokio::time::sleep(backoff(*attempt)).await;
         *attempt += 1;
@@ -625,7 +623,7 @@ async fn wait_for_rest(done: bool, attempt: &mut u32) -> Result<(), StoreError> 
     Ok(())
 }
 
-/// Reads a record out of an item.
+/// Deserialises an item.
 pub fn parse<T: DeserializeOwned>(item: Item) -> Result<T, StoreError> {
     serde_dynamo::from_item(item).map_err(StoreError::new)
 }
@@ -639,12 +637,12 @@ fn refusal(reason: &CancellationReason) -> Option<Refused> {
         .then(|| Refused { old: reason.item.clone().filter(|item| !item.is_empty()) })
 }
 
-/// The cause in words, for the log; never shown to callers.
+/// The cause, for the log; never shown to callers.
 fn failed<E: std::error::Error + 'static, R: fmt::Debug + 'static>(error: SdkError<E, R>) -> StoreError {
     StoreError::new(DisplayErrorContext(&error))
 }
 
-/// Full jitter: anything up to 10 ms · 2ⁿ, so that those who collided do not meet again.
+/// Full jitter: a random time up to 10 ms · 2ⁿ, so that conflicting writers spread out.
 fn backoff(attempt: u32) -> Duration {
     let ceiling = 10u64 << attempt;
     Duration::from_millis(u64::from_be_bytes(digest::random()) % ceiling + 1)

@@ -1,17 +1,17 @@
-//! Which lists of what is due may hold anything: so that nobody looks through empty ones every minute.
+//! Tells the scheduler which due lists may contain anything, so that empty ones are not swept every minute.
 //!
-//! One item of the ledger, `SWEEP` / `LISTS`, has two times for each list. A writer announces until when it may put
-//! something in ([`Announced`]); while that lasts, the list is swept. After it, a sweep that finds nothing in the list, due
-//! or not, writes down when it began to look; until somebody announces something, the list is left out.
+//! One item of the ledger table, `SWEEP` / `LISTS`, has two times for each list. A writer *announces* until when it may add
+//! entries ([`Announced`]); until that time, the list is swept. After it, a sweep that finds the list empty (due or not)
+//! records when it began. From then on the list is skipped, until a writer announces again.
 //!
 //! ```text
 //! announced     |<------- ANNOUNCED_FOR ------->|
 //! puts          |<---------------------->|        at least SLACK before the end
-//! found empty                                  |  only counts if the look began after it
+//! found empty                                  |  only counts if the sweep began after it
 //! ```
 //!
-//! So whatever was put in is seen by a look that begins after the announced time, and nothing is put in behind it
-//! unannounced. A list is looked at every [`LOOK_ANYWAY`] all the same: functions of an older version announce nothing.
+//! So a sweep that begins after the announced time sees every entry, and nothing is added later without a new announcement.
+//! Every list is swept at least every [`LOOK_ANYWAY`]: functions of an older version do not announce.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -22,30 +22,32 @@ use serde::Deserialize;
 
 use super::{Db, Key, StoreError, Write, WriteError};
 
-/// How long an announcement holds: a process writes one so often at most, and a list is swept so long after its last.
+/// Validity of an announcement. A process writes one at most this often, and a list is swept this long after the
+/// last.
 const ANNOUNCED_FOR: Duration = Duration::from_secs(30 * 60);
-/// What is left of it when a writer puts something in: more than clocks differ, a function runs and an index trails.
+/// The announcement must be valid for at least this long when a writer adds an entry. Covers clock differences, a
+/// function's run time and the delay of an index.
 const SLACK: Duration = Duration::from_secs(5 * 60);
-/// A list that was found empty is looked at again after so long, whatever was announced.
+/// A list that was found empty is swept again after this time, whatever was announced.
 const LOOK_ANYWAY: Duration = Duration::from_secs(10 * 60);
 
-/// How often it is asked what this deployment cannot do ([`tools::availability`]).
+/// The unavailable tools are determined again at this interval (see `tools::availability`).
 const AVAILABILITY_EVERY: Duration = Duration::from_secs(5 * 60);
 
-/// A list that the scheduler sweeps.
+/// A due list that the scheduler sweeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum List {
-    /// Open jobs of our own tools.
+    /// Open jobs of built-in tools.
     Tools,
-    /// Open jobs of souls.
+    /// Open jobs of souls (sellers).
     Souls,
-    /// Deliveries to webhooks.
+    /// Webhook deliveries.
     Outbox,
-    /// Souls that are not found as they are.
+    /// Souls whose search index entries are out of date.
     Index,
-    /// Services whose test cases are to be run.
+    /// Services whose test cases are due to run.
     Trials,
-    /// Settled payments that are looked at again.
+    /// Settled payments that are checked again for finality.
     Settled,
 }
 
@@ -64,7 +66,7 @@ impl List {
     }
 }
 
-/// What this process announced: until when, of each list.
+/// The announcements of this process: for each list, until when.
 #[derive(Clone, Debug, Default)]
 pub struct Announced(Arc<[AtomicI64; List::ALL.len()]>);
 
@@ -73,7 +75,7 @@ impl Announced {
         &self.0[list as usize]
     }
 
-    /// Until when a writer has to announce first that it may put something in; `None` if it did lately.
+    /// The time to announce before adding an entry; `None` if the last announcement is recent enough.
     pub(super) fn due(&self, list: List, now: Timestamp) -> Option<Timestamp> {
         let until = Timestamp::from_millis(self.of(list).load(Ordering::Relaxed));
         (until < now.plus(SLACK)).then(|| now.plus(ANNOUNCED_FOR))
@@ -88,7 +90,7 @@ fn key() -> Key {
     Key::new("SWEEP", "LISTS")
 }
 
-/// The write that announces something. Refused if as much was announced already.
+/// The write of an announcement. Refused if the same or a later time is announced already.
 pub(super) fn announce(db: &Db, list: List, until: Timestamp) -> Result<Write, StoreError> {
     let attribute = format!("#{}_until", list.name());
     Write::update(&db.tables.ledger, key(), &format!("SET {attribute} = :until"))
@@ -96,7 +98,7 @@ pub(super) fn announce(db: &Db, list: List, until: Timestamp) -> Result<Write, S
         .bind("until", until)
 }
 
-/// What is known of the lists.
+/// The stored times of all lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Known {
@@ -116,12 +118,12 @@ pub struct Known {
 }
 
 impl Known {
-    /// As the latest writes left it.
+    /// Strongly consistent.
     pub async fn load(db: &Db) -> Result<Known, StoreError> {
         Ok(db.get_latest(&db.tables.ledger, key()).await?.unwrap_or_default())
     }
 
-    /// Until when something was announced, and when the list was last found empty.
+    /// Until when additions are announced, and when the list was last found empty.
     fn of(&self, list: List) -> (Option<Timestamp>, Option<Timestamp>) {
         match list {
             List::Tools => (self.tools_until, self.tools_empty),
@@ -133,29 +135,29 @@ impl Known {
         }
     }
 
-    /// Whether somebody may be putting something in.
+    /// Whether a writer may be adding entries now.
     pub fn is_announced(&self, list: List, now: Timestamp) -> bool {
         self.of(list).0.is_some_and(|until| now <= until)
     }
 
-    /// Whether it is time to ask again what this deployment cannot do.
+    /// Whether the unavailable tools should be determined again.
     pub fn is_availability_due(&self, now: Timestamp) -> bool {
         self.availability_asked.is_none_or(|asked| asked.plus(AVAILABILITY_EVERY) <= now)
     }
 
-    /// Whether there is nothing in the list, and nothing will be before it is announced.
+    /// Whether the list can be skipped: it was found empty after the last announcement ended, and recently enough.
     pub fn is_empty(&self, list: List, now: Timestamp) -> bool {
         let (until, empty) = self.of(list);
         empty.is_some_and(|empty| until.is_none_or(|until| until < empty) && now < empty.plus(LOOK_ANYWAY))
     }
 }
 
-/// Writes down that a look which began then found nothing in a list.
+/// Records that a sweep which began at this time found the list empty.
 pub async fn found_empty(db: &Db, list: List, began: Timestamp) -> Result<(), StoreError> {
     note(db, &format!("{}_empty", list.name()), began).await
 }
 
-/// Writes down when it was asked what this deployment cannot do.
+/// Records when the unavailable tools were determined.
 pub async fn availability_asked(db: &Db, now: Timestamp) -> Result<(), StoreError> {
     note(db, "availability_asked", now).await
 }
@@ -177,20 +179,20 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_announces_itself_before_the_last_announcement_runs_out() {
+    fn writers_renew_an_announcement_before_it_runs_out() {
         let announced = Announced::default();
         assert_eq!(announced.due(List::Souls, at(0)), Some(at(30)));
         announced.note(List::Souls, at(30));
         assert_eq!(announced.clone().due(List::Souls, at(25)), None);
         assert_eq!(announced.due(List::Souls, at(26)), Some(at(56)));
         assert_eq!(announced.due(List::Tools, at(0)), Some(at(30)), "each list by itself");
-        // One that came late does not take back what another one announced.
+        // A later note of an earlier time does not shorten an announcement.
         announced.note(List::Souls, at(1));
         assert_eq!(announced.due(List::Souls, at(25)), None);
     }
 
     #[test]
-    fn a_list_is_left_out_only_after_a_look_behind_all_announcements() {
+    fn a_list_is_skipped_only_if_found_empty_after_the_last_announcement() {
         let known = |until: Option<i64>, empty: Option<i64>| Known {
             tools_until: until.map(at),
             tools_empty: empty.map(at),

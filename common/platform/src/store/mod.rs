@@ -1,8 +1,8 @@
-//! Where things are kept: items in DynamoDB, large texts in a blob store, work in a queue.
+//! Storage: items in DynamoDB ([`db`]), large texts and files in S3 ([`blob`]), work in SQS ([`queue`]).
 //!
-//! This layer knows how to write and read, not what it means. Keys are built beside the entity they belong to
-//! (`jobs::job`, `payments::claim`, `ledger::receipt`, …), and every rule that must hold under concurrency is a
-//! condition of a write, never a read followed by a write.
+//! This layer reads and writes but does not know what the data means. Keys are built beside the entity they belong to
+//! (`jobs::job`, `payments::claim`, `ledger::receipt`, …). Every rule that must hold under concurrency is a condition of a
+//! write, never a read followed by a write.
 
 pub mod aws;
 pub mod blob;
@@ -21,10 +21,10 @@ pub use blob::Blobs;
 pub use db::{Db, Item, Key, Refused, Write, WriteError};
 pub use queue::Queue;
 
-/// A boxed future, for the traits of this layer that are chosen at run time.
+/// A boxed future, for traits of this layer that are used as `dyn`.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// A dependency did not do what it was asked. The caller did nothing wrong and may try again.
+/// A dependency failed. The caller did nothing wrong and may retry. The text is for the log, not for callers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreError(String);
 

@@ -1,4 +1,4 @@
-//! The job queue. Messages are small and versioned; what they mean is in the job they name.
+//! The queues. Messages are small and versioned; they name a job or another entity, which has the data.
 
 use std::time::Duration;
 
@@ -11,19 +11,20 @@ use serde::{Deserialize, Serialize};
 use super::aws::Aws;
 use super::{BoxFuture, StoreError};
 
-/// A message of the job queue. Losing one loses nothing (the sweeper sends it again), and a repeated one changes
-/// nothing (a job is leased before it is worked on).
+/// A queue message. Losing one is harmless (the sweeper sends it again), and so is a duplicate (a job is leased before it
+/// is worked on).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Message {
-    /// Bring this job further: settle, work, finish.
+    /// Take this job's next steps: settle, work, finish.
     Job {
         request_id: RequestId,
-        /// X-Ray trace of the call that asked for it, to follow it through the worker's log.
+        /// X-Ray trace of the original call, to find its lines in the worker's log.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         trace: Option<String>,
     },
-    /// Run the test cases of a soul's service, of a trial that is due then; daily, if nothing was changed.
+    /// Run the test cases of a soul's service, for the trial due at `due`. `daily`: the regular daily trial, not one caused
+    /// by a change.
     Trial {
         soul: String,
         service: String,
@@ -31,13 +32,13 @@ pub enum Message {
         #[serde(default)]
         daily: bool,
     },
-    /// Publish what this deployment cannot do (the queue of our own tools).
+    /// Publish which tools are unavailable (on the queue of built-in tools).
     Availability {},
-    /// Bring an event further on its way to an endpoint (the queue of deliveries).
+    /// Take the next steps of a webhook delivery (on the delivery queue).
     Delivery { agent: AgentId, endpoint: EndpointId, event: EventId },
-    /// Index the page that lies in this blob (the queue of the index).
+    /// Index the page in this blob (on the index queue).
     Page { key: String },
-    /// Take a page out of the index, by `search::address::same_page`.
+    /// Remove a page from the index, by its address in the form of `search::address::same_page`.
     Unlist { page: String },
     /// Read a page that the operator wants in the index.
     Visit { url: String },
@@ -45,7 +46,7 @@ pub enum Message {
 
 impl Message {
     pub fn to_json(&self) -> String {
-        // An enum of strings always serialises.
+        // An enum of plain fields always serialises.
         serde_json::to_string(self).unwrap_or_default()
     }
 
@@ -54,33 +55,32 @@ impl Message {
     }
 }
 
-/// A queue to send jobs to: SQS when deployed, in process when local.
+/// A queue: SQS when deployed, in process in local runs.
 pub trait Queue: Send + Sync {
     fn send<'a>(&'a self, message: &'a Message) -> BoxFuture<'a, Result<(), StoreError>> {
         self.send_after(message, Duration::ZERO)
     }
 
-    /// Sends a message that nobody gets before `delay` is over, of which at most [`MAX_DELAY`] is kept to.
+    /// Sends a message that is delivered after `delay`, capped at [`MAX_DELAY`].
     fn send_after<'a>(&'a self, message: &'a Message, delay: Duration) -> BoxFuture<'a, Result<(), StoreError>>;
 
-    /// About how many messages wait, if the queue can say.
+    /// The approximate number of waiting messages, if the queue knows it.
     fn waiting(&self) -> BoxFuture<'_, Result<Option<u64>, StoreError>> {
         Box::pin(async { Ok(None) })
     }
 }
 
-/// The longest a queue holds a message back (SQS).
+/// SQS's longest delay.
 pub const MAX_DELAY: Duration = Duration::from_secs(900);
 
-/// Asks for a job to be brought further. A message that could not be sent is the sweeper's to send again, so this
-/// never fails its caller.
+/// Queues a job. A failure is only logged: the sweeper will queue the job again.
 pub async fn send_or_log(queue: &dyn Queue, request_id: RequestId, trace: Option<String>) {
     if let Err(error) = queue.send(&Message::Job { request_id, trace }).await {
         crate::http::log::failure("could not queue a job; the sweeper will", &error);
     }
 }
 
-/// No queue at all, and why: in functions that send nothing there.
+/// No queue; the text says why. For functions that never send to it.
 pub struct NoQueue(pub &'static str);
 
 impl Queue for NoQueue {
@@ -105,7 +105,7 @@ impl Queue for SqsQueue {
     fn send_after<'a>(&'a self, message: &'a Message, delay: Duration) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
             let request = self.aws.sqs().send_message().queue_url(&self.url).message_body(message.to_json());
-            // Rounded up: a message that comes early finds its delivery not yet due.
+            // Rounded up: a message that arrives early would find its delivery not due yet.
             let secs = delay.min(MAX_DELAY).as_millis().div_ceil(1000);
             let secs = i32::try_from(secs).ok().filter(|secs| *secs > 0);
             let request = request.set_delay_seconds(secs);

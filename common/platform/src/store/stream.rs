@@ -1,8 +1,8 @@
-//! Changes of a table, as its stream hands them to a function.
+//! Events of a DynamoDB stream, as Lambda receives them.
 
 use serde::Deserialize;
 
-/// A batch of changes. Only what is read is named. `I` is how an item is read.
+/// A batch of changes; only the members that are used. `I` is the type an item is read into.
 #[derive(Debug, Deserialize)]
 #[serde(bound = "I: Deserialize<'de>")]
 pub struct StreamEvent<I> {
@@ -16,7 +16,7 @@ pub struct StreamRecord<I> {
     pub dynamodb: Change<I>,
 }
 
-/// One change. What was created has no old image, what was deleted no new one.
+/// One change. A created item has no old image, a deleted one no new image.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase", bound = "I: Deserialize<'de>")]
 pub struct Change<I> {

@@ -1,32 +1,33 @@
-//! The tables, defined once: the local stack and the tests create them from here, and a test holds `template.yaml`
-//! to the same definition.
+//! Definitions of the tables. The local stack and the tests create them from here, and a test compares `template.yaml` with
+//! them.
 
 /// A table with a string partition key `pk` and a string sort key `sk`.
 pub struct TableDefinition {
-    /// The word behind the prefix: `agora-<word>`.
+    /// The name after the prefix: `agora-<word>`.
     pub word: &'static str,
     pub indexes: &'static [IndexDefinition],
-    /// A stream of old and new images feeds the aggregator.
+    /// Whether the table has a stream of old and new images, for the aggregator.
     pub stream: bool,
 }
 
-/// A global secondary index that holds keys and a few attributes that never change, so that most writes leave it alone.
+/// A global secondary index. It includes few attributes, and only ones that never change, so that most writes need not
+/// update it.
 pub struct IndexDefinition {
     pub name: &'static str,
     pub partition: &'static str,
-    /// A number.
+    /// A number attribute.
     pub sort: &'static str,
     pub included: &'static [&'static str],
 }
 
-/// The attribute DynamoDB deletes by. It only cleans up: no rule depends on a row being gone.
+/// DynamoDB's TTL attribute. It only cleans up; no rule may depend on a row being deleted.
 pub const TTL_ATTRIBUTE: &str = "expires";
 
-/// Unfinished jobs, by shard and due time (see `jobs::open`). Sparse: a finished job leaves it.
+/// Unfinished jobs, by shard and due time (see `jobs::open`). Sparse: a finished job is not in it.
 pub const OPEN_INDEX: IndexDefinition =
     IndexDefinition { name: "open", partition: "open", sort: "due", included: &["created"] };
 
-/// An agent's notifications, unread and read apart, by when they were raised (see `notifications`).
+/// An agent's notifications, unread and read ones separately, by creation time (see `notifications`).
 pub const INBOX_INDEX: IndexDefinition = IndexDefinition {
     name: "inbox",
     partition: "inbox",
@@ -34,16 +35,16 @@ pub const INBOX_INDEX: IndexDefinition = IndexDefinition {
     included: &["id", "kind", "title", "body", "payload", "created"],
 };
 
-/// A seller's jobs, the open, the completed and the failed apart, by when they were bought (see `marketplace::sold`).
+/// A seller's jobs, separately for open, completed and failed, by time of purchase (see `marketplace::sold`).
 pub const SOLD_INDEX: IndexDefinition =
     IndexDefinition { name: "sold", partition: "sold_by", sort: "created", included: &["agent"] };
 
-/// Deliveries that are open, by shard and by when somebody should look at them (see `webhooks::delivery`). Sparse: what is
-/// delivered leaves it.
+/// Open deliveries, by shard and time of the next attempt (see `webhooks::delivery`). Sparse: a finished delivery is not in
+/// it.
 pub const OUTBOX_INDEX: IndexDefinition =
     IndexDefinition { name: "outbox", partition: "outbox", sort: "due", included: &["created"] };
 
-/// Listed souls, in bands of job counts that no single one of which gets hot (see `marketplace::listing`).
+/// Listed souls, in bands of job counts, so that no partition gets hot (see `marketplace::listing`).
 pub const LISTED_INDEX: IndexDefinition =
     IndexDefinition { name: "listed", partition: "listed", sort: "jobs", included: &["slug"] };
 

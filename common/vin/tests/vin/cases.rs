@@ -1,5 +1,5 @@
-//! Compares the decoder with answers worked out straight from the source
-//! database by another program (`assets/vpic/cases.py`).
+//! Compares the decoder with answers computed directly from the source database by another program
+//! (`assets/vpic/cases.py`).
 
 use serde_json::{Map, Value};
 use vin::{Vin, decode};
@@ -12,8 +12,7 @@ fn cases() -> Vec<(String, Option<u16>, Map<String, Value>)> {
     serde_json::from_slice(&json).expect("cases in JSON")
 }
 
-/// The members of an answer that the cases state: all that are not null, but
-/// for the notes and the number itself.
+/// The members of an answer that the cases contain: all that are not null, except the notes and the number.
 fn stated_members(answer: Value) -> Map<String, Value> {
     let Value::Object(mut members) = answer else {
         panic!("an answer is an object");
@@ -42,7 +41,7 @@ fn decoding_agrees_with_the_database() {
 }
 
 #[test]
-fn the_cases_are_worth_comparing() {
+fn the_cases_cover_enough_members() {
     let cases = cases();
     let with = |member: &str| cases.iter().filter(|case| case.2.contains_key(member)).count();
     assert!(with("model") > 1_000);

@@ -1,11 +1,11 @@
-//! What holds for every number, however odd.
+//! Properties that hold for every number.
 
 use proptest::prelude::*;
 use vin::{Vin, decode};
 
 const ALPHABET: &str = "0123456789ABCDEFGHJKLMNPRSTUVWXYZ";
 
-/// Numbers near real ones, so that more than the maker's code is looked at.
+/// Numbers similar to real ones, so that more than the maker's code is tested.
 const REAL: [&str; 6] = [
     "1HGCM82633A004352",
     "KM8K2CAB4PU001140",

@@ -1,5 +1,4 @@
-//! Vehicles of many kinds whose numbers are public examples, and the ways a
-//! number can be wrong.
+//! Publicly known numbers of many kinds of vehicles, and the possible errors of a number.
 
 use vin::{Decoded, Vin, VinError, decode};
 
@@ -70,7 +69,7 @@ fn vehicles_of_many_makers() {
 }
 
 #[test]
-fn one_vehicle_in_full() {
+fn every_member_of_one_vehicle() {
     let found = serde_json::to_value(read("1hgcm82633a004352")).expect("JSON");
     let expected = serde_json::json!({
         "vin": "1HGCM82633A004352",
@@ -122,7 +121,7 @@ fn numbers_from_before_1981_are_too_short() {
 }
 
 #[test]
-fn a_wrong_check_digit_is_said_and_no_obstacle() {
+fn a_wrong_check_digit_is_noted_and_the_number_decoded() {
     let found = read("1HGCM82643A004352");
     assert!(found.decoded && !found.check_digit_valid);
     assert_eq!(found.model.as_deref(), Some("Accord"));
@@ -157,7 +156,7 @@ fn one_mistyped_character_is_found() {
 }
 
 #[test]
-fn an_unknown_maker() {
+fn an_unknown_maker_is_noted() {
     let found = read("11111111111111111");
     assert!(!found.decoded && found.check_digit_valid);
     assert_eq!(found.make, None);
@@ -194,7 +193,7 @@ fn position_7_tells_the_cycle_of_cars() {
 }
 
 #[test]
-fn a_year_code_that_stands_for_nothing() {
+fn an_invalid_year_code_gives_no_year() {
     let found = read("1HGCM826703004352");
     assert!(!found.decoded);
     assert_eq!(found.model_year, None);
@@ -203,7 +202,7 @@ fn a_year_code_that_stands_for_nothing() {
 }
 
 #[test]
-fn off_road_vehicles_and_gliders_are_said_to_be() {
+fn off_road_vehicles_and_gliders_are_noted() {
     assert_eq!(notes_with(&read("JYE8ET007FTG21097"), "off-road"), 1);
     assert_eq!(notes_with(&read("1CYK2BX327T912537"), "glider"), 1);
 }

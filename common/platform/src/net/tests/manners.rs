@@ -1,10 +1,10 @@
-//! What sites ask of readers, over real connections.
+//! Obeying robots.txt, over real connections.
 
 use std::sync::Mutex;
 
 use super::*;
 
-/// A site: what its robots.txt is answered with, and a page for everything else. Notes what it is asked for.
+/// A site with this response for robots.txt and a page for everything else. Records the requested paths.
 async fn site(robots: Script) -> (Server, Arc<Mutex<Vec<String>>>) {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let noted = asked.clone();
@@ -25,7 +25,7 @@ fn says(rules: &str) -> Script {
 }
 
 #[tokio::test]
-async fn a_site_is_asked_once_and_its_rules_are_kept() {
+async fn robots_txt_is_fetched_once_and_obeyed() {
     let (server, asked) =
         site(says("User-agent: *\nDisallow: /no\n\nUser-agent: TestReader\nDisallow: /no\nDisallow: /*?secret=")).await;
     let fetcher = fetcher(server.policy());
@@ -38,14 +38,14 @@ async fn a_site_is_asked_once_and_its_rules_are_kept() {
         );
     }
     assert_eq!(fetcher.read(&server.url("/yes/2")).await.unwrap().status, 200);
-    // The forbidden pages were never asked for; the redirect was, and not what it leads to.
+    // The forbidden pages were never requested; the redirect was, but not its target.
     assert_eq!(*asked.lock().unwrap(), ["/robots.txt", "/yes", "/moved", "/yes/2"]);
-    // Requests that are nobody's reading, such as deliveries, ask for no leave.
+    // Requests that do not read for somebody, such as webhook deliveries, do not ask robots.txt.
     assert_eq!(fetcher.get(&server.url("/no")).await.unwrap().status, 200);
 }
 
 #[tokio::test]
-async fn what_robots_txt_is_answered_with_decides() {
+async fn the_response_for_robots_txt_decides() {
     let status = |line: &str| at_once(response(line, b"User-agent: *\nDisallow: /"));
     let long = format!("{}User-agent: *\nDisallow: /", "# nothing\n".repeat(60_000));
     for (name, robots, may) in [
@@ -68,13 +68,13 @@ async fn what_robots_txt_is_answered_with_decides() {
             Err(error) => assert!(!may && error.to_string().contains("robots.txt"), "{name}: {error}"),
         }
     }
-    // A site that is not there is told as such.
+    // A site that cannot be reached is reported as such.
     let gone = fetcher(FetchPolicy::default().allowing_local([("127.0.0.1".to_owned(), 1)]));
     assert!(matches!(gone.read("http://127.0.0.1:1/").await, Err(FetchError::NotReachable(_))));
 }
 
 #[tokio::test]
-async fn pauses_are_kept_as_far_as_the_time_allows() {
+async fn pauses_are_kept_within_the_deadline() {
     let (server, _) = site(says("User-agent: *\nCrawl-delay: 0.4")).await;
     let mut policy = server.policy();
     policy.deadline = Duration::from_secs(3);
@@ -88,13 +88,13 @@ async fn pauses_are_kept_as_far_as_the_time_allows() {
     let mut policy = server.policy();
     policy.deadline = Duration::from_secs(1);
     let fetcher = super::fetcher(policy);
-    assert!(fetcher.read(&server.url("/page")).await.is_ok(), "the first one need not wait");
+    assert!(fetcher.read(&server.url("/page")).await.is_ok(), "the first page need not wait");
     let error = fetcher.read(&server.url("/page")).await.unwrap_err();
     assert!(error.to_string().contains("more time between two pages"), "{error}");
 }
 
 #[tokio::test]
-async fn the_headers_that_say_what_may_be_listed_arrive() {
+async fn robots_and_cache_headers_are_returned() {
     let head = "200 OK\r\nx-robots-tag: noindex\r\nX-Robots-Tag: otherbot: nofollow\r\n\
                 cache-control: max-age=0\r\nCache-Control: private";
     let server = Server::saying(head, b"").await;

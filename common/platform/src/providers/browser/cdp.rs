@@ -1,8 +1,8 @@
-//! The Chrome DevTools Protocol, as far as it is needed: questions with numbers, answers, and events between them, as JSON
-//! over one WebSocket (<https://chromedevtools.github.io/devtools-protocol/>, read Nov 2026).
+//! The part of the Chrome DevTools Protocol that is needed: numbered requests, responses and events, as JSON over one
+//! WebSocket (<https://chromedevtools.github.io/devtools-protocol/>, read Nov 2026).
 //!
-//! `chromiumoxide` was weighed: 111,000 generated lines and two minutes of building for a dozen methods, and an error for
-//! every event that a newer browser has and its types have not.
+//! The crate `chromiumoxide` was considered: 111,000 generated lines and two minutes of building for a dozen methods, and
+//! it fails on every event of a newer browser that its types do not have.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,36 +20,36 @@ use url::Url;
 
 use crate::net::tls;
 
-/// Largest message that is taken: a page's whole text, or a picture of it.
+/// Largest message: a page's whole HTML, or a screenshot.
 const MAX_MESSAGE: usize = 24 * 1024 * 1024;
 
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// A connection to a browser. What is opened over it is closed with it.
+/// A connection to a browser. What was opened over it is closed with it.
 pub struct Cdp {
     socket: WebSocketStream<Box<dyn Stream>>,
     next: u64,
-    /// The page that methods are for; the browser itself before there is one.
+    /// The page that methods are sent to; without one, the browser itself.
     pub session: Option<String>,
     events: VecDeque<Event>,
 }
 
-/// Something that happened in the page.
+/// An event of the page.
 pub struct Event {
     pub method: String,
     pub params: Value,
 }
 
 impl Cdp {
-    /// Connects to a `ws` or `wss` address. Errors never repeat it: it may hold a key.
+    /// Connects to a `ws` or `wss` address. Errors never contain the address, because it may hold a key.
     pub async fn open(url: &Url) -> Result<Cdp, String> {
-        let host = url.host_str().ok_or("its address names no host")?;
-        let port = url.port_or_known_default().ok_or("its address names no port")?;
+        let host = url.host_str().ok_or("its address has no host")?;
+        let port = url.port_or_known_default().ok_or("its address has no port")?;
         let stream = TcpStream::connect((host.trim_matches(['[', ']']), port)).await;
         let stream = stream.map_err(|error| format!("no connection: {error}"))?;
         let stream: Box<dyn Stream> = if url.scheme() == "wss" {
-            let name = ServerName::try_from(host.to_owned()).map_err(|_| "its name is none of a host")?;
+            let name = ServerName::try_from(host.to_owned()).map_err(|_| "its host name is not valid")?;
             let connector = TlsConnector::from(Arc::new(tls::client_config(None)?));
             Box::new(connector.connect(name, stream).await.map_err(|error| format!("no TLS: {error}"))?)
         } else {
@@ -65,7 +65,7 @@ impl Cdp {
         Ok(Cdp { socket, next: 1, session: None, events: VecDeque::new() })
     }
 
-    /// Says something whose answer is of no interest.
+    /// Calls a method without waiting for its response.
     pub async fn send(&mut self, method: &str, params: Value) -> Result<u64, String> {
         let id = self.next;
         self.next += 1;
@@ -77,7 +77,7 @@ impl Cdp {
         Ok(id)
     }
 
-    /// Asks, and waits for the answer. What happens meanwhile is kept.
+    /// Calls a method and waits for its response. Events that arrive meanwhile are kept.
     pub async fn call(&mut self, method: &str, params: Value) -> Result<Value, String> {
         let id = self.send(method, params).await?;
         loop {
@@ -92,7 +92,7 @@ impl Cdp {
         }
     }
 
-    /// What happened next.
+    /// The next event.
     pub async fn event(&mut self) -> Result<Event, String> {
         loop {
             if let Some(event) = self.events.pop_front() {
@@ -107,7 +107,7 @@ impl Cdp {
         loop {
             match self.socket.next().await {
                 Some(Ok(Message::Text(text))) => {
-                    return serde_json::from_str(&text).map_err(|_| "it said something unreadable".to_owned());
+                    return serde_json::from_str(&text).map_err(|_| "it sent an unreadable message".to_owned());
                 }
                 Some(Ok(_)) => {}
                 Some(Err(_)) | None => return Err("the connection broke".to_owned()),
@@ -116,7 +116,7 @@ impl Cdp {
     }
 }
 
-/// A message that is no answer to anything.
+/// A message that is not a response.
 fn event(mut message: Value) -> Option<Event> {
     let method = message["method"].as_str()?.to_owned();
     Some(Event { method, params: message["params"].take() })

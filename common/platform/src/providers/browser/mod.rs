@@ -1,9 +1,9 @@
-//! A browser that runs a page's scripts, for pages that show nothing before: one address of the DevTools protocol
-//! (`BROWSER_URL`), of a Chromium of the operator's or of a vendor's.
+//! A browser that runs a page's scripts, for pages that are empty without them: a Chromium, the operator's or a vendor's,
+//! reached over the DevTools protocol (`BROWSER_URL`).
 //!
-//! The browser never fetches anything itself. It is given a place of its own without a way out (a proxy that nobody answers
-//! at), and every request it would make is stopped and made by the guarded client ([`Fetcher`]) instead, or refused: what
-//! holds for the addresses of pages holds for their scripts too. Only GETs are made: a page that is read changes nothing.
+//! The browser never fetches anything itself. It gets its own context with a proxy that does not exist, and each of its
+//! requests is intercepted and made by the guarded client ([`Fetcher`]), or refused. So scripts cannot reach more than
+//! pages can. Only GETs are made: reading a page must not change anything.
 
 mod cdp;
 
@@ -22,34 +22,34 @@ use self::cdp::{Cdp, Event};
 use crate::config::Redacted;
 use crate::net::{Fetcher, Page, PlainHttp};
 
-/// Where a vendor's key belongs in the address.
+/// Placeholder for the vendor's key in the address.
 const KEY: &str = "{key}";
-/// How wide and high the window is, in CSS pixels.
+/// Window size in CSS pixels.
 const WINDOW: (u32, u32) = (1280, 800);
-/// A picture shows no more of a page's height than this.
+/// Most height of a screenshot, in CSS pixels.
 const MAX_HEIGHT: f64 = 4000.0;
-/// Requests a page may make, and bytes they may bring, together.
+/// Most requests of one page, and most bytes they may load, together.
 const MAX_REQUESTS: usize = 100;
 const MAX_BYTES: usize = 12 * 1024 * 1024;
-/// Requests that are under way at once.
+/// Most concurrent requests.
 const AT_ONCE: usize = 8;
-/// Documents a page may lead to by itself.
+/// Most documents a page may navigate to by itself.
 const MAX_DOCUMENTS: usize = 3;
-/// A page is ready when nothing was asked for so long, once it was loaded.
+/// A loaded page is ready when it has made no request for this long.
 const QUIET: Duration = Duration::from_millis(500);
-/// And at the latest so long after it was asked for: some pages never rest.
+/// Longest time until a page counts as ready: some never stop making requests.
 const PATIENCE: Duration = Duration::from_secs(8);
-/// Nobody answers there: the way out of a browser that has none.
+/// A proxy that does not exist, so that the browser cannot reach the network.
 const NOWHERE: &str = "http://127.0.0.1:9";
-/// Answers a request of the page's.
+/// The DevTools method that answers an intercepted request.
 const FULFIL: &str = "Fetch.fulfillRequest";
-/// Why a page that leads to another is not shown.
+/// The error if a page navigates to one that cannot be read.
 const ASTRAY: &str = "it leads to a page that cannot be read";
-/// What could reach the network past the proxy.
+/// Removes what could reach the network without the proxy.
 const SHUT: &str =
     "for (const name of ['RTCPeerConnection', 'webkitRTCPeerConnection', 'WebTransport']) delete globalThis[name];";
 
-/// Where the browser is.
+/// The address of the browser.
 #[derive(Clone)]
 pub struct Browser {
     /// May hold a vendor's key.
@@ -59,13 +59,13 @@ pub struct Browser {
 
 /// A page after its scripts have run.
 pub struct Shown {
-    /// The document as it stands now, in place of the one that came.
+    /// The current document, in place of the one that was fetched.
     pub page: Page,
-    /// A PNG of it, if one was asked for.
+    /// A PNG screenshot, if one was requested.
     pub picture: Option<Vec<u8>>,
 }
 
-/// Why the browser shows nothing.
+/// Why there is no result. For the log and the caller.
 #[derive(Debug)]
 pub struct BrowserError(String);
 
@@ -76,17 +76,18 @@ impl fmt::Display for BrowserError {
 }
 
 impl Browser {
-    /// `url`: `ws`, `wss`, or the `http` address of a browser's debugging port. `{key}` in it stands for a vendor's key.
+    /// `url`: `ws`, `wss`, or the `http` address of a browser's debugging port. `{key}` in it is replaced by a vendor's
+    /// key.
     pub fn new(url: Redacted, http: &PlainHttp) -> Browser {
         Browser { url, http: http.clone() }
     }
 
-    /// Whether a key belongs into its address.
+    /// Whether the address needs a key.
     pub fn wants_key(&self) -> bool {
         self.url.expose().contains(KEY)
     }
 
-    /// Shows a page that was fetched, and lets its scripts run, until it rests or `until`.
+    /// Shows a page that was fetched and runs its scripts, until it is ready or `until`.
     pub async fn show(
         &self,
         fetcher: &Fetcher,
@@ -103,43 +104,44 @@ impl Browser {
                 .show(&at_once, until)
                 .await
         });
-        shown.await.unwrap_or_else(|_| Err("it did not come to rest in time".to_owned())).map_err(BrowserError)
+        shown.await.unwrap_or_else(|_| Err("it did not finish in time".to_owned())).map_err(BrowserError)
     }
 
-    /// The WebSocket: as configured, or as the debugging port names it.
+    /// The WebSocket address: as configured, or as the debugging port tells it.
     async fn address(&self, key: &str) -> Result<Url, String> {
-        let unusable = |_| "BROWSER_URL is no address".to_owned();
+        let unusable = |_| "BROWSER_URL is not a valid URL".to_owned();
         let mut url = Url::parse(&self.url.expose().replace(KEY, key)).map_err(unusable)?;
         if url.scheme().starts_with("ws") {
             return Ok(url);
         }
         let ask = url.join("/json/version").map_err(unusable)?;
-        let request = http::Request::get(ask.as_str()).body(Vec::new()).map_err(|_| "BROWSER_URL is no address")?;
+        let request =
+            http::Request::get(ask.as_str()).body(Vec::new()).map_err(|_| "BROWSER_URL is not a valid URL")?;
         let answer = self.http.send(request).await.map_err(|error| error.to_string())?;
-        let about: Value = serde_json::from_slice(&answer.body).map_err(|_| "it is no browser's debugging port")?;
+        let about: Value = serde_json::from_slice(&answer.body).map_err(|_| "it is not a browser's debugging port")?;
         let named = about["webSocketDebuggerUrl"].as_str().and_then(|url| Url::parse(url).ok());
-        let named = named.ok_or("it is no browser's debugging port")?;
+        let named = named.ok_or("it is not a browser's debugging port")?;
         let scheme = if url.scheme() == "https" { "wss" } else { "ws" };
-        url.set_scheme(scheme).map_err(|()| "BROWSER_URL is no address")?;
+        url.set_scheme(scheme).map_err(|()| "BROWSER_URL is not a valid URL")?;
         url.set_path(named.path());
         Ok(url)
     }
 }
 
-/// One page in a browser.
+/// One page in the browser.
 struct Window<'a> {
     cdp: Cdp,
     fetcher: &'a Fetcher,
     with_picture: bool,
     page: Page,
-    /// The page's main frame.
+    /// Id of the page's main frame.
     frame: Value,
     asked: usize,
     brought: usize,
     documents: usize,
 }
 
-/// A request that was made for the page: its id there, what came, and whether it is the page that comes next.
+/// A request that was made for the page: its id, the response, and whether it is a navigation to a new document.
 type Made = (String, Option<Page>, bool);
 
 impl Window<'_> {
@@ -151,7 +153,7 @@ impl Window<'_> {
         let document = self.cdp.call("DOM.getDocument", json!({"depth": 0})).await?;
         let node = &document["root"]["nodeId"];
         let html = self.cdp.call("DOM.getOuterHTML", json!({"nodeId": node})).await?;
-        let html = html["outerHTML"].as_str().ok_or("it shows no document")?.to_owned();
+        let html = html["outerHTML"].as_str().ok_or("it has no document")?.to_owned();
         let picture = if self.with_picture { Some(self.picture().await?) } else { None };
         let most = self.fetcher.policy().max_decoded_bytes;
         let truncated = self.page.truncated || html.len() > most;
@@ -161,7 +163,7 @@ impl Window<'_> {
         Ok(Shown { page: Page { content_type, body, truncated, ..self.page }, picture })
     }
 
-    /// An empty page in a place of its own, which goes with the connection.
+    /// Opens an empty page in its own browser context, which is deleted with the connection.
     async fn open(&mut self) -> Result<(), String> {
         let alone = json!({"disposeOnDetach": true, "proxyServer": NOWHERE, "proxyBypassList": "<-loopback>"});
         let place = self.cdp.call("Target.createBrowserContext", alone).await?["browserContextId"].take();
@@ -169,7 +171,7 @@ impl Window<'_> {
         self.cdp.call("Browser.setDownloadBehavior", no_files).await?;
         let (width, height) = WINDOW;
         let blank = json!({"url": "about:blank", "browserContextId": place, "width": width, "height": height});
-        // The main frame has the name of its target.
+        // The id of the main frame is the id of its target.
         self.frame = self.cdp.call("Target.createTarget", blank).await?["targetId"].take();
         let attached = self.cdp.call("Target.attachToTarget", json!({"targetId": self.frame, "flatten": true})).await?;
         self.cdp.session = attached["sessionId"].as_str().map(str::to_owned);
@@ -187,7 +189,7 @@ impl Window<'_> {
         Ok(())
     }
 
-    /// Makes the page's requests until it asks for nothing more.
+    /// Makes the page's requests until it makes no more.
     async fn settle(&mut self, at_once: &Semaphore, until: Instant) -> Result<(), String> {
         let mut under_way = FuturesUnordered::new();
         let mut is_loaded = false;
@@ -203,7 +205,7 @@ impl Window<'_> {
                                 let fetcher = self.fetcher;
                                 under_way.push(async move {
                                     let _turn = at_once.acquire().await;
-                                    // A page it leads to is read like any other; its parts come as to a browser.
+                                    // New documents are read like any page (robots.txt applies), other requests are not.
                                     let page = if is_document { fetcher.read(&url).await } else { fetcher.part(&url).await };
                                     (id, page.ok(), is_document)
                                 });
@@ -229,7 +231,8 @@ impl Window<'_> {
         }
     }
 
-    /// What the page asks for, if it gets it: id, address, and whether it is the page that comes next.
+    /// Decides about an intercepted request. `Some` if it is to be made: its id, its address, and whether it is a
+    /// navigation.
     async fn wanted(&mut self, params: &Value) -> Result<Option<(String, String, bool)>, String> {
         let id = params["requestId"].as_str().unwrap_or_default().to_owned();
         let is_get = params["request"]["method"] == "GET";
@@ -262,7 +265,7 @@ impl Window<'_> {
 
     async fn answer(&mut self, (id, page, is_document): Made) -> Result<(), String> {
         let Some(page) = page else {
-            // In its place there would be a page of the browser's own.
+            // Otherwise the browser would show its own error page.
             return if is_document { Err(ASTRAY.to_owned()) } else { self.refuse(&id).await };
         };
         self.brought += page.body.len();
@@ -284,11 +287,11 @@ impl Window<'_> {
         let clip = json!({"x": 0, "y": 0, "width": WINDOW.0, "height": height, "scale": 1});
         let ask = json!({"format": "png", "captureBeyondViewport": true, "clip": clip});
         let picture = self.cdp.call("Page.captureScreenshot", ask).await?;
-        picture["data"].as_str().and_then(base64_any).ok_or_else(|| "it gave no picture".to_owned())
+        picture["data"].as_str().and_then(base64_any).ok_or_else(|| "it returned no screenshot".to_owned())
     }
 }
 
-/// What a request of the page's is answered with.
+/// The DevTools answer to an intercepted request.
 fn fulfilment(id: &str, page: &Page) -> Value {
     let mut headers = vec![json!({"name": "access-control-allow-origin", "value": "*"})];
     if let Some(kind) = &page.content_type {

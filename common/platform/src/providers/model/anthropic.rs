@@ -45,7 +45,7 @@ pub fn answer(body: &Value) -> Option<Answer> {
         "tool_use" => Stop::Tools,
         "max_tokens" | "model_context_window_exceeded" => Stop::Cut,
         "end_turn" | "stop_sequence" => Stop::Done,
-        // `refusal`, and words that are not known yet: an answer that may be half of one is none.
+        // `refusal` and unknown reasons. The answer may be incomplete, so it is not used.
         _ => Stop::Refused,
     };
     let usage = &body["usage"];

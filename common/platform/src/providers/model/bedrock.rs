@@ -7,7 +7,7 @@ use super::wire::{Answer, Message, Question, Stop, call};
 use crate::config::{ModelConfig, Tokens};
 
 pub fn path(config: &ModelConfig) -> String {
-    // As one part of the path: an id has a colon, an ARN also slashes.
+    // As one path segment: an id contains a colon, an ARN also slashes.
     format!("/model/{}/converse", percent_encoded(&config.name))
 }
 
@@ -37,7 +37,7 @@ pub fn body(ask: &Question<'_>) -> Value {
     body
 }
 
-/// The protocol names neither the model nor the request in its answer.
+/// The response names neither the model nor the request.
 pub fn answer(config: &ModelConfig, body: &Value) -> Option<Answer> {
     let message = &body["output"]["message"];
     let content = message["content"].as_array()?;
@@ -51,7 +51,7 @@ pub fn answer(config: &ModelConfig, body: &Value) -> Option<Answer> {
         "tool_use" => Stop::Tools,
         "max_tokens" | "model_context_window_exceeded" => Stop::Cut,
         "end_turn" | "stop_sequence" => Stop::Done,
-        // `guardrail_intervened`, `content_filtered`, `malformed_…`, and what is not known yet.
+        // `guardrail_intervened`, `content_filtered`, `malformed_…`, and unknown reasons.
         _ => Stop::Refused,
     };
     let count = |name: &str| body["usage"][name].as_u64();

@@ -1,12 +1,12 @@
-//! The configured language model: a question, signed or with its key, sent again where that may help.
+//! The configured language model: sends a question and retries where that may help.
 //!
-//! | file | what it is |
+//! | file | content |
 //! |---|---|
-//! | `wire` | what is asked and answered, in no protocol's words |
-//! | `openai`, `anthropic`, `bedrock` | the same in each protocol's words |
+//! | `wire` | questions and answers, independent of a protocol |
+//! | `openai`, `anthropic`, `bedrock` | their form in each protocol |
 //!
-//! What it is told of strangers' texts stands between marks ([`base::untrusted_text`]), and what it says is believed in
-//! nothing but its answer: whoever asks decides what may be done with that.
+//! Untrusted text in a question stands between random marks ([`base::untrusted_text`]). The answer is untrusted too: the
+//! caller decides what may be done with it.
 
 mod anthropic;
 mod bedrock;
@@ -26,22 +26,22 @@ use crate::net::{PlainAnswer, PlainError, PlainHttp};
 use crate::store::StoreError;
 use crate::store::aws::SignedHttp;
 
-/// How often one question is put: a model has no side effects, so asking again costs tokens and nothing else.
+/// Most attempts. A model call has no side effects, so a retry only costs tokens.
 const ATTEMPTS: u32 = 3;
-/// First pause before asking again, doubled each time, where the peer names none.
+/// First pause before a retry, doubled each time, if the provider asks for none.
 const PAUSE: Duration = Duration::from_millis(500);
-/// Longest pause that is waited for.
+/// Longest pause; if the provider asks for more, the call fails.
 const MAX_PAUSE: Duration = Duration::from_secs(30);
 
 /// Why there is no answer.
 #[derive(Debug)]
 pub struct Unanswered {
     pub error: ToolError,
-    /// The provider may have worked on the question, and asks to be paid for it.
+    /// The provider may have worked on the question and may charge for it.
     pub may_cost: bool,
 }
 
-/// A language model, and how it is asked.
+/// A language model and how to reach it.
 #[derive(Clone)]
 pub struct Model {
     config: ModelConfig,
@@ -50,14 +50,14 @@ pub struct Model {
 }
 
 impl Model {
-    /// The configured model. None where none is configured, and in functions that are not given its key.
+    /// The configured model. `None` if there is none, or if this function does not have its key.
     pub fn configured(config: &Config, http: &PlainHttp, signed: &SignedHttp) -> Option<Model> {
         let model = config.model.clone()?;
         let is_missing = model.provider == ModelProvider::Anthropic && model.key.is_none();
         (!is_missing).then(|| Model { http: http.lasting(model.timeout), config: model, signed: signed.clone() })
     }
 
-    /// Under what name results say where they come from.
+    /// The provider's name, as results state it.
     pub fn provider(&self) -> &'static str {
         match self.config.provider {
             ModelProvider::OpenAi => "openai",
@@ -66,7 +66,7 @@ impl Model {
         }
     }
 
-    /// The model that is asked for, as it is configured.
+    /// The configured name of the model.
     pub fn name(&self) -> &str {
         &self.config.name
     }
@@ -75,19 +75,19 @@ impl Model {
         self.config.prices
     }
 
-    /// Most tokens of one answer.
+    /// Most output tokens of one answer.
     pub fn max_tokens(&self) -> u32 {
         self.config.max_tokens
     }
 
-    /// Puts a question, again if the peer is busy or was not reached and the deadline leaves time for it.
+    /// Asks a question. Retries if the provider is busy or was not reached, and the deadline leaves time.
     pub async fn ask(&self, ask: &Question<'_>, deadline: Timestamp, clock: &Clock) -> Result<Answer, Unanswered> {
         let body = self.body(ask).to_string().into_bytes();
         let mut attempt = 1;
         loop {
             let request = self.request(body.clone()).map_err(|error| {
                 log::failure("the model's request could not be made", &error);
-                let error = unavailable(Unavailable::ProviderNotConfigured, "the model is not configured rightly");
+                let error = unavailable(Unavailable::ProviderNotConfigured, "the model is not configured correctly");
                 Unanswered { error, may_cost: false }
             })?;
             let (error, pause, may_cost) = match self.http.send(request).await {
@@ -151,8 +151,8 @@ impl Model {
                 ModelProvider::Anthropic => ("x-api-key", key.expose().to_owned()),
                 _ => ("authorization", format!("Bearer {}", key.expose())),
             };
-            let mut value =
-                http::HeaderValue::try_from(value).map_err(|_| StoreError::new("MODEL_KEY is no header"))?;
+            let mut value = http::HeaderValue::try_from(value)
+                .map_err(|_| StoreError::new("MODEL_KEY is not valid in a header"))?;
             value.set_sensitive(true);
             request = request.header(name, value);
         }
@@ -171,8 +171,8 @@ impl Model {
         })
     }
 
-    /// What a status other than 200 means, and how long to wait before asking again, if that may help. The body may quote
-    /// the prompt, so nothing of it is logged or told.
+    /// Maps a status other than 200 to an error, and to the pause before a retry if one may help. The body may quote the
+    /// prompt, so it is neither logged nor returned.
     fn refused(&self, answer: &PlainAnswer) -> (ToolError, Option<Duration>) {
         log::failure("the model refused a request", &format_args!("status {}", answer.status));
         let pause = Some(answer.retry_after.unwrap_or(PAUSE));
@@ -182,9 +182,9 @@ impl Model {
                 let message = "the model is not available to this service";
                 (unavailable(Unavailable::ProviderNotConfigured, message), None)
             }
-            // 529 is Anthropic's word for overloaded; 424 is what Bedrock answers when the model itself failed.
-            424 | 500.. => (unavailable(Unavailable::SourceUnavailable, "the model is out of order"), pause),
-            _ => (unavailable(Unavailable::SourceUnavailable, "the model did not take the request"), None),
+            // Anthropic answers 529 when it is overloaded; Bedrock answers 424 when the model itself failed.
+            424 | 500.. => (unavailable(Unavailable::SourceUnavailable, "the model is not working"), pause),
+            _ => (unavailable(Unavailable::SourceUnavailable, "the model rejected the request"), None),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Chat completions, as OpenAI and every server that imitates it speak them.
+//! Chat completions, as spoken by OpenAI and by every compatible server.
 
 use serde_json::{Map, Value, json};
 
@@ -22,7 +22,7 @@ pub fn body(config: &ModelConfig, ask: &Question<'_>) -> Value {
         }
     }
     let mut body = json!({"model": config.name, "messages": messages});
-    // OpenAI's newer models refuse the old name, and many other servers do not know the new one.
+    // OpenAI's newer models reject the old name; many other servers do not know the new one.
     let limit = if config.url.is_none() { "max_completion_tokens" } else { "max_tokens" };
     body[limit] = json!(ask.max_tokens);
     if !ask.tools.is_empty() {
@@ -46,7 +46,7 @@ pub fn answer(body: &Value) -> Option<Answer> {
         .iter()
         .map(|asked| {
             let function = &asked["function"];
-            // Text that should be JSON; some servers send the object itself.
+            // A JSON text; some servers send an object instead.
             let arguments = match &function["arguments"] {
                 Value::String(text) if text.trim().is_empty() => json!({}),
                 Value::String(text) => serde_json::from_str(text).unwrap_or(Value::Null),
@@ -56,7 +56,7 @@ pub fn answer(body: &Value) -> Option<Answer> {
         })
         .collect();
     let calls = calls?;
-    // Servers differ in what they call the end of an answer that has calls.
+    // Servers differ in the finish reason of an answer with tool calls.
     let stop = match choice["finish_reason"].as_str().unwrap_or("stop") {
         "length" => Stop::Cut,
         "content_filter" => Stop::Refused,
@@ -64,7 +64,7 @@ pub fn answer(body: &Value) -> Option<Answer> {
         _ if !calls.is_empty() => Stop::Tools,
         _ => Stop::Done,
     };
-    // Only what the protocol takes back: servers add members of their own and refuse to see them again.
+    // Only the members of the protocol: some servers add their own and reject them when they are sent back.
     let mut echo = Map::from_iter([("role".to_owned(), json!("assistant")), ("content".to_owned(), json!(text))]);
     if !asked.is_empty() {
         echo.insert("tool_calls".to_owned(), Value::Array(asked));
@@ -80,7 +80,8 @@ pub fn answer(body: &Value) -> Option<Answer> {
     })
 }
 
-/// Some servers count what a model thinks in the sum only: what is no question is answer, which costs more.
+/// Some servers count reasoning tokens only in the total, so everything that is not input counts as output, which costs
+/// more.
 fn tokens(usage: &Value) -> Option<Tokens> {
     let count = |name: &str| usage[name].as_u64();
     let input = count("prompt_tokens").unwrap_or_default();

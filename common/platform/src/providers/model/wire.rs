@@ -1,10 +1,10 @@
-//! What is asked of a model and what it answers, in no protocol's words.
+//! Questions to a model and its answers, independent of a protocol.
 
 use serde_json::Value;
 
 use crate::config::Tokens;
 
-/// What a provider adds to a question by itself, in tokens: for each message, and where there are tools.
+/// Tokens a provider adds by itself: for each message, and once if there are tools.
 const PER_MESSAGE: u64 = 16;
 const FOR_TOOLS: u64 = 1_000;
 
@@ -16,24 +16,24 @@ pub trait ModelTool: Sync {
     fn input_schema(&self) -> Value;
 }
 
-/// One question: everything, each time, for models remember nothing.
+/// One question. Models have no memory, so it contains the whole conversation.
 pub struct Question<'a> {
     pub system: &'a str,
     pub messages: &'a [Message],
     pub tools: &'a [&'static dyn ModelTool],
-    /// Most tokens of the answer.
+    /// Most output tokens.
     pub max_tokens: u32,
 }
 
 impl Question<'_> {
-    /// More tokens than this the question has not: a token is at least a byte.
+    /// Upper bound of the input tokens: a token is at least one byte.
     pub fn most_tokens(&self) -> u64 {
         let messages: u64 = self.messages.iter().map(Message::most_tokens).sum();
         most_tokens_of_frame(self.system.len(), self.tools.iter().copied()) + messages
     }
 }
 
-/// The same of everything but the messages.
+/// Upper bound of the input tokens without the messages.
 pub fn most_tokens_of_frame(system_bytes: usize, tools: impl Iterator<Item = &'static dyn ModelTool>) -> u64 {
     let tools: u64 =
         tools.map(|tool| count(tool.description().len() + tool.input_schema().to_string().len() + 64)).sum();
@@ -44,18 +44,18 @@ fn count(bytes: usize) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
-/// What was said so far.
+/// One message of the conversation.
 pub enum Message {
-    /// By us.
+    /// Ours.
     Asked(String),
-    /// By the model, in the protocol's own words, which it wants to see again as they were.
+    /// The model's, in the protocol's own form: it has to be sent back unchanged.
     Answered(Value),
-    /// By us, to each call of the last answer.
+    /// Our results of the tool calls in the last answer.
     Replied(Vec<Reply>),
 }
 
 impl Message {
-    /// More tokens than this it has not.
+    /// Upper bound of its tokens.
     pub fn most_tokens(&self) -> u64 {
         let bytes = match self {
             Message::Asked(text) => text.len(),
@@ -66,7 +66,7 @@ impl Message {
     }
 }
 
-/// What came of a call.
+/// The result of a tool call.
 pub struct Reply {
     /// The call's id.
     pub id: String,
@@ -74,13 +74,13 @@ pub struct Reply {
     pub ok: bool,
 }
 
-/// What the model said.
+/// The model's answer.
 #[derive(Debug)]
 pub struct Answer {
     pub text: String,
     pub calls: Vec<Call>,
     pub stop: Stop,
-    /// As the provider counts them.
+    /// As the provider counted them.
     pub tokens: Option<Tokens>,
     pub model: Option<String>,
     pub id: Option<String>,
@@ -88,7 +88,7 @@ pub struct Answer {
     pub echo: Value,
 }
 
-/// A tool the model wants.
+/// A tool call the model asks for.
 #[derive(Debug)]
 pub struct Call {
     pub id: String,
@@ -102,19 +102,19 @@ pub struct Call {
 pub enum Stop {
     Done,
     Tools,
-    /// At a limit on length.
+    /// A length limit was reached.
     Cut,
-    /// It, or its provider's filter, would not.
+    /// The model or its provider's filter refused.
     Refused,
 }
 
-/// A short text that names something: a model, a request. Never long, never with controls, whoever sent it.
+/// A short name (of a model, a request) from an untrusted answer: at most 200 bytes, no control characters.
 pub fn name(value: &Value) -> Option<String> {
     let text = value.as_str().filter(|text| !text.is_empty() && text.len() <= 200)?;
     (!text.chars().any(char::is_control)).then(|| text.to_owned())
 }
 
-/// The id and name of a call, which both have to be there.
+/// A tool call; `None` without an id or a name.
 pub fn call(id: &Value, name: &Value, arguments: Value) -> Option<Call> {
     Some(Call { id: id.as_str()?.to_owned(), name: name.as_str()?.to_owned(), arguments })
 }
