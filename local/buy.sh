@@ -1,10 +1,10 @@
 #!/bin/sh
-# Buys one thing with the published x402 client and prints the result, if it has to be waited for too.
-# Usage: buy.sh PATH [BODY] (WAIT=seconds to wait for a job, 300 if not said, 0 for the first answer as it is)
+# Buys one call with the published x402 client, waits for the job if there is one, and prints the result.
+# Usage: buy.sh PATH [BODY] (WAIT=seconds to wait for a job, default 300; 0 prints the first answer)
 set -eu
 cd "$(dirname "$0")/.."
 stack=${STACK:-.local/stack.json}
-[ -f "$stack" ] || { echo "nothing is running: make run first, in another terminal" >&2; exit 1; }
+[ -f "$stack" ] || { echo "no local stack is running: start one with make run in another terminal" >&2; exit 1; }
 local/client.sh
 case "${1:-}" in
   /*) ;;

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Buys one thing in a checkout session, paid with the published x402 client. Usage: checkout.sh ITEM [INPUT]
+# Buys one item in a checkout session, paid with the published x402 client. Usage: checkout.sh ITEM [INPUT]
 set -eu
 cd "$(dirname "$0")/.."
 stack=${STACK:-.local/stack.json}
-[ -f "$stack" ] || { echo "nothing is running: make run first, in another terminal" >&2; exit 1; }
+[ -f "$stack" ] || { echo "no local stack is running: start one with make run in another terminal" >&2; exit 1; }
 local/client.sh
 input=${2:-}
 [ -n "$input" ] || input='{}'

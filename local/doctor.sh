@@ -1,5 +1,5 @@
 #!/bin/sh
-# Compares how a deployment is set with what it needs. With AWS in the environment that deployment, else the local stack.
+# Checks a deployment's settings. With TABLE_PREFIX set, checks that deployment in AWS, otherwise the local stack.
 # Usage: doctor.sh [--json]
 set -eu
 cd "$(dirname "$0")/.."
@@ -8,5 +8,5 @@ doctor="$(local/target-dir.sh)/debug/doctor"
 if [ -n "${TABLE_PREFIX:-}" ]; then
     exec "$doctor" "$@"
 fi
-[ -f .local/stack.json ] || { echo "nothing is running here: make run first, or set what the functions have (docs/DEPLOY.md, The doctor)" >&2; exit 1; }
+[ -f .local/stack.json ] || { echo "no local stack is running: start one with make run, or set TABLE_PREFIX and AWS credentials to check a deployment (docs/DEPLOY.md, The doctor)" >&2; exit 1; }
 exec "$doctor" --stack .local/stack.json "$@"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Paid calls of every kind against the release build. Ends by itself after LOAD_SECONDS.
+# Load test: paid calls of every kind against the release build. Ends after LOAD_SECONDS.
 set -eu
 cd "$(dirname "$0")/.."
 cargo build --release --package local --bin agora-local

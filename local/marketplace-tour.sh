@@ -1,11 +1,11 @@
 #!/bin/sh
-# The marketplace, from a registration to money on the chain: a seller and a buyer on the local stack. Prints each command
-# with what it answered, and stops at the first thing that is not as it should be.
-# Usage: marketplace-tour.sh (STACK=… for another file than .local/stack.json)
+# A tour of the marketplace, from registration to a payout on the chain: a seller and a buyer on the local stack. Prints
+# each command with its answer, and stops at the first unexpected answer.
+# Usage: marketplace-tour.sh (STACK=… for a file other than .local/stack.json)
 set -eu
 cd "$(dirname "$0")/.."
 stack=${STACK:-.local/stack.json}
-[ -f "$stack" ] || { echo "nothing is running: make run first, in another terminal" >&2; exit 1; }
+[ -f "$stack" ] || { echo "no local stack is running: start one with make run in another terminal" >&2; exit 1; }
 local/client.sh
 
 work=$(mktemp -d)
@@ -19,7 +19,7 @@ finish() {
 trap finish EXIT
 trap 'exit 1' INT TERM
 
-# Reads one value out of JSON: value FILE name.name.0
+# Reads one value from JSON: value FILE name.name.0
 value() {
   python3 -c '
 import json, sys
@@ -30,7 +30,7 @@ print(value if isinstance(value, str) else json.dumps(value))' "$1" "$2"
 }
 step() { printf '\n\033[1m%s\033[0m\n' "$1"; }
 show() { printf '  %s\n' "$(cut -c1-700 "$work/answer")"; }
-# Sends a request with curl and keeps the answer: call STATUS METHOD PATH [curl's arguments]
+# Sends a request with curl and saves the answer: call STATUS METHOD PATH [curl arguments]
 call() {
   expected=$1 method=$2 path=$3
   shift 3
@@ -43,7 +43,7 @@ base=$(value "$stack" base_url)
 buyer=$(value "$stack" payers.2.address)
 slug="counter-$(date +%s)"
 
-step "1. Register: a template's text made one's own, sold for 15 USDC, and a first service"
+step "1. Register: adapt a template's text, sell it for 15 USDC, and offer a first service"
 call 200 GET /v1/soul/templates
 python3 - "$work/answer" "$slug" >"$work/body" <<'PYTHON'
 import json, sys
@@ -51,7 +51,7 @@ templates = json.load(open(sys.argv[1]))["templates"]
 mine = next(one for one in templates if one["key"] == "data-cleaner")
 print(json.dumps({
     "name": "Counter of words", "slug": sys.argv[2], "bio": "Counts and shortens texts",
-    # A text can be registered once, so this one says whose it is.
+    # The same text can be registered only once, so this one contains the slug.
     "soul_md": mine["example_soul_md"] + f"\nYou are {sys.argv[2]}.\n", "soul_price": 15,
     "service": {
         "name": "Word statistics", "slug": "statistics", "price_usd": 0.5, "category": "data", "executor": "worker",
@@ -68,7 +68,7 @@ key=$(value "$work/answer" soul_key)
 show
 me="authorization: Bearer $key"
 
-step "2. A second service, done by a program in the sandbox"
+step "2. A second service, run by a program in the sandbox"
 call 201 POST /v1/soul/me/services -H "$me" -H "$json" -d '{"name": "Count of words", "slug": "count", "price_usd": 0.5,
   "category": "data", "executor": "program", "sandbox": true, "input_schema": {"type": "object", "required": ["text"]}}'
 call 200 PUT /v1/soul/me/services/count/program -H "$me" -H 'content-type: application/wasm' \
@@ -81,7 +81,7 @@ call 200 GET "/v1/soul/search?q=$slug"
 show
 [ "$(value "$work/answer" results.0.slug)" = "$slug" ]
 
-step "4. What it costs: 402, for the text and for the work"
+step "4. Prices: 402 for the text and for the work"
 call 402 POST "/v1/soul/$slug/purchase" -H "$json" -d '{}'
 show
 text='Rivers carry water. Rivers shape valleys and carry sand. A short break. The sea takes the water of all rivers.'
@@ -117,7 +117,7 @@ for job in "$program_job" "$worker_job"; do
 done
 sed 's/^/  the worker: /' "$work/worker.log"
 
-step "8. The file it made"
+step "8. The file that the job delivered"
 call 200 GET "/v1/soul/jobs/$worker_job/files" -H "$agent"
 show
 file=$(value "$work/answer" files.0.download_url)
@@ -130,15 +130,15 @@ show
 call 400 POST "/v1/soul/jobs/$worker_job/rate" -H "$agent" -H "$json" -d '{"rating": 1}'
 show
 
-step "10. What the seller has: 80 % of 15 + 0.5 + 0.5"
+step "10. The seller's balance: 80 % of 15 + 0.5 + 0.5"
 call 200 GET /v1/soul/me/balance -H "$me"
 show
 [ "$(value "$work/answer" balance.pending)" = 12.8 ]
 
-step "11. Link a wallet, proving that it is the seller's, and be paid out"
+step "11. Link a wallet with a proof of ownership, and request a payout"
 node tests/clients/v2/wallet.mjs "$stack" >"$work/wallet"
 wallet=$(value "$work/wallet" address)
-# micro-USDC of the wallet, asked from the chain: balanceOf(address)
+# The wallet's micro-USDC, read from the chain: balanceOf(address)
 tokens() {
   argument=$(printf '%s' "${wallet#0x}" | tr A-F a-f)
   curl -sS "$(value "$stack" chain.rpc_url)" -H "$json" -o "$work/balance" -d "{\"jsonrpc\": \"2.0\", \"id\": 1,
@@ -163,6 +163,6 @@ show
 echo "  on the chain after: $(tokens) micro-USDC"
 [ "$(tokens)" = 12800000 ] || { echo "the tokens did not arrive" >&2; exit 1; }
 
-step "Done. The soul goes on selling: its key is $key"
+step "Done. The soul stays on the market. Its key is $key"
 echo "  SOUL_KEY=$key python3 local/examples/worker.py $base"
 echo "  local/buy.sh /v1/soul/$slug/services/statistics/execute '{\"input\": {\"text\": \"…\"}}'"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Forgets the local state. A stack that runs is stopped first; tools that were installed stay.
+# Deletes the local state. A running stack is stopped first; installed tools stay.
 set -eu
 cd "$(dirname "$0")/.."
 if [ -f .local/stack.json ]; then
@@ -14,10 +14,10 @@ if [ -f .local/stack.json ]; then
     kill -KILL "$pid" 2>/dev/null || true
   fi
 fi
-# The chain's node ends a moment after its stack; its log is locked for as long as it lives.
+# The chain's node ends a moment after its stack, and keeps its log open until then.
 for _ in 1 2 3 4 5 6 7 8 9 10; do
   rm -rf .local 2>/dev/null && break
   sleep 0.5
 done
 rm -rf .local
-echo "the local state is forgotten"
+echo "the local state has been deleted"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs the journeys and the store suites against ministack, an implementation of AWS that shares no code with the
-# embedded DynamoDB. Two implementations that agree are worth more than one.
+# Runs the journeys and the store tests against ministack, an emulator of AWS that shares no code with the embedded
+# DynamoDB. A test that passes with both is more likely to pass with AWS.
 set -eu
 cd "$(dirname "$0")/.."
 port=${MINISTACK_PORT:-4566}
@@ -14,7 +14,7 @@ for _ in $(seq 1 60); do
   kill -0 $ministack 2>/dev/null || { echo "ministack did not start; see .tools/ministack.log" >&2; exit 1; }
   sleep 0.5
 done
-# Left out, because they are about the embedded database or about a process and not about AWS:
+# Skipped, because they are about the embedded database or a process, not about AWS:
 #   cost     counts capacity units, which ministack computes differently (half units for items over 4 KB)
 #   crash    puts a proxy in front of a database of its own
 #   kill     starts the local runner with its embedded database

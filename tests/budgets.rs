@@ -267,7 +267,7 @@ fn the_alert_address_gets_one_mail_a_day() {
         let mails_after = async |calls: u64| {
             let counted = || async { (stats::load(&stack.app.db).await.unwrap().completed == calls).then_some(()) };
             eventually("the stream", counted).await;
-            kept.lock().unwrap().matches("Subject: A budget has come to its alert level").count()
+            kept.lock().unwrap().matches("Subject: A budget has reached its alert level").count()
         };
         let first = owned(0.02, "owner@example.com").await;
         call(&first).await;

@@ -492,7 +492,7 @@ fn the_doctor_finds_what_is_wrong_and_says_what_to_do() {
             ),
             ("TABLE_PREFIX", "other", Level::Fail, "table other-jobs", "set TABLE_PREFIX to the stack's name"),
             ("SERVICE_SECRET", &"x".repeat(40), Level::Fail, "receipt key", "let the scheduler run"),
-            ("SERVICE_NAME", "Other", Level::Fail, "service", "give SERVICE_NAME the same value"),
+            ("SERVICE_NAME", "Other", Level::Fail, "service", "set SERVICE_NAME to the same value"),
             ("PUBLIC_BASE_URL", "http://127.0.0.1:1", Level::Fail, "service", "correct PUBLIC_BASE_URL"),
             ("FACILITATOR_URL", "http://127.0.0.1:1", Level::Fail, "facilitator", "set FACILITATOR_URL to one"),
             ("CHAIN_RPC_ULR", "http://x", Level::Warn, "variable CHAIN_RPC_ULR", "CHAIN_RPC_URL?"),
@@ -502,7 +502,7 @@ fn the_doctor_finds_what_is_wrong_and_says_what_to_do() {
                 r#"{"courtlistener":"k","fmcsa":"k","sam":"k"}"#,
                 Level::Warn,
                 "tools",
-                "set BLOB_BUCKET (or, of a local stack, BLOB_FOLDER)",
+                "set BLOB_BUCKET (or, for a local stack, BLOB_FOLDER)",
             ),
         ] {
             let mut environment = of(&stack);

@@ -151,9 +151,9 @@ async fn malformed_parameters(client: &Client) {
         ("tools/call", json!({"name": BUY, "arguments": [VIN]}), "params.arguments has to be"),
         ("tools/call", json!({"name": BUY, "arguments": VIN}), "params.arguments has to be"),
         ("tools/call", json!({"name": "agora_no_such_tool"}), "agora_no_such_tool"),
-        ("tools/call", json!([BUY, {"vin": VIN}]), "params have to be an object"),
-        ("tools/call", json!("agora_balance"), "params have to be an object"),
-        ("tools/list", json!(7), "params have to be an object"),
+        ("tools/call", json!([BUY, {"vin": VIN}]), "params has to be an object"),
+        ("tools/call", json!("agora_balance"), "params has to be an object"),
+        ("tools/list", json!(7), "params has to be an object"),
         ("tasks/get", json!({}), "params.taskId is missing"),
         ("tasks/cancel", json!({"taskId": {}}), "params.taskId has to be"),
     ] {

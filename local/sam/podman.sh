@@ -23,7 +23,7 @@ install() {
     DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $packages
 }
 
-# runc and these limits work on hosts where crun may not raise RLIMIT_NOFILE or meets cgroups in hybrid mode.
+# runc and these limits also work on hosts where crun may not raise RLIMIT_NOFILE or where cgroups are in hybrid mode.
 configure() {
     mkdir -p "$home"
     cat >"$CONTAINERS_CONF" <<CONF

@@ -1,4 +1,4 @@
-//! A folder as blob store, and the URLs with which its blobs are read and written past the functions, as S3's are.
+//! A folder as blob store, with signed URLs that read and write blobs directly, like S3's.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,21 +17,21 @@ use platform::store::blob::{Access, attachment};
 use platform::store::{Blobs, BoxFuture, StoreError};
 use ring::hmac;
 
-/// Where blobs' URLs begin.
+/// Path prefix of the blobs' URLs.
 pub const PATH: &str = "/local-blobs/";
-/// API Gateway is not in the way of S3, so its limit is not either.
+/// S3 is not behind API Gateway, so the gateway's limit does not apply.
 const MAX_UPLOAD_BYTES: usize = 100 * 1024 * 1024;
 
 pub struct FolderBlobs {
     folder: PathBuf,
-    /// The gateway's own address.
+    /// The gateway's address.
     base_url: String,
     key: hmac::Key,
     clock: Clock,
 }
 
 impl FolderBlobs {
-    /// `base_url` is where [`serve`] can be reached.
+    /// `base_url` is the address at which [`router`] is served.
     pub fn new(folder: PathBuf, base_url: &str, clock: Clock) -> FolderBlobs {
         let key = hmac::Key::new(hmac::HMAC_SHA256, &digest::random::<32>());
         FolderBlobs { folder, base_url: base_url.to_owned(), key, clock }
@@ -54,8 +54,8 @@ impl Blobs for FolderBlobs {
             if let Some(folder) = path.parent() {
                 tokio::fs::create_dir_all(folder).await.map_err(StoreError::new)?;
             }
-            // Written beside and renamed, so that a reader (or a crash) never meets half a blob. Two writers of one blob
-            // have a draft each.
+            // Written under another name and renamed, so that neither a reader nor a crash sees half a blob. Each writer
+            // has a draft of its own.
             let draft = path.with_extension(format!("{:016x}.draft", u64::from_be_bytes(base::digest::random())));
             tokio::fs::write(&draft, bytes).await.map_err(StoreError::new)?;
             tokio::fs::rename(&draft, &path).await.map_err(StoreError::new)
@@ -108,7 +108,7 @@ impl Blobs for FolderBlobs {
     }
 }
 
-/// Answers the URLs.
+/// Serves the signed URLs.
 pub fn router(blobs: Arc<FolderBlobs>) -> Router {
     Router::new().route(&format!("{PATH}{{*key}}"), any(serve)).with_state(blobs)
 }
@@ -138,7 +138,7 @@ async fn serve(State(blobs): State<Arc<FolderBlobs>>, request: Request) -> Respo
             if parts.headers.get(header::IF_NONE_MATCH).is_none_or(|value| value != "*") {
                 return Err(ApiError::Unauthorized);
             }
-            // As S3 says it: what is there stays.
+            // Like S3: an existing blob is not overwritten.
             if blobs.size(&key).await?.is_some() {
                 return Ok(StatusCode::PRECONDITION_FAILED.into_response());
             }

@@ -1,7 +1,7 @@
-//! A Chromium on this machine, for pages that show nothing before their scripts have run (`BROWSER_PATH`).
+//! A Chromium on this machine, for pages that need scripts (`BROWSER_PATH`).
 //!
-//! It has a new, empty profile, no way to the network of its own (see `common/platform/src/providers/browser`), and is gone with the
-//! stack.
+//! It has a new, empty profile and no network access of its own (see `common/platform/src/providers/browser`), and ends
+//! with the stack.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -11,9 +11,9 @@ use tokio::process::{Child, Command};
 
 use crate::Error;
 
-/// How long it may take to come up.
+/// How long it may take to start.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Nothing of these asks anybody anything: what a page wants is made by the service's own client.
+/// Chromium itself makes no requests: the service's own client fetches what a page asks for.
 const ARGUMENTS: [&str; 12] = [
     "--headless",
     "--remote-debugging-port=0",
@@ -29,18 +29,18 @@ const ARGUMENTS: [&str; 12] = [
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
 ];
 
-/// Runs what follows the profile's path until nothing more can come in.
+/// Runs the command after the profile's path until its standard input is closed, then removes the profile.
 const GUARDED: &str =
     r#"profile=$1; shift; "$@" & child=$!; cat >/dev/null; kill -9 $child; wait $child; rm -rf "$profile""#;
 
 pub struct Chromium {
     process: Child,
-    /// The address of its debugging port: `BROWSER_URL`.
+    /// The URL of its debugging port: `BROWSER_URL`.
     pub url: String,
 }
 
 impl Chromium {
-    /// Starts one, and waits until it can be asked.
+    /// Starts Chromium and waits until its debugging port is open.
     ///
     /// # Errors
     /// If it does not start, or ends at once.
@@ -48,13 +48,13 @@ impl Chromium {
         let name = format!("agora-chromium-{}", const_hex::encode(base::digest::random::<8>()));
         let profile = std::env::temp_dir().join(name);
         if !binary.exists() {
-            return Err(format!("{} is not there", binary.display()).into());
+            return Err(format!("{} does not exist", binary.display()).into());
         }
-        // Under a shell that ends it, and takes its profile away, as soon as this process is gone: however that went.
+        // A shell ends it and removes its profile when this process is gone, however it ended.
         let mut command = Command::new("sh");
         command.args(["-c", GUARDED, "sh"]).arg(&profile).arg(binary);
         command.args(ARGUMENTS).arg(format!("--user-data-dir={}", profile.display()));
-        // Chromium refuses to be root inside its own sandbox; for anybody else the sandbox stays.
+        // Chromium's sandbox does not work as root; for other users it stays on.
         if is_root() {
             command.arg("--no-sandbox");
         }
@@ -75,13 +75,13 @@ impl Chromium {
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        Err(format!("{} did not come up in {} s", binary.display(), PATIENCE.as_secs()).into())
+        Err(format!("{} did not start within {} s", binary.display(), PATIENCE.as_secs()).into())
     }
 }
 
 impl Drop for Chromium {
     fn drop(&mut self) {
-        // The shell reads its end.
+        // Closing its standard input ends the shell.
         drop(self.process.stdin.take());
         for _ in 0..100 {
             if !matches!(self.process.try_wait(), Ok(None)) {

@@ -1,4 +1,4 @@
-//! The embedded DynamoDB, and its tables, made from the definition the template is held to.
+//! The embedded DynamoDB and its tables, created from the definition that a test compares with the template.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use platform::store::table::{TABLES, TTL_ATTRIBUTE, TableDefinition};
 
 use crate::Error;
 
-/// Starts the embedded DynamoDB on a free port and returns its endpoint. `file` keeps it over restarts.
+/// Starts the embedded DynamoDB on a free port and returns its endpoint. With `file`, its data survives restarts.
 pub async fn start(file: Option<&Path>) -> Result<String, Error> {
     let database = match file {
         Some(file) => dynoxide::Database::new(&file.to_string_lossy())?,
@@ -25,7 +25,7 @@ pub async fn start(file: Option<&Path>) -> Result<String, Error> {
     Ok(endpoint)
 }
 
-/// Creates the tables that are not there yet.
+/// Creates missing tables.
 pub async fn create_tables(db: &Db) -> Result<(), Error> {
     for table in &TABLES {
         create_table(db, table).await?;

@@ -1,5 +1,5 @@
-//! Opens the functions of a stack as they are deployed: each has an identity, the variables that the template gives it, and
-//! the queues that those name. This mirrors the `main.rs` of each function.
+//! Opens every function of a stack with its own identity, the variables that the template gives it, and the queues they
+//! name. It mirrors the `main.rs` of each function.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ type Runners = &'static [&'static Runner];
 /// The resources that the functions of a stack share.
 pub struct SharedResources {
     pub environment: HashMap<String, String>,
-    /// The sockets that all functions share; what differs is who signs.
+    /// All functions share the sockets; only the signing identity differs.
     pub shared: Connections,
     pub guard: Arc<Guard>,
     pub blobs: Arc<FolderBlobs>,
@@ -64,9 +64,9 @@ pub struct Queues {
     pub jobs: Arc<LocalQueue>,
     /// Jobs of sellers' services.
     pub souls: Arc<LocalQueue>,
-    /// Events on their way to webhooks.
+    /// Webhook events.
     pub deliveries: Arc<LocalQueue>,
-    /// Pages on their way into the index.
+    /// Pages for the search index.
     pub pages: Arc<LocalQueue>,
 }
 
@@ -78,7 +78,7 @@ impl Default for Queues {
 }
 
 impl Queues {
-    /// The queue that a variable of the template names.
+    /// The queue at a URL from the template's variables.
     fn at(&self, url: &str) -> Result<Arc<LocalQueue>, Error> {
         let queue = match url.rsplit('/').next().unwrap_or_default() {
             "agora-jobs" => &self.jobs,
@@ -93,9 +93,9 @@ impl Queues {
 
 /// Every function of a stack.
 pub struct Functions {
-    /// The router of every group, by the group's name.
+    /// The router of each group, by the group's name.
     pub groups: HashMap<&'static str, Router>,
-    /// Each function's tables and blobs, under its identity.
+    /// Each function's tables and blobs, with its identity.
     pub apps: BTreeMap<&'static str, App>,
     /// Toolboxes of the functions that ask providers.
     pub toolboxes: BTreeMap<&'static str, Arc<Toolbox>>,
@@ -104,7 +104,7 @@ pub struct Functions {
     pub courier: Arc<Courier>,
     pub indexer: Arc<Indexer>,
     pub scheduler: Scheduler,
-    /// Without a treasury payouts stay pending.
+    /// `None` without a treasury key: payouts then stay pending.
     pub payouts: Option<(App, Treasury)>,
     pub aggregator: Aggregator,
     pub pusher: Pusher,
@@ -266,7 +266,7 @@ impl SharedResources {
     }
 }
 
-/// A function while it is opened.
+/// A function while it is being opened.
 struct Function<'a> {
     ground: &'a SharedResources,
     name: &'static str,
@@ -275,7 +275,7 @@ struct Function<'a> {
     app: App,
 }
 
-/// Variables by which a local stack is given directly what a deployed function reads from a secret.
+/// Variables that a local stack sets directly, and the ones that name a secret in a deployed stack.
 pub const GIVEN_DIRECTLY: [(&str, &str); 6] = [
     ("SERVICE_SECRET", "SERVICE_SECRET_ARN"),
     ("RELAYER_PRIVATE_KEY", "RELAYER_SECRET_ARN"),
@@ -311,13 +311,13 @@ impl<'a> Function<'a> {
         Ok(Function { ground, name, config, connections, app })
     }
 
-    /// The queue that a variable names, if the function is given it.
+    /// The queue that a variable names, if the template gives the function this variable.
     fn queue(&self, variable: &str) -> Result<Arc<dyn Queue>, Error> {
         let role = self.ground.guard.roles.get(self.name);
         let url = role.and_then(|role| role.variables.get(variable)?.as_str());
-        let url = url.ok_or_else(|| format!("the template gives {} no {variable}", self.name))?;
+        let url = url.ok_or_else(|| format!("the template does not give {} the variable {variable}", self.name))?;
         let arn = url.trim_start_matches("https://").split(['.', '/']).collect::<Vec<_>>();
-        let [_, region, .., account, queue] = arn.as_slice() else { return Err(format!("{url} is no queue").into()) };
+        let [_, region, .., account, queue] = arn.as_slice() else { return Err(format!("no queue at {url}").into()) };
         let arn = format!("arn:aws:sqs:{region}:{account}:{queue}");
         let (inner, guard) = (self.ground.queues.at(url)?, self.ground.guard.clone());
         Ok(Arc::new(GuardedQueue { inner, guard, function: self.name, arn }))

@@ -1,4 +1,4 @@
-//! The gateway: one port, every function behind it, by the table of routes.
+//! The gateway: one port for all functions, by the table of routes.
 
 use std::collections::HashMap;
 
@@ -15,27 +15,26 @@ use serde_json::json;
 
 use crate::http_api;
 
-/// The router of every group, by the group's name.
+/// The router of each group, by the group's name.
 pub type Groups = Arc<HashMap<&'static str, Router>>;
 
-/// One router over all of them.
+/// One router over all groups.
 pub fn router(groups: Groups) -> Router {
     Router::new().fallback(route).with_state(groups)
 }
 
-/// Middleware: web pages of other origins are kept out. On a developer's machine the wallets' keys are everybody's, so any
-/// page could buy with them, and with what the stack is configured with. (`LOCAL_OPEN_TO_PAGES=true` lets them in.)
+/// Middleware that refuses requests from web pages of other origins. The wallets' keys of a local stack are public, so any
+/// page could buy with them and use the stack's credentials. `LOCAL_OPEN_TO_PAGES=true` allows such pages.
 pub async fn keep_pages_out(State(known): State<Arc<[String]>>, request: Request, next: Next) -> Response {
     let origin = request.headers().get(header::ORIGIN);
     if origin.is_none_or(|origin| known.iter().any(|known| known.as_bytes() == origin.as_bytes())) {
         return next.run(request).await;
     }
-    let message =
-        "a local stack takes no calls of web pages; LOCAL_OPEN_TO_PAGES=true, or ALLOWED_ORIGINS, lets them in";
+    let message = "a local stack refuses calls from web pages of other origins; to allow them, set LOCAL_OPEN_TO_PAGES=true or ALLOWED_ORIGINS";
     private_json(StatusCode::FORBIDDEN, &json!({"error": "forbidden", "message": message}))
 }
 
-/// Hands a request to the function whose route it is.
+/// Passes a request to the function of its route.
 pub async fn route(State(groups): State<Groups>, request: Request) -> Response {
     http_api::handle(request, |method, path| groups.get(routes::group_of(method, path)).cloned()).await
 }

@@ -1,10 +1,10 @@
-//! API Gateway's HTTP API, between a client and a function: a request becomes the event of payload format 2.0, and the JSON
-//! that the function returns becomes the response, within the limits of the gateway and of Lambda.
+//! API Gateway's HTTP API, between a client and a function: turns a request into an event of payload format 2.0 and the
+//! function's JSON into a response, within the limits of the gateway and of Lambda.
 //!
-//! The format is at <https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html>,
-//! the gateway's limits at <https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-quotas.html>. What these
-//! pages leave open is taken from what others saw, with the place beside each. Left out of events is what no function reads:
-//! `pathParameters`, `queryStringParameters`, `stageVariables`, `authentication`.
+//! The format: <https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html>.
+//! The gateway's limits: <https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-quotas.html>. Behaviour
+//! that these pages leave open follows observations by others; the source is beside each. Members that no function reads
+//! are left out: `pathParameters`, `queryStringParameters`, `stageVariables`, `authentication`.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -26,15 +26,15 @@ use platform::http::lambda::{self, MAX_PAYLOAD_BYTES};
 use platform::http::log;
 use serde_json::{Map, Value, json};
 
-/// Largest request body the gateway takes.
+/// Largest request body of the gateway.
 pub const MAX_BODY_BYTES: usize = 10 * 1024 * 1024;
-/// Most that the request line and the values of all headers may have together.
+/// Limit of the request line and all header values together.
 pub const MAX_HEADER_BYTES: usize = 10_240;
-/// A function has so long (template.yaml, `Globals`); the gateway would wait a second longer.
+/// Timeout of a function (template.yaml, `Globals`). The gateway would wait a second longer.
 pub const TIMEOUT: Duration = Duration::from_secs(29);
-/// The API's own name, which a client's `Host` never is here.
+/// The API's own name; a local client's `Host` is always different.
 const DOMAIN: &str = "local.execute-api.invalid";
-/// Headers that describe the connection. They are not taken from functions.
+/// Headers of the connection, which are not taken from functions.
 const CONNECTION_HEADERS: [HeaderName; 5] = [
     header::CONNECTION,
     header::CONTENT_LENGTH,
@@ -43,23 +43,23 @@ const CONNECTION_HEADERS: [HeaderName; 5] = [
     HeaderName::from_static("keep-alive"),
 ];
 
-/// Hands a request to the function that `find` says is behind its method and path, and its answer back.
+/// Passes a request to the function that `find` returns for its method and path, and returns the answer.
 pub async fn handle(request: Request, find: impl FnOnce(&str, &str) -> Option<Router>) -> Response {
     let (parts, body) = request.into_parts();
     let line = parts.method.as_str().len() + parts.uri.to_string().len() + " / HTTP/1.1".len();
     if line + parts.headers.values().map(HeaderValue::len).sum::<usize>() > MAX_HEADER_BYTES {
         return said(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "Request Header Fields Too Large");
     }
-    // The gateway knows no API of such a name. It would be a part of the function's URL.
+    // No API can have such a host name, and it would become part of the function's URL.
     if parts.headers.get(header::HOST).is_some_and(|host| !is_host(host)) {
         return said(StatusCode::BAD_REQUEST, "Bad Request");
     }
     let Some(body) = whole(body).await else {
-        // Seen with both limits of 413: <https://github.com/koki-develop/lgtm-generator/issues/10>.
+        // Observed for both limits that answer 413: <https://github.com/koki-develop/lgtm-generator/issues/10>.
         return said(StatusCode::PAYLOAD_TOO_LARGE, "HTTP content length exceeded 10485760 bytes.");
     };
     let path = decoded_path(parts.uri.path());
-    // `GET *` and the like, which HTTP has for servers as a whole.
+    // Such as `OPTIONS *`, a request to the server as a whole.
     if !path.starts_with('/') {
         return said(StatusCode::BAD_REQUEST, "Bad Request");
     }
@@ -70,12 +70,12 @@ pub async fn handle(request: Request, find: impl FnOnce(&str, &str) -> Option<Ro
     if event.len() > MAX_PAYLOAD_BYTES {
         return said(StatusCode::PAYLOAD_TOO_LARGE, "Request Too Long");
     }
-    // A task of its own: a client that hangs up stops no function.
+    // In a task of its own, so that the function finishes even if the client hangs up.
     match tokio::spawn(invoke(function, event)).await {
         Ok(Some(answer)) => response(&answer),
-        // A function that fails, is stopped or returns too much is one error to an HTTP API
-        // (<https://github.com/denoland/deno_registry2/issues/87>). Only a function that outlives the gateway's 30 s would be
-        // 503 (<https://github.com/cortexlabs/cortex/issues/1225>), and Lambda stops ours before.
+        // A function that fails, times out or returns too much looks the same to an HTTP API
+        // (<https://github.com/denoland/deno_registry2/issues/87>). Only a function that takes longer than the gateway's 30
+        // s would be 503 (<https://github.com/cortexlabs/cortex/issues/1225>), and Lambda stops ours earlier.
         Ok(None) => said(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error"),
         Err(panicked) => {
             log::failure("a function panicked", &panicked);
@@ -89,7 +89,7 @@ fn is_host(host: &HeaderValue) -> bool {
     url.is_some_and(|url| url.as_str().parse::<http::Uri>().is_ok())
 }
 
-/// The function's answer, as Lambda passes it on.
+/// Invokes a function as Lambda does; `None` if it times out or returns too much.
 async fn invoke(function: Router, event: String) -> Option<Value> {
     let event: LambdaRequest =
         serde_json::from_str(&event).map_err(|error| log::failure("an event cannot be read", &error)).ok()?;
@@ -99,7 +99,7 @@ async fn invoke(function: Router, event: String) -> Option<Value> {
         return None;
     };
     let answer = serde_json::to_string(&answer).ok()?;
-    // A hundred bytes more than an event may have: "Exceeded maximum allowed payload size (6291556 bytes)".
+    // An answer may have a hundred bytes more than an event: "Exceeded maximum allowed payload size (6291556 bytes)".
     if answer.len() > MAX_PAYLOAD_BYTES + 100 {
         log::failure("a function returned too much", &answer.len());
         return None;
@@ -107,8 +107,8 @@ async fn invoke(function: Router, event: String) -> Option<Value> {
     serde_json::from_str(&answer).ok()
 }
 
-/// The body, unless it is too large. It is read to its end all the same: a client that is still sending would not see the
-/// answer.
+/// The body, or `None` if it is too large. It is read to the end in any case: a client that is still sending would not see
+/// the answer.
 async fn whole(mut body: Body) -> Option<Vec<u8>> {
     let (mut kept, mut seen) = (Vec::new(), 0);
     while let Some(Ok(frame)) = body.frame().await {
@@ -121,16 +121,16 @@ async fn whole(mut body: Body) -> Option<Vec<u8>> {
     (seen <= MAX_BODY_BYTES).then_some(kept)
 }
 
-/// `rawPath`: every escape undone but `%25`, and nothing from a `?` on that was escaped
-/// (<https://github.com/middleapi/standard-server/pull/93>; `platform::http::lambda` has more on it).
+/// `rawPath`: all escapes are decoded except `%25`, and everything after an escaped `?` is cut
+/// (<https://github.com/middleapi/standard-server/pull/93>; `platform::http::lambda` explains more).
 fn decoded_path(path: &str) -> String {
     let kept = path.replace("%25", "%2525");
     let decoded = base::encoding::percent_decoded(&kept);
     decoded.split('?').next().unwrap_or_default().to_owned()
 }
 
-/// Whether a body is handed over as text: the list was tried out against AWS
-/// (<https://github.com/ministackorg/ministack/pull/766>). Everything else is base64, without a content type too.
+/// Whether a body is passed as text: the list was observed on AWS (<https://github.com/ministackorg/ministack/pull/766>).
+/// Everything else is base64, also without a content type.
 fn is_text(headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -141,7 +141,7 @@ fn event(parts: &http::request::Parts, path: String, body: &[u8]) -> Value {
     let source = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip());
     let source = source.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)).to_string();
     let mut headers = Map::new();
-    // The gateway tells the length, and leaves out the rest of what is about the connection.
+    // The gateway passes on the length, and no other header of the connection.
     let is_dropped = |name: &HeaderName| {
         *name == header::COOKIE || *name != header::CONTENT_LENGTH && CONNECTION_HEADERS.contains(name)
     };
@@ -224,7 +224,7 @@ fn response(answer: &Value) -> Response {
     response
 }
 
-/// An answer of the gateway's own.
+/// An answer of the gateway itself.
 fn said(status: StatusCode, message: &str) -> Response {
     platform::http::json(status, &json!({"message": message}))
 }

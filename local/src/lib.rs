@@ -1,10 +1,12 @@
 //! The whole service in one process, for development and tests. Never deployed.
 //!
-//! Every function's own code runs here; what AWS does between them is stood in for: [`gateway`] routes by the table of
-//! routes and hands over what API Gateway would ([`http_api`]), [`queue`] keeps messages with visibility and a dead-letter list, [`blobs`] is a folder, [`database`] is an
-//! embedded DynamoDB behind the real SDK client, [`stream`] reads its stream, and [`chain`] is a real EVM node.
-//! [`functions`] opens each function with an identity of its own, and [`iam`] holds it to its role in `template.yaml`.
-//! [`stack`] puts them together; [`site`] is a small web site, so that there is a page to read without the internet.
+//! Every function's own code runs here; these modules replace AWS: [`gateway`] routes requests by the table of routes and
+//! passes on what API Gateway would ([`http_api`]), [`queue`] has visibility timeouts and a dead-letter list, [`blobs`] is
+//! a folder, [`database`] is an embedded DynamoDB behind the real SDK client, [`stream`] reads its stream, and [`chain`] is
+//! a real EVM node. [`functions`] opens each function with its own identity, and [`iam`] enforces its role from
+//! `template.yaml`. [`site`] is a small web site, so that there is a page to read without the internet.
+//!
+//! Start with [`stack`], which puts everything together.
 
 pub mod blobs;
 pub mod browser;
@@ -27,11 +29,11 @@ pub use devchain as chain;
 pub use sam_template as template;
 pub use stack::{Options, Stack};
 
-/// Stack of a thread that runs the service, as large as a process's own, on which deployed functions run. Unoptimised, a call
-/// through all functions has needed more than the two megabytes of a thread.
+/// Stack size of threads that run the service: the same as a process's main stack, on which deployed functions run. An
+/// unoptimised call through all functions can need more than a thread's default of two megabytes.
 pub const STACK_BYTES: usize = 8 * 1024 * 1024;
 
-/// Writes a file so that nobody, not even after a crash, finds half of it. Only this user may read it.
+/// Writes a file so that no reader sees half of it, even after a crash. Only this user may read it.
 pub fn write_whole(path: &std::path::Path, text: &str) -> Result<(), Error> {
     use std::io::Write;
     use std::os::unix::fs::OpenOptionsExt;
@@ -42,5 +44,5 @@ pub fn write_whole(path: &std::path::Path, text: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Anything that keeps the stack from starting, in words.
+/// An error that keeps the stack from starting.
 pub type Error = Box<dyn std::error::Error + Send + Sync>;

@@ -1,4 +1,4 @@
-//! `make run`: builds nothing, starts everything, says where to go.
+//! `make run`: starts the whole stack and prints its addresses.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -11,11 +11,11 @@ use local::stack::Background;
 use local::{Error, Options, Stack, report, settings};
 use platform::http::log;
 
-/// Where the state lies, below the working directory.
+/// The state's folder in the working directory.
 const STATE: &str = ".local";
-/// Where tools are installed that a `make reset` need not fetch again.
+/// Folder for installed tools; `make reset` keeps it.
 const TOOLS: &str = ".tools";
-/// The gateway's port if `PORT` does not say otherwise.
+/// The gateway's port unless `PORT` is set.
 const DEFAULT_PORT: &str = "8402";
 
 fn main() -> std::process::ExitCode {
@@ -48,7 +48,7 @@ async fn run() -> Result<(), Error> {
         true => None,
         false => Some(Arc::new(start_chain(&environment, &state).await?)),
     };
-    // Gone with the stack.
+    // Ends with the stack.
     let mut browser = None;
     if let Some(path) = environment.get("BROWSER_PATH").filter(|path| !path.is_empty()) {
         let started = Chromium::start(Path::new(path)).await?;
@@ -71,7 +71,7 @@ async fn run() -> Result<(), Error> {
 
     tokio::select! {
         () = stopped() => eprintln!("stopping"),
-        () = stack.wait() => eprintln!("a part of the stack ended by itself; stopping"),
+        () = stack.wait() => eprintln!("a part of the stack has ended unexpectedly; stopping"),
     }
     let _ = std::fs::remove_file(&announcement);
     stack.kill().await;
@@ -91,7 +91,7 @@ async fn start_chain(environment: &HashMap<String, String>, state: &Path) -> Res
     Ok(DevChain::start(options).await?)
 }
 
-/// Ctrl-C or a polite kill.
+/// Ctrl-C or SIGTERM.
 async fn stopped() {
     let mut terminate = match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
         Ok(terminate) => terminate,

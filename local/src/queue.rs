@@ -1,7 +1,7 @@
-//! The job queue, in process: messages become visible, are handed to the worker as the event Lambda would hand it,
-//! come back when they failed, and end on the dead-letter list after too many failures.
+//! The queues, in this process. Messages become visible, go to a function as the event Lambda would send, come back if they
+//! fail, and end on the dead-letter list after too many failures.
 //!
-//! It is kept in memory on purpose: a message lost with the process is what the sweeper is for.
+//! They are kept only in memory: the sweeper sends lost messages again.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,11 +15,11 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use worker::{SqsAnswer, SqsEvent};
 
-/// How long a message that failed stays invisible. (Deployed: minutes; here somebody is watching.)
+/// How long a failed message stays invisible. Deployed it is minutes; here a developer waits.
 const VISIBILITY: Duration = Duration::from_secs(5);
-/// After this many failures a message is dead, as in the template.
+/// A message is dead after this many failures, as in the template.
 const MAX_RECEIVES: u32 = 5;
-/// Messages handed over at once, as in the template.
+/// Messages in one batch, as in the template.
 const BATCH: usize = 5;
 
 pub struct LocalQueue {
@@ -39,7 +39,7 @@ struct State {
     waiting: VecDeque<Waiting>,
     dead: Vec<String>,
     next_id: u64,
-    /// Messages that are being worked on.
+    /// How many messages are being worked on.
     busy: usize,
 }
 
@@ -51,12 +51,12 @@ struct Waiting {
 }
 
 impl LocalQueue {
-    /// A queue whose messages are handed over one by one.
+    /// A queue that delivers messages one by one.
     pub fn of_single_messages() -> LocalQueue {
         LocalQueue { batch: 1, ..LocalQueue::default() }
     }
 
-    /// Puts a message in, whatever it says.
+    /// Adds a message, even an invalid one.
     pub fn push(&self, body: String) {
         self.push_after(body, Duration::ZERO);
     }
@@ -75,7 +75,7 @@ impl LocalQueue {
         self.lock().dead.clone()
     }
 
-    /// Whether nothing waits and nothing is being worked on.
+    /// Whether no message is waiting or in work.
     pub fn is_idle(&self) -> bool {
         let state = self.lock();
         state.waiting.is_empty() && state.busy == 0
@@ -85,7 +85,7 @@ impl LocalQueue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands messages to a function until the task is dropped.
+    /// Delivers messages to a function until the task is dropped.
     pub async fn work<F: Future<Output = SqsAnswer> + Send>(
         self: Arc<Self>,
         function: impl Fn(SqsEvent) -> F + Send + Sync,
@@ -96,7 +96,7 @@ impl LocalQueue {
                 let _ = tokio::time::timeout(Duration::from_millis(100), self.arrived.notified()).await;
                 continue;
             }
-            // Another worker may find more while this one is busy.
+            // Wakes another worker, which may find more messages.
             self.arrived.notify_one();
             let failed = hand_over(&function, &batch).await;
             self.give_back(batch, &failed);
@@ -138,7 +138,7 @@ impl LocalQueue {
     }
 }
 
-/// Builds the event as Lambda would, and reads the worker's answer as SQS would.
+/// Builds the event as Lambda would, and reads the answer as SQS would.
 async fn hand_over<F: Future<Output = SqsAnswer>>(function: impl Fn(SqsEvent) -> F, batch: &[Waiting]) -> Vec<String> {
     let records: Vec<Value> = batch
         .iter()

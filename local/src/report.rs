@@ -1,15 +1,15 @@
-//! What a running stack says of itself: one line of JSON for programs, and a few lines for people.
+//! Describes a running stack: one line of JSON for programs, and a few lines for people.
 
 use evm::signature::PrivateKey;
 use serde_json::{Value, json};
 
 use crate::Stack;
 
-/// `.local/stack.json`.
+/// The content of `.local/stack.json`.
 pub fn json(stack: &Stack) -> Value {
     let payers: Vec<Value> =
         stack.payers.iter().map(|payer| json!({"address": payer.address, "private_key": payer.private_key})).collect();
-    // Addresses only: whoever brings keys of their own does not find them in a file.
+    // Addresses only: private keys of the developer's own wallets must not end up in a file.
     let (relayer, treasury) = (&stack.config.aws.relayer_key, &stack.config.aws.treasury_key);
     let wallet = |key: &Option<PrivateKey>| key.as_ref().map(|key| key.address().to_string());
     json!({
@@ -30,27 +30,27 @@ pub fn json(stack: &Stack) -> Value {
         "database_url": stack.config.aws.endpoint,
         "agents_table": stack.config.tables.agents,
         "souls_table": stack.config.tables.souls,
-        // Names only: doctor tells by them what is missing.
+        // Names only: the doctor finds missing ones by them.
         "provider_keys": stack.config.providers.keys.keys().collect::<Vec<_>>(),
         "pid": std::process::id(),
     })
 }
 
-/// Where to go next.
+/// What to do next, for people.
 pub fn human(stack: &Stack) -> String {
     let base = &stack.base_url;
     let site = &stack.site_url;
     format!(
         "\n{name} is up: {base}\n\
-         \n  what is sold    curl {base}/\
-         \n  what it costs   curl -i -X POST {base}/v1/tools/web-read\
+         \n  list tools      curl {base}/\
+         \n  see a price     curl -i -X POST {base}/v1/tools/web-read\
          \n  a page to read  {site}/article\
-         \n  who can pay     the payers in .local/stack.json, 100,000 test USDC each\
-         \n  pay and read it  make read\
-         \n  spend by token  make spend\
-         \n  sell and buy    make tour\
-         \n  approvals       mails to approvers lie in {outbox}/\
-         \n\nCtrl-C stops it and keeps its state; make reset forgets everything.\n",
+         \n  test wallets    payers in .local/stack.json, 100,000 test USDC each\
+         \n  buy a page      make read\
+         \n  use a token     make spend\
+         \n  marketplace     make tour\
+         \n  mails           are written to {outbox}/\
+         \n\nCtrl-C stops it and keeps its state; make reset deletes the state.\n",
         outbox = stack.outbox.display(),
         name = stack.config.service_name,
     )

@@ -1,4 +1,4 @@
-//! The variables only the local stack reads, checked together with the service's own, before anything starts.
+//! Variables that only the local stack reads. They are checked together with the service's own before anything starts.
 
 use std::collections::HashMap;
 
@@ -10,9 +10,9 @@ use crate::Error;
 pub struct Settings {
     /// `PORT`: the gateway's port; any free one if not set.
     pub port: u16,
-    /// `LOCAL_FETCH_ALLOW`: host:port pairs that may be read although their address is private.
+    /// `LOCAL_FETCH_ALLOW`: host:port pairs that may be read despite a private address.
     pub fetch_allow: Vec<(String, u16)>,
-    /// `LOCAL_OPEN_TO_PAGES`: `true` lets web pages of other origins call, as a deployed service does.
+    /// `LOCAL_OPEN_TO_PAGES`: `true` allows web pages of other origins to call, as a deployed service does.
     pub open_to_pages: bool,
 }
 
@@ -55,8 +55,8 @@ impl Settings {
     }
 }
 
-/// Every problem of the environment, the service's and the local stack's, before anything is started. What the local
-/// chain will provide is taken for given.
+/// Checks the service's and the local stack's variables and returns all problems, before anything starts. Values that the
+/// local chain will provide are assumed.
 pub fn check(environment: &HashMap<String, String>) -> Result<(), ConfigErrors> {
     let mut problems = Settings::read(environment).err().map(|errors| errors.0).unwrap_or_default();
     let provided = [("PAY_TO", "0x00000000000000000000000000000000000000ff"), ("CHAIN_RPC_URL", "http://127.0.0.1:1")];

@@ -1,10 +1,9 @@
-//! A small web site to read: an article, a table, and the ways of a page that a reader has to cope with.
+//! A small web site to read: an article, a table, redirects, and a plain text.
 
 use axum::Router;
 use axum::response::{Html, IntoResponse, Redirect};
 use axum::routing::get;
 
-/// The site's pages.
 pub fn router() -> Router {
     Router::new()
         .route("/", get(|| async { Html(include_str!("site/index.html")) }))

@@ -1,5 +1,5 @@
-//! WebSockets as API Gateway holds them: it keeps the connections, hands the function an event for each thing that
-//! happens on one ([`socket::Socket`]), and takes what is to be sent on its management API ([`management`]).
+//! WebSockets as API Gateway holds them: this keeps the connections, sends the function an event for each message or change
+//! ([`socket::Socket`]), and accepts messages to clients on its management API ([`management`]).
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -35,14 +35,14 @@ use crate::iam::Guard;
 
 /// Where clients connect.
 pub const PATH: &str = "/v1/requests/subscribe";
-/// Largest frame a client may send (API Gateway's own limit).
+/// Largest frame of a client (API Gateway's limit).
 const MAX_FRAME_BYTES: usize = 32 * 1024;
-/// Messages that wait to be sent on one connection; then it is too slow.
+/// Limit of messages waiting to be sent on one connection; more are refused.
 const BACKLOG: usize = 256;
-/// Messages of one connection that are worked on at the same time.
+/// Messages of one connection that are handled at the same time.
 const IN_FLIGHT: usize = 16;
 
-/// The connections, and the function that is told of them.
+/// The connections, and the function that handles their events.
 pub struct Hub {
     function: Socket,
     guard: Arc<Guard>,
@@ -69,7 +69,7 @@ impl Hub {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands an event to the function; what it answers.
+    /// Sends an event to the function and returns its answer.
     async fn tell(&self, event: Value) -> Value {
         match serde_json::from_value(event) {
             Ok(event) => self.function.handle(event).await,
@@ -81,7 +81,7 @@ impl Hub {
     }
 }
 
-/// The path of the upgrade. What asks for none is a request like others.
+/// The path of the upgrade. Requests without an upgrade are handled like others.
 pub fn router(hub: Arc<Hub>, groups: Groups) -> Router {
     Router::new().route(PATH, any(connect)).with_state((hub, groups))
 }
@@ -138,7 +138,7 @@ async fn connect(State((hub, groups)): State<(Arc<Hub>, Groups)>, mut request: R
     response.body(Body::empty()).unwrap_or_default()
 }
 
-/// Holds a connection until it ends; the code it ends with.
+/// Holds a connection until it ends; returns the close code.
 async fn hold<S>(hub: &Arc<Hub>, about: &About, mut stream: WebSocketStream<S>, mut inbox: mpsc::Receiver<Out>) -> u16
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
@@ -174,7 +174,7 @@ where
                 idle.as_mut().reset(tokio::time::Instant::now() + IDLE);
                 match out {
                     Out::Close => return hang_up(&mut stream, CloseCode::Normal).await,
-                    // Who does not read must not be waited for.
+                    // A client that does not read must not block.
                     Out::Text(text) => {
                         let send = stream.send(Message::text(text));
                         if !matches!(tokio::time::timeout(Duration::from_secs(10), send).await, Ok(Ok(()))) {
@@ -195,13 +195,13 @@ where
 {
     let close = stream.close(Some(CloseFrame { code, reason: "".into() }));
     let _ = tokio::time::timeout(Duration::from_secs(1), close).await;
-    // What the other side still says is read away: a reset would take the close frame with it.
+    // Reads and discards the client's remaining messages: a reset would discard the close frame.
     let rest = async { while let Some(Ok(_)) = stream.next().await {} };
     let _ = tokio::time::timeout(Duration::from_secs(1), rest).await;
     code.into()
 }
 
-/// The management API: `POST`, `GET` and `DELETE` of `/@connections/<id>`, for signed requests.
+/// The management API: `POST`, `GET` and `DELETE` on `/@connections/<id>`, for signed requests.
 pub fn management(hub: Arc<Hub>) -> Router {
     let router = Router::new().route("/@connections/{id}", any(manage));
     router.layer(DefaultBodyLimit::max(2 * MAX_MESSAGE_BYTES)).with_state(hub)
@@ -244,7 +244,7 @@ async fn manage(
     }
 }
 
-/// What every event of a connection says.
+/// Members of every event of a connection.
 struct About {
     id: String,
     source: String,
@@ -312,7 +312,7 @@ fn text(value: &http::HeaderValue) -> String {
     String::from_utf8_lossy(value.as_bytes()).into_owned()
 }
 
-/// Whether a header that is a list has this word.
+/// Whether a list header contains this word.
 fn has_word(headers: &HeaderMap, name: header::HeaderName, word: &str) -> bool {
     let values = headers.get_all(name);
     values

@@ -1,4 +1,4 @@
-//! Puts the stack together and takes it down again.
+//! Starts and stops the stack.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
@@ -37,32 +37,32 @@ use crate::{Error, database, report, site, sockets, state, stream};
 
 /// How often the scheduler runs here; deployed, every minute.
 const SCHEDULE: Duration = Duration::from_secs(2);
-/// How often the seeds of the index are looked at, as deployed.
+/// How often the index's seeds are read; the same as deployed.
 const SEEDS: Duration = Duration::from_secs(24 * 3600);
-/// How many batches are worked on at once.
+/// How many batches are worked on at the same time.
 const WORKERS: usize = 4;
-/// How many jobs of souls are, as in the template.
+/// How many jobs of souls are worked on at the same time, as in the template.
 const EXECUTORS: usize = 10;
 
-/// What a stack is started with.
+/// Options of a stack.
 pub struct Options {
     /// Environment variables, by name.
     pub environment: HashMap<String, String>,
-    /// Folder that keeps everything over restarts; `None` keeps nothing.
+    /// Folder that keeps everything between starts; `None` keeps nothing.
     pub state: Option<PathBuf>,
     /// The local chain, if there is one. Without it, `CHAIN_RPC_URL` must be set.
     pub chain: Option<Arc<DevChain>>,
     pub clock: Clock,
     pub background: Background,
-    /// What does the work, if not what is deployed. For tests of the engine.
+    /// Replaces the deployed runners, for tests of the engine.
     pub runners: Option<&'static [&'static Runner]>,
-    /// The roles of the functions, if not those of the project's template.
+    /// The roles of the functions; `None` for those of the project's template.
     pub roles: Option<Arc<Roles>>,
-    /// The file that is written once everything is ready to answer.
+    /// The file that is written when the stack is ready to answer.
     pub announcement: Option<PathBuf>,
 }
 
-/// What runs beside the gateway. Tests that count or crash things switch some of it off.
+/// What runs besides the gateway. Tests that count or crash things switch some of it off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Background {
     /// The worker, the scheduler and the aggregator.
@@ -75,15 +75,15 @@ pub enum Background {
 pub struct Stack {
     pub base_url: String,
     pub site_url: String,
-    /// The variables it was started with, defaults included.
+    /// The variables it was started with, including defaults.
     pub environment: HashMap<String, String>,
-    /// The operator's, with every variable.
+    /// The operator's configuration, with every variable.
     pub config: Arc<Config>,
-    /// The operator's, who may do everything.
+    /// The operator's, with all permissions.
     pub app: App,
     pub guard: Arc<Guard>,
     pub groups: Groups,
-    /// Each function's tables and blobs, under its identity.
+    /// Each function's tables and blobs, with its identity.
     pub functions: BTreeMap<&'static str, App>,
     /// Toolboxes of the functions that ask providers.
     pub toolboxes: BTreeMap<&'static str, Arc<Toolbox>>,
@@ -92,23 +92,23 @@ pub struct Stack {
     pub courier: Arc<Courier>,
     pub keys: ServiceKeys,
     pub queue: Arc<LocalQueue>,
-    /// The queue of what sellers sold.
+    /// The queue of jobs of souls.
     pub souls: Arc<LocalQueue>,
-    /// The queue of events on their way to webhooks.
+    /// The queue of webhook events.
     pub deliveries: Arc<LocalQueue>,
-    /// The queue of pages on their way into the index.
+    /// The queue of pages for the search index.
     pub pages: Arc<LocalQueue>,
     pub chain: Option<Arc<DevChain>>,
-    /// Test payers, if there is a local chain.
+    /// Test payers; empty without a local chain.
     pub payers: Vec<Account>,
-    /// Where mails to approvers lie, if no relay is configured.
+    /// Folder of mails to approvers, if no relay is configured.
     pub outbox: PathBuf,
     pub notices: Notices,
     tasks: JoinSet<()>,
 }
 
 impl Options {
-    /// Nothing kept, everything default.
+    /// Keeps nothing; everything else is default.
     pub fn in_memory(chain: Arc<DevChain>) -> Options {
         Options {
             environment: HashMap::from([("LOCAL_OPEN_TO_PAGES".to_owned(), "true".to_owned())]),
@@ -128,11 +128,11 @@ impl Options {
         self
     }
 
-    /// The environment with what the local chain and the embedded database stand in for.
+    /// The environment, with values from the local chain and the embedded database where it has none.
     fn completed(&self, endpoint: &str, secret: &str) -> HashMap<String, String> {
         let mut environment = self.environment.clone();
         let mut default = |name: &str, value: &str| {
-            // No default for what the environment names a secret for.
+            // No default if the environment names a secret instead.
             let is_secret =
                 GIVEN_DIRECTLY.iter().any(|(direct, arn)| *direct == name && environment.contains_key(*arn));
             if !is_secret {
@@ -167,7 +167,7 @@ impl Stack {
             (None, Some(folder)) => state::open(folder).await?,
             (None, None) => database::start(None).await?,
         };
-        // Where the database is ours to keep.
+        // The state's folder, if this stack runs the database.
         let kept = options.state.as_ref().filter(|_| given.is_none());
         let environment = options.completed(&endpoint, &secret(&options)?);
         let listener = settings.listen().await?;
@@ -179,7 +179,7 @@ impl Stack {
         config.aws.socket_endpoint = Some(socket_endpoint.clone());
         let config = Arc::new(config);
 
-        // The operator's own: it may do everything.
+        // The operator's connections, with all permissions.
         let connections = Connections::open(&config)?;
         let db = Db::new(connections.aws.dynamodb(), config.tables.clone());
         if let Some(folder) = kept {
@@ -245,7 +245,7 @@ impl Stack {
             notices,
             tasks: JoinSet::new(),
         };
-        // Written before the first answer: whoever waits for an answer finds it.
+        // Written before the first answer, so that a caller who got an answer finds it.
         if let Some(path) = &options.announcement {
             crate::write_whole(path, &report::json(&stack).to_string())?;
         }
@@ -273,7 +273,7 @@ impl Stack {
         for _ in 0..EXECUTORS {
             tasks.spawn(work(queues.souls.clone(), functions.executor.clone()));
         }
-        // One, as one at a time is enough deployed.
+        // One consumer, as deployed.
         tasks.spawn(index(queues.pages, functions.indexer.clone()));
         if options.background == Background::Everything {
             tasks.spawn(look_at_seeds(functions.indexer));
@@ -292,19 +292,19 @@ impl Stack {
         Ok(stack)
     }
 
-    /// Stops everything at once, without letting anything finish: what a killed process leaves behind.
+    /// Stops everything at once without letting anything finish, like a killed process.
     pub async fn kill(mut self) {
         self.tasks.shutdown().await;
     }
 
-    /// Waits for ever, or until a part of the stack ends by itself.
+    /// Waits until a part of the stack ends by itself.
     pub async fn wait(&mut self) {
         self.tasks.join_next().await;
     }
 }
 
-/// Takes every lease off. Only this process works on a kept state, so whoever held one is dead; deployed, where nobody
-/// can know that, a lease is waited for.
+/// Removes all leases. Only this process uses a kept state, so their holders are dead. Deployed functions cannot know that
+/// and wait for a lease to expire.
 pub async fn release_leases(db: &Db, now: Timestamp) -> Result<(), Error> {
     let far = now.plus(Duration::from_secs(365 * 24 * 3600));
     let lanes = [job::Lane::Tools, job::Lane::Souls];
@@ -313,7 +313,7 @@ pub async fn release_leases(db: &Db, now: Timestamp) -> Result<(), Error> {
             let Some(request_id) = job::request_id_of(&open.pk) else { continue };
             let write = Write::update(&db.tables.jobs, job::key(request_id), "SET #due = :now REMOVE #lease_until");
             match db.write(write.only_if("attribute_exists(#open)").bind("now", now)?).await {
-                // Refused: it came to its end meanwhile.
+                // Refused: the job has ended meanwhile.
                 Ok(_) | Err(WriteError::Refused(_)) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -349,7 +349,7 @@ async fn index(queue: Arc<LocalQueue>, indexer: Arc<Indexer>) {
 async fn look_at_seeds(indexer: Arc<Indexer>) {
     loop {
         if let Err(error) = indexer.handle(serde_json::json!({})).await {
-            platform::http::log::failure("the seeds of the index could not be looked at", &error);
+            platform::http::log::failure("the seeds of the index could not be read", &error);
         }
         tokio::time::sleep(SEEDS).await;
     }
@@ -357,7 +357,7 @@ async fn look_at_seeds(indexer: Arc<Indexer>) {
 
 async fn schedule(Scheduler { app, tools, souls, deliveries, receipt_key }: Scheduler) {
     if let Err(error) = signing::publish(&app.db, &receipt_key).await {
-        platform::http::log::failure("the receipt key could not be made known", &error);
+        platform::http::log::failure("the receipt key could not be published", &error);
     }
     loop {
         let queues = scheduler::Queues { tools: &*tools, souls: &*souls, deliveries: &*deliveries };
@@ -377,8 +377,8 @@ async fn pay_out(app: App, treasury: Treasury) {
     }
 }
 
-/// The local chain makes a block only for a transaction, and judges payments by the time of its last one: without this, a
-/// payment made after some quiet minutes would not be valid yet.
+/// Mines empty blocks. The local chain mines only for transactions and checks payments against the time of its last block;
+/// after some quiet minutes, a new payment would not be valid yet.
 async fn keep_time(chain: Arc<DevChain>) {
     loop {
         let _ = chain.rpc().call("evm_mine", serde_json::json!([])).await;
@@ -386,7 +386,7 @@ async fn keep_time(chain: Arc<DevChain>) {
     }
 }
 
-/// The service's secret: made at the first start and kept with the state.
+/// The service's secret, made at the first start and kept with the state.
 fn secret(options: &Options) -> Result<String, Error> {
     let fresh = || evm::hex0x(&base::digest::random::<32>());
     let Some(state) = &options.state else { return Ok(fresh()) };
@@ -401,7 +401,7 @@ fn secret(options: &Options) -> Result<String, Error> {
     }
 }
 
-/// The demo site keeps its port over restarts where it can, so that calls for its pages mean the same afterwards.
+/// Listens for the demo site, on the same port as before if possible, so that earlier calls for its pages stay valid.
 async fn site_listener(state: Option<&Path>) -> Result<TcpListener, Error> {
     let kept = state.map(|state| state.join("site-port"));
     let before = kept.as_ref().and_then(|kept| std::fs::read_to_string(kept).ok());

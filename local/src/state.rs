@@ -1,5 +1,5 @@
-//! Which build wrote the state in a folder. State of another form is not migrated and not deleted: the stack does not start,
-//! and says who wrote it and how to begin anew.
+//! Records which build wrote the state in a folder. State in another format is neither migrated nor deleted: the stack does
+//! not start, and says which build wrote it and how to start with a new state.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,19 +12,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, database, write_whole};
 
-/// The form of what is kept: to be raised whenever this build cannot go on with what the one before has written.
+/// The format of the state. Increase it whenever this build cannot use the state of the previous one.
 pub const FORMAT: u32 = 1;
 const FILE: &str = "version.json";
-/// What a state has that was used.
+/// The database's file; a used state has one.
 const DATABASE: &str = "dynamodb.sqlite";
 
-/// What is kept beside the state.
+/// The content of the version file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Version {
     format: u32,
-    /// Names of the tables' keys and indexes, as a digest.
+    /// A digest of the tables' keys and indexes.
     tables: String,
-    /// For people: the version, and the commit where there is one.
+    /// For people: the version, and the commit if known.
     build: String,
 }
 
@@ -44,7 +44,7 @@ impl Version {
     }
 }
 
-/// Refuses the state of a build that said who it was, if it is of another form than ours.
+/// Refuses a state whose version file has another format.
 pub fn check(folder: &Path) -> Result<(), Error> {
     let (ours, text) = (Version::ours(), std::fs::read_to_string(folder.join(FILE)));
     let Ok(text) = text else { return Ok(()) };
@@ -55,20 +55,20 @@ pub fn check(folder: &Path) -> Result<(), Error> {
     }
 }
 
-/// Opens the database of a state, or says that it is another build's.
+/// Opens the database of a state; refuses one that this build cannot open.
 pub async fn open(folder: &Path) -> Result<String, Error> {
     let opened = database::start(Some(&folder.join(DATABASE))).await;
     opened.map_err(|error| foreign(folder, &format!("a build whose database cannot be opened ({error})")))
 }
 
-/// Marks a state as ours. One that says nothing of its build is ours if its tables are.
+/// Marks a state as this build's. A state without a version file is accepted if its tables match.
 pub async fn claim(folder: &Path, db: &Db) -> Result<(), Error> {
     if folder.join(FILE).exists() {
         return Ok(());
     }
     for table in &TABLES {
         let name = database::table_name(&db.tables, table.word);
-        // A table that is not there yet is made.
+        // A missing table is created later.
         let Ok(described) = db.client().describe_table().table_name(name).send().await else { continue };
         if described.table().is_none_or(|found| !is_as_defined(found, table)) {
             let author = format!("a build from before versions were kept, whose table {name} is another");
@@ -83,7 +83,7 @@ fn foreign(folder: &Path, author: &str) -> Error {
     format!(
         "the state in {} was written by {author}.\n\
          This is {}, which reads format {} and cannot migrate it. Nothing was changed.\n\
-         To begin anew, and forget the local chain, jobs and credits:\n\n    make reset\n\n\
+         To start with a new state, without the old chain, jobs and credits:\n\n    make reset\n\n\
          To keep it, start the build that wrote it.",
         folder.display(),
         ours.build,
@@ -92,7 +92,7 @@ fn foreign(folder: &Path, author: &str) -> Error {
     .into()
 }
 
-/// A table's indexes and their keys, in words.
+/// A table's indexes and their keys, as text.
 fn described(table: &TableDefinition) -> String {
     let mut indexes: Vec<String> = table
         .indexes
@@ -139,9 +139,9 @@ mod tests {
     }
 
     #[test]
-    fn the_state_of_another_build_is_refused_by_name_and_left_alone() {
+    fn the_state_of_another_build_is_refused_and_unchanged() {
         let folder = folder("other");
-        check(&folder).expect("an empty folder is anybody's");
+        check(&folder).expect("an empty folder is accepted");
         let ours = Version::ours();
         for (kept, said) in [
             (

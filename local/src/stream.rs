@@ -1,4 +1,4 @@
-//! The jobs table's stream, read as Lambda's poller would and handed to the aggregator and the pusher.
+//! Reads the stream of the jobs table like Lambda's poller, and passes it to the aggregator and the pusher.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use serde_json::{Value, json};
 use crate::Error;
 
 const PAUSE: Duration = Duration::from_millis(300);
-/// Somebody waits for what is pushed.
+/// Shorter, because subscribers are waiting.
 const PUSH_PAUSE: Duration = Duration::from_millis(100);
 
-/// Who is fed.
+/// The consumer of the stream.
 pub enum Consumer {
-    /// With all there is, or behind the number in this file, which keeps how far reading came.
+    /// Reads from the beginning, or after the sequence number in the file `place`, which keeps the position.
     Aggregator { mailer: Mailer, deliveries: Arc<dyn Queue>, place: Option<PathBuf> },
-    /// With what happens from now on and its filter in `template.yaml` lets through.
+    /// Reads from now on, and only what its filter in `template.yaml` passes.
     Pusher(Box<Pusher>),
 }
 
@@ -35,7 +35,7 @@ impl Consumer {
             }
             Consumer::Pusher(pusher) => {
                 if event["Records"][0]["dynamodb"]["OldImage"]["watched"]["BOOL"] == true {
-                    // A push that fails is lost here, and logged; deployed it is delivered again.
+                    // A failed push is only logged here; deployed, it is delivered again.
                     let _ = pusher::handle(pusher, serde_json::from_value(event)?, now).await;
                 }
             }
@@ -44,8 +44,8 @@ impl Consumer {
     }
 }
 
-/// Reads the stream of the jobs table until the task is dropped, one record a batch: then a batch is the same however
-/// often and wherever reading begins again.
+/// Reads the stream of the jobs table until the task is dropped, one record in each batch. So batches are the same wherever
+/// and however often reading starts again.
 pub async fn follow(app: App, consumer: Consumer, http: SignedHttp, endpoint: String) {
     let reader = Reader { http, endpoint };
     let (place, pause, first) = match &consumer {

@@ -1,7 +1,7 @@
 //! The table of routes: which group answers which path. Paid paths come from the catalog, the rest are listed here.
 //!
-//! `template.yaml` names the same routes and a test compares the two. The table also answers what no route answers:
-//! 404 for unknown paths, 405 with `Allow` for known ones, and `OPTIONS`, which pages in browsers ask before they call.
+//! `template.yaml` lists the same routes, and a test compares the two. Requests without a route are answered from the table
+//! too: 404 for unknown paths, 405 with `Allow` for known ones, and `OPTIONS` for browsers.
 
 use axum::Router;
 use axum::extract::Request;
@@ -19,7 +19,7 @@ use tools::spec::{MARKET, TOP_UP};
 pub struct Route {
     pub group: &'static str,
     pub method: &'static str,
-    /// With `{name}` for a segment that varies, and `{name+}` for all that follow, as API Gateway writes it.
+    /// `{name}` stands for one segment, `{name+}` for all that follow, as API Gateway writes it.
     pub path: &'static str,
 }
 
@@ -153,24 +153,24 @@ pub fn all() -> impl Iterator<Item = Route> {
     FREE.iter().copied().chain(paid)
 }
 
-/// The route that takes a request, if one does. From the left, a segment that is spelled out wins over one that varies.
+/// The route of a request. Compared from the left, a literal segment wins over a variable one.
 pub fn find(method: &str, path: &str) -> Option<Route> {
     all()
         .filter(|route| route.method == method && matches(route.path, path))
         .min_by_key(|route| spelled_out(route.path))
 }
 
-/// The group that answers a request: the one that takes it; `HEAD` is a `GET` without the body (RFC 9110, 9.3.2); and what
-/// nobody takes is `meta`'s. On AWS the gateway does the same with `ANY` where there is a `GET`, and `$default`.
+/// The group that answers a request. `HEAD` goes where `GET` goes (RFC 9110, 9.3.2); requests without a route go to `meta`.
+/// On AWS the gateway does the same: `ANY` where there is a `GET`, and `$default`.
 pub fn group_of(method: &str, path: &str) -> &'static str {
     let method = if method == "HEAD" { "GET" } else { method };
     find(method, path).map_or("meta", |route| route.group)
 }
 
-/// What the path takes, as `Allow` lists it; nothing, if it is no path of ours.
+/// The value of `Allow` for a path; `None` for unknown paths.
 fn allowed(path: &str) -> Option<String> {
     let candidates: Vec<Route> = all().filter(|route| matches(route.path, path)).collect();
-    // The routers look for a path first, and for its method then: another pattern's methods are not taken here.
+    // Routers choose the path pattern first and the method second, so methods of other matching patterns do not count.
     let meant = candidates.iter().map(|route| spelled_out(route.path)).min()?;
     let of_path = candidates.iter().filter(|route| spelled_out(route.path) == meant);
     let mut allowed: Vec<&str> = of_path.map(|route| route.method).collect();
@@ -183,20 +183,20 @@ fn allowed(path: &str) -> Option<String> {
     Some(allowed.join(", "))
 }
 
-/// Smaller for patterns that win.
+/// Sort key: smaller for patterns that win.
 fn spelled_out(pattern: &str) -> Vec<bool> {
     pattern.split('/').map(|segment| segment.starts_with('{')).collect()
 }
 
-/// Finishes a group's router: JSON for what it does not answer, no change by a dry run, what is left of a counted
-/// request's limit, what browsers want to know, and one log line a request.
+/// Completes a group's router: JSON for unknown paths and methods, dry runs refused where they are not supported, rate
+/// limit headers, CORS, and one log line for each request.
 pub fn finish(router: Router) -> Router {
     with_middleware(router.fallback(unrouted).method_not_allowed_fallback(unrouted))
 }
 
 /// The same for a router that answers every path itself.
 pub fn with_middleware(router: Router) -> Router {
-    // One layer for all: each is made anew for every route when a function starts, and boxed for every request.
+    // One layer for all of it: axum builds each layer once for every route at start, and boxes it for every request.
     router.layer(middleware::from_fn(around))
 }
 
@@ -205,15 +205,15 @@ async fn around(request: Request, next: Next) -> Response {
     log::requests(request, async |request| cross_origin(request, limited).await).await
 }
 
-/// For so many seconds browsers need not ask again; none keeps it longer.
+/// How long browsers may cache a preflight, in seconds. No browser caches it longer.
 const PREFLIGHT_KEPT: HeaderValue = HeaderValue::from_static("7200");
 const ANYBODY: HeaderValue = HeaderValue::from_static("*");
-/// `*` stands for all but this one, which has to be named.
+/// `*` covers all headers except `authorization`, which has to be listed.
 const ANY_HEADER: HeaderValue = HeaderValue::from_static("*, authorization");
 
-/// `OPTIONS`, and pages of any origin that call us from a browser (CORS). Nothing here goes by cookies or by what
-/// else a browser sends by itself: who asks says so in headers of its own, or in the URL. So a page can do what its reader's
-/// keys let it do and no more, and every origin is as good as none. The pages on which people decide are only their own.
+/// `OPTIONS`, and CORS for pages of any origin. All origins are allowed because nothing here depends on cookies or other
+/// credentials that a browser adds by itself: callers authenticate by explicit headers or by the URL. The pages on which
+/// people decide are excluded.
 async fn cross_origin(request: Request, next: impl AsyncFnOnce(Request) -> Response) -> Response {
     let path = request.uri().path();
     let is_open = !["/approve/", "/identity/"].iter().any(|pages| path.starts_with(pages));
@@ -242,12 +242,12 @@ async fn cross_origin(request: Request, next: impl AsyncFnOnce(Request) -> Respo
     response
 }
 
-/// Whoever sends `X-Dry-Run` to a free route that changes something must not be surprised by the change.
-/// Only priced calls can be rehearsed, by the gate; what reads does the same either way.
+/// Refuses `X-Dry-Run` on free routes that change something, so that nothing changes by surprise. The gate handles dry runs
+/// of priced calls; a read is the same either way.
 async fn dry_runs(request: Request, next: Next) -> Response {
     let refusal = match is_dry_run(request.headers()) {
         Ok(false) => return next.run(request).await,
-        Ok(true) => ApiError::field("X-Dry-Run", "dry runs are for priced calls"),
+        Ok(true) => ApiError::field("X-Dry-Run", "only priced calls can be dry runs"),
         Err(misspelt) => misspelt,
     };
     let (method, path) = (request.method().as_str(), request.uri().path());
@@ -255,13 +255,13 @@ async fn dry_runs(request: Request, next: Next) -> Response {
     if changes { refused(request.uri().path(), refusal) } else { next.run(request).await }
 }
 
-/// The answer to a request that no route takes.
+/// The answer to a request without a route.
 pub async fn unrouted(request: Request) -> Response {
     let path = request.uri().path();
     refused(path, allowed(path).map_or(ApiError::NotFound, |allow| ApiError::MethodNotAllowed { allow }))
 }
 
-/// An error in the words of the path: ACP has a form of its own.
+/// The error in the path's own format: ACP has its own.
 fn refused(path: &str, error: ApiError) -> Response {
     if path.starts_with("/acp/") { checkout::error::unrouted(error) } else { error.into_response() }
 }
@@ -271,7 +271,7 @@ fn matches(pattern: &str, path: &str) -> bool {
     loop {
         match (pattern.next(), path.next()) {
             (None, None) => return true,
-            // The rest of the path, at least one segment of it.
+            // The rest of the path, at least one segment.
             (Some(pattern), Some(segment)) if pattern.ends_with("+}") => return !segment.is_empty(),
             (Some(pattern), Some(segment)) if pattern == segment || pattern.starts_with('{') && !segment.is_empty() => {
             }
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn no_route_is_named_twice() {
+    fn routes_are_unique() {
         let mut seen = std::collections::HashSet::new();
         for route in all() {
             assert!(seen.insert((route.method, route.path)), "{route:?}");

@@ -1,4 +1,4 @@
-//! Budgets: what the owner lets its agent spend (contract §15).
+//! Budgets: what the owner lets the agent spend.
 
 use std::collections::BTreeMap;
 
@@ -24,11 +24,11 @@ use serde_json::{Map, Value, json};
 const MAX_BODY_BYTES: usize = 16 * 1024;
 /// Largest cap: a million million USDC.
 const MOST: Usdc = Usdc::from_micro(1_000_000_000_000_000_000);
-/// Most tools and payees with a cap of their own.
+/// Limit of tools, and of payees, with a cap of their own.
 const MAX_NAMED_CAPS: usize = 50;
-const NOBODY: &str = "is nobody who is paid here: service, or a soul's slug";
+const NOBODY: &str = "is not a payee: it must be `service` or a soul's slug";
 
-/// `GET /v1/agents/me/budgets`: the caps, and what today cost so far.
+/// `GET /v1/agents/me/budgets`: the caps, and today's spending.
 pub async fn show(State(app): State<App>, headers: HeaderMap) -> Response {
     let answer = async {
         let caller = app.caller(&headers, Scope::Read).await?;
@@ -49,7 +49,8 @@ pub async fn show(State(app): State<App>, headers: HeaderMap) -> Response {
     respond(answer.await)
 }
 
-/// `PUT /v1/agents/me/budgets`: members that are absent stay, `null` clears. The first word of a new wallet may be this.
+/// `PUT /v1/agents/me/budgets`: absent members stay as they are, `null` removes a cap. A new wallet may start with this
+/// call.
 pub async fn change(State(app): State<App>, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let body = parse_body(&headers, &read_body(body, MAX_BODY_BYTES).await?)?;
@@ -78,7 +79,7 @@ pub async fn change(State(app): State<App>, headers: HeaderMap, body: Body) -> R
     respond(answer.await)
 }
 
-/// What a body says of each member: nothing, that it goes, or its new value.
+/// The change to each member: none, removal, or a new value.
 #[derive(Default)]
 struct Change {
     daily: Option<Option<Usdc>>,
@@ -105,7 +106,7 @@ impl Change {
         if errors.is_empty() { Ok(change) } else { Err(errors) }
     }
 
-    /// A cap on somebody who is not there would look like one that holds.
+    /// Refuses caps for unknown payees: the owner would believe that they protect.
     async fn check_payees(&self, app: &App) -> Result<(), ApiError> {
         let mut wrong = Vec::new();
         for payee in self.payees.iter().flatten().map(|(payee, _)| payee).filter(|payee| *payee != SERVICE_PAYEE) {
@@ -116,7 +117,7 @@ impl Change {
         if wrong.is_empty() { Ok(()) } else { Err(ApiError::InvalidRequest(wrong)) }
     }
 
-    /// Whether it sets caps and clears none: what an owner does to stop spending.
+    /// Whether the change only sets caps: an owner does that to stop spending, so it has a rate limit of its own.
     fn only_caps(&self) -> bool {
         let Change { daily, per_transaction, pause_at, alert_at, alert_email, tools, payees } = self;
         let is_other = alert_at.is_some() || alert_email.is_some() || tools.is_some() || payees.is_some();
@@ -141,7 +142,7 @@ impl Change {
     }
 }
 
-/// A member with three states.
+/// Reads a member that may be absent, null or a value.
 fn read<T>(
     body: &Map<String, Value>,
     name: &str,
@@ -181,13 +182,14 @@ fn share(value: &Value) -> Result<u32, String> {
     u32::try_from(share.micro()).ok().filter(|share| (1..=WHOLE).contains(share)).ok_or_else(wrong)
 }
 
-/// What can stand in the header of a warning's mail.
+/// An address that can stand in a mail header.
 fn email(value: &Value) -> Result<String, String> {
     let email = value.as_str().filter(|text| is_email(text));
     email.map(str::to_owned).ok_or_else(|| "must be an e-mail address in ASCII, or null".to_owned())
 }
 
-/// Daily caps by name; a `null` among them is none, and in place of them clears all. Each is wrong by itself.
+/// Daily caps by name. A `null` cap is ignored; `null` instead of the object clears all. Each wrong cap is an error of its
+/// own.
 fn named_caps(
     body: &Map<String, Value>,
     member: &str,
@@ -208,7 +210,7 @@ fn named_caps(
     };
     let mut read = BTreeMap::new();
     for (name, cap) in caps.iter().filter(|(_, cap)| !cap.is_null()) {
-        // A cap on a name that nothing has would look like one that holds.
+        // Refuses caps on unknown names: the owner would believe that they protect.
         match resolve(name).map_err(str::to_owned).and_then(|resolved| Ok((resolved, amount(cap)?))) {
             Ok((resolved, cap)) => drop(read.insert(resolved.to_owned(), cap)),
             Err(message) => errors.push(FieldError::new(format!("{member}.{name}"), message)),
@@ -218,10 +220,10 @@ fn named_caps(
 }
 
 fn tool(name: &str) -> Result<String, &'static str> {
-    CATALOG.name_of(name).map(str::to_owned).ok_or("is no tool of this service")
+    CATALOG.name_of(name).map(str::to_owned).ok_or("is not a tool of this service")
 }
 
-/// The service itself, or a soul by its slug; whether there is such a soul is asked before the cap is set.
+/// The service itself, or a soul by its slug. Whether the soul exists is checked before the cap is set.
 fn payee(name: &str) -> Result<String, &'static str> {
     let slug: Result<Slug, _> = name.parse();
     slug.map(|slug| slug.to_string()).map_err(|_| NOBODY)
@@ -244,7 +246,7 @@ fn caps(budget: Option<&Budget>) -> Value {
     })
 }
 
-/// How much of the cap is spent, in per cent with two decimals.
+/// The share of the cap that is spent, in per cent with two decimals.
 fn per_cent(spent: Usdc, cap: Usdc) -> Value {
     let hundredths = u128::from(spent.micro()) * 10_000 / u128::from(cap.micro().max(1));
     serde_json::from_str(&format!("{}.{:02}", hundredths / 100, hundredths % 100)).unwrap_or(Value::Null)
@@ -260,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn members_have_three_states() {
+    fn members_may_be_absent_null_or_a_value() {
         let mut budget = Budget::default();
         let mut apply = |body: Value| {
             Change::read(body.as_object().unwrap()).unwrap().apply(&mut budget);
@@ -276,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn every_wrong_member_is_named() {
+    fn every_wrong_member_is_reported() {
         let body = json!({"daily": 0, "per_transaction": -1, "alert_at": 0, "pause_at": 1.5, "alert_email": "x"});
         assert_eq!(paths(body), ["daily", "per_transaction", "alert_at", "pause_at", "alert_email"]);
         for daily in [json!(0.0000001), json!("x"), json!(true), json!([1]), json!(1e30), json!("NaN")] {

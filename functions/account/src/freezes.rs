@@ -1,5 +1,5 @@
-//! Freezes: one call stops an agent, a token, a tool or a payee, and another lets it go on. What is frozen buys nothing,
-//! queued work of it is paid back instead of done, and credits that its quotes hold are released.
+//! Freezes stop an agent, a token, a tool or a payee at once, until they are lifted. Something frozen buys nothing, its
+//! queued jobs are refunded instead of done, and credits held for its quotes are released.
 
 use api::operations::account::FREEZE;
 use axum::body::Body;
@@ -19,7 +19,7 @@ use platform::http::{ApiError, read_body};
 use serde_json::{Value, json};
 
 const MAX_BODY_BYTES: usize = 16 * 1024;
-/// Most things of a kind that are frozen at a time: they ride on every charge.
+/// Limit of freezes of one kind: each is a condition of every charge.
 const MOST: usize = 50;
 
 /// Something that can be frozen.
@@ -40,12 +40,12 @@ pub async fn show(State(app): State<App>, headers: HeaderMap) -> Response {
     respond(answer.await)
 }
 
-/// `POST /v1/agents/me/freezes`: stops something.
+/// `POST /v1/agents/me/freezes`
 pub async fn freeze(State(app): State<App>, headers: HeaderMap, body: Body) -> Response {
     respond(set(&app, &headers, body, true).await)
 }
 
-/// `POST /v1/agents/me/freezes/lift`: lets it go on.
+/// `POST /v1/agents/me/freezes/lift`
 pub async fn lift(State(app): State<App>, headers: HeaderMap, body: Body) -> Response {
     respond(set(&app, &headers, body, false).await)
 }
@@ -58,17 +58,17 @@ async fn set(app: &App, headers: &HeaderMap, body: Body, frozen: bool) -> Result
         false => app.caller(headers, Scope::Write).await?,
     };
     let caller = caller.wallet_only(ApiError::WalletOnly)?;
-    // A freeze can be lifted after its token is gone.
+    // A freeze can be lifted after its token is deleted.
     if let (Target::Token(token), true) = (&target, frozen)
         && !token::exists(&app.db, caller.agent, *token).await?
     {
-        return Err(ApiError::field("id", "is no access token of yours"));
+        return Err(ApiError::field("id", "is not an access token of yours"));
     }
     if let Target::Payee(payee) = &target
         && payee != SERVICE_PAYEE
         && soul::load(&app.db, payee).await?.is_none()
     {
-        return Err(ApiError::field("id", format!("is nobody who is paid here: {SERVICE_PAYEE}, or a soul's slug")));
+        return Err(ApiError::field("id", format!("is not a payee: it must be `{SERVICE_PAYEE}` or a soul's slug")));
     }
     let now = account::load(&app.db, caller.agent).await?.frozen;
     let full = match &target {
@@ -78,12 +78,12 @@ async fn set(app: &App, headers: &HeaderMap, body: Body, frozen: bool) -> Result
         Target::Payee(_) => now.payees.len() >= MOST,
     };
     if frozen && full {
-        return Err(ApiError::field("id", format!("at most {MOST} of a kind can be frozen; freeze the agent")));
+        return Err(ApiError::field("id", format!("at most {MOST} of a kind can be frozen; freeze the agent instead")));
     }
     let account = account::change_rules(&app.db, caller.agent, |account| apply(&mut account.frozen, &target, frozen));
     let mut about = describe(&account.await?.frozen);
     if frozen {
-        // Quotes of what was frozen cannot be redeemed any more; those of others are quickly made again.
+        // Quotes of frozen things cannot be paid any more. All holds are released; other quotes are quickly made again.
         let released = hold::release(&app.db, caller.agent, true, app.clock.now()).await?;
         about["credits_released"] = json!(released.to_string());
     }
@@ -98,10 +98,10 @@ fn target(input: &serde_json::Map<String, Value>) -> Result<Target, ApiError> {
         ("token", Some(id)) => {
             id.parse().map(Target::Token).map_err(|_| ApiError::field("id", "must be the id of an access token"))
         }
-        // A brake that matches nothing would look like one that holds.
+        // Refuses unknown tools: the owner would believe that the freeze protects.
         ("tool", Some(id)) => match CATALOG.name_of(id) {
             Some(tool) => Ok(Target::Tool(tool.to_owned())),
-            None => Err(ApiError::field("id", "is no tool of this service")),
+            None => Err(ApiError::field("id", "is not a tool of this service")),
         },
         (_, Some(payee)) => Ok(Target::Payee(payee.to_owned())),
     }

@@ -1,4 +1,4 @@
-//! The agent's own: who it is, what it has, what it may spend, and who may spend for it.
+//! The agent's own account: identity, balance, budgets, freezes, access tokens, notifications.
 
 mod budgets;
 mod freezes;
@@ -51,7 +51,7 @@ async fn me(State(app): State<App>, headers: HeaderMap) -> Response {
     respond(answer.await)
 }
 
-/// `GET /v1/tools/balance`: USDC on chain, and credits here.
+/// `GET /v1/tools/balance`: USDC on chain, and credits.
 async fn balance(State(app): State<App>, headers: HeaderMap) -> Response {
     let answer = async {
         let caller = app.caller(&headers, Scope::Read).await?;
@@ -60,13 +60,13 @@ async fn balance(State(app): State<App>, headers: HeaderMap) -> Response {
         let on_chain = on_chain.map_err(|error| ApiError::Unavailable(StoreError::new(error)))?;
         let mut account = account?;
         if account.reserved > Usdc::ZERO {
-            // What expired quotes held is spendable again.
+            // Credits held for expired quotes are spendable again.
             let released = hold::release(&app.db, caller.agent, false, app.clock.now()).await?;
             account.credits = account.credits.checked_add(released).unwrap_or(account.credits);
             account.reserved = account.reserved.checked_sub(released).unwrap_or_default();
         }
         let body = json!({
-            // More than 2^64 micro-USDC is more than there is.
+            // The total supply is less than 2^64 micro-USDC.
             "on_chain_balance": Usdc::from_micro(word_to_u64(&on_chain).unwrap_or(u64::MAX)).to_string(),
             "credits_balance": account.spendable().to_string(),
             "credits_reserved": account.reserved.to_string(),

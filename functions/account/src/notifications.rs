@@ -1,4 +1,4 @@
-//! What an agent is told (contract §14): wallets and tokens read it, and say what they have read.
+//! Notifications: wallets and tokens list them and mark them as read.
 
 use axum::Router;
 use axum::body::Body;
@@ -42,7 +42,7 @@ async fn list(State(app): State<App>, query: Pairs, headers: HeaderMap) -> Respo
 async fn read(State(app): State<App>, Segment(id): Segment, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         check_body(&headers, body).await?;
-        // Older clients send a read proof; what it changes is the caller's own and worth nothing.
+        // Older clients send a read proof. That is safe: only the caller's own read marks change.
         let caller = app.caller(&headers, Scope::Read).await?;
         let id: NotificationId = id.parse().map_err(|()| ApiError::NotificationNotFound)?;
         let updated = notifications::read(&app.db, caller.agent, id).await?.ok_or(ApiError::NotificationNotFound)?;
@@ -62,7 +62,7 @@ async fn read_all(State(app): State<App>, headers: HeaderMap, body: Body) -> Res
     respond(answer.await)
 }
 
-/// Nothing, or an object whose members mean nothing here.
+/// Accepts no body or an object; its members are ignored.
 async fn check_body(headers: &HeaderMap, body: Body) -> Result<(), ApiError> {
     let body = read_body(body, gate::MAX_BODY_BYTES).await?;
     gate::parse_body(headers, &body).map(drop)

@@ -1,4 +1,4 @@
-//! Access tokens: minted, listed and revoked by the wallet alone (contract §16).
+//! Access tokens. Only the wallet may mint, list and revoke them.
 
 use std::time::Duration;
 
@@ -18,17 +18,17 @@ use platform::http::{ApiError, Params, Segment, read_body};
 use serde_json::{Map, Value, json};
 
 const MAX_BODY_BYTES: usize = 16 * 1024;
-/// When a token last paid is looked for on so many of the latest days on which anything was charged.
+/// `last_used_at` is searched on this many of the latest days with charges.
 const USES_OF_DAYS: usize = 30;
-/// Most tokens of a page.
+/// Largest page.
 const MOST_LISTED: usize = 100;
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// `POST /v1/agents/me/access-tokens`: the token itself is in this answer and nowhere else.
+/// `POST /v1/agents/me/access-tokens`: only this answer contains the token itself.
 pub async fn mint(State(app): State<App>, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let body = parse_body(&headers, &read_body(body, MAX_BODY_BYTES).await?)?;
-        // `null` is no name.
+        // `null` counts as absent.
         let given = body.into_iter().filter(|(_, value)| !value.is_null()).collect();
         let input = input::validate(MINT, &given).map_err(ApiError::InvalidRequest)?;
         let caller = app.wallet_caller(&headers, Scope::Write, ApiError::WalletOnly).await?;
@@ -52,7 +52,7 @@ async fn make(app: &App, caller: &Caller, input: &Map<String, Value>) -> Result<
     Ok((StatusCode::CREATED, json!({"success": true, "data": about})))
 }
 
-/// `GET /v1/agents/me/access-tokens`: newest first, by cursor, or with `active=true|false` a part of them.
+/// `GET /v1/agents/me/access-tokens`: newest first, by cursor; `active=true|false` filters.
 pub async fn list(State(app): State<App>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
     let answer = async {
         let mut params = Params::of(query.as_deref());
@@ -65,7 +65,7 @@ pub async fn list(State(app): State<App>, RawQuery(query): RawQuery, headers: He
         let (now, db, agent) = (app.clock.now(), &app.db, caller.agent);
         let page = async {
             match active {
-                // Few: they are on one page.
+                // Active tokens are few and fit on one page.
                 Some(true) => Ok(Page { tokens: token::active(db, agent, now).await?, next: None }),
                 _ => token::page(db, agent, cursor, limit).await,
             }
@@ -92,7 +92,7 @@ pub async fn list(State(app): State<App>, RawQuery(query): RawQuery, headers: He
     respond(answer.await)
 }
 
-/// `DELETE /v1/agents/me/access-tokens/{id}`: from the next request on it opens nothing.
+/// `DELETE /v1/agents/me/access-tokens/{id}`: the next request with the token is refused.
 pub async fn revoke(State(app): State<App>, Segment(id): Segment, headers: HeaderMap) -> Response {
     let answer = async {
         let caller = app.stopping_caller(&headers, Scope::Write).await?.wallet_only(ApiError::WalletOnly)?;

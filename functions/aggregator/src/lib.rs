@@ -1,5 +1,5 @@
-//! The aggregator: adds up the jobs table's stream into the service's statistics and tells agents what became of their
-//! jobs, and counts what sellers sold; all of it off the call path.
+//! The aggregator reads the stream of the jobs table, off the call path. It adds up the service's statistics, notifies
+//! agents of ended jobs, posts their webhook events, and counts sellers' sales.
 
 mod notices;
 mod sales;
@@ -21,10 +21,10 @@ use platform::store::stream::StreamEvent;
 use platform::store::{Db, Queue, StoreError};
 use serde_json::Value;
 
-/// Counts a batch and tells of it, once, however often it is delivered. If either fails the batch is to be delivered
-/// again: neither does a thing twice.
+/// Processes a batch of changes. It is idempotent: after an error the batch is delivered again, and nothing is counted or
+/// sent twice.
 ///
-/// `deliveries` is the queue of events for webhooks.
+/// `deliveries` is the queue of webhook events.
 pub async fn handle(
     db: &Db,
     mailer: &Mailer,
@@ -46,13 +46,13 @@ pub async fn handle(
         events.extend(notices::events(old, new));
         orders.extend(checkout::events::of_change(old, new));
         notes.extend(notices::of_change(db, old, new, now)?);
-        // Claims share the table and are no jobs; a deleted job has no new image.
+        // Claims share the table with jobs, and a deleted job has no new image.
         if let Some(state) = job_state(new) {
             batch.count(job_state(old), state);
         }
     }
     let noted = finality::note(db, &id, &settled, now).await;
-    let noted = noted.inspect_err(|error| log::failure("settlements could not be noted", error));
+    let noted = noted.inspect_err(|error| log::failure("settlements could not be recorded", error));
     let counted = stats::add(db, &id, &batch, now.secs()).await;
     let counted = counted.inspect_err(|error| log::failure("a batch could not be counted", error));
     let told = async {
@@ -65,15 +65,15 @@ pub async fn handle(
         notifications::raise_all(db, notes).await
     };
     let told = told.await;
-    let told = told.inspect_err(|error| log::failure("agents could not be told of a batch", error));
+    let told = told.inspect_err(|error| log::failure("agents could not be notified of a batch", error));
     sales::count(db, &sellers, now).await;
-    // Last, because a mail relay may take its time.
+    // Last, because a mail relay may be slow.
     let warned = warnings::send(db, mailer, &charged, now).await;
     let warned = warned.inspect_err(|error| log::failure("owners could not be warned of a batch", error));
     noted.and(counted).and(told).and(warned)
 }
 
-/// The job whose signed payment was settled with this change.
+/// The job whose signed payment this change settled.
 fn settled_on_chain(old: &Value, new: &Value) -> Option<RequestId> {
     let is_settled = |image: &Value| image["settlement"]["S"] == "settled";
     let is_paid = new["payment"]["M"].is_object() && new["transaction"]["S"].is_string();
@@ -81,7 +81,7 @@ fn settled_on_chain(old: &Value, new: &Value) -> Option<RequestId> {
     is_new.then(|| job::request_id_of(new["pk"]["S"].as_str()?)).flatten()
 }
 
-/// Reads a job's state out of an image in DynamoDB's JSON.
+/// Reads a job's state from an image in DynamoDB JSON.
 fn job_state(image: &Value) -> Option<JobState<'_>> {
     let text = |name: &str| image[name]["S"].as_str();
     if !text("pk")?.starts_with("JOB#") {

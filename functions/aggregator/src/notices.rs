@@ -1,7 +1,7 @@
-//! What agents are told when a job ends. Read off the stream, so that no call pays for it.
+//! Notifications and webhook events for ended jobs. They are made from the stream, so that no call waits for them.
 //!
-//! A change is delivered once or more, always with the same images: the id of what is raised follows from the job and
-//! the time of its end.
+//! A change may be delivered more than once, always with the same images. Ids follow from the job and the time of its end,
+//! so a repeat raises nothing twice.
 
 use base::clock::Timestamp;
 use base::ids::{AgentId, RequestId};
@@ -13,7 +13,7 @@ use platform::store::{Db, StoreError, Write};
 use serde_json::{Value, json};
 use tools::spec::Answer;
 
-/// The writes that tell of one change of a job; most changes are no end and tell nothing.
+/// The notification writes for one change of a job; none unless the job ended.
 pub fn of_change(db: &Db, old: &Value, new: &Value, now: Timestamp) -> Result<Vec<Write>, StoreError> {
     let Some(ended) = Ended::read(old, new) else { return Ok(Vec::new()) };
     let cause = ended.request_id.to_string();
@@ -21,7 +21,7 @@ pub fn of_change(db: &Db, old: &Value, new: &Value, now: Timestamp) -> Result<Ve
     notes.map(|note| notifications::raise_for(db, ended.agent, note, &cause, ended.at, now)).collect()
 }
 
-/// The events for webhooks of the same change.
+/// The webhook events for the same change.
 pub fn events(old: &Value, new: &Value) -> Vec<Event> {
     Ended::read(old, new).map(|ended| ended.events()).unwrap_or_default()
 }
@@ -35,7 +35,7 @@ struct Ended<'a> {
     completed: bool,
     error: Option<(&'a str, &'a str)>,
     credited: Option<Usdc>,
-    /// What work that failed had used up, and was not paid back.
+    /// What failed work had used up, which is not paid back.
     kept: Option<Usdc>,
     at: Timestamp,
 }
@@ -56,14 +56,14 @@ impl Ended<'_> {
             tool: text("tool")?,
             completed: text("outcome")? == "completed",
             error: error["code"]["S"].as_str().zip(error["message"]["S"].as_str()),
-            // Where all of it was used up there is no credit to tell of.
+            // Zero if everything was used up: then there is no credit to report.
             credited: amount("credited").filter(|credited| *credited > Usdc::ZERO),
             kept: amount("kept"),
             at: Timestamp::from_millis(number("updated")?),
         })
     }
 
-    /// The caller of a direct tool has its answer already; that its price came back is worth telling all the same.
+    /// The caller of a direct tool already has its answer, so only a refund is reported.
     fn notes(&self) -> Vec<Notification> {
         let mut notes = Vec::new();
         if self.is_queued() {
@@ -77,7 +77,7 @@ impl Ended<'_> {
         CATALOG.find(self.tool).is_none_or(|tool| tool.answer == Answer::Queued)
     }
 
-    /// Of what notifications are raised, with what a program needs to go and read it.
+    /// Webhook events for the same cases, with the ids a program needs to read more.
     fn events(&self) -> Vec<Event> {
         let cause = self.request_id.to_string();
         let event = |kind, data| Event::new(self.agent, kind, &cause, self.at, data);
@@ -127,10 +127,10 @@ impl Ended<'_> {
             kind: NotificationKind::CreditIssued,
             title: format!("{amount} USDC paid back as credits"),
             body: Some(match self.kept {
-                None => format!("{} failed; its price is on your credit balance.", self.tool),
+                None => format!("{} failed. Its price was added to your credits.", self.tool),
                 Some(kept) => format!(
-                    "{} failed; its price is on your credit balance, less {kept} USDC that it had used up of paid tools and \
-                     model.",
+                    "{} failed. Its price was added to your credits, minus {kept} USDC that it had used up for paid tools and \
+                     the model.",
                     self.tool
                 ),
             }),

@@ -1,4 +1,4 @@
-//! Tells owners of spending far above what is usual for their agent: at most once a day, off the call path.
+//! Notifies owners of spending far above their agent's usual day: at most once a day, off the call path.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use ledger::{day, surge};
 use platform::store::{Db, StoreError, Write};
 use serde_json::{Value, json};
 
-/// The agent a change charged and the day it counts on, if it made a job that counts against a day.
+/// The agent that this change charged and the day it counts on, if the change is a new job that counts against a day.
 pub fn charged(old: &Value, new: &Value) -> Option<(AgentId, String)> {
     let is_new_job = old["pk"]["S"].is_null() && new["pk"]["S"].as_str()?.starts_with("JOB#");
     let charge = &new["charge"]["M"];
@@ -22,7 +22,7 @@ pub fn charged(old: &Value, new: &Value) -> Option<(AgentId, String)> {
     (is_new_job && counted).then(|| (agent, day.to_owned()))
 }
 
-/// The notifications, and the events for webhooks, for those of these agents whose day is far above their usual ones.
+/// Notifications and webhook events for those of these agents that spend far more today than on a usual day.
 pub async fn notes(
     db: &Db,
     charged: &BTreeSet<(AgentId, String)>,
@@ -32,7 +32,7 @@ pub async fn notes(
     let agents: BTreeSet<AgentId> = charged.iter().map(|(agent, _)| *agent).collect();
     for agent in &agents {
         let spent = day::load(db, *agent, &day::name(now)).await?.committed;
-        // Most days are small: only the others cost a look at the days before.
+        // Most days are below this and need no look at earlier days.
         if spent < surge::NEGLIGIBLE {
             continue;
         }
@@ -49,7 +49,7 @@ pub async fn notes(
     Ok((notes, events))
 }
 
-/// When the day began.
+/// The start of the day.
 fn begin(now: Timestamp) -> Timestamp {
     day::resets_at(now).minus(Duration::from_secs(24 * 3600))
 }
@@ -63,7 +63,7 @@ fn note(db: &Db, agent: AgentId, spent: Usdc, usual: Usdc, about: Value, now: Ti
         kind: NotificationKind::BudgetWarning,
         title: format!("spending is far above usual: {spent} USDC today"),
         body: Some(format!(
-            "A usual day is {usual} USDC. Freeze the agent or set a budget if this is not what you want."
+            "A usual day is {usual} USDC. If you did not expect this, freeze the agent or set a budget."
         )),
         payload: Some(about),
     };

@@ -1,10 +1,9 @@
-//! Mails owners when a day's spending has come to the alert level of their budget: at most once a day for each agent,
-//! and only where the budget names an address.
+//! Mails owners when a day's spending reaches the alert level of their budget: at most once a day for each agent, and only
+//! if the budget has an address.
 //!
-//! The notification of the same is raised by the charge itself; this reads the same counters off the stream, so that no
-//! call waits for a mail relay. The day's item says that its mail is taken care of before the mail is sent: a batch that
-//! is delivered again, and a relay that fell silent, lead to no second mail. What a relay turned away for now is tried
-//! again with a later charge.
+//! The charge itself raises the notification. This module reads the same counters from the stream, so that no call waits
+//! for a mail relay. The day's item is marked before the mail is sent, so neither a batch that is delivered again nor a
+//! relay that timed out leads to a second mail. After a temporary refusal by the relay, a later charge tries again.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -20,14 +19,14 @@ use platform::mail::{Letter, MailError, Mailer};
 use platform::store::{Db, StoreError};
 use tokio::task::JoinSet;
 
-/// So many agents are looked after at the same time. A batch has at most fifty, and a silent relay costs each five
-/// seconds of the function's thirty.
+/// How many agents are handled at the same time. A batch has at most fifty, and a relay that times out costs each five of
+/// the function's thirty seconds.
 const AT_ONCE: usize = 25;
-/// A relay that turned a mail away is asked again after this long.
+/// Delay before another attempt after the relay refused a mail.
 const RETRY: Duration = Duration::from_secs(600);
 
-/// Looks after the days that these charges count on. An error means that not every budget could be looked at, and is to
-/// be tried again; a mail that cannot be sent is none.
+/// Handles the days that these charges count on. An error means that not every budget could be read and the batch has to be
+/// retried. A mail that cannot be sent is not an error.
 pub async fn send(
     db: &Db,
     mailer: &Mailer,
@@ -56,7 +55,7 @@ pub async fn send(
 
 async fn look_after(db: &Db, mailer: &Mailer, agent: AgentId, name: &str, now: Timestamp) -> Result<(), StoreError> {
     let Some(budget) = account::load(db, agent).await?.budget else { return Ok(()) };
-    // What an older version of the rules let in can stand in no header.
+    // An older version of the rules may have accepted an address that cannot stand in a mail header.
     let Some(to) = budget.alert_email.as_ref().filter(|email| is_email(email)) else { return Ok(()) };
     let Some(level) = budget.alert_level() else { return Ok(()) };
     let day = day::load(db, agent, name).await?;
@@ -75,11 +74,11 @@ async fn look_after(db: &Db, mailer: &Mailer, agent: AgentId, name: &str, now: T
 
 fn letter(service: &str, to: &str, agent: AgentId, name: &str, budget: &Budget, day: &Day) -> Letter {
     let text = format!(
-        "An agent on {service} has come to the alert level of its budget.\n\n\
+        "An agent on {service} has reached the alert level of its budget.\n\n\
          Spent on {name} (UTC): {spent} of {daily} USDC.\n\
-         Calls are refused from {limit} USDC on, until midnight UTC.\n\n\
+         From {limit} USDC on, calls are refused until midnight UTC.\n\n\
          To stop it now, freeze the agent or lower its budget with the wallet's own key.\n\
-         This is the only such mail today. If you know of no such agent, ignore it.\n\n\
+         You get this mail at most once a day. If you do not know this agent, ignore it.\n\n\
          Agent: {agent}\n",
         spent = day.committed,
         daily = budget.daily.unwrap_or_default(),
@@ -87,7 +86,7 @@ fn letter(service: &str, to: &str, agent: AgentId, name: &str, budget: &Budget, 
     );
     Letter {
         to: to.to_owned(),
-        subject: "A budget has come to its alert level",
+        subject: "A budget has reached its alert level",
         id: format!("budget-{agent}-{name}"),
         text,
     }

@@ -1,5 +1,5 @@
-//! The page of an identity check, for the person who is asked: it leads on to the vendor's, or mails a code and takes it.
-//! And where the vendor says that something happened.
+//! The page of an identity check, for the person to be checked: it redirects to the vendor's page, or mails a code and
+//! takes it. Also the vendor's webhook.
 
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
@@ -25,12 +25,12 @@ const MAX_FORM_BYTES: usize = 4 * 1024;
 const MAX_EVENT_BYTES: usize = 256 * 1024;
 const SUBJECT: &str = "Your code";
 
-/// `GET /identity/{id}`: shows what is asked, and changes nothing; mail scanners open links.
+/// `GET /identity/{id}`: shows the request. It changes nothing, because mail scanners open links.
 pub async fn show(State(state): State<ApprovalsState>, Segment(id): Segment, RawQuery(query): RawQuery) -> Response {
     match found(&state, &id).await {
-        // From the vendor's page, where there is nothing left to do: what comes of it, the agent is told.
+        // The person comes back from the vendor's page and has nothing left to do; the agent gets the outcome.
         Ok(session) if session.vendor_session.is_some() && query.as_deref() == Some(DONE) => {
-            let text = "What you showed is being looked at, and the agent who asked is told the outcome. You may close this page.";
+            let text = "Your documents are being checked, and the agent that requested the check gets the outcome. You may close this page.";
             page::say(StatusCode::OK, state.name(), "You are done", text)
         }
         Ok(session) => state.ask_person(&session, StatusCode::OK, ""),
@@ -38,7 +38,7 @@ pub async fn show(State(state): State<ApprovalsState>, Segment(id): Segment, Raw
     }
 }
 
-/// `POST /identity/{id}`: mails a code, or takes it.
+/// `POST /identity/{id}`: mails a code, or checks one.
 pub async fn answer(State(state): State<ApprovalsState>, Segment(id): Segment, body: Body) -> Response {
     let session = match found(&state, &id).await {
         Ok(session) => session,
@@ -53,7 +53,7 @@ pub async fn answer(State(state): State<ApprovalsState>, Segment(id): Segment, b
     let Some(code) = code else { return state.mail_code(&session).await };
     let code: String = code.chars().filter(char::is_ascii_digit).take(20).collect();
     let guessed = session::guess(&state.app.db, session.request_id, &code, now).await;
-    // Also of one that was decided before: whoever decided it may have died before it could say so.
+    // Also if the check was decided before: the process that decided it may have died before it sent the message.
     if !matches!(guessed, Ok(Guess::Wrong { left: 1.. } | Guess::NoCode)) {
         queue::send_or_log(&*state.queue, session.request_id, None).await;
     }
@@ -64,18 +64,18 @@ pub async fn answer(State(state): State<ApprovalsState>, Segment(id): Segment, b
     match guessed {
         Ok(Guess::Right) => state.ask_person(&latest, StatusCode::OK, ""),
         Ok(Guess::Wrong { left }) => {
-            state.ask_person(&latest, StatusCode::BAD_REQUEST, &format!("This is not the code. Tries left: {left}."))
+            state.ask_person(&latest, StatusCode::BAD_REQUEST, &format!("The code is wrong. Attempts left: {left}."))
         }
         Ok(Guess::NoCode) => {
-            state.ask_person(&latest, StatusCode::BAD_REQUEST, "The code is too old. Ask for a new one.")
+            state.ask_person(&latest, StatusCode::BAD_REQUEST, "The code has expired. Request a new one.")
         }
         Ok(Guess::Decided) => state.ask_person(&latest, StatusCode::CONFLICT, ""),
         Err(error) => state.not_now(&error),
     }
 }
 
-/// `POST /v1/identity/webhook`: something happened to a vendor's session. What it was, the job asks the vendor itself; so
-/// events may come twice, late and in any order.
+/// `POST /v1/identity/webhook`: something happened to a vendor's session. The job then reads the session from the vendor,
+/// so events may come twice, late and in any order.
 pub async fn event(State(state): State<ApprovalsState>, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         limits::take(&state.app, Subject::source(), Class::Open).await?;
@@ -114,13 +114,16 @@ impl ApprovalsState {
         if let (true, Some(url)) = (session.is_open(now), &session.vendor_url)
             && let Ok(to) = HeaderValue::from_str(url)
         {
-            let mut response =
-                page::say(StatusCode::SEE_OTHER, self.name(), "Go on", "Your browser goes there by itself.");
+            let mut response = page::say(
+                StatusCode::SEE_OTHER,
+                self.name(),
+                "Continue",
+                "Your browser opens the next page automatically.",
+            );
             response.headers_mut().insert(header::LOCATION, to);
             return response;
         }
-        let title =
-            if session.is_open(now) { "Somebody asks you to confirm your address" } else { "This check is over" };
+        let title = if session.is_open(now) { "An agent requests a confirmation" } else { "This check has ended" };
         let rest = if !session.is_open(now) {
             let status = session.decision.as_ref().map_or("expired", |decision| decision.status.as_str());
             format!("<p class=verdict>{}</p>", escaped(status))
@@ -139,10 +142,10 @@ impl ApprovalsState {
             }
         };
         let (wants, proves) = match session.vendor_session {
-            Some(_) => ("An agent wants to know who you are. It says what for:", ""),
+            Some(_) => ("An agent wants to know who you are. Its reason:", ""),
             None => (
-                "An agent wants to know that you read the mail of this address. It says what for:",
-                "<p><small>Confirming proves that you read this address's mail, and nothing else. If you do not know what \
+                "An agent wants to know that you can read mail to this address. Its reason:",
+                "<p><small>Confirming proves only that you can read mail to this address. If you do not know what \
                  this is about, close the page.</small></p>",
             ),
         };
@@ -171,14 +174,14 @@ impl ApprovalsState {
             subject: SUBJECT,
             id: format!("identity-{}-{}", session.request_id, session.sent + 1),
             text: format!(
-                "Your code is {code}. It is good for 15 minutes, on the page where you asked for it.\n\n\
-                 If you did not ask for one, do nothing, and give it to nobody.\n"
+                "Your code is {code}. It is valid for 15 minutes, on the page where you requested it.\n\n\
+                 If you did not request a code, do nothing, and do not pass it on.\n"
             ),
         };
         let sent = self.notices.mailer().send(&self.app.db, &letter, now).await;
         let (status, note) = match &sent {
             Ok(()) | Err(MailError::Silent) => (StatusCode::OK, "The code is on its way."),
-            Err(MailError::TooMany) => (StatusCode::CONFLICT, "This address got its most mails for today."),
+            Err(MailError::TooMany) => (StatusCode::CONFLICT, "This address got too many mails today."),
             Err(_) => (StatusCode::SERVICE_UNAVAILABLE, "The mail could not be sent. Try again shortly."),
         };
         if let Err(error) = &sent {
@@ -190,7 +193,7 @@ impl ApprovalsState {
     }
 }
 
-/// Enough of an address for its owner to know it.
+/// Shows enough of an address for its owner to recognise it.
 fn masked(email: &str) -> String {
     let (local, domain) = email.split_once('@').unwrap_or((email, ""));
     format!("{}***@{domain}", local.chars().next().unwrap_or_default())

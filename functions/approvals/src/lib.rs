@@ -1,4 +1,4 @@
-//! The action policy of an agent, approvals, and the page on which a human decides.
+//! An agent's action policy, approvals, and the page on which a human decides.
 
 mod identity;
 
@@ -32,19 +32,19 @@ use platform::http::{ApiError, Segment, private_json, read_body};
 use platform::store::{Queue, StoreError};
 use serde_json::{Map, Value, json};
 
-/// Most bytes of a decision: a word and a note, percent-encoded.
+/// Limit of a decision's body in bytes: a word and a note, percent-encoded.
 const MAX_DECISION_BYTES: usize = 16 * 1024;
 const DEFAULT_LIMIT: usize = 50;
 const MAX_LIMIT: usize = 200;
 
-/// What the routes share.
+/// State shared by the routes.
 #[derive(Clone)]
 pub struct ApprovalsState {
     pub app: App,
     /// Signs decisions.
     pub signer: ReceiptSigner,
     pub notices: Notices,
-    /// The queue of jobs: those that wait for a person.
+    /// The job queue: identity checks wait for a person there.
     pub queue: Arc<dyn Queue>,
 }
 
@@ -71,7 +71,7 @@ async fn read_policy(State(state): State<ApprovalsState>, headers: HeaderMap) ->
     respond(answer.await)
 }
 
-/// `PUT /v1/agents/me/action-policy`: replaces it whole.
+/// `PUT /v1/agents/me/action-policy`: replaces the whole policy.
 async fn put_policy(State(state): State<ApprovalsState>, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let caller = state.owner(&headers).await?;
@@ -93,7 +93,7 @@ async fn delete_policy(State(state): State<ApprovalsState>, headers: HeaderMap) 
     respond(answer.await)
 }
 
-/// `POST /v1/agents/me/action-policy/backtest`: what a draft would have done to the last 30 days.
+/// `POST /v1/agents/me/action-policy/backtest`: applies a draft to the charges of the last 30 days.
 async fn test_policy(State(state): State<ApprovalsState>, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let caller = state.app.caller(&headers, Scope::Read).await?;
@@ -110,7 +110,7 @@ async fn test_policy(State(state): State<ApprovalsState>, headers: HeaderMap, bo
     respond(answer.await)
 }
 
-/// `POST /v1/approvals`: the agent asks a human by itself.
+/// `POST /v1/approvals`: the agent asks for an approval without a policy.
 async fn create(State(state): State<ApprovalsState>, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let caller = state.owner(&headers).await?;
@@ -148,7 +148,7 @@ async fn read(State(state): State<ApprovalsState>, headers: HeaderMap, Segment(i
     respond(answer.await)
 }
 
-/// `POST /v1/approvals/{id}/cancel`: takes a pending approval back; again is the same as once.
+/// `POST /v1/approvals/{id}/cancel`: idempotent.
 async fn cancel(State(state): State<ApprovalsState>, headers: HeaderMap, Segment(id): Segment) -> Response {
     let answer = async {
         let caller = state.app.stopping_caller(&headers, Scope::Write).await?.wallet_only(ApiError::WalletOnly)?;
@@ -164,9 +164,9 @@ async fn cancel(State(state): State<ApprovalsState>, headers: HeaderMap, Segment
     respond(answer.await)
 }
 
-/// `GET /approve/{token}`: shows what is to be decided, and changes nothing.
+/// `GET /approve/{token}`: shows the action to decide on. Changes nothing.
 async fn ask(State(state): State<ApprovalsState>, Segment(token): Segment) -> Response {
-    // Whoever guesses links gets only so many guesses.
+    // The rate limit also stops guessing of links.
     if let Err(refused) = limits::take(&state.app, Subject::source(), Class::Open).await {
         return respond(Err(refused));
     }
@@ -177,7 +177,7 @@ async fn ask(State(state): State<ApprovalsState>, Segment(token): Segment) -> Re
     }
 }
 
-/// `POST /approve/{token}`: decides, once; whoever comes later is shown the first decision.
+/// `POST /approve/{token}`: decides, once. A later call shows the first decision.
 async fn decide(State(state): State<ApprovalsState>, Segment(token): Segment, body: Body) -> Response {
     if let Err(refused) = limits::take(&state.app, Subject::source(), Class::Open).await {
         return respond(Err(refused));
@@ -204,12 +204,12 @@ async fn decide(State(state): State<ApprovalsState>, Segment(token): Segment, bo
 }
 
 impl ApprovalsState {
-    /// The wallet itself: a token cannot loosen the brake it is held by.
+    /// The wallet itself: an access token must not change the policy that limits it.
     async fn owner(&self, headers: &HeaderMap) -> Result<Caller, ApiError> {
         self.app.wallet_caller(headers, Scope::Write, ApiError::WalletOnly).await
     }
 
-    /// Asks a human what an agent wants to know.
+    /// Creates an approval and notifies the approver.
     async fn ask(&self, caller: &Caller, request: form::Request) -> Result<(StatusCode, Value), ApiError> {
         let now = self.app.clock.now();
         let mut approval = Approval {
@@ -234,7 +234,7 @@ impl ApprovalsState {
         store::load(&self.app.db, caller.agent, &id).await?.ok_or(ApiError::NotFound)
     }
 
-    /// Tells the agent what was decided. It also sees it when it asks for the approval.
+    /// Notifies the agent of the decision. The agent can also read the approval.
     async fn tell(&self, approval: &Approval, now: Timestamp) {
         let view = approval.view(now);
         let about = json!({"approval_id": view["approval_id"], "status": view["status"], "use_by": view["use_by"]});
@@ -246,11 +246,11 @@ impl ApprovalsState {
         };
         let (db, agent, cause) = (&self.app.db, approval.agent_id, approval.approval_id.to_string());
         let event = Event::new(agent, EventKind::ApprovalDecided, &cause, now, about);
-        // Delivered by the sweeper, within a minute.
+        // The sweeper sends the event within a minute.
         let told = async { outbox::put(db, &event, now).await?.keep(db).await };
         let (noted, told) = tokio::join!(notifications::raise_now(db, agent, note, &cause, now), told);
         if let Err(error) = noted.and(told) {
-            platform::http::log::failure("a decision could not be told", &error);
+            platform::http::log::failure("the agent could not be notified of a decision", &error);
         }
     }
 
@@ -259,8 +259,8 @@ impl ApprovalsState {
     }
 
     fn no_such_link(&self) -> Response {
-        let text = "It is not complete, or too old. Open it from the mail again.";
-        page::say(StatusCode::NOT_FOUND, self.name(), "This link leads nowhere", text)
+        let text = "The link is incomplete or has expired. Open it from the mail again.";
+        page::say(StatusCode::NOT_FOUND, self.name(), "This link does not work", text)
     }
 
     fn bad_form(&self, what: &str) -> Response {
@@ -285,12 +285,12 @@ async fn json_body(headers: &HeaderMap, body: Body) -> Result<Map<String, Value>
     parse_body(headers, &body)
 }
 
-/// A form with `decision` and perhaps `note`.
+/// A form with `decision` and an optional `note`.
 fn decision(body: &[u8]) -> Result<(Decision, Option<String>), &'static str> {
     let (mut decision, mut note) = (None, None);
     for (name, value) in url::form_urlencoded::parse(body) {
         match &*name {
-            "decision" if decision.is_some() => return Err("It says two things."),
+            "decision" if decision.is_some() => return Err("It has two decisions."),
             "decision" => decision = Some(value.into_owned()),
             "note" => note = Some(value.trim().to_owned()).filter(|note| !note.is_empty()),
             _ => {}
@@ -302,7 +302,7 @@ fn decision(body: &[u8]) -> Result<(Decision, Option<String>), &'static str> {
     match decision.as_deref() {
         Some("approve") => Ok((Decision::Approved, note)),
         Some("deny") => Ok((Decision::Denied, note)),
-        _ => Err("It says neither yes nor no."),
+        _ => Err("It must approve or deny."),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Checkout for agent platforms: ACP's paths, the simple ones of contract §24, and what platforms find us by.
+//! Checkout for agent platforms: the ACP paths, the simpler ones, and the documents by which platforms find the service.
 
 use std::sync::Arc;
 
@@ -21,10 +21,10 @@ use serde_json::{Map, Value};
 use tools::{Runner, top_up};
 use uuid::Uuid;
 
-/// What this function runs itself.
+/// Tools that this function runs itself.
 pub const RUNNERS: &[&Runner] = &[&top_up::RUNNER];
 
-/// A session is kept with what is asked for, and with the answers given: all of it has to fit in an item.
+/// A session is stored with its request and its answers, and all of it has to fit into one DynamoDB item.
 const MAX_BODY_BYTES: usize = 96 * 1024;
 const MAX_REQUEST_ID_BYTES: usize = 255;
 const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
@@ -63,7 +63,7 @@ pub fn router(checkout: Arc<Checkout>) -> Router {
     api::routes::finish(router.with_state(checkout))
 }
 
-/// What is asked of a session.
+/// What a request does with a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Action {
     Create,
@@ -74,13 +74,13 @@ enum Action {
 }
 
 impl Action {
-    /// Whether ACP's paths insist on a name: what makes something, and what pays.
+    /// Whether ACP requires an idempotency key: for creating and paying.
     fn needs_name(self, family: Family) -> bool {
         family == Family::Acp && matches!(self, Action::Create | Action::Complete)
     }
 }
 
-/// One request about a session: who asks, which version, what; under its name, if it has one.
+/// Handles one request about a session. Replays the first answer if its idempotency key is known.
 async fn handle(
     checkout: Arc<Checkout>,
     family: Family,
@@ -146,7 +146,7 @@ async fn answer(
         Ok((status, answer)) => private_json(status, &answer),
         Err(error) => error.into_response(family),
     };
-    // What was refused for reasons of the moment may be asked again; all else is an answer for good.
+    // Temporary refusals may be retried with the same key; any other answer is final.
     let status = response.status();
     if status.is_server_error() || matches!(status, StatusCode::CONFLICT | StatusCode::TOO_MANY_REQUESTS) {
         taken.release(app).await?;
@@ -168,7 +168,7 @@ struct Asked<'a> {
     origin: &'a str,
     parts: &'a Parts,
     body: &'a Map<String, Value>,
-    /// What the request is remembered by, if it has a name.
+    /// The digest of the idempotency key and its claim, if the request has a key.
     name: Option<(&'a str, &'a Taken)>,
 }
 
@@ -192,7 +192,7 @@ impl Asked<'_> {
 
     async fn complete(&self) -> Result<(StatusCode, Value), CheckoutError> {
         let checkout = self.checkout;
-        // Whose session it is comes first: strangers learn nothing from what is wrong with a payment.
+        // Ownership of the session is checked first, so strangers learn nothing from errors about a payment.
         let current = checkout.find_session(self.id, self.platform).await?;
         let credential = request::credential(self.body, &checkout.app.config.token_prefixes)?;
         let attempt = Attempt {
@@ -205,7 +205,7 @@ impl Asked<'_> {
         };
         match checkout.complete(current, &attempt).await {
             Ok(current) => Ok((StatusCode::OK, self.show(&current))),
-            // ACP: there is a session to show, so what happened is one of its messages.
+            // ACP: the session exists, so the failure is one of its messages.
             Err(CheckoutError::PaymentFailed(why)) if self.family == Family::Acp => {
                 let current = checkout.find_session(self.id, self.platform).await?;
                 let mut session = self.show(&current);
@@ -235,7 +235,7 @@ fn check_version(headers: &HeaderMap) -> Result<(), CheckoutError> {
     }
 }
 
-/// It is sent back, so it has to be something that can be.
+/// The header is sent back, so its length is limited.
 fn check_request_id(headers: &HeaderMap) -> Result<(), ApiError> {
     match headers::text(headers, REQUEST_ID.as_str())? {
         Some(id) if id.len() > MAX_REQUEST_ID_BYTES => {

@@ -1,4 +1,4 @@
-//! Buying credits: with USDC from the wallet, or with a card through a processor.
+//! Buying credits: with USDC from the wallet, or by card through a processor.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use serde_json::json;
 use tools::spec::TOP_UP;
 use tools::{Runner, top_up};
 
-/// What this function runs itself.
+/// Tools that this function runs itself.
 pub const RUNNERS: &[&Runner] = &[&top_up::RUNNER];
 
 const MAX_BODY_BYTES: usize = 64 * 1024;
@@ -43,7 +43,7 @@ pub fn router(gate: Arc<Gate>, cards: Option<Cards>) -> Router {
     api::routes::finish(router.with_state(CreditsState { gate, cards: cards.map(Arc::new) }))
 }
 
-/// `POST /v1/credits/top-up`: sold by the gate like a tool; a token has no wallet to pay from.
+/// `POST /v1/credits/top-up`: sold by the gate like a tool. Access tokens are refused: they have no wallet to pay from.
 async fn top_up(State(state): State<CreditsState>, request: Request<Body>) -> Response {
     let (parts, body) = request.into_parts();
     let gate = &state.gate;
@@ -59,8 +59,8 @@ async fn top_up(State(state): State<CreditsState>, request: Request<Body>) -> Re
     gate::respond(answer.await)
 }
 
-/// `POST /v1/credits/checkout`: a page of the card processor's where a person pays. Nothing is credited until the
-/// processor says so.
+/// `POST /v1/credits/checkout`: opens the card processor's page, where a person pays. Nothing is credited until the
+/// processor confirms the payment.
 async fn checkout(State(state): State<CreditsState>, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let body = gate::parse_body(&headers, &read_body(body, MAX_BODY_BYTES).await?)?;
@@ -69,7 +69,7 @@ async fn checkout(State(state): State<CreditsState>, headers: HeaderMap, body: B
         let caller = state.gate.app.caller(&headers, Scope::Write).await?;
         let cards = state.cards.as_ref().ok_or_else(no_cards)?;
         if !amount.micro().is_multiple_of(10_000) {
-            return Err(ApiError::field("amount", "must be whole cents, because a card pays it"));
+            return Err(ApiError::field("amount", "must be in whole cents, because it is paid by card"));
         }
         let open = async {
             let session = cards.open_session(caller.agent, amount).await.map_err(ApiError::Unavailable)?;
@@ -87,8 +87,7 @@ fn no_cards() -> ApiError {
     ApiError::NotConfigured { what: "card processor".to_owned() }
 }
 
-/// `POST /v1/credits/webhook`: the processor says that a session was paid, or that a payment was refunded or is disputed.
-/// Each is credited, and taken back, once.
+/// `POST /v1/credits/webhook`: the processor reports a payment, a refund or a dispute. Each is booked once.
 async fn webhook(State(state): State<CreditsState>, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let body = read_body(body, MAX_BODY_BYTES).await?;
@@ -104,7 +103,7 @@ async fn webhook(State(state): State<CreditsState>, headers: HeaderMap, body: Bo
         let Some(told) = Cards::told(&body) else { return Ok(received()) };
         let booked = card::note(&app.db, &told.payment, &told.event, now).await?;
         if booked.is_unknown {
-            // Kept until the session's own event comes.
+            // Kept until the event of its session arrives.
             log::event("card_payment_unknown", json!({"payment": told.payment}));
         }
         if booked.taken > Usdc::ZERO || booked.returned > Usdc::ZERO {

@@ -1,4 +1,4 @@
-//! Runs a seller's program as a job would be run, but for tools, which cost money:
+//! Runs a seller's program as a job would, without tools, because they cost money:
 //! `cargo run --release -p executor --example run -- program.wasm '{"your": "input"}'`
 
 use std::sync::Arc;
@@ -19,7 +19,7 @@ type Failed = Box<dyn std::error::Error>;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Failed> {
     let mut arguments = std::env::args().skip(1);
-    let program = std::fs::read(arguments.next().ok_or("which program?")?)?;
+    let program = std::fs::read(arguments.next().ok_or("usage: run PROGRAM.wasm [INPUT_JSON]")?)?;
     let input = serde_json::from_str(&arguments.next().unwrap_or_else(|| "{}".to_owned()))?;
     let info = check_program(&program).map_err(|problems| problems.join("\n"))?;
     eprintln!("{} bytes, imports {}", info.bytes, info.imports.join(" "));

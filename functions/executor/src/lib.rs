@@ -1,4 +1,5 @@
-//! The executor: does what souls sell, by a model or by a seller's program. The only function that runs sellers' code.
+//! The executor: does the work of souls' services, by a model or by a seller's program. No other function runs sellers'
+//! code.
 
 pub mod program;
 
@@ -13,7 +14,7 @@ use market::webhook;
 use platform::store::StoreError;
 use tools::{Runner, Toolbox};
 
-/// Everything that sold work is done with: the configured model, programs, and the tools that both may call.
+/// The runner for sold work: the configured model, programs, and the tools that both may call.
 pub fn service_runner(
     app: &App,
     keys: &ServiceKeys,

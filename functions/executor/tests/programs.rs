@@ -1,4 +1,4 @@
-//! Sellers' programs, the honest and the hostile, as text compiled here.
+//! Sellers' programs, valid and hostile, as text that is compiled here.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,7 +29,7 @@ fn access() -> ToolAccess {
     ToolAccess { runners: RUNNERS, toolbox: Arc::new(toolbox) }
 }
 
-/// A program of one memory, with what most of these tests import, and this body of `_start`.
+/// A program with one memory, the imports most of these tests need, and this body of `_start`.
 fn program(extra: &str, body: &str) -> Vec<u8> {
     let text = format!(
         r#"(module
@@ -69,7 +69,7 @@ fn commission(program: Vec<u8>, tools: &[&str]) -> Commission {
     }
 }
 
-/// So much for tools, in micro-USDC.
+/// A budget for tools, in micro-USDC.
 fn spending(tools: u64) -> Spending {
     Spending::new(Usage { tools: Usdc::from_micro(tools), model: Usdc::ZERO }, Usage::NONE, Unrecorded)
 }
@@ -100,12 +100,12 @@ const ECHO: &str = r#"
     (call $print (i32.const 2) (i32.const 1024) (i32.const 5))"#;
 
 #[test]
-fn a_program_reads_its_input_and_writes_its_result_and_its_log() {
+fn a_program_reads_its_input_and_writes_result_and_log() {
     let report = run_program(program("", ECHO));
     let work = report.outcome.unwrap();
     assert_eq!(work.result, r#"{"vin":"1HGCM82633A004352"}"#);
     assert_eq!(report.log, r#"{"vin"#);
-    // Leaving by proc_exit is as good, if it says so; anything else is a failure.
+    // Exiting with code 0 counts as success, any other code as failure.
     let leaves = |code: u32| program("", &format!("{ECHO} (call $exit (i32.const {code}))"));
     assert_eq!(run_program(leaves(0)).outcome.unwrap().result, work.result);
     let report = run_program(leaves(3));
@@ -116,7 +116,7 @@ fn a_program_reads_its_input_and_writes_its_result_and_its_log() {
 }
 
 #[test]
-fn files_are_made_within_their_bounds() {
+fn files_beyond_the_limits_are_refused() {
     let body = r#"
         ;; good, replaced, bad path, bad type, too large, then ten more
         (drop (call $put_file (i32.const 100) (i32.const 5) (i32.const 200) (i32.const 10) (i32.const 300) (i32.const 1)))
@@ -138,13 +138,13 @@ fn files_are_made_within_their_bounds() {
         (call $print (i32.const 1) (i32.const 400) (i32.const 5))"#;
     let data = r#"(data (i32.const 100) "a.txt") (data (i32.const 110) "../x") (data (i32.const 200) "text/plain") (data (i32.const 300) "abc")"#;
     let work = run_program(program(data, body)).outcome.unwrap();
-    assert_eq!(work.result, "123/4", "-1 is no memory");
+    assert_eq!(work.result, "123/4", "-1 is outside memory");
     assert_eq!(work.files.len(), 10);
     let first = FileMade { path: "a.txt".to_owned(), content_type: "text/plain".to_owned(), bytes: b"abc".to_vec() };
     assert_eq!(work.files[0], first);
 }
 
-/// Calls the tool with these JSON texts, one after another, and prints the answers.
+/// Calls a tool with each of these JSON texts and prints the answers.
 fn caller(calls: &[&str]) -> Vec<u8> {
     let mut data = String::new();
     let mut body = String::new();
@@ -163,7 +163,7 @@ fn caller(calls: &[&str]) -> Vec<u8> {
 }
 
 #[test]
-fn tools_are_called_inside_the_list_and_the_budget() {
+fn only_listed_tools_are_called_within_the_budget() {
     let good = r#"{"tool":"vin_decode","arguments":{"vin":"1HGCM82633A004352"}}"#;
     let calls = [
         good,
@@ -174,7 +174,7 @@ fn tools_are_called_inside_the_list_and_the_budget() {
         good,
         good,
     ];
-    // Enough for two calls at 0.005, and a little.
+    // Enough for two calls at 0.005, and not for a third.
     let report = run_within(&commission(caller(&calls), &["vin_decode", "credits_top_up"]), 14_999);
     let result = report.outcome.unwrap().result;
     let answers: Vec<Value> = result.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -187,7 +187,7 @@ fn tools_are_called_inside_the_list_and_the_budget() {
     assert!(answers[6]["error"].as_str().unwrap().contains("0.004999 are left"), "{}", answers[6]);
     let spent: u64 = report.tools_used.iter().map(|used| used.cost.micro()).sum();
     assert_eq!((report.tools_used.len(), spent), (2, 10_000));
-    // Asking for ever is cut off, too.
+    // The number of calls is limited too.
     let calls = vec![good; 20];
     let report = run_within(&commission(caller(&calls), &["vin_decode"]), 1_000_000);
     assert_eq!(report.tools_used.len(), 16);
@@ -195,7 +195,7 @@ fn tools_are_called_inside_the_list_and_the_budget() {
 }
 
 #[test]
-fn programs_that_do_not_end_are_ended() {
+fn endless_programs_are_stopped() {
     let begun = Instant::now();
     let mut endless =
         commission(program("", "(call $print (i32.const 2) (i32.const 0) (i32.const 4)) (loop $l (br $l))"), &[]);
@@ -205,7 +205,7 @@ fn programs_that_do_not_end_are_ended() {
     assert_eq!(error.reason.as_deref(), Some("deadline_exceeded"), "{error:?}");
     assert_eq!(report.log.len(), 4, "what it said before is kept");
     assert!(begun.elapsed() < Duration::from_secs(3), "took {:?}", begun.elapsed());
-    // And by what it computes, whatever the clock says.
+    // Fuel ends it as well, independent of the clock.
     endless.deadline = Clock::system().now().plus(Duration::from_secs(30));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let report = runtime.block_on(ProgramExecutor::with_fuel(access(), 50_000_000).run(&endless, &mut spending(0)));
@@ -215,8 +215,8 @@ fn programs_that_do_not_end_are_ended() {
 }
 
 #[test]
-fn bulk_operations_and_host_calls_are_paid_for_by_size() {
-    // Each of these does a lot per instruction. All must use up their fuel in about the time any other program does.
+fn bulk_operations_and_host_calls_cost_fuel_by_size() {
+    // Each of these does much work in one instruction, and has to use up its fuel about as fast as any other program.
     let grown = "(drop (memory.grow (i32.const 900)))";
     let fill = "(memory.fill (i32.const 0) (i32.const 1) (i32.const 58000000))";
     let copy = "(memory.copy (i32.const 8) (i32.const 0) (i32.const 58000000))";
@@ -228,15 +228,15 @@ fn bulk_operations_and_host_calls_are_paid_for_by_size() {
         let mut commission = commission(program, &[]);
         commission.deadline = Clock::system().now().plus(Duration::from_millis(500));
         let error = run(&commission).outcome.unwrap_err();
-        // A slice that is under way when the deadline comes may end; no slice is long.
+        // The slice running at the deadline may finish; slices are short.
         assert_eq!(error.reason.as_deref(), Some("deadline_exceeded"), "{body}: {error:?}");
         assert!(begun.elapsed() < Duration::from_secs(4), "{body} took {:?}", begun.elapsed());
     }
 }
 
 #[test]
-fn memory_stack_and_output_have_ends() {
-    // 64 MiB are 1024 pages, two of which are there: growing by 1022 works, by one more does not.
+fn memory_stack_and_output_are_limited() {
+    // 64 MiB are 1024 pages. The program has two: growing by 1022 works, by 1023 does not.
     let grow = |pages: u32| {
         let body = format!(
             "(i32.store8 (i32.const 100) (select (i32.const 110) (i32.const 121)
@@ -264,7 +264,7 @@ fn memory_stack_and_output_have_ends() {
 }
 
 #[test]
-fn pointers_outside_memory_and_files_outside_are_errors_and_no_more() {
+fn bad_pointers_and_unknown_files_are_errors_the_program_can_read() {
     let body = r#"
         (local $n i32)
         (i32.store (i32.const 16) (i32.const -8)) (i32.store (i32.const 20) (i32.const 4096))
@@ -283,7 +283,7 @@ fn pointers_outside_memory_and_files_outside_are_errors_and_no_more() {
 }
 
 #[test]
-fn what_may_not_be_sold_is_said_at_upload() {
+fn invalid_programs_are_refused_at_upload() {
     let start = r#"(func (export "_start"))"#;
     let memory = r#"(memory (export "memory") 1)"#;
     let refused = |text: &str| check_program(&wat::parse_str(text).unwrap()).unwrap_err().join("; ");
@@ -311,10 +311,10 @@ fn what_may_not_be_sold_is_said_at_upload() {
     ] {
         let problems = refused(&module);
         assert!(problems.contains(why), "{problems:?} should say {why:?}");
-        // What could not be uploaded is not run either, however it came here.
+        // A program that cannot be uploaded does not run either.
         assert!(failure(&run_program(wat::parse_str(&module).unwrap())).contains("program"));
     }
-    // Valid in outline, rubbish in its code.
+    // A valid structure with invalid code.
     let broken = program("", "(i32.const 1)");
     assert!(inspect(&broken).is_ok() && check_program(&broken).is_err());
     let info = check_program(&program("", ECHO)).unwrap();
@@ -322,7 +322,7 @@ fn what_may_not_be_sold_is_said_at_upload() {
 }
 
 #[test]
-fn everything_offered_can_be_imported_and_called_with_nothing() {
+fn every_offered_function_can_be_imported_and_called_with_zeros() {
     let letters =
         |letters: &str| letters.chars().map(|letter| if letter == 'I' { " i64" } else { " i32" }).collect::<String>();
     let mut imports = String::new();
@@ -343,7 +343,7 @@ fn everything_offered_can_be_imported_and_called_with_nothing() {
     assert!(failure(&run_program(program)).contains("no result"));
 }
 
-/// A program with a byte or three changed is refused, fails, or works; nothing of ours breaks down.
+/// A program with a few changed bytes is refused, fails, or works; the host never fails.
 #[test]
 fn damaged_programs_do_no_harm() {
     let whole = program("(table 4 funcref)", ECHO);
@@ -371,7 +371,7 @@ fn damaged_programs_do_no_harm() {
     assert!(ran > 10, "{ran} of 500 still ran: too few to say anything");
 }
 
-/// `local/examples`: what lies there built is what its text says, and it counts.
+/// `local/examples`: the built file matches its source, and the program counts words.
 #[test]
 fn the_example_is_built_from_its_text() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../local/examples");
@@ -381,7 +381,7 @@ fn the_example_is_built_from_its_text() {
         std::fs::write(&built, &program).unwrap();
     }
     let again = "BUILD_EXAMPLES=1 cargo test -p executor the_example";
-    assert!(std::fs::read(&built).unwrap() == program, "the example is to be built anew: {again}");
+    assert!(std::fs::read(&built).unwrap() == program, "the example has to be built again: {again}");
     for (input, expected) in [
         (json!({"text": "one two  three"}), r#"{"words":3,"bytes":25}"#.to_owned()),
         (json!({"text": "a ".repeat(50_000)}), r#"{"words":50001,"bytes":100011}"#.to_owned()),

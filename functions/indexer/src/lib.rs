@@ -1,5 +1,5 @@
-//! The indexer: brings pages that were read into the index, and once a day has the operator's seeds read. The only function
-//! that writes the index.
+//! The indexer adds pages that were read to the search index, and once a day queues the operator's seeds for reading. No
+//! other function writes the index.
 
 use futures_util::future::join_all;
 use platform::http::log;
@@ -12,7 +12,7 @@ use web::search::index::writer::Change;
 use web::search::seeds;
 use worker::{BatchItemFailure, SqsAnswer, SqsEvent};
 
-/// What the indexer works with.
+/// The indexer's dependencies.
 pub struct Indexer {
     pub writer: Writer,
     pub toolbox: std::sync::Arc<Toolbox>,
@@ -20,7 +20,7 @@ pub struct Indexer {
 }
 
 impl Indexer {
-    /// A batch of the queue, or the daily reminder to look at the seeds.
+    /// Handles a batch of the queue, or the daily event that queues the seeds.
     pub fn handle(&self, event: Value) -> BoxFuture<'_, Result<Value, StoreError>> {
         Box::pin(self.take(event))
     }
@@ -37,7 +37,7 @@ impl Indexer {
         serde_json::to_value(self.batch(event).await).map_err(StoreError::new)
     }
 
-    /// Works on a batch: the pages in it are one change of the index, which is made or not made as a whole.
+    /// Works on a batch. Its pages are one atomic change of the index.
     pub async fn batch(&self, event: SqsEvent) -> SqsAnswer {
         let (mut changes, mut failed, mut visits) = (Vec::new(), Vec::new(), Vec::new());
         for record in event.records {
@@ -48,15 +48,15 @@ impl Indexer {
                 Ok(Message::Unlist { page }) => {
                     changes.push((record.message_id, Change { remove: vec![page], ..Change::default() }));
                 }
-                // What is read comes back as a page.
+                // The page that is read comes back as a message of its own.
                 Ok(Message::Visit { url }) => visits.push(url),
                 Ok(_) | Err(_) => {
-                    log::failure("a message is none of the index", &record.message_id);
+                    log::failure("a message does not belong to the index", &record.message_id);
                     failed.push(record.message_id);
                 }
             }
         }
-        // Boxed, as reading a page is deep for the compiler.
+        // Boxed, because the future of reading a page is too deep for the compiler.
         let mut reads: Vec<BoxFuture<'_, ()>> = Vec::new();
         for url in &visits {
             reads.push(Box::pin(self.toolbox.visit(url)));
@@ -69,7 +69,7 @@ impl Indexer {
         SqsAnswer { batch_item_failures: failures.collect() }
     }
 
-    /// Makes the changes of these messages as one; where that fails, each by itself, so that one that cannot be made does not
+    /// Applies the changes of these messages as one. If that fails, applies each alone, so that one bad change does not
     /// hold up the others. Returns the messages that failed.
     async fn apply(&self, changes: Vec<(String, Change)>) -> Vec<String> {
         let mut whole = Change::default();
@@ -85,7 +85,7 @@ impl Indexer {
         let mut failed = Vec::new();
         for (message, change) in changes {
             if let Err(error) = self.writer.apply(&change).await {
-                log::failure("a page could not be brought into the index", &error);
+                log::failure("a page could not be added to the index", &error);
                 failed.push(message);
             }
         }

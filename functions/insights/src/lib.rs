@@ -1,4 +1,4 @@
-//! What the agent's money did: receipts, sums and returns, the audit and its export, and one charge explained.
+//! Receipts, spending, value and returns; the audit and its export; the explanation of one charge.
 
 use api::operations::insights::{DECISION, OUTCOME, VALUE};
 use axum::Router;
@@ -24,7 +24,7 @@ use platform::auth::{Caller, Scope};
 use platform::http::{ApiError, Params, Segment, private_body, private_json, read_body};
 use serde_json::{Map, Value, json};
 
-/// Days of `period`, if none are named.
+/// Default of `period`, in days.
 const DEFAULT_DAYS: usize = 30;
 
 const NEXT_CURSOR: HeaderName = HeaderName::from_static("x-next-cursor");
@@ -32,14 +32,14 @@ const HAS_MORE: HeaderName = HeaderName::from_static("x-has-more");
 const EXPORT_ROWS: HeaderName = HeaderName::from_static("x-export-rows");
 const EXPORT_HASH: HeaderName = HeaderName::from_static("x-export-hash");
 
-/// What the audit's routes need: cursors are authenticated.
+/// State of the audit's routes: cursors are authenticated with a key.
 #[derive(Clone)]
 struct Audit {
     app: App,
     cursors: CursorKey,
 }
 
-/// The group's router. `cursors` is the service's key of that name.
+/// The group's router. `cursors` is the key that authenticates cursors.
 pub fn router(app: App, cursors: CursorKey) -> Router {
     let audit = Router::new()
         .route("/v1/audit/receipts", get(audit_receipts))
@@ -75,7 +75,7 @@ fn size_of(response: &Response) -> usize {
     response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or_default()
 }
 
-/// `PATCH /v1/analytics/receipts/{id}/value`: says what a purchase brought. Pending until the owner confirms it.
+/// `PATCH /v1/analytics/receipts/{id}/value`: reports the value of a purchase. Pending until the owner confirms it.
 async fn tag(State(app): State<App>, Segment(id): Segment, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let caller = app.caller(&headers, Scope::Write).await?;
@@ -89,7 +89,7 @@ async fn tag(State(app): State<App>, Segment(id): Segment, headers: HeaderMap, b
     respond(answer.await)
 }
 
-/// `POST /v1/analytics/receipts/{id}/value/confirm`: the owner, and no token, confirms or rejects a value tag.
+/// `POST /v1/analytics/receipts/{id}/value/confirm`: the wallet (not a token) confirms or rejects a value tag.
 async fn confirm_tag(State(app): State<App>, Segment(id): Segment, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let caller = app.wallet_caller(&headers, Scope::Write, ApiError::WalletOnly).await?;
@@ -107,7 +107,7 @@ fn tagged(tag: &Reported) -> Response {
     private_json(StatusCode::OK, &body)
 }
 
-/// `POST /v1/analytics/outcomes`: says what a goal brought. One outcome for each goal and type; the latest counts.
+/// `POST /v1/analytics/outcomes`: reports the value of a goal. One outcome for each goal and type; the latest counts.
 async fn outcome(State(app): State<App>, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let caller = app.caller(&headers, Scope::Write).await?;
@@ -120,7 +120,7 @@ async fn outcome(State(app): State<App>, headers: HeaderMap, body: Body) -> Resp
     respond(answer.await)
 }
 
-/// `POST /v1/analytics/outcomes/{id}/confirm`: the owner, and no token, confirms or rejects an outcome.
+/// `POST /v1/analytics/outcomes/{id}/confirm`: the wallet (not a token) confirms or rejects an outcome.
 async fn confirm_outcome(State(app): State<App>, Segment(id): Segment, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let caller = app.wallet_caller(&headers, Scope::Write, ApiError::WalletOnly).await?;
@@ -151,13 +151,13 @@ async fn decide(
         DecideError::NotFound => ApiError::NotFound,
         DecideError::OtherAmount(now) => {
             let now = now.map_or_else(|| "nothing".to_owned(), |now| format!("{now} USDC"));
-            ApiError::field("amount", format!("is not what is reported by now: {now}"))
+            ApiError::field("amount", format!("is not the amount reported last: {now}"))
         }
         DecideError::Failed(error) => ApiError::Unavailable(error),
     })
 }
 
-/// `GET /v1/analytics/rocs`: what the period's purchases brought for what they cost.
+/// `GET /v1/analytics/rocs`: the return on spending in a period.
 async fn rocs(State(app): State<App>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
     let answer = async {
         let caller = app.caller(&headers, Scope::Read).await?;
@@ -170,7 +170,7 @@ async fn rocs(State(app): State<App>, RawQuery(query): RawQuery, headers: Header
     respond(answer.await)
 }
 
-/// `GET /v1/analytics/rocs/by-goal`: the same for each goal.
+/// `GET /v1/analytics/rocs/by-goal`: the return on spending, by goal.
 async fn rocs_by_goal(State(app): State<App>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
     let answer = async {
         let caller = app.caller(&headers, Scope::Read).await?;
@@ -184,7 +184,7 @@ async fn rocs_by_goal(State(app): State<App>, RawQuery(query): RawQuery, headers
     respond(answer.await)
 }
 
-/// `GET /v1/analytics/spend/breakdown`: what was spent on what.
+/// `GET /v1/analytics/spend/breakdown`: spending by category.
 async fn breakdown(State(app): State<App>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
     let answer = async {
         let caller = app.caller(&headers, Scope::Read).await?;
@@ -198,7 +198,7 @@ async fn breakdown(State(app): State<App>, RawQuery(query): RawQuery, headers: H
     respond(answer.await)
 }
 
-/// `GET /v1/audit/receipts`: every receipt, oldest first, by cursor. For the wallet alone.
+/// `GET /v1/audit/receipts`: every receipt, oldest first, by cursor. Only for the wallet.
 async fn audit_receipts(State(audit): State<Audit>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
     let answer = async {
         let caller = audit.app.wallet_caller(&headers, Scope::Read, ApiError::WalletOnly).await?;
@@ -219,8 +219,8 @@ async fn audit_receipts(State(audit): State<Audit>, RawQuery(query): RawQuery, h
     respond(answer.await)
 }
 
-/// `GET /v1/audit/export`: the same rows as a file, each with a running hash. Pages put together are one file. The rest
-/// is in headers: `X-Has-More`, `X-Next-Cursor`, `X-Export-Rows`, and `X-Export-Hash`, the last row's hash.
+/// `GET /v1/audit/export`: the same rows as a file, each with a running hash. Concatenated pages are one file. Paging is in
+/// headers: `X-Has-More`, `X-Next-Cursor`, `X-Export-Rows`, and `X-Export-Hash`, the last row's hash.
 async fn audit_export(State(audit): State<Audit>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
     let answer = async {
         let caller = audit.app.wallet_caller(&headers, Scope::Read, ApiError::WalletOnly).await?;
@@ -263,7 +263,7 @@ async fn audit_export(State(audit): State<Audit>, RawQuery(query): RawQuery, hea
     respond(answer.await)
 }
 
-/// `GET /v1/receipts/{id}/explain`: everything known of one charge.
+/// `GET /v1/receipts/{id}/explain`: everything about one charge.
 async fn explained(State(app): State<App>, Segment(id): Segment, headers: HeaderMap) -> Response {
     let answer = async {
         let caller = app.caller(&headers, Scope::Read).await?;
@@ -277,7 +277,7 @@ async fn explained(State(app): State<App>, Segment(id): Segment, headers: Header
     respond(answer.await)
 }
 
-/// The members of a body that fields name; nothing at all counts as `{}`.
+/// The body's members, validated by the fields; no body counts as `{}`.
 async fn members(headers: &HeaderMap, body: Body, fields: &[Field]) -> Result<Map<String, Value>, ApiError> {
     let body = parse_body(headers, &read_body(body, MAX_BODY_BYTES).await?)?;
     input::validate(fields, &body).map_err(ApiError::InvalidRequest)

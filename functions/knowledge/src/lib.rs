@@ -21,16 +21,15 @@ use tools_web::web_search;
 /// The group's name in the catalog and in the table of routes.
 pub const GROUP: &str = "knowledge";
 
-/// Tools this function runs itself; queued ones are the worker's.
+/// Tools this function runs itself; the worker runs the queued ones.
 pub static RUNNERS: LazyLock<Vec<&'static Runner>> =
     LazyLock::new(|| [vec![&vehicle_identification::RUNNER, &web_search::RUNNER], lookups::runners()].concat());
 
-/// What the handler works with.
+/// The handler's state.
 #[derive(Clone)]
 struct Shop {
     gate: Arc<Gate>,
-    /// By the paths they are posted to. A router of more than a hundred routes takes longer to make than all the rest of an
-    /// unpaid call.
+    /// Tools by path. Making a router with more than a hundred routes would take longer than the rest of an unpaid call.
     tools: Arc<HashMap<&'static str, &'static ToolSpec>>,
 }
 

@@ -1,5 +1,5 @@
-//! What a call answered, as a tool's result: for a model, which has to know what to do next, and for the x402 client
-//! around it.
+//! Turns the HTTP answer to a call into a tool result: for the model, which needs to know what to do next, and for the x402
+//! client around it.
 
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use platform::http::error::merge;
@@ -13,26 +13,26 @@ use crate::calls::Answered;
 use crate::tools::{Entry, object};
 use crate::transport::{Aside, decoded};
 
-/// The member of a result's `_meta` that says what became of the payment.
+/// The member of a result's `_meta` with the settlement.
 const PAYMENT_RESPONSE: &str = "x402/payment-response";
 
-/// Largest result that is said as text too, beside its structure: as text in JSON each of its quotes takes two bytes.
+/// Larger results are not repeated as text: in JSON text, each of their quotes takes two bytes.
 const MAX_TEXT_BYTES: usize = 512 * 1024;
 
-/// No identity where one is needed.
+/// JSON-RPC error code for missing or invalid identity.
 pub const UNAUTHORIZED: ErrorCode = ErrorCode(-32001);
 
-/// Headers of an answer that are about the connection.
+/// Headers that are passed on to the HTTP response.
 const SAID_ALOUD: [&str; 6] =
     ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset", "ratelimit", "ratelimit-policy", "retry-after"];
 
 impl Answered {
-    /// Whether the work goes on and is to be polled.
+    /// Whether the work continues and has to be polled.
     pub fn is_accepted(&self) -> bool {
         self.status == StatusCode::ACCEPTED
     }
 
-    /// The result of a call of this tool, or a JSON-RPC error where the protocol wants one.
+    /// The result of a call, or a JSON-RPC error where the protocol requires one.
     pub fn result(
         mut self,
         entry: &Entry,
@@ -55,14 +55,14 @@ impl Answered {
         if !self.status.is_success() {
             return Ok(self.refused());
         }
-        // The envelope of the direct tools says nothing that the protocol does not.
+        // The envelope of direct tools adds nothing to the protocol's own.
         let enveloped = self.body["success"] == true && self.body["data"].is_object();
         let body = if enveloped { self.body["data"].take() } else { self.body.take() };
         let settlement = decoded(&self.headers, "payment-response");
         Ok(structured(body).with_meta(settlement.map(paid_meta)))
     }
 
-    /// An error that a model can act on.
+    /// An error with advice for the model.
     fn refused(self) -> CallToolResult {
         let mut body = match self.body {
             Value::Object(_) => self.body,
@@ -73,10 +73,10 @@ impl Answered {
         }
         let todo = match body["credited_usdc"].is_string() {
             true => {
-                "The work failed and credited_usdc is on your credits. To try again, buy again: with a new key or payment."
+                "The work failed, and credited_usdc was added to your credits. To try again, buy again with a new key or payment."
             }
             false if body["reason"] == "provider_not_configured" => {
-                "This deployment cannot do that, now or in a minute: use another tool. Nothing was charged."
+                "This deployment does not offer that, and waiting will not help: use another tool. Nothing was charged."
             }
             false => what_to_do(body["error"].as_str().unwrap_or_default(), self.status),
         };
@@ -86,7 +86,7 @@ impl Answered {
     }
 }
 
-/// A result, and the same as text for clients that read no structure, if both fit into an answer.
+/// A result, also as text for clients that do not read structured content, if both fit into an answer.
 pub fn structured(body: Value) -> CallToolResult {
     if body.to_string().len() <= MAX_TEXT_BYTES {
         return CallToolResult::structured(body);
@@ -98,7 +98,7 @@ pub fn structured(body: Value) -> CallToolResult {
     result
 }
 
-/// 401: said in HTTP too, so that clients know that it is the connection that lacks something.
+/// 401 is also set as the HTTP status, so that clients see that the connection lacks credentials.
 fn unauthorized(body: Value, aside: &Aside) -> ErrorData {
     aside.status(StatusCode::UNAUTHORIZED);
     let value = match body["error"].as_str() {
@@ -106,7 +106,7 @@ fn unauthorized(body: Value, aside: &Aside) -> ErrorData {
         _ => "Bearer",
     };
     aside.header(header::WWW_AUTHENTICATE, HeaderValue::from_static(value));
-    let message = body["message"].as_str().unwrap_or("this tool needs to know who asks").to_owned();
+    let message = body["message"].as_str().unwrap_or("this tool needs to know who is calling").to_owned();
     let message = format!("{message}; send Authorization: Bearer with an access token, or a wallet's proof");
     ErrorData::new(UNAUTHORIZED, message, Some(body))
 }
@@ -115,10 +115,10 @@ fn paid_meta(settlement: Value) -> MetaObject {
     MetaObject(object(json!({PAYMENT_RESPONSE: settlement})))
 }
 
-/// What is to be paid, in the form of x402 over MCP.
+/// The payment terms, in the form of x402 over MCP.
 fn unpaid(entry: &Entry, sold: Option<&ToolSpec>, mut terms: Value, body: &Value) -> CallToolResult {
     terms["resource"]["url"] = json!(format!("mcp://tool/{}", entry.name));
-    // What is said of the HTTP route is not true of the tool.
+    // The extension describes the HTTP route; replace it by the tool's.
     if let (Some(extensions), Some(spec)) = (terms["extensions"].as_object_mut(), sold)
         && extensions.remove(BAZAAR).is_some()
     {
@@ -128,18 +128,18 @@ fn unpaid(entry: &Entry, sold: Option<&ToolSpec>, mut terms: Value, body: &Value
     let mut result = CallToolResult::structured_error(terms);
     let message = body["message"].as_str().unwrap_or("payment is required");
     let hint = format!(
-        "{message}. Nothing was charged. With an x402 wallet: repeat this very call with the signed payment in \
+        "{message}. Nothing was charged. With an x402 wallet: repeat exactly this call with the signed payment in \
          params._meta[\"x402/payment\"]. With an access token (Authorization: Bearer): it is paid from credits at once."
     );
     result.content = vec![ContentBlock::text(text), ContentBlock::text(hint)];
     result
 }
 
-/// What a model should do about an error, in a sentence.
+/// What a model should do about an error, in one sentence.
 fn what_to_do(error: &str, status: StatusCode) -> &'static str {
     match error {
         "invalid_request" | "invalid_input" => {
-            "Correct the arguments that details names, each by its path, and call again. Nothing was charged."
+            "Correct the arguments listed in details by their paths, and call again. Nothing was charged."
         }
         "invalid_quote" | "quote_mismatch" => "Call without a payment for fresh terms. Nothing was charged.",
         "exceeds_caller_budget" => "The price is above the cap of this call or connection: raise it, or do not buy.",
@@ -152,12 +152,12 @@ fn what_to_do(error: &str, status: StatusCode) -> &'static str {
         }
         "action_denied_by_policy" => "The owner's policy forbids this call. Do not retry it.",
         "approval_required" => {
-            "A human was asked. Once the approval is given, call again with the same arguments and approval_id."
+            "A human has been asked. After the approval, call again with the same arguments and approval_id."
         }
-        "payment_already_used" => "This payment bought something else: repeat that very call, or sign a new payment.",
-        "idempotency_key_reused" => "This key names another purchase: repeat that very call, or choose a new key.",
+        "payment_already_used" => "This payment bought something else: repeat that same call, or sign a new payment.",
+        "idempotency_key_reused" => "Key of another purchase: repeat that same call, or choose a new key.",
         "rate_limit_exceeded" | "rate_limited" => "Wait for retry_after seconds, then call again with the same key.",
-        _ if status == StatusCode::NOT_FOUND => "Nothing has this name, or it is not yours: look it up first.",
+        _ if status == StatusCode::NOT_FOUND => "It does not exist, or it is not yours: look it up first.",
         _ if status.is_server_error() || status == StatusCode::CONFLICT => {
             "Call again in a few seconds with the same arguments, and the same idempotency_key or payment: it is not \
              charged twice."

@@ -1,5 +1,5 @@
-//! A tool call, as the request it stands for: so that MCP and HTTP share validation, prices, claims, names of calls,
-//! limits and stored answers, and there is one way to spend money.
+//! Turns a tool call into the HTTP request it stands for, so that MCP and HTTP share validation, prices, claims,
+//! idempotency keys, rate limits and stored answers.
 
 use axum::body::{Body, Bytes};
 use axum::response::Response;
@@ -21,11 +21,11 @@ use crate::Shop;
 use crate::reads::Read;
 use crate::tools::{Call, PURCHASE_FIELDS, path_fields};
 
-/// Headers of the connection that are the caller's identity or its cap. Nothing else of it is passed on: a client sends
-/// the same headers with every message, and a payment or a name must mean one call.
+/// Headers of the connection that identify or cap the caller. No others are passed on: a client sends the same headers with
+/// every message, but a payment or an idempotency key must belong to one call.
 const PASSED_ON: [&str; 5] = ["x-agent-id", "x-agent-proof", "x-max-cost-usdc", "x-amzn-trace-id", "host"];
 
-/// Headers that a call may carry in its `_meta`, under the same names.
+/// Headers that a call may set in its `_meta`, by the same names.
 const IN_META: [&str; 7] =
     ["x-agent-id", "x-agent-proof", "x-max-cost-usdc", "idempotency-key", "x-quote-id", "x-approval-id", "x-dry-run"];
 
@@ -34,7 +34,7 @@ pub const PAYMENT: &str = "x402/payment";
 
 const PAYMENT_SIGNATURE: &str = "payment-signature";
 
-/// What a tool call answered.
+/// The answer to a tool call.
 pub struct Answered {
     pub status: StatusCode,
     pub headers: HeaderMap,
@@ -47,7 +47,7 @@ impl From<ApiError> for Answered {
     }
 }
 
-/// The caller's identity, cap and so on: from the connection's headers, and from the call's own `_meta`.
+/// The headers of a call: from the connection, and from the call's own `_meta`.
 pub fn headers(parts: &Parts, meta: &JsonObject) -> Result<HeaderMap, ApiError> {
     let mut headers = HeaderMap::new();
     for name in PASSED_ON {
@@ -70,8 +70,7 @@ pub fn headers(parts: &Parts, meta: &JsonObject) -> Result<HeaderMap, ApiError> 
     Ok(headers)
 }
 
-/// Sets a header to what an argument or a member of `_meta` says. A cap is never raised by it: what the connection says is
-/// its owner's.
+/// Sets a header from an argument or a member of `_meta`. A cap can only be lowered: the connection's cap is the owner's.
 fn set(headers: &mut HeaderMap, name: &'static str, value: &Value) -> Result<(), ApiError> {
     let text = match value {
         Value::String(text) => text.clone(),
@@ -81,7 +80,7 @@ fn set(headers: &mut HeaderMap, name: &'static str, value: &Value) -> Result<(),
     let given = HeaderValue::from_str(&text).map_err(|_| ApiError::field(name, "must be text without line breaks"))?;
     if name == "x-max-cost-usdc" {
         let cap = |value: &HeaderValue| value.to_str().ok().and_then(|text| Usdc::parse_cap(text).ok());
-        // One that cannot be read stays as well: it is refused as it would be alone.
+        // An unreadable cap of the connection also stays, and is refused as it would be alone.
         let keeps = |own: &HeaderValue| cap(own).is_none_or(|own| cap(&given).is_some_and(|asked| own <= asked));
         if headers.get(name).is_some_and(keeps) {
             return Ok(());
@@ -91,7 +90,7 @@ fn set(headers: &mut HeaderMap, name: &'static str, value: &Value) -> Result<(),
     Ok(())
 }
 
-/// Puts the payment that a call carries where HTTP carries it.
+/// Moves the payment of a call to the header that HTTP uses.
 pub fn pay(headers: &mut HeaderMap, meta: &JsonObject) -> Result<(), ApiError> {
     let Some(payment) = meta.get(PAYMENT) else { return Ok(()) };
     if !payment.is_object() {
@@ -104,7 +103,7 @@ pub fn pay(headers: &mut HeaderMap, meta: &JsonObject) -> Result<(), ApiError> {
 }
 
 impl Shop {
-    /// Buys, or says what it costs.
+    /// Buys, or answers with the price.
     pub async fn buy(
         &self,
         spec: &'static ToolSpec,
@@ -116,7 +115,8 @@ impl Shop {
         input::validate(PURCHASE_FIELDS, &arguments).map_err(ApiError::InvalidRequest)?;
         let names = ["idempotency-key", "x-max-cost-usdc", "x-approval-id", "x-dry-run"];
         for (field, name) in PURCHASE_FIELDS.iter().zip(names) {
-            // What the work has by the same name too (an identity check its key) is the same thing, and goes to both.
+            // If the work has an argument of the same name (the key of an identity check), it has the same meaning and goes
+            // to both.
             let given = match spec.input.iter().any(|own| own.name == field.name) {
                 true => arguments.get(field.name).cloned(),
                 false => arguments.remove(field.name),
@@ -136,7 +136,7 @@ impl Shop {
         Ok(self.ask(spec.group, Method::POST, &path, parts, headers, body).await)
     }
 
-    /// Reads.
+    /// Calls a free read.
     pub async fn read(
         &self,
         read: &Read,
@@ -171,11 +171,11 @@ impl Shop {
         *request.method_mut() = method;
         *request.uri_mut() = uri;
         *request.headers_mut() = headers;
-        // What limits by address have to know.
+        // Rate limits by IP address need it.
         if let Some(context) = parts.extensions.get::<RequestContext>() {
             request.extensions_mut().insert(context.clone());
         }
-        // In a task of its own: a client that hangs up does not stop a purchase half way.
+        // In a task of its own, so that a purchase is completed even if the client hangs up.
         let answer = tokio::spawn(async move {
             let response: Response = router.oneshot(request).await.unwrap_or_else(|never| match never {});
             let (parts, body) = response.into_parts();
@@ -185,22 +185,22 @@ impl Shop {
                 Err(_) if body.is_empty() => {
                     Answered { status: parts.status, headers: parts.headers, body: Value::Null }
                 }
-                // Our own answer. Whatever was bought with it is kept, and can be read over HTTP.
+                // An answer of this service is not JSON. What was bought is stored and can be read over HTTP.
                 Err(error) => {
-                    platform::http::log::failure("an answer could not be told over MCP", &error);
-                    let body = json!({"error": "internal_error", "message": "the answer cannot be told over MCP; read it over HTTP"});
+                    platform::http::log::failure("an answer could not be passed on over MCP", &error);
+                    let body = json!({"error": "internal_error", "message": "the answer cannot be passed on over MCP; read it over HTTP"});
                     Answered { status: StatusCode::INTERNAL_SERVER_ERROR, headers: parts.headers, body }
                 }
             }
         });
         answer.await.unwrap_or_else(|panicked| {
-            platform::http::log::failure("a tool call did not come to its end", &panicked);
-            let body = json!({"error": "internal_error", "message": "the call did not come to its end; call again with the same idempotency_key or payment"});
+            platform::http::log::failure("a tool call did not finish", &panicked);
+            let body = json!({"error": "internal_error", "message": "the call did not finish; call again with the same idempotency_key or payment"});
             Answered { status: StatusCode::INTERNAL_SERVER_ERROR, headers: HeaderMap::new(), body }
         })
     }
 
-    /// The price list: the catalog without what cannot be done here.
+    /// The price list: the catalog without unavailable tools.
     pub fn prices(&self, lacking: &Lacking) -> Value {
         let config = &self.app.config;
         let tools: Vec<Value> = CATALOG
@@ -234,15 +234,16 @@ impl Shop {
     }
 }
 
-/// The arguments that the fields name; anything else is refused, because a misspelt one would be left out unseen.
+/// The known arguments. Unknown ones are refused, because a misspelt one would be ignored silently.
 fn known(fields: &[input::Field], arguments: &JsonObject) -> Result<Map<String, Value>, ApiError> {
     let kept = input::validate(fields, arguments).map_err(ApiError::InvalidRequest)?;
     let strange = arguments.keys().filter(|name| !fields.iter().any(|field| field.name == name.as_str()));
-    let strange: Vec<FieldError> = strange.map(|name| FieldError::new(name, "is no argument of this tool")).collect();
+    let strange: Vec<FieldError> =
+        strange.map(|name| FieldError::new(name, "is not an argument of this tool")).collect();
     if strange.is_empty() { Ok(kept) } else { Err(ApiError::InvalidRequest(strange)) }
 }
 
-/// A path with its `{name}`s filled in. What could be more than one segment is refused.
+/// Fills the `{name}`s of a path. Values that could be more than one segment are refused.
 fn filled(pattern: &str, arguments: &Map<String, Value>) -> Result<String, ApiError> {
     let mut path = pattern.to_owned();
     for (name, value) in arguments {
@@ -265,7 +266,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_never_more_than_its_segments() {
+    fn path_arguments_cannot_add_segments() {
         let filled =
             |slug: Value| super::filled("/v1/soul/{slug}/purchase", json!({"slug": slug}).as_object().unwrap());
         assert_eq!(filled(json!("summer-1")).unwrap(), "/v1/soul/summer-1/purchase");
@@ -275,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cap_is_only_ever_lowered_and_payments_of_the_connection_are_left_out() {
+    fn caps_are_only_lowered_and_connection_payments_are_ignored() {
         let request = Request::post("/mcp")
             .header("x-max-cost-usdc", "0.5")
             .header("idempotency-key", "one for all")

@@ -1,5 +1,5 @@
-//! Who may speak to the endpoint from a browser: a page of another origin may not, and neither may one that rebound its
-//! own name to this address (standards: `Origin` and `Host` are checked in both eras of the protocol).
+//! Protects the endpoint from browsers: pages of other origins are refused, and so are pages that bound their own host name
+//! to this address (DNS rebinding). MCP requires the checks of `Origin` and `Host` in both eras of the protocol.
 
 use http::header::{HOST, ORIGIN};
 use http::request::Parts;
@@ -7,7 +7,7 @@ use lambda_http::request::RequestContext;
 use platform::config::Config;
 use url::Url;
 
-/// The hosts and origins that are this service's own.
+/// The hosts and origins of this service.
 #[derive(Clone, Debug)]
 pub struct Guard {
     /// `host:port`, in lower case.
@@ -17,7 +17,7 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// The base URL, and the origins that are configured beside it.
+    /// From the base URL and the configured origins.
     pub fn configured(config: &Config) -> Guard {
         let base = config.base_url.iter().map(String::as_str);
         let bases: Vec<Url> = base.filter_map(|text| Url::parse(text).ok()).flat_map(aliases).collect();
@@ -26,9 +26,9 @@ impl Guard {
         Guard { hosts: bases.iter().filter_map(authority).collect(), origins }
     }
 
-    /// Refuses what does not name this service, or comes from a page of somebody else's.
+    /// Refuses requests for another host, or from a page of another origin.
     pub fn check(&self, parts: &Parts) -> Result<(), &'static str> {
-        // Behind API Gateway the gateway's own name is as good: it cannot be rebound.
+        // Behind API Gateway, the gateway's own host name is accepted too: it cannot be rebound.
         let gateway = match parts.extensions.get::<RequestContext>() {
             Some(RequestContext::ApiGatewayV2(context)) => context.domain_name.as_deref(),
             _ => None,
@@ -58,7 +58,7 @@ impl Guard {
     }
 }
 
-/// A URL and, if it is one of this machine's own, its other names.
+/// A URL and, if it is a loopback address, its other loopback names.
 fn aliases(url: Url) -> Vec<Url> {
     const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
     if !url.host_str().is_some_and(|host| LOOPBACK.contains(&host)) {
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn only_this_services_names_and_pages() {
+    fn only_own_hosts_and_origins_are_accepted() {
         let public = "https://tools.example.com";
         for (headers, good) in [
             (&[("host", "tools.example.com")][..], true),

@@ -1,9 +1,8 @@
 //! MCP: everything this service sells, and its free reads, as tools of the Model Context Protocol.
 //!
-//! A tool call is turned into the HTTP request it stands for and answered by the router that answers it over HTTP
-//! ([`calls`]); what comes back becomes a tool's result ([`answers`]). So there is nothing here that prices, charges or
-//! remembers: the gate does. [`tools`] is the list ([`reads`] of what is free), [`requests`] polling, [`server`] the protocol's methods and
-//! [`transport`] its frame.
+//! A tool call becomes the HTTP request it stands for and is answered by the same router ([`calls`]); the answer becomes a
+//! tool result ([`answers`]). Nothing here prices, charges or stores: the gate does. [`tools`] is the list of tools,
+//! [`reads`] the free reads, [`requests`] polling, [`server`] the protocol's methods, and [`transport`] the HTTP side.
 
 mod answers;
 mod calls;
@@ -33,11 +32,11 @@ pub use transport::router as frame;
 
 use tools::Entry;
 
-/// The direct tools; the worker and the executor run the others.
+/// Direct tools only; the worker and the executor run the others.
 pub static RUNNERS: LazyLock<Vec<&'static Runner>> =
     LazyLock::new(|| knowledge::RUNNERS.iter().chain(credits::RUNNERS).copied().collect());
 
-/// The routers that tool calls are answered by, under this function's own rights.
+/// The routers that answer tool calls, with this function's own permissions.
 pub fn groups(gate: Arc<Gate>, market: Arc<Market>, cursors: CursorKey) -> HashMap<&'static str, Router> {
     let app = &gate.app;
     HashMap::from([
@@ -50,19 +49,19 @@ pub fn groups(gate: Arc<Gate>, market: Arc<Market>, cursors: CursorKey) -> HashM
     ])
 }
 
-/// What tool calls are answered from.
+/// State shared by all calls.
 pub struct Shop {
     app: App,
-    /// The routers of the groups that tools lead to, by the group's name.
+    /// Routers by group.
     groups: HashMap<&'static str, Router>,
     tools: Vec<Entry>,
-    /// What their names begin with.
+    /// The prefix of all tool names.
     prefix: String,
     quotes: hmac::Key,
     poll_keys: hmac::Key,
 }
 
-/// The protocol's methods over these groups. `quotes` is the service's key of that name.
+/// The protocol's methods over these groups. `quotes` is the service's key for quotes.
 pub fn server(app: App, groups: HashMap<&'static str, Router>, quotes: &hmac::Key) -> Server {
     let (tools, prefix) = (tools::all(&app.config), tools::prefix(&app.config));
     Server(Arc::new(Shop { app, groups, tools, prefix, quotes: quotes.clone(), poll_keys: requests::key(quotes) }))
@@ -71,7 +70,7 @@ pub fn server(app: App, groups: HashMap<&'static str, Router>, quotes: &hmac::Ke
 /// `POST /mcp`
 pub fn router(app: App, groups: HashMap<&'static str, Router>, quotes: &hmac::Key) -> Router {
     let guard = Guard::configured(&app.config);
-    // The list of tools is anybody's, and proofs stand in messages: every large answer counts.
+    // The list of tools is public, and proofs may stand in messages, so every large answer counts against the byte limit.
     let weigh = from_fn_with_state(app.clone(), limits::weigh_ahead);
     api::routes::finish(frame(server(app, groups, quotes), guard).route_layer(weigh))
 }

@@ -1,30 +1,30 @@
-//! The free reads, as a table: what `GET` each leads to.
+//! The table of free reads: each is a tool that calls a `GET` route.
 
 use base::input::{Field, Kind};
 
-/// A free read: a route, its parameters, and in words what it is good for.
+/// A free read: its route, its parameters, and a description.
 pub struct Read {
     pub name: &'static str,
     pub title: &'static str,
     pub about: &'static str,
     pub group: &'static str,
-    /// With `{name}` for a parameter that is a segment of the path; the others are of the query.
+    /// `{name}` is a parameter in the path; all other parameters go into the query.
     pub path: &'static str,
     pub fields: &'static [Field],
 }
 
 pub const SHORT: Kind = Kind::Text { min: 1, max: 200, format: None };
-const PAGE: Field = Field::optional("limit", Kind::Integer { min: 1, max: 100 }, "Most entries of the answer");
-const PERIOD: Field = Field::optional("period", Kind::Integer { min: 1, max: 365 }, "So many days back");
+const PAGE: Field = Field::optional("limit", Kind::Integer { min: 1, max: 100 }, "At most this many entries");
+const PERIOD: Field = Field::optional("period", Kind::Integer { min: 1, max: 365 }, "The last days, this many");
 pub const SLUG: Field = Field::required("slug", SHORT, "The soul's slug, as in soul_search");
-const JOB: Field = Field::required("job_id", SHORT, "The soul_job_id that buying the service gave");
+const JOB: Field = Field::required("job_id", SHORT, "The soul_job_id from the purchase of the service");
 
 /// Reads, in the order agents see them.
 pub static READS: &[Read] = &[
     Read {
         name: "balance",
         title: "Balance",
-        about: "What you have: credits that your access token can spend, and USDC of your wallet on chain",
+        about: "Your balances: credits that your access token can spend, and the USDC of your wallet on chain",
         group: "account",
         path: "/v1/tools/balance",
         fields: &[],
@@ -32,7 +32,7 @@ pub static READS: &[Read] = &[
     Read {
         name: "budgets",
         title: "Budgets",
-        about: "What your owner lets you spend, and what of it is left today",
+        about: "Your owner's caps, and what is left of them today",
         group: "account",
         path: "/v1/agents/me/budgets",
         fields: &[],
@@ -40,7 +40,7 @@ pub static READS: &[Read] = &[
     Read {
         name: "notifications",
         title: "Notifications",
-        about: "What you were told: finished jobs, budget warnings; newest first",
+        about: "Finished jobs, budget warnings and other notifications, newest first",
         group: "account",
         path: "/v1/tools/notifications",
         fields: &[PAGE],
@@ -56,7 +56,7 @@ pub static READS: &[Read] = &[
     Read {
         name: "explain_receipt",
         title: "A receipt explained",
-        about: "Everything there is to one charge: its quote, payment, job and credits",
+        about: "Everything about one charge: its quote, payment, job and credits",
         group: "insights",
         path: "/v1/receipts/{receipt_id}/explain",
         fields: &[Field::required("receipt_id", SHORT, "The receipt's id, rcpt_…, or the request's id")],
@@ -71,8 +71,8 @@ pub static READS: &[Read] = &[
     },
     Read {
         name: "payment_status",
-        title: "What became of a payment",
-        about: "Where a payment is that was signed for this service, and what it bought",
+        title: "State of a payment",
+        about: "The state of a payment that was signed for this service, and what it bought",
         group: "requests",
         path: "/v1/payments/{reference}",
         fields: &[Field::required(
@@ -89,8 +89,8 @@ pub static READS: &[Read] = &[
         path: "/v1/soul/search",
         fields: &[
             Field::required("q", Kind::Text { min: 2, max: 200, format: None }, "Words to look for"),
-            Field::optional("category", SHORT, "Only souls of this category"),
-            Field::optional("limit", Kind::Integer { min: 1, max: 50 }, "Most souls of the answer"),
+            Field::optional("category", SHORT, "Only souls in this category"),
+            Field::optional("limit", Kind::Integer { min: 1, max: 50 }, "At most this many souls"),
         ],
     },
     Read {
@@ -100,9 +100,9 @@ pub static READS: &[Read] = &[
         group: "souls",
         path: "/v1/soul/browse",
         fields: &[
-            Field::optional("category", SHORT, "Only souls of this category"),
+            Field::optional("category", SHORT, "Only souls in this category"),
             PAGE,
-            Field::optional("cursor", SHORT, "pagination.next_cursor of the page before"),
+            Field::optional("cursor", SHORT, "pagination.next_cursor of the previous page"),
         ],
     },
     Read {
@@ -116,7 +116,7 @@ pub static READS: &[Read] = &[
     Read {
         name: "soul_job",
         title: "A soul's job",
-        about: "Where a service that you bought of a soul is, and its result",
+        about: "The state of a service that you bought from a soul, and its result",
         group: "souls",
         path: "/v1/soul/jobs/{job_id}",
         fields: &[

@@ -1,8 +1,8 @@
-//! Jobs of those who bought over MCP: by a tool, and as tasks of the protocol's extension.
+//! Polling of jobs bought over MCP: by a tool, and as tasks of the protocol's extension.
 //!
-//! A job is its owner's, and an access token or a proof says who that is. A wallet that paid through x402 and said
-//! nothing else has neither at hand: its purchase is answered with a key that opens this one job, if the payment names the
-//! quote that was paid. A payment alone gets none, because it can be read off the chain; its quote cannot.
+//! Only a job's owner may read it, identified by an access token or a proof. A wallet that only paid through x402 has
+//! neither. Its purchase is answered with a poll key for this one job, provided that the payment names the quote. A payment
+//! alone is not enough: it can be read from the chain, the quote cannot.
 
 use base::digest;
 use base::encoding::{base64_any, base64_url};
@@ -27,12 +27,12 @@ use crate::answers::structured;
 use crate::calls::{self, Answered};
 use crate::tools::object;
 
-/// How long a job can be read (contract §0), in milliseconds.
+/// How long a job can be read, in milliseconds.
 const KEPT_MS: u64 = 30 * 24 * 3600 * 1000;
-/// How often to ask, in milliseconds.
+/// The suggested poll interval, in milliseconds.
 const POLL_MS: u64 = 2000;
 
-/// The key that poll keys are made with.
+/// The key that poll keys are derived from.
 pub fn key(quotes: &hmac::Key) -> hmac::Key {
     hmac::Key::new(hmac::HMAC_SHA256, &digest::hmac(quotes, b"mcp requests"))
 }
@@ -42,14 +42,14 @@ impl Shop {
         base64_url(&digest::hmac(&self.poll_keys, id.to_string().as_bytes()))
     }
 
-    /// Whether a call names the quote that this request was bought with.
+    /// Whether a call names the quote that bought this request.
     fn is_of_quote(&self, id: RequestId, parts: &Parts, meta: &JsonObject) -> Result<bool, ApiError> {
         let mut headers = calls::headers(parts, meta)?;
         calls::pay(&mut headers, meta)?;
         Ok(named_quote(&headers, &self.quotes).is_some_and(|quote| quote.request_id() == id))
     }
 
-    /// The answer to a call whose work goes on: a task where the client knows tasks, or what to poll with.
+    /// The answer to an accepted call: a task if the client supports tasks, otherwise the arguments to poll with.
     pub async fn accepted(
         &self,
         mut result: CallToolResult,
@@ -62,7 +62,7 @@ impl Shop {
         let Some(id) = id else { return Ok(result.into()) };
         let poll_key = self.is_of_quote(id, parts, meta)?.then(|| self.poll_key(id));
         if knows_tasks {
-            // Read as it is now: whoever is handed a task can read it at once.
+            // Read consistently: the client may read the task at once.
             if let Some(job) = store::load_latest(&self.app.db, id).await? {
                 let name = poll_key.map_or_else(|| id.to_string(), |key| format!("{id}.{key}"));
                 let mut task = CreateTaskResult::new(task(&name, &job));
@@ -85,7 +85,7 @@ impl Shop {
         Ok(CallToolResult::structured(body).with_meta(meta).into())
     }
 
-    /// A job, as its owner polls it over HTTP too.
+    /// A job, as its owner also polls it over HTTP.
     pub async fn request(
         &self,
         parts: &Parts,
@@ -118,7 +118,7 @@ impl Shop {
         Ok((job, body))
     }
 
-    /// A job by the id of its task, to whom it belongs.
+    /// A job by the id of its task, for its owner.
     async fn of_task(&self, parts: &Parts, meta: &JsonObject, task: &str) -> Result<(Job, Value), Answered> {
         let (id, key) = task.split_once('.').map_or((task, None), |(id, key)| (id, Some(key)));
         self.request(parts, meta, id, key).await.map_err(Answered::from)
@@ -139,13 +139,13 @@ impl Shop {
         Ok(DetailedTask::new(task(name, &job), payload))
     }
 
-    /// `tasks/update` and `tasks/cancel`: a task never asks for anything, and what is paid for is done.
+    /// `tasks/update` and `tasks/cancel`: a task never asks for input, and paid work cannot be cancelled.
     pub async fn task_exists(&self, parts: &Parts, meta: &JsonObject, name: &str) -> Result<(), TaskError> {
         self.of_task(parts, meta, name).await.map(drop).map_err(TaskError)
     }
 }
 
-/// Why there is no task.
+/// Why there is no such task.
 pub struct TaskError(pub Answered);
 
 impl From<Answered> for TaskError {
@@ -171,7 +171,7 @@ fn result(result: CallToolResult) -> JsonObject {
     object(serde_json::to_value(result).unwrap_or_default())
 }
 
-/// An unknown task, in the protocol's words.
+/// The protocol's error for an unknown task.
 pub fn unknown_task() -> ErrorData {
-    ErrorData::invalid_params("you have no task of this id", None)
+    ErrorData::invalid_params("you have no task with this id", None)
 }

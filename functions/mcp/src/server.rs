@@ -1,4 +1,4 @@
-//! The protocol's methods, each in a few lines: what they do is in the modules beside.
+//! The protocol's methods. Their work is done in the other modules.
 
 use std::sync::Arc;
 
@@ -25,19 +25,19 @@ use crate::requests::{TaskError, unknown_task};
 use crate::tools::{self, Call, Entry, LOOKUP_FIELDS, PURCHASE_FIELDS, REQUEST_FIELDS};
 use crate::transport::Aside;
 
-/// Lookups of a page of the list. The first page has everything else, and none of them.
+/// Lookups on one page of the list. The first page has all other tools and no lookups.
 const PAGE: usize = 50;
-/// How long the list and the description may be kept, in milliseconds: they change with a deployment.
+/// How long clients may cache the list and the description, in milliseconds: they change with a deployment.
 const KEPT_MS: u64 = 300_000;
 
 /// Answers MCP.
 #[derive(Clone)]
 pub struct Server(pub Arc<Shop>);
 
-/// The HTTP request a message came in.
+/// The HTTP request of a message.
 fn parts_of(context: &RequestContext<RoleServer>) -> Result<&Parts, ErrorData> {
     let parts = context.extensions.get::<Parts>();
-    parts.ok_or_else(|| ErrorData::internal_error("the message came without its request", None))
+    parts.ok_or_else(|| ErrorData::internal_error("the message has no HTTP request", None))
 }
 
 impl Server {
@@ -45,13 +45,13 @@ impl Server {
         self.0.tools.iter().find(|entry| entry.name == name)
     }
 
-    /// The lookup that is meant by its name, and its own arguments beside those of every purchase.
+    /// The lookup of this name, with its own arguments and those of every purchase.
     fn lookup(&self, mut arguments: JsonObject) -> Result<(&Entry, JsonObject), ApiError> {
         let asked = input::validate(LOOKUP_FIELDS, &arguments).map_err(ApiError::InvalidRequest)?;
         let name = asked["name"].as_str().unwrap_or_default();
         let is_row = |entry: &&Entry| matches!(entry.kind, Call::Paid(spec) if spec.name == name);
         let row = lookups::find(name).and_then(|_| self.0.tools.iter().find(is_row));
-        let row = row.ok_or_else(|| ApiError::field("name", "is none of the lookups; see the tool's description"))?;
+        let row = row.ok_or_else(|| ApiError::field("name", "is not a lookup; see the tool's description"))?;
         arguments.retain(|name, _| PURCHASE_FIELDS.iter().any(|field| field.name == name));
         arguments.extend(asked["input"].as_object().cloned().unwrap_or_default());
         Ok((row, arguments))
@@ -125,11 +125,11 @@ impl ServerHandler for Server {
         server.title = Some(name.clone());
         server.website_url = self.0.app.config.base_url.clone();
         ServerConfig::new(capabilities).with_server_info(server).with_instructions(
-            "Tools that cost money say so, and nothing is charged before you are told the price. With Authorization: Bearer \
-             and an access token a call is paid from credits at once; without, it answers with x402 payment terms, and the \
-             same call with the signed payment in _meta[\"x402/payment\"] buys. Give every purchase an idempotency_key and \
-             keep the same value for every retry of it. x402 clients refuse more than their own cap: for dear calls it has \
-             to be raised first. Slow tools answer with a request_id: poll get_request for the result.",
+            "Descriptions say which tools cost money; nothing is charged before you see the price. With an access \
+             token (Authorization: Bearer), a call is paid from credits at once. Without one, it answers with x402 payment terms; repeat the same call \
+             with the signed payment in _meta[\"x402/payment\"] to buy. Give every purchase an idempotency_key and keep the \
+             same value for every retry of it. x402 clients refuse calls above their own cap: raise it first for expensive \
+             calls. Slow tools answer with a request_id: poll get_request for the result.",
         )
     }
 
@@ -153,11 +153,11 @@ impl ServerHandler for Server {
             Some(cursor) => {
                 let start = page_start(&cursor)
                     .filter(|start| (first..tools.len()).contains(start) && (start - first).is_multiple_of(PAGE))
-                    .ok_or_else(|| ErrorData::invalid_params("the cursor is none of this list", None))?;
+                    .ok_or_else(|| ErrorData::invalid_params("the cursor does not belong to this list", None))?;
                 (start, tools.len().min(start + PAGE))
             }
         };
-        // What cannot be done here is left out of its page: a cursor of the list as it was stays good.
+        // Unavailable tools are left out of their page without moving the others, so old cursors stay valid.
         let lacking = self.0.app.lacking().await;
         let can = |entry: &&Entry| !matches!(entry.kind, Call::Paid(spec) if !lacking.can(spec));
         let page = tools[start..end].iter().filter(can).map(|entry| entry.shown(prefix).clone());
@@ -209,8 +209,8 @@ impl ServerHandler for Server {
         found.map_err(|error| self.task_error(error, &context))
     }
 
-    /// What the library does not know; and a method it knows whose parameters are not such a method's, which to the
-    /// protocol is a mistake in the parameters.
+    /// Methods that the library does not know, and known ones whose parameters it cannot read. The protocol counts the
+    /// latter as invalid parameters.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -222,13 +222,13 @@ impl ServerHandler for Server {
             Some(wanted) => {
                 let given = params.unwrap_or_default();
                 let wrong = wanted.iter().find_map(|member| member.wrong_in(&given));
-                let wrong = wrong.unwrap_or_else(|| "params are not those of this method".to_owned());
+                let wrong = wrong.unwrap_or_else(|| "params do not fit this method".to_owned());
                 Err(ErrorData::invalid_params(format!("{method}: {wrong}"), None))
             }
         }
     }
 
-    // What is not declared is not there. The library would answer with empty lists.
+    // Capabilities that are not declared. The library would answer with empty lists.
 
     async fn complete(
         &self,
@@ -263,12 +263,12 @@ impl ServerHandler for Server {
     }
 }
 
-/// A member of a method's parameters.
+/// A parameter of a method.
 struct Wanted {
     name: &'static str,
     needed: bool,
     kind: fn(&Value) -> bool,
-    /// What it has to be, in words.
+    /// What it has to be, for the error message.
     is: &'static str,
 }
 
@@ -282,7 +282,7 @@ impl Wanted {
     }
 }
 
-/// What the methods that are served take; nothing for a method that is not served.
+/// The parameters of the methods served here; `None` for other methods.
 fn wanted(method: &str) -> Option<&'static [Wanted]> {
     const NAME: Wanted = Wanted { name: "name", needed: true, kind: Value::is_string, is: "the tool's name, a string" };
     const ARGUMENTS: Wanted = Wanted { name: "arguments", needed: false, kind: Value::is_object, is: "an object" };
@@ -301,7 +301,7 @@ fn wanted(method: &str) -> Option<&'static [Wanted]> {
     }
 }
 
-/// Where a page begins, as its cursor says it. Nobody has to be kept from reading it; it only is no promise.
+/// The cursor of a page: where it starts. It is readable, but clients should not rely on its form.
 fn page_cursor(start: usize) -> String {
     base64_url(json!({"from": start}).to_string().as_bytes())
 }

@@ -1,4 +1,4 @@
-//! The tools as agents see them: a projection of the catalog, and a table of free reads.
+//! The tools as agents see them: made from the catalog and the table of free reads.
 
 use std::sync::OnceLock;
 
@@ -19,65 +19,65 @@ use crate::reads::{READS, Read, SHORT, SLUG};
 pub struct Entry {
     pub name: String,
     pub kind: Call,
-    /// Made when it is first listed: a call needs none of them, and all of them are most of a start.
+    /// Made when it is first listed. A call does not need it, and making all of them would dominate the start.
     shown: OnceLock<Tool>,
 }
 
 impl Entry {
-    /// The tool as agents see it. `prefix` is what the names of all of them begin with.
+    /// The tool as agents see it. `prefix` is the prefix of all names.
     pub fn shown(&self, prefix: &str) -> &Tool {
         self.shown.get_or_init(|| shown(&self.name, self.kind, prefix))
     }
 }
 
-/// What a call of the tool is.
+/// What a call of the tool does.
 #[derive(Clone, Copy)]
 pub enum Call {
-    /// Sold by the gate, at the first of its paths.
+    /// Buys at the gate, by the first of the tool's paths.
     Paid(&'static ToolSpec),
     /// A `GET` of this service.
     Read(&'static Read),
-    /// A job, to whoever had it done.
+    /// Polls a job, for its owner.
     Request,
-    /// The catalog with its prices.
+    /// The catalog with prices.
     Prices,
-    /// Any of the lookups, by its name.
+    /// Any lookup, by its name.
     Lookup,
 }
 
-/// Arguments of every paid tool that are about the purchase and not about the work.
+/// Arguments of every paid tool that concern the purchase, not the work.
 pub static PURCHASE_FIELDS: &[Field] = &[
     Field::optional(
         "idempotency_key",
         Kind::Text { min: 1, max: 255, format: None },
-        "Your name for this purchase: a retry under the same value is told the stored answer and charged nothing, a new value buys again",
+        "Idempotency key: a retry with the same value gets the stored answer and costs nothing; a new value buys again",
     ),
     Field::optional(
         "max_cost_usdc",
         Kind::Amount { min: Usdc::ZERO, max: Usdc::from_micro(1_000_000_000_000) },
-        "The most to pay, in USDC; above it nothing is bought",
+        "Price limit in USDC; above it nothing is bought",
     ),
-    Field::optional("approval_id", SHORT, "Of the approval that releases a held call"),
-    Field::optional("dry_run", Kind::Choice(&["true", "false"]), "true: only say what it would cost"),
+    Field::optional("approval_id", SHORT, "Id of the approval that releases a held call"),
+    Field::optional("dry_run", Kind::Choice(&["true", "false"]), "true: only answers the price"),
 ];
 
-/// Arguments of a lookup by name, beside those of every purchase.
+/// Arguments of a lookup by name, besides those of every purchase.
 pub static LOOKUP_FIELDS: &[Field] = &[
-    Field::required("name", SHORT, "Which one: a name of the list in this tool's description"),
-    Field::required("input", Kind::Object { fields: &[], open: true }, "Its own arguments"),
+    Field::required("name", SHORT, "The lookup's name, from the list in this tool's description"),
+    Field::required("input", Kind::Object { fields: &[], open: true }, "The lookup's own arguments"),
 ];
 
-/// Arguments of a read of a job.
+/// Arguments for polling a job.
 pub static REQUEST_FIELDS: &[Field] = &[
-    Field::required("request_id", SHORT, "The request_id that the paid call gave"),
+    Field::required("request_id", SHORT, "The request_id from the answer to the paid call"),
     Field::optional(
         "poll_key",
         SHORT,
-        "The poll_key that came with it, if one did; with an access token none is needed",
+        "The poll_key from the same answer, if there is one; not needed with an access token",
     ),
 ];
 
-/// What of a paid tool's arguments is in the path and not in the body.
+/// Arguments of a paid tool that go into the path instead of the body.
 pub fn path_fields(spec: &ToolSpec) -> &'static [Field] {
     const SERVICE: Field = Field::required("service", SHORT, "The service's slug, as in soul_profile");
     match () {
@@ -87,19 +87,19 @@ pub fn path_fields(spec: &ToolSpec) -> &'static [Field] {
     }
 }
 
-/// How many tools come before the lookups: the list's first page, for who reads no more of it.
+/// How many tools come before the lookups. They form the first page of the list, for clients that read only one.
 pub fn first_page(tools: &[Entry]) -> usize {
     let is_row = |entry: &Entry| matches!(entry.kind, Call::Paid(spec) if lookups::find(spec.name).is_some());
     tools.iter().position(is_row).unwrap_or(tools.len())
 }
 
-/// What the names of all tools of this deployment begin with.
+/// The prefix of all tool names of this deployment.
 pub fn prefix(config: &Config) -> String {
     spec::mcp_name(&config.service_name, "")
 }
 
-/// Every tool of this deployment, in the order agents see it. The lookups come last, each as a tool: there are many, and
-/// who reads the list's first page only has them all in one tool by name.
+/// Every tool of this deployment, in the order agents see them. The lookups come last, each as a tool of its own, because
+/// there are many. Clients that read only the first page reach all of them through one tool, by name.
 pub fn all(config: &Config) -> Vec<Entry> {
     let prefix = prefix(config);
     let paid = CATALOG.iter().chain(MARKET).chain([&TOP_UP]).copied();
@@ -128,7 +128,7 @@ fn shown(name: &str, kind: Call, prefix: &str) -> Tool {
         Call::Request => (
             "A request",
             format!(
-                "Where something you bought is, and its result once status is completed. Free. Ask again after 2 seconds while status is pending or processing; after {} requests a minute you are asked to wait.",
+                "The state of something you bought, and its result once status is completed. Free. Poll every 2 seconds while status is pending or processing; the limit is {} requests a minute.",
                 Class::Read.limit().count
             ),
             closed(REQUEST_FIELDS),
@@ -150,7 +150,7 @@ fn shown(name: &str, kind: Call, prefix: &str) -> Tool {
     let mut tool = Tool::new(name.to_owned(), about, input);
     tool.title = Some(title.to_owned());
     tool.output_schema = Some(output.into());
-    // A purchase adds, and takes nothing away but its price; called twice without a name it buys twice.
+    // A purchase adds something and deletes nothing. It is not idempotent: without a key, two calls buy twice.
     tool.annotations =
         Some(ToolAnnotations::from_raw(Some(title.to_owned()), Some(reads), Some(false), Some(reads), Some(open)));
     tool
@@ -159,16 +159,16 @@ fn shown(name: &str, kind: Call, prefix: &str) -> Tool {
 fn paid_about(spec: &ToolSpec, prefix: &str) -> String {
     let price = match spec.price {
         _ if !path_fields(spec).is_empty() => {
-            "Its price is the seller's, and is told before anything is charged".to_owned()
+            "The seller sets its price, which you see before anything is charged".to_owned()
         }
         Price::Fixed(price) => format!("Costs {price} USDC"),
-        Price::Of { .. } => "Costs what its arguments say".to_owned(),
+        Price::Of { .. } => "The price depends on its arguments".to_owned(),
     };
     let pays = match spec.sells_credits {
-        true => "Paid by x402 from a wallet (_meta[\"x402/payment\"]); an access token cannot",
+        true => "Paid by x402 from a wallet (_meta[\"x402/payment\"]); access tokens cannot pay for it",
         false => {
-            "An access token pays from credits; without one, the first call only answers x402 payment terms, and the same \
-             call with _meta[\"x402/payment\"] buys"
+            "An access token pays from credits; without one, the first call only answers x402 payment terms; repeat it with \
+             _meta[\"x402/payment\"] to buy"
         }
     };
     let waits = match spec.answer {
@@ -177,7 +177,7 @@ fn paid_about(spec: &ToolSpec, prefix: &str) -> String {
     };
     let dear = match spec.price {
         Price::Fixed(price) if path_fields(spec).is_empty() && price <= Usdc::from_micro(1_000_000) => "",
-        _ => " x402 clients refuse more than their own cap, often 1 USD: raise it first for dear calls.",
+        _ => " x402 clients refuse calls above their own cap, often 1 USD: raise it first for expensive calls.",
     };
     format!(
         "{}. {price}. {pays}. Give idempotency_key the same value for every retry of one purchase.{waits}{dear}",
@@ -188,9 +188,9 @@ fn paid_about(spec: &ToolSpec, prefix: &str) -> String {
 fn lookup_about(prefix: &str) -> String {
     let names: Vec<&str> = lookups::ROWS.iter().map(|row| row.spec.name).collect();
     format!(
-        "Looks something up in public records. Each lookup is a tool of its own too, later in the list, with its \
-         arguments; {prefix}price_list says what each is about and what it costs. Arguments that do not fit are named, \
-         and nothing is charged. Give idempotency_key, and keep the same value for every retry of one purchase. The \
+        "Looks something up in public records. Each lookup is also a tool of its own, later in the list, with its \
+         arguments; {prefix}price_list describes each with its price. Wrong arguments are listed in the error, and \
+         nothing is charged. Give idempotency_key, and keep the same value for every retry of one purchase. The \
          lookups: {}",
         names.join(", ")
     )
@@ -204,8 +204,8 @@ fn lookup_input() -> Map<String, Value> {
     schema
 }
 
-/// Schemas of the arguments that every paid tool has. Who lists the tools reads them once for each, so only kind and meaning
-/// are said; the bounds are in the refusal.
+/// Schemas of the purchase arguments. The list repeats them for every paid tool, so they contain only type and description;
+/// the limits are in the error messages.
 fn of_purchase() -> Map<String, Value> {
     static MEMO: [Field; 1] =
         [Field::optional("memo", Kind::Text { min: 0, max: 1000, format: None }, "A note for the receipt")];
@@ -222,7 +222,7 @@ fn of_purchase() -> Map<String, Value> {
     brief.collect()
 }
 
-/// JSON Schema of arguments that are all known.
+/// A schema that allows no other arguments.
 fn closed(fields: &[Field]) -> Map<String, Value> {
     let mut schema = object(input::schema(fields));
     schema.insert("additionalProperties".to_owned(), json!(false));
@@ -234,7 +234,7 @@ fn paid_input(spec: &ToolSpec) -> Map<String, Value> {
     let own = object(spec.input_schema());
     if let Some(Value::Object(into)) = schema.get_mut("properties") {
         into.extend(own.get("properties").and_then(Value::as_object).cloned().unwrap_or_default());
-        // What the work has by the same name too is of both, and the work knows more of it.
+        // An argument that the work also has keeps the work's own schema, which says more.
         for (name, brief) in of_purchase() {
             into.entry(name).or_insert(brief);
         }
@@ -249,12 +249,12 @@ fn paid_input(spec: &ToolSpec) -> Map<String, Value> {
     schema
 }
 
-/// What a paid call answers. Old clients hold whatever comes against this schema, also an error: so it says too what a
-/// price looks like, or they would never show it (standards §1).
+/// The possible answers of a paid call. Older clients validate every answer against this schema, errors too. So it includes
+/// the payment terms; otherwise those clients would not show them.
 fn paid_output(spec: &ToolSpec) -> Map<String, Value> {
     match (spec.answer, spec.sells_credits || spec.bare || !path_fields(spec).is_empty()) {
         (Answer::Queued, _) => answered(vec![accepted()]),
-        // What takes longer than its caller is kept waiting, on the chain for instance, is polled.
+        // Direct calls that take too long, for example to settle on chain, are polled.
         (Answer::Direct, true) => answered(vec![spec.output_schema(), accepted()]),
         (Answer::Direct, false) => {
             let done = json!({
@@ -273,9 +273,9 @@ fn paid_output(spec: &ToolSpec) -> Map<String, Value> {
     }
 }
 
-/// A request that is worked on. What all is in it says the tool that it is polled with: here it would be said once for each.
+/// An accepted request. Its members are described only by the polling tool; here they would be repeated for every tool.
 fn accepted() -> Value {
-    json!({"description": "Being worked on: see get_request", "required": ["request_id", "status", "tool"]})
+    json!({"description": "Accepted: poll get_request", "required": ["request_id", "status", "tool"]})
 }
 
 fn request_schema() -> Value {
@@ -286,19 +286,19 @@ fn request_schema() -> Value {
             "status": {"type": "string", "enum": ["pending", "processing", "completed", "failed"]},
             "tool": {"type": "string"},
             "receipt_id": {"type": "string"},
-            "poll_key": {"type": "string", "description": "Give it to get_request, if you have no access token"},
-            "result": {"description": "What the tool found, once status is completed"},
-            "error": {"type": "string", "description": "Why it failed, if status is failed; credited_usdc of the price was credited back"},
+            "poll_key": {"type": "string", "description": "Pass it to get_request if you have no access token"},
+            "result": {"description": "The tool's result, once status is completed"},
+            "error": {"type": "string", "description": "Why it failed, if status is failed; credited_usdc was paid back as credits"},
         },
         "required": ["request_id", "status", "tool"],
     })
 }
 
-/// Any of these, or what every call may come to.
+/// Any of these, or an answer that every paid call may get.
 fn answered(mut results: Vec<Value>) -> Map<String, Value> {
     results.push(json!({"description": "Not paid yet: x402 terms", "required": ["x402Version", "accepts"]}));
     results.push(json!({"description": "Refused", "required": ["error", "message"]}));
-    results.push(json!({"description": "A rehearsal", "required": ["dry_run"]}));
+    results.push(json!({"description": "A dry run", "required": ["dry_run"]}));
     object(json!({"type": "object", "anyOf": results}))
 }
 
@@ -326,10 +326,10 @@ mod tests {
         all(&Config::read(read).unwrap())
     }
 
-    /// What a client reads before its first call: all that is no lookup. It was 145 KB when every tool said everything about
-    /// every purchase.
+    /// The first page, which a client reads before its first call, has everything except the lookups. It was 145 KB when
+    /// every tool repeated everything about purchases.
     #[test]
-    fn the_first_page_is_short_and_nothing_is_made_before_it_is_listed() {
+    fn the_first_page_is_short_and_tools_are_made_lazily() {
         let all = tools();
         assert!(all.iter().all(|entry| entry.shown.get().is_none()));
         let page: Vec<&Tool> = all[..first_page(&all)].iter().map(|entry| entry.shown("acme_tools_")).collect();
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn every_tool_has_a_lawful_name_a_schema_and_all_annotations() {
+    fn every_tool_has_a_valid_name_a_schema_and_all_annotations() {
         let mut names = std::collections::HashSet::new();
         for tool in tools() {
             let name = &tool.name;
@@ -353,7 +353,7 @@ mod tests {
                 assert_eq!(schema["type"], "object", "{name}");
             }
             if let Call::Paid(spec) = tool.kind {
-                // A name that means two things would buy the wrong one.
+                // An ambiguous argument could buy the wrong thing.
                 let own: Vec<&str> = path_fields(spec).iter().chain(PURCHASE_FIELDS).map(|field| field.name).collect();
                 let twice: Vec<&str> =
                     spec.input.iter().map(|field| field.name).filter(|field| own.contains(field)).collect();

@@ -1,7 +1,7 @@
-//! The protocol's frame over HTTP: one stateless POST, both eras, JSON answers. What a message means is the handler's
-//! business; whether it is one, who may send it and how long it may be is decided here, and the rest by `rmcp`.
+//! The HTTP side of the protocol: one stateless POST, both eras, JSON answers. This module checks that a message is valid,
+//! who sends it and how large it is; `rmcp` does the rest, and the handler interprets it.
 //!
-//! Everything that goes wrong is answered as JSON-RPC, with the HTTP status that says the same.
+//! Every error is JSON-RPC with the matching HTTP status.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
@@ -23,13 +23,14 @@ use tower::Service;
 
 use crate::guard::Guard;
 
-/// Largest message.
+/// Largest message, in bytes.
 const MAX_BODY_BYTES: usize = gate::MAX_BODY_BYTES;
 
-/// Most messages of a batch. Only revision 2025-03-26 has batches.
+/// Largest batch. Only revision 2025-03-26 has batches.
 const MAX_BATCH: usize = 20;
 
-/// Most bytes of the answers of a batch together. One alone is no larger: results are bounded where they are kept.
+/// Limit for all answers of a batch together, in bytes. A single answer cannot be larger: results are limited when they are
+/// stored.
 const MAX_ANSWERS_BYTES: usize = 4 * 1024 * 1024 + 256 * 1024;
 
 /// The first revision without batches. Revisions are dates and compare as text.
@@ -37,8 +38,8 @@ const WITHOUT_BATCHES: &str = "2025-06-18";
 
 const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 
-/// What a handler wants said beside its message: it travels in the request's extensions, because a message has no place
-/// for it.
+/// HTTP status and headers that a handler adds to its answer. They travel in the request's extensions, because a message
+/// has no place for them.
 #[derive(Clone, Debug, Default)]
 pub struct Aside(Arc<Mutex<Said>>);
 
@@ -49,7 +50,7 @@ struct Said {
 }
 
 impl Aside {
-    /// The aside of the request these parts belong to.
+    /// The `Aside` of the request with these parts.
     pub fn of(parts: &Parts) -> Aside {
         parts.extensions.get::<Aside>().cloned().unwrap_or_default()
     }
@@ -80,7 +81,7 @@ struct Frame<S> {
     service: StreamableHttpService<S, NeverSessionManager>,
 }
 
-// Not derived: the handler itself need not be cloned for it.
+// Not derived, because that would require the handler to be `Clone`.
 impl<S> Clone for Frame<S> {
     fn clone(&self) -> Frame<S> {
         Frame { guard: self.guard.clone(), service: self.service.clone() }
@@ -89,7 +90,7 @@ impl<S> Clone for Frame<S> {
 
 /// `POST /mcp`, answered by this handler.
 pub fn router<S: ServerHandler + Clone>(handler: S, guard: Guard) -> Router {
-    // Hosts and origins are the guard's.
+    // The guard checks hosts and origins.
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
@@ -108,7 +109,7 @@ async fn take<S: ServerHandler>(State(frame): State<Frame<S>>, request: Request)
     frame.answer(parts, body).await.unwrap_or_else(|refused| refused.0)
 }
 
-/// A message that is not even handed on.
+/// The answer to a message that is refused before it reaches the handler.
 struct Refused(Response);
 
 fn refuse(status: StatusCode, code: i32, message: impl Into<String>) -> Refused {
@@ -126,11 +127,15 @@ impl<S: ServerHandler> Frame<S> {
             refuse(error.status(), -32600, error.body()["message"].as_str().unwrap_or_default())
         })?;
         if !is_json(&parts.headers) {
-            return Err(refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, -32600, "send the message as application/json"));
+            return Err(refuse(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                -32600,
+                "send the message with Content-Type: application/json",
+            ));
         }
         let as_events = wants_events(&parts.headers)
-            .ok_or_else(|| refuse(StatusCode::NOT_ACCEPTABLE, -32600, "the answer is application/json"))?;
-        // The answer's form is settled here; `rmcp` wants to hear that both would do.
+            .ok_or_else(|| refuse(StatusCode::NOT_ACCEPTABLE, -32600, "Accept must allow JSON or SSE"))?;
+        // The form of the answer is decided here. `rmcp` requires both in `Accept`.
         parts.headers.insert(header::ACCEPT, BOTH);
         let message: Value = serde_json::from_slice(&body)
             .map_err(|error| refuse(StatusCode::BAD_REQUEST, -32700, format!("the body is not JSON: {error}")))?;
@@ -142,13 +147,13 @@ impl<S: ServerHandler> Frame<S> {
         Ok(if as_events { events(response).await } else { response })
     }
 
-    /// Hands one message on.
+    /// Passes one message to `rmcp`.
     async fn one(&self, parts: &Parts, message: &Value, body: Bytes) -> Response {
         let id = &message["id"];
-        // The library takes parameters of another form for no message at all.
+        // The library rejects parameters that are not an object as an invalid message.
         let params = message.get("params").filter(|params| !params.is_object() && !params.is_null());
         if params.is_some() && message["method"].is_string() && (id.is_string() || id.is_number()) {
-            let why = "params have to be an object, with each parameter by its name".to_owned();
+            let why = "params has to be an object, with parameters by name".to_owned();
             return private_json(StatusCode::BAD_REQUEST, &error(id, -32602, why));
         }
         let aside = Aside::default();
@@ -166,7 +171,7 @@ impl<S: ServerHandler> Frame<S> {
         response
     }
 
-    /// Hands the messages of a batch on, one after the other.
+    /// Passes on the messages of a batch, one after another.
     async fn batch(&self, parts: &Parts, batch: &[Value]) -> Result<Response, Refused> {
         let revision = parts.headers.get("mcp-protocol-version").and_then(|value| value.to_str().ok());
         if revision.is_some_and(|revision| revision >= WITHOUT_BATCHES) {
@@ -203,7 +208,7 @@ fn is_json(headers: &HeaderMap) -> bool {
     content_type.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
 }
 
-/// Whether the answer is to be an event stream: only for whoever takes nothing else. Nothing, if neither form will do.
+/// Whether to answer with an event stream: only if the client does not accept JSON. `None` if it accepts neither.
 fn wants_events(headers: &HeaderMap) -> Option<bool> {
     let mut given = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok()).peekable();
     if given.peek().is_none() {
@@ -220,7 +225,7 @@ fn wants_events(headers: &HeaderMap) -> Option<bool> {
     events.then_some(true)
 }
 
-/// A refusal of the library's in words becomes one in JSON-RPC.
+/// Turns a plain-text error of the library into JSON-RPC.
 async fn spelled_out(response: Response) -> Response {
     let is_said = |response: &Response| {
         let kind = response.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
@@ -233,7 +238,7 @@ async fn spelled_out(response: Response) -> Response {
     let words = read_body(response.into_body(), MAX_BODY_BYTES).await.unwrap_or_default();
     let words = String::from_utf8_lossy(&words).into_owned();
     match status {
-        // JSON, but no message of the protocol.
+        // JSON, but not a message of the protocol.
         StatusCode::UNSUPPORTED_MEDIA_TYPE => refuse(StatusCode::BAD_REQUEST, -32600, words).0,
         StatusCode::INTERNAL_SERVER_ERROR => {
             platform::http::log::failure("the protocol's library failed", &words);
@@ -243,7 +248,7 @@ async fn spelled_out(response: Response) -> Response {
     }
 }
 
-/// The same answer as an event stream of one event.
+/// The same answer as an event stream with one event.
 async fn events(response: Response) -> Response {
     let kind = response.headers().get(header::CONTENT_TYPE);
     if !response.status().is_success() || kind.is_none_or(|kind| kind != "application/json") {
@@ -256,7 +261,7 @@ async fn events(response: Response) -> Response {
     Response::from_parts(parts, Body::from([b"event: message\ndata: ", &body[..], b"\n\n"].concat()))
 }
 
-/// A header's base64 JSON, as x402 writes it.
+/// The base64 JSON of an x402 header.
 pub fn decoded(headers: &HeaderMap, name: &str) -> Option<Value> {
     let text = headers.get(name)?.to_str().ok()?;
     serde_json::from_slice(&base64_any(text)?).ok()

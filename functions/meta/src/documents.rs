@@ -1,8 +1,8 @@
-//! Documents that stay the same while the process lives: the API description, and the page that shows it to people.
+//! The API description, and the page that shows it to people.
 //!
-//! The page is [Swagger UI](https://github.com/swagger-api/swagger-ui) 5.35.0 (Apache-2.0, `assets/`), from here and from
-//! nowhere else: its policy lets the browser ask nobody but this origin. The assets are kept packed, as nearly every browser
-//! takes them.
+//! The page is [Swagger UI](https://github.com/swagger-api/swagger-ui) 5.35.0 (Apache-2.0, `assets/`), served only from
+//! here: its Content-Security-Policy allows no other origin. Its large assets are stored gzipped, because nearly every
+//! browser accepts that.
 
 use std::io::Write;
 
@@ -13,7 +13,7 @@ use gate::app::App;
 use platform::http::{ApiError, Kept};
 use tools::availability::Lacking;
 
-/// Seconds that anybody may keep a copy without asking.
+/// Cache lifetimes, in seconds.
 const DESCRIPTION_KEPT: u32 = 300;
 const ASSET_KEPT: u32 = 24 * 3600;
 
@@ -37,14 +37,14 @@ pub fn openapi(app: &App, lacking: &Lacking) -> Result<Kept, ApiError> {
     Ok(Kept::packed("application/json", packed, DESCRIPTION_KEPT))
 }
 
-/// The page itself. Its script is a file of its own, because the policy runs nothing that stands in the page.
+/// The page. Its script is a separate file, because the policy forbids inline scripts.
 pub fn page(service_name: &str) -> Kept {
     let name: String = service_name.chars().filter(|letter| !matches!(letter, '<' | '>' | '&' | '"')).collect();
     let html = include_str!("../assets/docs.html").replace("{service}", &name);
     Kept::page(html, POLICY.to_owned(), DESCRIPTION_KEPT)
 }
 
-/// A part of the page: ours as it is, the viewer's packed.
+/// A part of the page: this service's own files as they are, Swagger UI's gzipped.
 pub fn asset(name: &str) -> Option<Kept> {
     let viewer = |content_type, packed: &'static [u8]| Kept::packed(content_type, packed, ASSET_KEPT);
     match name {
@@ -56,6 +56,6 @@ pub fn asset(name: &str) -> Option<Kept> {
     }
 }
 
-/// Nothing from elsewhere, nothing in the page itself, no frame around it.
+/// The page's Content-Security-Policy: nothing from other origins, nothing inline, no frames.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";

@@ -1,5 +1,5 @@
-//! The service about itself: where to go, what is sold and how to buy it, whether it is well, what it has done, and its
-//! public keys. Also answers every path that no other group has.
+//! Status, prices, statistics and public keys of the service, and the documents by which agents find it. Also answers every
+//! path that no other group has.
 
 mod documents;
 mod status;
@@ -27,27 +27,27 @@ use tools::availability::Lacking;
 pub use status::Queues;
 use status::Watch;
 
-/// The API description, and what it says cannot be done.
+/// The API description, and the tools it marks as unavailable.
 type Described = (Arc<Lacking>, Kept);
 
-/// What the handlers share.
+/// State shared by the handlers.
 #[derive(Clone)]
 struct Meta {
     app: App,
     library: Arc<Library>,
     watch: Arc<Watch>,
-    /// Made when it is first asked for.
+    /// Made when it is first requested.
     openapi: Arc<Mutex<Option<Described>>>,
 }
 
 impl Meta {
-    /// The documents, as of the origin that a request was sent to.
+    /// The documents for the origin of a request.
     async fn documents(&self, headers: &HeaderMap) -> Arc<Documents> {
         let lacking = self.app.lacking().await;
         self.library.of(&self.app.config, &self.app.origin(headers), lacking)
     }
 
-    /// The API description, made anew when this deployment can do more or less than before.
+    /// The API description, made again when the available tools change.
     async fn openapi(&self) -> Result<Kept, ApiError> {
         let lacking = self.app.lacking().await;
         let mut made = self.openapi.lock().unwrap_or_else(PoisonError::into_inner);
@@ -62,7 +62,7 @@ impl Meta {
     }
 }
 
-/// `queues` are looked at for `/v1/status`.
+/// `queues` are checked for `/v1/status`.
 pub fn router(app: App, queues: Queues) -> Router {
     let router = Router::new()
         .route("/", get(index))
@@ -88,7 +88,7 @@ pub fn router(app: App, queues: Queues) -> Router {
     api::routes::finish(router.with_state(meta))
 }
 
-/// `GET /`: what this is and where to go.
+/// `GET /`: an overview, with links to everything else.
 async fn index(State(meta): State<Meta>, headers: HeaderMap) -> Response {
     let config = &meta.app.config;
     let lacking = meta.app.lacking().await;
@@ -117,7 +117,7 @@ async fn index(State(meta): State<Meta>, headers: HeaderMap) -> Response {
     Kept::json(&body, 300).answer(&headers)
 }
 
-/// `GET /health`: this process answers.
+/// `GET /health`: the service answers.
 async fn health(State(meta): State<Meta>) -> Response {
     let now = meta.app.clock.now().to_string();
     let body = json!({"status": "ok", "service": meta.app.config.service_name, "timestamp": now});
@@ -126,12 +126,12 @@ async fn health(State(meta): State<Meta>) -> Response {
     response
 }
 
-/// `GET /v1/status`: what this service depends on answers too.
+/// `GET /v1/status`: the state of everything the service depends on.
 async fn service_status(State(meta): State<Meta>) -> Response {
     meta.watch.answer(&meta.app).await
 }
 
-/// `GET /llms.txt`: what is here, for models.
+/// `GET /llms.txt`: a short description of the service, for models.
 async fn llms(State(meta): State<Meta>, headers: HeaderMap) -> Response {
     meta.documents(&headers).await.llms().answer(&headers)
 }
@@ -152,7 +152,7 @@ async fn guide(State(meta): State<Meta>, Segment(page): Segment, headers: Header
     documents.guide(&page).map_or_else(|| ApiError::NotFound.into_response(), |guide| guide.answer(&headers))
 }
 
-/// `GET /pricing`: the price list, as a page; as Markdown or JSON for who would rather have that.
+/// `GET /pricing`: the price list as a page, or as Markdown or JSON by `Accept`.
 async fn pricing(State(meta): State<Meta>, headers: HeaderMap) -> Response {
     let documents = meta.documents(&headers).await;
     let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -174,7 +174,7 @@ async fn pricing_markdown(State(meta): State<Meta>, headers: HeaderMap) -> Respo
     meta.documents(&headers).await.pricing_markdown().answer(&headers)
 }
 
-/// `GET /v1/tools/discover`: tools by words, with their schemas.
+/// `GET /v1/tools/discover`: finds tools by words, with their schemas.
 async fn discover(State(meta): State<Meta>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
     respond(found(&meta, query.as_deref()).await.map(|list| list.answer(&headers)))
 }
@@ -189,7 +189,7 @@ async fn x402(State(meta): State<Meta>, headers: HeaderMap) -> Response {
     meta.documents(&headers).await.x402().answer(&headers)
 }
 
-/// `GET /v1/stats`: what the service has done so far. A few seconds behind.
+/// `GET /v1/stats`: totals of the service, a few seconds old.
 async fn statistics(State(meta): State<Meta>) -> Response {
     let answer = async {
         let stats = stats::load(&meta.app.db).await?;
@@ -208,14 +208,14 @@ async fn jwks(State(meta): State<Meta>, headers: HeaderMap) -> Response {
     respond(keys(&meta.app, &headers).await)
 }
 
-/// `GET /.well-known/<service>-receipts.json`: the same keys, at the path the SDKs read.
+/// `GET /.well-known/<service>-receipts.json`: the same keys, at the path that SDKs use.
 async fn well_known(State(meta): State<Meta>, Segment(document): Segment, headers: HeaderMap) -> Response {
     let receipts = format!("{}-receipts.json", meta.app.config.service_name.to_ascii_lowercase());
     let answer = async { if document == receipts { keys(&meta.app, &headers).await } else { Err(ApiError::NotFound) } };
     respond(answer.await)
 }
 
-/// Keys that were ever used stay, so that old receipts can be checked after a rotation.
+/// Keys are never removed, so that old receipts can be checked after a rotation.
 async fn keys(app: &App, headers: &HeaderMap) -> Result<Response, ApiError> {
     let keys: Vec<_> = signing::published(&app.db).await?.iter().map(signing::PublicKey::jwk).collect();
     Ok(Kept::json(&json!({"keys": keys}), 300).answer(headers))
@@ -226,7 +226,7 @@ async fn openapi(State(meta): State<Meta>, headers: HeaderMap) -> Response {
     respond(meta.openapi().await.map(|document| document.answer(&headers)))
 }
 
-/// `GET /docs`: the same for people.
+/// `GET /docs`: the same as a page for people.
 async fn docs(State(meta): State<Meta>, headers: HeaderMap) -> Response {
     documents::page(&meta.app.config.service_name).answer(&headers)
 }

@@ -9,7 +9,7 @@ use platform::connections::Connections;
 async fn main() -> Result<(), lambda_http::Error> {
     let config = Arc::new(Config::from_env()?);
     let connections = Connections::open(&config)?;
-    // Where no queue is named there is none to look at; nothing else here needs one.
+    // A queue that is not configured is left out of the status; nothing else here needs queues.
     let queues =
         [("queue", app::job_queue(&config, &connections)), ("soul_queue", app::soul_queue(&config, &connections))];
     let queues = queues.into_iter().filter_map(|(name, queue)| Some((name, queue.ok()?))).collect();

@@ -1,5 +1,5 @@
-//! `GET /v1/status` (contract §25): whether what this service depends on is there. Looked at, not remembered; but at most
-//! every few seconds, whoever asks, and by one at a time, so that asking is no way to keep the dependencies busy.
+//! `GET /v1/status`: whether everything this service depends on works. The dependencies are checked on request, but at most
+//! every few seconds and one check at a time, so that requests cannot overload them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,25 +15,25 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
-/// For how long an answer is given again.
+/// Cache TTL of an answer.
 const KEPT: Duration = Duration::from_secs(5);
-/// Longest wait for one dependency. They are asked at the same time.
+/// Timeout for one dependency. All are checked at the same time.
 const PATIENCE: Duration = Duration::from_secs(4);
-/// A scheduler that runs every minute has missed some runs by then.
+/// A scheduler that runs every minute has missed several runs by then.
 const SWEEP_LATE_SECS: i64 = 300;
-/// A job that is asked for again so long after it was made does not come to its end.
+/// A job that is still retried this long after its creation will not end by itself.
 const JOB_LATE_SECS: u64 = 3600;
 
-/// The queues to look at, by name.
+/// The queues to check, by name.
 pub type Queues = Vec<(&'static str, Arc<dyn Queue>)>;
 
-/// Looks at the dependencies, and knows what was last seen.
+/// Checks the dependencies and caches the last answer.
 pub struct Watch {
     queues: Queues,
     last: Mutex<Option<(Instant, bool, Value)>>,
 }
 
-/// What is said of one dependency: whether it is well, and what was seen of it.
+/// The state of one dependency: whether it is healthy, and details.
 type Seen = (bool, Value);
 
 impl Watch {
@@ -41,9 +41,9 @@ impl Watch {
         Watch { queues, last: Mutex::new(None) }
     }
 
-    /// The answer: 200 if all is well, else 503 with the same body.
+    /// The answer: 200 if everything is healthy, otherwise 503 with the same body.
     pub async fn answer(&self, app: &App) -> Response {
-        // Held while it is looked: who comes meanwhile waits for that look.
+        // The lock is held during the check, so that concurrent requests share one check.
         let mut last = self.last.lock().await;
         let (well, body) = match &*last {
             Some((at, well, body)) if at.elapsed() < KEPT => (*well, body.clone()),
@@ -87,7 +87,7 @@ impl Watch {
     }
 }
 
-/// One look. What went wrong is for the log: it may name addresses and keys.
+/// Checks one dependency. The cause of an error goes only to the log, because it may contain addresses and keys.
 async fn look(what: &str, asked: impl Future<Output = Result<Seen, String>>) -> Seen {
     let started = Instant::now();
     let seen = match timeout(PATIENCE, asked).await {
@@ -114,14 +114,14 @@ async fn chain(app: &App) -> Result<Seen, String> {
     let ours = app.config.chain.chain_id;
     let mut seen = json!({"chain_id": head.chain_id, "block": head.number});
     if head.chain_id != ours {
-        seen["message"] = json!(format!("it is another chain than {ours}"));
+        seen["message"] = json!(format!("it is not chain {ours}"));
     }
     Ok((head.chain_id == ours, seen))
 }
 
 async fn swept(app: &App) -> Result<Seen, String> {
     let Some(last) = sweep::last(&app.db).await.map_err(|error| error.to_string())? else {
-        return Ok((false, json!({"message": "no sweep has ended yet"})));
+        return Ok((false, json!({"message": "the scheduler has not completed a run yet"})));
     };
     let age = app.clock.now().secs().saturating_sub(last.at.secs());
     let well = age <= SWEEP_LATE_SECS && last.oldest_secs <= JOB_LATE_SECS;

@@ -21,7 +21,7 @@ async fn main() -> Result<(), Error> {
         let namespace = &app.config.metric_namespace;
         log::metric(namespace, "OldestPayoutSeconds", "Seconds", ran.oldest_secs);
         log::metric(namespace, "PayoutsFailed", "Count", u64::from(ran.failed));
-        // Written only when there is one: a metric that is never written costs nothing.
+        // Written only if above zero: a metric that is never written costs nothing.
         if ran.reopened > 0 {
             log::metric(namespace, "PayoutsReopened", "Count", u64::from(ran.reopened));
         }

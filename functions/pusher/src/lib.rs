@@ -1,7 +1,7 @@
-//! The pusher: tells subscribers of the changes of their jobs, off the jobs table's stream.
+//! The pusher: notifies subscribers of changes to their jobs, from the stream of the jobs table.
 //!
-//! The filter in `template.yaml` lets only changes of jobs through that somebody subscribed to before (`watched` in the old
-//! image), so jobs that nobody follows never wake it.
+//! The filter in `template.yaml` passes only jobs that already had a subscriber (`watched` in the old image), so jobs
+//! without subscribers never start it.
 
 use base::clock::Timestamp;
 use futures_util::{StreamExt, stream};
@@ -13,14 +13,14 @@ use platform::store::stream::{Change, StreamEvent};
 pub use serde_dynamo::Item;
 use serde_dynamo::{AttributeValue, from_item};
 
-/// So many jobs are told of at the same time.
+/// How many jobs are handled at the same time.
 const AT_ONCE: usize = 8;
 
-/// Tells of a batch: the changes of one job one after the other, jobs beside each other.
+/// Handles a batch: changes of one job in order, different jobs in parallel.
 ///
 /// # Errors
-/// If the database does not say who subscribed to a job. The batch is then to be delivered again; who was told is told
-/// again, which changes nothing for them.
+/// If subscribers cannot be read from the database. The batch is then delivered again; a subscriber may get the same state
+/// twice, which is harmless.
 pub async fn handle(pusher: &Pusher, event: StreamEvent<Item>, now: Timestamp) -> Result<(), StoreError> {
     let mut changed: Vec<Vec<Job>> = Vec::new();
     for job in event.records.into_iter().filter_map(|record| news(record.dynamodb)) {
@@ -31,7 +31,9 @@ pub async fn handle(pusher: &Pusher, event: StreamEvent<Item>, now: Timestamp) -
     }
     let tell: Vec<_> = changed.iter().map(|jobs| tell_in_turn(pusher, jobs, now)).collect();
     let told: Vec<Result<(), StoreError>> = stream::iter(tell).buffer_unordered(AT_ONCE).collect().await;
-    told.into_iter().collect::<Result<(), _>>().inspect_err(|error| log::failure("a batch could not be told", error))
+    told.into_iter()
+        .collect::<Result<(), _>>()
+        .inspect_err(|error| log::failure("subscribers could not be notified of a batch", error))
 }
 
 async fn tell_in_turn(pusher: &Pusher, jobs: &[Job], now: Timestamp) -> Result<(), StoreError> {
@@ -41,7 +43,7 @@ async fn tell_in_turn(pusher: &Pusher, jobs: &[Job], now: Timestamp) -> Result<(
     Ok(())
 }
 
-/// The job as it is after a change that subscribers see. A record that is no job's, or not to be read, is no news.
+/// The job after a change that subscribers can see. Records of other items, or unreadable ones, are ignored.
 fn news(change: Change<Item>) -> Option<Job> {
     let is_job = |item: &Item| matches!(item.get("pk"), Some(AttributeValue::S(pk)) if pk.starts_with("JOB#"));
     let (old, new) = (change.old_image.filter(is_job)?, change.new_image.filter(is_job)?);

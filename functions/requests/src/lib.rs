@@ -1,4 +1,4 @@
-//! What became of things: jobs, for their owners, and payments, for whoever made them.
+//! The state of jobs, for their owners, and of payments, for anybody.
 
 use api::operations::requests::DURABLE;
 use api::operations::shared::VISIBLE;
@@ -27,10 +27,10 @@ pub fn router(app: App) -> Router {
     api::routes::finish(router.with_state(app))
 }
 
-/// `GET /v1/requests/{id}`: a job, to its owner. One eventually consistent read, and the proof's nonce.
+/// `GET /v1/requests/{id}`: a job, for its owner. Costs one eventually consistent read, and the proof's nonce.
 async fn request(State(app): State<App>, Segment(id): Segment, headers: HeaderMap) -> Response {
     let answer = async {
-        // A platform reads the jobs that its checkout sessions bought (contract §24).
+        // An agent platform may read the jobs that its checkout sessions bought.
         let platform = app.platform(&headers)?.map(|platform| platform.id);
         let agent = match platform {
             Some(platform) => {
@@ -53,8 +53,8 @@ async fn request(State(app): State<App>, Segment(id): Segment, headers: HeaderMa
     respond(answer.await)
 }
 
-/// `GET /v1/payments/{nonce or transaction hash}`: what became of a payment. Both are on the chain for everybody, so no
-/// proof is asked for. What it bought is told to its payer alone: a job's id is half of what it takes to read a soul's work.
+/// `GET /v1/payments/{nonce or transaction hash}`: the state of a payment. Both values are public on the chain, so no proof
+/// is required. Only the payer also gets the job's id, because that is half of what is needed to read a soul's work.
 async fn payment(State(app): State<App>, Segment(reference): Segment, headers: HeaderMap) -> Response {
     let answer = async {
         let reference = evm::parse_word(&reference).ok_or_else(|| {
@@ -64,7 +64,7 @@ async fn payment(State(app): State<App>, Segment(reference): Segment, headers: H
         if let Some(caller) = &caller {
             limits::take(&app, Subject::of(caller, Class::Read), Class::Read).await?;
         }
-        // Whoever asks, the chain may have to be asked too.
+        // The chain may have to be asked, so this is limited for every caller.
         limits::may_ask_chain(&app, Subject::source())?;
         let found = status::find(&app.db, &app.chain, &app.config.chain, &reference).await;
         if !found.as_ref().is_ok_and(|payments| payments.iter().any(|payment| payment.is_known_by(&reference))) {
@@ -81,8 +81,9 @@ async fn payment(State(app): State<App>, Segment(reference): Segment, headers: H
     respond(answer.await)
 }
 
-/// `GET /v1/submissions/recover`: what its caller's wallet bought under a key, for who lost the answer. What failed
-/// before it was charged is told too, though its key is free again; a payment that was refused bought nothing to tell.
+/// `GET /v1/submissions/recover`: what the caller's wallet bought under an idempotency key, if the answer was lost.
+/// Includes work that failed before it was charged, although its key is free again; refused payments bought nothing and are
+/// left out.
 async fn recover(State(app): State<App>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
     let answer = async {
         let caller = app.wallet_caller(&headers, Scope::Read, ApiError::WalletOnly).await?;

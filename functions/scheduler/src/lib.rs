@@ -1,7 +1,7 @@
-//! The scheduler: once a minute, sends again what was left lying, looks at settled payments again, and finishes what souls
-//! are found by.
+//! The scheduler: once a minute, sends lost messages again, checks settled payments for reorganisations, and completes the
+//! marketplace's search index.
 //!
-//! Lists that are known to be empty are not looked at (`store::lists`), so that a minute without work is two requests.
+//! Lists known to be empty are skipped (`store::lists`), so a minute without work costs two requests.
 
 use base::clock::{Clock, Timestamp};
 use gate::jobs::finality::{self, Looked};
@@ -16,16 +16,16 @@ use platform::store::queue::Message;
 use platform::store::{Db, Queue, StoreError};
 use serde::Serialize;
 
-/// Where each lane's jobs are sent.
+/// The queue for each lane's jobs.
 #[derive(Clone, Copy)]
 pub struct Queues<'a> {
     pub tools: &'a dyn Queue,
     pub souls: &'a dyn Queue,
-    /// Where events go on their way to webhooks.
+    /// The queue of webhook events.
     pub deliveries: &'a dyn Queue,
 }
 
-/// What a run did.
+/// The result of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Ran {
     #[serde(flatten)]
@@ -34,34 +34,33 @@ pub struct Ran {
     pub looked: Looked,
 }
 
-/// One run.
 pub async fn run(db: &Db, chain: &Chain, queues: Queues<'_>, clock: &Clock) -> Result<Ran, StoreError> {
     let known = Known::load(db).await.unwrap_or_else(|error| {
-        log::failure("it is not known which lists are empty; all are swept", &error);
+        log::failure("the list of empty lists could not be read; all lists are swept", &error);
         Known::default()
     });
     let now = clock.now();
     let asks = known.is_availability_due(now);
     let lists = Lists { db, known, now };
-    // A chain that cannot be asked is no reason to leave jobs lying.
+    // An unavailable chain must not stop the sweep of jobs.
     let looked = lists.sweep(List::Settled, finality::look(db, chain, now)).await.unwrap_or_else(|error| {
-        log::failure("settled payments could not be looked at again", &error);
+        log::failure("settled payments could not be checked again", &error);
         Looked::default()
     });
     let tools = lists.sweep(List::Tools, sweep::sweep(db, Lane::Tools, queues.tools, now)).await;
     let souls = lists.sweep(List::Souls, sweep::sweep(db, Lane::Souls, queues.souls, now)).await;
     let deliveries = lists.sweep(List::Outbox, outbox::sweep(db, queues.deliveries, now)).await;
-    // A marketplace that cannot be searched is no reason to leave jobs lying.
+    // An incomplete search index must not stop the sweep of jobs.
     if let Err(error) = lists.sweep(List::Index, index::finish(db, now)).await {
-        log::failure("what souls are found by could not be finished", &error);
+        log::failure("the marketplace's search index could not be completed", &error);
     }
     for trial in lists.sweep(List::Trials, trials::due(db, now)).await? {
         let (soul, service) = (trial.soul.to_string(), trial.service.to_string());
         queues.souls.send(&Message::Trial { soul, service, due: trial.due, daily: trial.daily }).await?;
     }
-    // Lists that say too much are no reason to leave jobs lying.
+    // An outdated list of unavailable tools must not stop the sweep of jobs.
     if asks && let Err(error) = ask_availability(db, queues.tools, now).await {
-        log::failure("the worker could not be asked what this deployment cannot do", &error);
+        log::failure("the worker could not be asked for the list of unavailable tools", &error);
     }
     let (tools, souls) = (tools?, souls?);
     deliveries?;
@@ -70,13 +69,13 @@ pub async fn run(db: &Db, chain: &Chain, queues: Queues<'_>, clock: &Clock) -> R
     Ok(Ran { swept, looked })
 }
 
-/// Asks the worker, which has the providers' keys, to publish what this deployment cannot do.
+/// Asks the worker to publish which tools are unavailable: it has the providers' keys.
 async fn ask_availability(db: &Db, worker: &dyn Queue, now: Timestamp) -> Result<(), StoreError> {
     worker.send(&Message::Availability {}).await?;
     lists::availability_asked(db, now).await
 }
 
-/// The lists, and what is known of them.
+/// The lists, and what is known about them.
 struct Lists<'a> {
     db: &'a Db,
     known: Known,
@@ -84,7 +83,7 @@ struct Lists<'a> {
 }
 
 impl Lists<'_> {
-    /// Sweeps a list that may hold something.
+    /// Sweeps a list unless it is known to be empty.
     async fn sweep<T: Default>(
         &self,
         list: List,
@@ -100,7 +99,7 @@ impl Lists<'_> {
         sweep.await
     }
 
-    /// Whether there is nothing at all in a list, also nothing that is due later.
+    /// Whether a list has no entries at all, including those due later.
     async fn holds_nothing(&self, list: List) -> Result<bool, StoreError> {
         match list {
             List::Tools => sweep::is_over(self.db, Lane::Tools).await,

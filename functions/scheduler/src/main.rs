@@ -19,7 +19,8 @@ async fn main() -> Result<(), Error> {
     let souls = app::soul_queue(&config, &connections)?;
     let deliveries = app::delivery_queue(&config, &connections)?;
     let app = App::new(config, &connections, &NOTHING);
-    // Functions that serve keys have no access to secrets: it is told here, once by each process.
+    // The functions that serve the keys have no access to secrets, so every scheduler process publishes the public key when
+    // it starts.
     signing::publish(&app.db, &receipt_key).await?;
     let app = &app;
     let queues = scheduler::Queues { tools: &*queue, souls: &*souls, deliveries: &*deliveries };
@@ -28,7 +29,7 @@ async fn main() -> Result<(), Error> {
         let (namespace, swept) = (&app.config.metric_namespace, ran.swept);
         log::metric(namespace, "OldestOpenJobSeconds", "Seconds", swept.oldest_secs);
         log::metric(namespace, "JobsSentAgain", "Count", u64::from(swept.sent));
-        // Written only when there is one: a metric that is never written costs nothing.
+        // Written only if above zero: a metric that is never written costs nothing.
         if ran.looked.reopened > 0 {
             log::metric(namespace, "SettlementsReopened", "Count", u64::from(ran.looked.reopened));
         }

@@ -1,4 +1,4 @@
-//! A soul's jobs: the list, and what its own worker does with them.
+//! A soul's jobs: the list, and what the seller's worker does with them.
 
 use std::sync::Arc;
 
@@ -24,9 +24,8 @@ use platform::store::blob::Access;
 use serde_json::{Map, Value, json};
 
 const MAX_BODY_BYTES: usize = 64 * 1024;
-/// A result comes as a JSON string, in which two bytes of UTF-8 may be written as six. That also bounds what it takes where it
-/// is stored and answered. Were the limit higher, a body of escapes, which are escaped once more in Lambda's event, would not
-/// be delivered.
+/// The result is a JSON string, in which two bytes of UTF-8 may become six. This also limits its size where it is stored
+/// and answered. A higher limit would not help: Lambda's event escapes the body again, and would be too large.
 const MAX_COMPLETE_BYTES: usize = 3 * MAX_RESULT_BYTES + 64 * 1024;
 
 /// `GET /v1/soul/me/jobs?limit&offset&status`
@@ -75,14 +74,14 @@ pub async fn show(
     respond(answer.await)
 }
 
-/// Whether a body is as it was sent. API Gateway reads what is text by its content type as UTF-8, and hands over something
-/// else in place of the rest.
+/// Whether the body arrived unchanged. API Gateway decodes bodies with a text content type as UTF-8 and replaces invalid
+/// bytes.
 fn is_whole(headers: &HeaderMap, body: &[u8]) -> bool {
     let sent = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     sent.is_none_or(|sent: usize| sent == body.len())
 }
 
-/// The job that a seller's request is about, and the request's body.
+/// The job of a seller's request, and the validated body.
 async fn asked(
     market: &Market,
     id: &str,
@@ -118,7 +117,7 @@ pub async fn claim(
     respond(answer.await)
 }
 
-/// `POST /v1/soul/me/jobs/{id}/progress`: also keeps the lease.
+/// `POST /v1/soul/me/jobs/{id}/progress`: also extends the lease.
 pub async fn progress(
     State(market): State<Arc<Market>>,
     Segment(id): Segment,
@@ -130,7 +129,7 @@ pub async fn progress(
         let percent = fields.get("percent").and_then(Value::as_f64);
         let progress = Progress {
             message: fields.get("message").and_then(Value::as_str).map(visible),
-            // Whole per cent, of a number that was checked to lie between 0 and 100.
+            // Whole per cent; the number was checked to be from 0 to 100.
             percent: percent.map(|percent| percent as u8),
         };
         let job = worker::progress(&market, &job, &progress).await?;
@@ -140,7 +139,7 @@ pub async fn progress(
     respond(answer.await)
 }
 
-/// `PUT /v1/soul/me/jobs/{id}/files/{path}`: a file, as the body.
+/// `PUT /v1/soul/me/jobs/{id}/files/{path}`: the body is the file.
 pub async fn put_file(
     State(market): State<Arc<Market>>,
     path: Result<Path<(String, String)>, PathRejection>,
@@ -154,10 +153,10 @@ pub async fn put_file(
         if !is_whole(&headers, &body) {
             return Err(ApiError::field(
                 "Content-Type",
-                "is text, and the body is not UTF-8: use application/octet-stream",
+                "is a text type, but the body is not UTF-8: use application/octet-stream",
             ));
         }
-        // The rest of a name with a question mark: what is before it would be kept under another name.
+        // A `?` in a file name: the part before it would be stored under another name.
         if query.is_some_and(|query| !query.is_empty()) {
             return Err(ApiError::field("path", "must not contain ? or %25"));
         }
@@ -175,7 +174,7 @@ pub async fn put_file(
     respond(answer.await)
 }
 
-/// `POST /v1/soul/me/jobs/{id}/files`: where a file too large for a body is to be sent.
+/// `POST /v1/soul/me/jobs/{id}/files`: returns where to upload a file that is too large for a body.
 pub async fn announce_file(
     State(market): State<Arc<Market>>,
     Segment(id): Segment,

@@ -12,7 +12,7 @@ use axum::routing::{get, post, put};
 use market::Market;
 use tools::Runner;
 
-/// What this function runs itself.
+/// Tools that this function runs itself.
 pub const RUNNERS: &[&Runner] = &[];
 
 pub fn router(market: Arc<Market>) -> Router {

@@ -1,4 +1,4 @@
-//! The seller's money: what it earned, where it is paid, and how it gets there (contract §19.21 to 23).
+//! The seller's money: balance, linked wallet, payouts and statement.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use platform::http::{ApiError, Params, headers, private_json, read_body};
 use serde_json::{Map, Value, json};
 
 const MAX_BODY_BYTES: usize = 16 * 1024;
-/// Payouts that the balance names.
+/// How many payouts the balance lists.
 const RECENT: usize = 10;
 
 pub fn routes() -> Router<Arc<Market>> {
@@ -36,7 +36,7 @@ pub fn routes() -> Router<Arc<Market>> {
         .route("/v1/soul/me/statement", get(show_statement))
 }
 
-/// `GET /v1/soul/me/balance`. What was sold and not counted yet is counted first, up to a bound.
+/// `GET /v1/soul/me/balance`: first counts sales that are not counted yet, up to a limit.
 async fn balance(State(market): State<Arc<Market>>, headers: HeaderMap) -> Response {
     let answer = async {
         let soul = caller(&market.app, &headers).await?;
@@ -56,7 +56,7 @@ async fn balance(State(market): State<Arc<Market>>, headers: HeaderMap) -> Respo
             "payout_address_verified": soul.wallet_verified,
         });
         if counted.more {
-            // More sales have ended than one answer counts; asking again counts on.
+            // More sales have ended than one request counts; the next request continues.
             body["uncounted"] = json!(true);
         }
         Ok(private_json(StatusCode::OK, &body))
@@ -84,7 +84,8 @@ async fn link_wallet(State(market): State<Arc<Market>>, headers: HeaderMap, body
         }
         let verified = soul::load_latest(&market.app.db, soul.slug.as_str()).await?;
         let verified = verified.is_some_and(|soul| soul.wallet == Some(wallet) && soul.wallet_verified);
-        let message = "payouts go to this wallet from now on; one that is under way still goes where it was asked to";
+        let message =
+            "payouts go to this wallet from now on; a payout already requested still goes to the wallet of that time";
         let body = json!({"success": true, "message": message, "wallet": wallet.to_string(), "verified": verified});
         Ok(private_json(StatusCode::OK, &body))
     };
@@ -93,12 +94,12 @@ async fn link_wallet(State(market): State<Arc<Market>>, headers: HeaderMap, body
 
 fn read_wallet(body: &Map<String, Value>) -> Result<Address, ApiError> {
     let Some(given) = body.get("wallet_address") else { return Err(ApiError::field("wallet_address", "is required")) };
-    // The contract's pattern has a small x.
+    // `0X` is not accepted, as in the schema.
     let wallet = given.as_str().filter(|text| text.starts_with("0x")).and_then(|text| text.parse().ok());
     wallet.ok_or_else(|| ApiError::field("wallet_address", "must be 0x and 40 hex digits"))
 }
 
-/// What an address is that nobody can be paid at.
+/// Why an address cannot receive payouts.
 async fn own_address(market: &Market, wallet: Address) -> Result<Option<&'static str>, ApiError> {
     let config = &market.app.config;
     Ok(if wallet == Address::ZERO {
@@ -121,7 +122,7 @@ fn proof_text(headers: &HeaderMap, body: &Map<String, Value>) -> Result<Option<S
     }
 }
 
-/// `POST /v1/soul/me/payout`, honouring `Idempotency-Key`.
+/// `POST /v1/soul/me/payout`, with an optional `Idempotency-Key`.
 async fn ask(State(market): State<Arc<Market>>, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let body = parse_body(&headers, &read_body(body, MAX_BODY_BYTES).await?)?;
@@ -142,7 +143,7 @@ async fn ask(State(market): State<Arc<Market>>, headers: HeaderMap, body: Body) 
     respond(answer.await)
 }
 
-/// An amount, or all there is.
+/// An amount, or `None` for the whole balance.
 fn read_amount(body: &Map<String, Value>) -> Result<Option<Usdc>, ApiError> {
     match body.get("amount") {
         None | Some(Value::Null) => Ok(None),
@@ -156,11 +157,11 @@ fn read_amount(body: &Map<String, Value>) -> Result<Option<Usdc>, ApiError> {
 
 fn accepted(asked: Result<Payout, Refusal>) -> Result<Response, ApiError> {
     let payout = asked.map_err(refused)?;
-    // The first answer again, whatever became of it since: that is in the list.
+    // A replay returns the first answer; the payout's current state is in the list.
     let body = json!({
         "success": true,
         "payout": {"id": payout.id, "amount": payout.amount.to_number(), "status": "pending"},
-        "message": format!("{} USDC are on their way to {}", payout.amount, payout.wallet),
+        "message": format!("{} USDC will be sent to {}", payout.amount, payout.wallet),
         "payout_id": payout.id,
         "amount_usdc": payout.amount.to_number(),
         "status": "pending",
@@ -172,7 +173,7 @@ fn refused(refusal: Refusal) -> ApiError {
     let (reason, message) = match refusal {
         Refusal::BelowLeast => ("below_minimum", format!("a payout is at least {} USDC", payout::LEAST)),
         Refusal::Short(pending) => ("balance_short", format!("the balance is {pending} USDC")),
-        Refusal::InFlight(id) => ("in_flight", format!("{id} is under way; ask again when it has ended")),
+        Refusal::InFlight(id) => ("in_flight", format!("{id} is not finished; wait until it has ended")),
         Refusal::Unlinked => return ApiError::WalletNotLinked,
         Refusal::NameReused => return ApiError::IdempotencyKeyReused,
         Refusal::Busy => return ApiError::RequestInProgress,
@@ -180,7 +181,7 @@ fn refused(refusal: Refusal) -> ApiError {
     ApiError::PayoutFailed { reason, message }
 }
 
-/// `GET /v1/soul/me/payouts`: newest first; `before` is the id of the last one of the page before.
+/// `GET /v1/soul/me/payouts`: newest first. `before` is the id of the last payout on the previous page.
 async fn list(State(market): State<Arc<Market>>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
     let answer = async {
         let soul = caller(&market.app, &headers).await?;
@@ -198,8 +199,8 @@ async fn list(State(market): State<Arc<Market>>, RawQuery(query): RawQuery, head
     respond(answer.await)
 }
 
-/// `GET /v1/soul/me/statement`: entries booked from `from` up to `to`, oldest first, as JSON, or as CSV if `format` or
-/// `Accept` says so. In CSV the cursor is in the header `X-Next-Cursor`.
+/// `GET /v1/soul/me/statement`: entries booked from `from` to `to`, oldest first, as JSON or as CSV (by `format` or
+/// `Accept`). With CSV the cursor is in the header `X-Next-Cursor`.
 async fn show_statement(State(market): State<Arc<Market>>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
     let answer = async {
         let soul = caller(&market.app, &headers).await?;

@@ -1,4 +1,4 @@
-//! A soul's services (mission document, endpoints 13 to 16).
+//! A soul's services.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use market::{Market, seller, view};
 use platform::http::{Segment, private_json, read_body};
 use serde_json::{Value, json};
 
-/// `GET /v1/soul/me/services`: the disabled ones too.
+/// `GET /v1/soul/me/services`: includes disabled ones.
 pub async fn list(State(market): State<Arc<Market>>, headers: HeaderMap) -> Response {
     let answer = async {
         let soul = seller::caller(&market.app, &headers).await?;
@@ -43,7 +43,7 @@ pub async fn create(State(market): State<Arc<Market>>, headers: HeaderMap, body:
     respond(answer.await)
 }
 
-/// `PUT /v1/soul/me/services/{service}`: what the body does not name stays; the slug stays in any case.
+/// `PUT /v1/soul/me/services/{service}`: absent members stay as they are; the slug cannot change.
 pub async fn change(
     State(market): State<Arc<Market>>,
     Segment(name): Segment,
@@ -60,7 +60,7 @@ pub async fn change(
     respond(answer.await)
 }
 
-/// `DELETE /v1/soul/me/services/{service}`: no longer offered; what was bought is done.
+/// `DELETE /v1/soul/me/services/{service}`: disables it. Jobs already bought are still done.
 pub async fn disable(State(market): State<Arc<Market>>, Segment(name): Segment, headers: HeaderMap) -> Response {
     let answer = async {
         let soul = seller::caller(&market.app, &headers).await?;
@@ -71,7 +71,7 @@ pub async fn disable(State(market): State<Arc<Market>>, Segment(name): Segment, 
     respond(answer.await)
 }
 
-/// `PUT /v1/soul/me/services/{service}/program`: the program as it is, whatever the content type.
+/// `PUT /v1/soul/me/services/{service}/program`: the body is the program, with any content type.
 pub async fn program(
     State(market): State<Arc<Market>>,
     Segment(name): Segment,

@@ -1,4 +1,4 @@
-//! A soul's text, its price and its key (contract §19).
+//! A soul's text, its price and its key.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 const MAX_NOTE_CHARS: usize = 500;
 
-/// `PUT /v1/soul/me/soul`: a new text is a new version; the same text keeps its own.
+/// `PUT /v1/soul/me/soul`: a changed text becomes a new version.
 pub async fn change_text(State(market): State<Arc<Market>>, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let body = read_body(body, MAX_BODY_BYTES).await?;
@@ -40,7 +40,7 @@ pub async fn versions(State(market): State<Arc<Market>>, headers: HeaderMap, Raw
     respond(answer.await)
 }
 
-/// `PUT /v1/soul/me/soul-price`: `null` takes the text off the market, 0 gives it away. The member has to be there.
+/// `PUT /v1/soul/me/soul-price`: `null` takes the text off the market, 0 gives it away. The member is required.
 pub async fn change_price(State(market): State<Arc<Market>>, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let body = read_body(body, MAX_BODY_BYTES).await?;
@@ -63,7 +63,7 @@ pub async fn change_price(State(market): State<Arc<Market>>, headers: HeaderMap,
     respond(answer.await)
 }
 
-/// `POST /v1/soul/me/rotate-key`: the new key is in this answer and nowhere else; the old one opens nothing any more.
+/// `POST /v1/soul/me/rotate-key`: only this answer contains the new key; the old one stops working.
 pub async fn rotate_key(State(market): State<Arc<Market>>, headers: HeaderMap) -> Response {
     let answer = async {
         let soul = seller::caller(&market.app, &headers).await?;

@@ -1,10 +1,10 @@
-//! `GET /v1/requests/subscribe`: what a WebSocket gateway hands over of a connection, and what is answered.
+//! `GET /v1/requests/subscribe`: answers the events that a WebSocket gateway sends for a connection.
 //!
-//! Who is calling is proven at the upgrade (`$connect`), by the headers every free route takes, or, where a client can set
-//! none, by `?wallet=` and `?proof=` of the URL (contract §23). A proof is good for one upgrade and five minutes, so one
-//! that lies in somebody's log opens nothing. An access token is never read from a URL.
+//! The caller authenticates at the upgrade (`$connect`), by the headers of every free route. Clients that cannot set
+//! headers use `?wallet=` and `?proof=` in the URL. A proof is valid for one upgrade and five minutes, so one found in a
+//! log is useless. Access tokens are never read from a URL.
 //!
-//! Messages (`$default`) are answered by messages, bad ones too; nothing a client says ends its connection.
+//! Messages (`$default`) are answered by messages, invalid ones too; nothing a client sends ends its connection.
 
 use aws_lambda_events::event::apigw::ApiGatewayWebsocketProxyRequest;
 use base::ids::RequestId;
@@ -20,14 +20,14 @@ use platform::auth::{AgentName, Scope};
 use platform::http::{ApiError, headers, limit, log};
 use serde_json::{Value, json};
 
-/// The function's collaborators.
+/// The function's dependencies.
 pub struct Socket {
     pub app: App,
     pub sender: Sender,
 }
 
 impl Socket {
-    /// Answers one event. The answer to `$connect` lets the client in or refuses it; the others are only taken note of.
+    /// Answers one event. The answer to `$connect` accepts or refuses the client; the gateway ignores the others.
     pub async fn handle(&self, event: ApiGatewayWebsocketProxyRequest) -> Value {
         let route = event.request_context.route_key.clone().unwrap_or_default();
         let answer = match event.request_context.connection_id.as_deref() {
@@ -52,7 +52,7 @@ impl Socket {
     }
 
     async fn connect(&self, id: &str, event: &ApiGatewayWebsocketProxyRequest) -> Result<(), ApiError> {
-        // A connection costs by the minute, and wallets cost nothing.
+        // Limited by IP address: a connection costs by the minute, and a caller can create any number of wallets.
         let peer = event.request_context.identity.source_ip.as_deref();
         let source = Subject::Source(limit::peer_or_viewer(&event.headers, peer));
         limits::take(&self.app, source, Class::Connect).await?;
@@ -66,7 +66,7 @@ impl Socket {
         }
     }
 
-    /// Answers a message. What cannot be told is logged: the client goes on polling.
+    /// Answers a message. A failed send is only logged: the client can still poll.
     async fn said(&self, id: &str, event: &ApiGatewayWebsocketProxyRequest) {
         let answers = match self.answer(id, event).await {
             Ok(answers) => answers,
@@ -93,7 +93,7 @@ impl Socket {
         };
         let (app, now) = (&self.app, self.app.clock.now());
         let Some(connection) = rows::load(&app.db, id, now).await? else {
-            // Nobody knows whose it is any more: whoever connects again can prove it again.
+            // The connection's owner is unknown: the client has to connect and authenticate again.
             self.sender.hang_up(id).await;
             return Ok(Vec::new());
         };
@@ -110,7 +110,7 @@ impl Socket {
             {
                 return Err(ApiError::AccessTokenRevoked);
             }
-            // Read again, because what was left a moment ago makes room.
+            // Read again, because the unsubscription above made room.
             let connection = match answers.is_empty() {
                 true => Some(connection),
                 false => rows::load(&app.db, id, now).await?,
@@ -124,7 +124,7 @@ impl Socket {
     }
 }
 
-/// The headers that say who is calling, with what the URL says where a header does not.
+/// The headers that identify the caller; the URL's parameters fill in missing ones.
 fn identity(event: &ApiGatewayWebsocketProxyRequest) -> Result<HeaderMap, ApiError> {
     let mut headers = HeaderMap::new();
     for name in ["authorization", "x-agent-id", "x-agent-proof"] {
@@ -136,7 +136,7 @@ fn identity(event: &ApiGatewayWebsocketProxyRequest) -> Result<HeaderMap, ApiErr
         let (one, many) = (&event.query_string_parameters, &event.multi_value_query_string_parameters);
         one.first(name).or_else(|| many.first(name)).map(str::trim).filter(|value| !value.is_empty())
     };
-    // Base64 that nobody escaped: its plus signs arrive as spaces.
+    // The client did not escape its base64: plus signs arrive as spaces.
     if let (Some(proof), false) = (query("proof"), headers.contains_key("x-agent-proof")) {
         let value = HeaderValue::from_str(&proof.replace(' ', "+"));
         headers.insert("x-agent-proof", value.map_err(|_| ApiError::field("proof", "must be base64"))?);
@@ -156,7 +156,7 @@ fn identity(event: &ApiGatewayWebsocketProxyRequest) -> Result<HeaderMap, ApiErr
     Ok(headers)
 }
 
-/// A message's text. Gateways hand bytes that are no text over in base64.
+/// A message's text. Gateways pass binary messages in base64.
 fn text_of(event: &ApiGatewayWebsocketProxyRequest) -> Result<String, ApiError> {
     let body = event.body.clone().unwrap_or_default();
     if !event.is_base64_encoded {
@@ -168,7 +168,7 @@ fn text_of(event: &ApiGatewayWebsocketProxyRequest) -> Result<String, ApiError> 
 
 fn refusal(error: &ApiError) -> Value {
     if let ApiError::Unavailable(cause) = error {
-        log::failure("a connection could not be judged", cause);
+        log::failure("a connection could not be authenticated", cause);
     }
     let mut answer = json!({
         "statusCode": error.status().as_u16(),

@@ -1,4 +1,4 @@
-//! Looking around: the list, browsing, search, and what the marketplace has done (contract §19). Open to everybody.
+//! Public views of the marketplace: the list, browsing, search and totals.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use market::{Market, ranking, totals};
 use platform::http::{ApiError, Params, public_json};
 use serde_json::{Value, json};
 
-/// For so long anybody may keep an answer, in seconds: what has changed is seen so much later by those who do.
+/// Cache lifetimes in seconds: changes are visible to callers that much later.
 const LIST_KEPT: u32 = 10;
 const STATS_KEPT: u32 = 60;
 const RANKING_KEPT: u32 = 3600;
@@ -30,7 +30,7 @@ pub fn routes() -> Router<Arc<Market>> {
         .route("/v1/soul/ranking", get(ranking))
 }
 
-/// `GET /v1/soul`: active souls by completed jobs.
+/// `GET /v1/soul`: active souls, by number of completed jobs.
 async fn list(State(market): State<Arc<Market>>, RawQuery(query): RawQuery) -> Response {
     let answer = async {
         let (limit, offset, page) = page(&market, Params::of(query.as_deref()), None).await?;
@@ -39,7 +39,7 @@ async fn list(State(market): State<Arc<Market>>, RawQuery(query): RawQuery) -> R
     respond(answer.await)
 }
 
-/// `GET /v1/soul/browse`: the same of one category, with the number of all.
+/// `GET /v1/soul/browse`: the same for one category, with the total number.
 async fn browse(State(market): State<Arc<Market>>, RawQuery(query): RawQuery) -> Response {
     let answer = async {
         let mut params = Params::of(query.as_deref());
@@ -90,7 +90,8 @@ async fn page(
     let limit = params.integer("limit", 1, 100).unwrap_or(50);
     let offset = params.integer("offset", 0, usize::MAX).unwrap_or(0);
     if offset > MAX_OFFSET {
-        let message = format!("must be at most {MAX_OFFSET}; go on with cursor, from a page's pagination.next_cursor");
+        let message =
+            format!("must be at most {MAX_OFFSET}; to go further, use cursor with a page's pagination.next_cursor");
         params.refuse("offset", message);
     }
     let cursor = params.text("cursor").map(Cursor::parse);

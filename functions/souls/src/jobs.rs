@@ -1,4 +1,4 @@
-//! A job of a soul, for its buyer and its seller: where it is, its files, its rating.
+//! A soul's job, for its buyer and its seller: its state, files and rating.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ pub async fn list_files(State(market): State<Arc<Market>>, Segment(id): Segment,
     respond(answer.await)
 }
 
-/// `GET /v1/soul/jobs/{id}/files/{path}`: the content, or where a large one is.
+/// `GET /v1/soul/jobs/{id}/files/{path}`: the content, or a redirect to a large file.
 pub async fn file(
     State(market): State<Arc<Market>>,
     path: Result<Path<(String, String)>, axum::extract::rejection::PathRejection>,
@@ -70,7 +70,7 @@ pub async fn file(
             return Err(ApiError::NotFound);
         }
         let file = files::load(&market.app.db, job.request_id, &path).await?.ok_or(ApiError::NotFound)?;
-        // All files of a completed job arrived: one that is not there is no longer kept.
+        // A completed job has all its files: a missing one has been deleted since.
         if job.outcome != Some(Outcome::Completed)
             && files::is_outstanding(&*market.app.blobs, &file, job.request_id).await?
         {
@@ -89,7 +89,7 @@ pub async fn file(
             Part::None => 0,
         };
         if !files::count_fetch(&market.app.db, &job, reader, bytes, market.app.clock.now()).await? {
-            let why = "the files of this job were fetched as often as its price pays for";
+            let why = "the download limit of this job is used up: it depends on the price of the job";
             return Err(MarketError::Forbidden(why).into());
         }
         if is_large {
@@ -132,7 +132,7 @@ fn download(file: &FileRow, bytes: Vec<u8>, part: Part) -> Response {
     };
     set(header::CONTENT_TYPE, &file.content_type);
     set(header::CONTENT_DISPOSITION, &attachment(file.name()));
-    // What a seller made is never run in our name.
+    // Sellers' content must not run in this service's origin.
     set(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
     set(header::CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox");
     set(header::CACHE_CONTROL, "no-store");
@@ -143,7 +143,7 @@ fn download(file: &FileRow, bytes: Vec<u8>, part: Part) -> Response {
     response
 }
 
-/// `POST /v1/soul/jobs/{id}/rate`: once, by the buyer, of a completed job.
+/// `POST /v1/soul/jobs/{id}/rate`: once, by the buyer, for a completed job.
 pub async fn rate(State(market): State<Arc<Market>>, Segment(id): Segment, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let body = parse_body(&headers, &read_body(body, MAX_BODY_BYTES).await?)?;
@@ -160,7 +160,7 @@ pub async fn rate(State(market): State<Arc<Market>>, Segment(id): Segment, heade
         rating::rate(&market.app.db, &job, stars, review, proven, market.app.clock.now()).await?;
         let message = match proven {
             true => "the rating counts",
-            false => "the rating is kept; it counts once you send it with a proof or an access token",
+            false => "the rating is stored; it counts once you send it with a proof or an access token",
         };
         let body = json!({"success": true, "message": message, "rating": stars});
         Ok(private_json(StatusCode::OK, &body))

@@ -1,4 +1,4 @@
-//! The marketplace, for everybody but the seller: registering, looking around, buying, having work done.
+//! The marketplace, for everybody except sellers: registration, browsing, buying, jobs.
 
 mod find;
 mod jobs;
@@ -15,7 +15,7 @@ use gate::limits;
 use market::Market;
 use tools::Runner;
 
-/// What this function runs itself.
+/// Tools that this function runs itself.
 pub const RUNNERS: &[&Runner] = &[];
 
 pub fn router(market: Arc<Market>) -> Router {

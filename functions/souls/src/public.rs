@@ -1,4 +1,4 @@
-//! What anybody may read.
+//! Public data of souls.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use market::{Market, history, recent, reputation, service, soul, starters, view}
 use platform::http::{ApiError, Segment, private_json, public_json};
 use serde_json::{Value, json};
 
-/// These change with a deployment only.
+/// Cache lifetime in seconds: these change only with a deployment.
 const KEPT_SECS: u32 = 3600;
 
-/// `GET /v1/soul/service-types` (contract §19).
+/// `GET /v1/soul/service-types`.
 pub async fn service_types() -> Response {
     public_json(&starters::service_types(), KEPT_SECS)
 }
@@ -23,7 +23,7 @@ pub async fn templates() -> Response {
     public_json(&starters::templates(), KEPT_SECS)
 }
 
-/// `GET /v1/soul/{slug}`: by slug, or by the linked wallet. A suspended soul is there, and offers nothing.
+/// `GET /v1/soul/{slug}`: by slug or linked wallet. A suspended soul is shown without services.
 pub async fn profile(State(market): State<Arc<Market>>, Segment(name): Segment) -> Response {
     let answer = async {
         let db = &market.app.db;
@@ -42,7 +42,7 @@ pub async fn profile(State(market): State<Arc<Market>>, Segment(name): Segment) 
     respond(answer.await)
 }
 
-/// `GET /v1/soul/{slug}/versions`: when the text changed, and its hashes. Not the texts.
+/// `GET /v1/soul/{slug}/versions`: when the text changed, and its hashes, without the texts.
 pub async fn versions(
     State(market): State<Arc<Market>>,
     Segment(name): Segment,

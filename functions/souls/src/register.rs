@@ -1,4 +1,4 @@
-//! Becoming a seller.
+//! Registration of sellers.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use http::HeaderMap;
 use market::{Market, registration};
 use platform::http::read_body;
 
-/// `POST /v1/soul/register`: the soul key is in this answer, and under the same `Idempotency-Key` again.
+/// `POST /v1/soul/register`: the soul key is in this answer, and in a replay with the same `Idempotency-Key`.
 pub async fn register(State(market): State<Arc<Market>>, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let body = parse_body(&headers, &read_body(body, MAX_BODY_BYTES).await?)?;

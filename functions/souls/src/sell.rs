@@ -18,8 +18,8 @@ use serde_json::{Map, Value};
 use tools::soul::{EXECUTION, PURCHASE};
 use tools::spec::RECEIPT_FIELDS;
 
-/// `POST /v1/soul/{slug}/purchase`: the soul's text. A free one is handed over at once, and so is a version to whoever
-/// proves to have bought it.
+/// `POST /v1/soul/{slug}/purchase`: the soul's text. A free text is returned at once, and so is a version that the caller
+/// proves to have bought.
 pub async fn purchase(State(market): State<Arc<Market>>, path: Path<String>, request: Request<Body>) -> Response {
     let (parts, body) = request.into_parts();
     let answer = async {
@@ -27,7 +27,7 @@ pub async fn purchase(State(market): State<Arc<Market>>, path: Path<String>, req
         let body = read_body(body, gate::MAX_BODY_BYTES).await?;
         let offer = match offer::text(&market, &path, &parts.headers).await {
             Ok(offer) => offer,
-            // What was bought can be read for good, whatever is sold now.
+            // A bought text stays readable, whatever is on sale now.
             Err(refused @ ApiError::Market(MarketError::NotForSale | MarketError::Unlisted)) => {
                 let answer = owned(&market, &path, None, &parts.headers).await?.ok_or(refused)?;
                 return check_form(&parts.headers, &body).map(|()| answer);
@@ -52,7 +52,7 @@ pub async fn purchase(State(market): State<Arc<Market>>, path: Path<String>, req
     respond(answer.await)
 }
 
-/// What is handed over for nothing is asked for in the form of what is paid for, which the gate judges.
+/// Checks a request that skips the gate as strictly as the gate would.
 fn check_form(sent: &HeaderMap, body: &[u8]) -> Result<(), ApiError> {
     let body = parse_body(sent, body)?;
     for fields in [PURCHASE.input, RECEIPT_FIELDS] {
@@ -66,7 +66,7 @@ fn check_form(sent: &HeaderMap, body: &[u8]) -> Result<(), ApiError> {
     headers::is_dry_run(sent).map(drop)
 }
 
-/// A text that was bought, for who proves to be its buyer: a public address proves nothing (contract §19).
+/// A text that the caller bought. Requires a proof or an access token, because an address is public.
 async fn owned(
     market: &Market,
     name: &str,
@@ -76,8 +76,8 @@ async fn owned(
     if headers.get("x-agent-proof").is_none() && headers::bearer(headers)?.is_none() {
         return Ok(None);
     }
-    // A proof is used up by being looked at, and the gate would not take it again: it is only looked at here where there
-    // is something to find.
+    // Checking a proof uses it up, and the gate would then refuse it. So it is checked here only if there is a licence to
+    // find.
     let db = &market.app.db;
     let (Some(named), Some(soul)) = (party::named(market, headers).await?, soul::find(db, name).await?) else {
         return Ok(None);
@@ -116,7 +116,7 @@ pub async fn execute(
     respond(answer.await)
 }
 
-/// The input of an execution, held to the terms it is bought at.
+/// Checks the input of an execution against the service's terms.
 fn check_input(execution: &mut Execution, members: &Map<String, Value>) -> Result<(), ApiError> {
     let input = members.get("input").ok_or_else(|| wrong("input", "is required"))?;
     if !input.is_object() {

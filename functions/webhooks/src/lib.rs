@@ -1,5 +1,5 @@
-//! An agent's endpoints for webhooks, and what was sent to them. Wallets and access tokens alike: what an endpoint is
-//! told, a token may read anyway.
+//! An agent's webhook endpoints and their delivery logs. Access tokens may use them too: they may read everything that is
+//! sent to endpoints.
 
 use std::sync::Arc;
 
@@ -28,14 +28,14 @@ use serde_json::{Map, Value, json};
 
 const LISTED: usize = 20;
 
-/// What this group works with.
+/// State shared by the routes.
 #[derive(Clone)]
 pub struct Hooks {
     pub app: App,
     /// The queue of deliveries.
     pub queue: Arc<dyn Queue>,
     pub keys: SigningKey,
-    /// Where endpoints may be.
+    /// Which addresses endpoints may have.
     pub policy: FetchPolicy,
 }
 
@@ -51,7 +51,7 @@ pub fn router(hooks: Hooks) -> Router {
     api::routes::finish(router)
 }
 
-/// The envelope of all answers here.
+/// The envelope of all answers.
 #[derive(Serialize)]
 struct Data<T> {
     success: bool,
@@ -79,7 +79,7 @@ struct Page<'a> {
     deliveries: Vec<DeliveryView<'a>>,
     count: usize,
     has_more: bool,
-    /// For `cursor` of the next page.
+    /// The value of `cursor` for the next page.
     next_cursor: Option<EventId>,
 }
 
@@ -87,7 +87,7 @@ async fn json_body(headers: &HeaderMap, body: Body) -> Result<Map<String, Value>
     parse_body(headers, &read_body(body, gate::MAX_BODY_BYTES).await?)
 }
 
-/// `POST /v1/webhooks`: the secret is in this answer and nowhere else.
+/// `POST /v1/webhooks`: only this answer contains the secret.
 async fn create(State(hooks): State<Hooks>, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let body = json_body(&headers, body).await?;
@@ -130,7 +130,7 @@ async fn show(State(hooks): State<Hooks>, Segment(id): Segment, headers: HeaderM
     respond(answer.await)
 }
 
-/// `PATCH /v1/webhooks/{id}`: what is named is changed.
+/// `PATCH /v1/webhooks/{id}`: absent members stay as they are.
 async fn change(State(hooks): State<Hooks>, Segment(id): Segment, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let body = json_body(&headers, body).await?;
@@ -144,7 +144,7 @@ async fn change(State(hooks): State<Hooks>, Segment(id): Segment, headers: Heade
     respond(answer.await)
 }
 
-/// `DELETE /v1/webhooks/{id}`: what is still on its way to it is cancelled.
+/// `DELETE /v1/webhooks/{id}`: pending deliveries are cancelled.
 async fn remove(State(hooks): State<Hooks>, Segment(id): Segment, headers: HeaderMap) -> Response {
     let answer = async {
         let caller = hooks.app.caller(&headers, Scope::Write).await?;
@@ -157,15 +157,15 @@ async fn remove(State(hooks): State<Hooks>, Segment(id): Segment, headers: Heade
     respond(answer.await)
 }
 
-/// `POST /v1/webhooks/{id}/rotate-secret`: the new secret is in this answer and nowhere else; the old one signs beside it
-/// for `overlap_hours`.
+/// `POST /v1/webhooks/{id}/rotate-secret`: only this answer contains the new secret. The old one signs as well for
+/// `overlap_hours`.
 async fn rotate(State(hooks): State<Hooks>, Segment(id): Segment, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let body = json_body(&headers, body).await?;
         let overlap = form::overlap(&body).map_err(ApiError::InvalidRequest)?;
         let caller = hooks.app.caller(&headers, Scope::Write).await?;
         let id = named_endpoint(&id)?;
-        // The name stands for this endpoint's rotation.
+        // Binds the idempotency key to this endpoint.
         let mut named_body = body;
         named_body.insert("id".to_owned(), json!(id));
         let route = "POST /v1/webhooks/{id}/rotate-secret";
@@ -181,7 +181,7 @@ async fn rotate(State(hooks): State<Hooks>, Segment(id): Segment, headers: Heade
     respond(answer.await)
 }
 
-/// `POST /v1/webhooks/{id}/test`: sends an event `webhook.test`, once.
+/// `POST /v1/webhooks/{id}/test`: sends one event `webhook.test`.
 async fn test(State(hooks): State<Hooks>, Segment(id): Segment, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         json_body(&headers, body).await?;
@@ -201,7 +201,7 @@ async fn test(State(hooks): State<Hooks>, Segment(id): Segment, headers: HeaderM
     respond(answer.await)
 }
 
-/// `GET /v1/webhooks/{id}/deliveries`: newest first, with what was tried.
+/// `GET /v1/webhooks/{id}/deliveries`: newest first, with all attempts.
 async fn deliveries(
     State(hooks): State<Hooks>,
     Segment(id): Segment,
@@ -222,7 +222,7 @@ async fn deliveries(
     respond(answer.await)
 }
 
-/// `POST /v1/webhooks/{id}/deliveries/{event}/replay`: the same event once more, with all its attempts before it.
+/// `POST /v1/webhooks/{id}/deliveries/{event}/replay`: sends the same event again; earlier attempts stay in the log.
 async fn replay(
     State(hooks): State<Hooks>,
     path: Result<Path<(String, String)>, axum::extract::rejection::PathRejection>,

@@ -1,4 +1,4 @@
-//! The worker: takes jobs off the queue and brings them to their end, or hands them over to sellers' workers.
+//! The worker: takes jobs from the queue and completes them, or hands them over to sellers' workers.
 
 use std::sync::LazyLock;
 
@@ -13,11 +13,11 @@ use serde_json::json;
 use tools::availability;
 use tools::{Runner, top_up};
 
-/// Every tool, and top-ups: a direct call that its own function left behind ends here too.
+/// Every tool, and top-ups: direct calls that their own function left unfinished end here too.
 pub static RUNNERS: LazyLock<Vec<&'static Runner>> =
     LazyLock::new(|| catalog::RUNNERS.iter().copied().chain([&top_up::RUNNER]).collect());
 
-/// What the queue hands over. Only what is read is named.
+/// The queue's event; only the members that are read.
 #[derive(Debug, Deserialize)]
 pub struct SqsEvent {
     #[serde(rename = "Records", default)]
@@ -32,7 +32,7 @@ pub struct SqsRecord {
     pub body: String,
 }
 
-/// Which messages the queue should hand over again.
+/// The messages that the queue should deliver again.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SqsAnswer {
@@ -45,12 +45,12 @@ pub struct BatchItemFailure {
     pub item_identifier: String,
 }
 
-/// Works on a batch. Only the messages that failed are reported; the rest are done with.
+/// Works on a batch. Only the messages that failed are reported.
 pub async fn handle(engine: &Engine, event: SqsEvent) -> SqsAnswer {
     each(event, |message| work_on(engine, message)).await
 }
 
-/// Does a batch's messages at the same time: most of each is waiting for somebody else's server.
+/// Handles the messages of a batch concurrently: most of the time goes to waiting for other servers.
 pub async fn each<F>(event: SqsEvent, work: impl Fn(Message) -> F) -> SqsAnswer
 where
     F: Future<Output = Result<(), StoreError>>,
@@ -90,9 +90,9 @@ async fn work_on(engine: &Engine, message: Message) -> Result<(), StoreError> {
                 log::event("availability", json!({"lacking": lacking}));
             }
         }
-        Message::Delivery { .. } => return Err(StoreError::new("deliveries have a queue of their own")),
+        Message::Delivery { .. } => return Err(StoreError::new("deliveries belong in their own queue")),
         Message::Page { .. } | Message::Unlist { .. } | Message::Visit { .. } => {
-            return Err(StoreError::new("the index has a queue of its own"));
+            return Err(StoreError::new("messages for the index belong in its own queue"));
         }
     }
     Ok(())

@@ -1,8 +1,8 @@
-//! Holds a chain until it is killed: the victim of the lifetime tests.
+//! Holds a chain until it is killed; the lifetime tests kill it.
 //!
 //! usage: chain_parent <anvil> <state folder>
 //!
-//! Prints the RPC address on one line and then only waits. Killing it, by whatever signal, is the way to end it.
+//! Prints the RPC address on one line and then waits until a signal kills it.
 
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 //!
 //! usage: cargo run --example chain_run [state folder]
 //!
-//! Without a folder the chain is in memory. Ctrl-C ends it in good order.
+//! Without a folder the chain is in memory. Ctrl-C stops it cleanly.
 
 use std::{path::Path, time::Duration};
 

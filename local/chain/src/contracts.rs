@@ -1,19 +1,19 @@
 //! The compiled contracts of `contracts/`, and calls to them.
 //!
-//! Only what these contracts need of the ABI: words, byte strings, lists of byte strings. A function is named by its
-//! signature; its selector comes out of the compiler's output, so no hash function is needed here.
+//! Supports only the ABI types that these contracts need: words, byte strings, lists of byte strings. Functions are named
+//! by signature; the selectors come from the compiler's output, so no hash function is needed here.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
 use serde::Deserialize;
 
-/// Answers as USDC does; see `contracts/TestDollar.sol`.
+/// Behaves like USDC; see `contracts/TestDollar.sol`.
 pub static TEST_DOLLAR: LazyLock<Artifact> =
     LazyLock::new(|| Artifact::parse(include_str!("../contracts/artifacts/TestDollar.json")));
-/// An EIP-1271 wallet with moods; its constructor takes the owner.
+/// An EIP-1271 wallet with switchable behaviour. Its constructor takes the owner.
 pub static TEST_WALLET: LazyLock<Artifact> =
     LazyLock::new(|| Artifact::parse(include_str!("../contracts/artifacts/TestWallet.json")));
-/// Several reads in one call; client libraries expect it at a certain address.
+/// Several reads in one call; client libraries expect it at [`crate::node::MULTICALL_ADDRESS`].
 pub static MULTICALL: LazyLock<Artifact> =
     LazyLock::new(|| Artifact::parse(include_str!("../contracts/artifacts/Multicall.json")));
 /// Several calls in one transaction.
@@ -24,9 +24,9 @@ pub static BATCHER: LazyLock<Artifact> =
 pub struct Artifact {
     pub contract: String,
     selectors: BTreeMap<String, String>,
-    /// Code that deploys the contract; constructor arguments are appended to it.
+    /// Creation code of the contract; constructor arguments are appended.
     pub creation: String,
-    /// Code that can be planted at an address as it is.
+    /// Runtime code, to be set at an address directly.
     pub runtime: String,
 }
 
@@ -53,7 +53,7 @@ impl Artifact {
         format!("0x{selector}{}", hex(&encode(args)))
     }
 
-    /// The data of a transaction that deploys the contract.
+    /// The data of the transaction that deploys the contract.
     pub fn deployment(&self, args: &[Arg]) -> String {
         format!("{}{}", self.creation, hex(&encode(args)))
     }
@@ -76,7 +76,7 @@ impl Arg {
     }
 }
 
-/// Static words stay in place; byte strings and lists go to the tail, and their offset stands in their place.
+/// Words stay in place. Byte strings and lists go to the tail, and the head holds their offset.
 fn encode(args: &[Arg]) -> Vec<u8> {
     let mut head = Vec::new();
     let mut tail = Vec::new();
@@ -115,7 +115,7 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Reads digits of either case, without a prefix. The state of a chain takes millions of them.
+/// Reads digits of either case, without a prefix. Called with the whole state of a chain, millions of digits.
 pub fn unhex(digits: &str) -> Option<Vec<u8>> {
     let nibble = |digit: u8| match digit {
         b'0'..=b'9' => Some(digit - b'0'),
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_stay_and_bytes_go_to_the_tail() {
+    fn words_stay_in_the_head_and_bytes_go_to_the_tail() {
         let encoded = hex(&encode(&[Arg::uint(7), Arg::Bytes(vec![0xab; 33]), Arg::uint(9)]));
         let words: Vec<&str> = (0..encoded.len() / 64).map(|i| &encoded[i * 64..][..64]).collect();
         let number = |n: u32| format!("{n:064x}");
@@ -153,7 +153,7 @@ mod tests {
     fn a_list_holds_offsets_from_its_own_start() {
         let encoded = encode(&[Arg::List(vec![vec![1], vec![2]])]);
         let word = |i: usize| encoded[i * 32 + 31];
-        // offset of the list, its length, two offsets counted from behind the length, then both items
+        // the list's offset, its length, two offsets counted from the end of the length, then both items
         assert_eq!([word(0), word(1), word(2), word(3)], [32, 2, 64, 128]);
         assert_eq!([word(4), encoded[5 * 32], word(6), encoded[7 * 32]], [1, 1, 1, 2]);
     }

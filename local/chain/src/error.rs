@@ -6,7 +6,7 @@ use crate::rpc::RpcError;
 
 #[derive(Debug)]
 pub enum ChainError {
-    /// The node's program could not be had; the text says what to do.
+    /// The node's program could not be installed; the text says what to do.
     Install(String),
     /// The options contradict each other or ask for something impossible.
     Options(String),
@@ -15,9 +15,9 @@ pub enum ChainError {
         folder: PathBuf,
         owner: String,
     },
-    /// The state folder belongs to a chain of another kind; the text names the difference.
+    /// The state folder belongs to a different chain; the text names the difference.
     OtherChain(String),
-    /// The node ended, or did not come up; the text holds the end of its log.
+    /// The node ended or did not start; the text has the end of its log.
     Node(String),
     Rpc(RpcError),
     Io {
@@ -27,7 +27,7 @@ pub enum ChainError {
 }
 
 impl ChainError {
-    /// For `map_err`: names the file or the program beside the system's reason.
+    /// For `map_err`: adds the file or program to the system's error.
     pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |source| Self::Io { what, source }

@@ -1,7 +1,7 @@
-//! Gets the node's program: anvil, from the npm packages pinned in `anvil/package-lock.json`.
+//! Installs the node's program: anvil, from the npm packages pinned in `anvil/package-lock.json`.
 //!
-//! The npm package `@foundry-rs/anvil` is a small script; the program itself is in a package per platform. We start the
-//! program directly: going through the script costs more than a second per start.
+//! The npm package `@foundry-rs/anvil` is a wrapper script; the program is in a package for each platform. The program is
+//! started directly, because the script costs more than a second for each start.
 
 use std::{
     fs::{self, File},
@@ -17,17 +17,17 @@ use crate::{ChainError, Say};
 const PACKAGE: &str = include_str!("../anvil/package.json");
 const LOCK: &str = include_str!("../anvil/package-lock.json");
 const VERSION: &str = "1.7.1";
-/// Names a program of the user's own, which is then taken as it is.
+/// Path of the user's own anvil, which is then used instead.
 pub const BINARY_VARIABLE: &str = "ANVIL_BIN";
 
-/// The path of the program, after installing it into `folder` if it is not there yet. `ANVIL_BIN` overrides everything.
+/// The path of the program; installs it into `folder` if it is missing. `ANVIL_BIN` overrides everything.
 pub async fn ensure(folder: &Path, say: &Say) -> Result<PathBuf, ChainError> {
     if let Some(binary) = std::env::var_os(BINARY_VARIABLE) {
         let binary = PathBuf::from(binary);
         if binary.is_file() {
             return Ok(binary);
         }
-        return Err(ChainError::Install(format!("{BINARY_VARIABLE} names {}, which is no file", binary.display())));
+        return Err(ChainError::Install(format!("{BINARY_VARIABLE} is {}, which is not a file", binary.display())));
     }
     let platform = platform_package()?;
     if let Some(binary) = installed(folder, &platform) {
@@ -35,7 +35,7 @@ pub async fn ensure(folder: &Path, say: &Say) -> Result<PathBuf, ChainError> {
     }
     let io = |source| ChainError::io(folder.display().to_string())(source);
     fs::create_dir_all(folder).map_err(io)?;
-    // Two test runs may both be the first.
+    // Two processes may try to install at the same time.
     let guard = File::create(folder.join("install.lock")).map_err(io)?;
     let guard =
         tokio::task::spawn_blocking(move || guard.lock().map(|()| guard)).await.expect("locking").map_err(io)?;
@@ -46,14 +46,11 @@ pub async fn ensure(folder: &Path, say: &Say) -> Result<PathBuf, ChainError> {
     say(&format!("installing the chain node ({platform} {VERSION}, 43 MB) with npm into {}", folder.display()));
     fs::write(folder.join("package.json"), PACKAGE).map_err(io)?;
     npm_ci(folder, say).await?;
-    // npm never touches this copy, so it tells what is installed.
+    // npm never changes this copy, so it shows what is installed.
     fs::write(folder.join("installed-lock.json"), LOCK).map_err(io)?;
     drop(guard);
     installed(folder, &platform).ok_or_else(|| {
-        ChainError::Install(format!(
-            "npm found no {platform} {VERSION} for this machine in its registry; {}",
-            how_to_help_oneself()
-        ))
+        ChainError::Install(format!("npm did not find {platform} {VERSION} in its registry; {}", how_to_help_oneself()))
     })
 }
 
@@ -63,7 +60,7 @@ fn installed(folder: &Path, platform: &str) -> Option<PathBuf> {
     (lock == LOCK && binary.is_file()).then_some(binary)
 }
 
-/// The package that holds the program for this machine.
+/// The package with the program for this machine.
 fn platform_package() -> Result<String, ChainError> {
     let system = match std::env::consts::OS {
         "linux" => "linux",
@@ -89,7 +86,7 @@ fn how_to_help_oneself() -> String {
 async fn npm_ci(folder: &Path, say: &Say) -> Result<(), ChainError> {
     fs::write(folder.join("package-lock.json"), LOCK).map_err(ChainError::io(folder.display().to_string()))?;
     let mut npm = Command::new("npm");
-    // The packages' scripts only serve the wrapper, which we do not use.
+    // The packages' scripts only set up the wrapper, which is not used.
     npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel", "error"]).current_dir(folder);
     npm.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
     let npm = npm.spawn().map_err(|error| {
@@ -133,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lock_knows_every_platform_we_offer() {
+    fn the_lock_has_every_supported_platform() {
         let lock: serde_json::Value = serde_json::from_str(LOCK).unwrap();
         for system in ["linux", "darwin"] {
             for processor in ["amd64", "arm64"] {

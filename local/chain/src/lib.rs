@@ -1,5 +1,5 @@
-//! A local chain for the development runner and for tests: a real EVM node (anvil) with a test dollar planted at the
-//! address where clients expect USDC, so that stock payment clients trust it.
+//! A local chain for development and tests: a real EVM node (anvil), with a test dollar at the address where clients expect
+//! USDC, so that published payment clients work unchanged.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), devchain::ChainError> {
@@ -14,13 +14,13 @@
 //! ```
 //!
 //! What always holds:
-//! - the node never outlives the process that started it, not even when that process is killed with `kill -9`
-//!   ([`node`], `supervisor.sh`);
-//! - a kept state file is always a complete one: it is written beside and renamed into place ([`state`]);
-//! - two nodes never run on one state folder at a time ([`state`]).
+//! - the node never outlives the process that started it, even if that process is killed with `kill -9` ([`node`],
+//!   `supervisor.sh`);
+//! - a kept state file is always complete: it is written under another name and then renamed ([`state`]);
+//! - two nodes never use one state folder at the same time ([`state`]).
 //!
-//! Where to look: [`install`] gets the binary, [`node`] runs it, [`state`] is the folder, [`rpc`] talks to it,
-//! [`contracts`] holds the compiled contracts of `contracts/` and encodes calls to them.
+//! Where to look: [`install`] gets the program, [`node`] runs it, [`state`] is the folder, [`rpc`] talks to it,
+//! [`contracts`] has the compiled contracts of `contracts/` and encodes calls to them.
 
 #![cfg(unix)]
 
@@ -35,5 +35,5 @@ pub use error::ChainError;
 pub use node::{Account, DevChain, Options};
 pub use rpc::{Rpc, RpcError};
 
-/// Receives one line of progress for the person who waits.
+/// Receives one line of progress for the user.
 pub type Say = dyn Fn(&str) + Send + Sync;

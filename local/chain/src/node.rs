@@ -1,7 +1,7 @@
-//! Runs the node: start, plant the test dollar, stop.
+//! Runs the node: starts it, sets up the test dollar, stops it.
 //!
-//! The node is started through `supervisor.sh`, which ends it in good order as soon as this process is gone. See there
-//! for why this works after `kill -9` too.
+//! The node runs under `supervisor.sh`, which ends it cleanly when this process is gone. That file explains why this works
+//! after `kill -9` too.
 
 use std::{
     fs,
@@ -27,26 +27,26 @@ use crate::{
     state::{self, Folder, Kind},
 };
 
-/// The chain that test payments are made on.
+/// Base Sepolia, the chain of test payments.
 pub const BASE_SEPOLIA: u64 = 84532;
-/// Anvil's own test phrase. Its keys are known to everybody, which is what a test key should look like.
+/// Anvil's test phrase. Its keys are public, so nobody mistakes them for real ones.
 pub const MNEMONIC: &str = "test test test test test test test test test test test junk";
-/// What each payer gets, in millionths of a dollar: 100,000 test dollars.
+/// Initial balance of a payer, in micro-USDC: 100,000 test dollars.
 pub const PAYER_BALANCE: u128 = 100_000_000_000;
 
-/// Accounts in front of the payers: relayer, treasury, and a helper that plants and mints.
+/// Accounts before the payers: relayer, treasury, and a helper that sets up contracts and mints.
 const OWN_ACCOUNTS: usize = 3;
-/// So many past blocks can be asked about balances and storage. Receipts, transactions and logs are kept for ever.
-/// Without a limit the node fills `~/.foundry` with a file per block and never removes them.
+/// Balances and storage can be read for this many past blocks. Receipts, transactions and logs are kept for ever. Without a
+/// limit, the node writes a file for each block to `~/.foundry` and never removes them.
 const HISTORY_BLOCKS: u32 = 256;
-/// The contract that stores old block hashes (EIP-2935). It makes every block dearer than the one before, since the
-/// node hashes all of its storage again, so a development chain goes without.
+/// The contract that stores old block hashes (EIP-2935). It is removed, because the node hashes its growing storage again
+/// for every block.
 const BLOCK_HASH_CONTRACT: &str = "0x0000F90827F1C53a10cb7A02335B175320002935";
 /// Where client libraries expect Multicall3, on every chain.
 pub const MULTICALL_ADDRESS: &str = "0xcA11bde05977b3631167028862bE2a173976CA11";
-/// A start loads 100 MB of state in a second or two; a machine under load needs much longer.
+/// Loading 100 MB of state takes one or two seconds; a busy machine needs much longer.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
-/// The supervisor gives the node 60 s to save and then kills it.
+/// The supervisor gives the node 60 s to save, then kills it.
 const STOP_TIMEOUT: Duration = Duration::from_secs(65);
 
 #[derive(Clone)]
@@ -54,19 +54,19 @@ pub struct Options {
     /// The program, as [`crate::install::ensure`] returns it.
     pub binary: PathBuf,
     pub chain_id: u64,
-    /// Where the token is planted. `None` picks the address at which clients expect USDC on this chain.
+    /// The token's address. `None`: the address at which clients expect USDC on this chain.
     pub token: Option<String>,
-    /// Where the chain is kept between starts; `None` keeps it in memory only.
+    /// Where the chain is kept between starts; `None` keeps it only in memory.
     pub state_dir: Option<PathBuf>,
     /// `None` picks a free port.
     pub port: Option<u16>,
-    /// `None` makes a block of every transaction at once; otherwise one block per interval.
+    /// `None` mines a block for each transaction at once; otherwise one block for each interval.
     pub block_time: Option<Duration>,
     pub mnemonic: String,
     pub payers: usize,
-    /// How long to wait for an earlier node on the same state folder.
+    /// How long to wait for an earlier node that still uses the state folder.
     pub patience: Duration,
-    /// Gets a line whenever something happens that the user should know.
+    /// Receives a line whenever something happens that the user should know.
     pub say: Arc<Say>,
 }
 
@@ -87,7 +87,7 @@ impl Options {
     }
 }
 
-/// The address at which clients expect USDC, in its usual spelling.
+/// The checksummed address at which clients expect USDC.
 pub fn usdc_address(chain_id: u64) -> Option<&'static str> {
     match chain_id {
         8453 => Some("0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"),
@@ -96,16 +96,16 @@ pub fn usdc_address(chain_id: u64) -> Option<&'static str> {
     }
 }
 
-/// A test account. The key is public knowledge; it is printable on purpose.
+/// A test account. Its key is public, so it may be printed.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Account {
-    /// In the mixed-case spelling of EIP-55.
+    /// With EIP-55 checksum.
     pub address: String,
     /// 32 bytes in hexadecimal with `0x`.
     pub private_key: String,
 }
 
-/// A running node. Dropping it ends the node too, in good order but without waiting for it.
+/// A running node. Dropping it stops the node cleanly without waiting.
 pub struct DevChain {
     rpc: Rpc,
     chain_id: u64,
@@ -114,9 +114,9 @@ pub struct DevChain {
     folder: Folder,
     saver: Option<JoinHandle<()>>,
     supervisor: Child,
-    /// Closing this ends the node.
+    /// Closing this stops the node.
     lifeline: Option<ChildStdin>,
-    /// Held while the helper account sends: the node gives two transactions at once the same nonce.
+    /// Held while the helper account sends: the node would give two concurrent transactions the same nonce.
     sending: Mutex<()>,
 }
 
@@ -124,7 +124,7 @@ impl DevChain {
     pub async fn start(options: Options) -> Result<Self, ChainError> {
         let token = token_address(&options)?;
         if options.payers == 0 {
-            return Err(ChainError::Options("a chain without payers is of no use: payers must be 1 or more".into()));
+            return Err(ChainError::Options("payers must be 1 or more".into()));
         }
 
         let binary = options.binary.canonicalize().map_err(ChainError::io(options.binary.display().to_string()))?;
@@ -146,7 +146,7 @@ impl DevChain {
             lifeline: Some(lifeline),
             sending: Mutex::new(()),
         };
-        // From here on a failure drops `chain`, which ends the node.
+        // From here on, a failure drops `chain`, which stops the node.
         let (address, accounts) = chain.await_banner(OWN_ACCOUNTS + options.payers).await?;
         chain.rpc = Rpc::new(format!("http://{address}"));
         chain.accounts = accounts;
@@ -160,7 +160,7 @@ impl DevChain {
         Ok(chain)
     }
 
-    /// A bare origin without a trailing slash.
+    /// An origin without a trailing slash.
     pub fn rpc_url(&self) -> &str {
         self.rpc.url()
     }
@@ -177,12 +177,12 @@ impl DevChain {
         &self.token
     }
 
-    /// Has gas and no test dollars; meant for the service that settles payments.
+    /// Has gas and no test dollars; for the service that settles payments.
     pub fn relayer(&self) -> &Account {
         &self.accounts[0]
     }
 
-    /// Has gas and no test dollars; meant to be paid, and to pay out.
+    /// Has gas and no test dollars; receives payments and pays out.
     pub fn treasury(&self) -> &Account {
         &self.accounts[1]
     }
@@ -192,19 +192,19 @@ impl DevChain {
         &self.accounts[OWN_ACCOUNTS..]
     }
 
-    /// In millionths of a dollar.
+    /// In micro-USDC.
     pub async fn balance_of(&self, address: &str) -> Result<u128, RpcError> {
         let data = TEST_DOLLAR.call("balanceOf(address)", &[Arg::address(address)]);
         self.rpc.quantity("eth_call", json!([{"to": self.token, "data": data}, "latest"])).await
     }
 
-    /// Makes test dollars from nothing; the amount is in millionths.
+    /// Mints test dollars; the amount is in micro-USDC.
     pub async fn mint(&self, to: &str, amount: u128) -> Result<(), RpcError> {
         let data = TEST_DOLLAR.call("mint(address,uint256)", &[Arg::address(to), Arg::uint(amount)]);
         self.send(&self.token, &data).await.map(drop)
     }
 
-    /// Sends a transaction from an account that nothing else uses and returns its receipt.
+    /// Sends a transaction from the helper account and returns its receipt.
     pub async fn send(&self, to: &str, data: &str) -> Result<Value, RpcError> {
         let _one_at_a_time = self.sending.lock().await;
         self.rpc.send(json!({"from": self.helper(), "to": to, "data": data})).await
@@ -217,7 +217,7 @@ impl DevChain {
         Ok(receipt["contractAddress"].as_str().unwrap_or_default().to_owned())
     }
 
-    /// Resolves when the node has ended without being asked to, and says how.
+    /// Waits until the node ends by itself; the error says how it ended.
     pub async fn ended(&mut self) -> ChainError {
         let how = match self.supervisor.wait().await {
             Ok(status) => status.to_string(),
@@ -226,7 +226,7 @@ impl DevChain {
         ChainError::Node(format!("the chain node ended ({how}){}", self.log_tail()))
     }
 
-    /// Ends the node, waits until the chain is saved, and leaves the state folder to the next one.
+    /// Stops the node and waits until the chain is saved and the state folder is free.
     pub async fn stop(mut self) -> Result<(), ChainError> {
         if let Some(saver) = self.saver.take() {
             saver.abort();
@@ -245,14 +245,14 @@ impl DevChain {
         &self.accounts[2].address
     }
 
-    /// Waits until the node listens; its greeting names the address it listens on, and all accounts and keys.
+    /// Waits until the node listens. Its banner contains its address, and all accounts and keys.
     async fn await_banner(&mut self, accounts: usize) -> Result<(String, Vec<Account>), ChainError> {
         let deadline = Instant::now() + START_TIMEOUT;
         loop {
             if let Some(banner) = Banner::parse(&self.folder.read_log()) {
                 let listed = banner.accounts.len();
                 if listed != accounts {
-                    let text = format!("the chain node lists {listed} accounts where {accounts} were asked for");
+                    let text = format!("the chain node lists {listed} accounts instead of {accounts}");
                     return Err(ChainError::Node(text));
                 }
                 return Ok((banner.address, banner.accounts));
@@ -268,9 +268,9 @@ impl DevChain {
         }
     }
 
-    /// Puts the token into a fresh chain and money into the payers' hands; checks a chain that was loaded.
+    /// Sets up a new chain with the token and the payers' balances; checks the kind of a loaded one.
     async fn plant(&self, kept: bool) -> Result<(), ChainError> {
-        // The node would write a line per call into its log from now on.
+        // Otherwise the node writes a log line for every call.
         self.rpc.call("anvil_setLoggingEnabled", json!([false])).await?;
         let wanted = Kind {
             chain_id: self.chain_id,
@@ -278,7 +278,7 @@ impl DevChain {
             first_account: self.accounts[0].address.clone(),
             payers: self.payers().len(),
         };
-        // A folder without this mark was emptied before the start, so the chain is fresh.
+        // A folder without this file was emptied before the start, so the chain is new.
         let already_paid = match self.folder.kind() {
             Some(found) => {
                 check_kind(&found, &wanted, self.folder.path())?;
@@ -289,7 +289,7 @@ impl DevChain {
                 0
             }
         };
-        // Also on a kept chain: the contracts may have changed since.
+        // On a kept chain too: the contracts may have changed since.
         let planted = [(self.token.as_str(), &TEST_DOLLAR), (MULTICALL_ADDRESS, &MULTICALL)];
         for (address, contract) in planted {
             self.rpc.call("anvil_setCode", json!([address, contract.runtime])).await?;
@@ -311,7 +311,7 @@ impl DevChain {
             let mint = json!([{"from": self.helper(), "to": self.token, "data": data}]);
             self.rpc.call("eth_sendTransaction", mint).await?;
         }
-        // With a block time the transactions wait; nobody wants to wait for them at every start.
+        // With a block time the transactions would wait for the next block at every start.
         self.rpc.call("evm_mine", json!([])).await?;
         for payer in payers {
             let balance = self.balance_of(&payer.address).await?;
@@ -336,7 +336,7 @@ impl Drop for DevChain {
         if let Some(saver) = self.saver.take() {
             saver.abort();
         }
-        // The lifeline closes with the rest of the fields, and the supervisor does what is left to do.
+        // Closing the lifeline makes the supervisor stop the node.
     }
 }
 
@@ -345,7 +345,7 @@ fn token_address(options: &Options) -> Result<String, ChainError> {
         (Some(address), _) => address,
         (None, Some(address)) => address,
         (None, None) => {
-            let text = format!("chain {} has no usual USDC address: name one for the test token", options.chain_id);
+            let text = format!("chain {} has no known USDC address: set one for the test token", options.chain_id);
             return Err(ChainError::Options(text));
         }
     };
@@ -380,7 +380,7 @@ fn spawn(binary: &Path, options: &Options, folder: &Folder, load: bool) -> Resul
     let kept = options.state_dir.is_some();
     let scratch = if kept { Path::new("") } else { folder.path() };
 
-    // As a file, so that a list of processes stays readable.
+    // As a file, so that process lists stay readable.
     let script = folder.path().join("supervisor.sh");
     fs::write(&script, include_str!("supervisor.sh")).map_err(ChainError::io(script.display().to_string()))?;
     let mut command = Command::new("/bin/sh");
@@ -390,7 +390,7 @@ fn spawn(binary: &Path, options: &Options, folder: &Folder, load: bool) -> Resul
     command.args(["--mnemonic", &options.mnemonic]);
     command.args(["--accounts", &(OWN_ACCOUNTS + options.payers).to_string()]);
     command.args(["--prune-history", &HISTORY_BLOCKS.to_string()]);
-    // A web page of some stranger has no business with this node.
+    // Web pages must not reach this node.
     command.arg("--no-cors");
     if let Some(interval) = options.block_time {
         command.args(["--block-time", &interval.as_secs_f64().to_string()]);
@@ -401,8 +401,8 @@ fn spawn(binary: &Path, options: &Options, folder: &Folder, load: bool) -> Resul
     if load {
         command.args(["--load-state", state::STATE]);
     }
-    // The working directory keeps the node away from a stray foundry.toml, and lets it write relative to the folder: a
-    // folder that was deleted and made anew is not written to by the node of the old one.
+    // The working directory keeps the node away from other foundry.toml files. The node writes relative to it, so the node
+    // of a deleted folder does not write into a new folder of the same name.
     command.current_dir(folder.path()).env("HOME", folder.path()).env_remove("ANVIL_IP_ADDR");
     command.process_group(0);
     command.stdin(Stdio::piped()).stdout(folder.log()?).stderr(folder.log()?);
@@ -420,11 +420,11 @@ struct Banner {
 }
 
 impl Banner {
-    /// `None` until the last line, which names the address, is complete.
+    /// `None` until the last line, which has the address, is complete.
     fn parse(log: &str) -> Option<Self> {
         let ready = log.split_once("Listening on ")?.1;
         let address = ready.split_once('\n')?.0.trim().to_owned();
-        // "(0) 0x..." lists first the addresses, then the keys; they differ in length.
+        // "(0) 0x..." lists the addresses first, then the keys; they differ in length.
         let listed = |length: usize| {
             log.lines()
                 .filter_map(|line| line.strip_prefix('(')?.split_once(") ")?.1.split_whitespace().next())

@@ -1,7 +1,7 @@
-//! JSON-RPC over HTTP, as much of it as development and tests need.
+//! JSON-RPC over HTTP, as far as development and tests need it.
 //!
-//! The node is on this machine and speaks plain HTTP, so a connection per call and HTTP 1.0 will do. A client library
-//! would bring its TLS settings along, and want a TLS provider installed although nothing here is encrypted.
+//! The node is local and uses plain HTTP, so HTTP/1.0 with one connection for each call is enough. A client library would
+//! require a TLS provider although nothing is encrypted.
 
 use std::{fmt, io, time::Duration};
 
@@ -12,9 +12,9 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-/// How long one call may take. Reading out the state of a chain with tens of thousands of blocks takes seconds.
+/// Timeout of one call. Reading the state of a chain with tens of thousands of blocks takes seconds.
 const CALL_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long [`Rpc::receipt`] waits for a block. Longer than any sensible block time.
+/// How long [`Rpc::receipt`] waits for a block; longer than any sensible block time.
 const RECEIPT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A node's address; calls are independent of each other.
@@ -25,16 +25,16 @@ pub struct Rpc {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum RpcError {
-    /// No answer, or none that is JSON-RPC.
+    /// No answer, or not JSON-RPC.
     Transport(String),
     /// The node answered with an error.
     Refused { method: String, code: i64, message: String, data: Option<String> },
-    /// A transaction was sent and no block took it in time.
+    /// No block included the transaction in time.
     NotMined { hash: String },
 }
 
 impl Rpc {
-    /// The address is an origin such as `http://127.0.0.1:8545`.
+    /// `url` is an origin such as `http://127.0.0.1:8545`.
     pub fn new(url: impl Into<String>) -> Self {
         Self { url: url.into() }
     }
@@ -43,7 +43,7 @@ impl Rpc {
         &self.url
     }
 
-    /// One call; `params` is the list of parameters, for example `json!([address, "latest"])`.
+    /// One call; `params` is the list of parameters, such as `json!([address, "latest"])`.
     pub async fn call(&self, method: &str, params: Value) -> Result<Value, RpcError> {
         let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
         let lost = |reason: String| RpcError::Transport(format!("{method} at {}: {reason}", self.url));
@@ -64,7 +64,7 @@ impl Rpc {
 
     async fn post(&self, body: &[u8]) -> io::Result<Vec<u8>> {
         let host = self.url.strip_prefix("http://").map(|rest| rest.trim_end_matches('/'));
-        let host = host.ok_or_else(|| io::Error::other("only plain HTTP is spoken here"))?;
+        let host = host.ok_or_else(|| io::Error::other("only plain HTTP is supported"))?;
         let mut stream = TcpStream::connect(host).await?;
         let head = format!(
             "POST / HTTP/1.0\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
@@ -85,21 +85,21 @@ impl Rpc {
         Ok(answer)
     }
 
-    /// A call whose result is a number in hexadecimal.
+    /// A call whose result is a hexadecimal number.
     pub async fn quantity(&self, method: &str, params: Value) -> Result<u128, RpcError> {
         let result = self.call(method, params).await?;
         parse_quantity(&result).ok_or_else(|| RpcError::Transport(format!("{method}: {result} is not a number")))
     }
 
-    /// Asks a contract without a transaction; the answer is hexadecimal.
+    /// Calls a contract without a transaction; the result is hexadecimal.
     pub async fn eth_call(&self, to: &str, data: &str) -> Result<String, RpcError> {
         let result = self.call("eth_call", json!([{"to": to, "data": data}, "latest"])).await?;
         Ok(result.as_str().unwrap_or_default().to_owned())
     }
 
-    /// Sends a transaction from one of the node's own accounts and waits for its receipt. It is tried out first, so one
-    /// that would revert is refused with the contract's reason. A transaction that names its `gas` is sent as it is: the
-    /// node mines it also if it reverts, and the receipt's status says so.
+    /// Sends a transaction from one of the node's own accounts and waits for its receipt. It is first tried with
+    /// `eth_call`, so one that would revert is refused with the contract's reason. A transaction with `gas` is sent without
+    /// this: the node mines it even if it reverts, and the receipt's status shows that.
     pub async fn send(&self, transaction: Value) -> Result<Value, RpcError> {
         if transaction.get("gas").is_none() {
             self.call("eth_call", json!([transaction, "latest"])).await?;
@@ -108,7 +108,7 @@ impl Rpc {
         self.receipt(hash.as_str().unwrap_or_default()).await
     }
 
-    /// Waits for the receipt of a transaction. Also with instant mining it comes a moment after the transaction's hash.
+    /// Waits for the receipt of a transaction. Even with instant mining it exists a moment after the hash.
     pub async fn receipt(&self, hash: &str) -> Result<Value, RpcError> {
         let deadline = Instant::now() + RECEIPT_TIMEOUT;
         let mut pause = Duration::from_millis(1);
@@ -127,7 +127,7 @@ impl Rpc {
 }
 
 impl RpcError {
-    /// The text of a Solidity `require` or `revert`, if the node refused a call for one.
+    /// The text of a Solidity `require` or `revert`, if the call was refused for one.
     pub fn revert_reason(&self) -> Option<String> {
         let Self::Refused { data: Some(data), .. } = self else {
             return None;

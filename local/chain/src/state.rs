@@ -1,18 +1,18 @@
-//! The state folder: what a chain leaves for its next start.
+//! The state folder: what a chain keeps for its next start.
 //!
-//! | file | written by | holds |
+//! | file | written by | content |
 //! |---|---|---|
-//! | `chain.json` | us, once the chain is planted | what kind of chain this is; without it there is no chain |
-//! | `state.json` | us, at the start | the chain as the node loaded it |
-//! | `saved.gz` | us, while the node runs | the same, newer |
+//! | `chain.json` | this crate, once the chain is set up | the kind of chain; without it there is no chain |
+//! | `state.json` | this crate, at the start | the chain as the node loads it |
+//! | `saved.gz` | this crate, while the node runs | the same, newer |
 //! | `exit.json` | the node, when it ends | the same, newest; complete unless the node was killed while writing |
-//! | `supervisor.sh` | us, at each start | the script that the node runs under |
+//! | `supervisor.sh` | this crate, at each start | the script that runs the node |
 //! | `anvil.log` | the node | its messages; also **the lock** of the folder |
 //!
-//! Our own files are written beside their place and renamed, so they are complete or not there.
+//! This crate writes its files under another name and renames them, so they are complete or absent.
 //!
-//! The lock needs no process number: the open log is locked, and the supervisor and the node inherit it as their
-//! standard output. The system releases the lock when the last of them has ended, however it ended.
+//! The lock needs no process id: the open log is locked, and the supervisor and the node inherit it as standard output. The
+//! kernel releases the lock when the last of them has ended, however it ended.
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
@@ -35,44 +35,44 @@ pub(crate) const EXIT: &str = "exit.json";
 const SAVED: &str = "saved.gz";
 const LOG: &str = "anvil.log";
 
-/// Between two looks whether there is something new to save.
+/// How often to look for new blocks to save.
 const SAVE_INTERVAL: Duration = Duration::from_secs(1);
-/// After a save there is a pause of so many times its duration. A save of three thousand blocks takes 150 ms.
+/// After a save, wait this many times its duration. Saving three thousand blocks takes 150 ms.
 const SAVE_SHARE: u32 = 10;
-/// So many times a save starts again because a block came in between. A torn one is better than none.
+/// How often a dump is tried while blocks arrive during it. The last one is used: an inconsistent save is better than none.
 const SAVE_TRIES: u32 = 2;
 
-/// What kind of chain a folder holds.
+/// The kind of chain in a folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kind {
     pub chain_id: u64,
     pub token: String,
-    /// The address of the first account stands for the mnemonic.
+    /// The address of the first account; it identifies the mnemonic.
     pub first_account: String,
-    /// How many payers were given money so far.
+    /// How many payers have been funded so far.
     pub payers: usize,
 }
 
-/// A state folder that belongs to this process until the last handle on its log is closed.
+/// A state folder owned by this process until the last handle on its log is closed.
 pub struct Folder {
     path: PathBuf,
     log: File,
 }
 
 impl Folder {
-    /// Takes the folder. An earlier node that is still saving is waited for, up to `patience`.
+    /// Takes the folder. Waits up to `patience` for an earlier node that is still saving.
     pub async fn take(path: &Path, patience: Duration, say: &Say) -> Result<Self, ChainError> {
         let deadline = Instant::now() + patience;
         let mut told = false;
         loop {
             fs::create_dir_all(path).map_err(ChainError::io(path.display().to_string()))?;
-            // The node later runs inside the folder, so its path must not depend on where we are.
+            // The node runs inside the folder, so its path must be absolute.
             let path = path.canonicalize().map_err(ChainError::io(path.display().to_string()))?;
             let log_path = path.join(LOG);
             let open = OpenOptions::new().read(true).append(true).create(true).open(&log_path);
             let mut log = open.map_err(ChainError::io(log_path.display().to_string()))?;
             match log.try_lock() {
-                // Somebody may have emptied the folder meanwhile: then we hold the lock of a file that is gone.
+                // If the folder was emptied meanwhile, the lock is on a deleted file.
                 Ok(()) if is_at(&log, &log_path) => {
                     log.set_len(0).map_err(ChainError::io(log_path.display().to_string()))?;
                     writeln!(log, "{OWNER}{}", std::process::id()).map_err(ChainError::io(LOG))?;
@@ -98,12 +98,12 @@ impl Folder {
         &self.path
     }
 
-    /// A further handle on the log, to be given to a process as its output: it then shares the lock.
+    /// Another handle on the log, for a process's output; that process then shares the lock.
     pub fn log(&self) -> Result<File, ChainError> {
         self.log.try_clone().map_err(ChainError::io(LOG))
     }
 
-    /// All that the node has said so far. Works without the path: the folder may be gone when the node has ended.
+    /// The node's log so far. Works without the path: the folder may be gone when the node has ended.
     pub fn read_log(&self) -> String {
         let length = self.log.metadata().map_or(0, |data| data.len());
         let mut bytes = vec![0; length as usize];
@@ -120,18 +120,18 @@ impl Folder {
         replace(&self.path, KIND, &text).map_err(ChainError::io(KIND))
     }
 
-    /// Settles which state the node shall load, and says so if it is not the newest. `None` stands for a fresh chain.
+    /// Chooses the state that the node loads, and reports if it is not the newest. `None` means a new chain.
     pub fn settle(&self, say: &Say) -> Result<Option<PathBuf>, ChainError> {
         if self.kind().is_none() {
-            // Planting was never finished, or there never was a chain.
+            // The setup was never finished, or there was no chain.
             self.forget()?;
             return Ok(None);
         }
         let state = self.path.join(STATE);
         for (name, meaning) in [
-            (EXIT, "the node was killed while it saved; going on with what was saved shortly before"),
-            (SAVED, "going on with the chain as it was at the last start"),
-            (STATE, "there is nothing older to go on with"),
+            (EXIT, "the node was killed while it saved; continuing with the state saved shortly before"),
+            (SAVED, "continuing with the chain as it was at the last start"),
+            (STATE, "there is no older state"),
         ] {
             let file = self.path.join(name);
             let bytes = match fs::read(&file) {
@@ -157,12 +157,12 @@ impl Folder {
     }
 
     fn forget(&self) -> Result<(), ChainError> {
-        // Without `chain.json` there is no chain, so it goes first.
+        // Without `chain.json` there is no chain, so it is removed first.
         remove(&self.path, &[KIND, EXIT, SAVED, STATE])
     }
 }
 
-/// Removes the chain of a folder that no node uses.
+/// Removes the chain from a folder that no node uses.
 pub async fn clear(path: &Path) -> Result<(), ChainError> {
     if !path.exists() {
         return Ok(());
@@ -171,10 +171,10 @@ pub async fn clear(path: &Path) -> Result<(), ChainError> {
     folder.forget()
 }
 
-/// Reads the whole chain out of the node and puts it into `saved.gz`. Returns the number of the last block in it.
+/// Writes the node's whole chain to `saved.gz`. Returns the number of its last block.
 pub async fn save(rpc: &Rpc, folder: &Path) -> Result<u128, ChainError> {
-    // The node reads its blocks first and its accounts a moment later. A block that comes in between would leave a used
-    // authorization without a receipt, so we prefer a dump during which the chain stood still.
+    // The node dumps its blocks first and its accounts a moment later. A block in between would leave a used authorization
+    // without a receipt, so a dump without new blocks is preferred.
     let mut before = rpc.quantity("eth_blockNumber", json!([])).await?;
     let mut tries = 0;
     let dump = loop {
@@ -196,13 +196,13 @@ pub async fn save(rpc: &Rpc, folder: &Path) -> Result<u128, ChainError> {
     Ok(before)
 }
 
-/// Saves whenever there are new blocks, until it is aborted. This is the second line of defence: a node that ends in
-/// order saves by itself. It bounds what is lost when the node and its supervisor are killed too.
+/// Saves whenever there are new blocks, until it is aborted. A node that ends cleanly saves by itself; this limits the loss
+/// if the node and its supervisor are killed too.
 pub async fn keep_saving(rpc: Rpc, folder: PathBuf, mut saved_block: u128) {
     let mut pause = SAVE_INTERVAL;
     loop {
         sleep(pause).await;
-        // A node that does not answer is somebody else's concern; there is nothing to save then.
+        // An unreachable node is handled elsewhere; there is nothing to save.
         let Ok(block) = rpc.quantity("eth_blockNumber", json!([])).await else {
             continue;
         };
@@ -217,7 +217,7 @@ pub async fn keep_saving(rpc: Rpc, folder: PathBuf, mut saved_block: u128) {
     }
 }
 
-/// Writes a file beside its place and moves it there when it is complete and on the disk.
+/// Writes a file under another name, syncs it, and renames it.
 fn replace(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     let beside = folder.join(format!("{name}.new"));
     let mut file = File::create(&beside)?;
@@ -238,15 +238,15 @@ fn remove(folder: &Path, names: &[&str]) -> Result<(), ChainError> {
     Ok(())
 }
 
-/// What a packed state holds, as far as it can be read.
+/// Unpacks a saved state, as far as it can be read.
 fn unpack(packed: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    // Whoever gets half a state finds out that it is not complete.
+    // The caller checks whether the state is complete.
     let _ = GzDecoder::new(packed).read_to_end(&mut bytes);
     bytes
 }
 
-/// Whether this is a whole state file: JSON to its end, with the parts that the node insists on.
+/// Whether this is a complete state file: valid JSON with the members that the node requires.
 fn is_complete(bytes: &[u8]) -> bool {
     #[derive(Deserialize)]
     struct StateFile {
@@ -264,7 +264,7 @@ fn is_complete(bytes: &[u8]) -> bool {
 
 const OWNER: &str = "started by process ";
 
-/// Who holds a folder, for a message. The lock decides, not this.
+/// The owner of a folder, for a message only. The lock decides.
 fn owner(log: &Path) -> String {
     let first_line = fs::read_to_string(log).ok().and_then(|text| text.lines().next().map(str::to_owned));
     first_line.filter(|line| line.starts_with(OWNER)).unwrap_or_else(|| "unknown owner".to_owned())

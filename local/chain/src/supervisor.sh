@@ -1,8 +1,7 @@
-# Runs the chain node for as long as somebody holds the other end of our standard input, then lets it save and end.
+# Runs the chain node until the other end of standard input is closed, then lets it save and end.
 #
-# The runner holds that pipe and never writes to it. However the runner ends, kill -9 included, the kernel closes
-# the pipe and the watcher below wakes up. This shell is in a process group of its own, so a signal to the runner's
-# group does not reach it.
+# The runner holds that pipe and never writes to it. However the runner ends, even by kill -9, the kernel closes the pipe
+# and the watcher below wakes up. This shell has its own process group, so signals to the runner's group do not reach it.
 #
 # usage: supervisor.sh <folder to remove at the end, or ""> <program> <argument>...
 
@@ -10,15 +9,15 @@ scratch=$1
 shift
 exec 3<&0 </dev/null
 
-# The node inherits this. Until it has set up its own handler, a request to end would kill it unsaved; ignored, the
-# request is simply repeated.
+# The node inherits this. Before it has set up its own handler, a signal would kill it unsaved. Ignored signals are simply
+# sent again by the watcher.
 trap '' HUP INT TERM
 
 "$@" 3<&- &
 node=$!
 
-# The watcher gives away standard output and error: they carry the lock of the state folder, which has to be free as
-# soon as the node has ended.
+# The watcher closes standard output and error: they carry the lock of the state folder, which must be free as soon as the
+# node has ended.
 {
   while read -r _ <&3; do :; done
   tenths=0

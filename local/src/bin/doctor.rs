@@ -1,5 +1,5 @@
-//! Compares how a deployment is set with what it needs (docs/DEPLOY.md): `doctor [--json] [--stack .local/stack.json]`.
-//! Reads the environment as the functions do; ends with 1 if something is wrong.
+//! Checks a deployment's settings (docs/DEPLOY.md): `doctor [--json] [--stack .local/stack.json]`. Reads the environment as
+//! the functions do. Exit code 1 if a check fails.
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -1,11 +1,11 @@
-//! Puts the operator's copy of a register in force (docs/LOOKUPS.md):
-//! `import-snapshot <name> <YYYY-MM-DD> <file> [<file of other names>] [--force]`.
+//! Imports the operator's copy of a register (docs/LOOKUPS.md): `import-snapshot <name> <YYYY-MM-DD> <file> [<file of other
+//! names>] [--force]`.
 //!
-//! A damaged file is refused. So is a copy that is older than the one in force, far smaller, or not the whole register,
-//! unless it is forced.
+//! A damaged file is refused. A copy that is older than the current one, far smaller, or incomplete is refused unless it is
+//! forced.
 //!
-//! Deployed, it writes to `BLOB_BUCKET` with the credentials and `AWS_REGION` of the environment; with `BLOB_FOLDER`, to that
-//! folder, as the local stack keeps its blobs. Functions read the new copy with their next call.
+//! Writes to `BLOB_BUCKET` with the credentials and `AWS_REGION` of the environment, or to the folder `BLOB_FOLDER`, where
+//! the local stack keeps its blobs. Functions read the new copy with their next call.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -47,16 +47,16 @@ async fn run() -> Result<String, String> {
         }
     };
     if !(row::DAY.matches)(as_of) {
-        return Err(format!("{as_of} is no day, as YYYY-MM-DD"));
+        return Err(format!("{as_of} is not a day (YYYY-MM-DD)"));
     }
     if as_of.as_str() > &Clock::system().now().to_string()[..10] {
         return Err(format!("{as_of} is in the future: AS_OF is the day on which the register was published"));
     }
     let read = |file: &String| std::fs::read(file).map_err(|error| format!("{file}: {error}"));
-    // Some of these files are not quite UTF-8.
+    // Some of these files are not valid UTF-8.
     let text = String::from_utf8_lossy(&read(file)?).into_owned();
     let others = others.map(read).transpose()?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    let stays = "the copy in force stays";
+    let stays = "the current copy stays";
     let records = import::records(name, &text, others.as_deref()).map_err(|why| format!("{file}: {why}; {stays}"))?;
     if records.is_empty() {
         return Err(format!("{file} has no records; {stays}"));
@@ -65,7 +65,7 @@ async fn run() -> Result<String, String> {
     let before = snapshot::in_force(&*blobs, name).await.map_err(|error| error.to_string())?;
     let doubts = import::doubts(name, as_of, records.len(), others.is_some(), before.as_ref());
     if !doubts.is_empty() && !is_forced {
-        return Err(format!("{}; {stays} (FORCE=1 puts this one in its place)", doubts.join("; ")));
+        return Err(format!("{}; {stays} (FORCE=1 replaces it anyway)", doubts.join("; ")));
     }
     let done = snapshot::publish(&*blobs, name, as_of, records).await.map_err(|error| error.to_string())?;
     let replaced = match before {
@@ -80,11 +80,11 @@ fn blobs() -> Result<Arc<dyn Blobs>, String> {
     if let Ok(folder) = std::env::var("BLOB_FOLDER") {
         return Ok(Arc::new(FolderBlobs::new(folder.into(), "http://localhost", Clock::system())));
     }
-    // No money is moved here, so nobody has to say where it goes.
+    // PAY_TO is required by the configuration but not used here.
     let nowhere = "0x0000000000000000000000000000000000000001";
     let variable = |name: &str| std::env::var(name).ok().or_else(|| (name == "PAY_TO").then(|| nowhere.to_owned()));
     if variable("BLOB_BUCKET").is_none() {
-        return Err("say where to: BLOB_BUCKET, or for the local stack BLOB_FOLDER=.local/blobs".to_owned());
+        return Err("set BLOB_BUCKET, or for the local stack BLOB_FOLDER=.local/blobs".to_owned());
     }
     let config = Config::read(variable).map_err(|errors| errors.to_string())?;
     let connections = Connections::open(&config).map_err(|error| error.to_string())?;

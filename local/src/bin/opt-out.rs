@@ -1,6 +1,7 @@
-//! Keeps the list of who does not want to be found (docs/PEOPLE.md): `opt-out add|remove|check <address, domain or profile's
-//! URL> [note]`, `opt-out list`. Finds the tables as the functions do: `TABLE_PREFIX`, `AWS_REGION` and credentials, or
-//! `AWS_ENDPOINT_URL` of the local stack. The list holds digests: `list` shows when who was added, not who.
+//! Keeps the list of people who do not want to be found (docs/PEOPLE.md): `opt-out add|remove|check <address, domain or
+//! profile's URL> [note]`, `opt-out list`. Finds the tables as the functions do: `TABLE_PREFIX`, `AWS_REGION` and
+//! credentials, or `AWS_ENDPOINT_URL` of the local stack. The list stores digests: `list` shows when entries were added,
+//! not who they are.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -28,19 +29,20 @@ async fn main() -> ExitCode {
 async fn run() -> Result<String, String> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    // No money is moved here, so nobody has to say where it goes.
+    // PAY_TO is required by the configuration but not used here.
     let nowhere = "0x0000000000000000000000000000000000000001";
     let variable = |name: &str| std::env::var(name).ok().or_else(|| (name == "PAY_TO").then(|| nowhere.to_owned()));
     let config = Config::read(variable).map_err(|errors| errors.to_string())?;
     let connections = Connections::open(&config).map_err(|error| error.to_string())?;
     let app = App::new(Arc::new(config), &connections, &CATALOG);
-    let mark = |text: &str| Mark::parse(text).ok_or_else(|| format!("{text} is no address, domain or profile's URL"));
+    let mark =
+        |text: &str| Mark::parse(text).ok_or_else(|| format!("{text} is not an address, a domain or a profile's URL"));
     let failed = |error: platform::store::StoreError| error.to_string();
     match &arguments[..] {
         ["add", who, note @ ..] => {
             let note = Some(note.join(" ")).filter(|note| !note.is_empty());
             opt_out::add(&app.db, &mark(who)?, note, app.clock.now()).await.map_err(failed)?;
-            Ok("added: nobody is told of them from now on".to_owned())
+            Ok("added: from now on, no tool returns data about them".to_owned())
         }
         ["remove", who] => {
             opt_out::remove(&app.db, &mark(who)?).await.map_err(failed)?;

@@ -1,8 +1,7 @@
-//! Checks an export of receipts (`GET /v1/audit/export`): the running hash over its lines, and every signature with the
-//! service's published keys. Needs nothing but the two files; the keys may also be fetched.
+//! Checks an export of receipts (`GET /v1/audit/export`): the running hash over its lines, and every signature against the
+//! service's published keys. Needs only the two files; the keys may also be fetched.
 //!
-//! Exit code 0: nothing is wrong. 1: a line is wrong, and it is named. 2: it could not be checked, or held nothing to
-//! check.
+//! Exit code 0: no error. 1: a line is wrong; it is printed. 2: the export could not be checked, or contains no receipts.
 
 use std::process::ExitCode;
 
@@ -29,8 +28,8 @@ async fn main() -> ExitCode {
     match verify::export(&text, &keys) {
         Ok(verified) => {
             let (Some(first), Some(last)) = (&verified.first, &verified.last) else {
-                // An agent without charges has such an export, and so has whoever emptied one.
-                eprintln!("{export}: there is no receipt in it, so nothing was checked");
+                // An agent without charges has such an export, but an emptied file looks the same.
+                eprintln!("{export} contains no receipts, so nothing was checked");
                 return ExitCode::from(2);
             };
             println!(
@@ -40,7 +39,9 @@ async fn main() -> ExitCode {
             println!("first {} of {}", first.0, first.1);
             println!("last  {} of {}", last.0, last.1);
             println!("last hash {}", verified.last_hash);
-            println!("compare it with X-Export-Hash of a fresh export: what was cut off at the end shows nowhere else");
+            println!(
+                "compare it with X-Export-Hash of a new export: only this shows whether lines were cut off at the end"
+            );
             ExitCode::SUCCESS
         }
         Err(wrong) => {

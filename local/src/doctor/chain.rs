@@ -1,5 +1,5 @@
-//! The chain: that it is the right one, that the token is there and signs under the configured domain, and that the
-//! wallets can go on.
+//! Checks the chain: that it is the configured one, that the token exists and uses the configured signing domain, and that
+//! the wallets have funds.
 
 use std::collections::BTreeSet;
 
@@ -19,11 +19,11 @@ use super::cloud::Wallets;
 /// Gas of one settlement and of one payout (see `payments::settle::relayer` and `payments::treasury`).
 const SETTLEMENT_GAS: u128 = 90_000;
 const PAYOUT_GAS: u128 = 60_000;
-/// Fewer than this many transactions are soon gone.
+/// Warn below this many transactions' worth of gas.
 const FEW: u128 = 1_000;
-/// More than this, and payments or proofs are refused for their time.
+/// Above this clock skew, payments or proofs are refused.
 const SKEW_SECS: i64 = 30;
-/// The tip of a chain with steady blocks is not older.
+/// The last block of a chain with regular blocks is younger than this.
 const STALE_SECS: i64 = 300;
 
 const WITH_VRS: &str =
@@ -47,9 +47,9 @@ pub async fn check(app: &App, wallets: &Wallets, report: &mut Report) {
             "set CHAIN_RPC_URL to an endpoint of chain {}, or CHAIN_ID to {} (then the token's address changes too)",
             config.chain_id, head.chain_id
         );
-        let found = format!("CHAIN_ID is {}, and the endpoint is of chain {}", config.chain_id, head.chain_id);
+        let found = format!("CHAIN_ID is {}, but the endpoint is on chain {}", config.chain_id, head.chain_id);
         report.fail("chain", found, remedy);
-        // Nothing that another chain says of token and wallets is of use.
+        // Another chain's answers about token and wallets would be useless.
         return;
     }
     time(head.at_secs, report);
@@ -58,14 +58,18 @@ pub async fn check(app: &App, wallets: &Wallets, report: &mut Report) {
         other_deployments(app, wallets, report).await;
     }
     if let Err(error) = gas(app, wallets, u128::from(head.base_fee), report).await {
-        report.fail("wallets", error.to_string(), "set CHAIN_RPC_URL to an endpoint that answers such questions");
+        report.fail(
+            "wallets",
+            error.to_string(),
+            "set CHAIN_RPC_URL to an endpoint that answers eth_getBalance and eth_call",
+        );
     }
 }
 
 fn time(block_secs: u64, report: &mut Report) {
     let age = Clock::system().now().secs() - i64::try_from(block_secs).unwrap_or_default();
     if age < -SKEW_SECS {
-        let remedy = "set this machine's clock (NTP); payments are judged by time";
+        let remedy = "set this machine's clock (NTP): payments and proofs are only valid for a limited time";
         report.fail("clock", format!("the last block is {} s in the future", -age), remedy);
     } else if age > STALE_SECS {
         let remedy =
@@ -76,7 +80,7 @@ fn time(block_secs: u64, report: &mut Report) {
     }
 }
 
-/// Whether the token is there at all.
+/// Returns whether the token exists.
 async fn token(app: &App, report: &mut Report) -> bool {
     let token = &app.config.chain.token;
     let address = token.address;
@@ -102,7 +106,7 @@ async fn token(app: &App, report: &mut Report) -> bool {
         }
         Some(_) => {
             let found = format!(
-                "configured are name {:?} and version {:?}; the contract says {:?} and {:?}",
+                "name {:?} and version {:?} are configured; the contract has {:?} and {:?}",
                 token.name,
                 token.version,
                 said(&name),
@@ -117,7 +121,7 @@ async fn token(app: &App, report: &mut Report) -> bool {
         }
         None if name.as_ref() == Some(&token.name) => {
             let remedy =
-                "the contract has no DOMAIN_SEPARATOR to compare with: make one small payment before you go on";
+                "the contract has no DOMAIN_SEPARATOR to compare with: make one small test payment before you go live";
             report.warn("token domain", format!("only the name {:?} could be compared", token.name), remedy);
         }
         None => {
@@ -129,7 +133,7 @@ async fn token(app: &App, report: &mut Report) -> bool {
     true
 }
 
-/// Both forms of the transfer: v, r, s for keys, and bytes for contract wallets.
+/// Both forms of the transfer: v, r, s for ordinary keys, bytes for contract wallets.
 async fn overloads(app: &App, report: &mut Report) {
     let code = match code(app).await {
         Ok(code) => code,
@@ -146,7 +150,8 @@ async fn overloads(app: &App, report: &mut Report) {
     match (has(WITH_VRS), has(WITH_BYTES)) {
         (true, true) => report.ok("token transfers", "transferWithAuthorization in both forms"),
         (true, false) => {
-            let remedy = "contract wallets cannot pay with this token; where that matters, use one with the bytes form";
+            let remedy =
+                "contract wallets cannot pay with this token; if you need them, use a token with the bytes form";
             report.warn("token transfers", "transferWithAuthorization only with v, r, s", remedy);
         }
         (false, _) => {
@@ -156,7 +161,7 @@ async fn overloads(app: &App, report: &mut Report) {
     }
 }
 
-/// The contract's code, and that of what it delegates to (EIP-1967, and the older slot that USDC has).
+/// The contract's code, and the code behind its proxy slots (EIP-1967, and the older slot that USDC uses).
 async fn code(app: &App) -> Result<Vec<u8>, ChainError> {
     let token = app.config.chain.token.address;
     let mut code = code_at(app, token).await?;
@@ -179,7 +184,7 @@ async fn code_at(app: &App, address: Address) -> Result<Vec<u8>, ChainError> {
     Ok(code.as_str().and_then(parse_hex0x).unwrap_or_default())
 }
 
-/// A function of the token that answers with a text.
+/// Calls a function of the token that returns a string.
 async fn text(app: &App, signature: &str) -> Option<String> {
     let data = app.chain.call(app.config.chain.token.address, &abi::call(signature, &[]), None).await.ok()?;
     let length = usize::try_from(evm::word_to_u64(&abi::word_at(&data, 1)?)?).ok()?;
@@ -189,14 +194,14 @@ async fn text(app: &App, signature: &str) -> Option<String> {
 async fn payee(app: &App, wallets: &Wallets, report: &mut Report) {
     let pay_to = app.config.payments.pay_to;
     if pay_to == app.config.chain.token.address {
-        let remedy = "set PAY_TO to a wallet: what is sent to the token's own contract is lost";
+        let remedy = "set PAY_TO to a wallet: tokens sent to their own contract are lost";
         report.fail("payee", "PAY_TO is the token's contract", remedy);
     } else if Some(pay_to) == wallets.relayer {
         let remedy = "set PAY_TO to a wallet whose key is not in this deployment";
         report.warn("payee", format!("{pay_to} is the fee wallet, whose key the functions hold"), remedy);
     } else {
         let kind = if app.chain.has_code(pay_to).await.unwrap_or_default() { "a contract" } else { "a wallet" };
-        // What the token refuses to move to, such as a blacklisted address, is refused here too.
+        // Finds addresses that the token refuses to pay, such as blacklisted ones.
         let data =
             abi::call("transfer(address,uint256)", &[Argument::Word(pay_to.word()), Argument::Word(word_from_u64(0))]);
         match app.chain.call(app.config.chain.token.address, &data, Some(pay_to)).await {
@@ -208,7 +213,7 @@ async fn payee(app: &App, wallets: &Wallets, report: &mut Report) {
                 let remedy = "set CHAIN_RPC_URL to an endpoint that answers eth_call";
                 report.warn(
                     "payee",
-                    format!("{pay_to}, {kind}; whether the token pays it is not known: {error}"),
+                    format!("{pay_to}, {kind}; could not check whether the token pays it: {error}"),
                     remedy,
                 );
             }
@@ -217,13 +222,13 @@ async fn payee(app: &App, wallets: &Wallets, report: &mut Report) {
     }
 }
 
-/// Whether anybody else settles payments to the same address: a payment that is shown at both could buy at both.
+/// Whether another deployment settles payments to the same address: one payment could then buy at both.
 async fn other_deployments(app: &App, wallets: &Wallets, report: &mut Report) {
     const CHECK: &str = "other deployments";
     let alone = "give every deployment a PAY_TO of its own";
     if let SettlementConfig::Facilitator { .. } = app.config.settlement {
         let found = "a facilitator's transactions do not say which deployment they pay";
-        report.warn(CHECK, found, format!("{alone}: shared, one settled payment could buy at each of them"));
+        report.warn(CHECK, found, format!("{alone}: if it is shared, one settled payment could buy at each of them"));
     }
     let settlers = match settlers(app).await {
         Ok(settlers) => settlers,
@@ -244,7 +249,7 @@ async fn other_deployments(app: &App, wallets: &Wallets, report: &mut Report) {
     }
 }
 
-/// The fee wallets of deployments that settled payments to our address, of the latest transfers to it.
+/// The fee wallets of deployments that settled payments to our address, from the latest transfers to it.
 async fn settlers(app: &App) -> Result<BTreeSet<Address>, ChainError> {
     const BLOCKS: u64 = 5_000;
     const TRANSFERS: usize = 50;
@@ -281,7 +286,7 @@ async fn settlers(app: &App) -> Result<BTreeSet<Address>, ChainError> {
 async fn gas(app: &App, wallets: &Wallets, base_fee: u128, report: &mut Report) -> Result<(), ChainError> {
     let priority = app.chain.request("eth_maxPriorityFeePerGas", json!([])).await.ok();
     let priority = priority.and_then(|fee| u128::from_str_radix(fee.as_str()?.strip_prefix("0x")?, 16).ok());
-    // As it is bid: twice the base fee.
+    // The fee that the relayer bids: twice the base fee plus the priority fee.
     let fee = (base_fee * 2 + priority.unwrap_or_default()).max(1);
     if let (SettlementConfig::Relayer, Some(relayer)) = (&app.config.settlement, wallets.relayer) {
         let left = app.chain.native_balance(relayer).await? / (fee * SETTLEMENT_GAS);

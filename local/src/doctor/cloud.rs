@@ -1,4 +1,4 @@
-//! What the template makes in AWS: tables, queues, the bucket, the secrets.
+//! Checks the template's resources in AWS: tables, queues, the bucket, the secrets.
 
 use std::collections::HashMap;
 
@@ -15,24 +15,24 @@ use platform::store::table::{TABLES, TTL_ATTRIBUTE, TableDefinition};
 use super::Report;
 use crate::database::table_name;
 
-/// As in the template: six times the timeout of who takes the messages.
+/// As in the template: six times the timeout of the function that takes the messages.
 const LEAST_VISIBILITY_SECS: u64 = 1_080;
 
-/// The wallets of a deployment, as far as they are known.
+/// The wallets of a deployment, as far as known.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wallets {
     pub relayer: Option<Address>,
     pub treasury: Option<Address>,
 }
 
-/// The wallets' addresses: as given, or by their keys.
+/// The wallets' addresses: given, or derived from their keys.
 pub async fn wallets(app: &App, connections: &Connections, given: Wallets, report: &mut Report) -> Wallets {
     let mut found = given;
     if found.relayer.is_none() && matches!(app.config.settlement, SettlementConfig::Relayer) {
         match secrets::relayer_key(&app.config, &connections.signed).await {
             Ok(key) => found.relayer = Some(key.address()),
             Err(error) => {
-                let remedy = "set RELAYER_SECRET_ARN (or FACILITATOR_URL, and no fee wallet is needed); or set RELAYER_ADDRESS for this check alone";
+                let remedy = "set RELAYER_SECRET_ARN; or set FACILITATOR_URL, which needs no fee wallet; or set RELAYER_ADDRESS, only for this check";
                 report.fail("relayer key", error.to_string(), remedy);
             }
         }
@@ -40,7 +40,7 @@ pub async fn wallets(app: &App, connections: &Connections, given: Wallets, repor
     if found.treasury.is_none() {
         found.treasury = match secrets::treasury_key(&app.config, &connections.signed).await {
             Ok(key) => Some(key.address()),
-            // The function that has the key writes its address down for the others.
+            // The function that has the key stores its address for the others.
             Err(_) => ledger::payments::treasury::known(&app.db).await.ok().flatten(),
         };
     }
@@ -88,9 +88,9 @@ async fn check_table(app: &App, table: &TableDefinition, report: &mut Report) {
     let ttl = client.describe_time_to_live().table_name(name).send().await.ok();
     let ttl = ttl.and_then(|answer| answer.time_to_live_description?.attribute_name);
     if ttl.as_deref() != Some(TTL_ATTRIBUTE) {
-        wrong.push("nothing expires (TTL)".to_owned());
+        wrong.push("no expiry (TTL)".to_owned());
     }
-    // Stand-ins have no backups.
+    // Emulators have no backups.
     if app.config.aws.endpoint.is_none() {
         let backups = client.describe_continuous_backups().table_name(name).send().await.ok();
         let backups =
@@ -101,9 +101,9 @@ async fn check_table(app: &App, table: &TableDefinition, report: &mut Report) {
         }
     }
     if wrong.is_empty() {
-        report.ok(&check, "as the template has it");
+        report.ok(&check, "as in the template");
     } else {
-        report.fail(&check, wrong.join(", "), "deploy the stack again: template.yaml says how this table has to be");
+        report.fail(&check, wrong.join(", "), "deploy the stack again: template.yaml defines this table");
     }
 }
 
@@ -112,7 +112,7 @@ async fn queues(app: &App, connections: &Connections, report: &mut Report) {
     for (variable, url) in [("JOB_QUEUE_URL", &aws.queue_url), ("SOUL_QUEUE_URL", &aws.soul_queue_url)] {
         let check = format!("queue {variable}");
         let Some(url) = url else {
-            // That it is not set was said where it matters; a local stack has its queues in the process.
+            // A missing variable was reported by the settings check. A local stack's queues are in its process.
             if aws.endpoint.is_some() {
                 report.ok(&check, "not set: the local stack's queues are in its process");
             }
@@ -137,15 +137,15 @@ fn judge_queue(check: &str, attributes: HashMap<QueueAttributeName, String>, rep
     let visibility = number(QueueAttributeName::VisibilityTimeout);
     let mut wrong = Vec::new();
     if !attributes.contains_key(&QueueAttributeName::RedrivePolicy) {
-        wrong.push("nothing takes its dead messages".to_owned());
+        wrong.push("no dead-letter queue".to_owned());
     }
     if visibility < LEAST_VISIBILITY_SECS {
-        wrong.push(format!("messages come back after {visibility} s, before their work is done"));
+        wrong.push(format!("the visibility timeout is {visibility} s, shorter than the work on a message may take"));
     }
     if wrong.is_empty() {
         report.ok(check, format!("{waiting} messages wait"));
     } else {
-        report.warn(check, wrong.join(", "), "deploy the stack again: template.yaml says how this queue has to be");
+        report.warn(check, wrong.join(", "), "deploy the stack again: template.yaml defines this queue");
     }
 }
 
@@ -157,18 +157,18 @@ async fn bucket(app: &App, connections: &Connections, report: &mut Report) {
         Ok(200) => report.ok("bucket", bucket.clone()),
         Ok(403) => {
             let remedy =
-                "run the doctor with credentials that may list the bucket; the functions' own are not tried here";
+                "run the doctor with credentials that may list the bucket; this check does not use the functions' own";
             report.warn("bucket", format!("{bucket} refuses these credentials"), remedy);
         }
         Ok(status) => {
             let remedy = "set BLOB_BUCKET to the stack's bucket and AWS_REGION to its region, or deploy";
             report.fail("bucket", format!("{bucket} answers {status}"), remedy);
         }
-        Err(error) => report.fail("bucket", error.to_string(), "see that S3 is reached from here"),
+        Err(error) => report.fail("bucket", error.to_string(), "check that this machine can reach S3"),
     }
 }
 
-/// The key that receipts are signed with, against the published ones.
+/// The key that signs receipts, compared with the published ones.
 async fn keys(app: &App, connections: &Connections, report: &mut Report) {
     let key = match ServiceKeys::load(&app.config, &connections.signed).await {
         Ok(keys) => keys.receipts.public(),
@@ -184,9 +184,9 @@ async fn keys(app: &App, connections: &Connections, report: &mut Report) {
         }
         Ok(published) => {
             let found = format!("{} is not among the {} published keys", key.key_id, published.len());
-            let remedy = "let the scheduler run (it publishes the key every minute); if it does, this secret is another than the functions'";
+            let remedy = "let the scheduler run: each of its processes publishes the key when it starts. If it runs, this secret is not the functions' secret";
             report.fail("receipt key", found, remedy);
         }
-        Err(error) => report.fail("receipt key", error.to_string(), "see the checks of the tables"),
+        Err(error) => report.fail("receipt key", error.to_string(), "see the table checks above"),
     }
 }

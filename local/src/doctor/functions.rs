@@ -1,5 +1,5 @@
-//! The variables that a deployment's functions really have, against what the template gives each; and an environment made
-//! of them, so that whoever asks need not collect them.
+//! Compares the variables of the deployed functions with the template, and adds them to the environment, so that the
+//! operator does not have to collect them.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,23 +9,23 @@ use serde_json::Value;
 
 use super::{Report, template_variables};
 
-/// Pages of fifty: more functions than an account begins with.
+/// Pages of fifty; more than an account's initial limit of functions.
 const MAX_PAGES: usize = 40;
-/// Whose variables come first: one name may mean another queue to another function.
+/// Functions whose variables come first: one variable may name different queues in different functions.
 const FIRST: [&str; 3] = ["WorkerFunction", "PayoutsFunction", "SchedulerFunction"];
 
-/// The variables of each function of a stack, by the function's name in the template.
+/// The variables of each function of a stack, by the function's logical name.
 type Deployed = BTreeMap<String, BTreeMap<String, String>>;
 
-/// Looks at the functions of the stack that `TABLE_PREFIX` names, and adds their variables to the environment; what is set
-/// there stays. Does nothing where there is a stand-in for AWS instead (`AWS_ENDPOINT_URL_LAMBDA` names one for this).
+/// Reads the functions of the stack named by `TABLE_PREFIX` and adds their variables to the environment; variables already
+/// set stay. Does nothing with an emulator, unless `AWS_ENDPOINT_URL_LAMBDA` is set.
 pub async fn check(environment: &mut HashMap<String, String>, report: &mut Report) {
     let set = |name: &str| environment.get(name).filter(|value| !value.is_empty()).cloned();
     let (Some(stack), own) = (set("TABLE_PREFIX"), set("AWS_ENDPOINT_URL_LAMBDA")) else { return };
     if set("AWS_ENDPOINT_URL").is_some() && own.is_none() {
         return;
     }
-    // No money is moved here, so nobody has to say where it goes; the whole configuration is judged afterwards.
+    // PAY_TO is required by the configuration but not used here; the whole configuration is checked later.
     let reachable = |name: &str| match name {
         "PAY_TO" => Some("0x0000000000000000000000000000000000000001".to_owned()),
         name if name.starts_with("AWS_") => set(name),
@@ -39,7 +39,7 @@ pub async fn check(environment: &mut HashMap<String, String>, report: &mut Repor
             let remedy = "set TABLE_PREFIX to the stack's name and AWS_REGION to its region";
             report.fail(
                 "functions",
-                format!("there is no function of a stack {stack} in {}", config.aws.region),
+                format!("there are no functions of a stack {stack} in {}", config.aws.region),
                 remedy,
             );
         }
@@ -51,8 +51,7 @@ pub async fn check(environment: &mut HashMap<String, String>, report: &mut Repor
             }
         }
         Err(cause) => {
-            let remedy =
-                "let these credentials lambda:ListFunctions, or set the functions' variables yourself (docs/DEPLOY.md)";
+            let remedy = "allow these credentials lambda:ListFunctions, or set the functions' variables yourself (docs/DEPLOY.md)";
             report.warn("functions", cause, remedy);
         }
     }
@@ -74,7 +73,7 @@ async fn list(connections: &Connections, base: &str, stack: &str) -> Result<Depl
         }
         let page: Value = serde_json::from_slice(&answer.body).map_err(|error| error.to_string())?;
         for function in page["Functions"].as_array().into_iter().flatten() {
-            // As CloudFormation names them: stack, name in the template, something random.
+            // CloudFormation's names: stack, logical name, random suffix.
             let full = function["FunctionName"].as_str().unwrap_or_default();
             let own = full
                 .strip_prefix(stack)
@@ -100,7 +99,7 @@ fn encoded(text: &str) -> String {
 
 fn judge(deployed: &Deployed, report: &mut Report) {
     let given = template_variables();
-    let again = "deploy the stack again, from the commit this doctor is of";
+    let again = "deploy the stack again, from the same commit as this doctor";
     let mut well = true;
     for (function, variables) in deployed {
         let wanted = |name: &String| {
@@ -111,11 +110,11 @@ fn judge(deployed: &Deployed, report: &mut Report) {
         let unknown: Vec<&str> = variables.keys().filter(|name| !wanted(name)).map(String::as_str).collect();
         let check = format!("variables of {function}");
         if !missing.is_empty() {
-            report.fail(&check, format!("it has not {}", missing.join(", ")), again);
+            report.fail(&check, format!("missing: {}", missing.join(", ")), again);
         }
         if !unknown.is_empty() {
-            let remedy = "unset them, or set what you mean by the template's parameters: a deployment forgets what was set by hand";
-            report.warn(&check, format!("the template does not set {}", unknown.join(", ")), remedy);
+            let remedy = "unset them, or use the template's parameters instead: the next deployment removes variables set by hand";
+            report.warn(&check, format!("not set by the template: {}", unknown.join(", ")), remedy);
         }
         well &= missing.is_empty() && unknown.is_empty();
     }
@@ -126,10 +125,10 @@ fn judge(deployed: &Deployed, report: &mut Report) {
         values.dedup();
         if values.len() > 1 {
             well = false;
-            report.fail(&format!("variable {name}"), "it is not the same in all functions", again);
+            report.fail(&format!("variable {name}"), "it differs between functions", again);
         }
     }
     if well {
-        report.ok("functions", format!("the variables of all {} are as the template sets them", deployed.len()));
+        report.ok("functions", format!("the variables of all {} functions match the template", deployed.len()));
     }
 }

@@ -1,7 +1,7 @@
-//! The doctor: compares how a deployment is set with what the template, the code and the chain need, and says of
-//! everything that is wrong what to do about it. It changes nothing.
+//! The doctor compares a deployment's settings with what the template, the code and the chain need, and says how to correct
+//! each problem. It changes nothing.
 //!
-//! It reads the environment as the functions do (`make doctor` fills in what a local stack announces), and asks the chain,
+//! It reads the environment as the functions do (`make doctor` adds what a local stack announces), and queries the chain,
 //! AWS and the service itself. Each check is one [`Finding`].
 
 mod chain;
@@ -32,23 +32,23 @@ use crate::blobs::FolderBlobs;
 #[serde(rename_all = "lowercase")]
 pub enum Level {
     Ok,
-    /// It works, but not for long, or not all of it.
+    /// It works, but not completely, or not for long.
     Warn,
     Fail,
 }
 
-/// What one check found.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     pub level: Level,
     pub check: String,
     pub found: String,
-    /// What to do, unless all is well.
+    /// What to do, unless the check passed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
 }
 
-/// What was found so far.
+/// The findings so far.
 #[derive(Default)]
 pub struct Report(pub Vec<Finding>);
 
@@ -67,12 +67,12 @@ impl Report {
         self.0.push(Finding { level: Level::Fail, check: check.to_owned(), found: found.into(), remedy });
     }
 
-    /// The worst that was found.
+    /// The worst level found.
     pub fn worst(&self) -> Level {
         self.0.iter().map(|finding| finding.level).max().unwrap_or(Level::Ok)
     }
 
-    /// A line for each check, and one for its remedy.
+    /// One line for each check, and one for its remedy.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for finding in &self.0 {
@@ -90,9 +90,9 @@ impl Report {
     }
 }
 
-/// Every check, with the variables of an environment; of a deployment in AWS, its name (`TABLE_PREFIX`), region and
-/// credentials are enough, and its functions say the rest. Two are the doctor's own: `RELAYER_ADDRESS` and
-/// `TREASURY_ADDRESS`, for who has not the wallets' keys.
+/// Runs every check with the variables of an environment. For a deployment in AWS, its name (`TABLE_PREFIX`), region and
+/// credentials are enough: the rest is read from its functions. Two variables are the doctor's own: `RELAYER_ADDRESS` and
+/// `TREASURY_ADDRESS`, for operators without the wallets' keys.
 pub async fn examine(environment: &HashMap<String, String>) -> Report {
     let mut report = Report::default();
     let mut environment = environment.clone();
@@ -118,7 +118,7 @@ pub async fn examine(environment: &HashMap<String, String>) -> Report {
     report
 }
 
-/// Where blobs are kept: a local stack's folder, or the bucket.
+/// The blob store: a local stack's folder, or the bucket.
 fn blobs(environment: &HashMap<String, String>, app: &App) -> Option<Arc<dyn Blobs>> {
     match environment.get("BLOB_FOLDER") {
         Some(folder) => Some(Arc::new(FolderBlobs::new(folder.into(), "http://localhost", Clock::system()))),
@@ -126,14 +126,14 @@ fn blobs(environment: &HashMap<String, String>, app: &App) -> Option<Arc<dyn Blo
     }
 }
 
-/// Adds to an environment what a running local stack announces (`.local/stack.json`); what is set stays.
+/// Adds a running local stack's announcement (`.local/stack.json`) to an environment; variables already set stay.
 pub fn of_stack(environment: &mut HashMap<String, String>, announcement: &Path) -> Result<(), crate::Error> {
     let stack: Value = serde_json::from_str(&std::fs::read_to_string(announcement)?)?;
     let secret = announcement.with_file_name("service-secret");
     let secret = std::fs::read_to_string(secret).ok();
     let text = |pointer: &str| stack.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
     let blobs = announcement.with_file_name("blobs").to_str().map(str::to_owned);
-    // The keys themselves are in no file: their names are enough to say what is missing.
+    // The announcement has only the names of provider keys; that is enough to find missing ones.
     let keys = stack.pointer("/provider_keys").and_then(Value::as_array).map(|names| {
         let keys =
             names.iter().filter_map(Value::as_str).map(|name| (name.to_owned(), Value::from("as-the-stack-has-it")));

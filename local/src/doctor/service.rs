@@ -1,4 +1,4 @@
-//! The service as callers see it, and the peers it is configured with: facilitator and mail relay.
+//! Checks the service as callers see it, and its peers: facilitator and mail relay.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use super::Report;
 
-/// Proofs are good for five minutes, and may come from so far in the future.
+/// Proofs are valid for five minutes, and may be dated this far in the future.
 const SKEW_SECS: i64 = 60;
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -24,8 +24,8 @@ pub async fn check(app: &App, connections: &Connections, report: &mut Report) {
     facilitator(app, &connections.http, report).await;
     relay(app, report).await;
     let Some(base) = &app.config.base_url else {
-        let remedy = "set PUBLIC_BASE_URL to look at the running service too";
-        report.warn("service", "its address is not known here", remedy);
+        let remedy = "set PUBLIC_BASE_URL to check the running service too";
+        report.warn("service", "its address is not known", remedy);
         return;
     };
     let http = &connections.http;
@@ -35,7 +35,7 @@ pub async fn check(app: &App, connections: &Connections, report: &mut Report) {
             report.fail(
                 "service",
                 format!("{base}/health answers {status}"),
-                "see that PUBLIC_BASE_URL leads to this stack's API",
+                "check that PUBLIC_BASE_URL is the address of this stack's API",
             );
             return;
         }
@@ -52,8 +52,8 @@ pub async fn check(app: &App, connections: &Connections, report: &mut Report) {
     if health["service"] == app.config.service_name.as_str() {
         report.ok("service", format!("{} at {base}", app.config.service_name));
     } else {
-        let found = format!("{base} is of {}, and SERVICE_NAME is {:?}", health["service"], app.config.service_name);
-        report.fail("service", found, "give SERVICE_NAME the same value everywhere: wallets sign for it");
+        let found = format!("{base} is {}, but SERVICE_NAME is {:?}", health["service"], app.config.service_name);
+        report.fail("service", found, "set SERVICE_NAME to the same value everywhere: wallets sign it");
     }
     status(http, base, report).await;
     if let Ok(keys) = ServiceKeys::load(&app.config, &connections.signed).await {
@@ -66,8 +66,8 @@ fn clock(health: &Value, report: &mut Report) {
     let Some(theirs) = theirs else { return };
     let skew = (Clock::system().now().secs() - theirs.secs()).abs();
     if skew > SKEW_SECS {
-        let remedy = "set the clocks (NTP): proofs and payments are good for minutes";
-        report.fail("clock of the service", format!("it is {skew} s from this machine's"), remedy);
+        let remedy = "set the clocks (NTP): proofs and payments are only valid for minutes";
+        report.fail("clock of the service", format!("it differs from this machine's by {skew} s"), remedy);
     } else {
         report.ok("clock of the service", format!("within {} s of this machine's", skew.max(1)));
     }
@@ -81,12 +81,13 @@ async fn status(http: &PlainHttp, base: &str, report: &mut Report) {
             let ill: Vec<String> = dependencies
                 .iter()
                 .filter(|(_, seen)| seen["status"] != "healthy")
-                .map(|(name, seen)| format!("{name} ({})", seen["message"].as_str().unwrap_or("not well")))
+                .map(|(name, seen)| format!("{name} ({})", seen["message"].as_str().unwrap_or("degraded")))
                 .collect();
-            let remedy = "the log of the function meta has the cause; sweep: see that the scheduler runs every minute";
+            let remedy =
+                "see the log of the function meta for the cause; for sweep, check that the scheduler runs every minute";
             report.fail("status", format!("degraded: {}", ill.join(", ")), remedy);
         }
-        Err(cause) => report.fail("status", cause, "the log of the function meta has the cause"),
+        Err(cause) => report.fail("status", cause, "see the log of the function meta for the cause"),
     }
 }
 
@@ -96,14 +97,12 @@ async fn jwks(http: &PlainHttp, base: &str, key: &PublicKey, report: &mut Report
             report.ok("served keys", format!("{} is one of them", key.key_id));
         }
         Ok((status, _)) => {
-            let found = format!(
-                "{base}/.well-known/jwks.json ({status}) has not {}, which receipts are signed with",
-                key.key_id
-            );
-            let remedy = "wait five minutes (caches), and see that SERVICE_SECRET_ARN and TABLE_PREFIX are of the stack at that address";
+            let found =
+                format!("{base}/.well-known/jwks.json ({status}) lacks {}, the key that signs receipts", key.key_id);
+            let remedy = "wait five minutes (caches), and check that SERVICE_SECRET_ARN and TABLE_PREFIX belong to the stack at that address";
             report.fail("served keys", found, remedy);
         }
-        Err(cause) => report.fail("served keys", cause, "see the check of the service"),
+        Err(cause) => report.fail("served keys", cause, "see the service check above"),
     }
 }
 
@@ -122,23 +121,27 @@ async fn facilitator(app: &App, http: &PlainHttp, report: &mut Report) {
             }
         }
         Ok((401 | 403, _)) => {
-            report.fail("facilitator", format!("{url} refuses the token"), "set FACILITATOR_TOKEN to one it takes");
+            report.fail(
+                "facilitator",
+                format!("{url} refuses the token"),
+                "set FACILITATOR_TOKEN to one that it accepts",
+            );
         }
         Ok((status, _)) => report.fail("facilitator", format!("{url}/supported answers {status}"), remedy),
         Err(cause) => report.fail("facilitator", format!("{url}: {cause}"), remedy),
     }
 }
 
-/// That somebody listens; whether the password is right, only a mail shows.
+/// Checks that the relay accepts connections. Only a mail can show whether the password is right.
 async fn relay(app: &App, report: &mut Report) {
     let Some(url) = &app.config.mail.smtp_url else { return };
     let Ok(url) = url::Url::parse(url.expose()) else { return };
     let (host, port) =
         (url.host_str().unwrap_or_default(), url.port().unwrap_or(if url.scheme() == "smtps" { 465 } else { 587 }));
     match timeout(PATIENCE, TcpStream::connect((host, port))).await {
-        Ok(Ok(_)) => report.ok("mail relay", format!("{host}:{port} is reached from here")),
+        Ok(Ok(_)) => report.ok("mail relay", format!("{host}:{port} accepts connections")),
         Ok(Err(error)) => {
-            report.fail("mail relay", format!("{host}:{port}: {error}"), "correct SMTP_URL: nobody listens there");
+            report.fail("mail relay", format!("{host}:{port}: {error}"), "correct SMTP_URL: nothing listens there");
         }
         Err(_) => report.fail(
             "mail relay",

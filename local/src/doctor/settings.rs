@@ -1,4 +1,4 @@
-//! The environment against what `Config` reads and what the template sets.
+//! Checks the environment against what `Config` reads and what the template sets.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -9,14 +9,14 @@ use super::Report;
 
 const TEMPLATE: &str = include_str!("../../../template.yaml");
 
-/// What has no default and no stand-in in AWS.
+/// Variables without a default that AWS needs.
 const NEEDED_IN_AWS: [&str; 5] =
     ["TABLE_PREFIX", "JOB_QUEUE_URL", "SOUL_QUEUE_URL", "BLOB_BUCKET", "SERVICE_SECRET_ARN"];
 
-/// Variables that the doctor, the local stack and its tools read beside the service.
+/// Variables that only the doctor, the local stack and its tools read.
 const NOT_THE_SERVICES: [&str; 4] = ["RELAYER_ADDRESS", "TREASURY_ADDRESS", "SERVICE_SECRET", "BLOB_FOLDER"];
 
-/// The configuration, if it can be read; and what is wrong with it, or missing, or set for nobody.
+/// Reads the configuration. Reports variables that are wrong, missing, or read by nothing.
 pub fn check(environment: &HashMap<String, String>, report: &mut Report) -> Option<Config> {
     let known = read_by_config();
     let given = template_variables();
@@ -24,8 +24,8 @@ pub fn check(environment: &HashMap<String, String>, report: &mut Report) -> Opti
     if unread.is_empty() {
         report.ok("template", format!("every one of its {} variables is read", given.len()));
     } else {
-        let remedy = "this template is of another version than this doctor: use both of one commit";
-        report.fail("template", format!("it sets what nothing reads: {}", unread.join(", ")), remedy);
+        let remedy = "the template and this doctor are of different versions: use both from one commit";
+        report.fail("template", format!("it sets variables that nothing reads: {}", unread.join(", ")), remedy);
     }
     unknown(environment, &known, report);
     let config = match Config::read(|name| environment.get(name).cloned()) {
@@ -40,20 +40,20 @@ pub fn check(environment: &HashMap<String, String>, report: &mut Report) -> Opti
     };
     report.ok("configuration", "every variable is well formed");
     if config.aws.endpoint.is_some() {
-        report.ok("variables of AWS", "not needed: AWS_ENDPOINT_URL names a stand-in");
+        report.ok("variables of AWS", "not needed: AWS_ENDPOINT_URL names an emulator");
         return Some(config);
     }
     for name in NEEDED_IN_AWS.iter().filter(|name| environment.get(**name).is_none_or(String::is_empty)) {
         report.fail(
             &format!("variable {name}"),
             "it is not set",
-            format!("set it as the stack has it ({})", place(name, &given)),
+            format!("set it to the stack's value ({})", place(name, &given)),
         );
     }
     Some(config)
 }
 
-/// Where a variable comes from when deployed.
+/// Where a deployed function gets a variable from.
 fn place(name: &str, given: &BTreeMap<String, BTreeSet<String>>) -> String {
     match given.get(name).map(|functions| functions.iter().cloned().collect::<Vec<_>>()) {
         Some(functions) if functions == ["all"] => "template.yaml sets it for all functions".to_owned(),
@@ -62,7 +62,7 @@ fn place(name: &str, given: &BTreeMap<String, BTreeSet<String>>) -> String {
     }
 }
 
-/// Names that look like ours and are read by nobody: most of them are misspelt.
+/// Warns of names that resemble the service's variables but are read by nothing, mostly misspellings.
 fn unknown(environment: &HashMap<String, String>, known: &BTreeSet<String>, report: &mut Report) {
     let first = |name: &str| name.split('_').next().unwrap_or_default().to_owned();
     let ours: BTreeSet<String> = known.iter().map(|name| first(name)).filter(|word| word != "AWS").collect();
@@ -74,12 +74,12 @@ fn unknown(environment: &HashMap<String, String>, known: &BTreeSet<String>, repo
             continue;
         }
         let nearest = known.iter().min_by_key(|known| distance(known, name)).map_or("", String::as_str);
-        let remedy = format!("unset it, or spell it as it is read: {nearest}?");
+        let remedy = format!("unset it, or correct the spelling: {nearest}?");
         report.warn(&format!("variable {name}"), "nothing reads it", remedy);
     }
 }
 
-/// How many letters have to be changed.
+/// Edit distance (Levenshtein).
 fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();
@@ -95,18 +95,18 @@ fn distance(one: &str, other: &str) -> usize {
     row.last().copied().unwrap_or_default()
 }
 
-/// The names that `Config` asks for.
+/// The names that `Config` reads.
 fn read_by_config() -> BTreeSet<String> {
     let asked = RefCell::new(BTreeSet::new());
     let _ = Config::read(|name| {
         asked.borrow_mut().insert(name.to_owned());
-        // Some are only asked for beside another.
+        // Some are only read if another is set.
         matches!(name, "FACILITATOR_URL" | "MODERATION_URL").then(|| "http://localhost".to_owned())
     });
     asked.into_inner()
 }
 
-/// The variables that the template sets, and for which functions (`all`: for every one).
+/// The variables that the template sets, and for which functions (`all`: every one).
 pub fn template_variables() -> BTreeMap<String, BTreeSet<String>> {
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let (mut section, mut resource, mut block) = ("", String::new(), None);
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_template_gives_what_is_read() {
+    fn the_template_sets_variables_that_are_read() {
         let (given, known) = (template_variables(), read_by_config());
         assert!(given.keys().all(|name| known.contains(name)), "{given:?}");
         assert!(NEEDED_IN_AWS.iter().all(|name| given.contains_key(*name)), "{given:?}");

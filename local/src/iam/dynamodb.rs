@@ -1,4 +1,4 @@
-//! Reads requests to DynamoDB: the actions they need, on which tables and indexes, with which partition keys.
+//! Reads requests to DynamoDB: which actions they need, on which tables and indexes, with which partition keys.
 //!
 //! A transaction needs the actions of its items; a batch has an action of its own (AWS: "Using IAM with DynamoDB
 //! transactions"; "Actions, resources, and condition keys for Amazon DynamoDB").
@@ -12,7 +12,7 @@ use super::policy::{ATTRIBUTES, Action, LEADING_KEYS};
 use crate::Error;
 use crate::template::{ACCOUNT, REGION, members, text};
 
-/// One item, or one query, that a request is about.
+/// One item or query of a request.
 struct Part {
     action: String,
     resource: String,
@@ -20,10 +20,10 @@ struct Part {
     attributes: Vec<String>,
 }
 
-/// The actions that a request needs. `name_in_template` maps the name of a table to its name in the template.
+/// The actions that a request needs. `name_in_template` maps a table's name to its name in the template.
 ///
-/// The items of a transaction are judged twice: each by itself, as AWS's page on transactions has it, and all that are of
-/// one table together, because no page says that the keys of other items stay out of `dynamodb:LeadingKeys`.
+/// The items of a transaction are checked twice: each alone, as AWS's page on transactions says, and all items of one table
+/// together, because no page says that `dynamodb:LeadingKeys` excludes the keys of other items.
 pub fn actions(operation: &str, body: &Value, name_in_template: impl Fn(&str) -> String) -> Result<Vec<Action>, Error> {
     let table = |name: &Value| -> Result<String, Error> {
         Ok(format!("arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{}", name_in_template(text(name)?)))
@@ -58,7 +58,7 @@ pub fn actions(operation: &str, body: &Value, name_in_template: impl Fn(&str) ->
         "GetItem" | "PutItem" | "UpdateItem" | "DeleteItem" => {
             parts.push(part(operation, table(&body["TableName"])?, body)?);
         }
-        // A function that asks for anything else will not find it allowed.
+        // Any other operation: a role will not allow it.
         other => {
             let resource = body.get("TableName").map_or(Ok("*".to_owned()), table)?;
             parts.push(Part { action: other.to_owned(), resource, key: None, attributes: Vec::new() });
@@ -76,7 +76,7 @@ pub fn actions(operation: &str, body: &Value, name_in_template: impl Fn(&str) ->
     Ok(actions)
 }
 
-/// The actions of a request, each with all keys that the request has in its table.
+/// The actions of a request, each with all of the request's keys in its table.
 fn together(parts: &[Part]) -> Vec<Action> {
     let mut tables: BTreeMap<&str, (Vec<String>, Vec<String>)> = BTreeMap::new();
     for part in parts {
@@ -109,7 +109,7 @@ fn part(action: &str, resource: String, request: &Value) -> Result<Part, Error> 
     Ok(Part { action: action.to_owned(), resource, key: partition(item)?, attributes })
 }
 
-/// The partition key that a query asks for: the table's, or its index's.
+/// The partition key of a query: the table's, or its index's.
 fn query(table: String, request: &Value) -> Result<Part, Error> {
     let index = request.get("IndexName").and_then(Value::as_str);
     let resource = index.map_or(table.clone(), |index| format!("{table}/index/{index}"));
@@ -121,7 +121,7 @@ fn query(table: String, request: &Value) -> Result<Part, Error> {
     let condition = text(&request["KeyConditionExpression"])?;
     let named = request.get("ExpressionAttributeNames").cloned().unwrap_or_default();
     let words = words(condition);
-    // `#pk = :pk`, the only form that a partition key may be asked for in.
+    // `#pk = :pk`, the only condition that a partition key may have.
     let value = words.windows(2).find_map(|pair| {
         let name = named.get(pair[0]).and_then(Value::as_str).unwrap_or(pair[0]);
         (name == partition && pair[1].starts_with(':')).then(|| &request["ExpressionAttributeValues"][pair[1]]["S"])
@@ -139,7 +139,7 @@ fn names_of(item: &Value) -> impl Iterator<Item = String> {
     members(item).map(|(name, _)| name.clone())
 }
 
-/// The attributes that expressions of a request name. In nested paths that is the first name.
+/// The attributes in a request's expressions. For nested paths, the first name.
 fn expression_names(request: &Value) -> Result<Vec<String>, Error> {
     let names = request.get("ExpressionAttributeNames").cloned().unwrap_or_default();
     let expressions = members(request).filter(|(member, _)| member.ends_with("Expression"));
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn single_requests_ask_for_their_own_action() {
+    fn single_requests_need_their_own_action() {
         let get = json!({"TableName": "mine-jobs", "Key": key("JOB#1")});
         assert_eq!(asked("GetItem", &get), [row("GetItem", "agora-jobs", &["JOB#1"])]);
         let put =
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_asks_its_table_or_its_index_for_a_partition() {
+    fn a_query_needs_its_table_or_index_with_the_partition_key() {
         let mut query = json!({
             "TableName": "mine-jobs", "KeyConditionExpression": "#pk = :pk AND begins_with(#sk, :p)",
             "ExpressionAttributeNames": {"#pk": "pk", "#sk": "sk"},
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_ask_for_one_action_with_all_keys_of_a_table() {
+    fn batches_need_one_action_with_all_keys_of_a_table() {
         let get = json!({"RequestItems": {
             "mine-jobs": {"Keys": [key("JOB#1"), key("JOB#2")]}, "mine-souls": {"Keys": [key("SOUL#x")]},
         }});
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn transactions_ask_for_each_item_and_for_all_of_a_table_together() {
+    fn transactions_are_checked_for_each_item_and_for_each_table() {
         let write = json!({"TransactItems": [
             {"Put": {"TableName": "mine-jobs", "Item": key("JOB#1")}},
             {"Update": {"TableName": "mine-agents", "Key": key("RATE#1"), "UpdateExpression": "ADD #used :one",
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn expressions_name_attributes() {
+    fn attributes_are_found_in_expressions() {
         let update = json!({
             "TableName": "mine-agents", "Key": key("AGENT#1"),
             "UpdateExpression": "SET #used = if_not_exists(#used, :zero), plain = :one, #nested.#member = :one REMOVE #open",

@@ -1,14 +1,14 @@
-//! Enforces the roles of `template.yaml` in the local stack: every request to AWS is judged by the role of the function that
-//! makes it, and refused as AWS refuses it.
+//! Enforces the roles of `template.yaml` in the local stack: every request to AWS is checked against the role of the
+//! function that makes it, and refused as AWS would refuse it.
 //!
-//! The access key that a request is signed with names the function: `local-seller` is `seller`, with `SellerRole`. Other
-//! keys are the operator's, who may do everything. Uses and denials are recorded for the tests.
+//! The access key of a request names the function: `local-seller` is `seller`, with `SellerRole`. Other keys are the
+//! operator's and may do everything. Uses and denials are recorded for the tests.
 //!
-//! | module | what it is |
+//! | module | purpose |
 //! |---|---|
 //! | [`policy`] | evaluates policies |
 //! | [`dynamodb`] | reads requests to DynamoDB |
-//! | [`wire`] | puts the guard in front of the SDK's client, queues and blobs |
+//! | [`wire`] | checks the requests of the SDK's client, queues and blobs |
 
 pub mod dynamodb;
 pub mod policy;
@@ -28,13 +28,13 @@ use crate::template::{ACCOUNT, REGION, Template, members, text};
 use crate::{Error, iam::policy::Effect};
 use policy::{ATTRIBUTES, Action, LEADING_KEYS, Policy, Statement};
 
-/// Prefix of the access keys of functions.
+/// Prefix of the functions' access keys.
 pub const KEY_PREFIX: &str = "local-";
 
 /// The roles of a template, by function.
 pub struct Roles {
     roles: BTreeMap<String, Role>,
-    /// Every variable that some function is given.
+    /// Every variable that the template gives to at least one function.
     variables: BTreeSet<String>,
     bucket: String,
     sockets: String,
@@ -50,7 +50,7 @@ pub struct Role {
 }
 
 impl Roles {
-    /// Those of the project's template, with everything that a parameter can switch on.
+    /// The roles of the project's template, with every optional part switched on.
     pub fn of_project() -> Result<Arc<Roles>, Error> {
         static ROLES: LazyLock<Result<Arc<Roles>, String>> = LazyLock::new(|| {
             let template = Template::of_project().map_err(|error| error.to_string())?;
@@ -77,7 +77,7 @@ impl Roles {
             let policy = policies.remove(&role).ok_or_else(|| format!("{role} is the role of two functions"))?;
             let own = &function["Environment"]["Variables"];
             let variables = members(&shared).chain(members(own)).map(|(name, value)| (name.clone(), value.clone()));
-            // The binary is named in the metadata, which is not resolved.
+            // The name of the binary is in the metadata, which is not resolved.
             let binary = &template.unresolved()["Resources"][name]["Metadata"]["BuildProperties"]["Binary"];
             roles.insert(text(binary)?.to_owned(), Role { name: role, policy, variables: variables.collect() });
         }
@@ -96,13 +96,13 @@ impl Roles {
         self.roles.get(function)
     }
 
-    /// Whether a function is given a variable. One that no function is given is not the template's matter.
+    /// Whether a function gets a variable. Variables that the template gives to no function are allowed.
     pub fn gives(&self, function: &str, variable: &str) -> bool {
         let given = || self.get(function).is_some_and(|role| role.variables.contains_key(variable));
         !self.variables.contains(variable) || given()
     }
 
-    /// Judges one action of a function.
+    /// Decides whether a function may do an action.
     pub fn judge(&self, function: &str, action: &Action) -> Result<Vec<Use>, Denial> {
         let role = self.get(function);
         let allowed = role.and_then(|role| Some((role, role.policy.allows(action)?)));
@@ -133,7 +133,7 @@ impl Roles {
         let near = role.policy.statements.iter().filter(|one| one.covers(&action.name, &action.resource));
         let mut near = near.peekable();
         if near.peek().is_some() {
-            advice.push_str("; what is there for this action and resource:");
+            advice.push_str("; the role has for this action and resource:");
         }
         for statement in near {
             let word = if statement.effect == Effect::Deny { "denies" } else { "allows" };
@@ -148,7 +148,7 @@ impl Roles {
     }
 }
 
-/// The template with everything that not every deployment has.
+/// The template with all optional parts switched on.
 pub fn equipped(template: Template) -> Template {
     let arn = |name: &str| format!("arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:{name}-AbCdEf");
     let secrets =
@@ -164,10 +164,10 @@ pub fn equipped(template: Template) -> Template {
 pub struct Use {
     pub role: String,
     pub sid: String,
-    /// As the statement has it.
+    /// As written in the statement.
     pub action: String,
     pub resource: String,
-    /// The pattern of the statement's that a partition key is of, if it has such a condition.
+    /// The pattern of the statement's condition that matched a partition key, if it has one.
     pub key: Option<String>,
 }
 
@@ -187,17 +187,17 @@ impl Use {
     }
 }
 
-/// A request that the role of its function does not allow.
+/// A request that the function's role does not allow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Denial {
     pub function: String,
     pub action: Action,
-    /// Names the missing statement.
+    /// Shows the missing statement.
     pub advice: String,
 }
 
 impl Denial {
-    /// AWS's wording.
+    /// The denial in AWS's words.
     pub fn message(&self) -> String {
         let Denial { function, action: Action { name, resource, .. }, .. } = self;
         format!(
@@ -219,19 +219,19 @@ impl fmt::Display for Denial {
     }
 }
 
-/// Judges the requests of one stack's functions, and records uses and denials.
+/// Checks the requests of one stack's functions, and records uses and denials.
 pub struct Guard {
     pub roles: Arc<Roles>,
     tables: Tables,
     seen: Mutex<Seen>,
 }
 
-/// Uses and denials of the functions of a stack.
+/// Uses and denials of a stack's functions.
 #[derive(Default)]
 pub struct Seen {
     pub uses: BTreeSet<Use>,
     pub denials: Vec<Denial>,
-    /// Items and bytes of the largest transaction: emulators take more than DynamoDB does.
+    /// Items and bytes of the largest transaction: emulators accept more than DynamoDB.
     pub largest_transaction: (usize, usize),
 }
 
@@ -249,7 +249,7 @@ impl Guard {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Judges an action of a function.
+    /// Checks an action of a function and records the result.
     pub fn check(&self, function: &str, action: &Action) -> Result<(), Denial> {
         match self.roles.judge(function, action) {
             Ok(uses) => {
@@ -264,7 +264,7 @@ impl Guard {
         }
     }
 
-    /// Judges a request to DynamoDB: its operation, its body, and its `Authorization`.
+    /// Checks a request to DynamoDB by its operation, body and `Authorization`.
     fn check_dynamodb(&self, authorization: &str, operation: &str, body: &[u8]) -> Result<(), Denial> {
         let Some(function) = function_of(authorization) else { return Ok(()) };
         let request: Value = serde_json::from_slice(body).unwrap_or_default();
@@ -275,7 +275,7 @@ impl Guard {
         }
         let actions = dynamodb::actions(operation, &request, |table| self.in_template(table));
         let actions = actions.unwrap_or_else(|error| {
-            log::failure("a request to the database is not understood", &error);
+            log::failure("a request to the database could not be read", &error);
             vec![Action::new(format!("dynamodb:{operation}"), "not understood")]
         });
         actions.iter().try_for_each(|action| self.check(function, action))
@@ -287,7 +287,7 @@ impl Guard {
         word.map_or(table.to_owned(), |word| format!("agora-{word}"))
     }
 
-    /// Judges a message to a connection, by the `Authorization` of its request.
+    /// Checks a message to a connection by the `Authorization` of its request.
     pub fn check_socket(&self, authorization: &str, method: &str, connection: &str) -> Result<(), Denial> {
         let Some(function) = function_of(authorization) else { return Ok(()) };
         let api = &self.roles.sockets;
@@ -300,7 +300,7 @@ impl Guard {
     }
 }
 
-/// The function that signed a request; none if the operator did.
+/// The function that signed a request; `None` for the operator.
 pub fn function_of(authorization: &str) -> Option<&str> {
     let (_, credential) = authorization.split_once("Credential=")?;
     credential.split('/').next()?.strip_prefix(KEY_PREFIX)

@@ -1,7 +1,7 @@
-//! Policies of roles, evaluated as IAM evaluates them: a request is refused unless a statement allows it, and refused if
-//! one denies it.
+//! Evaluates policies of roles like IAM: a request is refused unless a statement allows it, and refused if any statement
+//! denies it.
 //!
-//! Only what this project's policies say is understood; anything else is an error when the policy is read.
+//! Only the features that this project's policies use are supported; anything else is an error when the policy is read.
 
 use std::collections::BTreeMap;
 
@@ -10,19 +10,19 @@ use serde_json::Value;
 use crate::Error;
 use crate::template::{members, text};
 
-/// The partition keys that a request of DynamoDB names.
+/// The partition keys in a DynamoDB request.
 pub const LEADING_KEYS: &str = "dynamodb:LeadingKeys";
-/// The attributes that a request of DynamoDB names.
+/// The attributes in a DynamoDB request.
 pub const ATTRIBUTES: &str = "dynamodb:Attributes";
 
-/// An action on a resource. A transaction asks for several.
+/// An action on a resource. A transaction needs several.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Action {
     /// `dynamodb:GetItem`
     pub name: String,
     /// An ARN.
     pub resource: String,
-    /// The condition keys of the request, each with its values.
+    /// The request's condition keys with their values.
     pub context: BTreeMap<&'static str, Vec<String>>,
 }
 
@@ -36,7 +36,7 @@ impl Action {
         self
     }
 
-    /// The values of a condition key; none if the request does not have it.
+    /// The values of a condition key; empty if the request does not have it.
     pub fn values(&self, key: &str) -> &[String] {
         self.context.get(key).map_or(&[], Vec::as_slice)
     }
@@ -63,7 +63,7 @@ pub enum Effect {
     Deny,
 }
 
-/// `ForAllValues`: each value that the request has of this key is one of these.
+/// `ForAllValues`: every value that the request has for this key matches one of these.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
     pub operator: Operator,
@@ -74,22 +74,22 @@ pub struct Condition {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
     StringEquals,
-    /// `*` is any text, `?` any character.
+    /// `*` matches any text, `?` any character.
     StringLike,
 }
 
 impl Policy {
-    /// Reads a policy document whose functions are resolved.
+    /// Reads a policy document whose intrinsic functions are resolved.
     pub fn read(document: &Value) -> Result<Policy, Error> {
         only(document, &["Version", "Statement"])?;
         if document["Version"] != "2012-10-17" {
-            return Err(format!("{} is not a version of policies with variables", document["Version"]).into());
+            return Err(format!("{} is not a supported policy version", document["Version"]).into());
         }
         let statements = document["Statement"].as_array().ok_or("a policy has a list of statements")?;
         Ok(Policy { statements: statements.iter().map(Statement::read).collect::<Result<_, _>>()? })
     }
 
-    /// The statements that allow this; `None` if it is refused.
+    /// The statements that allow an action; `None` if it is refused.
     pub fn allows(&self, action: &Action) -> Option<Vec<&Statement>> {
         let matching: Vec<&Statement> = self.statements.iter().filter(|one| one.matches(action)).collect();
         let refused = matching.is_empty() || matching.iter().any(|one| one.effect == Effect::Deny);
@@ -104,18 +104,18 @@ impl Statement {
             let effect = match text(&statement["Effect"])? {
                 "Allow" => Effect::Allow,
                 "Deny" => Effect::Deny,
-                other => return Err(format!("{other} is no effect").into()),
+                other => return Err(format!("{other} is not an effect").into()),
             };
             let mut conditions = Vec::new();
             for (operator, tests) in members(&statement["Condition"]) {
                 let operator = match operator.as_str() {
                     "ForAllValues:StringEquals" => Operator::StringEquals,
                     "ForAllValues:StringLike" => Operator::StringLike,
-                    other => return Err(format!("the operator {other} is not understood").into()),
+                    other => return Err(format!("the operator {other} is not supported").into()),
                 };
                 for (key, values) in members(tests) {
                     if ![LEADING_KEYS, ATTRIBUTES].contains(&key.as_str()) {
-                        return Err(format!("the condition key {key} is not understood").into());
+                        return Err(format!("the condition key {key} is not supported").into());
                     }
                     conditions.push(Condition { operator, key: key.clone(), values: one_or_more(values)? });
                 }
@@ -125,7 +125,7 @@ impl Statement {
             let statement = Statement { sid, effect, actions, resources, conditions };
             let values = statement.conditions.iter().flat_map(|condition| &condition.values);
             match values.chain(&statement.resources).find(|text| text.contains("${")) {
-                Some(variable) => Err(format!("the variable in {variable} is not understood").into()),
+                Some(variable) => Err(format!("the variable in {variable} is not supported").into()),
                 None => Ok(statement),
             }
         };
@@ -136,18 +136,18 @@ impl Statement {
         self.covers(&action.name, &action.resource) && self.conditions.iter().all(|condition| condition.holds(action))
     }
 
-    /// Whether it is about this action on this resource, conditions left aside.
+    /// Whether it covers this action on this resource, ignoring conditions.
     pub fn covers(&self, action: &str, resource: &str) -> bool {
         self.action(action).is_some() && self.resource(resource).is_some()
     }
 
-    /// The one of its actions that this is. Actions are compared without regard to case.
+    /// The first of its actions that matches. Case is ignored.
     pub fn action(&self, name: &str) -> Option<&str> {
         let name = name.to_ascii_lowercase();
         self.actions.iter().map(String::as_str).find(|pattern| is_like(&pattern.to_ascii_lowercase(), &name))
     }
 
-    /// The one of its resources that this is.
+    /// The first of its resources that matches.
     pub fn resource(&self, arn: &str) -> Option<&str> {
         self.resources.iter().map(String::as_str).find(|pattern| is_like(pattern, arn))
     }
@@ -158,12 +158,12 @@ impl Statement {
 }
 
 impl Condition {
-    /// True for a request without this key, and for one with no value of it: that is what `ForAllValues` means.
+    /// True for a request without values for this key: `ForAllValues` is defined so.
     fn holds(&self, action: &Action) -> bool {
         action.values(&self.key).iter().all(|value| self.value(value).is_some())
     }
 
-    /// The one of its values that this is.
+    /// The first of its values that matches.
     pub fn value(&self, value: &str) -> Option<&str> {
         self.values.iter().map(String::as_str).find(|pattern| match self.operator {
             Operator::StringEquals => *pattern == value,
@@ -172,7 +172,7 @@ impl Condition {
     }
 }
 
-/// Whether a text is of a pattern in which `*` is any text and `?` any character.
+/// Whether a text matches a pattern in which `*` is any text and `?` any character.
 fn is_like(pattern: &str, text: &str) -> bool {
     let Some((before, after)) = pattern.split_once('*') else { return begins_with(pattern, text) == Some("") };
     let Some(mut rest) = begins_with(before, text) else { return false };
@@ -188,7 +188,7 @@ fn is_like(pattern: &str, text: &str) -> bool {
     }
 }
 
-/// Matches the start of a text against a pattern without `*`, and returns the rest of the text.
+/// Matches the start of a text against a pattern without `*`; returns the rest of the text.
 fn begins_with<'text>(pattern: &str, text: &'text str) -> Option<&'text str> {
     let mut rest = text.chars();
     for expected in pattern.chars() {
@@ -201,7 +201,7 @@ fn begins_with<'text>(pattern: &str, text: &'text str) -> Option<&'text str> {
 
 fn only(object: &Value, known: &[&str]) -> Result<(), Error> {
     match members(object).find(|(name, _)| !known.contains(&name.as_str())) {
-        Some((name, _)) => Err(format!("{name} is not understood").into()),
+        Some((name, _)) => Err(format!("{name} is not supported").into()),
         None => Ok(()),
     }
 }
@@ -230,10 +230,10 @@ mod tests {
         policy.allows(&Action::new(action, resource).with(LEADING_KEYS, keys)).is_some()
     }
 
-    /// "By default, all requests are implicitly denied"; "an explicit deny overrides any allow": AWS's page on the
-    /// evaluation logic of policies.
+    /// AWS's page on policy evaluation: "By default, all requests are implicitly denied"; "an explicit deny overrides any
+    /// allow".
     #[test]
-    fn nothing_is_allowed_that_no_statement_allows_and_a_denial_wins() {
+    fn requests_need_an_allow_and_a_deny_wins() {
         let own = json!({"Sid": "Own", "Effect": "Allow", "Action": ["dynamodb:GetItem", "dynamodb:Query"], "Resource": TABLE});
         let allowed = policy(json!([own]));
         assert!(may(&allowed, "dynamodb:GetItem", TABLE, &[]));
@@ -249,7 +249,7 @@ mod tests {
     /// AWS's page on set operators: `ForAllValues` is true if every value of the key in the request matches one in the
     /// policy, "or if the key is missing".
     #[test]
-    fn for_all_values_holds_for_every_value_and_for_none() {
+    fn for_all_values_requires_every_value_and_passes_without_values() {
         let statement = |operator: &str, values: &[&str]| {
             json!({"Sid": "S", "Effect": "Allow", "Action": "dynamodb:UpdateItem", "Resource": TABLE,
                 "Condition": {operator: {LEADING_KEYS: values}}})
@@ -284,9 +284,9 @@ mod tests {
         );
     }
 
-    /// Several keys in a condition must all hold.
+    /// All conditions of a statement must hold.
     #[test]
-    fn conditions_of_a_statement_hold_together() {
+    fn all_conditions_of_a_statement_must_hold() {
         let both = policy(json!([{"Sid": "S", "Effect": "Allow", "Action": "dynamodb:UpdateItem", "Resource": TABLE,
             "Condition": {"ForAllValues:StringLike": {LEADING_KEYS: ["AGENT#*"]},
                 "ForAllValues:StringEquals": {ATTRIBUTES: ["pk", "sk", "used_at"]}}}]));
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn wildcards_are_any_text_and_any_character() {
+    fn wildcards_match_any_text_or_any_character() {
         let table = [
             ("arn:aws:s3:::b/results/*", "arn:aws:s3:::b/results/a/b", true),
             ("arn:aws:s3:::b/results/*", "arn:aws:s3:::b/results", false),
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_refused() {
+    fn unsupported_policies_are_refused() {
         let good = json!({"Sid": "S", "Effect": "Allow", "Action": "a:B", "Resource": "*"});
         let with = |name: &str, value: Value| {
             let mut statement = good.clone();

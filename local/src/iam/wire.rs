@@ -1,5 +1,4 @@
-//! Puts the guard between the SDK's client and the network, and in front of the queues and blobs that stand in for SQS and
-//! S3.
+//! Checks requests between the SDK's client and the network, and in front of the local queues and blobs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,7 +18,7 @@ use serde_json::json;
 use super::policy::Action;
 use super::{Denial, Guard};
 
-/// A client of DynamoDB whose requests are judged before they leave.
+/// A DynamoDB client whose requests are checked before they are sent.
 pub fn guarded(guard: &Arc<Guard>, client: &aws_sdk_dynamodb::Client) -> aws_sdk_dynamodb::Client {
     let config = client.config().to_builder();
     let Some(inner) = client.config().http_client() else { return client.clone() };
@@ -81,7 +80,7 @@ fn refusal(denial: &Denial) -> HttpResponse {
     response
 }
 
-/// A queue as a function reaches it.
+/// A queue with the permissions of one function.
 pub struct GuardedQueue {
     pub inner: Arc<dyn Queue>,
     pub guard: Arc<Guard>,
@@ -113,8 +112,8 @@ impl Queue for GuardedQueue {
     }
 }
 
-/// The blobs as a function reaches them. Nobody may list the bucket, so S3 says 403 of a blob that is not there and of one
-/// that may not be read, and both look to a function as if there was none.
+/// The blob store with the permissions of one function. No function may list the bucket, so S3 answers 403 for a missing
+/// blob as well as for a forbidden one; a function treats both as missing.
 pub struct GuardedBlobs {
     pub inner: Arc<dyn Blobs>,
     pub guard: Arc<Guard>,
@@ -161,7 +160,7 @@ impl Blobs for GuardedBlobs {
         })
     }
 
-    /// A URL carries the rights of the function that signed it: S3 makes one for anybody, and refuses its use.
+    /// A URL has the rights of the function that signed it. S3 signs any URL and refuses its use.
     fn url(&self, key: &str, access: Access<'_>, valid: Duration) -> Result<String, StoreError> {
         let action = match access {
             Access::Get { .. } => "s3:GetObject",

@@ -1,7 +1,7 @@
 //! `template.yaml` as CloudFormation reads it: parameters, conditions and intrinsic functions are resolved, so that the
-//! local stack and the tests can ask what a deployed function is given.
+//! local stack and the tests know what a deployed function gets.
 //!
-//! Anything that is not understood is an error: a policy that is read wrongly is worse than one that is not read.
+//! Anything unsupported is an error: a policy that is read wrongly is worse than one that is not read.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub const REGION: &str = "us-east-1";
 
 /// A template, and the values of its parameters.
 pub struct Template {
-    /// With functions in their long form: `!Ref Api` is `{"Ref": "Api"}`.
+    /// With functions in long form: `!Ref Api` is `{"Ref": "Api"}`.
     whole: Value,
     stack: String,
     parameters: BTreeMap<String, Value>,
@@ -27,7 +27,7 @@ impl Template {
         Template::read(&std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../template.yaml"))?)
     }
 
-    /// A template with the defaults of its parameters, for a stack with the name `agora`.
+    /// A template with the defaults of its parameters, in a stack named `agora`.
     pub fn read(text: &str) -> Result<Template, Error> {
         let whole = yaml(text)?;
         let parameters = members(&whole["Parameters"])
@@ -36,24 +36,24 @@ impl Template {
         Ok(Template { whole, stack: "agora".to_owned(), parameters })
     }
 
-    /// The same template with this value for a parameter.
+    /// The same template with another value for a parameter.
     pub fn with(mut self, parameter: &str, value: impl Into<String>) -> Template {
         self.parameters.insert(parameter.to_owned(), Value::String(value.into()));
         self
     }
 
-    /// The same template in a stack of this name.
+    /// The same template in a stack with this name.
     pub fn named(mut self, stack: &str) -> Template {
         self.stack = stack.to_owned();
         self
     }
 
-    /// The template with its functions in their long form and nothing resolved.
+    /// The template with functions in long form and nothing resolved.
     pub fn unresolved(&self) -> &Value {
         &self.whole
     }
 
-    /// A part of the template with everything in it resolved. What a condition leaves out is left out.
+    /// A part of the template with everything resolved. Parts excluded by a condition are left out.
     pub fn resolved(&self, part: &Value) -> Result<Value, Error> {
         Ok(self.resolve(part)?.unwrap_or(Value::Null))
     }
@@ -73,7 +73,7 @@ impl Template {
         resource.get("Condition").map_or(Ok(true), |name| self.condition(text(name)?))
     }
 
-    /// `None` is `AWS::NoValue`.
+    /// `None` stands for `AWS::NoValue`.
     fn resolve(&self, value: &Value) -> Result<Option<Value>, Error> {
         let object = match value {
             Value::Object(object) => object,
@@ -118,14 +118,14 @@ impl Template {
                 let argument = self.resolved(argument)?;
                 let index = argument[0].as_u64().and_then(|index| usize::try_from(index).ok());
                 let found = index.and_then(|index| argument[1].get(index));
-                // An empty parameter has no second part; CloudFormation would not get here, because of a condition.
+                // An empty parameter has no second part. CloudFormation would not evaluate this, because of a condition.
                 found.cloned().unwrap_or_default()
             }
             "Fn::Split" => {
                 let argument = self.resolved(argument)?;
                 text(&argument[1])?.split(text(&argument[0])?).map(Value::from).collect()
             }
-            _ => return Err(format!("{function} is not understood").into()),
+            _ => return Err(format!("{function} is not supported").into()),
         };
         Ok(Some(value))
     }
@@ -147,7 +147,7 @@ impl Template {
             return Ok(Some(value.clone()));
         }
         if self.whole["Parameters"].get(name).is_some() {
-            // It has no default and was not given: any value will do, as long as it is seen to be none.
+            // A parameter without default and value: any recognisable placeholder will do.
             return Ok(Some(Value::from(format!("<{name}>"))));
         }
         let kind = self.kind(name)?;
@@ -161,16 +161,16 @@ impl Template {
     fn attribute(&self, argument: &Value) -> Result<Value, Error> {
         let (name, attribute) = match argument {
             Value::Array(parts) if parts.len() == 2 => (text(&parts[0])?, text(&parts[1])?),
-            one => text(one)?.split_once('.').ok_or_else(|| format!("{one} names no attribute"))?,
+            one => text(one)?.split_once('.').ok_or_else(|| format!("{one} does not name an attribute"))?,
         };
         Ok(Value::from(match (self.kind(name)?, attribute) {
-            // The last part is the moment in which the stream was switched on.
+            // The last part is the time at which the stream was enabled.
             ("AWS::DynamoDB::Table", "StreamArn") => format!("{}/stream/2026-01-01T00:00:00.000", self.arn(name)?),
             ("AWS::Logs::LogGroup", "Arn") => format!("{}:*", self.arn(name)?),
             ("AWS::SQS::Queue", "QueueName") => self.name_of(name)?,
             ("AWS::CloudFront::Distribution", "DomainName") => "d111111abcdef8.cloudfront.net".to_owned(),
             (_, "Arn" | "FunctionARN") => self.arn(name)?,
-            (kind, _) => return Err(format!("{attribute} of {kind} is not understood").into()),
+            (kind, _) => return Err(format!("{attribute} of {kind} is not supported").into()),
         }))
     }
 
@@ -178,7 +178,7 @@ impl Template {
         text(&self.whole["Resources"][name]["Type"]).map_err(|_| format!("there is no {name}").into())
     }
 
-    /// The name of a resource: the one it is given, or one that CloudFormation makes of its logical id.
+    /// The name of a resource: its own, or one that CloudFormation makes from its logical id.
     fn name_of(&self, resource: &str) -> Result<String, Error> {
         let properties = &self.whole["Resources"][resource]["Properties"];
         let given = ["TableName", "QueueName", "LogGroupName", "BucketName", "AlarmName", "FunctionName", "RoleName"];
@@ -205,16 +205,16 @@ impl Template {
             "AWS::S3::Bucket" => format!("arn:aws:s3:::{name}"),
             "AWS::IAM::Role" => format!("arn:aws:iam::{ACCOUNT}:role/{name}"),
             "AWS::CloudFront::Function" => format!("arn:aws:cloudfront::{ACCOUNT}:function/{name}"),
-            kind => return Err(format!("the ARN of {kind} is not understood").into()),
+            kind => return Err(format!("the ARN of {kind} is not supported").into()),
         })
     }
 
-    /// `${Name}`, `${Name.Attribute}` and `${!Literal}`.
+    /// Replaces `${Name}`, `${Name.Attribute}` and `${!Literal}`.
     fn substituted(&self, pattern: &str) -> Result<Value, Error> {
         let mut made = String::new();
         let mut rest = pattern;
         while let Some((before, after)) = rest.split_once("${") {
-            let (name, after) = after.split_once('}').ok_or_else(|| format!("{pattern} has no end"))?;
+            let (name, after) = after.split_once('}').ok_or_else(|| format!("{pattern} has an unclosed ${{"))?;
             made.push_str(before);
             match name.strip_prefix('!') {
                 Some(literal) => made.push_str(&format!("${{{literal}}}")),
@@ -237,7 +237,7 @@ impl Template {
 
     fn holds(&self, condition: &Value) -> Result<bool, Error> {
         let one = condition.as_object().and_then(|object| object.iter().next());
-        let (function, argument) = one.ok_or_else(|| format!("{condition} is no condition"))?;
+        let (function, argument) = one.ok_or_else(|| format!("{condition} is not a condition"))?;
         let all = || argument.as_array().ok_or_else(|| format!("{function} takes a list"));
         match function.as_str() {
             "Condition" => self.condition(text(argument)?),
@@ -248,22 +248,22 @@ impl Template {
             "Fn::Not" => Ok(!self.holds(&argument[0])?),
             "Fn::And" => all()?.iter().try_fold(true, |so_far, one| Ok(so_far && self.holds(one)?)),
             "Fn::Or" => all()?.iter().try_fold(false, |so_far, one| Ok(so_far || self.holds(one)?)),
-            other => Err(format!("{other} is not understood in a condition").into()),
+            other => Err(format!("{other} is not supported in a condition").into()),
         }
     }
 }
 
-/// The members of an object; none of anything else.
+/// The members of an object; none for other values.
 pub fn members(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
     value.as_object().into_iter().flatten()
 }
 
-/// A text, or an error that shows what is there instead.
+/// The string, or an error that shows the value.
 pub fn text(value: &Value) -> Result<&str, Error> {
-    value.as_str().ok_or_else(|| format!("{value} is no text").into())
+    value.as_str().ok_or_else(|| format!("{value} is not a string").into())
 }
 
-/// Parameters are texts, whatever their default is written as.
+/// Parameters are strings, however their default is written.
 fn as_parameter(value: &Value) -> Value {
     match value {
         Value::Number(number) => Value::from(number.to_string()),
@@ -275,7 +275,7 @@ fn as_parameter(value: &Value) -> Value {
 fn three(argument: &Value) -> Result<[&Value; 3], Error> {
     match argument.as_array().map(Vec::as_slice) {
         Some([one, two, three]) => Ok([one, two, three]),
-        _ => Err(format!("{argument} is no list of three").into()),
+        _ => Err(format!("{argument} is not a list of three").into()),
     }
 }
 
@@ -316,16 +316,16 @@ fn node<'text>(first: Event<'text>, next: &mut impl FnMut() -> Result<Event<'tex
                 let name = match next()? {
                     Event::MappingEnd => break,
                     Event::Scalar(name, ..) => name.into_owned(),
-                    other => return Err(format!("{other:?} is no name").into()),
+                    other => return Err(format!("{other:?} is not a name").into()),
                 };
                 let first = next()?;
                 if object.insert(name.clone(), node(first, next)?).is_some() {
-                    return Err(format!("{name} is there twice").into());
+                    return Err(format!("{name} appears twice").into());
                 }
             }
             (Value::Object(object), tag)
         }
-        other => return Err(format!("{other:?} is not understood").into()),
+        other => return Err(format!("{other:?} is not supported").into()),
     };
     Ok(match tag {
         None => value,
@@ -335,7 +335,7 @@ fn node<'text>(first: Event<'text>, next: &mut impl FnMut() -> Result<Event<'tex
 
 fn tagged(tag: &Tag, value: Value) -> Result<Value, Error> {
     if tag.handle() != "!" {
-        return Err(format!("the tag {}{} is not understood", tag.handle(), tag.suffix()).into());
+        return Err(format!("the tag {}{} is not supported", tag.handle(), tag.suffix()).into());
     }
     Ok(match tag.suffix() {
         name @ ("Ref" | "Condition") => json!({ name: value }),
@@ -343,7 +343,7 @@ fn tagged(tag: &Tag, value: Value) -> Result<Value, Error> {
     })
 }
 
-/// A scalar without quotes. CloudFormation reads YAML 1.1; of it, no words but these are used for truth here.
+/// A scalar without quotes. CloudFormation reads YAML 1.1; only these words for booleans are supported.
 fn plain(text: &str) -> Value {
     match text {
         "" | "null" | "~" => Value::Null,
@@ -356,7 +356,7 @@ fn plain(text: &str) -> Value {
     }
 }
 
-/// `inf` and `nan` are words here.
+/// `inf` and `nan` stay strings.
 fn is_number(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte))
 }
@@ -418,7 +418,7 @@ g: !If
     }
 
     #[test]
-    fn what_is_not_understood_is_an_error() {
+    fn unsupported_input_is_an_error() {
         let template = Template::read(TEXT).unwrap();
         for part in ["!Cidr [a, b]", "!Ref Nobody", "!GetAtt Jobs.Nothing", "!If [Never, a, b]", "!Sub '${Jobs'"] {
             assert!(template.resolved(&yaml(part).unwrap()).is_err(), "{part}");
@@ -429,7 +429,7 @@ g: !If
     }
 
     #[test]
-    fn scalars_are_what_they_look_like() {
+    fn plain_scalars_have_yaml_types() {
         let read = yaml("{a: true, b: 'true', c: 10, d: '10', e: 1.5, f: yes, g: , h: 2026-01-01, i: inf}").unwrap();
         let expected = json!({"a": true, "b": "true", "c": 10, "d": "10", "e": 1.5, "f": "yes", "g": null,
             "h": "2026-01-01", "i": "inf"});

@@ -1,5 +1,5 @@
-//! The guides under `docs/`, as agents read them: the same files, with this service's own address, and without links to
-//! files that are not served.
+//! The guides under `docs/` as agents read them: with this service's own address, and without links to files that are not
+//! served.
 
 use super::Site;
 
@@ -11,7 +11,7 @@ pub struct Page {
     source: &'static str,
 }
 
-/// The guides that are for agents and sellers; the others in that folder are for operators.
+/// Guides for agents and sellers. The other files in that folder are for operators.
 pub const PAGES: &[Page] = &[
     Page {
         name: "paying.md",
@@ -37,7 +37,7 @@ pub const PAGES: &[Page] = &[
     },
 ];
 
-/// The address that the guides call by.
+/// The address in the guides' examples.
 const LOCAL: &str = "http://127.0.0.1:8402";
 
 impl Page {
@@ -46,12 +46,12 @@ impl Page {
     }
 }
 
-/// Links to files of the repository become their words.
+/// Replaces links to files of the repository by their text.
 fn without_files(text: &str) -> String {
     let mut parts = text.split("](../");
     let mut kept = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        // What is linked stands after the last bracket that was opened.
+        // The link text starts at the last `[`.
         if let Some(opened) = kept.rfind('[') {
             kept.remove(opened);
         }
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_to_files_become_words() {
+    fn links_to_files_become_text() {
         let text = "see [a](../x/a.py) and ([b c](../b.sh)), [D](D.md) [e](https://e.example)";
         assert_eq!(without_files(text), "see a and (b c), [D](D.md) [e](https://e.example)");
     }

@@ -1,7 +1,6 @@
-//! What agents find us by: documents about what is sold and how to buy it. All of them are made of the catalog and of the
-//! configuration, once for each origin and not before they are asked for, so that none can say something else than the gate
-//! does, and a start pays for none of them. Tools that this deployment cannot do ([`tools::availability`])
-//! are left out.
+//! Documents by which agents find the service: what is sold and how to buy it. All are made from the catalog and the
+//! configuration, so they agree with the gate. Each is made when it is first requested, once for each origin. Tools that
+//! are not available in this deployment ([`tools::availability`]) are left out.
 //!
 //! | path | for |
 //! |---|---|
@@ -27,13 +26,13 @@ use tools::spec::{TOP_UP, ToolSpec};
 
 pub use guides::PAGES;
 
-/// For how long caches may keep the documents: prices change with a deployment.
+/// How long caches may keep the documents. Prices change with a deployment.
 const KEPT_SECS: u32 = 300;
 
 const LLMS: &str = include_str!("texts/llms.md");
 const SKILL: &str = include_str!("texts/skill.md");
 
-/// Where the service is, what it is called, and what it can do.
+/// Facts about this deployment that the documents contain.
 #[derive(Clone, Debug)]
 pub struct Site {
     pub service: String,
@@ -42,7 +41,7 @@ pub struct Site {
     /// CAIP-2.
     pub network: String,
     pub token: String,
-    /// What is left out.
+    /// Tools to leave out.
     pub lacking: Arc<Lacking>,
 }
 
@@ -57,17 +56,17 @@ impl Site {
         }
     }
 
-    /// The tools that can be done here.
+    /// The tools that are available here.
     fn tools(&self) -> impl Iterator<Item = &'static ToolSpec> {
         CATALOG.iter().copied().filter(|tool| self.lacking.can(tool))
     }
 
-    /// What has one address and one price: tools, and credits. What souls sell has its own list.
+    /// Everything with one path and one price: tools and credits. Souls' offers have their own list.
     fn listed(&self) -> impl Iterator<Item = &'static ToolSpec> {
         self.tools().chain([TOP_UP])
     }
 
-    /// A text with its `{{names}}` replaced.
+    /// Replaces `{{names}}` in a text.
     fn fill(&self, text: &str, more: &[(&str, &str)]) -> String {
         let own: [(&str, &str); 4] =
             [("service", &self.service), ("origin", &self.origin), ("network", &self.network), ("token", &self.token)];
@@ -77,7 +76,7 @@ impl Site {
     }
 }
 
-/// The documents of one origin, each made when it is first asked for.
+/// The documents of one origin, each made when it is first requested.
 pub struct Documents {
     pub site: Site,
     llms: OnceLock<Kept>,
@@ -135,15 +134,15 @@ impl Documents {
         self.pricing_markdown.get_or_init(|| Kept::markdown(prices::markdown(&self.site), KEPT_SECS).by("accept"))
     }
 
-    /// The guide of this name, in any case: the guides refer to each other as their files do.
+    /// The guide of this name, in any case: the guides link to each other by file name.
     pub fn guide(&self, name: &str) -> Option<&Kept> {
         let at = PAGES.iter().position(|page| page.name.eq_ignore_ascii_case(name))?;
         Some(self.guides[at].get_or_init(|| Kept::markdown(PAGES[at].text(&self.site), KEPT_SECS)))
     }
 }
 
-/// The documents of the origin last asked for. Most deployments have one; who asks by another host gets that host's. They
-/// are made anew when this deployment can do more or less than before.
+/// The documents of the origin that was requested last; most deployments have only one. They are made again when the
+/// available tools change.
 #[derive(Default)]
 pub struct Library(Mutex<Option<Arc<Documents>>>);
 
@@ -198,7 +197,7 @@ fn skill(site: &Site) -> String {
 
 /// A call of the tool's example, without payment.
 fn curl(site: &Site, tool: &ToolSpec) -> String {
-    // No example has a quote in it, and a test runs them all.
+    // No example contains a quote character, and a test runs them all.
     format!(
         "curl -s -X POST {}{} -H 'content-type: application/json' -d '{}'",
         site.origin,
@@ -207,7 +206,7 @@ fn curl(site: &Site, tool: &ToolSpec) -> String {
     )
 }
 
-/// `/.well-known/x402`: bare pointers, because what a call costs is what its 402 says.
+/// `/.well-known/x402`: paths without prices. The 402 of a call states its price.
 fn x402(site: &Site) -> serde_json::Value {
     let resources: Vec<_> = site
         .listed()
@@ -237,9 +236,9 @@ mod tests {
         }
     }
 
-    /// A tool that cannot be done here is in no document, and everything else is.
+    /// Unavailable tools are in no document, all others are in every one.
     #[test]
-    fn what_cannot_be_done_is_left_out() {
+    fn unavailable_tools_are_left_out() {
         let left_out = CATALOG[0];
         let lacking = Arc::new(Lacking::new([(left_out.name.to_owned(), "key of somebody".to_owned())]));
         let documents = Documents::new(Site { lacking, ..site() });
@@ -260,9 +259,9 @@ mod tests {
         }
     }
 
-    /// Each text says what is sold, leaves no hole, and leads nowhere that is not there.
+    /// Every document lists the catalog, has no placeholder left, and has no broken link.
     #[test]
-    fn texts_are_of_the_catalog_and_whole() {
+    fn documents_list_the_catalog_and_have_no_broken_links() {
         let documents = Documents::new(site());
         let text = |kept: &Kept| String::from_utf8(kept.body().to_vec()).unwrap();
         for kept in [documents.llms(), documents.skill(), documents.pricing_markdown(), documents.pricing_page()] {
@@ -289,9 +288,9 @@ mod tests {
         }
     }
 
-    /// `UPDATED` belongs to what the catalog says: who changes that, changes both.
+    /// `UPDATED` has to change whenever the catalog does.
     #[test]
-    fn the_catalogs_day_is_the_day_it_changed() {
+    fn updated_changes_with_the_catalog() {
         let said = |tool: &ToolSpec| {
             format!("{}|{}|{}|{}", tool.name, tool.paths.join(","), tool.summary, prices::words(tool))
         };

@@ -1,4 +1,4 @@
-//! The price list: for people as a page, for everybody else as Markdown. What souls sell is the sellers' to price.
+//! The price list: a page for people, Markdown for everybody else. Sellers set the prices of what souls sell.
 
 use base::digest::sha256;
 use base::encoding::base64_standard;
@@ -13,7 +13,7 @@ padding:.5rem .75rem .5rem 0;border-bottom:1px solid #ddd}td.price{white-space:n
 code{font-size:.9em;overflow-wrap:anywhere}small{color:#555}@media(prefers-color-scheme:dark){body{color:#e8e8e8;\
 background:#161616}th,td{border-color:#333}small{color:#aaa}a{color:#8ab4f8}}";
 
-/// What a tool costs, in words.
+/// A tool's price in words.
 pub(super) fn words(tool: &ToolSpec) -> String {
     match tool.price {
         Price::Of { .. } if tool.sells_credits => {
@@ -24,7 +24,7 @@ pub(super) fn words(tool: &ToolSpec) -> String {
     }
 }
 
-/// How the result comes, in words.
+/// How the result arrives, in words.
 pub(super) fn answer(tool: &ToolSpec) -> &'static str {
     match tool.answer {
         Answer::Direct => "answered at once",
@@ -32,7 +32,7 @@ pub(super) fn answer(tool: &ToolSpec) -> &'static str {
     }
 }
 
-/// Everything that is sold here: title, price, path, what it is, how it is answered.
+/// A row for each thing sold here: title, price, path, summary, kind of answer.
 fn rows(site: &Site) -> impl Iterator<Item = [String; 5]> {
     let row = |tool: &ToolSpec, price: String| {
         [
@@ -48,7 +48,7 @@ fn rows(site: &Site) -> impl Iterator<Item = [String; 5]> {
     site.listed().map(move |tool| row(tool, words(tool))).chain(market)
 }
 
-/// The list as a table of Markdown.
+/// The list as a Markdown table.
 pub(super) fn table(site: &Site) -> String {
     let mut table = "| tool | price | call | what it does | answer |\n|---|---|---|---|---|\n".to_owned();
     for [title, price, call, summary, answer] in rows(site) {
@@ -60,9 +60,9 @@ pub(super) fn table(site: &Site) -> String {
 
 const TERMS: [&str; 4] = [
     "An unpaid call answers 402 with the price and what to sign. Work that fails is paid back as credits, at once.",
-    "Published x402 clients sign at most 1 USD a payment unless their owner raises the cap: dearer calls need it raised first.",
-    "An Idempotency-Key keeps the same value for every retry of one purchase, and then nothing is bought twice.",
-    "Calls are limited to 60 paid ones a minute for each wallet.",
+    "Published x402 clients sign at most 1 USD a payment unless their owner raises the cap: calls that cost more need that cap raised first.",
+    "Send the same Idempotency-Key with every retry of one purchase: then nothing is bought twice.",
+    "Each wallet may make 60 paid calls a minute.",
 ];
 
 pub(super) fn markdown(site: &Site) -> String {
@@ -71,7 +71,7 @@ pub(super) fn markdown(site: &Site) -> String {
     format!("# Prices of {service}\n\nIn USDC on {network} (`{token}`).\n\n{}\n{terms}", table(site))
 }
 
-/// The page, and the policy that lets its style in and nothing else.
+/// The page, and its Content-Security-Policy, which allows only its own style.
 pub(super) fn page(site: &Site) -> (String, String) {
     let mut table = String::new();
     for [title, price, call, summary, answer] in rows(site) {
@@ -97,7 +97,7 @@ pub(super) fn page(site: &Site) -> (String, String) {
     (html, policy)
 }
 
-/// Our own words as HTML.
+/// Escapes text for HTML.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -1,6 +1,6 @@
-//! `GET /v1/tools/discover` (contract §27): what is sold, by words, with everything a caller has to know.
+//! `GET /v1/tools/discover`: finds tools by words, with everything a caller needs to know.
 //!
-//! There are as many tools as the catalog has, so all of them are looked at; what is bounded is the page.
+//! Every search reads the whole catalog, which is small; only the page size is limited.
 
 use base::digest::sha256_parts;
 use base::encoding::{base64_any, base64_url};
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use tools::availability::Lacking;
 use tools::spec::{Answer, MARKET, Price, TOP_UP, ToolSpec};
 
-/// The value of `include` that also finds what cannot be done here.
+/// The value of `include` that also lists unavailable tools.
 pub const UNAVAILABLE: &str = "unavailable";
 const USUAL_PAGE: usize = 20;
 pub const LARGEST_PAGE: usize = 50;
@@ -27,29 +27,29 @@ pub struct Found {
     pub summary: &'static str,
     pub category: &'static str,
     pub method: &'static str,
-    /// Where it is posted to; with `{names}` where the seller's own come.
+    /// The path to post to; `{names}` are the seller's and the service's slugs.
     pub path: &'static str,
-    /// Older names of the same path.
+    /// All its paths, including older names.
     pub paths: &'static [&'static str],
-    /// Decimal; the least, where the seller or the input says more.
+    /// Decimal. The lowest price where the seller or the input decides.
     pub price_usdc: String,
-    /// `fixed`, `input` (what the body asks for) or `seller`.
+    /// `fixed`, `input` (depends on the body) or `seller`.
     pub pricing: &'static str,
     /// `direct` or `queued`.
     pub answer: &'static str,
-    /// Its name as a tool of MCP.
+    /// Its tool name in MCP.
     pub mcp_name: String,
     pub input_schema: Value,
     pub output_schema: Value,
-    /// What not every deployment has and this wants, any one of it: without, the call is refused before it has a price.
+    /// Capabilities of a deployment, any one of which the tool needs. Without one, a call is refused before it is priced.
     pub needs: Vec<String>,
-    /// What is missing for it here, where it cannot be done.
+    /// What is missing for it in this deployment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lacks: Option<String>,
     pub example: Value,
 }
 
-/// A page of what was found, best first.
+/// One page of results, best first.
 #[derive(Serialize)]
 pub struct Page {
     pub tools: Vec<Found>,
@@ -57,7 +57,7 @@ pub struct Page {
     pub next_cursor: Option<String>,
 }
 
-/// Answers a query string. What cannot be done here is found only if `include=unavailable` asks for it.
+/// Answers a query string. Unavailable tools are listed only with `include=unavailable`.
 pub fn discover(service: &str, query: Option<&str>, lacking: &Lacking) -> Result<Page, ApiError> {
     let mut params = Params::of(query);
     let limit = params.integer("limit", 1, LARGEST_PAGE).unwrap_or(USUAL_PAGE);
@@ -79,7 +79,7 @@ pub fn discover(service: &str, query: Option<&str>, lacking: &Lacking) -> Result
     Ok(Page { tools, next_cursor })
 }
 
-/// What a cursor goes on with: it is of no use for another search, nor after this deployment can do more or less.
+/// Ties a cursor to one search: it is invalid for another one, and after the available tools changed.
 fn mark(asked: &str, category: Option<&str>, include: Option<&str>, lacking: &Lacking) -> String {
     let (category, include) = (category.unwrap_or_default(), include.unwrap_or_default());
     let left_out: String = lacking.names().collect::<Vec<_>>().join(",");
@@ -92,7 +92,7 @@ fn offset_of(cursor: &str, mark: &str) -> Option<usize> {
     (of == mark).then(|| offset.parse().ok()).flatten()
 }
 
-/// Everything of the category that has one of the words, best first, and else in the catalog's order.
+/// Tools of the category that match a word, best first, then in the catalog's order.
 fn matching(asked: &str, category: Option<&str>) -> Vec<&'static ToolSpec> {
     let words: Vec<&str> = words(asked).collect();
     let sold = CATALOG.iter().chain(MARKET).copied().chain([TOP_UP]);
@@ -105,7 +105,7 @@ fn matching(asked: &str, category: Option<&str>) -> Vec<&'static ToolSpec> {
     found.into_iter().map(|(_, tool)| tool).collect()
 }
 
-/// How well a word fits: by the place it is found in, and half as well where it only begins one.
+/// The weight of the place where the word occurs, halved where it is only a prefix.
 fn weight(tool: &ToolSpec, asked: &str) -> u32 {
     let fields: Vec<&str> = tool.input.iter().map(|field| field.name).collect();
     let places = [
@@ -173,13 +173,13 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_done_is_found_only_if_asked_for() {
+    fn unavailable_tools_are_found_only_on_request() {
         let lacking = Lacking::new([("vin_decode".to_owned(), "key of somebody".to_owned())]);
         let found = |query: &str| discover("Agora", Some(query), &lacking).unwrap();
         assert!(found("query=vin").tools.is_empty());
         let shown = found("query=vin&include=unavailable").tools;
         assert_eq!(shown.iter().map(|tool| tool.lacks.as_deref()).collect::<Vec<_>>(), [Some("key of somebody")]);
-        // A cursor of the list as it was would skip or repeat something.
+        // A cursor from before the change would skip or repeat a tool.
         let cursor = everything("limit=1").unwrap().next_cursor.unwrap();
         let other = discover("Agora", Some(&format!("limit=1&cursor={cursor}")), &lacking);
         assert_eq!(other.err().map(|error| error.code()), Some("invalid_cursor"));
@@ -198,13 +198,13 @@ mod tests {
         assert_eq!(names("query=vehic")[0], "vehicle_recalls");
         assert_eq!(names("query=web_read")[0], "web_read");
         assert_eq!(names("query=zzz"), Vec::<&str>::new());
-        assert_eq!(names("query=%21%21").len(), all, "nothing asked for is everything");
+        assert_eq!(names("query=%21%21").len(), all, "without words, everything is found");
         assert_eq!(names("category=agent_to_agent"), ["soul", "soul_purchase"]);
         assert_eq!(names("category=none"), Vec::<&str>::new());
     }
 
     #[test]
-    fn pages_follow_each_other_and_cursors_are_ours() {
+    fn pages_are_complete_and_foreign_cursors_are_refused() {
         let sold = CATALOG.iter().chain(MARKET).chain([&TOP_UP]);
         let whole: Vec<&str> = sold.map(|tool| tool.name).collect();
         let mut paged = Vec::new();

@@ -1,4 +1,4 @@
-//! The agent's own.
+//! The agent's own account: budgets, access tokens, freezes, balance, notifications.
 
 use base::input::{Field, Kind};
 
@@ -8,17 +8,17 @@ use super::{Answer, Auth, Body, FLAG, IDEMPOTENCY_KEY, Link, Operation, schemas}
 
 /// Body of `POST /v1/agents/me/access-tokens`.
 pub static MINT: &[Field] = &[
-    Field::optional("name", Kind::Text { min: 0, max: 100, format: None }, "What it is for"),
-    Field::optional("expires_in_days", Kind::Integer { min: 1, max: 3650 }, "After how many days it opens nothing"),
+    Field::optional("name", Kind::Text { min: 0, max: 100, format: None }, "What the token is for"),
+    Field::optional("expires_in_days", Kind::Integer { min: 1, max: 3650 }, "After how many days it expires"),
 ];
 
 /// Body of both routes that freeze.
 pub static FREEZE: &[Field] = &[
-    Field::required("what", Kind::Choice(&["agent", "token", "tool", "payee"]), "What kind of thing"),
+    Field::required("what", Kind::Choice(&["agent", "token", "tool", "payee"]), "What to freeze"),
     Field::optional(
         "id",
         Kind::Text { min: 1, max: 64, format: None },
-        "Which one: a token's id, a tool's name, a payee's id; not for `agent`",
+        "Its id: a token's id, a tool's name, a payee's id; none for `agent`",
     ),
 ];
 
@@ -59,8 +59,8 @@ static TOKEN: &[Member] = &[
     has("created_by", Shape::Address),
 ];
 
-static MINTED: &[Member] = &[has("token", Shape::OrNull(&Shape::Text))
-    .about("The token itself, in this answer only; null when the answer is repeated")];
+static MINTED: &[Member] =
+    &[has("token", Shape::OrNull(&Shape::Text)).about("The token itself, in this answer only; null in a replay")];
 
 static FREEZES: &[Member] = &[
     has("agent", Shape::Bool),
@@ -72,15 +72,16 @@ static FREEZES: &[Member] = &[
 static BALANCE: &[Member] = &[
     has("on_chain_balance", Shape::Usdc),
     has("credits_balance", Shape::Usdc),
-    has("credits_reserved", Shape::Usdc).about("Held for quotes that have not been redeemed yet"),
-    has("credits_owed", Shape::Usdc)
-        .about("Credits of a card payment that was refunded or is disputed, after they were spent: paid first of what comes in"),
+    has("credits_reserved", Shape::Usdc).about("Held for quotes that are not paid yet"),
+    has("credits_owed", Shape::Usdc).about(
+        "Credits from a card payment that was refunded or disputed after they were spent. New credits pay this first",
+    ),
     has("currency", Shape::Choice(&["USDC"])),
     has("address", Shape::Address),
     has("chain_id", Shape::Integer),
 ];
 
-/// Something an agent is told.
+/// A notification to an agent.
 pub static NOTIFICATION: Named = Named {
     name: "Notification",
     about: "",
@@ -104,26 +105,30 @@ pub static NOTIFICATION: Named = Named {
 static READ: &[Member] = &[OK, has("updated", Shape::Integer)];
 
 pub static OPERATIONS: &[Operation] = &[
-    Operation::get("/v1/agents/me", "getAgent", "Who the proof or the token says you are")
+    Operation::get("/v1/agents/me", "getAgent", "The agent that the proof or the token belongs to")
         .auth(Auth::Agent)
         .answers(&[Answer::ok("The agent", Shape::Object(&[OK, has("data", Shape::Object(ME))]))]),
-    Operation::get("/v1/agents/me/budgets", "getBudgets", "The owner's caps, and what today cost so far")
+    Operation::get("/v1/agents/me/budgets", "getBudgets", "The owner's caps, and today's spending")
         .auth(Auth::Agent)
         .answers(&[Answer::ok("Caps and spending", Shape::Object(&[OK, has("data", Shape::Extended(CAPS, TODAY))]))]),
     Operation::put("/v1/agents/me/budgets", "setBudgets", "Sets caps")
-        .about("Members that are absent stay, `null` clears.")
+        .about("Absent members stay as they are; `null` removes a cap.")
         .auth(Auth::Wallet { token_is_told: "budgets_read_only_for_access_tokens" })
         .headers(&[IDEMPOTENCY_KEY])
         .body(Body::Json { schema: schemas::budgets, required: false })
         .answers(&[Answer::ok("The caps as they are now", Shape::Object(&[OK, has("data", Shape::Object(CAPS))]))])
         .refuses(NAMED)
-        .beyond_schema("amounts have at most six decimals; tools and payees have to be known"),
+        .beyond_schema("amounts have at most six decimals; tools and payees have to exist"),
     Operation::get("/v1/agents/me/access-tokens", "listAccessTokens", "Access tokens of this wallet")
         .auth(WALLET)
-        .about("Newest first. Dead ones are listed for 90 days.")
+        .about("Newest first. Expired and revoked tokens are listed for 90 days.")
         .query(&[
-            Field::optional("active", Kind::Choice(&["true", "false"]), "Only those that open something, or do not"),
-            Field::optional("limit", Kind::Integer { min: 1, max: 100 }, "100 if it is not said"),
+            Field::optional(
+                "active",
+                Kind::Choice(&["true", "false"]),
+                "`true`: only valid tokens; `false`: only expired and revoked ones",
+            ),
+            Field::optional("limit", Kind::Integer { min: 1, max: 100 }, "At most this many; default 100"),
             Field::optional("cursor", Kind::Text { min: 0, max: 1000, format: None }, "A page's next_cursor"),
         ])
         .answers(&[Answer::ok(
@@ -141,9 +146,9 @@ pub static OPERATIONS: &[Operation] = &[
             ]),
         )])
         .refuses(&[(400, "invalid_cursor")])
-        .beyond_schema("a cursor is one that a page of yours gave"),
+        .beyond_schema("a cursor has to come from a page of yours"),
     Operation::post("/v1/agents/me/access-tokens", "mintAccessToken", "Mints an access token")
-        .about("It pays from credits, within the budget, and cannot loosen what holds it.")
+        .about("It pays from credits, within the budget. It cannot change budgets, freezes, policies or tokens.")
         .auth(WALLET)
         .headers(&[IDEMPOTENCY_KEY])
         .body(Body::Nullable(MINT))
@@ -159,40 +164,43 @@ pub static OPERATIONS: &[Operation] = &[
             to: "revokeAccessToken",
             parameters: &[("id", "$response.body#/data/id")],
         }]),
-    Operation::delete("/v1/agents/me/access-tokens/{id}", "revokeAccessToken", "Takes an access token back")
+    Operation::delete("/v1/agents/me/access-tokens/{id}", "revokeAccessToken", "Revokes an access token")
         .auth(WALLET)
         .answers(&[Answer::ok(
-            "From the next request on it opens nothing",
+            "Revoked. The next request with it is refused",
             Shape::Object(&[OK, has("data", Shape::Object(&[has("id", Shape::Uuid), has("revoked_at", Shape::Time)]))]),
         )])
         .refuses(&[(404, "access_token_not_found")]),
-    Operation::get("/v1/agents/me/freezes", "listFreezes", "What is frozen")
+    Operation::get("/v1/agents/me/freezes", "listFreezes", "Everything that is frozen")
         .auth(Auth::Agent)
-        .answers(&[Answer::ok("What is frozen", Shape::Object(&[OK, has("data", Shape::Object(FREEZES))]))]),
+        .answers(&[Answer::ok("Everything that is frozen", Shape::Object(&[OK, has("data", Shape::Object(FREEZES))]))]),
     Operation::post("/v1/agents/me/freezes", "freeze", "Stops an agent, a token, a tool or a payee at once")
         .auth(WALLET)
         .body(Body::Fields(FREEZE))
         .answers(&[Answer::ok(
-            "What is frozen now",
+            "Everything that is frozen now",
             Shape::Object(&[OK, has("data", Shape::Extended(FREEZES, &[has("credits_released", Shape::Usdc)]))]),
         )])
-        .beyond_schema("`id` is needed except for an agent, and has to be a token of yours, a tool, or a payee"),
-    Operation::post("/v1/agents/me/freezes/lift", "liftFreeze", "Lets it go on")
+        .beyond_schema("`id` is required except for an agent, and has to be a token of yours, a tool, or a payee"),
+    Operation::post("/v1/agents/me/freezes/lift", "liftFreeze", "Lifts a freeze")
         .auth(WALLET)
         .body(Body::Fields(FREEZE))
-        .answers(&[Answer::ok("What is still frozen", Shape::Object(&[OK, has("data", Shape::Object(FREEZES))]))])
-        .beyond_schema("`id` is needed except for an agent, and has to be a token of yours, a tool, or a payee"),
+        .answers(&[Answer::ok(
+            "Everything that is still frozen",
+            Shape::Object(&[OK, has("data", Shape::Object(FREEZES))]),
+        )])
+        .beyond_schema("`id` is required except for an agent, and has to be a token of yours, a tool, or a payee"),
     Operation::get("/v1/tools/balance", "getBalance", "USDC on chain, and credits here")
         .auth(Auth::Agent)
         .answers(&[Answer::ok("The balances", Shape::Object(BALANCE))]),
-    Operation::get("/v1/tools/notifications", "listNotifications", "What you are told, newest first")
+    Operation::get("/v1/tools/notifications", "listNotifications", "Your notifications, newest first")
         .auth(Auth::Agent)
         .query(&[
-            Field::optional("unread", FLAG, "Only what was not read yet"),
+            Field::optional("unread", FLAG, "Only unread ones"),
             Field::optional(
                 "limit",
                 Kind::Integer { min: 1, max: ledger::notifications::MOST_LISTED as i64 },
-                "At most so many; 50",
+                "At most this many; default 50",
             ),
         ])
         .answers(&[Answer::ok(
@@ -213,5 +221,5 @@ pub static OPERATIONS: &[Operation] = &[
         .refuses(&[(404, "notification_not_found")]),
 ];
 
-/// Refusals of what is done once under a name.
+/// Refusals of requests with an idempotency key.
 pub const NAMED: &[(u16, &str)] = &[(409, "request_in_progress"), (422, "idempotency_key_reused")];

@@ -36,7 +36,7 @@ static CONTACT: &[Member] = &[has("email", Shape::OrNull(&Shape::Text)), has("ph
 /// An agent's policy.
 pub static POLICY: Named = Named {
     name: "ActionPolicy",
-    about: "Which calls are denied and which wait for a human's yes. Denying beats asking.",
+    about: "Which calls are denied, and which wait for a human's approval. A denial wins over a wait.",
     shape: Shape::Object(&[
         has("enabled", Shape::Bool),
         has("rules", Shape::List(&Shape::Object(RULE))),
@@ -78,10 +78,10 @@ pub static DECISION: Named = Named {
 
 const SOURCE: Shape = Shape::Choice(&["api", "policy"]);
 
-/// A question to a human.
+/// A request for a human's decision.
 pub static APPROVAL: Named = Named {
     name: "Approval",
-    about: "A question to a human, and the answer. In lists without `decision_receipt`.",
+    about: "A request for a human's decision, and the decision. Lists leave out `decision_receipt`.",
     shape: Shape::Object(&[
         has("approval_id", Shape::Text),
         has("source", SOURCE),
@@ -132,10 +132,10 @@ static BACKTEST: &[Member] = &[
 
 const PAGE: &[&str] = &["text/html"];
 const ONE: Shape = Shape::Object(&[OK, has("data", Shape::Ref(&APPROVAL))]);
-const STRICT: &str = "members that are not known are refused; tools, domains, time zones and addresses have to be real";
+const STRICT: &str = "unknown members are refused; tools, domains, time zones and addresses have to be valid";
 
 pub static OPERATIONS: &[Operation] = &[
-    Operation::put("/v1/agents/me/action-policy", "setActionPolicy", "Sets the action policy, as a whole")
+    Operation::put("/v1/agents/me/action-policy", "setActionPolicy", "Replaces the whole action policy")
         .auth(WALLET)
         .body(Body::Json { schema: schemas::policy, required: true })
         .answers(&[Answer::ok("The policy", Shape::Object(&[OK, has("data", Shape::Ref(&POLICY))]))])
@@ -143,19 +143,19 @@ pub static OPERATIONS: &[Operation] = &[
     Operation::get("/v1/agents/me/action-policy", "getActionPolicy", "The action policy").auth(Auth::Agent).answers(&[
         Answer::ok("The policy, or null", Shape::Object(&[OK, has("data", Shape::OrNull(&Shape::Ref(&POLICY)))])),
     ]),
-    Operation::delete("/v1/agents/me/action-policy", "deleteActionPolicy", "Takes the action policy away")
+    Operation::delete("/v1/agents/me/action-policy", "deleteActionPolicy", "Deletes the action policy")
         .auth(WALLET)
-        .answers(&[Answer::ok("Nothing is held any more", Shape::Object(&[OK, has("data", Shape::Null)]))]),
+        .answers(&[Answer::ok("The policy is deleted. Calls are no longer held or denied by it", Shape::Object(&[OK, has("data", Shape::Null)]))]),
     Operation::post(
         "/v1/agents/me/action-policy/backtest",
         "backtestActionPolicy",
-        "What a draft would have done to the last 30 days",
+        "Applies a draft to the charges of the last 30 days",
     )
     .auth(Auth::Agent)
     .body(Body::Json { schema: schemas::policy, required: true })
     .answers(&[Answer::ok("Its verdicts", Shape::Object(&[OK, has("data", Shape::Object(BACKTEST))]))])
     .beyond_schema(STRICT),
-    Operation::post("/v1/approvals", "askApproval", "Asks a human")
+    Operation::post("/v1/approvals", "askApproval", "Asks a human to approve an action")
         .auth(WALLET)
         .headers(&[IDEMPOTENCY_KEY])
         .body(Body::Json { schema: schemas::approval, required: true })
@@ -179,8 +179,8 @@ pub static OPERATIONS: &[Operation] = &[
     Operation::get("/v1/approvals", "listApprovals", "Approvals, newest first")
         .auth(Auth::Agent)
         .query(&[
-            Field::optional("status", Kind::Choice(STATUS), "Only in this state"),
-            Field::optional("limit", Kind::Integer { min: 1, max: 200 }, "At most so many; 50"),
+            Field::optional("status", Kind::Choice(STATUS), "Only those in this state"),
+            Field::optional("limit", Kind::Integer { min: 1, max: 200 }, "At most this many; default 50"),
         ])
         .answers(&[Answer::ok(
             "Approvals",
@@ -190,25 +190,25 @@ pub static OPERATIONS: &[Operation] = &[
         .auth(Auth::Agent)
         .answers(&[Answer::ok("The approval", ONE)])
         .refuses(&[(404, "not_found")]),
-    Operation::post("/v1/approvals/{id}/cancel", "cancelApproval", "Takes a pending approval back")
+    Operation::post("/v1/approvals/{id}/cancel", "cancelApproval", "Cancels a pending approval")
         .auth(WALLET)
         .answers(&[Answer::ok("The approval", ONE)])
         .refuses(&[(404, "not_found"), (409, "approval_not_pending")]),
-    Operation::get("/approve/{token}", "showDecision", "For people: shows what is to be decided, and changes nothing")
+    Operation::get("/approve/{token}", "showDecision", "For people: shows the action to decide on. Changes nothing")
         .answers(&[
             Answer::other(200, "The page", PAGE),
-            Answer::other(404, "The link leads nowhere", PAGE),
-            Answer::other(503, "Not now", PAGE),
+            Answer::other(404, "There is no page at this link", PAGE),
+            Answer::other(503, "Temporarily unavailable", PAGE),
         ])
         .refuses(&[(404, "not_found"), (429, "rate_limit_exceeded"), (503, "provider_unavailable")]),
-    Operation::post("/approve/{token}", "decide", "For people: decides, once")
+    Operation::post("/approve/{token}", "decide", "For people: approves or denies, once")
         .body(Body::Form(schemas::decision))
         .answers(&[
             Answer::other(200, "What was decided", PAGE),
             Answer::other(400, "The form could not be read", PAGE),
-            Answer::other(404, "The link leads nowhere", PAGE),
-            Answer::other(409, "It was decided before", PAGE),
-            Answer::other(503, "Not now", PAGE),
+            Answer::other(404, "There is no page at this link", PAGE),
+            Answer::other(409, "It has been decided already", PAGE),
+            Answer::other(503, "Temporarily unavailable", PAGE),
         ])
         .refuses(&[
             (400, "invalid_request"),
@@ -216,24 +216,24 @@ pub static OPERATIONS: &[Operation] = &[
             (429, "rate_limit_exceeded"),
             (503, "provider_unavailable"),
         ]),
-    Operation::get("/identity/{id}", "showIdentityCheck", "For people: shows who asks and what for, and changes nothing")
-        .about("With `?done`, where a vendor looks at documents: the page on which people end who come back from it.")
+    Operation::get("/identity/{id}", "showIdentityCheck", "For people: shows who requests the check, and why. Changes nothing")
+        .about("With `?done`, where a vendor checks documents: the page that people return to from the vendor.")
         .answers(&[
             Answer::other(200, "The page", PAGE),
-            Answer::other(303, "On to the page of who looks at documents", PAGE),
-            Answer::other(404, "The link leads nowhere", PAGE),
-            Answer::other(503, "Not now", PAGE),
+            Answer::other(303, "Redirect to the page of the vendor that checks documents", PAGE),
+            Answer::other(404, "There is no page at this link", PAGE),
+            Answer::other(503, "Temporarily unavailable", PAGE),
         ])
         .refuses(&[(404, "not_found"), (429, "rate_limit_exceeded"), (503, "provider_unavailable")]),
-    Operation::post("/identity/{id}", "answerIdentityCheck", "For people: mails a code, or takes it")
+    Operation::post("/identity/{id}", "answerIdentityCheck", "For people: requests a code by mail, or submits it")
         .body(Body::Form(schemas::identity_answer))
         .answers(&[
             Answer::other(200, "Mailed, or confirmed", PAGE),
-            Answer::other(303, "On to the page of who looks at documents", PAGE),
-            Answer::other(400, "The form could not be read, or this is not the code", PAGE),
-            Answer::other(404, "The link leads nowhere", PAGE),
-            Answer::other(409, "It is over, or no more codes are mailed", PAGE),
-            Answer::other(503, "Not now", PAGE),
+            Answer::other(303, "Redirect to the page of the vendor that checks documents", PAGE),
+            Answer::other(400, "The form could not be read, or the code is wrong", PAGE),
+            Answer::other(404, "There is no page at this link", PAGE),
+            Answer::other(409, "The check has ended, or no more codes are mailed", PAGE),
+            Answer::other(503, "Temporarily unavailable", PAGE),
         ])
         .refuses(&[
             (400, "invalid_request"),
@@ -241,10 +241,10 @@ pub static OPERATIONS: &[Operation] = &[
             (429, "rate_limit_exceeded"),
             (503, "provider_unavailable"),
         ]),
-    Operation::post("/v1/identity/webhook", "identityWebhook", "For the identity vendor: says that something happened")
-        .about("The body is the vendor's event, signed in `Stripe-Signature`; what happened is asked of the vendor itself.")
-        .body(Body::Bytes { content_type: "application/json", about: "The vendor's event, as it was signed" })
-        .answers(&[Answer::ok("Heard", Shape::Object(&[has("received", Shape::Is(true))]))])
+    Operation::post("/v1/identity/webhook", "identityWebhook", "For the identity vendor: reports an event")
+        .about("The body is the vendor's event, signed in `Stripe-Signature`. The state of the check is then read from the vendor.")
+        .body(Body::Bytes { content_type: "application/json", about: "The vendor's event, unchanged" })
+        .answers(&[Answer::ok("Received", Shape::Object(&[has("received", Shape::Is(true))]))])
         .refuses(&[
             (400, "invalid_request"),
             (401, "unauthorized"),

@@ -1,4 +1,4 @@
-//! Checkout for agent platforms: ACP's paths, the simple ones, and the documents about both.
+//! Checkout for agent platforms: the ACP paths, the simpler ones, and the documents about both.
 
 use base::input::{self, Field, Kind};
 use market::checkout::request::{BODY, BUYER, DETAILS, NAME, PAYMENT};
@@ -11,28 +11,28 @@ use super::shape::{Member, Named, Shape, has, may};
 use super::{Answer, Auth, Body, Content, IDEMPOTENCY_KEY, Link, Operation, shared};
 
 const API_VERSION: Field =
-    Field::required("API-Version", Kind::Choice(&[VERSION]), "The version of ACP that is spoken");
+    Field::required("API-Version", Kind::Choice(&[VERSION]), "The version of ACP of this request");
 const REQUEST_ID: Field = Field::optional(
     "Request-Id",
     Kind::Text { min: 0, max: 255, format: Some(&shared::ASCII) },
-    "Your own id of this message; sent back",
+    "Your own id of this request; the answer repeats it",
 );
 const NAMED: Field = Field { required: true, ..IDEMPOTENCY_KEY };
 const READS: &[Field] = &[API_VERSION, REQUEST_ID];
 const CHANGES: &[Field] = &[API_VERSION, IDEMPOTENCY_KEY, REQUEST_ID];
-/// What makes something and what pays needs a name, on ACP's paths.
+/// On ACP's paths, creating and paying require an idempotency key.
 const NAMED_CHANGES: &[Field] = &[API_VERSION, NAMED, REQUEST_ID];
 
 const READ_HEADERS: &[(&str, bool, &str)] = &[("Request-Id", false, "As it was sent")];
 const CHANGE_HEADERS: &[(&str, bool, &str)] = &[
     ("Request-Id", false, "As it was sent"),
     ("Idempotency-Key", false, "As it was sent"),
-    ("Idempotent-Replayed", false, "`true`: this is the first answer to a request of this name"),
+    ("Idempotent-Replayed", false, "`true`: this is a replay of the first answer to this key"),
 ];
 
 const CENTS: Shape = Shape::Integer;
 
-/// ACP's flat error: what every refusal under `/acp/` looks like.
+/// ACP's flat error: the form of every refusal under `/acp/`.
 pub static ACP_ERROR: Named = Named {
     name: "AcpError",
     about: "Every refusal on ACP's paths. `code` is for programs and `message` for people.",
@@ -43,7 +43,7 @@ pub static ACP_ERROR: Named = Named {
         ),
         has("code", Shape::Text),
         has("message", Shape::Text),
-        may("param", Shape::Text).about("RFC 9535 path of what is wrong in the request"),
+        may("param", Shape::Text).about("RFC 9535 path of the error in the request"),
     ]),
 };
 
@@ -82,7 +82,7 @@ static SELECTED: &[Member] = &[
 
 static MESSAGE: Named = Named {
     name: "CheckoutMessage",
-    about: "Something to tell the buyer. What is of type error stands in the way of paying.",
+    about: "A message for the buyer. Messages of type error prevent payment.",
     shape: Shape::Object(&[
         has("type", Shape::Choice(&["error", "warning", "info"])),
         has("content_type", Shape::Choice(&["plain"])),
@@ -151,8 +151,8 @@ const OPEN_OR_OVER: Shape = Shape::Choice(&["open", "pending", "completed", "can
 /// A session as ACP shapes it.
 static SESSION: Named = Named {
     name: "CheckoutSession",
-    about: "One thing that an agent platform is about to buy. Complete it while it is `ready_for_payment`; `messages` say \
-            what is in the way.",
+    about: "A purchase by an agent platform. Complete it while it is `ready_for_payment`; `messages` say \
+            what prevents payment.",
     shape: Shape::Object(&[
         has("id", Shape::Uuid),
         has("protocol", Shape::Object(&[has("version", Shape::Choice(&[VERSION]))])),
@@ -201,16 +201,16 @@ static SIMPLE_LINE: &[Member] = &[
         "item",
         Shape::Object(&[
             has("id", Shape::Text),
-            has("metadata", Shape::Map(&Shape::Any)).about("What the thing is to work on"),
+            has("metadata", Shape::Map(&Shape::Any)).about("The input of the tool"),
         ]),
     ),
     has("name", Shape::OrNull(&Shape::Text)),
 ];
 
-/// A session in the simple shape (contract §24).
+/// The same session in the simpler form.
 static SIMPLE_SESSION: Named = Named {
     name: "SimpleCheckoutSession",
-    about: "The same session in fewer words. Complete it while it is `ready_for_payment`; `messages` say what is in the way.",
+    about: "The same session in a simpler form. Complete it while it is `ready_for_payment`; `messages` say what prevents payment.",
     shape: Shape::Object(&[
         has("id", Shape::Uuid),
         has("status", Shape::Choice(&["not_ready_for_payment", "ready_for_payment", "completed", "canceled"])),
@@ -231,12 +231,12 @@ static SIMPLE_SESSION: Named = Named {
     ]),
 };
 
-/// The platform's own members, and ours.
+/// The platform's own members, and the service's.
 fn metadata() -> Value {
     json!({
         "type": "object",
-        "description": "The platform's own members; `status`, `total_usdc`, `line_items` and `request_id` are the session's in \
-                        plain words",
+        "description": "The platform's own members. `status`, `total_usdc`, `line_items` and `request_id` repeat the session's \
+                        in a simpler form",
         "required": ["status", "total_usdc", "line_items"],
         "additionalProperties": true,
         "properties": {
@@ -259,7 +259,7 @@ fn buyer() -> Value {
     input::schema(BUYER)
 }
 
-/// ACP has no members of the older forms, and needs an address.
+/// ACP requires an e-mail address and has none of the older members.
 fn acp_buyer() -> Value {
     let mut schema = buyer();
     if let Some(members) = schema["properties"].as_object_mut() {
@@ -273,7 +273,7 @@ fn details() -> Value {
     input::schema(DETAILS)
 }
 
-/// `checkout::request`, `read`: what both forms have, and the older one's name.
+/// `checkout::request`, `read`: members of both forms, and for the simpler one the idempotency key.
 fn wanted(is_acp: bool) -> Value {
     let mut schema = input::schema(BODY);
     let lines = &mut schema["properties"]["line_items"];
@@ -289,18 +289,18 @@ fn wanted(is_acp: bool) -> Value {
 fn name() -> Value {
     json!({
         "type": ["string", "null"], "minLength": 1, "maxLength": 255, "pattern": r"\S",
-        "description": "The name of this request, if the header Idempotency-Key has none",
+        "description": "The idempotency key, if the header Idempotency-Key is absent",
     })
 }
 
-/// `checkout::request::create`, strictly.
+/// `checkout::request::create`, for ACP.
 fn create() -> Value {
     let mut schema = wanted(true);
     schema["required"] = json!(["line_items"]);
     schema["anyOf"] = json!([
         {"required": ["currency", "capabilities"]},
         {
-            "description": "Of the older forms, where every line names a product_id or an item",
+            "description": "The older form: every line has a product_id or an item",
             "properties": {"line_items": {"items": {"anyOf": [{"required": ["product_id"]}, {"required": ["item"]}]}}},
         },
     ]);
@@ -324,7 +324,7 @@ fn simple_create() -> Value {
     schema
 }
 
-/// `checkout::request::update`, and what `Checkout::update` asks of the options.
+/// `checkout::request::update`, and the checks of `Checkout::update` on the options.
 fn update(is_acp: bool) -> Value {
     let mut schema = wanted(is_acp);
     let option = &mut schema["properties"]["selected_fulfillment_options"]["items"]["properties"]["option_id"];
@@ -344,7 +344,7 @@ fn simple_update() -> Value {
 /// `checkout::request::credential`
 fn complete(is_acp: bool) -> Value {
     let token = |about: &str| json!({"type": ["string", "object", "null"], "pattern": r"\S", "description": about});
-    // It has to be in one of the places.
+    // The token is required in one of these places.
     let there = |path: &[&str]| {
         path.iter().rev().fold(
             json!({"type": ["string", "object"]}),
@@ -355,7 +355,7 @@ fn complete(is_acp: bool) -> Value {
     let mut schema = input::schema(PAYMENT);
     let data = &mut schema["properties"]["payment_data"]["properties"];
     data["instrument"]["properties"]["credential"]["properties"]["token"] = token(
-        "x402: base64 of the JSON of a signed PaymentPayload, or the object itself; credits: an access token of the buyer's",
+        "x402: base64 of the JSON of a signed PaymentPayload, or the object itself; credits: an access token of the buyer",
     );
     data["token"] = token("The same, in the older form");
     schema["properties"]["payment_token"] = token("The same, in the oldest form");
@@ -380,7 +380,7 @@ fn simple_complete() -> Value {
     complete(false)
 }
 
-/// Nothing of it is read.
+/// The body is not read.
 fn cancel() -> Value {
     json!({"type": "object", "example": {}})
 }
@@ -402,7 +402,7 @@ const IN_PROGRESS: (u16, &str) = (409, "request_in_progress");
 const TOO_MANY_HELD: (u16, &str) = (409, "too_many_pending_approvals");
 const STATE: (u16, &str) = (400, "invalid_state");
 const EXPIRED: (u16, &str) = (400, "session_expired");
-/// What the gate may be unable to do, whoever asks.
+/// Errors of the gate itself, for any caller.
 const FAILED: (u16, &str) = (500, "payment_processing_error");
 const PAUSED: (u16, &str) = (503, "service_paused");
 
@@ -439,15 +439,15 @@ const fn simple(about: &'static str) -> Answer {
     Answer::ok(about, Shape::Ref(&SIMPLE_SESSION)).headers(CHANGE_HEADERS)
 }
 
-const CREATED: &str = "The session. What stands in the way of paying is in its `messages`";
-const BEYOND: &str = "an e-mail address is one that a mail server takes, metadata has 16 KiB at most";
+const CREATED: &str = "The session. Its `messages` say what prevents payment";
+const BEYOND: &str = "the e-mail address has to be valid, and metadata may have at most 16 KiB";
 const BEYOND_UPDATE: &str =
-    "an e-mail address is one that a mail server takes, metadata has 16 KiB at most, and the session is open";
+    "the e-mail address has to be valid, metadata may have at most 16 KiB, and the session has to be open";
 const BEYOND_COMPLETE: &str =
-    "the token is a signed payment of the session's quote, or an access token, and the session is open";
-const BEYOND_CANCEL: &str = "the session is open";
+    "the token has to be a signed payment of the session's quote or an access token, and the session has to be open";
+const BEYOND_CANCEL: &str = "the session has to be open";
 const ONCE: &str =
-    "A payment is charged once, however often it is sent: after a lost answer send the same request again.";
+    "A payment is charged once, however often it is sent. If an answer is lost, send the same request again.";
 
 static DEFAULT_PRICE: &[Member] = &[has("unit_amount", CENTS).about("Cents"), has("currency", Shape::Text)];
 static PRODUCT: &[Member] = &[
@@ -455,7 +455,7 @@ static PRODUCT: &[Member] = &[
     has("name", Shape::Text),
     has("description", Shape::Text),
     has("default_price", Shape::Object(DEFAULT_PRICE)),
-    has("input_schema", Shape::Any).about("JSON Schema of what it works on"),
+    has("input_schema", Shape::Any).about("JSON Schema of the tool's input"),
 ];
 static MANIFEST: &[Member] = &[
     has("version", Shape::Choice(&[VERSION])),
@@ -476,18 +476,18 @@ static MANIFEST: &[Member] = &[
 ];
 
 pub static OPERATIONS: &[Operation] = &[
-    Operation::get("/.well-known/acp/manifest.json", "getAcpManifest", "What agent platforms can buy here, and how")
+    Operation::get("/.well-known/acp/manifest.json", "getAcpManifest", "The products for agent platforms, and how to pay for them")
         .answers(&[Answer::ok("The manifest", Shape::Object(MANIFEST)).headers(TAGGED), KNOWN])
         .refuses(&[(503, "provider_unavailable")]),
     Operation::get("/acp/handlers/{handler}/{document}", "getAcpHandlerDocument", "A document about a payment handler")
         .answers(&[Answer {
             status: 200,
-            about: "JSON Schema of its configuration or of its instruments, or how it works in Markdown",
+            about: "JSON Schema of its configuration or of its instruments, or its specification in Markdown",
             content: Content::JsonOr(Shape::Map(&Shape::Any), &["text/markdown"]),
             headers: &[],
         }]),
     Operation::post("/acp/checkout_sessions", "createCheckoutSession", "Opens a checkout session")
-        .about("Agentic Commerce Protocol, version 2026-01-30. Prices are ours; a session is good for 30 minutes.")
+        .about("Agentic Commerce Protocol, version 2026-01-30. The service sets the prices. A session is valid for 30 minutes.")
         .auth(Auth::Platform)
         .headers(NAMED_CHANGES)
         .body(body(create, true))
@@ -508,7 +508,7 @@ pub static OPERATIONS: &[Operation] = &[
         .answers(&[Answer::ok("The session", Shape::Ref(&SESSION)).headers(READ_HEADERS)])
         .refuses(&VERSIONS),
     Operation::post("/acp/checkout_sessions/{id}", "updateCheckoutSession", "Changes a checkout session")
-        .about("What is sent replaces what was there; everything is computed anew.")
+        .about("Members that are sent replace the old ones. Totals and messages are computed again.")
         .auth(Auth::Platform)
         .headers(CHANGES)
         .body(body(acp_update, false))
@@ -521,7 +521,7 @@ pub static OPERATIONS: &[Operation] = &[
         .headers(NAMED_CHANGES)
         .body(body(acp_complete, true))
         .answers(&[session(
-            "Paid, or on its way; of a payment that was refused there is a message `payment_declined`, and nothing is charged",
+            "Paid, or being paid. If the payment was refused, there is a message `payment_declined` and nothing was charged",
         )])
         .refuses(&[
             VERSIONS[0],
@@ -539,15 +539,15 @@ pub static OPERATIONS: &[Operation] = &[
         ])
         .links(POLL)
         .beyond_schema(BEYOND_COMPLETE),
-    Operation::post("/acp/checkout_sessions/{id}/cancel", "cancelCheckoutSession", "Ends a checkout session unpaid")
+    Operation::post("/acp/checkout_sessions/{id}/cancel", "cancelCheckoutSession", "Cancels a checkout session that is not paid")
         .auth(Auth::Platform)
         .headers(CHANGES)
         .body(body(cancel, false))
         .answers(&[session("The session, canceled")])
         .refuses(&[VERSIONS[0], VERSIONS[1], (405, "not_cancelable"), CONFLICT, IN_FLIGHT])
         .beyond_schema(BEYOND_CANCEL),
-    Operation::post("/v1/checkout_sessions", "createSimpleCheckoutSession", "Opens a checkout session, in simple words")
-        .about("Prices are ours; a session is good for 30 minutes.")
+    Operation::post("/v1/checkout_sessions", "createSimpleCheckoutSession", "Opens a checkout session, in the simpler form")
+        .about("The service sets the prices. A session is valid for 30 minutes.")
         .auth(Auth::Platform)
         .headers(CHANGES)
         .body(body(simple_create, true))
@@ -561,7 +561,7 @@ pub static OPERATIONS: &[Operation] = &[
         .answers(&[Answer::ok("The session", Shape::Ref(&SIMPLE_SESSION)).headers(READ_HEADERS)])
         .refuses(&[OTHER_VERSION]),
     Operation::post("/v1/checkout_sessions/{id}", "updateSimpleCheckoutSession", "Changes a checkout session")
-        .about("What is sent replaces what was there; everything is computed anew.")
+        .about("Members that are sent replace the old ones. Totals and messages are computed again.")
         .auth(Auth::Platform)
         .headers(CHANGES)
         .body(body(simple_update, false))
@@ -573,7 +573,7 @@ pub static OPERATIONS: &[Operation] = &[
         .auth(Auth::Platform)
         .headers(CHANGES)
         .body(body(simple_complete, true))
-        .answers(&[simple("Paid, or on its way")])
+        .answers(&[simple("Paid, or being paid")])
         .refuses(&[
             OTHER_VERSION,
             (400, "missing_payment_token"),
@@ -588,7 +588,7 @@ pub static OPERATIONS: &[Operation] = &[
         ])
         .links(SIMPLE_POLL)
         .beyond_schema(BEYOND_COMPLETE),
-    Operation::post("/v1/checkout_sessions/{id}/cancel", "cancelSimpleCheckoutSession", "Ends a checkout session unpaid")
+    Operation::post("/v1/checkout_sessions/{id}/cancel", "cancelSimpleCheckoutSession", "Cancels a checkout session that is not paid")
         .auth(Auth::Platform)
         .headers(CHANGES)
         .body(body(simple_cancel, false))

@@ -17,42 +17,42 @@ use super::shared::{ERROR, INSUFFICIENT_CREDITS, PAYMENT_REQUIRED, refusals_of};
 use super::{Answer, Auth, Body, Content, Link, Operation};
 use crate::routes;
 
-/// What the document says of the deployment.
+/// Facts about the deployment that the document contains.
 pub struct Facts<'a> {
     pub service_name: &'a str,
-    /// Origin that agents use; without one, the one the document was fetched from.
+    /// The origin agents use. If absent, the one the document was fetched from.
     pub base_url: Option<&'a str>,
     /// CAIP-2.
     pub network: &'a str,
     pub version: &'a str,
-    /// Tools that cannot be done here are described all the same, and marked.
+    /// Unavailable tools; they are described too, and marked.
     pub lacking: &'a Lacking,
 }
 
-/// Groups as readers see them, in this order.
+/// Groups as readers see them, in this order: group, tag, description.
 const TAGS: [(&str, &str, &str); 12] = [
-    ("knowledge", "Tools", "What is sold: each call is paid for"),
+    ("knowledge", "Tools", "The tools for sale. Every call is paid"),
     ("credits", "Credits", "Prepaid credits, bought with USDC or by card"),
-    ("checkout", "Checkout", "Sessions of agent platforms (ACP), strictly and in simple words"),
-    ("requests", "Requests", "What became of calls and payments"),
-    ("account", "Account", "The agent itself: budgets, access tokens, freezes, balance, notifications"),
-    ("approvals", "Approvals", "The action policy, and asking a human"),
+    ("checkout", "Checkout", "Checkout sessions for agent platforms: strict ACP, and a simpler form"),
+    ("requests", "Requests", "The state of calls and payments"),
+    ("account", "Account", "Your agent: budgets, access tokens, freezes, balance, notifications"),
+    ("approvals", "Approvals", "The action policy, and approvals by a human"),
     ("insights", "Insights", "Receipts, spending, value, audit"),
     ("souls", "Marketplace", "Souls and their services, for buyers"),
     ("seller", "Sellers", "Souls, services, jobs and earnings, for sellers"),
-    ("webhooks", "Webhooks", "Events, posted to endpoints of yours"),
-    ("mcp", "MCP", "The same for models: the Model Context Protocol"),
-    ("meta", "Service", "The service about itself"),
+    ("webhooks", "Webhooks", "Events, posted to your endpoints"),
+    ("mcp", "MCP", "The same tools over the Model Context Protocol"),
+    ("meta", "Service", "Status, prices, keys and documentation of the service"),
 ];
 
-/// What many operations have in common, said once: whoever reads the document pays for every repetition, and so does the
-/// process that makes it.
+/// Components that many operations share. Writing each once keeps the document small for readers and for the process that
+/// makes it.
 #[derive(Default)]
 struct Common {
     writer: Writer,
     parameters: Map<String, Value>,
     responses: Map<String, Value>,
-    /// Names of refusals, by what they follow from.
+    /// Names of refusal components, by status, codes and form.
     refusals: HashMap<(u16, Vec<&'static str>, &'static str), String>,
 }
 
@@ -103,10 +103,10 @@ fn about(facts: &Facts<'_>) -> String {
          Queued calls are answered 202: poll `GET /v1/requests/{{id}}`.\n\n\
          Give every purchase an `Idempotency-Key` and keep the same value for every retry of it: it is then charged once. \
          Calls that cost more than your client's own cap need that cap raised first. `X-Dry-Run: true` says what a paid call \
-         would cost, for nothing.\n\n\
-         Every refusal is JSON with `error` and `message` (on ACP's paths with `code` and `message`). What no path takes is 404, another method of a path 405 with \
-         `Allow`. `x-error-codes` lists the codes of each status, `x-also-checked` what no schema can say of the input, and \
-         `x-unavailable` says why a tool cannot be called here.",
+         would cost, free of charge.\n\n\
+         Every refusal is JSON with `error` and `message` (on ACP's paths with `code` and `message`). An unknown path is answered \
+         404, an unsupported method 405 with `Allow`. `x-error-codes` lists the codes of each status, `x-also-checked` the \
+         checks that no schema can express, and `x-unavailable` says why a tool cannot be called here.",
         facts.service_name, facts.network
     )
 }
@@ -118,9 +118,9 @@ fn schemes(facts: &Facts<'_>) -> Value {
             "in": "header",
             "name": "x-agent-proof",
             "description": format!(
-                "A wallet's signature that it is asking: EIP-712, domain `{} Agent Auth` version 1, type `AgentReadAuth(address \
-                 agent,string scope,uint256 issuedAt,bytes32 nonce)`, as base64 of JSON with its signature. Good for five \
-                 minutes and one request; scope `read` for GET, `write` for what changes something.",
+                "A signature by the wallet that calls: EIP-712, domain `{} Agent Auth` version 1, type `AgentReadAuth(address \
+                 agent,string scope,uint256 issuedAt,bytes32 nonce)`, sent as base64 of JSON with its signature. Valid for \
+                 five minutes and one request; scope `read` for GET, `write` for requests that change something.",
                 facts.service_name
             ),
         },
@@ -138,13 +138,13 @@ fn schemes(facts: &Facts<'_>) -> Value {
         "platformToken": {
             "type": "http",
             "scheme": "bearer",
-            "description": "The token of an agent platform, from whoever runs the service.",
+            "description": "The token of an agent platform, issued by the operator of the service.",
         },
         "agentId": {
             "type": "apiKey",
             "in": "header",
             "name": "X-Agent-ID",
-            "description": "The bare address or id of a job's buyer or seller, unless the deployment asks for proof.",
+            "description": "The address or id of a job's buyer or seller, without proof. Refused where the deployment requires proof.",
         },
     })
 }
@@ -186,7 +186,7 @@ fn describe(operation: &Operation, group: &str, lacking: &Lacking, common: &mut 
     }
     if let Some(tool) = operation.sells {
         match lacking.of(tool) {
-            // Directories list what has a price.
+            // Directories of paid resources list what has a price.
             None => described["x-payment-info"] = json!({"price": price(tool), "protocols": [{"x402": {}}]}),
             Some(what) => described["x-unavailable"] = json!(format!("this deployment has no {what}")),
         }
@@ -194,7 +194,7 @@ fn describe(operation: &Operation, group: &str, lacking: &Lacking, common: &mut 
     described
 }
 
-/// The price as directories of x402 services read it. The 402 of the call itself is what counts.
+/// The price in the format of x402 directories. The 402 of the call itself is binding.
 fn price(tool: &ToolSpec) -> Value {
     let text = |amount: Usdc| amount.to_number().to_string();
     let between =
@@ -220,7 +220,7 @@ fn parameters(operation: &Operation, common: &mut Common) -> Vec<Value> {
     let names_itself = matches!(operation.auth, Auth::Agent | Auth::Wallet { .. } | Auth::Buyer | Auth::WalletBuyer);
     if names_itself {
         let schema = json!({"type": "string", "pattern": "^(0x[0-9a-fA-F]{40}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})?$"});
-        let about = "Your wallet's address or your agent's id; needed by nobody, and judged by whoever is sent it";
+        let about = "Your wallet's address or your agent's id. Optional; if sent, it has to match the caller";
         let parameter = || json!({"name": "X-Agent-ID", "in": "header", "description": about, "schema": schema});
         parameters.push(common.parameter("X-Agent-ID", about, parameter));
     }
@@ -240,7 +240,8 @@ fn parameters(operation: &Operation, common: &mut Common) -> Vec<Value> {
 }
 
 impl Common {
-    /// A header that more than one operation reads: the same name with the same words is the same.
+    /// A header that several operations read, as one component. A header with the same name and another description is
+    /// written in place.
     fn parameter(&mut self, name: &str, about: &str, make: impl FnOnce() -> Value) -> Value {
         match self.parameters.get(name) {
             Some(known) if known["description"] != about => return make(),
@@ -250,7 +251,7 @@ impl Common {
         reference("parameters", name)
     }
 
-    /// A response of this name.
+    /// The response component of this name.
     fn response(&mut self, name: &str, make: impl FnOnce(&mut Writer) -> Value) -> Value {
         if !self.responses.contains_key(name) {
             let response = make(&mut self.writer);
@@ -259,7 +260,7 @@ impl Common {
         reference("responses", name)
     }
 
-    /// What an operation is refused with at this status.
+    /// The component for these refusals of one status.
     fn refusal(&mut self, status: u16, codes: Vec<&'static str>, form: &'static str) -> Value {
         let key = (status, codes, form);
         if let Some(name) = self.refusals.get(&key) {
@@ -278,7 +279,7 @@ impl Common {
     }
 }
 
-/// What a segment of a path may be. What is not there is 404, whatever it looks like.
+/// Schema and description of a path parameter. Unknown values are answered 404, whatever their format.
 fn path_parameter(name: &str, path: &str) -> (Value, &'static str) {
     let text = || json!({"type": "string", "minLength": 1});
     let example = |example: &str| json!({"type": "string", "minLength": 1, "examples": [example]});
@@ -293,18 +294,18 @@ fn path_parameter(name: &str, path: &str) -> (Value, &'static str) {
         ("handler", _) => (json!({"type": "string", "enum": [X402, CREDITS]}), "The payment handler's id"),
         ("document", path) if path.starts_with("/acp/") => (
             json!({"type": "string", "enum": ["spec.md", "config.json", "instrument.json"]}),
-            "How it works, or the JSON Schema of its configuration or of its instruments",
+            "The specification, or the JSON Schema of its configuration or of its instruments",
         ),
         ("document", _) => (example("agora-receipts.json"), "`<service>-receipts.json`"),
         ("page", _) => (example("paying.md"), "The guide's name, in any case"),
         ("event", _) => (example("evt_01ARZ3NDEKTSV4RRFFQ69G5FAV"), "The event's id"),
         ("asset", _) => (text(), "Its name"),
-        ("path", _) => (example("report.pdf"), "Where the file is among the job's files; may have slashes"),
+        ("path", _) => (example("report.pdf"), "The file's path among the job's files; may contain slashes"),
         (_, path) if path.contains("/checkout_sessions") => {
             (json!({"type": "string", "format": "uuid"}), "The session's id")
         }
         (_, path) if path.starts_with("/v1/requests") => {
-            (json!({"type": "string", "format": "uuid"}), "`request_id` of the call's answer")
+            (json!({"type": "string", "format": "uuid"}), "The `request_id` from the answer to the call")
         }
         (_, path) if path.starts_with("/v1/soul/") => (example("job_0123456789abcdef0123456789abcdef"), "The job's id"),
         (_, path) if path.contains("receipts") => (example("rcpt_01ARZ3NDEKTSV4RRFFQ69G5FAV"), "The receipt's id"),
@@ -356,7 +357,7 @@ fn request_body(operation: &Operation, writer: &mut Writer) -> Option<Value> {
                 schema["properties"][field.name] = reference("schemas", &name);
             }
             schema["example"] = (tool.example)();
-            // Without a body, most paid calls only say what they cost.
+            // Without a body, most paid calls answer with their price.
             let is_soul = MARKET.iter().any(|sold| sold.name == tool.name);
             json_body(is_soul && is_needed(&schema), schema)
         }
@@ -369,7 +370,7 @@ fn request_body(operation: &Operation, writer: &mut Writer) -> Option<Value> {
     })
 }
 
-/// Everything an operation may be refused with: what it names, and what follows from the rest of it.
+/// Every refusal of an operation: its own, and those that follow from its other members.
 pub fn refusals(operation: &Operation) -> Vec<(u16, &'static str)> {
     if matches!(operation.body, Body::Rpc(_)) {
         return operation.refusals.to_vec();
@@ -381,7 +382,7 @@ pub fn refusals(operation: &Operation) -> Vec<(u16, &'static str)> {
         refusals.push((404, "not_found"));
     }
     let changes = operation.method != "GET";
-    // Large answers to anybody are counted by their bytes (`limits::weigh`).
+    // Large public answers are rate limited by bytes (`limits::weigh`).
     let is_public = matches!(operation.auth, Auth::Nobody) && !changes;
     if is_public && matches!(routes::group_of(operation.method, operation.path), "meta" | "souls") {
         refusals.push((429, if is_marketplace { "rate_limited" } else { "rate_limit_exceeded" }));
@@ -406,7 +407,7 @@ fn responses(operation: &Operation, common: &mut Common) -> Value {
     for answer in operation.answers {
         let links: Vec<&Link> = operation.links.iter().filter(|link| link.status == answer.status).collect();
         let response = match &answer.content {
-            // Of what is paid, this one says the same of every tool.
+            // Paid operations share this answer: it is the same for every tool.
             Content::Json(Shape::Ref(named)) if operation.sells.is_some() => {
                 let words: Vec<&str> = std::iter::once(named.name).chain(links.iter().map(|link| link.name)).collect();
                 common.response(&words.join("-"), |writer| answered(answer, &links, None, writer))
@@ -427,7 +428,7 @@ fn responses(operation: &Operation, common: &mut Common) -> Value {
         ERROR.name
     };
     for (status, codes) in by_status {
-        // Only a quote looks otherwise where something is sold.
+        // On paid operations only 402 has the quote's form.
         let form = if form == PAYMENT_REQUIRED.name && status != 402 { ERROR.name } else { form };
         match responses.get_mut(&status.to_string()) {
             Some(response) => refuse(response, status, &codes, form),
@@ -438,17 +439,17 @@ fn responses(operation: &Operation, common: &mut Common) -> Value {
     Value::Object(responses)
 }
 
-/// The gateway's answer, not a function's. It has no schema: its body is not ours, and would be another form of error in every
-/// generated client.
+/// The gateway's answer, not a function's. It has no schema: the body is not ours, and generated clients would get a second
+/// error type.
 fn headers_too_large() -> Value {
     json!({
         "description":
-            "The request line and the headers' values are longer than 10,240 bytes together. The gateway says so, in JSON with a \
-             `message` alone",
+            "The request line and the header values are longer than 10,240 bytes together. The gateway answers this, in JSON with \
+             only a `message`",
     })
 }
 
-/// An answer that is no refusal.
+/// An answer that is not a refusal.
 fn answered(answer: &Answer, links: &[&Link], sold: Option<&'static ToolSpec>, writer: &mut Writer) -> Value {
     let mut response = json!({"description": answer.about});
     let (shape, types) = match &answer.content {
@@ -473,7 +474,7 @@ fn answered(answer: &Answer, links: &[&Link], sold: Option<&'static ToolSpec>, w
     response
 }
 
-/// Adds to a response what its refusals look like. `form` is the component's name.
+/// Adds the description of refusals to a response. `form` is the component's name.
 fn refuse(response: &mut Value, status: u16, codes: &[&str], form: &str) {
     let schema = |name: &str| reference("schemas", name);
     response["content"]["application/json"]["schema"] = match form == PAYMENT_REQUIRED.name {
@@ -487,7 +488,7 @@ fn refuse(response: &mut Value, status: u16, codes: &[&str], form: &str) {
         }
         429 => {
             response["headers"]["Retry-After"] = header(true, "Seconds");
-            response["headers"]["RateLimit"] = header(true, "What is left: IETF draft 11");
+            response["headers"]["RateLimit"] = header(true, "What is left of the limit (IETF draft 11)");
         }
         503 => response["headers"]["Retry-After"] = header(false, "Seconds"),
         _ => {}

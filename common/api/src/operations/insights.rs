@@ -1,4 +1,4 @@
-//! What the agent's money did.
+//! Receipts, spending, the value that purchases brought, and the audit.
 
 use base::input::{Field, Kind, Range};
 
@@ -9,14 +9,14 @@ use super::{Answer, Auth, Body, FLAG, Link, Operation, schemas};
 
 const AMOUNT: Kind = Kind::Number(Range { above: Some(0.0), min: None, max: Some(1_000_000.0) });
 
-/// What a purchase brought.
+/// The value of a purchase.
 pub const VALUE: [Field; 3] = [
     Field::required("type", Kind::Choice(&["revenue", "lead", "conversion", "savings", "engagement"]), "Kind of value"),
     Field::required("amount", AMOUNT, "Value in USD"),
     Field::optional("label", Kind::Text { min: 0, max: 200, format: None }, "A label"),
 ];
 
-/// What a goal brought.
+/// The value of a goal.
 pub const OUTCOME: [Field; 4] = {
     let [kind, amount, label] = VALUE;
     [
@@ -27,14 +27,19 @@ pub const OUTCOME: [Field; 4] = {
     ]
 };
 
-/// What the owner makes of a report.
+/// The owner's decision about a reported value.
 pub const DECISION: [Field; 2] = [
-    Field::optional("status", Kind::Choice(&["confirmed", "rejected"]), "What the owner decides; confirmed"),
-    Field::optional("amount", AMOUNT, "The amount decided on: nothing is decided if another is reported by now"),
+    Field::optional("status", Kind::Choice(&["confirmed", "rejected"]), "The owner's decision; default confirmed"),
+    Field::optional(
+        "amount",
+        AMOUNT,
+        "The amount you decide on. If a different amount has been reported since, the decision is refused",
+    ),
 ];
 
 const WALLET: Auth = Auth::Wallet { token_is_told: "access_tokens_wallet_only" };
-const PERIOD: Field = Field::optional("period", Kind::Integer { min: 1, max: 365 }, "The last days, so many; 30");
+const PERIOD: Field =
+    Field::optional("period", Kind::Integer { min: 1, max: 365 }, "The last days, this many; default 30");
 const TIME: Kind = Kind::Text { min: 0, max: 64, format: Some(&schemas::TIME) };
 const STATUS: Shape = Shape::Choice(&["pending", "confirmed", "rejected"]);
 const KIND: Shape = Shape::Choice(&["revenue", "lead", "conversion", "savings", "engagement"]);
@@ -50,7 +55,7 @@ static TAG: &[Member] = &[
 /// A charge.
 pub static RECEIPT: Named = Named {
     name: "Receipt",
-    about: "A charge, signed once neither its money nor its work is open any more.",
+    about: "A charge. It is signed once its payment and its work are final.",
     shape: Shape::Object(&[
         has("id", Shape::Text),
         has("receipt_id", Shape::Text),
@@ -79,7 +84,7 @@ pub static RECEIPT: Named = Named {
         has("settled_at", Shape::OrNull(&Shape::Time)),
         has("credited_usdc", Shape::OrNull(&Shape::Usdc)).about("Paid back because the work failed; null otherwise"),
         has("kept_usdc", Shape::OrNull(&Shape::Usdc))
-            .about("What work that failed had used up of paid tools and model; null where nothing was paid back"),
+            .about("The part that was not paid back: failed work had used it up for paid tools and the model. Null if nothing was paid back"),
         has("credits_used_usdc", Shape::Usdc),
         has("access_token_id", Shape::OrNull(&Shape::Uuid)),
     ]),
@@ -112,11 +117,10 @@ pub static AUDIT_ROW: Named = Named {
         has("receipt_alg", Shape::OrNull(&Shape::Text)),
         has("receipt_signed", Shape::Bool),
         has("kept_usdc", Shape::OrNull(&Shape::Usdc))
-            .about("Of an amount that was paid back in part. The last member of what is signed, where it is not null"),
+            .about("The part that was not paid back. If not null, it is the last member of the signed text"),
     ]),
 };
 
-/// What a goal brought.
 pub static REPORTED: Named = Named {
     name: "Outcome",
     about: "",
@@ -247,13 +251,13 @@ pub static OPERATIONS: &[Operation] = &[
         .query(&[
             Field::optional("since", TIME, "Not before this time"),
             Field::optional("until", TIME, "Not after it"),
-            Field::optional("period", Kind::Integer { min: 1, max: 365 }, "The last days, so many"),
+            Field::optional("period", Kind::Integer { min: 1, max: 365 }, "The last days, this many"),
             Field::optional("category", Kind::Choice(&gate::insights::list::CATEGORIES), "Only of this category"),
-            Field::optional("limit", Kind::Integer { min: 1, max: 100 }, "At most so many; 50"),
+            Field::optional("limit", Kind::Integer { min: 1, max: 100 }, "At most this many; default 50"),
             Field::optional(
                 "offset",
                 Kind::Integer { min: 0, max: (gate::insights::MAX_RECEIPTS - 100) as i64 },
-                "Skips so many",
+                "Skips this many",
             ),
         ])
         .answers(&[Answer::ok(
@@ -262,11 +266,11 @@ pub static OPERATIONS: &[Operation] = &[
                 has("receipts", Shape::List(&Shape::Ref(&RECEIPT))),
                 has("count", Shape::Integer),
                 has("has_more", Shape::Bool),
-                has("truncated", Shape::Bool).about("The search ended at the bound of one request"),
+                has("truncated", Shape::Bool).about("There are more receipts than one request reads"),
             ]),
         )])
-        .beyond_schema("until is not before since, and both are real times"),
-    Operation::patch("/v1/analytics/receipts/{id}/value", "tagReceipt", "Says what a purchase brought")
+        .beyond_schema("until must not be before since, and both have to be valid times"),
+    Operation::patch("/v1/analytics/receipts/{id}/value", "tagReceipt", "Reports the value of a purchase")
         .about("Pending until the owner confirms it.")
         .auth(Auth::Agent)
         .body(Body::Fields(&VALUE))
@@ -288,8 +292,8 @@ pub static OPERATIONS: &[Operation] = &[
     .body(Body::Fields(&DECISION))
     .answers(&[Answer::ok("The tag as decided", Shape::Object(TAGGED))])
     .refuses(&[(404, "receipt_not_found"), (404, "not_found")])
-    .beyond_schema("an amount is the one that is reported by now"),
-    Operation::post("/v1/analytics/outcomes", "reportOutcome", "Says what a goal brought")
+    .beyond_schema("an amount has to be the one reported last"),
+    Operation::post("/v1/analytics/outcomes", "reportOutcome", "Reports the value of a goal")
         .about("One outcome for each goal and type; the latest counts.")
         .auth(Auth::Agent)
         .body(Body::Fields(&OUTCOME))
@@ -306,12 +310,12 @@ pub static OPERATIONS: &[Operation] = &[
         .body(Body::Fields(&DECISION))
         .answers(&[Answer::ok("The outcome as decided", Shape::Object(SAID))])
         .refuses(&[(404, "not_found")])
-        .beyond_schema("an amount is the one that is reported by now"),
-    Operation::get("/v1/analytics/rocs", "getReturns", "What the period's purchases brought for what they cost")
+        .beyond_schema("an amount has to be the one reported last"),
+    Operation::get("/v1/analytics/rocs", "getReturns", "The return on spending in a period")
         .auth(Auth::Agent)
         .query(&[PERIOD])
-        .answers(&[Answer::ok("The return on what was spent", Shape::Object(RETURNS))]),
-    Operation::get("/v1/analytics/rocs/by-goal", "getReturnsByGoal", "The same for each goal")
+        .answers(&[Answer::ok("The return on spending", Shape::Object(RETURNS))]),
+    Operation::get("/v1/analytics/rocs/by-goal", "getReturnsByGoal", "The return on spending, by goal")
         .auth(Auth::Agent)
         .query(&[PERIOD, Field::optional("goal_id", Kind::Text { min: 0, max: 255, format: None }, "Only this goal")])
         .answers(&[Answer::ok(
@@ -322,7 +326,7 @@ pub static OPERATIONS: &[Operation] = &[
                 has("truncated", Shape::Bool),
             ]),
         )]),
-    Operation::get("/v1/analytics/spend/breakdown", "getSpending", "What was spent on what")
+    Operation::get("/v1/analytics/spend/breakdown", "getSpending", "Spending by category")
         .auth(Auth::Agent)
         .query(&[PERIOD, Field::optional("subcategories", FLAG, "Also by tool")])
         .answers(&[Answer::ok(
@@ -338,7 +342,7 @@ pub static OPERATIONS: &[Operation] = &[
     Operation::get("/v1/audit/receipts", "auditReceipts", "Every receipt, oldest first, by cursor")
         .auth(WALLET)
         .query(&[
-            Field::optional("limit", Kind::Integer { min: 1, max: 500 }, "At most so many; 100"),
+            Field::optional("limit", Kind::Integer { min: 1, max: 500 }, "At most this many; default 100"),
             Field::optional("cursor", Kind::Text { min: 0, max: 1000, format: None }, "A page's next_cursor"),
         ])
         .answers(&[Answer::ok(
@@ -351,19 +355,23 @@ pub static OPERATIONS: &[Operation] = &[
             ]),
         )])
         .refuses(&[(400, "invalid_cursor")])
-        .beyond_schema("a cursor is one that a page of yours gave"),
+        .beyond_schema("a cursor has to come from a page of yours"),
     Operation::get("/v1/audit/export", "exportReceipts", "The same rows as a file, each with a running hash")
         .auth(WALLET)
         .query(&[
             Field::optional("format", Kind::Choice(&["csv", "jsonl"]), "jsonl"),
-            Field::optional("limit", Kind::Integer { min: 1, max: 500 }, "At most so many; 500"),
+            Field::optional("limit", Kind::Integer { min: 1, max: 500 }, "At most this many; default 500"),
             Field::optional("cursor", Kind::Text { min: 0, max: 1000, format: None }, "A page's X-Next-Cursor"),
         ])
-        .answers(&[Answer::other(200, "Pages put together are one file", &["application/x-ndjson", "text/csv"])
-            .headers(EXPORT_HEADERS)])
+        .answers(&[Answer::other(
+            200,
+            "One page of rows. Concatenated pages are one file",
+            &["application/x-ndjson", "text/csv"],
+        )
+        .headers(EXPORT_HEADERS)])
         .refuses(&[(400, "invalid_cursor")])
-        .beyond_schema("a cursor is one that a page of yours gave"),
-    Operation::get("/v1/receipts/{id}/explain", "explainReceipt", "Everything known of one charge")
+        .beyond_schema("a cursor has to come from a page of yours"),
+    Operation::get("/v1/receipts/{id}/explain", "explainReceipt", "Everything about one charge")
         .about("By the receipt's id or the request's.")
         .auth(Auth::Agent)
         .answers(&[Answer::ok("The charge", Shape::Object(EXPLAINED))])

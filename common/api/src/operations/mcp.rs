@@ -1,4 +1,4 @@
-//! The one path of MCP, in outline: what its messages hold is the protocol's to say.
+//! The one path of MCP, in outline. The contents of its messages are defined by the protocol.
 
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ const ANSWER: Shape = Shape::Object(&[
 const PROBLEM: Shape =
     Shape::Object(&[has("code", Shape::Integer), has("message", Shape::Text), may("data", Shape::Any)]);
 
-/// A message that is not done, in JSON-RPC's words.
+/// A JSON-RPC error.
 const fn refused(status: u16, about: &'static str) -> Answer {
     Answer::json(status, about, ANSWER)
 }
@@ -42,28 +42,28 @@ pub static OPERATIONS: &[Operation] = &[Operation::post(
 )
 .about(
     "Stateless Streamable HTTP, revisions 2026-07-28 and 2025-11-25. An access token goes into `Authorization`, a \
-             signed payment into `_meta[\"x402/payment\"]`; what is wrong with a tool's call is a result that says so.",
+             signed payment into `_meta[\"x402/payment\"]`; an error in a tool call is a result with `isError`.",
 )
 .body(Body::Rpc(message))
 .answers(&[
     Answer {
         status: 200,
-        about: "The answer; of a batch, which only old revisions have, all of them",
+        about: "The answer, or a list of answers to a batch (older revisions only)",
         content: Content::JsonOr(Shape::Either(&[ANSWER, Shape::List(&ANSWER)]), &["text/event-stream"]),
         headers: &[],
     },
-    Answer::other(202, "There is nothing to answer", &[]),
-    Answer::json(400, "Not a message", Shape::Either(&[ANSWER, Shape::Ref(&ERROR)])),
-    refused(401, "The access token or the proof is not good").headers(&[(
+    Answer::other(202, "A notification: there is no answer", &[]),
+    Answer::json(400, "Not a valid message", Shape::Either(&[ANSWER, Shape::Ref(&ERROR)])),
+    refused(401, "The access token or the proof is invalid").headers(&[(
         "WWW-Authenticate",
         true,
-        "How to name oneself",
+        "How to authenticate",
     )]),
-    refused(403, "Another host's name, or a page of somebody else's"),
+    refused(403, "The request names another host, or comes from a page of another origin"),
     refused(404, "No such method"),
-    refused(406, "Neither JSON nor an event stream is accepted"),
+    refused(406, "The caller accepts neither JSON nor an event stream"),
     refused(413, "Too large"),
     refused(415, "Not application/json"),
-    Answer::json(429, "Too many bytes went to this address within a minute", Shape::Ref(&ERROR)),
+    Answer::json(429, "This IP address has received too many bytes within a minute", Shape::Ref(&ERROR)),
     refused(500, "It failed"),
 ])];

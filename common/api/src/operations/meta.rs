@@ -1,4 +1,4 @@
-//! The service about itself, and what agents find it by.
+//! The service's own status, prices and keys, and the documents by which agents find it.
 
 use base::input::{Field, Kind};
 
@@ -68,25 +68,25 @@ static FOUND: &[Member] = &[
     has("summary", Shape::Text),
     has("category", Shape::Text),
     has("method", Shape::Choice(&["POST"])),
-    has("path", Shape::Text).about("Where it is posted to; with `{names}` where the seller's own come"),
-    has("paths", Shape::List(&Shape::Text)).about("All its paths, older names among them"),
-    has("price_usdc", Shape::Usdc).about("The least, where the seller or the input says more"),
+    has("path", Shape::Text).about("The path to post to; replace `{names}` by the seller's and the service's slugs"),
+    has("paths", Shape::List(&Shape::Text)).about("All its paths, including older names"),
+    has("price_usdc", Shape::Usdc).about("The price; the lowest one where the seller or the input decides"),
     has("pricing", Shape::Choice(&["fixed", "input", "seller"])),
     has("answer", Shape::Choice(&["direct", "queued"])),
     has("mcp_name", Shape::Text).about("Its name as a tool of POST /mcp"),
     has("input_schema", Shape::Map(&Shape::Any)),
     has("output_schema", Shape::Map(&Shape::Any)),
     has("needs", Shape::List(&Shape::Text)).about(
-        "Any one of these is wanted, and not every deployment has it: where none is there, 503 in place of a price",
+        "The tool needs any one of these, and not every deployment has one. Without it, calls are answered 503 instead of a price",
     ),
-    may("lacks", Shape::Text).about("What is missing for it here: it cannot be done"),
+    may("lacks", Shape::Text).about("What is missing in this deployment: the tool is not available"),
     has("example", Shape::Map(&Shape::Any)),
 ];
 
 /// A page of what is sold.
 static TOOLS: Named = Named {
     name: "Tools",
-    about: "Best first, where words were asked for.",
+    about: "A page of tools; best matches first if `query` is given.",
     shape: Shape::Object(&[has("tools", Shape::List(&Shape::Object(FOUND))), may("nextCursor", Shape::Text)]),
 };
 
@@ -103,18 +103,18 @@ static RESOURCES: &[Member] = &[
 const HEALTH: Shape = Shape::Choice(&["healthy", "degraded"]);
 static DEPENDENCY: &[Member] = &[
     has("status", HEALTH),
-    has("ms", Shape::Integer).about("How long it was waited for"),
-    may("message", Shape::Text).about("What is wrong with it"),
+    has("ms", Shape::Integer).about("How long the check took"),
+    may("message", Shape::Text).about("What is wrong"),
     may("chain_id", Shape::Integer),
     may("block", Shape::Integer),
-    may("waiting", Shape::Integer).about("Messages of the queue"),
+    may("waiting", Shape::Integer).about("Messages waiting in the queue"),
     may("last_at", Shape::Time),
     may("sent_again", Shape::Integer),
     may("oldest_open_secs", Shape::Integer),
 ];
 static STATUS: Named = Named {
     name: "Status",
-    about: "What was seen of everything this service depends on, a few seconds ago at most.",
+    about: "The state of everything this service depends on, at most a few seconds old.",
     shape: Shape::Object(&[
         has("status", HEALTH),
         has("observed_at", Shape::Time),
@@ -124,7 +124,7 @@ static STATUS: Named = Named {
 
 const BUSY: &[(u16, &str)] = &[(503, "provider_unavailable")];
 pub const TAGGED: &[(&str, bool, &str)] = &[("ETag", true, "Send it back as If-None-Match")];
-pub const KNOWN: Answer = Answer::other(304, "You have it already", &[]).headers(TAGGED);
+pub const KNOWN: Answer = Answer::other(304, "Not modified", &[]).headers(TAGGED);
 const MARKDOWN: &[&str] = &["text/markdown"];
 
 const fn kept(about: &'static str, shape: Shape) -> Answer {
@@ -132,29 +132,37 @@ const fn kept(about: &'static str, shape: Shape) -> Answer {
 }
 
 pub static OPERATIONS: &[Operation] = &[
-    Operation::get("/", "getIndex", "What this is and where to go")
+    Operation::get("/", "getIndex", "An overview, with links to everything else")
         .answers(&[kept("The index", Shape::Object(INDEX)), KNOWN]),
     Operation::get("/health", "getHealth", "Whether the service answers").answers(&[Answer::ok(
-        "It does",
+        "The service answers",
         Shape::Object(&[
             has("status", Shape::Choice(&["ok"])),
             has("service", Shape::Text),
             has("timestamp", Shape::Time),
         ]),
     )]),
-    Operation::get("/v1/status", "getStatus", "Whether what the service depends on is well").answers(&[
-        Answer::ok("All of it is", Shape::Ref(&STATUS)),
-        Answer::json(503, "Some of it is not", Shape::Ref(&STATUS)).headers(&[("Retry-After", true, "Seconds")]),
+    Operation::get("/v1/status", "getStatus", "The state of everything the service depends on").answers(&[
+        Answer::ok("Everything is healthy", Shape::Ref(&STATUS)),
+        Answer::json(503, "Something is degraded", Shape::Ref(&STATUS)).headers(&[("Retry-After", true, "Seconds")]),
     ]),
-    Operation::get("/v1/tools/discover", "discoverTools", "What is sold, by words, with schemas")
+    Operation::get("/v1/tools/discover", "discoverTools", "Finds tools by words, with prices and schemas")
         .query(&[
-            Field::optional("query", Kind::Text { min: 0, max: MAX_QUERY, format: None }, "Words; everything, without"),
+            Field::optional(
+                "query",
+                Kind::Text { min: 0, max: MAX_QUERY, format: None },
+                "Words to search for; without them, everything is listed",
+            ),
             Field::optional(
                 "category",
                 Kind::Text { min: 0, max: MAX_CATEGORY, format: None },
-                "Only of this category",
+                "Only in this category",
             ),
-            Field::optional("limit", Kind::Integer { min: 1, max: LARGEST_PAGE as i64 }, "At most so many; 20"),
+            Field::optional(
+                "limit",
+                Kind::Integer { min: 1, max: LARGEST_PAGE as i64 },
+                "At most this many; default 20",
+            ),
             Field::optional(
                 "cursor",
                 Kind::Text { min: 0, max: MAX_CURSOR, format: None },
@@ -163,16 +171,16 @@ pub static OPERATIONS: &[Operation] = &[
             Field::optional(
                 "include",
                 Kind::Choice(&[UNAVAILABLE]),
-                "Also what this deployment cannot do, with what it lacks",
+                "Also lists tools that are not available here, with what is missing",
             ),
         ])
         .answers(&[kept("A page of tools", Shape::Ref(&TOOLS)), KNOWN])
         .refuses(&[(400, "invalid_cursor")])
-        .beyond_schema("a cursor is one that a page of the same search gave"),
-    Operation::get("/llms.txt", "getLlms", "What is here, for models")
-        .answers(&[Answer::other(200, "In short", MARKDOWN).headers(TAGGED), KNOWN]),
+        .beyond_schema("a cursor has to come from a page of the same search"),
+    Operation::get("/llms.txt", "getLlms", "A short description of the service, for models")
+        .answers(&[Answer::other(200, "The short description", MARKDOWN).headers(TAGGED), KNOWN]),
     Operation::get("/llms-full.txt", "getLlmsFull", "The same with the guides, in one file")
-        .answers(&[Answer::other(200, "At length", MARKDOWN).headers(TAGGED), KNOWN]),
+        .answers(&[Answer::other(200, "The full text", MARKDOWN).headers(TAGGED), KNOWN]),
     Operation::get("/skill.md", "getSkill", "How to use the service, as an agent's skill")
         .answers(&[Answer::other(200, "The skill", MARKDOWN).headers(TAGGED), KNOWN]),
     Operation::get("/guides/{page}", "getGuide", "A guide, as Markdown")
@@ -189,11 +197,11 @@ pub static OPERATIONS: &[Operation] = &[
     Operation::get("/pricing.md", "getPricingMarkdown", "The price list, as Markdown")
         .answers(&[Answer::other(200, "The prices", MARKDOWN).headers(TAGGED), KNOWN]),
     Operation::get("/.well-known/x402", "getX402", "The paid resources, for directories")
-        .about("Where they are; what a call costs, its 402 says.")
+        .about("Only their paths. The 402 of a call states its price.")
         .answers(&[kept("The resources", Shape::Object(RESOURCES)), KNOWN]),
-    Operation::get("/v1/stats", "getStats", "What the service has done so far")
+    Operation::get("/v1/stats", "getStats", "Totals of the service")
         .answers(&[Answer::ok(
-            "A few seconds behind",
+            "The totals, a few seconds old",
             Shape::Object(&[
                 has("actions_executed", Shape::Integer),
                 has("transaction_volume_cents", Shape::Integer),
@@ -205,24 +213,24 @@ pub static OPERATIONS: &[Operation] = &[
     Operation::get("/.well-known/jwks.json", "getKeys", "The keys that receipts are signed with")
         .answers(&[kept("JSON Web Keys", Shape::Object(KEYS)), KNOWN])
         .refuses(BUSY),
-    Operation::get("/.well-known/{document}", "getWellKnown", "The same keys, at the path that SDKs read")
+    Operation::get("/.well-known/{document}", "getWellKnown", "The same keys, at the path that SDKs use")
         .answers(&[kept("JSON Web Keys", Shape::Object(KEYS)), KNOWN])
         .refuses(&[(404, "not_found"), (503, "provider_unavailable")]),
     Operation::get("/.well-known/acp.json", "getAcp", "Where agent platforms open checkout sessions")
         .answers(&[Answer::ok("ACP's discovery document", Shape::Object(ACP))]),
     Operation::get("/openapi.json", "getOpenApi", "This document")
         .answers(&[kept("OpenAPI 3.1", Shape::Map(&Shape::Any)), KNOWN]),
-    Operation::get("/docs", "getDocs", "This document, for people").answers(&[Answer::other(
+    Operation::get("/docs", "getDocs", "This document as a page for people").answers(&[Answer::other(
         200,
         "A page",
         &["text/html"],
     )]),
-    Operation::get("/docs/{asset}", "getDocsAsset", "A part of that page")
+    Operation::get("/docs/{asset}", "getDocsAsset", "A script or style of that page")
         .answers(&[
             Answer::other(200, "Script or style", &["text/javascript", "text/css"]).headers(&[(
                 "ETag",
                 false,
-                "Of the large ones: send it back as If-None-Match",
+                "On large files: send it back as If-None-Match",
             )]),
             KNOWN,
         ])

@@ -1,12 +1,12 @@
-//! Every operation of the service, described once beside its route: what it takes, what it answers, who may call it.
+//! Every operation of the service, described once: what it takes, what it answers, who may call it.
 //!
-//! `GET /openapi.json` is a projection of these descriptions, the catalog and the table of routes ([`document`]), so it
-//! cannot name a route that is not there, and a test fails for a route without a description. What an operation accepts
-//! is described by the [`Field`]s that its handler validates with, wherever a handler does that; what it answers by
-//! [`Shape`]s, and every answer that passes through the journeys in `tests/` is judged by them.
+//! `GET /openapi.json` is made of these descriptions, the catalog and the table of routes ([`document`]), so it cannot list
+//! a route that does not exist; a test fails for a route without a description. Inputs are described by the [`Field`]s that
+//! the handler validates with, wherever there are any, and answers by [`Shape`]s. The tests in `tests/` check every answer
+//! they get against them.
 //!
-//! To add an operation: a [`Route`](crate::routes::Route), and an entry of the same method and path in the file of
-//! its group here.
+//! To add an operation: a [`Route`](crate::routes::Route), and an entry with the same method and path in its group's file
+//! here.
 
 pub mod account;
 pub mod approvals;
@@ -31,29 +31,29 @@ use serde_json::Value;
 
 pub use shape::{Member, Named, Shape};
 
-/// What one route does.
+/// The description of one route.
 #[derive(Clone, Copy)]
 pub struct Operation {
     pub method: &'static str,
-    /// As the table of routes writes it.
+    /// As in the table of routes.
     pub path: &'static str,
-    /// `operationId`: what generated clients call it.
+    /// `operationId`: the method name in generated clients.
     pub id: &'static str,
     pub summary: &'static str,
     /// Markdown; what the summary leaves out.
     pub about: &'static str,
     pub auth: Auth,
-    /// What the segments of the path are that are called otherwise than elsewhere; the others are known by name.
+    /// Query parameters. Path parameters are described by `document`.
     pub query: &'static [Field],
     pub headers: &'static [Field],
     pub body: Body,
     pub answers: &'static [Answer],
-    /// Statuses and codes of refusals, beside those that follow from the rest.
+    /// Statuses and error codes, besides those that follow from the other members.
     pub refusals: &'static [(u16, &'static str)],
     pub links: &'static [Link],
-    /// What is checked that no schema can say: input that satisfies the schemas may be refused for it.
+    /// Checks that no schema can express: input that satisfies the schemas may still be refused by them.
     pub beyond_schema: &'static str,
-    /// What is sold, if it is a paid operation.
+    /// The tool, for paid operations.
     pub sells: Option<&'static ToolSpec>,
 }
 
@@ -63,31 +63,31 @@ pub enum Auth {
     Nobody,
     /// A wallet by its proof, or an access token.
     Agent,
-    /// A wallet by its proof; a token is told the code.
+    /// A wallet by its proof. An access token is refused with this code.
     Wallet {
         token_is_told: &'static str,
     },
-    /// Anybody; a proof or a token lets credits pay.
+    /// Anybody. With a proof or a token, credits can pay.
     Buyer,
-    /// Anybody with a wallet; a token is refused.
+    /// Anybody with a wallet. An access token is refused.
     WalletBuyer,
-    /// A seller by its soul's key.
+    /// A seller, by the soul key.
     SoulKey,
     /// An agent platform by its token.
     Platform,
-    /// A job's buyer or seller, by proof, token, soul key, or (unless the deployment asks for proof) its bare address.
+    /// A job's buyer or seller, by proof, token or soul key; by its bare address too, unless the deployment requires proof.
     Party,
 }
 
-/// What an operation reads from the body.
+/// The request body of an operation.
 #[derive(Clone, Copy)]
 pub enum Body {
     None,
-    /// JSON with these members, as `catalog::input` validates it.
+    /// JSON with these members, as `base::input` validates it.
     Fields(&'static [Field]),
-    /// The same, and `null` is as good as absent.
+    /// The same; `null` counts as absent.
     Nullable(&'static [Field]),
-    /// JSON that is read by rules of its own; its schema, and whether there has to be a body at all.
+    /// JSON with a reader of its own: its schema, and whether a body is required.
     Json {
         schema: fn() -> Value,
         required: bool,
@@ -97,21 +97,21 @@ pub enum Body {
         content_type: &'static str,
         about: &'static str,
     },
-    /// A form that a browser sends.
+    /// A form sent by a browser.
     Form(fn() -> Value),
-    /// A message of JSON-RPC; what is wrong with it is said in that form, and listed among the answers.
+    /// A JSON-RPC message. Its errors are JSON-RPC too, and listed among the answers.
     Rpc(fn() -> Value),
-    /// What the tool takes, and what every paid body may carry.
+    /// The tool's input, and the members every paid body may have.
     Sold,
 }
 
-/// An answer that is no refusal.
+/// An answer that is not a refusal.
 #[derive(Clone, Copy)]
 pub struct Answer {
     pub status: u16,
     pub about: &'static str,
     pub content: Content,
-    /// Headers of this answer worth a word: name, whether it is always there, what it says.
+    /// Headers of this answer: name, whether it is always present, description.
     pub headers: &'static [(&'static str, bool, &'static str)],
 }
 
@@ -120,19 +120,19 @@ pub enum Content {
     Json(Shape),
     /// Text or bytes of these types.
     Other(&'static [&'static str]),
-    /// JSON, or text of these types, as was asked for.
+    /// JSON, or text of these types if the caller accepts that.
     JsonOr(Shape, &'static [&'static str]),
 }
 
-/// What to call next with something of an answer.
+/// An operation to call next with a value of an answer.
 #[derive(Clone, Copy)]
 pub struct Link {
     pub name: &'static str,
-    /// The answer it starts from.
+    /// The status of the answer it starts from.
     pub status: u16,
-    /// `operationId` of what to call.
+    /// The `operationId` to call.
     pub to: &'static str,
-    /// Parameter of that operation, and the runtime expression of its value.
+    /// Parameter of that operation, and the runtime expression (OpenAPI) of its value.
     pub parameters: &'static [(&'static str, &'static str)],
 }
 
@@ -232,18 +232,18 @@ impl Answer {
     }
 }
 
-/// Yes or no in a query.
+/// A boolean in a query or header.
 pub const FLAG: Kind = Kind::Choice(&["true", "false", "1", "0"]);
 
-/// A caller's own name for a request.
+/// The caller's idempotency key.
 pub const IDEMPOTENCY_KEY: Field = Field::optional(
     "Idempotency-Key",
     Kind::Text { min: 1, max: 255, format: Some(&shared::VISIBLE) },
-    "Your own name for this request. Keep the same value for every retry of one purchase or change: it is then made once, and \
-     each retry gets the first answer; with another body it is refused (422)",
+    "Your idempotency key. Keep the same value for every retry of one purchase or change: it is then made once, and \
+     each retry gets the first answer. The same key with another body is refused (422)",
 );
 
-/// Every operation, in the order of the table of routes' groups.
+/// Every operation, grouped as in the table of routes.
 pub fn all() -> impl Iterator<Item = Operation> {
     let described = [
         account::OPERATIONS,

@@ -1,4 +1,4 @@
-//! What became of things.
+//! The state of paid calls, payments and submissions.
 
 use base::input::{Field, Kind};
 use platform::http::headers::MAX_KEY_BYTES;
@@ -7,7 +7,7 @@ use super::shape::{Member, Named, Shape, has, may};
 use super::shared::SETTLEMENT;
 use super::{Answer, Auth, Operation};
 
-/// What accepts durable submissions, as clients name it: the path behind `/v1/tools/`.
+/// Endpoints that accept durable submissions, as clients name them: the path after `/v1/tools/`.
 pub static DURABLE: &[&str] = &[
     "enrich/profile",
     "enrich/email",
@@ -20,7 +20,7 @@ pub static DURABLE: &[&str] = &[
 
 /// The query of a recovery.
 pub static RECOVER: [Field; 2] = [
-    Field::required("endpoint", Kind::Choice(DURABLE), "Where it was submitted"),
+    Field::required("endpoint", Kind::Choice(DURABLE), "The endpoint it was submitted to"),
     Field::required(
         "key",
         Kind::Text { min: 1, max: MAX_KEY_BYTES, format: Some(&super::shared::VISIBLE) },
@@ -51,8 +51,8 @@ pub static REQUEST: Named = Named {
         may("error_status", Shape::Integer),
         may("credited_usdc", Shape::Usdc).about("Paid back as credits, because the work failed"),
         may("kept_usdc", Shape::Usdc)
-            .about("Not paid back: what the work had used up of paid tools and model. With credited_usdc the price"),
-        may("progress", Shape::Object(PROGRESS)).about("How far long work has come"),
+            .about("The part that is not paid back: the work had used it up for paid tools and the model. With credited_usdc it adds up to the price"),
+        may("progress", Shape::Object(PROGRESS)).about("Progress of long work"),
     ]),
 };
 
@@ -77,7 +77,7 @@ static PAYMENT: &[Member] = &[
 const STATE: Shape = Shape::Text;
 
 pub static OPERATIONS: &[Operation] = &[
-    Operation::get("/v1/requests/{id}", "getRequest", "What became of a paid call")
+    Operation::get("/v1/requests/{id}", "getRequest", "The state of a paid call")
         .auth(Auth::Agent)
         .answers(&[Answer::ok("The request", Shape::Ref(&REQUEST)).headers(&[(
             "PAYMENT-RESPONSE",
@@ -85,8 +85,8 @@ pub static OPERATIONS: &[Operation] = &[
             "x402 v2 settlement, base64 of JSON",
         )])])
         .refuses(&[(404, "not_found"), (410, "result_expired")]),
-    Operation::get("/v1/payments/{reference}", "getPayment", "What became of a payment")
-        .about("By its nonce or by its transaction's hash. Its payer, by proof or token, is also told the `request_id`.")
+    Operation::get("/v1/payments/{reference}", "getPayment", "The state of a payment")
+        .about("By its nonce or its transaction hash. Its payer, with a proof or token, also gets the `request_id`.")
         .answers(&[Answer::ok(
             "The payments; `never_seen` if there is none",
             Shape::Object(&[
@@ -96,22 +96,26 @@ pub static OPERATIONS: &[Operation] = &[
             ]),
         )])
         .refuses(&[(400, "invalid_request"), (429, "rate_limit_exceeded"), (503, "provider_unavailable")]),
-    Operation::get("/v1/submissions/recover", "recoverSubmission", "What was accepted under a key")
-        .about("For clients that lost the answer to a durable submission. A 404 is no proof that it will not be accepted yet.")
-        .auth(Auth::Wallet { token_is_told: "access_tokens_wallet_only" })
-        .query(&RECOVER)
-        .answers(&[Answer::ok(
-            "The accepted job and its receipt",
-            Shape::Object(&[
-                has("request_id", Shape::Uuid),
-                has("receipt_id", Shape::Text),
-                has("status", Shape::Choice(&["pending", "processing", "completed", "failed"])),
-                has("settlement_status", SETTLEMENT),
-                has("idempotency_key", Shape::Text),
-                has("tool", Shape::Text),
-            ]),
-        )])
-        .refuses(&[(404, "submission_not_found")]),
+    Operation::get(
+        "/v1/submissions/recover",
+        "recoverSubmission",
+        "Finds the submission accepted under an idempotency key",
+    )
+    .about("For clients that lost the answer to a durable submission. After a 404 it may still be accepted later.")
+    .auth(Auth::Wallet { token_is_told: "access_tokens_wallet_only" })
+    .query(&RECOVER)
+    .answers(&[Answer::ok(
+        "The accepted job and its receipt",
+        Shape::Object(&[
+            has("request_id", Shape::Uuid),
+            has("receipt_id", Shape::Text),
+            has("status", Shape::Choice(&["pending", "processing", "completed", "failed"])),
+            has("settlement_status", SETTLEMENT),
+            has("idempotency_key", Shape::Text),
+            has("tool", Shape::Text),
+        ]),
+    )])
+    .refuses(&[(404, "submission_not_found")]),
 ];
 
 #[cfg(test)]
@@ -121,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_durable_tool_can_be_recovered_by_each_of_its_paths() {
+    fn every_path_of_a_durable_tool_can_be_recovered() {
         for tool in CATALOG.iter().filter(|tool| tool.durable) {
             for path in tool.paths {
                 let endpoint = path.strip_prefix("/v1/tools/").unwrap();

@@ -1,5 +1,5 @@
-//! Bodies that are read by rules of their own, as JSON Schema. Each names the reader it describes; bounds come from there
-//! wherever that says them aloud.
+//! JSON Schemas of bodies that have readers of their own. Each function names the reader it describes; limits are taken
+//! from the reader where it exports them.
 
 use base::input::{self, Format};
 use base::money::Usdc;
@@ -11,7 +11,7 @@ use tools::spec::MARKET;
 
 use super::shared::amount;
 
-/// A decimal number, also in exponent form; empty is as good as absent.
+/// A decimal number, also in exponent form; empty counts as absent.
 pub static DECIMAL: Format = Format {
     name: None,
     pattern: Some(r"^([0-9]+(\.[0-9]+)?([eE][-+]?[0-9]{1,2})?)?$"),
@@ -19,7 +19,7 @@ pub static DECIMAL: Format = Format {
     message: "must be a decimal number",
 };
 
-/// ISO 8601; a date alone is its midnight, and empty is as good as absent.
+/// ISO 8601; a date alone means midnight; empty counts as absent.
 pub static TIME: Format = Format {
     name: None,
     pattern: Some(
@@ -40,7 +40,7 @@ fn or_null(schema: Value) -> Value {
     json!({"anyOf": [schema, {"type": "null"}]})
 }
 
-/// `functions/account`, budgets: `Change::read`.
+/// `functions/account`, `Change::read` in `budgets.rs`.
 pub fn budgets() -> Value {
     let cap = |about: &str| or_null(amount(0.000_001, MOST, about));
     let share =
@@ -54,11 +54,11 @@ pub fn budgets() -> Value {
     json!({
         "type": "object",
         "properties": {
-            "daily": cap("Most that is charged in a day (UTC)"),
-            "per_transaction": cap("Most of one charge"),
-            "alert_at": share("Share of `daily` at which the owner is warned; 0.8"),
-            "pause_at": share("Share of `daily` at which charges stop; 1"),
-            "alert_email": {"type": ["string", "null"], "format": "email", "description": "Who is mailed the warning"},
+            "daily": cap("The most that may be charged in a day (UTC)"),
+            "per_transaction": cap("The most that one call may cost"),
+            "alert_at": share("Share of `daily` at which the owner is warned; default 0.8"),
+            "pause_at": share("Share of `daily` at which charges stop; default 1"),
+            "alert_email": {"type": ["string", "null"], "format": "email", "description": "Where the warning is mailed to"},
             "tools": named("Daily caps by tool", json!({"enum": tools()})),
             "payees": named(
                 "Daily caps by payee: `service`, or a soul's slug",
@@ -69,7 +69,7 @@ pub fn budgets() -> Value {
     })
 }
 
-/// What a tool may be called in policies and caps.
+/// Tool names in policies and caps.
 fn tools() -> Vec<&'static str> {
     CATALOG.iter().chain(MARKET).map(|tool| tool.name).collect()
 }
@@ -107,7 +107,7 @@ pub fn policy() -> Value {
     let one = |name: &str, schema: Value| strict(json!({name: schema}), &[name]);
     let when = json!({"oneOf": [
         one("always", json!({"const": true})),
-        one("amount_over_usdc", amount(0.0, MOST, "Calls that cost more")),
+        one("amount_over_usdc", amount(0.0, MOST, "Matches calls that cost more")),
         one("recipients_over", json!({"type": "integer", "minimum": 0, "maximum": 1000})),
         one("recipient_domain_not_in", json!({"type": "array", "minItems": 1, "maxItems": 100, "items": {"type": "string"}})),
         one("outside_hours", hours),
@@ -126,7 +126,7 @@ pub fn policy() -> Value {
             "enabled": {"type": ["boolean", "null"]},
             "rules": {"type": "array", "maxItems": 25, "items": rule},
             "approver": or_null(contact()),
-            "timeout_seconds": seconds("How long a held call waits for its approver; 3600"),
+            "timeout_seconds": seconds("How long a held call waits for its approver; default 3600"),
         }),
         &["rules"],
     );
@@ -146,13 +146,13 @@ pub fn approval() -> Value {
             "action_summary": {"type": "string", "minLength": 1, "maxLength": 2000},
             "approver": contact(),
             "preview": {"type": ["object", "null"], "description": "Shown to the approver; at most 4000 characters as JSON"},
-            "expires_in_seconds": seconds("How long there is to decide; 3600"),
+            "expires_in_seconds": seconds("How long the approver may take to decide; default 3600"),
         },
         "example": {"action_summary": "Send the offer", "approver": {"email": "you@example.com"}},
     })
 }
 
-/// The form on the page of a decision.
+/// The form on the decision page.
 pub fn decision() -> Value {
     json!({
         "type": "object",
@@ -164,12 +164,12 @@ pub fn decision() -> Value {
     })
 }
 
-/// The form of an identity check's page: empty to have a code mailed.
+/// The form on the page of an identity check. Without a code, it requests one by mail.
 pub fn identity_answer() -> Value {
     json!({"type": "object", "properties": {"code": {"type": "string", "maxLength": 20}}})
 }
 
-/// `webhooks::form::Draft::read`, of a change.
+/// `webhooks::form::Draft::read` for a change.
 pub fn webhook() -> Value {
     let mut schema = input::schema(form::CHANGE);
     for member in ["url", "events", "description"] {
@@ -177,12 +177,12 @@ pub fn webhook() -> Value {
     }
     schema["properties"]["url"]["format"] = json!("uri");
     schema["properties"]["events"]["minItems"] = json!(1);
-    schema["properties"]["enabled"] = json!({"type": ["boolean", "null"], "description": "Whether anything is posted"});
+    schema["properties"]["enabled"] = json!({"type": ["boolean", "null"], "description": "Whether events are posted"});
     schema["example"] = json!({"events": ["request.completed", "request.failed"]});
     schema
 }
 
-/// The same, of a new one.
+/// The same for a new webhook.
 pub fn new_webhook() -> Value {
     let mut schema = webhook();
     schema["properties"]["url"]["type"] = json!("string");
@@ -212,9 +212,9 @@ pub fn service() -> Value {
             "description": {"type": ["string", "null"], "maxLength": 2000},
             "category": {"enum": ["research", "build", "voice", "sms", "email", "judgment", "creative", "data", "custom"]},
             "active": {"type": "boolean"},
-            "sandbox": {"type": "boolean", "description": "The work runs a program of yours; at least 0.5 USD"},
-            "input_schema": schema("JSON Schema of what a buyer sends as `input`"),
-            "output_schema": schema("JSON Schema that every result satisfies"),
+            "sandbox": {"type": "boolean", "description": "The work runs a program of yours. The price is then at least 0.5 USD"},
+            "input_schema": schema("JSON Schema of the `input` that a buyer sends"),
+            "output_schema": schema("JSON Schema that every result has to satisfy"),
             "deadline_seconds": {"type": ["integer", "null"], "minimum": 10, "maximum": 604_800},
             "executor": {"enum": ["model", "worker", "program"]},
             "tools": {"type": ["array", "null"], "maxItems": 20, "items": {"enum": tools()}},
@@ -242,22 +242,22 @@ fn test_case() -> Value {
     })
 }
 
-/// `marketplace::service_form::create`: the members of a change, of which some have to be there.
+/// `marketplace::service_form::create`: the members of a change, some of them required.
 pub fn new_service() -> Value {
     let mut schema = service();
-    // Where there is nothing yet, null is the same as absent.
+    // When there is no old value to keep, null means the same as absent.
     for member in ["category", "active", "sandbox", "executor"] {
         let given = schema["properties"][member].take();
         schema["properties"][member] = or_null(given);
     }
-    schema["properties"]["slug"] = slug("Its name in paths");
+    schema["properties"]["slug"] = slug("The service's name in paths");
     schema["required"] = json!(["slug", "name", "price_usd"]);
     schema["example"] =
         json!({"slug": "statistics", "name": "Word statistics", "price_usd": 0.5, "executor": "worker"});
     schema
 }
 
-/// `marketplace::form::SoulForm::read`, with the first service.
+/// `marketplace::form::SoulForm::read`, with an optional first service.
 pub fn registration() -> Value {
     json!({
         "type": "object",
@@ -316,7 +316,7 @@ pub fn payout() -> Value {
     json!({
         "type": "object",
         "properties": {
-            "amount": {"type": ["number", "null"], "minimum": 0, "maximum": MOST, "description": "USDC; all there is, if none is named"},
+            "amount": {"type": ["number", "null"], "minimum": 0, "maximum": MOST, "description": "USDC; default: the whole balance"},
         },
         "example": {"amount": 10},
     })

@@ -11,17 +11,17 @@ use super::{Answer, Auth, Body, Content, IDEMPOTENCY_KEY, Link, Operation, schem
 
 /// Body of `POST /v1/soul/me/jobs/{id}/progress`.
 pub static PROGRESS: &[Field] = &[
-    Field::optional("message", Kind::Text { min: 0, max: 1000, format: None }, "How far the work is, in words"),
+    Field::optional("message", Kind::Text { min: 0, max: 1000, format: None }, "Progress, in words"),
     Field::optional(
         "percent",
         Kind::Number(Range { above: None, min: Some(0.0), max: Some(100.0) }),
-        "How far it is, 0 to 100",
+        "Progress in percent, 0 to 100",
     ),
 ];
 
 /// Body of `POST /v1/soul/me/jobs/{id}/files`.
 pub static FILE: &[Field] = &[
-    Field::required("path", Kind::Text { min: 1, max: 255, format: None }, "Where it is among the job's files"),
+    Field::required("path", Kind::Text { min: 1, max: 255, format: None }, "The file's path among the job's files"),
     Field::required("size", Kind::Integer { min: 1, max: files::MAX_FILE_BYTES as i64 }, "In bytes"),
     Field::required("content_type", Kind::Text { min: 3, max: 127, format: None }, "Such as application/pdf"),
 ];
@@ -30,7 +30,7 @@ pub static FILE: &[Field] = &[
 pub static RESULT: &[Field] = &[Field::required(
     "result",
     Kind::Text { min: 0, max: MAX_RESULT_BYTES, format: None },
-    "The result; JSON, where the service has an output_schema",
+    "The result; JSON if the service has an output_schema",
 )];
 
 /// Body of `POST /v1/soul/me/jobs/{id}/fail`.
@@ -45,8 +45,8 @@ const FILE_REFUSALS: &[(u16, &str)] = &[
     (409, "invalid_state"),
     (409, "request_in_progress"),
 ];
-const ROOM: &str = "A job's files may have 100 MiB together for each USDC of its price, at least 2 MiB and at most 1 GiB; three \
-     times as many with those that were replaced.";
+const ROOM: &str = "A job's files may have 100 MiB in total for each USDC of its price, at least 2 MiB and at most 1 GiB. Files that \
+     were replaced count too; with them the limit is three times as high.";
 
 static CASE: &[Member] = &[
     has("name", Shape::Text),
@@ -117,8 +117,8 @@ pub static PAYOUT: Named = Named {
     ]),
 };
 
-const UNCOUNTED: Member =
-    may("uncounted", Shape::Is(true)).about("More sales have ended than one answer counts; ask again");
+const UNCOUNTED: Member = may("uncounted", Shape::Is(true))
+    .about("More sales have ended than one request counts, so the figures are too low. Repeat the request");
 
 static BALANCE: &[Member] = &[
     has("balance", Shape::Object(TOTAL)),
@@ -162,13 +162,13 @@ static STATEMENT: &[Member] = &[
 
 const BLOCKED: &[(u16, &str)] =
     &[(400, "content_blocked"), (404, "service_not_found"), (409, "slug_taken"), (409, "too_many_services")];
-const JUDGED: &str = "prices have at most six decimals; schemas, names and texts are judged; see docs/MARKETPLACE.md";
+const JUDGED: &str = "prices have at most six decimals; schemas, names and texts are checked; see docs/MARKETPLACE.md";
 const TIME: Kind = Kind::Text { min: 0, max: 64, format: Some(&schemas::TIME) };
 const JOB_LINK: &[(&str, &str)] = &[("id", "$response.body#/job/id")];
 const SERVICE_LINK: &[(&str, &str)] = &[("service", "$response.body#/service/slug")];
 
 pub static OPERATIONS: &[Operation] = &[
-    Operation::get("/v1/soul/me/services", "listServices", "Your services, the disabled ones too")
+    Operation::get("/v1/soul/me/services", "listServices", "Your services, including disabled ones")
         .auth(Auth::SoulKey)
         .answers(&[Answer::ok("Services", Shape::Object(&[has("services", Shape::List(&Shape::Ref(&SERVICE)))]))]),
     Operation::post("/v1/soul/me/services", "createService", "Offers a service")
@@ -181,13 +181,17 @@ pub static OPERATIONS: &[Operation] = &[
             Link { name: "change", status: 201, to: "changeService", parameters: SERVICE_LINK },
             Link { name: "disable", status: 201, to: "disableService", parameters: SERVICE_LINK },
         ]),
-    Operation::put("/v1/soul/me/services/{service}", "changeService", "Changes a service; what is not named stays")
-        .auth(Auth::SoulKey)
-        .body(Body::Json { schema: schemas::service, required: false })
-        .answers(&[Answer::ok("The service", Shape::Object(SHOWN))])
-        .refuses(BLOCKED)
-        .beyond_schema(JUDGED),
-    Operation::delete("/v1/soul/me/services/{service}", "disableService", "No longer offers a service")
+    Operation::put(
+        "/v1/soul/me/services/{service}",
+        "changeService",
+        "Changes a service. Absent members stay as they are",
+    )
+    .auth(Auth::SoulKey)
+    .body(Body::Json { schema: schemas::service, required: false })
+    .answers(&[Answer::ok("The service", Shape::Object(SHOWN))])
+    .refuses(BLOCKED)
+    .beyond_schema(JUDGED),
+    Operation::delete("/v1/soul/me/services/{service}", "disableService", "Disables a service")
         .auth(Auth::SoulKey)
         .answers(&[Answer::ok("Disabled", Shape::Object(&[OK, has("message", Shape::Text)]))])
         .refuses(&[(404, "service_not_found")]),
@@ -200,9 +204,9 @@ pub static OPERATIONS: &[Operation] = &[
         })
         .answers(&[Answer::ok("The service", Shape::Object(SHOWN))])
         .refuses(&[(400, "invalid_request"), (404, "service_not_found")])
-        .beyond_schema("the program has to be one that can be run, of a service of that kind"),
+        .beyond_schema("the program has to be valid, and the service has to run programs"),
     Operation::put("/v1/soul/me/soul", "setSoulText", "Sets the soul's text")
-        .about("A new text is a new version; the same text keeps its own.")
+        .about("A changed text becomes a new version. The same text keeps its version.")
         .auth(Auth::SoulKey)
         .body(Body::Json { schema: schemas::soul_text, required: true })
         .answers(&[Answer::ok(
@@ -210,7 +214,7 @@ pub static OPERATIONS: &[Operation] = &[
             Shape::Object(&[OK, has("version", Shape::Integer), has("soul_hash", Shape::Text)]),
         )])
         .refuses(&[(400, "content_blocked"), (409, "soul_exists")])
-        .beyond_schema("the text's length counts in bytes, and what it says is judged"),
+        .beyond_schema("the text's length counts in bytes, and its content is checked"),
     Operation::get("/v1/soul/me/soul/versions", "listOwnVersions", "When your text changed")
         .auth(Auth::SoulKey)
         .query(HISTORY)
@@ -224,15 +228,15 @@ pub static OPERATIONS: &[Operation] = &[
             Shape::Object(&[OK, has("soul_price", Shape::OrNull(&Shape::Number)), has("soul_for_sale", Shape::Bool)]),
         )])
         .beyond_schema("a price has at most six decimals"),
-    Operation::post("/v1/soul/me/rotate-key", "rotateSoulKey", "A new soul key; the old one opens nothing any more")
+    Operation::post("/v1/soul/me/rotate-key", "rotateSoulKey", "Replaces the soul key. The old key stops working")
         .auth(Auth::SoulKey)
         .answers(&[Answer::ok("The key, shown once", Shape::Object(&[OK, has("soul_key", Shape::Text)]))]),
     Operation::get("/v1/soul/me/jobs", "listJobs", "Your jobs, newest first")
         .auth(Auth::SoulKey)
         .query(&[
-            Field::optional("limit", Kind::Integer { min: 1, max: 100 }, "At most so many; 20"),
-            Field::optional("offset", Kind::Integer { min: 0, max: sold::MAX_OFFSET as i64 }, "Skips so many"),
-            Field::optional("status", Kind::Choice(JOB_STATUS), "Only in this state"),
+            Field::optional("limit", Kind::Integer { min: 1, max: 100 }, "At most this many; default 20"),
+            Field::optional("offset", Kind::Integer { min: 0, max: sold::MAX_OFFSET as i64 }, "Skips this many"),
+            Field::optional("status", Kind::Choice(JOB_STATUS), "Only those in this state"),
         ])
         .answers(&[Answer::ok(
             "Jobs",
@@ -246,7 +250,7 @@ pub static OPERATIONS: &[Operation] = &[
         .query(FULL)
         .answers(&[Answer::ok("The job", Shape::Object(&[has("job", Shape::Ref(&SOUL_JOB))]))])
         .refuses(&[(404, "not_found")]),
-    Operation::post("/v1/soul/me/jobs/{id}/claim", "claimJob", "Takes a job up, for a while")
+    Operation::post("/v1/soul/me/jobs/{id}/claim", "claimJob", "Claims a job, until its lease expires")
         .auth(Auth::SoulKey)
         .body(Body::Fields(&[]))
         .answers(&[Answer::ok("The job", Shape::Object(&[has("job", Shape::Object(CLAIMED))]))])
@@ -255,50 +259,54 @@ pub static OPERATIONS: &[Operation] = &[
             Link { name: "progress", status: 200, to: "reportProgress", parameters: JOB_LINK },
             Link { name: "complete", status: 200, to: "completeJob", parameters: JOB_LINK },
         ]),
-    Operation::post("/v1/soul/me/jobs/{id}/progress", "reportProgress", "Says how far a job is, and keeps it")
+    Operation::post("/v1/soul/me/jobs/{id}/progress", "reportProgress", "Reports progress, and extends the lease")
         .auth(Auth::SoulKey)
         .body(Body::Fields(PROGRESS))
         .answers(&[Answer::ok(
-            "Until when it is kept",
+            "When the lease expires",
             Shape::Object(&[OK, has("lease_expires_at", Shape::OrNull(&Shape::Time))]),
         )])
         .refuses(JOB_REFUSALS),
-    Operation::post("/v1/soul/me/jobs/{id}/files", "announceFile", "Says where a large file is to be sent")
-        .about(ROOM)
-        .auth(Auth::SoulKey)
-        .body(Body::Fields(FILE))
-        .answers(&[Answer::ok(
-            "Where, and how",
-            Shape::Object(&[
-                has("upload_url", Shape::Uri),
-                has("expires_at", Shape::Time),
-                has("upload", Shape::Object(UPLOAD)),
-            ]),
-        )])
-        .refuses(FILE_REFUSALS)
-        .beyond_schema("the path and the content type have to be ones that can be kept, and the job has room"),
+    Operation::post(
+        "/v1/soul/me/jobs/{id}/files",
+        "announceFile",
+        "Announces a large file, and returns where to upload it",
+    )
+    .about(ROOM)
+    .auth(Auth::SoulKey)
+    .body(Body::Fields(FILE))
+    .answers(&[Answer::ok(
+        "The upload URL, method and headers",
+        Shape::Object(&[
+            has("upload_url", Shape::Uri),
+            has("expires_at", Shape::Time),
+            has("upload", Shape::Object(UPLOAD)),
+        ]),
+    )])
+    .refuses(FILE_REFUSALS)
+    .beyond_schema("the path and the content type have to be valid, and the job's files may not exceed the limit"),
     Operation::put("/v1/soul/me/jobs/{id}/files/{path+}", "putFile", "Adds a file of at most 1 MiB to a job")
         .about(ROOM)
         .auth(Auth::SoulKey)
         .body(Body::Bytes { content_type: "application/octet-stream", about: "The file, with its own Content-Type" })
         .answers(&[Answer::ok("The file", Shape::Object(PUT_FILE))])
         .refuses(FILE_REFUSALS)
-        .beyond_schema("the path and the content type have to be ones that can be kept, and the job has room"),
+        .beyond_schema("the path and the content type have to be valid, and the job's files may not exceed the limit"),
     Operation::post("/v1/soul/me/jobs/{id}/complete", "completeJob", "Delivers the result")
         .auth(Auth::SoulKey)
         .body(Body::Fields(RESULT))
         .answers(&[Answer::ok("The job", Shape::Object(&[OK, has("job", Shape::Ref(&SOUL_JOB))]))])
         .refuses(&[(400, "invalid_output"), (404, "not_found"), (409, "already_claimed"), (409, "invalid_state")]),
-    Operation::post("/v1/soul/me/jobs/{id}/fail", "failJob", "Gives a job up; its buyer is paid back")
+    Operation::post("/v1/soul/me/jobs/{id}/fail", "failJob", "Gives up a job. Its buyer is paid back")
         .auth(Auth::SoulKey)
         .body(Body::Fields(REASON))
         .answers(&[Answer::ok("The job", Shape::Object(&[OK, has("job", Shape::Ref(&SOUL_JOB))]))])
         .refuses(JOB_REFUSALS),
-    Operation::get("/v1/soul/me/balance", "getEarnings", "What you earned")
+    Operation::get("/v1/soul/me/balance", "getEarnings", "Your balance and payouts")
         .auth(Auth::SoulKey)
         .answers(&[Answer::ok("The balance", Shape::Object(BALANCE))]),
-    Operation::put("/v1/soul/me/link-wallet", "linkWallet", "Says which wallet you are paid at")
-        .about("With a proof of the wallet (`x-agent-proof`, or `proof` in the body) nobody else can take it.")
+    Operation::put("/v1/soul/me/link-wallet", "linkWallet", "Sets the wallet that payouts go to")
+        .about("With a proof of the wallet (`x-agent-proof`, or `proof` in the body) no other soul can link it.")
         .auth(Auth::SoulKey)
         .body(Body::Json { schema: schemas::wallet, required: true })
         .answers(&[Answer::ok(
@@ -311,13 +319,13 @@ pub static OPERATIONS: &[Operation] = &[
             ]),
         )])
         .refuses(&[(401, "invalid_proof"), (409, "wallet_already_linked")])
-        .beyond_schema("the wallet has to be one that can be paid"),
-    Operation::post("/v1/soul/me/payout", "askPayout", "Asks for a payout")
+        .beyond_schema("the wallet has to be one that can receive payouts"),
+    Operation::post("/v1/soul/me/payout", "askPayout", "Requests a payout")
         .auth(Auth::SoulKey)
         .headers(&[IDEMPOTENCY_KEY])
         .body(Body::Json { schema: schemas::payout, required: false })
         .answers(&[Answer::ok(
-            "Asked for",
+            "Requested",
             Shape::Object(&[
                 OK,
                 has("payout", Shape::Object(ASKED)),
@@ -333,34 +341,42 @@ pub static OPERATIONS: &[Operation] = &[
             (409, "request_in_progress"),
             (422, "idempotency_key_reused"),
         ])
-        .beyond_schema("a payout needs a linked wallet, at least 10 USDC, and as much on the balance"),
+        .beyond_schema("a payout needs a linked wallet, an amount of at least 10 USDC, and a balance that covers it"),
     Operation::get("/v1/soul/me/payouts", "listPayouts", "Payouts, newest first")
         .auth(Auth::SoulKey)
         .query(&[
-            Field::optional("limit", Kind::Integer { min: 1, max: 100 }, "At most so many; 20"),
-            Field::optional("before", Kind::Text { min: 0, max: 100, format: None }, "Behind this one"),
+            Field::optional("limit", Kind::Integer { min: 1, max: 100 }, "At most this many; default 20"),
+            Field::optional(
+                "before",
+                Kind::Text { min: 0, max: 100, format: None },
+                "Only payouts older than this one",
+            ),
         ])
         .answers(&[Answer::ok(
             "Payouts",
             Shape::Object(&[has("payouts", Shape::List(&Shape::Ref(&PAYOUT))), has("has_more", Shape::Bool)]),
         )])
         .refuses(&[(400, "invalid_cursor")])
-        .beyond_schema("before is a payout's id"),
+        .beyond_schema("before has to be a payout's id"),
     Operation::get("/v1/soul/me/statement", "getStatement", "Your entries, oldest first, as JSON or CSV")
         .auth(Auth::SoulKey)
         .query(&[
-            Field::optional("from", TIME, "Booked from this time"),
-            Field::optional("to", TIME, "Up to this one"),
+            Field::optional("from", TIME, "Entries booked from this time on"),
+            Field::optional("to", TIME, "Entries booked up to this time"),
             Field::optional("format", Kind::Choice(&["json", "csv"]), "json, unless Accept asks for text/csv"),
-            Field::optional("limit", Kind::Integer { min: 1, max: statement::MOST as i64 }, "At most so many; 100"),
+            Field::optional(
+                "limit",
+                Kind::Integer { min: 1, max: statement::MOST as i64 },
+                "At most this many; default 100",
+            ),
             Field::optional("cursor", Kind::Text { min: 0, max: 1000, format: None }, "A page's next_cursor"),
         ])
         .answers(&[Answer {
             status: 200,
             about: "The entries",
             content: Content::JsonOr(Shape::Object(STATEMENT), &["text/csv"]),
-            headers: &[("X-Next-Cursor", false, "Of CSV: the next page's cursor")],
+            headers: &[("X-Next-Cursor", false, "For CSV: the next page's cursor")],
         }])
         .refuses(&[(400, "invalid_cursor")])
-        .beyond_schema("to is not before from, times are real, and a cursor is one that a page gave"),
+        .beyond_schema("to must not be before from, times have to be valid, and a cursor has to come from a page"),
 ];

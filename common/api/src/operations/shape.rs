@@ -1,4 +1,4 @@
-//! What answers look like, as data that costs nothing until the document is made of it.
+//! The structure of answers, as constants: nothing is computed until the document is made.
 
 use serde_json::{Map, Value, json};
 use tools::spec::ToolSpec;
@@ -15,15 +15,15 @@ pub enum Shape {
     Time,
     Uuid,
     Uri,
-    /// An amount of USDC, with six decimals.
+    /// USDC with six decimals.
     Usdc,
-    /// `0x` and 40 hex digits, with checksum.
+    /// `0x` and 40 hex digits, checksummed.
     Address,
     /// `0x` and 64 hex digits.
     Hash,
     /// One of these strings.
     Choice(&'static [&'static str]),
-    /// This very boolean.
+    /// Exactly this boolean.
     Is(bool),
     OrNull(&'static Shape),
     Null,
@@ -31,14 +31,14 @@ pub enum Shape {
     Object(&'static [Member]),
     /// The members of both.
     Extended(&'static [Member], &'static [Member]),
-    /// An object of members nobody knows beforehand.
+    /// An object whose member names are not known in advance.
     Map(&'static Shape),
     Either(&'static [Shape]),
-    /// A component.
+    /// A component of the document.
     Ref(&'static Named),
-    /// JSON Schema as it is.
+    /// JSON Schema, unchanged.
     Schema(fn() -> Value),
-    /// What the operation's tool returns.
+    /// The result of the operation's tool.
     Sold,
 }
 
@@ -51,14 +51,14 @@ pub struct Member {
     pub about: &'static str,
 }
 
-/// A shape that is a component of the document.
+/// A shape that becomes a component of the document.
 pub struct Named {
     pub name: &'static str,
     pub about: &'static str,
     pub shape: Shape,
 }
 
-/// A member that is always there.
+/// A member that is always present.
 pub const fn has(name: &'static str, shape: Shape) -> Member {
     Member { name, always: true, shape, about: "" }
 }
@@ -74,14 +74,14 @@ impl Member {
     }
 }
 
-/// Turns shapes into JSON Schema, and remembers the components that they name.
+/// Turns shapes into JSON Schema and collects the components they refer to.
 #[derive(Default)]
 pub struct Writer {
     pub components: Map<String, Value>,
 }
 
 impl Writer {
-    /// JSON Schema of a shape; `sold` is what [`Shape::Sold`] stands for.
+    /// The JSON Schema of a shape. `sold` replaces [`Shape::Sold`].
     pub fn schema(&mut self, shape: &Shape, sold: Option<&'static ToolSpec>) -> Value {
         match shape {
             Shape::Any => json!({}),
@@ -109,7 +109,7 @@ impl Writer {
             }
             Shape::Ref(named) => {
                 if !self.components.contains_key(named.name) {
-                    // Before its own members, which may lead back to it.
+                    // Inserted before its members are written, because they may refer back to it.
                     self.components.insert(named.name.to_owned(), Value::Null);
                     let mut schema = self.schema(&named.shape, None);
                     schema["title"] = json!(named.name);

@@ -1,4 +1,4 @@
-//! Shapes that several groups answer with, and what follows from who may call.
+//! Shapes that several groups use, and the refusals that follow from who may call.
 
 use base::input::Format;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::Auth;
 use super::shape::{Member, Named, Shape, has, may};
 
-/// Visible ASCII, with spaces inside only: what a header can carry unchanged.
+/// Visible ASCII, with spaces only inside: text that a header carries unchanged.
 pub static VISIBLE: Format = Format {
     name: None,
     pattern: Some("^[!-~]([ -~]*[!-~])?$"),
@@ -14,7 +14,7 @@ pub static VISIBLE: Format = Format {
     message: "must be visible ASCII characters",
 };
 
-/// What a header can carry; empty is as good as absent.
+/// ASCII text for a header; empty counts as absent.
 pub static ASCII: Format = Format {
     name: None,
     pattern: Some("^[ -~]*$"),
@@ -22,11 +22,11 @@ pub static ASCII: Format = Format {
     message: "must be visible ASCII characters",
 };
 
-/// A refusal: one shape for all of them, with members of their own beside it.
+/// The one shape of all refusals; some codes add members of their own.
 pub static ERROR: Named = Named {
     name: "Error",
-    about: "Every refusal. `error` is for programs and `message` for people; some codes have members of their own, which \
-            stand beside them.",
+    about: "Every refusal. `error` is for programs and `message` for people; some codes add members \
+            of their own.",
     shape: Shape::Schema(error),
 };
 
@@ -38,7 +38,7 @@ fn error() -> Value {
         "properties": {
             "error": {"type": "string", "pattern": "^[a-z0-9_]+$"},
             "message": {"type": "string", "minLength": 1},
-            "details": {"description": "invalid_request, invalid_input: what is wrong, by its place"},
+            "details": {"description": "invalid_request, invalid_input: what is wrong, by its position in the request"},
             "reason": {"type": ["string", "null"]},
             "retry_after": {"type": "integer", "description": "Seconds; rate limits"},
             "categories": {"type": "array", "items": {"type": "string"}, "description": "content_blocked"},
@@ -61,7 +61,7 @@ fn error() -> Value {
 static PAYMENT_REQUEST: &[Member] = &[
     has("chain_id", Shape::Integer),
     has("token_address", Shape::Address),
-    has("amount", Shape::Usdc).about("What is to be signed: the price without what credits pay"),
+    has("amount", Shape::Usdc).about("The amount to sign: the price minus what credits pay"),
     has("recipient", Shape::Address),
 ];
 
@@ -89,10 +89,10 @@ static EXPECTED: &[Member] = &[
 ];
 static DIAGNOSTICS: &[Member] = &[has("hint", Shape::Text)];
 
-/// The price of a call, or why its payment was refused, with the terms of a new one.
+/// The price of a call, or why its payment was refused and the terms of a new one.
 pub static PAYMENT_REQUIRED: Named = Named {
     name: "PaymentRequired",
-    about: "What the call costs and how it is paid. The header `PAYMENT-REQUIRED` says the same for x402 v2 clients, `accepts` \
+    about: "What the call costs and how to pay it. The header `PAYMENT-REQUIRED` says the same for x402 v2 clients, `accepts` \
             for x402 v1 clients. After a refused payment `reason` says why; the quote is a new one.",
     shape: Shape::Object(&[
         has("error", Shape::Choice(&["payment_required", "payment_verification_failed"])),
@@ -123,15 +123,15 @@ static TOP_UP: &[Member] = &[has("message", Shape::Text), has("docs_url", Shape:
 /// An access token whose agent has too few credits.
 pub static INSUFFICIENT_CREDITS: Named = Named {
     name: "InsufficientCredits",
-    about: "An access token pays from credits alone, and there are too few.",
+    about: "An access token pays only from credits, and there are not enough.",
     shape: Shape::Object(&[
         has("error", Shape::Choice(&["insufficient_credits"])),
         has("message", Shape::Text),
         has("required_usdc", Shape::Usdc),
         has("credits_balance", Shape::Usdc),
-        has("shortfall_usdc", Shape::Usdc).about("What a top-up has to bring, the owed credits included"),
+        has("shortfall_usdc", Shape::Usdc).about("The least amount to top up, including the credits owed"),
         has("credits_owed", Shape::Usdc)
-            .about("Credits that were taken back after they were spent, and are paid first"),
+            .about("Credits that were taken back after they were spent. The next top-up pays them first"),
         has("credits_reserved_on_quote", Shape::Usdc),
         has("quote_id", Shape::OrNull(&Shape::Text)),
         has("top_up", Shape::Object(TOP_UP)),
@@ -141,7 +141,7 @@ pub static INSUFFICIENT_CREDITS: Named = Named {
 pub const SETTLEMENT: Shape = Shape::Choice(&["pending", "settled", "failed", "not_required"]);
 pub const OK: Member = has("success", Shape::Is(true));
 
-/// The schema of an amount of money as bodies carry it: a number or its decimal text.
+/// The schema of an amount of money in a body: a number or its decimal text.
 pub fn amount(least: f64, most: f64, about: &str) -> Value {
     json!({
         "description": about,
@@ -152,7 +152,7 @@ pub fn amount(least: f64, most: f64, about: &str) -> Value {
     })
 }
 
-/// What follows from who may call: statuses and codes.
+/// The refusals that follow from who may call: statuses and codes.
 pub fn refusals_of(auth: Auth, is_marketplace: bool) -> Vec<(u16, &'static str)> {
     let limit = if is_marketplace { "rate_limited" } else { "rate_limit_exceeded" };
     let mut refusals: Vec<(u16, &'static str)> = match auth {

@@ -1,4 +1,4 @@
-//! The marketplace, for everybody but sellers.
+//! The marketplace, for everybody except sellers.
 
 use base::input::{Field, Kind};
 use market::{listing, search};
@@ -46,9 +46,10 @@ static FOUND_STATS: &[Member] = &[
     has("total_jobs", Shape::Integer),
     has("avg_rating", Shape::Number),
     has("rating_count", Shape::Integer),
-    has("distinct_buyers", Shape::Integer).about("That bought something good, without the soul's own wallets"),
-    has("backing", Shape::Integer).about("What its buyers count for, by the fees they paid: see /v1/soul/ranking"),
-    has("weighted_votes", Shape::Number).about("Its ratings, each by the fee of its job"),
+    has("distinct_buyers", Shape::Integer)
+        .about("Buyers with at least one successful purchase, without the soul's own wallets"),
+    has("backing", Shape::Integer).about("The weight of its buyers, by the fees they paid: see /v1/soul/ranking"),
+    has("weighted_votes", Shape::Number).about("Its ratings, each weighted by the fee of its job"),
     has("weighted_stars", Shape::Number),
 ];
 static FOUND: &[Member] = &[
@@ -80,8 +81,8 @@ pub static OFFER: &[Member] = &[
     has("executor", EXECUTOR),
     has("deadline_seconds", Shape::Integer),
     has("kept_if_failed_up_to", Shape::Number)
-        .about("The most of the price that is kept if the work fails: what it used up of paid tools and model. The rest is credited"),
-    has("tests", Shape::OrNull(&Shape::Object(TESTS))).about("What its test cases came to, of these very terms"),
+        .about("The most that is kept of the price if the work fails: what it used up for paid tools and the model. The rest is credited"),
+    has("tests", Shape::OrNull(&Shape::Object(TESTS))).about("Results of its test cases, for this version of the service"),
 ];
 
 static REPUTATION: &[Member] = &[
@@ -135,7 +136,7 @@ static VERSIONS_PAGE: &[Member] =
 /// The history of a soul's text.
 pub static VERSIONS: Named = Named {
     name: "SoulVersions",
-    about: "When the text changed, and its hashes; not the texts.",
+    about: "When the text changed, and its hashes, without the texts.",
     shape: Shape::Object(&[
         has("slug", Shape::Text),
         has("version", Shape::Integer),
@@ -144,9 +145,9 @@ pub static VERSIONS: Named = Named {
     ]),
 };
 
-/// Query of both routes that show a history.
+/// Query of both routes that show a soul's versions.
 pub const HISTORY: &[Field] = &[
-    Field::optional("limit", Kind::Integer { min: 1, max: 100 }, "At most so many; 20"),
+    Field::optional("limit", Kind::Integer { min: 1, max: 100 }, "At most this many; default 20"),
     Field::optional("before", Kind::Integer { min: 1, max: u32::MAX as i64 }, "Only versions before this one"),
 ];
 
@@ -225,7 +226,7 @@ static JOB_ERROR: &[Member] =
     &[has("code", Shape::Text), has("reason", Shape::OrNull(&Shape::Text)), has("message", Shape::Text)];
 static FILES: &[Member] = &[has("count", Shape::Integer), has("url", Shape::Text)];
 
-/// What every view of a job has.
+/// Members of every view of a job.
 pub static JOB: &[Member] = &[
     has("id", Shape::Text),
     has("job_id", Shape::Uuid),
@@ -236,13 +237,14 @@ pub static JOB: &[Member] = &[
     has("created_at", Shape::Time),
     has("updated_at", Shape::Time),
     may("rating", Shape::Integer),
-    may("rating_proven", Shape::Bool).about("Whether its buyer proved to be the one who rated: only then it counts"),
+    may("rating_proven", Shape::Bool)
+        .about("Whether the rating came with proof that the caller is the buyer. Only then it counts"),
     may("review", Shape::Text),
     may("progress", Shape::Object(PROGRESS)),
     may("deadline", Shape::Time),
     may("error", Shape::Object(JOB_ERROR)),
     may("credited_usdc", Shape::Number).about("Paid back as credits, because the work failed"),
-    may("kept_usdc", Shape::Number).about("Not paid back: what the work had used up of paid tools and model"),
+    may("kept_usdc", Shape::Number).about("Not paid back: what the work had used up for paid tools and the model"),
 ];
 
 static RESULT: &[Member] = &[
@@ -252,15 +254,15 @@ static RESULT: &[Member] = &[
     may("model_used", Shape::OrNull(&Shape::Text)),
     may("tokens_used", Shape::OrNull(&Shape::Integer)),
     may("tools_used", Shape::Any),
-    may("result_expired", Shape::Is(true)).about("It was delivered, and is no longer kept"),
+    may("result_expired", Shape::Is(true)).about("The result was delivered and has been deleted since"),
     may("output", Shape::Object(&[has("files", Shape::Object(FILES))])),
-    may("input", Shape::Any).about("For its seller: what the service is to work on"),
+    may("input", Shape::Any).about("For the seller: the buyer's input"),
 ];
 
 /// A job of a soul.
 pub static SOUL_JOB: Named = Named {
     name: "SoulJob",
-    about: "An execution of a service. Its result is text; long ones are cut unless `full=true` asks for all.",
+    about: "An execution of a service. The result is text; a long one is cut unless `full=true`.",
     shape: Shape::Extended(JOB, RESULT),
 };
 
@@ -272,29 +274,29 @@ static FILE: &[Member] = &[
 ];
 
 /// Query of both routes that show a job.
-pub const FULL: &[Field] = &[Field::optional("full", FLAG, "The whole result, however long")];
+pub const FULL: &[Field] = &[Field::optional("full", FLAG, "Returns the whole result, however long")];
 
 const LISTED: &[Field] = &[LIMIT, OFFSET, CURSOR];
-const LIMIT: Field = Field::optional("limit", Kind::Integer { min: 1, max: 100 }, "At most so many; 50");
+const LIMIT: Field = Field::optional("limit", Kind::Integer { min: 1, max: 100 }, "At most this many; default 50");
 const OFFSET: Field = Field::optional(
     "offset",
     Kind::Integer { min: 0, max: listing::MAX_OFFSET as i64 },
-    "Skips so many; farther in, go on with cursor",
+    "Skips this many. To go further, use cursor",
 );
 const CURSOR: Field =
     Field::optional("cursor", Kind::Text { min: 0, max: 1000, format: None }, "A page's pagination.next_cursor");
-const IN_CATEGORY: Field = Field::optional("category", Kind::Choice(CATEGORIES), "Only of this category");
+const IN_CATEGORY: Field = Field::optional("category", Kind::Choice(CATEGORIES), "Only in this category");
 const QUERY: Kind = Kind::Text { min: 2, max: search::MAX_QUERY, format: None };
 
 const LIST_REFUSALS: &[(u16, &str)] =
     &[(400, "invalid_request"), (400, "invalid_cursor"), (503, "provider_unavailable")];
-const GIVEN_CURSOR: &str = "a cursor is one that a page of this route gave";
+const GIVEN_CURSOR: &str = "a cursor has to come from a page of this route";
 const DOWNLOADED: &[(&str, bool, &str)] = &[("Content-Disposition", true, "The file's name")];
 
 const SERVICES: Shape = Shape::List(&Shape::Object(OFFER));
 
 pub static OPERATIONS: &[Operation] = &[
-    Operation::get("/v1/soul", "listSouls", "Souls by completed jobs")
+    Operation::get("/v1/soul", "listSouls", "Souls, by number of completed jobs")
         .query(LISTED)
         .answers(&[Answer::ok("A page", Shape::Object(LIST))])
         .refuses(LIST_REFUSALS)
@@ -304,7 +306,7 @@ pub static OPERATIONS: &[Operation] = &[
         .answers(&[Answer::ok("A page", Shape::Object(LIST))])
         .refuses(LIST_REFUSALS)
         .beyond_schema(GIVEN_CURSOR),
-    Operation::get("/v1/soul/browse", "browseSouls", "Souls of one category, with the number of all")
+    Operation::get("/v1/soul/browse", "browseSouls", "Souls of one category, with their total number")
         .query(&[LIMIT, OFFSET, CURSOR, IN_CATEGORY])
         .answers(&[Answer::ok("A page", Shape::Extended(LIST, &[has("total", Shape::Integer)]))])
         .refuses(LIST_REFUSALS)
@@ -312,7 +314,7 @@ pub static OPERATIONS: &[Operation] = &[
     Operation::get("/v1/soul/search", "searchSouls", "Finds souls by words")
         .query(&[
             Field::required("q", QUERY, "Words of the name or the bio"),
-            Field::optional("limit", Kind::Integer { min: 1, max: search::MAX_RESULTS as i64 }, "At most so many; 20"),
+            Field::optional("limit", Kind::Integer { min: 1, max: search::MAX_RESULTS as i64 }, "At most this many; default 20"),
             IN_CATEGORY,
         ])
         .answers(&[Answer::ok(
@@ -326,16 +328,16 @@ pub static OPERATIONS: &[Operation] = &[
             ]),
         )])
         .refuses(&[(400, "invalid_request"), (429, "rate_limited"), (503, "provider_unavailable")])
-        .beyond_schema("spaces around the words do not count"),
-    Operation::get("/v1/soul/stats", "getMarketStats", "What the marketplace has done")
+        .beyond_schema("spaces around the words are removed before their length is checked"),
+    Operation::get("/v1/soul/stats", "getMarketStats", "Totals of the marketplace")
         .answers(&[Answer::ok("Totals", Shape::Object(TOTALS))])
         .refuses(BUSY),
-    Operation::get("/v1/soul/ranking", "getRanking", "How results are ordered, with the constants")
+    Operation::get("/v1/soul/ranking", "getRanking", "How results are ordered, with the constants of the formula")
         .answers(&[Answer::ok("The order", Shape::Object(RANKING))]),
-    Operation::post("/v1/soul/register", "registerSoul", "Becomes a seller")
+    Operation::post("/v1/soul/register", "registerSoul", "Registers a seller")
         .about(
-            "The soul key is in this answer. With an Idempotency-Key the same registration from the same address is answered \
-             with it again until the key is replaced; without one, whoever loses it has lost the soul.",
+            "The soul key is in this answer. With an Idempotency-Key, repeating the registration from the same IP address returns it \
+             again, until the soul key is replaced. Without one, a lost soul key cannot be recovered.",
         )
         .headers(&[IDEMPOTENCY_KEY])
         .body(Body::Json { schema: schemas::registration, required: true })
@@ -344,10 +346,10 @@ pub static OPERATIONS: &[Operation] = &[
             Shape::Object(&[
                 OK,
                 has("soul_key", Shape::OrNull(&Shape::Text))
-                    .about("Send it as Authorization: Bearer. Null in the answer to a repeat, once it was replaced"),
+                    .about("Send it as Authorization: Bearer. Null in a replay after the key was replaced"),
                 has("soul_agent", Shape::Object(REGISTERED)),
                 may("service", Shape::Object(FIRST)),
-                may("webhook_secret", Shape::OrNull(&Shape::Text)).about("As the soul key"),
+                may("webhook_secret", Shape::OrNull(&Shape::Text)).about("Null in a replay, like the soul key"),
             ]),
         )])
         .refuses(&[
@@ -359,7 +361,7 @@ pub static OPERATIONS: &[Operation] = &[
             (429, "rate_limited"),
             (503, "provider_unavailable"),
         ])
-        .beyond_schema("prices have at most six decimals; schemas, names and texts are judged; see docs/MARKETPLACE.md")
+        .beyond_schema("prices have at most six decimals; schemas, names and texts are checked; see docs/MARKETPLACE.md")
         .links(&[
             Link {
                 name: "profile",
@@ -380,7 +382,7 @@ pub static OPERATIONS: &[Operation] = &[
                 parameters: &[("slug", "$response.body#/soul_agent/slug")],
             },
         ]),
-    Operation::get("/v1/soul/service-types", "listServiceTypes", "Types of services to begin with").answers(&[
+    Operation::get("/v1/soul/service-types", "listServiceTypes", "Common types of services, as a starting point").answers(&[
         Answer::ok(
             "Types",
             Shape::Object(&[
@@ -389,7 +391,7 @@ pub static OPERATIONS: &[Operation] = &[
             ]),
         ),
     ]),
-    Operation::get("/v1/soul/templates", "listTemplates", "Souls to adapt")
+    Operation::get("/v1/soul/templates", "listTemplates", "Example souls to adapt")
         .answers(&[Answer::ok("Templates", Shape::Object(&[has("templates", Shape::List(&Shape::Object(TEMPLATE)))]))]),
     Operation::get("/v1/soul/{slug}", "getSoul", "A soul's profile, and what it offers")
         .about("By its slug, or by the wallet it is paid at.")
@@ -398,11 +400,11 @@ pub static OPERATIONS: &[Operation] = &[
             Shape::Object(&[has("soul", Shape::Ref(&PROFILE)), has("services", SERVICES)]),
         )])
         .refuses(&[(404, "not_found"), (503, "provider_unavailable")]),
-    Operation::get("/v1/soul/{slug}/versions", "listSoulVersions", "When the soul's text changed")
+    Operation::get("/v1/soul/{slug}/versions", "listSoulVersions", "The versions of a soul's text")
         .query(HISTORY)
         .answers(&[Answer::ok("A page of the history", Shape::Ref(&VERSIONS))])
         .refuses(&[(400, "invalid_request"), (404, "not_found"), (503, "provider_unavailable")]),
-    Operation::get("/v1/soul/jobs/{id}", "getSoulJob", "A job, to its buyer and its seller")
+    Operation::get("/v1/soul/jobs/{id}", "getSoulJob", "A job, for its buyer and its seller")
         .auth(Auth::Party)
         .query(FULL)
         .answers(&[Answer::ok("The job", Shape::Object(&[has("job", Shape::Ref(&SOUL_JOB))]))]),
@@ -421,22 +423,22 @@ pub static OPERATIONS: &[Operation] = &[
         .headers(&[Field::optional(
             "Range",
             Kind::Text { min: 1, max: 100, format: Some(&super::shared::VISIBLE) },
-            "A part of it: bytes=0-99",
+            "A byte range, such as bytes=0-99",
         )])
         .answers(&[
-            Answer::other(200, "The file, of its own type", &["*/*"]).headers(DOWNLOADED),
-            Answer::other(206, "The part that was asked for", &["*/*"]).headers(DOWNLOADED),
+            Answer::other(200, "The file, with its own content type", &["*/*"]).headers(DOWNLOADED),
+            Answer::other(206, "The requested part", &["*/*"]).headers(DOWNLOADED),
             Answer {
-                headers: &[("Location", true, "Where the large file is, for a while")],
+                headers: &[("Location", true, "A temporary URL of the file")],
                 ..Answer::json(307, "A large file", Shape::Object(&[has("download_url", Shape::Uri)]))
             },
         ])
         .refuses(&[(404, "not_found"), (410, "result_expired"), (416, "range_not_satisfiable")]),
-    Operation::post("/v1/soul/jobs/{id}/rate", "rateSoulJob", "Rates a completed job, once. Without a proof or an access token of its buyer the rating is kept and does not count")
+    Operation::post("/v1/soul/jobs/{id}/rate", "rateSoulJob", "Rates a completed job, once. Without a proof or an access token of its buyer, the rating is stored but does not count")
         .auth(Auth::Party)
         .body(Body::Fields(RATING))
         .answers(&[Answer::ok(
-            "It is kept; the message says whether it counts",
+            "The rating is stored; the message says whether it counts",
             Shape::Object(&[OK, has("message", Shape::Text), has("rating", Shape::Integer)]),
         )])
         .refuses(&[(400, "job_not_completed"), (400, "already_rated")]),

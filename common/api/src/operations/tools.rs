@@ -1,4 +1,4 @@
-//! Everything that is paid for: projections of the catalog, one operation for each path.
+//! Everything that is sold: one operation for each path in the catalog.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -14,28 +14,28 @@ use super::shape::{Member, Named, Shape, has, may};
 use super::shared::{OK, SETTLEMENT};
 use super::{Answer, Auth, Body, IDEMPOTENCY_KEY, Link, Operation};
 
-/// Headers of a paid call. A payment may come in other dialects too (README); these are the ones to send.
+/// Headers of a paid call. Payments in other dialects are accepted too (README); these are the ones to send.
 static HEADERS: &[Field] = &[
     IDEMPOTENCY_KEY,
     Field::optional(
         "PAYMENT-SIGNATURE",
         Kind::Text { min: 0, max: wire::MAX_HEADER_BYTES, format: Some(&super::shared::ASCII) },
-        "x402 v2: the signed payment, base64 of JSON. Clients of x402 send it when they are answered 402",
+        "x402 v2: the signed payment, base64 of JSON. x402 clients send it after a 402",
     ),
     Field::optional(
         "X-Quote-ID",
         Kind::Text { min: 0, max: MAX_QUOTE_BYTES, format: Some(&super::shared::ASCII) },
-        "The quote that is paid; x402 v2 payments carry it themselves",
+        "The quote that this payment is for. x402 v2 payments contain it already",
     ),
     Field::optional(
         "X-Max-Cost-USDC",
         Kind::Text { min: 0, max: MAX_COST_BYTES, format: Some(&super::schemas::DECIMAL) },
-        "The most this call may cost you; above it, it is refused before any price is asked for. Dear calls need it raised",
+        "The most this call may cost you. A call that costs more is refused before any payment. Raise it for expensive calls",
     ),
     Field::optional(
         "X-Dry-Run",
         super::FLAG,
-        "`true`: says what the call would cost and who would stop it; nothing is charged or written",
+        "`true`: a dry run. It says what the call would cost and whether it would be refused; nothing is charged or written",
     ),
     Field::optional(
         "X-Approval-Id",
@@ -44,7 +44,7 @@ static HEADERS: &[Field] = &[
     ),
 ];
 
-/// Refusals of a paid call beside those that follow from who may call.
+/// Refusals of a paid call, besides those that follow from who may call.
 const PAID: [(u16, &str); 19] = [
     (400, "invalid_quote"),
     (400, "quote_mismatch"),
@@ -66,7 +66,7 @@ const PAID: [(u16, &str); 19] = [
     (503, "service_paused"),
     (503, "provider_unavailable"),
 ];
-/// What is refused only of what souls sell.
+/// Refusals only for what souls sell.
 const SOLD_BY_SOULS: [(u16, &str); 5] = [
     (400, "invalid_input"),
     (400, "not_for_sale"),
@@ -75,7 +75,7 @@ const SOLD_BY_SOULS: [(u16, &str); 5] = [
     (404, "service_not_found"),
 ];
 static REFUSALS: &[(u16, &str)] = &PAID;
-/// Of what is told to a proven wallet alone.
+/// Refusals of tools that require a wallet's proof.
 static PROVEN_REFUSALS: [(u16, &str); PAID.len() + 1] = {
     let mut all = [(401, "agent_proof_required"); PAID.len() + 1];
     let mut next = 0;
@@ -97,7 +97,7 @@ static MARKET_REFUSALS: [(u16, &str); PAID.len() + SOLD_BY_SOULS.len()] = {
 
 static SERVICE: &[Member] = &[has("name", Shape::Text), has("seller", Shape::Text), has("price", Shape::Usdc)];
 
-/// A call that was accepted and is to be polled.
+/// A call that was accepted; poll it.
 pub static ACCEPTED: Named = Named {
     name: "Accepted",
     about: "Paid, and being worked on: poll GET /v1/requests/{request_id}.",
@@ -108,11 +108,11 @@ pub static ACCEPTED: Named = Named {
         has("receipt_id", Shape::Text),
         has("settlement_status", SETTLEMENT),
         has("message", Shape::Text),
-        may("idempotency_key", Shape::Text).about("The call's name, where it has one"),
-        may("soul_job_id", Shape::Text).about("Of a soul's service: see GET /v1/soul/jobs/{id}"),
+        may("idempotency_key", Shape::Text).about("The call's idempotency key, if it has one"),
+        may("soul_job_id", Shape::Text).about("For a soul's service: see GET /v1/soul/jobs/{id}"),
         may("service", Shape::Object(SERVICE)),
-        may("verification_url", Shape::Text).about("Of an identity check: the page for the person who is asked"),
-        may("expires_at", Shape::Time).about("Of an identity check: the page is good until then"),
+        may("verification_url", Shape::Text).about("For an identity check: the page for the person to be checked"),
+        may("expires_at", Shape::Time).about("For an identity check: when the page expires"),
     ]),
 };
 
@@ -132,7 +132,7 @@ static DAY: &[Member] = &[
     has("daily_limit_usdc", Shape::OrNull(&Shape::Usdc)),
 ];
 
-/// What a dry run says.
+/// The answer to a dry run.
 pub static REHEARSAL: Named = Named {
     name: "Rehearsal",
     about: "The answer to `X-Dry-Run: true`: nothing was charged, held or written.",
@@ -141,9 +141,10 @@ pub static REHEARSAL: Named = Named {
         has("tool", Shape::Text),
         has("price_usdc", Shape::Usdc),
         has("would_be_accepted", Shape::Bool),
-        has("refusal", Shape::OrNull(&Shape::Map(&Shape::Any))).about("What the call would be told, with its `status`"),
+        has("refusal", Shape::OrNull(&Shape::Map(&Shape::Any)))
+            .about("The refusal that the call would get, with its `status`"),
         has("stored_answer", Shape::OrNull(&Shape::Object(STORED)))
-            .about("What was bought already, under this name or payment"),
+            .about("The earlier purchase with this idempotency key or payment; the call would get its answer"),
         may("to_sign_usdc", Shape::Usdc),
         may("from_credits_usdc", Shape::Usdc),
         may("credits_balance_usdc", Shape::Usdc),
@@ -179,12 +180,11 @@ static TOPPED_UP: &[Member] = &[
 ];
 
 const SETTLED: &[(&str, bool, &str)] = &[("PAYMENT-RESPONSE", false, "x402 v2 settlement, base64 of JSON")];
-const LATER: Answer =
-    Answer::json(202, "Accepted; what is not done yet is polled", Shape::Ref(&ACCEPTED)).headers(SETTLED);
+const LATER: Answer = Answer::json(202, "Accepted. Poll for the result", Shape::Ref(&ACCEPTED)).headers(SETTLED);
 
 static DIRECT: &[Answer] = &[
     Answer::ok(
-        "The result, or what a dry run says",
+        "The result, or a dry run's answer",
         Shape::Either(&[Shape::Object(&[OK, has("data", Shape::Object(COMPLETED))]), Shape::Ref(&REHEARSAL)]),
     )
     .headers(SETTLED),
@@ -192,18 +192,18 @@ static DIRECT: &[Answer] = &[
 ];
 static CREDITED: &[Answer] = &[
     Answer::ok(
-        "Credited, or what a dry run says",
+        "Credited, or a dry run's answer",
         Shape::Either(&[Shape::Object(&[OK, has("data", Shape::Object(TOPPED_UP))]), Shape::Ref(&REHEARSAL)]),
     )
     .headers(SETTLED),
     LATER,
 ];
 static HANDED_OVER: &[Answer] = &[
-    Answer::ok("The result itself, or what a dry run says", Shape::Either(&[Shape::Sold, Shape::Ref(&REHEARSAL)]))
+    Answer::ok("The result itself, or a dry run's answer", Shape::Either(&[Shape::Sold, Shape::Ref(&REHEARSAL)]))
         .headers(SETTLED),
     LATER,
 ];
-static QUEUED: &[Answer] = &[Answer::ok("What a dry run says", Shape::Ref(&REHEARSAL)), LATER];
+static QUEUED: &[Answer] = &[Answer::ok("A dry run's answer", Shape::Ref(&REHEARSAL)), LATER];
 
 const POLL: Link =
     Link { name: "poll", status: 202, to: "getRequest", parameters: &[("id", "$response.body#/request_id")] };
@@ -214,8 +214,8 @@ const SOUL_JOB: Link =
 const FILES: Link =
     Link { name: "files", status: 202, to: "listSoulJobFiles", parameters: &[("id", "$response.body#/soul_job_id")] };
 
-/// What generated clients call it: the tool's name, and for its other paths and for what souls sell the path's last word.
-/// Where the word before that says what is done (`find/business`), it is part of the name.
+/// `operationId`: the tool's name. For its other paths, and for what souls sell, the last segment of the path, with the
+/// segment before it where that is a verb (`find/business`).
 fn id(tool: &ToolSpec, path: &'static str) -> &'static str {
     let is_listed = CATALOG.iter().chain([&TOP_UP]).any(|listed| listed.name == tool.name);
     if is_listed && path == tool.path() {
@@ -258,8 +258,8 @@ fn operation(tool: &'static ToolSpec, path: &'static str) -> Operation {
     };
     Operation {
         sells: Some(tool),
-        beyond_schema: "your X-Max-Cost-USDC, and what no schema says of the input (that a host is public, what a seller asks for), are \
-                        checked before any price is quoted",
+        beyond_schema: "before a price is quoted: your X-Max-Cost-USDC, and input rules that no schema can express (public hosts, a \
+                        seller's own schema)",
         ..Operation::post(path, id(tool, path), tool.summary)
             .auth(auth)
             .headers(HEADERS)

@@ -1,4 +1,4 @@
-//! Endpoints that events are posted to, and what became of the posts.
+//! Endpoints that events are posted to, and their delivery logs.
 
 use base::input::{Field, Kind};
 use ledger::webhooks::form;
@@ -16,25 +16,25 @@ static ENDPOINT: &[Member] = &[
     has("disabled_reason", Shape::OrNull(&Shape::Choice(&["by_owner", "gone"])))
         .about("`gone`: the receiver answered 410"),
     has("resting_until", Shape::OrNull(&Shape::Time))
-        .about("An attempt was waited for in vain: nothing is sent before then"),
+        .about("After an attempt timed out: nothing is sent before this time"),
     has("old_secret_until", Shape::OrNull(&Shape::Time))
-        .about("Until then secrets from before a rotation sign as well"),
+        .about("Until this time, secrets from before a rotation sign as well"),
     has("created_at", Shape::Time),
     has("updated_at", Shape::Time),
 ];
 
-/// An endpoint as its owner reads it.
+/// An endpoint as its owner sees it.
 static WEBHOOK: Named = Named { name: "Webhook", about: "", shape: Shape::Object(ENDPOINT) };
 
-static SECRET: &[Member] = &[has("secret", Shape::OrNull(&Shape::Text))
-    .about("`whsec_…`, in this answer only; null when the answer is repeated")];
+static SECRET: &[Member] =
+    &[has("secret", Shape::OrNull(&Shape::Text)).about("`whsec_…`, in this answer only; null in a replay")];
 
 static ATTEMPT: &[Member] = &[
     has("at", Shape::Time),
     has("duration_ms", Shape::Integer),
-    has("status", Shape::OrNull(&Shape::Integer)).about("What the receiver answered"),
-    has("error", Shape::OrNull(&Shape::Choice(FAILURES))).about("Null for a success"),
-    has("answer", Shape::OrNull(&Shape::Text)).about("What went wrong, or how the receiver's answer begins"),
+    has("status", Shape::OrNull(&Shape::Integer)).about("The receiver's status"),
+    has("error", Shape::OrNull(&Shape::Choice(FAILURES))).about("Null if the attempt succeeded"),
+    has("answer", Shape::OrNull(&Shape::Text)).about("What went wrong, or the beginning of the receiver's answer"),
 ];
 
 const FAILURES: &[&str] = &["status", "timeout", "unreachable", "not_allowed", "bad_answer", "lost"];
@@ -42,8 +42,8 @@ const FAILURES: &[&str] = &["status", "timeout", "unreachable", "not_allowed", "
 /// An event on its way to an endpoint.
 static DELIVERY: Named = Named {
     name: "Delivery",
-    about: "An event, and every attempt to post it. Failed ones come again after 1, 5, 30, 120 and 600 minutes; then it is \
-            `dead`.",
+    about: "An event, and every attempt to post it. A failed attempt is retried after 1, 5, 30, 120 and 600 minutes; \
+            then the delivery is `dead`.",
     shape: Shape::Object(&[
         has("event_id", Shape::Text).about("Also the header `webhook-id` of every attempt"),
         has("type", Shape::Text).about("The event's name"),
@@ -51,9 +51,9 @@ static DELIVERY: Named = Named {
         has("created_at", Shape::Time),
         has("queued_at", Shape::Time).about("When this round of attempts began: with the event, or with a replay"),
         has("next_attempt_at", Shape::OrNull(&Shape::Time)),
-        has("attempts_made", Shape::Integer).about("Of this round"),
+        has("attempts_made", Shape::Integer).about("In this round"),
         has("attempts", Shape::List(&Shape::Object(ATTEMPT))),
-        has("payload", Shape::OrNull(&Shape::Map(&Shape::Any))).about("What is posted"),
+        has("payload", Shape::OrNull(&Shape::Map(&Shape::Any))).about("The body that is posted"),
     ]),
 };
 
@@ -75,7 +75,7 @@ const ONE: Shape = Shape::Object(&[OK, has("data", Shape::Ref(&WEBHOOK))]);
 const WITH_SECRET: Shape = Shape::Object(&[OK, has("data", Shape::Extended(ENDPOINT, SECRET))]);
 const UNDER_WAY: Shape = Shape::Object(&[OK, has("data", Shape::Object(SENT))]);
 
-/// Operations on the endpoint that was made.
+/// Operations on a new endpoint.
 const OF_NEW: &[Link] =
     &[of_new("get", "getWebhook"), of_new("change", "changeWebhook"), of_new("test", "testWebhook")];
 const LOGGED: &[Link] =
@@ -85,7 +85,7 @@ const fn of_new(name: &'static str, to: &'static str) -> Link {
     Link { name, status: 201, to, parameters: &[("id", "$response.body#/data/id")] }
 }
 
-const ADDRESS: &str = "the address has to be an https URL of a public host, on port 80 or 443";
+const ADDRESS: &str = "the URL has to be https, with a public host, on port 80 or 443";
 const TAKEN: (u16, &str) = (409, "request_in_progress");
 const REUSED: (u16, &str) = (422, "idempotency_key_reused");
 const MISSING: (u16, &str) = (404, "webhook_not_found");
@@ -94,15 +94,15 @@ pub static OPERATIONS: &[Operation] = &[
     Operation::get("/v1/webhooks", "listWebhooks", "Your endpoints, oldest first")
         .auth(Auth::Agent)
         .answers(&[Answer::ok("All of them, ten at most", Shape::Object(&[OK, has("data", Shape::Object(LISTED))]))]),
-    Operation::post("/v1/webhooks", "createWebhook", "Names an endpoint that your events are posted to")
+    Operation::post("/v1/webhooks", "createWebhook", "Adds an endpoint that your events are posted to")
         .about(
-            "Every post is signed as Standard Webhooks has it (`webhook-id`, `webhook-timestamp`, `webhook-signature`); an id \
-             that comes again is a repeat of the same event.",
+            "Every post is signed according to Standard Webhooks (`webhook-id`, `webhook-timestamp`, `webhook-signature`). A repeated \
+             `webhook-id` means the same event again.",
         )
         .auth(Auth::Agent)
         .headers(&[IDEMPOTENCY_KEY])
         .body(Body::Json { schema: schemas::new_webhook, required: true })
-        .answers(&[Answer::json(201, "The endpoint, and its secret this once", WITH_SECRET)])
+        .answers(&[Answer::json(201, "The endpoint with its secret, shown once", WITH_SECRET)])
         .refuses(&[(409, "too_many_webhooks"), TAKEN, REUSED])
         .links(OF_NEW)
         .beyond_schema(ADDRESS),
@@ -110,36 +110,36 @@ pub static OPERATIONS: &[Operation] = &[
         .auth(Auth::Agent)
         .answers(&[Answer::ok("The endpoint", ONE)])
         .refuses(&[MISSING]),
-    Operation::patch("/v1/webhooks/{id}", "changeWebhook", "Changes what is named, or takes it out of use")
-        .about("Enabling it, or giving it another address, ends its rest.")
+    Operation::patch("/v1/webhooks/{id}", "changeWebhook", "Changes or disables an endpoint. Absent members stay as they are")
+        .about("Enabling it or changing its URL also ends a pause (`resting_until`).")
         .auth(Auth::Agent)
         .body(Body::Json { schema: schemas::webhook, required: false })
         .answers(&[Answer::ok("The endpoint as it is now", ONE)])
         .refuses(&[MISSING])
         .beyond_schema(ADDRESS),
     Operation::delete("/v1/webhooks/{id}", "deleteWebhook", "Deletes an endpoint")
-        .about("What is still on its way to it is cancelled.")
+        .about("Deliveries that are still pending are cancelled.")
         .auth(Auth::Agent)
-        .answers(&[Answer::ok("It is gone", Shape::Object(&[OK, has("data", Shape::Object(DELETED))]))])
+        .answers(&[Answer::ok("The endpoint is deleted", Shape::Object(&[OK, has("data", Shape::Object(DELETED))]))])
         .refuses(&[MISSING]),
     Operation::post("/v1/webhooks/{id}/rotate-secret", "rotateWebhookSecret", "Gives an endpoint a new secret")
-        .about("The old one signs beside it for a while.")
+        .about("For a while, posts are signed with both secrets.")
         .auth(Auth::Agent)
         .headers(&[IDEMPOTENCY_KEY])
         .body(Body::Nullable(form::ROTATE))
-        .answers(&[Answer::ok("The endpoint, and its new secret this once", WITH_SECRET)])
+        .answers(&[Answer::ok("The endpoint with its new secret, shown once", WITH_SECRET)])
         .refuses(&[MISSING, TAKEN, REUSED]),
     Operation::post("/v1/webhooks/{id}/test", "testWebhook", "Posts an event `webhook.test`")
         .auth(Auth::Agent)
         .body(Body::Fields(&[]))
-        .answers(&[Answer::json(202, "It is on its way", UNDER_WAY)])
+        .answers(&[Answer::json(202, "The delivery is queued", UNDER_WAY)])
         .refuses(&[MISSING, (409, "webhook_disabled")])
         .links(LOGGED),
-    Operation::get("/v1/webhooks/{id}/deliveries", "listDeliveries", "What was posted, newest first, with every attempt")
+    Operation::get("/v1/webhooks/{id}/deliveries", "listDeliveries", "Deliveries, newest first, with every attempt")
         .about("Kept for 30 days.")
         .auth(Auth::Agent)
         .query(&[
-            Field::optional("limit", Kind::Integer { min: 1, max: form::MOST_DELIVERIES as i64 }, "At most so many; 20"),
+            Field::optional("limit", Kind::Integer { min: 1, max: form::MOST_DELIVERIES as i64 }, "At most this many; default 20"),
             Field::optional("cursor", Kind::Text { min: 0, max: 100, format: None }, "A page's next_cursor"),
         ])
         .answers(&[Answer::ok("A page", Shape::Object(&[OK, has("data", Shape::Object(PAGE))]))])
@@ -150,12 +150,12 @@ pub static OPERATIONS: &[Operation] = &[
             to: "replayDelivery",
             parameters: &[("id", "$request.path.id"), ("event", "$response.body#/data/deliveries/0/event_id")],
         }])
-        .beyond_schema("a cursor is one that a page gave"),
-    Operation::post("/v1/webhooks/{id}/deliveries/{event}/replay", "replayDelivery", "Posts the same event once more")
-        .about("With the same `webhook-id`. What is still under way is not replayed.")
+        .beyond_schema("a cursor has to come from a page"),
+    Operation::post("/v1/webhooks/{id}/deliveries/{event}/replay", "replayDelivery", "Posts the same event again")
+        .about("With the same `webhook-id`. A delivery that is still pending cannot be replayed.")
         .auth(Auth::Agent)
         .body(Body::Fields(&[]))
-        .answers(&[Answer::json(202, "It is on its way", UNDER_WAY)])
+        .answers(&[Answer::json(202, "The delivery is queued", UNDER_WAY)])
         .refuses(&[MISSING, (404, "delivery_not_found"), (409, "webhook_disabled"), (409, "delivery_pending")])
         .links(LOGGED),
 ];

@@ -1,7 +1,7 @@
-//! What a program finds outside itself: the functions of `gate::work::program::OFFERED`, and nothing else.
+//! The host functions of a program: exactly those in `gate::work::program::OFFERED`.
 //!
-//! Every pointer and length is the program's word and is checked against its memory. Whatever a call copies is paid for
-//! with fuel, so that one instruction cannot make the host work for long.
+//! Pointers and lengths are untrusted and checked against the program's memory. Every copy costs fuel by its size, so one
+//! instruction cannot keep the host busy for long.
 
 use std::fmt;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -15,7 +15,7 @@ use wasmi::{Caller, Error, Extern, FuncType, Linker, Val, ValType};
 use super::Log;
 use super::machine::State;
 
-/// Error numbers of WASI.
+/// WASI error numbers.
 const SUCCESS: i32 = 0;
 const BADF: i32 = 8;
 const FAULT: i32 = 21;
@@ -23,26 +23,26 @@ const INVAL: i32 = 28;
 const NOSYS: i32 = 52;
 const SPIPE: i32 = 70;
 
-/// Most pieces of one read or write, and most subscriptions of one poll.
+/// Limit of buffers in one read or write, and of subscriptions in one poll.
 const MAX_PIECES: u32 = 1024;
-/// Most random bytes of one call.
+/// Limit of random bytes in one call.
 const MAX_RANDOM: u32 = 64 * 1024;
-/// Clocks are this coarse: too coarse to time anything of ours.
+/// Resolution of the clocks: too coarse for timing attacks on the host.
 const TICK: Duration = Duration::from_millis(1);
 
 type Host<'a> = Caller<'a, State>;
 
-/// What a program has made so far, and what it reads from.
+/// The program's output so far, and its input.
 pub(super) struct Made {
     input: Vec<u8>,
     read: usize,
     pub(super) output: Vec<u8>,
     pub(super) files: Vec<FileMade>,
-    /// Of the last tool that was called.
+    /// The answer of the last tool call.
     pub(super) answer: Vec<u8>,
     log: Log,
     started: Instant,
-    /// Time that it slept: nobody waits for that, its clock is put forward.
+    /// How long the program has slept: nothing waits, its clock is moved forward.
     slept: Duration,
 }
 
@@ -53,14 +53,14 @@ impl Made {
     }
 }
 
-/// Why a program left its own code.
+/// Why execution left the program's code.
 #[derive(Debug)]
 pub(super) enum Left {
-    /// For a tool, asked for with these bytes; it comes back.
+    /// A tool call with this request (JSON). The program continues afterwards.
     ForTool(Vec<u8>),
-    /// It ended itself, with this exit code.
+    /// It exited with this code.
     ForGood(i32),
-    /// It went too far.
+    /// It exceeded a limit.
     Forbidden(&'static str),
 }
 
@@ -76,7 +76,7 @@ impl fmt::Display for Left {
 
 impl wasmi::errors::HostError for Left {}
 
-/// A call of the program's could not be done as asked: an error number for it, or the end of it.
+/// A host call failed: an error number for the program, or the end of the run.
 enum Wrong {
     Number(i32),
     Leave(Left),
@@ -84,7 +84,7 @@ enum Wrong {
 
 type Done = Result<i32, Wrong>;
 
-/// Defines everything that is offered.
+/// Defines every offered function.
 pub(super) fn define(linker: &mut Linker<State>) -> Result<(), Error> {
     for (module, name, parameters, results) in OFFERED {
         let types = |letters: &str| {
@@ -95,7 +95,7 @@ pub(super) fn define(linker: &mut Linker<State>) -> Result<(), Error> {
         linker.func_new(module, name, kind, move |mut caller, parameters, results| {
             let number = match call(&mut caller, module, name, parameters) {
                 Ok(number) => number,
-                // Ours give lengths, which an error must not look like.
+                // The service's own functions return lengths; -1 cannot be mistaken for one.
                 Err(Wrong::Number(_)) if *module == OURS => -1,
                 Err(Wrong::Number(number)) => number,
                 Err(Wrong::Leave(left)) => return Err(Error::host(left)),
@@ -110,7 +110,7 @@ pub(super) fn define(linker: &mut Linker<State>) -> Result<(), Error> {
 }
 
 fn call(caller: &mut Host<'_>, module: &str, name: &str, parameters: &[Val]) -> Done {
-    // The signature was checked by the engine; numbers of the program are unsigned.
+    // The engine has checked the signature. The program's numbers are unsigned.
     let at = |index: usize| match parameters.get(index) {
         Some(Val::I32(number)) => number.cast_unsigned(),
         _ => 0,
@@ -134,7 +134,7 @@ fn call(caller: &mut Host<'_>, module: &str, name: &str, parameters: &[Val]) -> 
         (WASI, "proc_exit") => Err(Wrong::Leave(Left::ForGood(at(0).cast_signed()))),
         (WASI, "proc_raise") => Err(Wrong::Leave(Left::ForGood(128))),
         (WASI, "sched_yield") => Ok(SUCCESS),
-        // None of either: two zeros, and nothing to write.
+        // There are no arguments and no environment: two zeros, and nothing to write.
         (WASI, "args_sizes_get" | "environ_sizes_get") => {
             write(caller, at(0), &[0; 4])?;
             write(caller, at(1), &[0; 4])
@@ -165,7 +165,7 @@ fn call(caller: &mut Host<'_>, module: &str, name: &str, parameters: &[Val]) -> 
         }
         (WASI, "fd_fdstat_set_flags") if at(0) <= 2 => Ok(SUCCESS),
         (WASI, "fd_seek" | "fd_tell") if at(0) <= 2 => Err(Wrong::Number(SPIPE)),
-        // No such file: there is none but the three above.
+        // There are no files besides the three above.
         (WASI, name) if name.starts_with("fd_") => Err(Wrong::Number(BADF)),
         (WASI, name) if name.starts_with("path_") => Err(Wrong::Number(BADF)),
         _ => Err(Wrong::Number(NOSYS)),
@@ -222,7 +222,7 @@ fn fd_write(caller: &mut Host<'_>, fd: u32, pieces: u32, count: u32, written_at:
             let bytes = read(caller, pointer, length)?;
             caller.data_mut().made.output.extend_from_slice(&bytes);
         } else {
-            // No more than is kept is looked at.
+            // Reads no more than the log keeps.
             let bytes = read(caller, pointer, length.min(u32::try_from(gate::work::MAX_LOG_BYTES).unwrap_or(0)))?;
             caller.data().made.log.add(&bytes);
         }
@@ -231,7 +231,7 @@ fn fd_write(caller: &mut Host<'_>, fd: u32, pieces: u32, count: u32, written_at:
     write(caller, written_at, &total.to_le_bytes())
 }
 
-/// The buffers of a read or write: pointers and lengths.
+/// The buffers of a read or write, as pointer and length.
 fn pieces(caller: &mut Host<'_>, pointer: u32, count: u32) -> Result<Vec<(u32, u32)>, Wrong> {
     if count > MAX_PIECES {
         return Err(Wrong::Number(INVAL));
@@ -249,12 +249,12 @@ fn random(caller: &mut Host<'_>, pointer: u32, length: u32) -> Done {
     while bytes.len() < length {
         bytes.extend_from_slice(&digest::random::<32>());
     }
-    // Drawing costs more than copying.
+    // Random bytes cost more than a copy.
     charge(caller, length.saturating_mul(16));
     write(caller, pointer, &bytes[..length])
 }
 
-/// Everything is ready at once; who wanted to sleep has slept.
+/// Everything is ready at once; a sleep only moves the program's clock.
 fn poll(caller: &mut Host<'_>, wanted: u32, events: u32, count: u32, events_at: u32) -> Done {
     if count == 0 || count > MAX_PIECES {
         return Err(Wrong::Number(INVAL));
@@ -276,7 +276,7 @@ fn poll(caller: &mut Host<'_>, wanted: u32, events: u32, count: u32, events_at: 
         ready.extend_from_slice(&event);
     }
     let made = &mut caller.data_mut().made;
-    // A day at most, so that no clock runs over.
+    // A day at most, so that the clock cannot overflow.
     made.slept = made.slept.saturating_add(latest).min(Duration::from_secs(24 * 3600));
     write(caller, events, &ready)?;
     write(caller, events_at, &count.to_le_bytes())
@@ -306,7 +306,7 @@ fn read(caller: &mut Host<'_>, pointer: u32, length: u32) -> Result<Vec<u8>, Wro
     memory.data(&*caller).get(range).map(<[u8]>::to_vec).ok_or(Wrong::Number(FAULT))
 }
 
-/// Copies into the program's memory; 0, so that it can be a call's last word.
+/// Copies into the program's memory. Returns 0, so that it can end a host call.
 fn write(caller: &mut Host<'_>, pointer: u32, bytes: &[u8]) -> Done {
     let range = range(pointer, u32::try_from(bytes.len()).map_err(|_| Wrong::Number(FAULT))?)?;
     charge(caller, range.len());
@@ -321,7 +321,8 @@ fn range(pointer: u32, length: u32) -> Result<std::ops::Range<usize>, Wrong> {
     Ok(start..start.checked_add(length).ok_or(Wrong::Number(FAULT))?)
 }
 
-/// Takes fuel for a call, and for each eight bytes it copies. Who has none left stops at the next instruction.
+/// Charges fuel for a host call and for every eight bytes it copies. Without fuel, the program stops at its next
+/// instruction.
 fn charge(caller: &mut Host<'_>, bytes: usize) {
     let cost = 100u64.saturating_add(u64::try_from(bytes / 8).unwrap_or(u64::MAX));
     if let Ok(fuel) = caller.get_fuel() {

@@ -1,4 +1,4 @@
-//! One program under way: started, advanced slice by slice, and asked for what it made.
+//! One run of a program: it is started and advanced slice by slice, and returns its output at the end.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use super::{Log, SLICE_FUEL};
 
 const PAGE_BYTES: usize = 64 * 1024;
 
-/// What the program's own data is to its host.
+/// The host's data for one program.
 pub(super) struct State {
     limits: StoreLimits,
     pub(super) made: Made,
@@ -27,32 +27,32 @@ pub(super) struct Machine {
     computed: Duration,
 }
 
-/// Where the program stands.
+/// The state of the run.
 enum At {
-    /// Nothing of it has run.
+    /// Nothing has run yet.
     Start(wasmi::Func),
     OutOfFuel(ResumableCallOutOfFuel),
-    /// It waits for a tool.
+    /// It waits for a tool's answer.
     Waiting(ResumableCallHostTrap),
-    /// It waits no longer: this is the answer's length.
+    /// The tool has answered; the answer has this length.
     Answered(ResumableCallHostTrap, i32),
     Over,
 }
 
-/// What a step came to.
+/// The result of a step.
 pub(super) enum Next {
     /// The slice is used up.
     Slice,
-    /// It asks for a tool, with these bytes.
+    /// It calls a tool with this request (JSON).
     Tool(Vec<u8>),
     Ended,
     Failed(String),
 }
 
 impl Machine {
-    /// Takes a program in. Nothing of it runs yet.
+    /// Loads a program. None of its code runs yet.
     pub(super) fn start(engine: &Engine, program: &[u8], input: Vec<u8>, log: Log) -> Result<Machine, String> {
-        // Also refuses start sections: no code runs before it is counted and can be interrupted.
+        // Also refuses start sections, so no code runs before it can be metered and interrupted.
         gate::work::program::inspect(program).map_err(|problems| format!("the program {}", problems.join("; ")))?;
         let module = Module::new(engine, program).map_err(|error| format!("the program is not valid: {error}"))?;
         let limits = StoreLimitsBuilder::new()
@@ -73,10 +73,10 @@ impl Machine {
         Ok(Machine { store, at: At::Start(start), fuel_used: spent, computed: Duration::ZERO })
     }
 
-    /// Computes until the slice is used up, a tool is wanted, or there is no more to do.
+    /// Runs until the slice is used up, a tool is called, or the program ends.
     pub(super) fn step(mut self) -> (Machine, Next) {
         let needed = match &self.at {
-            // An operation that costs more than a slice gets what it needs, and is counted all the same.
+            // An operation that costs more than a slice gets the fuel it needs; all of it counts.
             At::OutOfFuel(call) => call.required_fuel().max(SLICE_FUEL),
             _ => SLICE_FUEL,
         };
@@ -116,7 +116,7 @@ impl Machine {
         (self, next)
     }
 
-    /// The answer to the tool that was asked for.
+    /// Passes in the answer of the tool that was called.
     pub(super) fn answer(&mut self, answer: Vec<u8>) {
         let length = i32::try_from(answer.len()).unwrap_or(i32::MAX);
         self.store.data_mut().made.answer = answer;
@@ -135,7 +135,7 @@ impl Machine {
         self.computed
     }
 
-    /// Result and files.
+    /// Its result and files.
     pub(super) fn into_made(self) -> (Vec<u8>, Vec<FileMade>) {
         let made = self.store.into_data().made;
         (made.output, made.files)
@@ -146,7 +146,7 @@ fn exited(status: i32) -> Next {
     if status == 0 { Next::Ended } else { Next::Failed(format!("the program ended with exit code {status}")) }
 }
 
-/// An error of the engine, in a line.
+/// An engine error in one line.
 fn told(error: Error) -> String {
     let text = error.to_string();
     let line: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).take(300).collect();

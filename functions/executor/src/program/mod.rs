@@ -1,16 +1,16 @@
-//! Runs sellers' programs: WebAssembly, interpreted, one instance per commission, gone with it.
+//! Runs sellers' programs: interpreted WebAssembly, with a new instance for each commission.
 //!
-//! | bound | of one run | what ends it |
+//! | limit | value | when exceeded |
 //! |---|---|---|
-//! | computing | [`TOTAL_FUEL`], counted per instruction and per byte of bulk operations, also while code is translated; [`TOTAL_TIME`] of a core | fails |
-//! | time | the commission's deadline, looked at between slices of [`SLICE_FUEL`] | fails |
-//! | memory | [`gate::work::program::MAX_PAGES`] pages, one memory, four tables of 20,000 elements together | growing is refused |
+//! | computing | [`TOTAL_FUEL`], for each instruction, each byte of bulk operations, and the translation of code; [`TOTAL_TIME`] of one core | the job fails |
+//! | time | the commission's deadline, checked between slices of [`SLICE_FUEL`] | the job fails |
+//! | memory | [`gate::work::program::MAX_PAGES`] pages, one memory, four tables with 20,000 elements in total | growing is refused |
 //! | stack | 2 MiB of values, 4,000 calls deep | traps |
-//! | output | result and files as for all work, 8 KiB of log | fails; files are refused, log is cut |
-//! | outside | the tools of the service, inside its budget | an error it can read |
+//! | output | result and files as for all work, 8 KiB of log | the job fails; files are refused; the log is cut |
+//! | outside | the service's tools, within the service's budget | an error that the program can read |
 //!
-//! Where a limit is passed, the job fails and the buyer is paid back. The interpreter is safe Rust for the most part and
-//! compiles nothing to machine code, so a program has no machine code of its own to jump to.
+//! When a job fails, the buyer is paid back. The interpreter is mostly safe Rust and generates no machine code, so a
+//! program has no machine code to jump to.
 
 mod host;
 mod machine;
@@ -27,11 +27,11 @@ use wasmi::{CompilationMode, Config, EnforcedLimits, Engine, Module};
 
 use machine::{Machine, Next};
 
-/// Computing of one run, in fuel: about an instruction each. Measured, some 30 seconds of a core.
+/// Fuel for one run: about one unit for each instruction. Measured: about 30 seconds of a core.
 pub const TOTAL_FUEL: u64 = 20_000_000_000;
-/// The same on the clock: a unit of fuel copies 64 bytes, which on a busy machine takes longer than an instruction.
+/// The same limit in time: a unit of fuel copies 64 bytes, which on a busy machine takes longer than an instruction.
 pub const TOTAL_TIME: Duration = Duration::from_secs(60);
-/// Computing between two looks at the clock.
+/// Fuel between two checks of the clock.
 pub const SLICE_FUEL: u64 = 20_000_000;
 
 /// Runs programs.
@@ -46,7 +46,7 @@ impl ProgramExecutor {
         ProgramExecutor::with_fuel(access, TOTAL_FUEL)
     }
 
-    /// With another amount of computing than [`TOTAL_FUEL`].
+    /// With another limit than [`TOTAL_FUEL`].
     pub fn with_fuel(access: ToolAccess, total_fuel: u64) -> ProgramExecutor {
         ProgramExecutor { engine: engine(), access, total_fuel }
     }
@@ -103,7 +103,7 @@ impl Executor for ProgramExecutor {
     }
 }
 
-/// Whether a program may be put up for sale: its outline ([`inspect`]), and whether the engine takes its code.
+/// Whether a program may be sold: checks its structure ([`inspect`]) and whether the engine accepts its code.
 pub fn check_program(program: &[u8]) -> Result<ProgramInfo, Vec<String>> {
     let info = inspect(program)?;
     match Module::new(&engine(), program) {
@@ -112,7 +112,7 @@ pub fn check_program(program: &[u8]) -> Result<ProgramInfo, Vec<String>> {
     }
 }
 
-/// WebAssembly 2.0 without vectors and without several memories, counted.
+/// WebAssembly 2.0 without vectors and without multiple memories, with fuel metering.
 fn engine() -> Engine {
     let mut config = Config::default();
     config
@@ -131,7 +131,7 @@ fn engine() -> Engine {
     Engine::new(&config)
 }
 
-/// A tool, asked for in JSON, answered in JSON.
+/// Calls a tool; request and answer are JSON.
 async fn call(allowance: &mut Allowance<'_>, asked: &[u8]) -> Value {
     let asked: Value = serde_json::from_slice(asked).unwrap_or_default();
     let arguments = asked.get("arguments").cloned().unwrap_or_else(|| json!({}));
@@ -141,7 +141,7 @@ async fn call(allowance: &mut Allowance<'_>, asked: &[u8]) -> Value {
     }
 }
 
-/// What a program writes to its stderr, as much as is kept: also of one that never ends.
+/// The first bytes of the program's stderr, kept even if the program never ends.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -157,9 +157,9 @@ impl Log {
     }
 }
 
-/// Off the thread that answers: a slice computes for tens of milliseconds.
+/// Runs off the async thread: a slice computes for tens of milliseconds.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ToolError> {
-    tokio::task::spawn_blocking(work).await.map_err(|_| ToolError::internal("the program's engine broke down"))
+    tokio::task::spawn_blocking(work).await.map_err(|_| ToolError::internal("the program's engine failed"))
 }
 
 fn seller_failed(message: impl Into<String>) -> ToolError {

@@ -35,7 +35,7 @@ impl Authorization {
         Self { from, to, value, valid_after: 0, valid_before: u64::MAX.into(), nonce: [nonce; 32] }
     }
 
-    /// What the signature of a transfer covers.
+    /// The digest that a transfer's signature covers.
     pub fn digest(&self, chain: &DevChain) -> [u8; 32] {
         typed_data(chain, &self.message(TRANSFER_TYPE))
     }
@@ -80,7 +80,7 @@ pub fn split(signature: &[u8; 65]) -> Vec<Arg> {
     vec![Arg::uint(signature[64].into()), part(0), part(32)]
 }
 
-/// r, s, v with v 27 or 28 and s in the lower half.
+/// r, s, v, with v 27 or 28 and s in the lower half.
 pub fn sign(key: &Account, digest: &[u8; 32]) -> [u8; 65] {
     let key = SigningKey::from_slice(&unhex(&key.private_key[2..]).unwrap()).unwrap();
     let (signature, recovery): (Signature, RecoveryId) = key.sign_prehash(digest).unwrap();
@@ -118,7 +118,7 @@ pub fn keccak(bytes: &[u8]) -> [u8; 32] {
     Keccak256::digest(bytes).into()
 }
 
-/// A topic or a data field as the node prints it.
+/// A topic or data field as the node prints it.
 pub fn topic(arg: &Arg) -> String {
     format!("0x{}", hex(&word(arg)))
 }

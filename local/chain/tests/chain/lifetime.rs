@@ -1,4 +1,4 @@
-//! What survives which kind of end, and that nothing is left running.
+//! What survives each way to end, and that no process is left running.
 
 use std::{
     fs,
@@ -20,7 +20,7 @@ use tokio::time::sleep;
 
 use crate::{Said, anvil, authorization::*};
 
-/// A state folder of its own per test, empty at the start.
+/// A state folder for one test, empty at the start.
 fn fresh_folder(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("chains").join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -42,7 +42,7 @@ async fn start_and_listen(folder: &Path) -> (DevChain, String) {
     (chain, said.text())
 }
 
-/// A payment and all that is asked about it later.
+/// A payment, and what the test checks about it later.
 struct Payment {
     authorization: Authorization,
     call: String,
@@ -59,7 +59,7 @@ async fn pay(chain: &DevChain, nonce: u8) -> Payment {
     Payment { authorization, call, receipt }
 }
 
-/// Everything the service relies on is as if the chain had never been away.
+/// Everything the service relies on is as before the stop.
 async fn assert_remembered(chain: &DevChain, payments: &[Payment]) {
     let rpc = chain.rpc();
     let paid = 1_000_000 * payments.len() as u128;
@@ -103,7 +103,7 @@ async fn assert_gone(url: &str) {
 }
 
 #[tokio::test]
-async fn an_orderly_stop_keeps_everything_and_the_chain_goes_on() {
+async fn a_clean_stop_keeps_everything() {
     let folder = fresh_folder("stop");
     let chain = start(&folder).await;
     let url = chain.rpc_url().to_owned();
@@ -140,7 +140,7 @@ async fn a_chain_in_memory_leaves_nothing_behind() {
     assert_gone(&url).await;
     let prefix = format!("devchain-{}-", std::process::id());
     let deadline = Instant::now() + Duration::from_secs(5);
-    // Other tests of this process have chains too; ours was the one whose supervisor has ended.
+    // Other tests of this process have chains too; find this one by its address in the log.
     let left = || {
         fs::read_dir(std::env::temp_dir())
             .unwrap()
@@ -155,12 +155,12 @@ async fn a_chain_in_memory_leaves_nothing_behind() {
     }
 }
 
-/// The example program that holds a chain, in a process group of its own.
+/// The example program that holds a chain, in its own process group.
 struct Parent(Child);
 
 impl Parent {
     async fn start(folder: &Path) -> (Self, String) {
-        // Test programs lie in target/<profile>/deps, examples in target/<profile>/examples.
+        // Test programs are in target/<profile>/deps, examples in target/<profile>/examples.
         let here = std::env::current_exe().unwrap();
         let program = here.parent().and_then(Path::parent).unwrap().join("examples/chain_parent");
         let mut command = Command::new(program);
@@ -174,15 +174,15 @@ impl Parent {
 
     /// Kills one or more processes, this one among them, and waits for its end.
     fn kill(&mut self, targets: &str, signal: &str) {
-        // By the shell, since the crate does without unsafe code. Of several targets some may end by themselves before
-        // it is their turn, and then the shell complains.
+        // By the shell, because this crate has no unsafe code. Some targets may have ended already; the shell's errors are
+        // ignored.
         let kill = format!("kill -{signal} {targets} 2>/dev/null");
         Command::new("/bin/sh").args(["-c", &kill]).status().unwrap();
         self.0.wait().unwrap();
     }
 }
 
-/// A test that fails before it kills must not leave the chain behind.
+/// A test that fails before it kills must not leave the chain running.
 impl Drop for Parent {
     fn drop(&mut self) {
         let _ = self.0.kill();
@@ -190,7 +190,7 @@ impl Drop for Parent {
     }
 }
 
-/// Pays at a chain held by another process.
+/// Pays on a chain held by another process.
 async fn pay_at(url: &str, book: &DevChain, nonce: u8) -> Payment {
     let payer = &book.payers()[0];
     let authorization = Authorization::new(&payer.address, &book.treasury().address, 1_000_000, nonce);
@@ -200,7 +200,7 @@ async fn pay_at(url: &str, book: &DevChain, nonce: u8) -> Payment {
     Payment { authorization, call, receipt }
 }
 
-/// Kills the parent right after a payment, before the second line of defence could have saved it.
+/// Kills the parent right after a payment, before `keep_saving` could have saved it.
 async fn survives_kill(name: &str, target: impl Fn(u32) -> String) {
     let folder = fresh_folder(name);
     // Only for its accounts, which are the same on every chain.
@@ -245,7 +245,7 @@ async fn survives_kill_by(name: &str, signal: &str) {
     chain.stop().await.unwrap();
 }
 
-/// The processes whose working directory is the state folder: first the node, then supervisor and watcher.
+/// The processes whose working directory is the state folder: the node first, then supervisor and watcher.
 #[cfg(target_os = "linux")]
 fn processes_in(folder: &Path) -> Vec<String> {
     let folder = folder.canonicalize().unwrap();
@@ -262,7 +262,7 @@ fn processes_in(folder: &Path) -> Vec<String> {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn when_everything_is_killed_the_last_second_is_lost_at_most() {
+async fn killing_everything_loses_at_most_the_last_second() {
     let folder = fresh_folder("kill-all");
     let book = crate::memory_chain().await;
     let (mut parent, url) = Parent::start(&folder).await;
@@ -270,7 +270,7 @@ async fn when_everything_is_killed_the_last_second_is_lost_at_most() {
     sleep(Duration::from_millis(2_500)).await;
     let all = processes_in(&folder);
     assert!(all.len() >= 2, "supervisor and node run in the folder: {all:?}");
-    // The node first: the end of any other would lead to an orderly end of the node.
+    // The node first: if another process ended first, the node would end cleanly.
     parent.kill(&format!("{} {}", all.join(" "), parent.0.id()), "KILL");
     assert_gone(&url).await;
     assert!(!folder.join("exit.json").exists(), "nothing was left to save it");
@@ -287,7 +287,7 @@ async fn when_everything_is_killed_the_last_second_is_lost_at_most() {
 }
 
 #[tokio::test]
-async fn a_damaged_state_is_put_aside_and_said() {
+async fn a_damaged_state_is_put_aside_and_reported() {
     let folder = fresh_folder("damaged");
     let damage = |name: &str| {
         let bytes = fs::read(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -308,14 +308,14 @@ async fn a_damaged_state_is_put_aside_and_said() {
     chain.stop().await.unwrap();
     let saved = fs::read(folder.join("saved.gz")).unwrap();
 
-    // Killed while it wrote its last state: what was saved before counts.
+    // Killed while writing its last state: the state saved before is used.
     damage("exit.json");
     let (chain, said) = start_and_listen(&folder).await;
     assert!(said.contains("exit.json is damaged") && said.contains("exit.broken"), "{said}");
     assert_remembered(&chain, &payments).await;
     chain.stop().await.unwrap();
 
-    // That is damaged too: the state of the last start counts.
+    // That one is damaged too: the state of the last start is used.
     fs::write(folder.join("exit.json"), "").unwrap();
     fs::write(folder.join("saved.gz"), &saved[..saved.len() / 2]).unwrap();
     let (chain, said) = start_and_listen(&folder).await;
@@ -323,7 +323,7 @@ async fn a_damaged_state_is_put_aside_and_said() {
     assert_remembered(&chain, &payments).await;
     chain.stop().await.unwrap();
 
-    // Nothing is left: a new chain, and a word about it.
+    // No state is left: a new chain, with a message.
     damage("exit.json");
     damage("state.json");
     let (chain, said) = start_and_listen(&folder).await;
@@ -352,7 +352,7 @@ async fn a_folder_serves_one_node_at_a_time() {
 }
 
 #[tokio::test]
-async fn a_kept_chain_is_not_taken_for_another() {
+async fn a_kept_chain_of_another_kind_is_refused() {
     let folder = fresh_folder("kind");
     start(&folder).await.stop().await.unwrap();
     let other_mnemonic =
@@ -366,7 +366,7 @@ async fn a_kept_chain_is_not_taken_for_another() {
         let Err(error) = DevChain::start(options).await else { panic!("started although it has {difference}") };
         assert!(matches!(error, ChainError::OtherChain(_)) && error.to_string().contains(difference), "{error}");
     }
-    // More payers than before are no other chain: the new ones get their money.
+    // More payers are not a different chain: the new ones are funded.
     let chain = DevChain::start(Options { payers: 14, ..options(&folder).await }).await.unwrap();
     for payer in chain.payers() {
         assert_eq!(chain.balance_of(&payer.address).await.unwrap(), PAYER_BALANCE);
@@ -388,7 +388,7 @@ async fn a_node_that_cannot_start_says_why() {
 }
 
 #[tokio::test]
-async fn with_a_block_time_blocks_come_by_the_clock() {
+async fn with_a_block_time_blocks_are_mined_at_intervals() {
     let options = Options { block_time: Some(Duration::from_secs(1)), ..Options::new(anvil().await) };
     let start = Instant::now();
     let chain = DevChain::start(options).await.unwrap();

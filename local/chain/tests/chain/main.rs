@@ -1,4 +1,4 @@
-//! The chain as its users see it: the token's behaviour, the wallets', and what survives which kind of end.
+//! The chain as its users see it: the token, contract wallets, and what survives each way to end.
 
 mod authorization;
 mod lifetime;
@@ -13,7 +13,7 @@ use std::{
 use devchain::{DevChain, Options};
 use tokio::sync::OnceCell;
 
-/// The node's program, installed on the first use.
+/// The node's program, installed on first use.
 async fn anvil() -> PathBuf {
     static BINARY: OnceCell<PathBuf> = OnceCell::const_new();
     let install = async || {
@@ -23,12 +23,12 @@ async fn anvil() -> PathBuf {
     BINARY.get_or_init(install).await.clone()
 }
 
-/// A fresh chain in memory that mines at once.
+/// A new chain in memory that mines at once.
 async fn memory_chain() -> DevChain {
     DevChain::start(Options::new(anvil().await)).await.expect("the chain starts")
 }
 
-/// Collects what a chain says.
+/// Collects the messages of a chain.
 #[derive(Clone, Default)]
 struct Said(Arc<Mutex<Vec<String>>>);
 

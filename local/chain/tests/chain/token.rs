@@ -1,4 +1,4 @@
-//! The test dollar against an independent reading of EIP-712 and EIP-3009.
+//! Tests the test dollar against an independent implementation of EIP-712 and EIP-3009.
 
 use devchain::{
     DevChain,
@@ -57,7 +57,7 @@ async fn a_fresh_chain_is_planted() {
     for account in &accounts {
         let gas = chain.rpc().quantity("eth_getBalance", json!([account.address, "latest"])).await.unwrap();
         assert!(gas >= 1_000_000_000_000_000_000, "{} has gas", account.address);
-        // Only accounts that the node holds the keys of are listed, so the key belongs to the address.
+        // The node lists only accounts whose keys it has, so the key belongs to the address.
         let digest = keccak(b"who");
         assert_eq!(recover(&digest, &sign(account, &digest)), account.address.to_lowercase());
     }
@@ -75,7 +75,7 @@ fn recover(digest: &[u8; 32], signature: &[u8; 65]) -> String {
 }
 
 #[tokio::test]
-async fn both_overloads_pay_and_the_events_are_in_order() {
+async fn both_overloads_pay_and_emit_events_in_order() {
     let chain = memory_chain().await;
     let (payer, treasury) = (&chain.payers()[0], &chain.treasury().address);
     for (nonce, bytes) in [(1, true), (2, false)] {
@@ -105,7 +105,7 @@ async fn both_overloads_pay_and_the_events_are_in_order() {
 }
 
 #[tokio::test]
-async fn each_refusal_has_the_reason_of_the_real_token() {
+async fn refusals_have_the_reasons_of_the_real_token() {
     let chain = memory_chain().await;
     let (payer, other) = (&chain.payers()[0], &chain.payers()[1]);
     let pay = Authorization::new(&payer.address, &chain.treasury().address, 1_000_000, 7);
@@ -158,7 +158,7 @@ async fn each_refusal_has_the_reason_of_the_real_token() {
         assert_eq!(error.revert_reason().as_deref(), Some(reason));
     }
 
-    // What the issuer may do between verification and settlement.
+    // Actions of the issuer between verification and settlement.
     let call = signed(&pay);
     let payer_word = [Arg::address(&payer.address)];
     chain.send(chain.token(), &TEST_DOLLAR.call("blacklist(address)", &payer_word)).await.unwrap();
@@ -240,7 +240,7 @@ async fn plain_transfers_and_allowances() {
 }
 
 #[tokio::test]
-async fn two_payments_in_one_transaction_keep_their_pairs_of_events() {
+async fn two_payments_in_one_transaction_emit_their_events_in_pairs() {
     let chain = memory_chain().await;
     let batcher = chain.deploy(&BATCHER, &[]).await.unwrap();
     let payments = [0, 1].map(|i| {
@@ -255,7 +255,7 @@ async fn two_payments_in_one_transaction_keep_their_pairs_of_events() {
     assert_eq!(topics(&receipt), [event(USED), event(TRANSFER), event(USED), event(TRANSFER)]);
     assert_eq!(chain.balance_of(&chain.treasury().address).await.unwrap(), 21);
 
-    // The payments are used up: all or nothing refuses with the token's reason, the lenient way succeeds in vain.
+    // The payments are used up: `run` reverts with the token's reason, `tryRun` succeeds without effect.
     let error = chain.send(&batcher, &run).await.unwrap_err();
     assert_eq!(error.revert_reason().as_deref(), Some("FiatTokenV2: authorization is used or canceled"));
     let lenient = BATCHER.call("tryRun(address,bytes[])", &args(payments.to_vec()));
@@ -263,12 +263,12 @@ async fn two_payments_in_one_transaction_keep_their_pairs_of_events() {
     assert_eq!((receipt["status"].as_str(), topics(&receipt).len()), (Some("0x1"), 0));
 }
 
-/// Client libraries ask several questions at once, at an address they know by heart.
+/// Client libraries bundle several reads in one call, at a fixed address.
 #[tokio::test]
 async fn reads_can_be_bundled() {
     let chain = memory_chain().await;
     let question = TEST_DOLLAR.call("decimals()", &[]);
-    // One dynamic list of one dynamic triple (target, may fail, call).
+    // One dynamic list with one dynamic triple (target, may fail, call).
     let words = [
         Arg::uint(32),
         Arg::uint(1),

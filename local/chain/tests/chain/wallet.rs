@@ -31,7 +31,7 @@ async fn a_contract_wallet_is_judged_by_its_code() {
     assert_eq!(refusal(&chain, &stranger).await, "FiatTokenV2: invalid signature");
     let call = first.bytes_call(BYTES_TRANSFER, &signed_by(owner, &first));
     assert_eq!(chain.send(chain.token(), &call).await.unwrap()["status"], "0x1");
-    // The overload with v, r, s reaches the wallet too.
+    // The overload with v, r, s also calls the wallet.
     let second = pay(2);
     let call = second.split_call(SPLIT_TRANSFER, &signed_by(owner, &second));
     assert_eq!(chain.send(chain.token(), &call).await.unwrap()["status"], "0x1");
@@ -42,7 +42,7 @@ async fn a_contract_wallet_is_judged_by_its_code() {
         in_mood(&chain, &wallet, mood).await;
         assert_eq!(refusal(&chain, &good).await, "FiatTokenV2: invalid signature", "{name}");
     }
-    // A wallet may accept anything of any length; the token does not look at the bytes.
+    // A wallet may accept bytes of any length; the token does not check them.
     in_mood(&chain, &wallet, 1).await;
     let call = third.bytes_call(BYTES_TRANSFER, b"anything");
     assert_eq!(chain.send(chain.token(), &call).await.unwrap()["status"], "0x1");
@@ -50,7 +50,7 @@ async fn a_contract_wallet_is_judged_by_its_code() {
 }
 
 #[tokio::test]
-async fn gas_bait_burns_what_it_is_told_to() {
+async fn gas_bait_burns_the_configured_gas() {
     let chain = memory_chain().await;
     let owner = &chain.payers()[0];
     let wallet = chain.deploy(&TEST_WALLET, &[Arg::address(&owner.address)]).await.unwrap();
@@ -64,11 +64,11 @@ async fn gas_bait_burns_what_it_is_told_to() {
     let baited = chain.rpc().quantity("eth_estimateGas", json!([{"to": chain.token(), "data": call}])).await.unwrap();
     assert!(modest < 150_000 && baited > 5_000_000, "{modest} and {baited}");
     assert!(chain.rpc().call("eth_call", transaction(10_000_000)).await.is_ok());
-    // A call with a sane limit fails instead of paying for the bait.
+    // A call with a sensible gas limit fails instead of paying for the bait.
     assert!(chain.rpc().call("eth_call", transaction(300_000)).await.is_err());
 }
 
-/// A key that delegates to code keeps signing, but the token listens to the code only.
+/// A key that delegates to code can still sign, but the token asks only the code.
 #[tokio::test]
 async fn a_delegated_key_is_judged_by_the_code() {
     let chain = memory_chain().await;
@@ -81,7 +81,7 @@ async fn a_delegated_key_is_judged_by_the_code() {
     delegate_to(&chain, payer, &delegate).await;
     let code = chain.rpc().call("eth_getCode", json!([payer.address, "latest"])).await.unwrap();
     assert_eq!(code, format!("0xef0100{}", &delegate[2..]));
-    // The delegate's owner is in the storage of the payer's own account, where none is set.
+    // The delegate reads its owner from the payer's own storage, where none is set.
     assert_eq!(refusal(&chain, &by_key).await, "FiatTokenV2: invalid signature");
 
     chain.send(&payer.address, &TEST_WALLET.call("initialize(address)", &[Arg::address(treasury)])).await.unwrap();
@@ -90,7 +90,7 @@ async fn a_delegated_key_is_judged_by_the_code() {
     assert_eq!(chain.send(chain.token(), &by_owner).await.unwrap()["status"], "0x1");
 }
 
-/// Sends a type 4 transaction in which `account` lets its calls be answered by `code`.
+/// Sends a type 4 transaction (EIP-7702) that lets `code` answer calls to `account`.
 async fn delegate_to(chain: &DevChain, account: &Account, code: &str) {
     // keccak(0x05 || rlp([chain id, address, nonce])); 84532 takes three bytes, nonce 0 is the empty string.
     let chain_id = &chain.chain_id().to_be_bytes()[5..];
